@@ -1,0 +1,269 @@
+"""The book that is kept of one call, in whatever colour it runs.
+
+The drivers call, sleep and let errors out; all that they write down and all
+that they tell is here, so that both do the same.
+"""
+
+import inspect
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any, NoReturn, final
+
+from retrykit import events
+from retrykit._decide import Again, Stop, decide
+from retrykit.checks import refuse
+from retrykit.clocks import AsyncClock, Clock, Source, task, wall
+from retrykit.conditions import report
+from retrykit.jitter import new_seed
+from retrykit.settings import Settings
+from retrykit.signals import Signal
+from retrykit.state import Failure, RetryState, StopReason
+from retrykit.verdicts import RetryError, attach, leave_note
+
+__all__ = ["Book", "Call", "below", "current", "current_state", "throw"]
+
+Call = list[Any]
+"""A call while it runs: [its book, clock reading at its start, its state].
+
+A list, because nothing is cheaper to make and most calls need nothing more:
+the state is None until an attempt fails or somebody asks for it. The list of
+a call that ended with a state is empty, so that nothing keeps its errors.
+"""
+
+current: ContextVar[Call] = ContextVar("retrykit call")
+"""The innermost retried call of this context."""
+
+
+def current_state() -> RetryState:
+    """Return the state of the retried call that this code runs in.
+
+    >>> from retrykit import Policy
+    >>> Policy().call(lambda: current_state().attempt)
+    1
+
+    Returns:
+        The state of the innermost call: the number of the attempt, the
+        failures so far, the time that remains. It changes as the call goes on.
+
+    Raises:
+        LookupError: No retried call runs in this context.
+    """
+    call = current.get(None)
+    if not call:
+        msg = "current_state() is for functions that are being retried; none is"
+        raise LookupError(msg)
+    book: Book = call[0]
+    return book.state(call)
+
+
+def below(error: Exception) -> Exception:
+    """Return an error caught by a driver without the driver's own frame.
+
+    It says nothing to a reader, and it is what would keep the error alive.
+    """
+    if error.__traceback__ is not None:
+        error.__traceback__ = error.__traceback__.tb_next
+    return error
+
+
+def throw(call: Call) -> NoReturn:
+    """Let out the error that a call has ended with."""
+    ending: Exception = call.pop()
+    context = ending.__context__
+    try:
+        raise ending
+    finally:
+        # What was being handled before stays so, and no frame keeps the error.
+        ending.__context__ = context
+        del ending, context
+
+
+_opening = threading.Lock()
+
+
+@final
+class Book:
+    """What is written down about the calls of one function, and who is told.
+
+    Args:
+        policy: The settings that every call is held to.
+        name: What the calls are called, where the policy has no name.
+        clock: Where their drivers get the time.
+        resumed: The state that a call continues, if it began elsewhere.
+    """
+
+    __slots__ = ("_clock", "_name", "_policy", "_resumed", "eager")
+
+    def __init__(
+        self,
+        policy: Settings,
+        name: str,
+        clock: Source[Clock] | Source[AsyncClock],
+        resumed: RetryState | None,
+    ) -> None:
+        self._policy = policy
+        self._name = policy.name or name
+        self._clock = clock
+        self._resumed = resumed
+        watched = bool(policy.observers) or policy.on_result is not None
+        self.eager = watched or resumed is not None
+
+    def state(self, call: Call) -> RetryState:
+        """Return the state of a call, made on first demand."""
+        if call[2] is None:
+            # The function may ask for it in several threads of its own.
+            with _opening:
+                if call[2] is None:
+                    call[2] = self._opened(call[1])
+        state: RetryState = call[2]
+        if state.stopwatch is None:
+            state.stopwatch = self._stopwatch(call[1])
+        return state
+
+    def delay(self, call: Call) -> float:
+        """Return the delay before the next attempt, in seconds."""
+        return self.state(call).next_delay or 0.0
+
+    def begin(self, call: Call) -> float | None:
+        """Open the book for a call that is watched, or that goes on.
+
+        Returns:
+            The delay that is still to be waited for, in seconds, if any.
+        """
+        state = self.state(call)
+        ended = state.failures and state.failures[-1].attempt == state.attempt
+        if ended and state.next_delay is None:
+            state.begin_attempt()
+        if state.next_delay is None:
+            self._tell(events.AttemptStarted(state))
+        return state.next_delay
+
+    def failed(self, call: Call, error: Exception, refusal: StopReason | None) -> bool:
+        """Write an error down; return whether the call has ended with it.
+
+        What is then let out is the one thing left in *call*, and the error
+        itself if there is nothing.
+        """
+        state = self.state(call)
+        failure = state.failure(error)
+        try:
+            decision = decide(self._policy, state, failure, refusal)
+        except Exception as fault:  # noqa: BLE001  the user's error must come through
+            report(error, fault)
+            decision = Stop(StopReason.NOT_RETRYABLE)
+        if isinstance(error, Signal):
+            failure = failure._replace(error=error.error)
+        if not self._written(call, state, failure, decision):
+            return False
+        ending = self._ending(state, failure)
+        if ending is not error:
+            call.append(ending)
+        return True
+
+    def rejected(self, call: Call, result: object) -> bool:
+        """Write a refused result down; return whether the call has ended."""
+        state = self.state(call)
+        failure = state.failure(None, result)
+        decision = decide(self._policy, state, failure, None)
+        if not self._written(call, state, failure, decision):
+            return False
+        call.append(self._ending(state, failure))
+        return True
+
+    def again(self, call: Call) -> None:
+        """Write down that the delay is over and an attempt begins."""
+        state = self.state(call)
+        state.begin_attempt()
+        self._tell(events.AttemptStarted(state))
+
+    def succeeded(self, call: Call, result: object) -> None:
+        """Write down that the call has its result."""
+        if self._clock is not task and inspect.isawaitable(result):
+            self._refuse_awaitable(result)
+        state = self.state(call)
+        state.end(StopReason.SUCCEEDED)
+        call.clear()
+        self._tell(events.Succeeded(state))
+
+    def interrupted(self, call: Call, exit_: BaseException) -> None:
+        """Write down that the call is left by what is no failed attempt."""
+        if not call or call[2] is None:
+            return
+        state = self.state(call)
+        cancelled = not isinstance(exit_, Exception)
+        state.end(StopReason.CANCELLED if cancelled else StopReason.NOT_RETRYABLE)
+        attach(exit_, state)
+        call.clear()
+        self._tell(events.GaveUp(state))
+
+    def _opened(self, started: float) -> RetryState:
+        policy, stopwatch = self._policy, self._stopwatch(started)
+        if self._resumed is not None:
+            return replace(self._resumed, stop_reason=None, stopwatch=stopwatch)
+        return RetryState(
+            self._name,
+            new_seed() if policy.seed is None else policy.seed,
+            wall() - (stopwatch() if stopwatch else 0.0),
+            policy.max_elapsed,
+            policy.max_failures,
+            stopwatch=stopwatch,
+        )
+
+    def _stopwatch(self, started: float) -> Callable[[], float] | None:
+        now = self._clock.reader()
+        if now is None:
+            return None
+        # A resumed call goes on from the time that it had spent before.
+        start = started - (self._resumed.spent if self._resumed else 0.0)
+        return lambda: now() - start
+
+    def _written(
+        self, call: Call, state: RetryState, failure: Failure, decision: Again | Stop
+    ) -> bool:
+        """Write a failure and its decision down; return whether it is the end."""
+        attempt, error, result, started, duration, _ = failure
+        if isinstance(decision, Again):
+            delay = decision.delay
+            failure = Failure(attempt, error, result, started, duration, delay)
+        state.record(failure)
+        self._tell(events.AttemptFailed(state, failure))
+        if isinstance(decision, Again):
+            self._tell(events.RetryScheduled(state, decision.delay))
+            return False
+        state.end(decision.reason)
+        call.clear()
+        self._tell(events.GaveUp(state))
+        return True
+
+    def _ending(self, state: RetryState, failure: Failure) -> Exception:
+        """Return what the call lets out, with its state and its note."""
+        last, raises = failure.error, self._policy.raises
+        error = last if isinstance(last, Exception) else None
+        if state.stop_reason is StopReason.NOT_RETRYABLE:
+            raises = "last"
+        errors = [e for e in state.errors if isinstance(e, Exception)]
+        if raises == "group" and errors:
+            group = ExceptionGroup(f"{state.name} {state.describe()}", errors)
+            attach(group, state)
+            group.__suppress_context__ = True
+            return group
+        if raises == "retry_error" or error is None:
+            wrapper = RetryError(state)
+            wrapper.__cause__ = error
+            return wrapper
+        attach(error, state)
+        if state.attempt > 1:
+            leave_note(error, state.describe())
+        return error
+
+    def _refuse_awaitable(self, result: object) -> NoReturn:
+        if inspect.iscoroutine(result):
+            result.close()
+        rule = "a function that gives its result at once, under retry"
+        raise refuse(self._name, rule, result, "decorate it with aretry")
+
+    def _tell(self, event: events.Event) -> None:
+        if self._policy.observers or events.everyone:
+            events.tell(self._policy.observers, event)

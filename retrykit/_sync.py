@@ -1,0 +1,65 @@
+"""The driver of blocking calls: it calls, sleeps, and judges nothing.
+
+Its twin is `retrykit._async`, the same program awaited; a test compares them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from retrykit import events
+from retrykit._call import Book, Call, below, current, throw
+from retrykit.clocks import thread as clock
+from retrykit.conditions import refusal, rejects
+from retrykit.settings import Settings
+from retrykit.state import RetryState
+
+__all__ = ["drive"]
+
+
+def drive(  # noqa: C901  one loop, to be read in one piece
+    policy: Settings,
+    fn: Callable[..., Any],
+    name: str,
+    resumed: RetryState | None = None,
+) -> Callable[..., Any]:
+    """Return *fn* under *policy*: a function that makes the attempts."""
+    book = Book(policy, name, clock, resumed)
+    # Calls are watched until one succeeds: its result must not be awaitable.
+    eager = True
+
+    def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901
+        nonlocal eager
+        call: Call = [book, clock.now(), None]
+        token = current.set(call)
+        try:
+            if eager or events.everyone:
+                delay = book.begin(call)
+                if delay is not None:
+                    clock.sleep(delay)
+                    book.again(call)
+            while True:
+                try:
+                    result = fn(*args, **kwargs)
+                    if call[2] is None:
+                        return result
+                except Exception as error:
+                    if book.failed(call, below(error), refusal(policy, error)):
+                        if call:
+                            throw(call)
+                        raise
+                else:
+                    if not rejects(policy, result):
+                        book.succeeded(call, result)
+                        eager = book.eager
+                        return result
+                    if book.rejected(call, result):
+                        throw(call)
+                clock.sleep(book.delay(call))
+                book.again(call)
+        except BaseException as exit_:
+            book.interrupted(call, exit_)
+            raise
+        finally:
+            current.reset(token)
+
+    return call_with_retries

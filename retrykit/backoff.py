@@ -1,0 +1,91 @@
+"""Delays for people who write their own loop: `next`, `reset`, `STOP`."""
+
+from enum import Enum
+from typing import Final, Literal, final
+
+from retrykit._decide import Stop, pace
+from retrykit.clocks import Clock, thread
+from retrykit.jitter import new_seed
+from retrykit.policy import Policy
+
+__all__ = ["STOP", "Backoff", "StopSign"]
+
+
+@final
+class StopSign(Enum):
+    """The type of `STOP`."""
+
+    STOP = "stop"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+STOP: Final = StopSign.STOP
+"""What `Backoff.next` gives when no retry should be made."""
+
+
+@final
+class Backoff:
+    """The delays of one operation, asked for one by one.
+
+    For a loop of one's own, where a decorator does not fit. One object belongs
+    to one operation of one thread or task.
+
+    >>> from retrykit import dialects
+    >>> backoff = Backoff(dialects.google(randomization_factor=0))
+    >>> backoff.next(), backoff.next(), backoff.current_interval
+    (0.5, 0.75, 1.125)
+
+    Args:
+        policy: Its schedule and limits count; its conditions are not asked.
+        clock: Where the elapsed time is read; by default the monotonic clock.
+
+    Source:
+        The interface is that of `BackOff`, Google HTTP Client Library for Java.
+    """
+
+    def __init__(self, policy: Policy, clock: Clock | None = None) -> None:
+        self._policy = policy
+        self._intervals = policy.schedule.without_jitter()
+        self._clock = clock or thread
+        self.reset()
+
+    def reset(self) -> None:
+        """Start again: first interval, no time elapsed, new chance."""
+        seed = self._policy.seed
+        self._seed = new_seed() if seed is None else seed
+        self._started = self._clock.now()
+        self._retry = 1
+        self._previous: float | None = None
+
+    def next(self) -> float | Literal[StopSign.STOP]:
+        """Return how long to wait before the next attempt.
+
+        Returns:
+            Seconds, >= 0; or `STOP` if a limit of the policy is reached or its
+            schedule has ended.
+        """
+        decision = pace(
+            self._policy,
+            retry=self._retry,
+            elapsed=self.elapsed,
+            previous=self._previous,
+            seed=self._seed,
+        )
+        if isinstance(decision, Stop):
+            return STOP
+        self._retry += 1
+        self._previous = decision.delay
+        return decision.delay
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it was made or reset."""
+        return self._clock.now() - self._started
+
+    @property
+    def current_interval(self) -> float | None:
+        """The next delay before chance is applied, in seconds; None at the end."""
+        bounds = self._intervals.bounds(self._retry)
+        return bounds and bounds[0]

@@ -1,0 +1,259 @@
+"""The block form, for code that is no function of its own.
+
+A block is left by what it raises, like any other: only an error that is
+retried stays inside.
+"""
+
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from contextvars import Token
+from types import TracebackType
+from typing import final
+
+from retrykit._call import Book, Call, current, throw
+from retrykit.callables import check_colour
+from retrykit.checks import refuse
+from retrykit.clocks import AsyncClock, Clock, Source, task, thread
+from retrykit.conditions import refusal, rejects
+from retrykit.policy import Policy
+from retrykit.state import RetryState
+
+__all__ = ["AsyncAttempts", "Attempt", "Attempts", "aretrying", "retrying"]
+
+
+def retrying(
+    policy: Policy | None = None, /, *, state: RetryState | None = None
+) -> "Attempts":
+    """Retry a block of code: one turn of the loop is one attempt.
+
+    >>> numbers = iter([0, 0, 4])
+    >>> for attempt in retrying(Policy(schedule=[0, 0], on=ZeroDivisionError)):
+    ...     with attempt:
+    ...         quotient = 8 / next(numbers)
+    >>> attempt.number, quotient
+    (3, 2.0)
+
+    Args:
+        policy: What the block is held to; `Policy()` by default. Its name is
+            what logs call the block; by default, the function around it.
+        state: The state to go on from, of a block that was interrupted.
+
+    Returns:
+        An iterable of attempts, each to be entered with ``with``. Every loop
+        over it is a call of its own.
+
+    Raises:
+        ConfigError: A predicate of the policy is async.
+    """
+    return Attempts(policy or Policy(), _caller(), state)
+
+
+def aretrying(
+    policy: Policy | None = None, /, *, state: RetryState | None = None
+) -> "AsyncAttempts":
+    """Retry a block of code in a coroutine: ``async for``, then ``with``.
+
+    >>> import asyncio
+    >>> async def divide():
+    ...     async for attempt in aretrying():
+    ...         with attempt:
+    ...             return 8 / 4
+    >>> asyncio.run(divide())
+    2.0
+
+    Args:
+        policy: What the block is held to, as for `retrying`.
+        state: The state to go on from, of a block that was interrupted.
+
+    Returns:
+        An async iterable of attempts, each to be entered with ``with``. Every
+        loop over it is a call of its own.
+
+    Raises:
+        ConfigError: A predicate of the policy is async.
+    """
+    return AsyncAttempts(policy or Policy(), _caller(), state)
+
+
+class Attempts:
+    """The attempts of a block, afresh for every loop."""
+
+    def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
+        check_colour(policy, awaited=False)
+        self._parts = policy, name, state
+
+    def __iter__(self) -> Iterator["Attempt"]:
+        return _Loop(*self._parts, thread)
+
+
+class AsyncAttempts:
+    """The attempts of a block in a coroutine, afresh for every loop."""
+
+    def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
+        check_colour(policy, awaited=False)
+        self._parts = policy, name, state
+
+    def __aiter__(self) -> AsyncIterator["Attempt"]:
+        return _AsyncLoop(*self._parts, task)
+
+
+class _Turns:
+    """One call that is made turn by turn."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        name: str,
+        state: RetryState | None,
+        clock: Source[Clock] | Source[AsyncClock],
+    ) -> None:
+        self.policy = policy
+        self.book = Book(policy, name, clock, state)
+        self.call: Call = [self.book, clock.now(), None]
+        self.attempt: Attempt | None = None
+
+    def pending(self) -> bool:
+        """Return whether there is another turn."""
+        if self.attempt is None:
+            return True
+        if not self.attempt.entered:
+            rule = "entered once in its turn"
+            raise refuse(
+                "attempt", rule, self.attempt, "write with attempt: in the loop"
+            )
+        return bool(self.call)
+
+    def upcoming(self) -> float | None:
+        """Return the delay before this turn, in seconds; None before the first."""
+        if self.attempt is None:
+            return self.book.begin(self.call)
+        return self.book.delay(self.call)
+
+    def turn(self) -> "Attempt":
+        """Return the attempt of this turn."""
+        self.attempt = Attempt(self, self.book.state(self.call).attempt)
+        return self.attempt
+
+
+@final
+class _Loop(_Turns):
+    def __iter__(self) -> "_Loop":
+        return self
+
+    def __next__(self) -> "Attempt":
+        if not self.pending():
+            raise StopIteration
+        delay = self.upcoming()
+        if delay is not None:
+            try:
+                thread.sleep(delay)
+            except BaseException as exit_:
+                self.book.interrupted(self.call, exit_)
+                raise
+            self.book.again(self.call)
+        return self.turn()
+
+
+@final
+class _AsyncLoop(_Turns):
+    def __aiter__(self) -> "_AsyncLoop":
+        return self
+
+    async def __anext__(self) -> "Attempt":
+        if not self.pending():
+            raise StopAsyncIteration
+        delay = self.upcoming()
+        if delay is not None:
+            try:
+                await task.sleep(delay)
+            except BaseException as exit_:
+                self.book.interrupted(self.call, exit_)
+                raise
+            self.book.again(self.call)
+        return self.turn()
+
+
+_NOTHING = object()
+
+
+@final
+class Attempt:
+    """One turn of a retried block; enter it with ``with``.
+
+    Attributes:
+        number: Which attempt it is, from 1.
+        entered: Whether its ``with`` was reached.
+    """
+
+    def __init__(self, turns: _Turns, number: int) -> None:
+        self.number = number
+        self.entered = False
+        self._turns = turns
+        self._result: object = _NOTHING
+        self._token: Token[Call] | None = None
+
+    @property
+    def state(self) -> RetryState:
+        """The state of the block's call.
+
+        Raises:
+            LookupError: The block is over; `state_of` has the state of the
+                error that it gave up with.
+        """
+        if not self._turns.call:
+            msg = "the block is over, and its state is gone with it"
+            raise LookupError(msg)
+        return self._turns.book.state(self._turns.call)
+
+    def set_result(self, result: object) -> None:
+        """Name the result of this attempt, for the policy's `on_result`."""
+        self._result = result
+
+    def __enter__(self) -> "Attempt":
+        self.entered = True
+        self._token = current.set(self._turns.call)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> bool:
+        if self._token is not None:
+            # An async generator may be left in another context than entered.
+            with suppress(ValueError):
+                current.reset(self._token)
+        policy, book, call = self._turns.policy, self._turns.book, self._turns.call
+        if error is None:
+            self._succeed(policy, book, call)
+            return False
+        if not isinstance(error, Exception):
+            book.interrupted(call, error)
+            return False
+        if not book.failed(call, error, refusal(policy, error)):
+            return True
+        if call:
+            throw(call)
+        return False
+
+    def _succeed(self, policy: Policy, book: Book, call: Call) -> None:
+        if policy.on_result is not None and self._result is _NOTHING:
+            way_out = "call attempt.set_result(value) in the block"
+            raise refuse("result", "named where on_result asks", None, way_out)
+        if not rejects(policy, self._result):
+            book.succeeded(call, None)
+        elif book.rejected(call, self._result):
+            throw(call)
+
+    def __repr__(self) -> str:
+        return f"<Attempt {self.number}>"
+
+
+def _caller() -> str:
+    """Return the name of the function that a block is written in."""
+    frame = sys._getframe(2)  # noqa: SLF001  documented, and logging does it too
+    module, name = frame.f_globals.get("__name__"), frame.f_code.co_qualname
+    return name if module in {None, "__main__"} else f"{module}.{name}"

@@ -1,0 +1,101 @@
+"""What can be called again: which callables can be retried, and in which colour."""
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from retrykit.checks import refuse
+from retrykit.conditions import is_async as is_async_predicate
+from retrykit.settings import Settings
+
+__all__ = ["awaits", "check_colour", "check_retryable", "name_of", "with_await"]
+
+
+def awaits(fn: object) -> bool:
+    """Return whether a callable is plainly asynchronous.
+
+    True for coroutine functions, partials of them, and objects whose
+    ``__call__`` is one.
+
+    >>> async def fetch(): ...
+    >>> awaits(fetch), awaits(functools.partial(fetch)), awaits(print)
+    (True, True, False)
+    """
+    return _has(inspect.iscoroutinefunction, fn)
+
+
+def check_retryable(fn: object) -> None:
+    """Check that calling *fn* again can mean another attempt.
+
+    Raises:
+        ConfigError: It is no callable, or its body runs only when its result
+            is iterated.
+    """
+    if not callable(fn):
+        raise refuse("fn", "a function or another callable", fn)
+    if _has(inspect.isgeneratorfunction, fn) or _has(inspect.isasyncgenfunction, fn):
+        rule = "a function that runs when it is called, not a generator function"
+        way_out = "its errors come later, where it is iterated: retry that code"
+        raise refuse("fn", rule, fn, way_out)
+
+
+def check_colour(policy: Settings, *, awaited: bool) -> None:
+    """Check that a policy's predicates suit the colour of a function.
+
+    Raises:
+        ConfigError: A predicate is async, and the function is not.
+    """
+    for name in ("on", "give_up_on", "on_result"):
+        predicate = getattr(policy, name)
+        if not awaited and is_async_predicate(predicate):
+            rule = "a plain function where the retried function is one"
+            raise refuse(name, rule, predicate, "an async predicate needs aretry")
+
+
+def with_await(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return *fn* for the awaited driver, which awaits what it returns.
+
+    Raises:
+        ConfigError: *fn* says that what it returns cannot be awaited.
+    """
+    if awaits(fn):
+        return fn
+    returns = getattr(fn, "__annotations__", {}).get("return", Awaitable)
+    if returns is None or (isinstance(returns, type) and not _awaitable(returns)):
+        rule = "a coroutine function, or one that returns an awaitable, under aretry"
+        raise refuse("fn", rule, fn, "decorate it with retry")
+
+    async def awaiting(*args: Any, **kwargs: Any) -> Any:
+        result = fn(*args, **kwargs)
+        if not inspect.isawaitable(result):
+            rule = "a function that returns an awaitable, under aretry"
+            raise refuse("fn", rule, fn, "decorate it with retry")
+        return await result
+
+    return awaiting
+
+
+def name_of(fn: object) -> str:
+    """Return what a callable is called: its module and its qualified name.
+
+    >>> name_of(functools.partial(functools.wraps, name_of))
+    'functools.wraps'
+    """
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    named = fn if hasattr(fn, "__qualname__") else type(fn)
+    name: str = getattr(named, "__qualname__", repr(named))
+    module = getattr(named, "__module__", None)
+    return name if module in {None, "builtins", "__main__"} else f"{module}.{name}"
+
+
+def _awaitable(kind: type) -> bool:
+    return kind is object or hasattr(kind, "__await__")
+
+
+def _has(test: Callable[[Any], bool], fn: object) -> bool:
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    # An object with a coroutine method __call__ is one as much as a function.
+    return test(fn) or test(getattr(type(fn), "__call__", None))  # noqa: B004

@@ -1,0 +1,106 @@
+"""The rules that settings obey, each with the error that names it.
+
+Every border of the package checks its arguments here, once. What a setting
+means is not known here.
+"""
+
+import math
+from collections.abc import Collection
+
+from retrykit.errors import ConfigError
+
+__all__ = ["choice", "number", "refuse", "whole"]
+
+
+def refuse(name: str, rule: str, value: object, way_out: str = "") -> ConfigError:
+    """Return the error for a setting that breaks its rule.
+
+    >>> refuse("max_attempts", "a whole number >= 1", 0, "so count the first")
+    ConfigError('max_attempts must be a whole number >= 1, got 0; so count the first')
+
+    Args:
+        name: The parameter as its user typed it.
+        rule: What it must be.
+        value: What it was.
+        way_out: What to write instead, where that is not obvious.
+
+    Returns:
+        The error, to be raised by the caller.
+    """
+    ending = f"; {way_out}" if way_out else ""
+    return ConfigError(f"{name} must be {rule}, got {value!r}{ending}")
+
+
+def number(
+    name: str,
+    value: object,
+    *,
+    at_least: float = 0.0,
+    at_most: float = math.inf,
+    way_out: str = "",
+) -> float:
+    """Return *value* as a float if it is a finite number within its bounds.
+
+    >>> number("factor", 2, at_least=1)
+    2.0
+
+    Args:
+        name: The parameter as its user typed it.
+        value: What was given.
+        at_least: Smallest number allowed.
+        at_most: Largest number allowed.
+        way_out: What to write instead, where that is not obvious.
+
+    Raises:
+        ConfigError: *value* is no number, is not finite, or is out of bounds.
+    """
+    within = (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and at_least <= value <= at_most
+    )
+    if not within or not isinstance(value, int | float):
+        top = f" and <= {at_most:g}" if at_most < math.inf else ""
+        rule = f"a finite number >= {at_least:g}{top}"
+        raise refuse(name, rule, value, way_out)
+    return float(value)
+
+
+def whole(name: str, value: object, *, at_least: int, way_out: str = "") -> int:
+    """Return *value* if it is an integer and large enough.
+
+    >>> whole("max_attempts", 3, at_least=1)
+    3
+
+    Args:
+        name: The parameter as its user typed it.
+        value: What was given.
+        at_least: Smallest number allowed.
+        way_out: What to write instead, where that is not obvious.
+
+    Raises:
+        ConfigError: *value* is no integer, or is too small.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
+        raise refuse(name, f"a whole number >= {at_least}", value, way_out)
+    return value
+
+
+def choice(name: str, value: object, options: Collection[str]) -> object:
+    """Return *value* if it is one of *options*.
+
+    >>> choice("deadline", "stop", ["stop", "clip"])
+    'stop'
+
+    Args:
+        name: The parameter as its user typed it.
+        value: What was given.
+        options: What may be given.
+
+    Raises:
+        ConfigError: *value* is none of them.
+    """
+    if value not in options:
+        raise refuse(name, f"one of {', '.join(map(repr, options))}", value)
+    return value

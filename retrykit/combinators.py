@@ -1,0 +1,314 @@
+"""The values that the algebra of schedules builds.
+
+Each is written beside its expression: ``repr`` gives the expression back.
+They are reached through the methods and operators of `Schedule`.
+"""
+
+import math
+from abc import abstractmethod
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import ClassVar, final
+
+from retrykit.algebra import Bounds, Schedule
+from retrykit.jitter import LONGEST, Random, between, equal, full, proportional
+
+__all__: list[str] = []
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Of(Schedule):
+    """A schedule made of one other by a method of that name."""
+
+    of: Schedule
+
+    def __repr__(self) -> str:
+        return f"{_operand(self.of)}.{self.kind}({self._arguments()})"
+
+    def _arguments(self) -> str:
+        own = (field.name for field in fields(self) if field.name != "of")
+        return ", ".join(repr(getattr(self, name)) for name in own)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Mapped(_Of):
+    """Each delay changed on its own, longer ones staying the longer."""
+
+    @abstractmethod
+    def _map(self, delay: float, /) -> float: ...
+
+    def delay(
+        self, retry: int, previous: float | None, random: Random, /
+    ) -> float | None:
+        delay = self.of.delay(retry, previous, random)
+        return None if delay is None else self._map(delay)
+
+    def bounds(self, retry: int, /) -> Bounds | None:
+        bounds = self.of.bounds(retry)
+        return bounds and (self._map(bounds[0]), self._map(bounds[1]))
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _Cap(_Mapped):
+    kind: ClassVar[str] = "cap"
+    limit: float
+
+    def _map(self, delay: float, /) -> float:
+        return min(delay, self.limit)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _AtLeast(_Mapped):
+    kind: ClassVar[str] = "at_least"
+    limit: float
+
+    def _map(self, delay: float, /) -> float:
+        return max(delay, self.limit)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _RoundDown(_Mapped):
+    kind: ClassVar[str] = "round_down"
+    unit: float
+
+    def _map(self, delay: float, /) -> float:
+        steps = delay / self.unit
+        # Floats so large have no fractions of the unit left to drop.
+        if steps > 2**53:
+            return delay
+        # 0.3 / 0.1 is a hair below 3: what is that near to a step is on it.
+        nearest = round(steps)
+        whole = nearest if math.isclose(steps, nearest) else math.floor(steps)
+        return whole * self.unit
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _Times(_Mapped):
+    kind: ClassVar[str] = "times"
+    factor: float
+
+    def _map(self, delay: float, /) -> float:
+        return min(delay * self.factor, LONGEST)
+
+    def __repr__(self) -> str:
+        return f"{_operand(self.of)} * {self.factor!r}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Jittered(_Of):
+    """Each delay spread over a range that grows with it."""
+
+    @abstractmethod
+    def _spread(self, delay: float, /) -> Bounds: ...
+
+    def delay(
+        self, retry: int, previous: float | None, random: Random, /
+    ) -> float | None:
+        delay = self.of.delay(retry, previous, random)
+        return None if delay is None else between(*self._spread(delay), random)
+
+    def bounds(self, retry: int, /) -> Bounds | None:
+        bounds = self.of.bounds(retry)
+        return bounds and (self._spread(bounds[0])[0], self._spread(bounds[1])[1])
+
+    def without_jitter(self) -> Schedule:
+        return self.of.without_jitter()
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _FullJitter(_Jittered):
+    kind: ClassVar[str] = "full_jitter"
+
+    def _spread(self, delay: float, /) -> Bounds:
+        return full(delay)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _EqualJitter(_Jittered):
+    kind: ClassVar[str] = "equal_jitter"
+
+    def _spread(self, delay: float, /) -> Bounds:
+        return equal(delay)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _Jitter(_Jittered):
+    kind: ClassVar[str] = "jitter"
+    factor: float
+
+    def _spread(self, delay: float, /) -> Bounds:
+        return proportional(delay, self.factor)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Cut(_Of):
+    """The delays of another, unchanged, up to an end of its own."""
+
+    @abstractmethod
+    def bounds(self, retry: int, /) -> Bounds | None: ...
+
+    def delay(
+        self, retry: int, previous: float | None, random: Random, /
+    ) -> float | None:
+        if self.bounds(retry) is None:
+            return None
+        return self.of.delay(retry, previous, random)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _Take(_Cut):
+    kind: ClassVar[str] = "take"
+    retries: int
+
+    def bounds(self, retry: int, /) -> Bounds | None:
+        return self.of.bounds(retry) if retry <= self.retries else None
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _Within(_Cut):
+    kind: ClassVar[str] = "within"
+    total: float
+
+    def bounds(self, retry: int, /) -> Bounds | None:
+        left = self.total
+        bounds: Bounds | None = None
+        for number in range(1, retry + 1):
+            bounds = self.of.bounds(number)
+            if bounds is None or bounds[1] > left:
+                return None
+            left -= bounds[1]
+        return bounds
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _Then(_Of):
+    kind: ClassVar[str] = "then"
+    other: Schedule
+
+    def delay(
+        self, retry: int, previous: float | None, random: Random, /
+    ) -> float | None:
+        delay = self.of.delay(retry, previous, random)
+        if delay is not None:
+            return delay
+        later = self._later(retry)
+        return self.other.delay(later, previous if later > 1 else None, random)
+
+    def bounds(self, retry: int, /) -> Bounds | None:
+        return self.of.bounds(retry) or self.other.bounds(self._later(retry))
+
+    def _later(self, retry: int) -> int:
+        # Whether it has ended is false up to its last retry, and true from there.
+        ends = range(1, retry + 1)
+        ended = bisect_left(ends, 1, key=lambda n: self.of.bounds(n) is None)
+        return retry - ended
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _Switch(_Of):
+    kind: ClassVar[str] = "switch"
+    after: int
+    to: Schedule
+
+    def delay(
+        self, retry: int, previous: float | None, random: Random, /
+    ) -> float | None:
+        if self.bounds(retry) is None:
+            return None
+        part = self.of if retry <= self.after else self.to
+        return part.delay(retry, previous, random)
+
+    def bounds(self, retry: int, /) -> Bounds | None:
+        if retry <= self.after:
+            return self.of.bounds(retry)
+        # One that ended before its turn was over has ended the whole.
+        ended = self.after > 0 and self.of.bounds(self.after) is None
+        return None if ended else self.to.bounds(retry)
+
+    def _arguments(self) -> str:
+        return f"after={self.after!r}, to={self.to!r}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Joined(Schedule):
+    """Two schedules asked side by side, joined by an operator."""
+
+    symbol: ClassVar[str]
+    left: Schedule
+    right: Schedule
+
+    @abstractmethod
+    def _join(self, left: float | None, right: float | None, /) -> float | None: ...
+
+    def delay(
+        self, retry: int, previous: float | None, random: Random, /
+    ) -> float | None:
+        return self._join(
+            self.left.delay(retry, previous, random),
+            self.right.delay(retry, previous, random),
+        )
+
+    def bounds(self, retry: int, /) -> Bounds | None:
+        left = self.left.bounds(retry) or (None, None)
+        right = self.right.bounds(retry) or (None, None)
+        low, high = self._join(left[0], right[0]), self._join(left[1], right[1])
+        return None if low is None or high is None else (low, high)
+
+    def __repr__(self) -> str:
+        chained = type(self.left) is type(self)
+        left = repr(self.left) if chained else _operand(self.left)
+        return f"{left} {self.symbol} {_operand(self.right)}"
+
+
+def _while_both(
+    join: Callable[[float, float], float], left: float | None, right: float | None
+) -> float | None:
+    return None if left is None or right is None else join(left, right)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _Plus(_Joined):
+    kind: ClassVar[str] = "plus"
+    symbol: ClassVar[str] = "+"
+
+    def _join(self, left: float | None, right: float | None, /) -> float | None:
+        return _while_both(lambda a, b: min(a + b, LONGEST), left, right)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _Both(_Joined):
+    kind: ClassVar[str] = "both"
+    symbol: ClassVar[str] = "&"
+
+    def _join(self, left: float | None, right: float | None, /) -> float | None:
+        return _while_both(max, left, right)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _Either(_Joined):
+    kind: ClassVar[str] = "either"
+    symbol: ClassVar[str] = "|"
+
+    def _join(self, left: float | None, right: float | None, /) -> float | None:
+        return min((x for x in (left, right) if x is not None), default=None)
+
+
+def _operand(schedule: Schedule) -> str:
+    """Return the expression of a part, in parentheses where it is a sum."""
+    compound = isinstance(schedule, _Joined | _Times)
+    return f"({schedule!r})" if compound else repr(schedule)

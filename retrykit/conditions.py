@@ -1,0 +1,161 @@
+"""Which outcome of an attempt deserves another one.
+
+Only an `Exception` is ever asked about: cancellation and Ctrl-C never come
+here. The two colours of each question differ in nothing but ``await``.
+"""
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from retrykit.checks import refuse
+from retrykit.errors import ConfigError
+from retrykit.records import type_name
+from retrykit.signals import GiveUp, Signal
+from retrykit.state import StopReason
+from retrykit.verdicts import leave_note
+
+__all__ = ["Condition", "Conditions", "ResultCondition", "arefusal", "arejects"]
+__all__ += ["check_condition", "check_predicate", "is_async", "refusal", "rejects"]
+__all__ += ["report"]
+
+Condition = (
+    type[Exception]
+    | tuple[type[Exception], ...]
+    | Callable[[Exception], bool]
+    | Callable[[Exception], Awaitable[bool]]
+)
+"""Errors by type, or a predicate of the error; it may be async under `aretry`."""
+
+ResultCondition = Callable[[Any], bool] | Callable[[Any], Awaitable[bool]]
+"""A predicate of the result; it may be async under `aretry`."""
+
+
+class Conditions(Protocol):
+    """The part of a policy that is asked here."""
+
+    @property
+    def on(self) -> Condition: ...
+    @property
+    def give_up_on(self) -> Condition: ...
+    @property
+    def on_result(self) -> ResultCondition | None: ...
+
+
+def check_condition(name: str, value: object) -> object:
+    """Return *value* if it selects errors, and nothing but errors.
+
+    Raises:
+        ConfigError: It is no exception type, no tuple of them and no
+            predicate; or it includes what is never retried.
+    """
+    kinds = value if isinstance(value, tuple) else (value,)
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            continue
+        if isinstance(kind, type) and issubclass(kind, BaseException):
+            rule = "an Exception type, since no other is ever retried"
+            raise refuse(name, rule, kind, "write Exception, or narrower")
+        if isinstance(kind, type) or isinstance(value, tuple) or not callable(kind):
+            rule = "an Exception type, a tuple of them, or a predicate of the error"
+            raise refuse(name, rule, value)
+    return value
+
+
+def check_predicate(name: str, value: object) -> object:
+    """Return *value* if it can be asked about a result.
+
+    Raises:
+        ConfigError: It is a type, or it cannot be called.
+    """
+    if isinstance(value, type) or not callable(value):
+        raise refuse(name, "a predicate of the result", value, "write a function")
+    return value
+
+
+def is_async(condition: object) -> bool:
+    """Return whether a condition is a predicate that must be awaited."""
+    return inspect.iscoroutinefunction(condition) or inspect.iscoroutinefunction(
+        getattr(condition, "__call__", None)  # noqa: B004  an object's own, maybe async
+    )
+
+
+def refusal(conditions: Conditions, error: Exception) -> StopReason | None:
+    """Return why an error may not be retried; None if it may."""
+    if isinstance(error, Signal | ConfigError):
+        return _spoken(error)
+    try:
+        if _accepted(conditions.give_up_on, error):
+            return StopReason.GAVE_UP
+        if _accepted(conditions.on, error):
+            return None
+    except Exception as fault:  # noqa: BLE001  the user's error must come through
+        report(error, fault)
+    return StopReason.NOT_RETRYABLE
+
+
+async def arefusal(conditions: Conditions, error: Exception) -> StopReason | None:
+    """Return why an error may not be retried; None if it may."""
+    if isinstance(error, Signal | ConfigError):
+        return _spoken(error)
+    try:
+        if await _aaccepted(conditions.give_up_on, error):
+            return StopReason.GAVE_UP
+        if await _aaccepted(conditions.on, error):
+            return None
+    except Exception as fault:  # noqa: BLE001  the user's error must come through
+        report(error, fault)
+    return StopReason.NOT_RETRYABLE
+
+
+def rejects(conditions: Conditions, result: object) -> bool:
+    """Return whether a result is to be treated as a failure."""
+    predicate = conditions.on_result
+    return predicate is not None and _plain(predicate(result))
+
+
+async def arejects(conditions: Conditions, result: object) -> bool:
+    """Return whether a result is to be treated as a failure."""
+    predicate = conditions.on_result
+    return predicate is not None and await _awaited(predicate(result))
+
+
+def report(error: Exception, fault: Exception) -> None:
+    """Say on the user's error that the policy itself failed on it."""
+    told = f"{type_name(type(fault))}: {fault}"
+    leave_note(error, f"not retried, because its policy failed with {told}")
+    log = logging.getLogger("retrykit")
+    log.error("not retried, because the policy failed", exc_info=fault)
+
+
+def _spoken(error: Exception) -> StopReason | None:
+    """Return what a signal asks for; a wrong setting is wrong every time."""
+    if isinstance(error, ConfigError):
+        return StopReason.NOT_RETRYABLE
+    return StopReason.GAVE_UP if isinstance(error, GiveUp) else None
+
+
+def _accepted(condition: Condition, error: Exception) -> bool:
+    if isinstance(condition, type | tuple):
+        return isinstance(error, condition)
+    return _plain(condition(error))
+
+
+async def _aaccepted(condition: Condition, error: Exception) -> bool:
+    if isinstance(condition, type | tuple):
+        return isinstance(error, condition)
+    return await _awaited(condition(error))
+
+
+def _plain(answer: object) -> bool:
+    if inspect.isawaitable(answer):
+        if inspect.iscoroutine(answer):
+            answer.close()
+        rule = "a predicate that answers at once, under retry"
+        raise refuse("on", rule, answer, "use aretry for one that is awaited")
+    return bool(answer)
+
+
+async def _awaited(answer: object) -> bool:
+    return bool(await answer) if inspect.isawaitable(answer) else bool(answer)

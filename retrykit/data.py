@@ -1,0 +1,101 @@
+"""Policies as plain data, for JSON and TOML.
+
+Only what is made of retrykit's own parts and of exception types can be
+written: code of the user's has no form here. Reading never imports a module.
+"""
+
+import builtins
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from retrykit.checks import refuse
+from retrykit.schedules import from_dict
+from retrykit.settings import Settings
+
+__all__ = ["settings_data", "settings_from"]
+
+# TOML has no null.
+_UNLIMITED = "unlimited"
+
+
+def settings_data(settings: Settings) -> dict[str, Any]:
+    """Return settings as a dict of numbers, texts, lists and dicts.
+
+    Raises:
+        ConfigError: A setting is code: a predicate, an observer, a generator.
+    """
+    for name in ("on_result", "observers"):
+        if getattr(settings, name):
+            value = getattr(settings, name)
+            raise refuse(name, "left out of a policy that is written as data", value)
+    limits = {
+        name: _UNLIMITED if limit is None else limit
+        for name, limit in (
+            ("max_attempts", settings.max_attempts),
+            ("max_elapsed", settings.max_elapsed),
+        )
+    }
+    optional = {"seed": settings.seed, "name": settings.name}
+    return {
+        "schedule": settings.schedule.to_dict(),
+        **limits,
+        "deadline": settings.deadline,
+        "on": _names("on", settings.on),
+        "give_up_on": _names("give_up_on", settings.give_up_on),
+        "raises": settings.raises,
+        "max_failures": settings.max_failures,
+    } | {name: value for name, value in optional.items() if value is not None}
+
+
+def settings_from(data: object) -> dict[str, Any]:
+    """Return the settings that `settings_data` wrote; a missing one is left out.
+
+    Raises:
+        ConfigError: *data* is no dict, or names a type that is not known here.
+            What else is wrong with it is found where the policy is made.
+    """
+    if not isinstance(data, Mapping):
+        raise refuse("policy", "a dict of settings", data)
+    return {name: _read(name, value) for name, value in data.items()}
+
+
+def _read(name: str, value: Any) -> Any:
+    if name == "schedule":
+        return from_dict(value)
+    if name in {"max_attempts", "max_elapsed"}:
+        return None if value == _UNLIMITED else value
+    if name in {"on", "give_up_on"}:
+        if isinstance(value, str):
+            return _type(name, value)
+        if isinstance(value, list | tuple):
+            return tuple(_type(name, each) for each in value)
+    return value
+
+
+def _names(name: str, condition: object) -> list[str]:
+    kinds = condition if isinstance(condition, tuple) else (condition,)
+    names = []
+    for kind in kinds:
+        if not isinstance(kind, type):
+            rule = "exception types in a policy that is written as data"
+            raise refuse(name, rule, condition)
+        module = "" if kind.__module__ == "builtins" else f"{kind.__module__}:"
+        names.append(f"{module}{kind.__qualname__}")
+    return names
+
+
+def _type(name: str, text: object) -> object:
+    """Return the type that a text names: ``OSError``, ``package.module:Name``."""
+    module, _, path = str(text).rpartition(":")
+    # Importing would let a file of settings run code.
+    found: object = sys.modules.get(module) if module else builtins
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, type):
+        rule = "the name of an exception type, as OSError or module:Name"
+        way_out = (
+            f"import {module} first" if module else "built-in types need no module"
+        )
+        raise refuse(name, rule, text, way_out)
+    return found

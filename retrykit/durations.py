@@ -1,0 +1,95 @@
+"""Lengths of time as people write them, and as the package keeps them.
+
+Inside retrykit every duration is a float of seconds. This module is the one
+way in; it knows nothing of clocks.
+"""
+
+import math
+import re
+from datetime import timedelta
+
+from retrykit.checks import number, refuse
+
+__all__ = ["Duration", "readable", "seconds"]
+
+Duration = float | timedelta | str
+"""Seconds as a number, a `timedelta`, or text such as ``"1h30m"``."""
+
+# Parts of a second divide, because 300 / 1000 is the float nearest to 0.3
+# and 300 * 0.001 is not always the nearest.
+_PARTS = {"us": 1_000_000, "ms": 1_000}
+_WHOLES = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_TERM = re.compile(r"(\d+(?:\.\d+)?)(us|ms|[smhdw])", re.ASCII)
+_TEXT = re.compile(rf"(?:{_TERM.pattern}\s*)+", re.ASCII)
+
+
+def seconds(name: str, value: object) -> float:
+    """Return a duration as a float of seconds.
+
+    >>> seconds("cap", "1h30m")
+    5400.0
+    >>> seconds("cap", timedelta(milliseconds=250))
+    0.25
+    >>> seconds("cap", "90")
+    Traceback (most recent call last):
+    ...
+    retrykit.errors.ConfigError: cap must be a duration such as "12.5s", "500ms" or \
+"1h30m", got '90'; write the unit (us, ms, s, m, h, d, w), or give a number of seconds
+
+    Args:
+        name: The parameter as its user typed it, for the error.
+        value: Seconds as a number, a timedelta, or text made of numbers with
+            units (us, ms, s, m, h, d, w). Finite and >= 0.
+
+    Returns:
+        Seconds, finite and >= 0.
+
+    Raises:
+        ConfigError: *value* is none of these, is negative, or is not finite.
+    """
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    if isinstance(value, str):
+        return number(name, _parse(name, value.strip()))
+    return number(name, value, way_out=_WAY_OUT)
+
+
+_WAY_OUT = 'give seconds as a number, a timedelta, or text such as "1h30m"'
+
+
+def _parse(name: str, text: str) -> float:
+    if not _TEXT.fullmatch(text):
+        rule = 'a duration such as "12.5s", "500ms" or "1h30m"'
+        way_out = "write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
+        raise refuse(name, rule, text, way_out)
+    return math.fsum(
+        float(digits) / _PARTS[unit]
+        if unit in _PARTS
+        else float(digits) * _WHOLES[unit]
+        for digits, unit in _TERM.findall(text)
+    )
+
+
+def readable(duration: float) -> str:
+    """Return a duration for people to read, rounded.
+
+    >>> [readable(x) for x in (0, 0.0123, 7, 90.4, 3600, 610_000)]
+    ['0s', '12.3ms', '7s', '1m30s', '1h', '7d1h']
+
+    Args:
+        duration: Seconds, finite and >= 0.
+
+    Returns:
+        Three digits below a minute, and the two largest units above it.
+    """
+    if 0 < duration < 1:
+        return f"{duration * 1000:.3g}ms"
+    # What three digits would round up to a minute is told in minutes.
+    if duration < 59.95:  # noqa: PLR2004
+        return f"{duration:.3g}s"
+    total = max(round(duration), 60)
+    units = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)]
+    first = next(i for i, (_, size) in enumerate(units) if total >= size)
+    (large, size), (small, step) = units[first : first + 2]
+    whole, rest = divmod(round(total / step), size // step)
+    return f"{whole}{large}" + (f"{rest}{small}" if rest else "")

@@ -1,0 +1,134 @@
+"""The one stream of events of retried calls, and who is told of it.
+
+An observer is any callable that takes an event. It is called in the middle of
+the call, so it should be quick; what it raises is logged and goes no further.
+"""
+
+import inspect
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Self, final
+
+from retrykit.checks import refuse
+from retrykit.state import Failure, RetryState
+
+__all__ = ["AttemptFailed", "AttemptStarted", "Event", "GaveUp", "Observer"]
+__all__ += ["RetryScheduled", "Succeeded", "check_observer", "observe", "tell"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AttemptStarted:
+    """An attempt begins: number ``state.attempt``."""
+
+    state: RetryState
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AttemptFailed:
+    """An attempt raised an error, or gave a result that is refused."""
+
+    state: RetryState
+    failure: Failure
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RetryScheduled:
+    """Another attempt will be made, after *delay* seconds."""
+
+    state: RetryState
+    delay: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """The call has its result."""
+
+    state: RetryState
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """The call makes no further attempt: ``state.stop_reason`` tells why."""
+
+    state: RetryState
+
+
+Event = AttemptStarted | AttemptFailed | RetryScheduled | Succeeded | GaveUp
+Observer = Callable[[Event], object]
+
+everyone: tuple[Observer, ...] = ()
+"""The observers of the whole process; read by the drivers at every call."""
+
+_lock = threading.Lock()
+
+
+@final
+class observe:  # noqa: N801  used as a function
+    """Tell an observer of every retried call of this process, from now on.
+
+    >>> heard = []
+    >>> with observe(heard.append):
+    ...     pass  # retried calls made here, in any thread, are heard
+
+    Args:
+        observer: Takes an `Event`. It is told until `close` is called or the
+            ``with`` block ends.
+
+    Raises:
+        ConfigError: *observer* is no plain function.
+    """
+
+    def __init__(self, observer: Observer) -> None:
+        told = check_observer("observer", observer)
+        # Its own object, since the same observer may be registered twice.
+        self._told = partial(told)
+        global everyone  # noqa: PLW0603  read at every call, so kept a plain name
+        with _lock:
+            everyone = (*everyone, self._told)
+
+    def close(self) -> None:
+        """Tell the observer no more; closing twice does no harm."""
+        global everyone  # noqa: PLW0603
+        with _lock:
+            everyone = tuple(told for told in everyone if told is not self._told)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        self.close()
+
+
+def check_observer(name: str, observer: object) -> Observer:
+    """Return *observer* if it can be told of events, else raise `ConfigError`."""
+    if not callable(observer) or inspect.iscoroutinefunction(observer):
+        rule = "a plain function (or callable) that takes an event"
+        raise refuse(name, rule, observer, "start a task in it where it must await")
+    return observer
+
+
+def tell(observers: tuple[Observer, ...], event: Event) -> None:
+    """Tell the given observers, then those of the process, whatever they raise."""
+    for observer in observers + everyone:
+        try:
+            observer(event)
+        except Exception:
+            log = logging.getLogger("retrykit")
+            log.exception(
+                "an observer failed on %s: %r", type(event).__name__, observer
+            )

@@ -1,0 +1,70 @@
+"""Events of retried calls in the standard library's log."""
+
+import logging
+
+from retrykit.durations import readable
+from retrykit.events import Event, GaveUp, Observer, RetryScheduled, Succeeded
+from retrykit.records import ErrorRecord, type_name
+from retrykit.state import RetryState
+
+__all__ = ["observer"]
+
+
+def observer(logger: logging.Logger | None = None) -> Observer:
+    """Return an observer that logs what a person on call wants to know.
+
+    A scheduled retry is a WARNING, giving up an ERROR, a success after
+    failures an INFO; a call that succeeds at once is not logged. Arguments and
+    results of the call are never logged, errors by type and text.
+
+    Each record has ``retrykit`` among its attributes, a dict of the call's
+    name, the number of the attempt, elapsed seconds, the delay and the reason,
+    for formatters that write JSON.
+
+    >>> from retrykit import observe
+    >>> with observe(observer()):
+    ...     pass  # retried calls made here are logged
+
+    Args:
+        logger: Where to log; by default the logger named ``retrykit``.
+    """
+    log = logger or logging.getLogger("retrykit")
+
+    def write(event: Event) -> None:
+        state = event.state
+        if isinstance(event, RetryScheduled):
+            level, text = logging.WARNING, _scheduled(state, event.delay)
+        elif isinstance(event, GaveUp):
+            level, text = logging.ERROR, f"{state.describe()}{_last(state)}"
+        elif isinstance(event, Succeeded) and state.failures:
+            level, text = logging.INFO, state.describe()
+        else:
+            return
+        log.log(level, "%s %s", state.name, text, extra={"retrykit": _facts(state)})
+
+    return write
+
+
+def _scheduled(state: RetryState, delay: float) -> str:
+    return f"failed attempt {state.attempt}, next in {readable(delay)}{_last(state)}"
+
+
+def _last(state: RetryState) -> str:
+    if not state.failures:
+        return ""
+    error = state.failures[-1].error
+    if error is None:
+        return "; its result was refused"
+    if isinstance(error, ErrorRecord):
+        return f"; {error}"
+    return f"; {type_name(type(error))}: {error}"
+
+
+def _facts(state: RetryState) -> dict[str, object]:
+    return {
+        "name": state.name,
+        "attempt": state.attempt,
+        "elapsed": state.elapsed,
+        "delay": state.next_delay,
+        "reason": state.stop_reason and state.stop_reason.value,
+    }

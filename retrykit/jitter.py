@@ -1,0 +1,99 @@
+"""Chance applied to a delay; the only module that knows of chance.
+
+Each kind of jitter is the range that it spreads a delay over, so what is
+drawn and what is promised are one formula. The draws of a call are a function
+of its seed and the number of the retry: a replay sees the same ones.
+
+Source:
+    Full, equal and decorrelated jitter: M. Brooker, "Exponential Backoff And
+    Jitter", AWS Architecture Blog, 2015. Proportional jitter:
+    `ExponentialBackOff`, Google HTTP Client Library for Java.
+"""
+
+import os
+import random
+import sys
+from typing import Protocol, final
+
+__all__ = ["LONGEST", "Draws", "Random", "between", "equal", "full", "new_seed"]
+__all__ += ["proportional"]
+
+LONGEST = sys.float_info.max
+"""Where delays saturate, in seconds: the largest float, never infinity."""
+
+
+class Random(Protocol):
+    """A source of chance: `random.Random`, or anything with its `random`."""
+
+    def random(self) -> float:
+        """Return a float in [0, 1)."""
+        ...
+
+
+def full(delay: float) -> tuple[float, float]:
+    """Return the range of full jitter: anything up to *delay* seconds."""
+    return 0.0, delay
+
+
+def equal(delay: float) -> tuple[float, float]:
+    """Return the range of equal jitter: the upper half of *delay* seconds."""
+    return delay / 2, delay
+
+
+def proportional(delay: float, factor: float) -> tuple[float, float]:
+    """Return *delay* seconds less and more *factor* of itself, 0 to 1."""
+    return delay * (1 - factor), min(delay * (1 + factor), LONGEST)
+
+
+def between(low: float, high: float, chance: Random) -> float:
+    """Draw a delay from a range, in seconds, and never outside of it."""
+    # Rounding can carry the sum past either end by one step of the float.
+    return min(max(low + (high - low) * chance.random(), low), high)
+
+
+# An instance of its own, so that a program that seeds the global generator
+# neither steers its retries nor sees its own numbers move.
+_entropy = random.Random()  # noqa: S311  spreads callers out, keeps no secret
+if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
+    # Without this, forked workers would all draw the same seeds.
+    os.register_at_fork(after_in_child=_entropy.seed)
+
+
+def new_seed() -> int:
+    """Return a fresh seed, 0 <= seed < 2**53: JSON readers keep it whole."""
+    return _entropy.getrandbits(53)
+
+
+_MASK = 2**64 - 1
+_STEP = 0x9E3779B97F4A7C15
+
+
+@final
+class Draws:
+    """The chance of one retry: a function of the call's seed and its number.
+
+    >>> Draws(seed=7, retry=1).random() == Draws(seed=7, retry=1).random()
+    True
+
+    Making a `random.Random` for each retry would cost ten times as much.
+
+    Args:
+        seed: The seed of the call. Integer.
+        retry: The number of the retry, from 1. Up to 2**32 draws belong to it.
+
+    Source:
+        SplitMix64: G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom
+        Number Generators", OOPSLA 2014.
+    """
+
+    __slots__ = ("_at",)
+
+    def __init__(self, seed: int, retry: int) -> None:
+        self._at = seed + (retry << 32) * _STEP
+
+    def random(self) -> float:
+        """Return the next draw, a float in [0, 1)."""
+        self._at = z = (self._at + _STEP) & _MASK
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+        return ((z ^ (z >> 31)) >> 11) * 2.0**-53

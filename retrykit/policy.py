@@ -1,0 +1,263 @@
+"""What a policy does: the settings with their verbs."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Generic, ParamSpec, Self, TypeVar, final
+
+from retrykit import _async, _sync
+from retrykit._decide import Decision, decide
+from retrykit.callables import (
+    awaits,
+    check_colour,
+    check_retryable,
+    name_of,
+    with_await,
+)
+from retrykit.checks import refuse
+from retrykit.conditions import refusal
+from retrykit.data import settings_data, settings_from
+from retrykit.events import Event
+from retrykit.settings import Settings
+from retrykit.state import Failure, RetryState, StopReason
+
+__all__ = ["Outcome", "Policy", "driver"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T_co]):
+    """What came of a call: its value or its error, and its history.
+
+    Attributes:
+        value: The result; None if the call gave up.
+        error: What the call would have raised; None if it succeeded.
+        state: The history of the call.
+    """
+
+    value: T_co | None
+    error: Exception | None
+    state: RetryState
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call succeeded."""
+        return self.error is None
+
+
+@final
+class Policy(Settings):
+    """When a failed call is made again, and when no more: a frozen value.
+
+    Policies compare, hash (if their parts do), print as the expression that
+    builds them, and may be shared by threads and tasks: nothing that happens
+    in a call is kept in them.
+
+    >>> patient = Policy(schedule=[1, 5, "1m"], max_attempts=4, on=ConnectionError)
+    >>> patient
+    Policy(schedule=sequence([1.0, 5.0, 60.0]), max_attempts=4, on=ConnectionError)
+    >>> patient.replace(max_attempts=None, max_elapsed="1h").max_elapsed
+    3600.0
+    >>> Policy(max_attempts=0)
+    Traceback (most recent call last):
+    ...
+    retrykit.errors.ConfigError: max_attempts must be a whole number >= 1, got 0; \
+the first call counts; None is unlimited
+
+    Args:
+        schedule: The delays: a schedule, a re-iterable of durations, or a
+            generator function. Where it ends, retrying ends. By default
+            ``exponential(0.5, factor=1.5).cap(60).jitter(0.5)``.
+        max_attempts: Most calls of the function in all, the first included.
+            Count, >= 1; None is unlimited; 5 by default.
+        max_elapsed: Time allowed in all, from the start of the first attempt.
+            A duration, >= 0; None is unlimited; 60 s by default.
+        deadline: What happens when the next attempt could not start within
+            `max_elapsed`: ``"stop"`` does not wait for it, ``"clip"`` makes one
+            last attempt at the limit, ``"overshoot"`` stops only once the
+            limit has passed.
+        on: The errors that deserve another attempt: an Exception type, a tuple
+            of them, or a predicate of the error, which under `aretry` may be
+            async. `Exception` by default; nothing wider is ever retried.
+        give_up_on: Errors that end the call at once although `on` includes
+            them, in the same forms; none by default.
+        on_result: A predicate of the result: where it is true, the result is
+            treated as a failure. None by default.
+        raises: What a call that gives up raises: ``"last"``, the last error
+            itself; ``"retry_error"``, a `RetryError` from it; ``"group"``, an
+            ExceptionGroup of all errors. An error that `on` does not include
+            is let out as it is. Where the last attempt gave a refused result
+            there is no error to let out: a `RetryError` is raised.
+        max_failures: How many failures the state keeps: the first and the last
+            ones. Count, >= 2; 100 by default.
+        seed: The seed of every call's chance, for tests. An integer, >= 0; by
+            default each call draws its own.
+        observers: Functions that are told every event of every call.
+        name: What calls are called in logs, notes and states; by default the
+            name of the function.
+
+    Raises:
+        ConfigError: A setting is unknown or wrong, or contradicts another.
+    """
+
+    __slots__ = ()
+
+    def decide(self, state: RetryState, failure: Failure) -> Decision:
+        """Decide what follows a failure: `Again` with a delay, or `Stop`.
+
+        Pure: the same arguments give the same answer, and nothing is written,
+        slept or read from a clock.
+
+        >>> state = RetryState("fetch", seed=7, epoch=0.0)
+        >>> failure = Failure(1, OSError("refused"), None, 0.0, 0.1, None)
+        >>> Policy(schedule=[2.5]).decide(state, failure)
+        Again(delay=2.5)
+        >>> Policy(on=ValueError).decide(state, failure)
+        Stop(reason=<StopReason.NOT_RETRYABLE: 'not retryable'>)
+
+        Args:
+            state: The history before this failure.
+            failure: The failed attempt; one without an error is of a refused
+                result.
+
+        Raises:
+            ConfigError: A predicate of the policy must be awaited, or its
+                schedule gave what is no delay.
+        """
+        check_colour(self, awaited=False)
+        error = failure.error
+        refused = refusal(self, error) if isinstance(error, Exception) else None
+        return decide(self, state, failure, refused)
+
+    def call(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function under this policy, without decorating it.
+
+        >>> Policy().call(int, "7")
+        7
+
+        Raises:
+            ConfigError: The function must be awaited.
+        """
+        result: T = driver(self, fn, awaited=False)(*args, **kwargs)
+        return result
+
+    async def acall(
+        self, fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call a coroutine function under this policy, and await it.
+
+        Raises:
+            ConfigError: What the function returns cannot be awaited.
+        """
+        result: T = await driver(self, fn, awaited=True)(*args, **kwargs)
+        return result
+
+    def run(
+        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Outcome[T]:
+        """Call a function under this policy, and return what came of it.
+
+        >>> outcome = Policy(schedule=[0, 0]).run(int, "seven")
+        >>> outcome.ok, len(outcome.state.errors), outcome.state.stop_reason.value
+        (False, 3, 'schedule ended')
+
+        Returns:
+            The value or the error that the call gave up with, and its state.
+            Errors that the policy does not retry are raised.
+        """
+        events: list[Event] = []
+        try:
+            result = self._heard(events).call(fn, *args, **kwargs)
+            return Outcome(result, None, events[-1].state)
+        except Exception as error:
+            if _not_handled(events):
+                raise
+            return Outcome(None, error, events[-1].state)
+        finally:
+            # The errors' tracebacks hold this frame, and it must not hold them.
+            events.clear()
+
+    async def arun(
+        self, fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Outcome[T]:
+        """Await a coroutine function under this policy, and return what came of it.
+
+        Returns:
+            What `run` returns.
+        """
+        events: list[Event] = []
+        try:
+            result = await self._heard(events).acall(fn, *args, **kwargs)
+            return Outcome(result, None, events[-1].state)
+        except Exception as error:
+            if _not_handled(events):
+                raise
+            return Outcome(None, error, events[-1].state)
+        finally:
+            # The errors' tracebacks hold this frame, and it must not hold them.
+            events.clear()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return this policy as plain data, for JSON and TOML.
+
+        >>> Policy(max_elapsed=None, schedule=[1]).to_dict()["max_elapsed"]
+        'unlimited'
+
+        Raises:
+            ConfigError: A setting is code: a predicate, an observer, a
+                generator function.
+        """
+        return settings_data(self)
+
+    @classmethod
+    def from_dict(cls, data: object) -> Self:
+        """Return the policy that `to_dict` wrote; a missing setting is the default.
+
+        >>> Policy.from_dict({"schedule": ["1s", "1m"], "on": "OSError"})
+        Policy(schedule=sequence([1.0, 60.0]), on=OSError)
+
+        Exception types are named as ``OSError`` or ``module:Name``; no module
+        is imported to find them.
+
+        Raises:
+            ConfigError: A setting is unknown or wrong.
+        """
+        return cls(**settings_from(data))
+
+    def _heard(self, events: list[Event]) -> "Policy":
+        return self.replace(observers=(*self.observers, events.append))
+
+
+def driver(
+    policy: Settings,
+    fn: Callable[..., Any],
+    *,
+    awaited: bool,
+    resumed: RetryState | None = None,
+) -> Callable[..., Any]:
+    """Return *fn* under a policy, in one of the two colours.
+
+    Args:
+        policy: What the calls are held to.
+        fn: What is called.
+        awaited: Whether the function that is returned is to be awaited.
+        resumed: The state that every call goes on from, if there is one.
+
+    Raises:
+        ConfigError: *fn* cannot be retried, or not in that colour.
+    """
+    check_retryable(fn)
+    if not awaited and awaits(fn):
+        way_out = "await it with acall, or decorate it with retry or aretry"
+        raise refuse("fn", "a function that is not async", fn, way_out)
+    check_colour(policy, awaited=awaited)
+    called, drive = (with_await(fn), _async.drive) if awaited else (fn, _sync.drive)
+    return drive(policy, called, name_of(fn), resumed)
+
+
+def _not_handled(events: list[Event]) -> bool:
+    """Return whether an error is none of the policy's business."""
+    return not events or events[-1].state.stop_reason is StopReason.NOT_RETRYABLE

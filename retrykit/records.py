@@ -1,0 +1,89 @@
+"""Errors and results as plain data: what is left of them in another process."""
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, final
+
+__all__ = ["ErrorRecord", "ResultRecord", "error_data", "error_from", "result_data"]
+__all__ += ["result_from", "type_name"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ErrorRecord:
+    """What is kept of an error when it leaves its process.
+
+    Attributes:
+        type: Its class as ``module.Name``, a built-in one by its name alone.
+        message: Its text.
+        traceback: Its formatted traceback, with its notes and its causes.
+    """
+
+    type: str
+    message: str
+    traceback: str
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ResultRecord:
+    """What is kept of a refused result that JSON has no form for.
+
+    Attributes:
+        type: Its class as ``module.Name``, a built-in one by its name alone.
+        text: Its ``repr``, cut after 200 characters.
+    """
+
+    type: str
+    text: str
+
+
+def type_name(kind: type) -> str:
+    """Return ``module.Name`` of a class, and ``Name`` of a built-in one."""
+    name = kind.__qualname__
+    return name if kind.__module__ == "builtins" else f"{kind.__module__}.{name}"
+
+
+def error_data(error: Exception | ErrorRecord | None) -> dict[str, str] | None:
+    """Return an error as a dict of type, message and traceback."""
+    if error is None:
+        return None
+    if not isinstance(error, ErrorRecord):
+        told = traceback.TracebackException.from_exception(error, compact=True)
+        text = "".join(told.format())
+        error = ErrorRecord(type_name(type(error)), _text(error), text)
+    return asdict(error)
+
+
+def error_from(data: Mapping[str, str] | None) -> ErrorRecord | None:
+    """Return the record that `error_data` wrote."""
+    return None if data is None else ErrorRecord(**data)
+
+
+def result_data(result: object) -> Any:
+    """Return a result as JSON can hold it: itself, or a dict that records it."""
+    if isinstance(result, ResultRecord):
+        return {"record": asdict(result)}
+    if result is None or type(result) in _PLAIN:
+        return result
+    record = ResultRecord(type_name(type(result)), _text(result, repr)[:200])
+    return {"record": asdict(record)}
+
+
+def result_from(data: Any) -> object:
+    """Return what `result_data` wrote."""
+    return ResultRecord(**data["record"]) if isinstance(data, Mapping) else data
+
+
+_PLAIN = {bool, int, float, str}
+
+
+def _text(value: object, form: Any = str) -> str:
+    try:
+        return str(form(value))
+    except Exception as error:  # noqa: BLE001  the value's own code, and it must not lose the rest
+        return f"<{type_name(type(error))} while it was told>"

@@ -1,0 +1,286 @@
+"""The schedules that exist by name, each with its formula.
+
+All of them are immutable values that compare, hash, pickle and print as the
+expression that builds them; `retrykit.algebra.Schedule` says what can be made
+of them. Nothing here overflows: delays saturate at the largest float.
+"""
+
+import inspect
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from retrykit import combinators  # noqa: F401  makes the algebra's kinds known
+from retrykit.algebra import Schedule
+from retrykit.checks import number, refuse
+from retrykit.durations import Duration, seconds
+from retrykit.formulas import (
+    Constant,
+    Decorrelated,
+    Exponential,
+    Fibonacci,
+    GoogleInterval,
+    Linear,
+    Polynomial,
+    Sequence,
+)
+
+__all__ = ["Schedule", "constant", "decorrelated", "exponential", "fibonacci"]
+__all__ += ["from_dict", "google_interval", "linear", "polynomial", "sequence"]
+
+
+def constant(wait: Duration) -> Schedule:
+    """Wait the same time before every retry.
+
+    >>> list(constant("1.5s").take(3).draw())
+    [1.5, 1.5, 1.5]
+
+    Args:
+        wait: Seconds, timedelta or text, >= 0.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: *wait* is no duration.
+    """
+    return Constant(seconds("wait", wait))
+
+
+def linear(step: Duration) -> Schedule:
+    """Wait *step* longer each time: ``step * n`` before retry n.
+
+    >>> list(linear(2).take(3).draw())
+    [2.0, 4.0, 6.0]
+
+    Args:
+        step: Seconds, timedelta or text, >= 0.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: *step* is no duration.
+    """
+    return Linear(seconds("step", step))
+
+
+def exponential(first: Duration, *, factor: float = 2.0) -> Schedule:
+    """Wait *factor* times longer each time: ``first * factor ** (n - 1)``.
+
+    Give it a ``.cap()``, or the delays soon outgrow any use.
+
+    >>> list(exponential(0.5).cap(3).take(5).draw())
+    [0.5, 1.0, 2.0, 3.0, 3.0]
+
+    Args:
+        first: Delay before retry 1. Seconds, timedelta or text, >= 0.
+        factor: Growth from one delay to the next. Dimensionless, >= 1.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: *first* is no duration, or *factor* is below 1.
+    """
+    factor = number("factor", factor, at_least=1)
+    return Exponential(seconds("first", first), factor)
+
+
+def polynomial(exponent: float, *, first: Duration = 1.0) -> Schedule:
+    """Wait ``first * n ** exponent`` before retry n.
+
+    Slower to grow than exponential, so that many retries fit in weeks.
+
+    >>> list(polynomial(4).take(3).draw())
+    [1.0, 16.0, 81.0]
+
+    Args:
+        exponent: Dimensionless, >= 0, fractional if you like.
+        first: Delay before retry 1. Seconds, timedelta or text, >= 0.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: *exponent* is negative, or *first* is no duration.
+    """
+    return Polynomial(number("exponent", exponent), seconds("first", first))
+
+
+def fibonacci(first: Duration = 1.0) -> Schedule:
+    """Wait the sum of the two delays before: 1, 1, 2, 3, 5 times *first*.
+
+    >>> list(fibonacci("1m").take(6).draw())
+    [60.0, 60.0, 120.0, 180.0, 300.0, 480.0]
+
+    Args:
+        first: Delay before retries 1 and 2. Seconds, timedelta or text, >= 0.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: *first* is no duration.
+    """
+    return Fibonacci(seconds("first", first))
+
+
+def decorrelated(first: Duration, *, factor: float = 3.0) -> Schedule:
+    """Draw between *first* and *factor* times the delay before.
+
+    A random walk that grows on average and spreads callers well. It needs a
+    ``.cap()``. What goes in as the delay before is kept within this
+    schedule's own bounds, so a sum or a multiple of it keeps its promises.
+
+    >>> walk = decorrelated(1).cap(10)
+    >>> [walk.bounds(retry) for retry in (1, 2, 3)]
+    [(1.0, 3.0), (1.0, 9.0), (1.0, 10.0)]
+
+    Args:
+        first: Shortest delay. Seconds, timedelta or text, >= 0.
+        factor: Growth of the longest delay. Dimensionless, >= 1.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: *first* is no duration, or *factor* is below 1.
+
+    Source:
+        Decorrelated jitter, M. Brooker, "Exponential Backoff And Jitter", AWS
+        Architecture Blog, 2015.
+    """
+    factor = number("factor", factor, at_least=1)
+    return Decorrelated(seconds("first", first), factor)
+
+
+def sequence(delays: Iterable[Duration] | Callable[[], Iterator[float]]) -> Schedule:
+    """Wait as a list says, or anything that can be iterated afresh.
+
+    Whatever takes a schedule takes such a list as it is.
+
+    >>> list(sequence([0.1, "2s"]).draw())
+    [0.1, 2.0]
+    >>> def halving():
+    ...     delay = 8.0
+    ...     while True:
+    ...         yield delay
+    ...         delay /= 2
+    >>> list(sequence(halving).take(3).draw())
+    [8.0, 4.0, 2.0]
+
+    Args:
+        delays: A list, a tuple or another re-iterable of durations, or a
+            generator function without parameters. Of one that has no length
+            the n-th delay is found by going through it from its start.
+
+    Returns:
+        A schedule that ends where *delays* ends.
+
+    Raises:
+        ConfigError: *delays* can be iterated only once or not at all, or a
+            delay in it is no duration.
+    """
+    return Sequence(delays)
+
+
+def google_interval(
+    initial: Duration = 0.5,
+    *,
+    randomization: float = 0.5,
+    multiplier: float = 1.5,
+    maximum: Duration = 60.0,
+) -> Schedule:
+    """Wait as `ExponentialBackOff` does, in whole milliseconds.
+
+    Its intervals are cut to whole milliseconds as they grow, and so is what
+    is drawn around them: for the same chance, the very numbers of the
+    original. Where those do not matter, ``exponential(0.5, factor=1.5)``
+    with ``.cap(60).jitter(0.5)`` is the same in seconds.
+
+    >>> list(google_interval(randomization=0).take(5).draw())
+    [0.5, 0.75, 1.125, 1.687, 2.53]
+    >>> google_interval().bounds(1)
+    (0.25, 0.75)
+
+    Args:
+        initial: Interval before retry 1. A duration, >= 1 ms.
+        randomization: Part of the interval that it may be shorter or longer.
+            Dimensionless, 0 <= randomization < 1.
+        multiplier: Growth of the interval. Dimensionless, >= 1.
+        maximum: Bound on the interval, not on what is drawn around it. A
+            duration, >= *initial*.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: A setting is out of its bounds.
+
+    Source:
+        `ExponentialBackOff`, Google HTTP Client Library for Java: class
+        documentation and checks.
+    """
+    first, top = seconds("initial", initial), seconds("maximum", maximum)
+    number("initial", first, at_least=0.001)
+    number("maximum", top, at_least=first, way_out="it must not be below initial")
+    spread = number("randomization", randomization, at_most=1)
+    if spread == 1:
+        raise refuse("randomization", "a number >= 0 and < 1", randomization)
+    growth = number("multiplier", multiplier, at_least=1)
+    return GoogleInterval(first, spread, growth, top)
+
+
+def from_dict(data: object) -> Schedule:
+    """Return the schedule that `Schedule.to_dict` wrote.
+
+    >>> from_dict({"kind": "cap", "of": [1, 5], "limit": "2s"})
+    sequence([1.0, 5.0]).cap(2.0)
+
+    Args:
+        data: A dict with its ``kind`` and its parts, or a list of durations.
+
+    Raises:
+        ConfigError: The kind or a part of it is unknown, missing or wrong.
+    """
+    if isinstance(data, list | tuple):
+        return sequence(data)
+    kind = data.get("kind") if isinstance(data, Mapping) else None
+    if not isinstance(data, Mapping) or kind not in Schedule.kinds:
+        known = ", ".join(sorted(Schedule.kinds))
+        rule = f"a list, or a dict whose kind is one of {known}"
+        raise refuse("schedule", rule, data)
+    needed = inspect.signature(Schedule.kinds[kind]).parameters
+    if set(data) != {"kind", *needed}:
+        rule = f"a dict with the keys {', '.join(['kind', *needed])}"
+        raise refuse("schedule", rule, dict(data))
+    parts = {
+        name: from_dict(data[name]) if name in _NESTED else data[name]
+        for name in needed
+    }
+    # Built as its user would write it, so that it is checked as there.
+    if kind in _FORMULAS:
+        return _FORMULAS[kind](**parts)
+    if kind in _OPERATORS:
+        return _OPERATORS[kind](*parts.values())
+    method: Callable[..., Schedule] = getattr(parts.pop("of"), kind)
+    return method(**parts)
+
+
+_NESTED = {"of", "other", "to", "left", "right"}
+_FORMULAS: dict[str, Callable[..., Schedule]] = {
+    "constant": constant,
+    "linear": linear,
+    "exponential": exponential,
+    "polynomial": polynomial,
+    "fibonacci": fibonacci,
+    "decorrelated": decorrelated,
+    "google_interval": google_interval,
+    "sequence": sequence,
+}
+_OPERATORS: dict[str, Callable[..., Schedule]] = {
+    "plus": operator.add,
+    "either": operator.or_,
+    "both": operator.and_,
+    "times": operator.mul,
+}

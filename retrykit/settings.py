@@ -1,0 +1,204 @@
+"""What a policy says: every setting in one frozen, checked, printable value.
+
+What a policy does is in `retrykit.policy`. A setting is checked here, where
+its user writes it, and nowhere else.
+"""
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self, TypedDict, Unpack, get_args
+
+from retrykit.algebra import Schedule, as_schedule
+from retrykit.checks import choice, refuse, whole
+from retrykit.conditions import (
+    Condition,
+    ResultCondition,
+    check_condition,
+    check_predicate,
+)
+from retrykit.durations import Duration, seconds
+from retrykit.errors import ConfigError
+from retrykit.events import Observer, check_observer
+from retrykit.records import type_name
+from retrykit.schedules import exponential
+
+__all__ = ["Changes", "DeadlineRule", "Raises", "ScheduleLike", "Settings"]
+__all__ += ["shown"]
+
+DeadlineRule = Literal["stop", "clip", "overshoot"]
+"""What happens when the next attempt could not start in time."""
+
+Raises = Literal["last", "retry_error", "group"]
+"""What a call raises when it gives up."""
+
+ScheduleLike = Schedule | Iterable[Duration] | Callable[[], Iterator[float]]
+"""A schedule, a re-iterable of durations, or a generator function."""
+
+# The delays are the defaults of Google's ExponentialBackOff; five attempts in
+# at most a minute are what a waiting person or request can bear.
+_DEFAULT = exponential(0.5, factor=1.5).cap(60).jitter(0.5)
+
+
+class Changes(TypedDict, total=False):
+    """The settings of a policy, for those who change some of them."""
+
+    schedule: ScheduleLike
+    max_attempts: int | None
+    max_elapsed: Duration | None
+    deadline: DeadlineRule
+    on: Condition
+    give_up_on: Condition
+    on_result: ResultCondition | None
+    raises: Raises
+    max_failures: int
+    seed: int | None
+    observers: Iterable[Observer]
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Settings:
+    """The settings of a policy; `Policy` says what each of them means."""
+
+    schedule: Schedule = _DEFAULT
+    max_attempts: int | None = 5
+    max_elapsed: float | None = 60.0
+    deadline: DeadlineRule = "stop"
+    on: Condition = Exception
+    give_up_on: Condition = ()
+    on_result: ResultCondition | None = None
+    raises: Raises = "last"
+    max_failures: int = 100
+    seed: int | None = None
+    observers: tuple[Observer, ...] = ()
+    name: str | None = None
+
+    def __init__(self, **settings: Unpack[Changes]) -> None:
+        given: Mapping[str, object] = settings
+        for unknown in given.keys() - _CHECKS.keys():
+            raise _unknown(unknown, given[unknown])
+        for name, check in _CHECKS.items():
+            value = check(name, given[name]) if name in given else _DEFAULTS[name]
+            object.__setattr__(self, name, value)
+        self._check_together()
+
+    def _check_together(self) -> None:
+        if self.deadline != "stop" and self.max_elapsed is None:
+            rule = "'stop' where max_elapsed is None"
+            way_out = "set max_elapsed, the time that it is about"
+            raise refuse("deadline", rule, self.deadline, way_out)
+        on, never = self.on, self.give_up_on
+        if isinstance(on, type | tuple) and isinstance(never, type | tuple):
+            kinds = on if isinstance(on, tuple) else (on,)
+            if all(issubclass(kind, never) for kind in kinds):
+                rule = "narrower than on, or nothing is ever retried"
+                raise refuse("give_up_on", rule, never, f"on is {shown(on)}")
+
+    def replace(self, **changes: Unpack[Changes]) -> Self:
+        """Return the same policy with some settings changed.
+
+        Args:
+            **changes: Settings, as for `Policy`.
+
+        Raises:
+            ConfigError: A setting is wrong, or contradicts another.
+        """
+        kept: dict[str, Any] = {name: getattr(self, name) for name in _CHECKS}
+        kept.update(changes)
+        return type(self)(**kept)
+
+    def __repr__(self) -> str:
+        told = (
+            f"{name}={shown(getattr(self, name))}"
+            for name in _CHECKS
+            if getattr(self, name) != _DEFAULTS[name]
+        )
+        return f"{type(self).__name__}({', '.join(told)})"
+
+
+def shown(value: object) -> str:
+    """Return the expression of a setting: names for types and functions."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(shown, value))}{',' * (len(value) == 1)})"
+    if isinstance(value, type):
+        return type_name(value)
+    return getattr(value, "__qualname__", None) or repr(value)
+
+
+def _unknown(name: str, value: object) -> ConfigError:
+    near = difflib.get_close_matches(name, _CHECKS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_CHECKS)}"
+    return ConfigError(f"{name} is no setting of a policy, got {value!r}; {hint}")
+
+
+def _schedule(_name: str, value: object) -> Schedule:
+    return as_schedule(value)
+
+
+def _max_attempts(name: str, value: object) -> int | None:
+    way_out = "the first call counts; None is unlimited"
+    return None if value is None else whole(name, value, at_least=1, way_out=way_out)
+
+
+def _max_elapsed(name: str, value: object) -> float | None:
+    return None if value is None else seconds(name, value)
+
+
+def _deadline(name: str, value: object) -> object:
+    return choice(name, value, get_args(DeadlineRule))
+
+
+def _raises(name: str, value: object) -> object:
+    return choice(name, value, get_args(Raises))
+
+
+def _on(name: str, value: object) -> object:
+    if value == ():
+        raise refuse(name, "at least one Exception type", value, "write Exception")
+    return check_condition(name, value)
+
+
+def _on_result(name: str, value: object) -> object:
+    return None if value is None else check_predicate(name, value)
+
+
+def _max_failures(name: str, value: object) -> int:
+    way_out = "the first and the last are always kept"
+    return whole(name, value, at_least=2, way_out=way_out)
+
+
+def _seed(name: str, value: object) -> int | None:
+    return None if value is None else whole(name, value, at_least=0)
+
+
+def _observers(name: str, value: object) -> tuple[Observer, ...]:
+    if not isinstance(value, Iterable) or isinstance(value, str):
+        rule = "a list of functions that take an event"
+        raise refuse(name, rule, value, "put brackets around it")
+    return tuple(check_observer(name, observer) for observer in value)
+
+
+def _name(name: str, value: object) -> str | None:
+    if value is not None and (not isinstance(value, str) or not value.strip()):
+        raise refuse(
+            name, "a text that is not empty", value, "None takes the function's"
+        )
+    return value
+
+
+_CHECKS: dict[str, Callable[[str, object], object]] = {
+    "schedule": _schedule,
+    "max_attempts": _max_attempts,
+    "max_elapsed": _max_elapsed,
+    "deadline": _deadline,
+    "on": _on,
+    "give_up_on": check_condition,
+    "on_result": _on_result,
+    "raises": _raises,
+    "max_failures": _max_failures,
+    "seed": _seed,
+    "observers": _observers,
+    "name": _name,
+}
+_DEFAULTS: dict[str, object] = {field.name: field.default for field in fields(Settings)}

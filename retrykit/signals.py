@@ -1,0 +1,83 @@
+"""What a retried function may raise to steer its own call.
+
+A signal carries the error that it speaks for. It knows nothing of how the
+call is carried out.
+"""
+
+from typing import final
+
+from retrykit.checks import refuse
+from retrykit.durations import Duration, readable, seconds
+from retrykit.errors import RetrykitError
+
+__all__ = ["GiveUp", "RetryAfter", "Signal"]
+
+
+class Signal(RetrykitError):  # noqa: N818  a wish, not an error
+    """A wish of the retried function, addressed to its call."""
+
+    def __init__(self, *args: object, cause: Exception | None) -> None:
+        if cause is not None and not isinstance(cause, Exception):
+            rule = "an exception (an instance of Exception)"
+            raise refuse("cause", rule, cause)
+        super().__init__(*args)
+        self.cause = cause
+
+    @property
+    def error(self) -> Exception:
+        """The error to record and to raise: the cause, else the signal."""
+        if self.cause is None and isinstance(self.__cause__, Exception):
+            return self.__cause__
+        return self.cause or self
+
+
+@final
+class RetryAfter(Signal):
+    """Ask for another attempt after *delay*, whatever the schedule says.
+
+    Every limit of the policy still holds, and the error is not asked whether
+    it may be retried. When the call gives up, its caller sees the cause.
+
+    >>> RetryAfter("2s")
+    RetryAfter(2.0, None)
+    >>> str(RetryAfter(2, ValueError("busy")))
+    'asked for another attempt after 2s'
+
+    Args:
+        delay: Time before the next attempt. Seconds, timedelta or text, >= 0;
+            0 means now.
+        cause: The error that it stands for; ``raise RetryAfter(2) from error``
+            says the same.
+
+    Raises:
+        ConfigError: *delay* is no duration, or *cause* is no exception.
+    """
+
+    def __init__(self, delay: Duration, cause: Exception | None = None) -> None:
+        self.delay = seconds("delay", delay)
+        super().__init__(self.delay, cause, cause=cause)
+
+    def __str__(self) -> str:
+        return f"asked for another attempt after {readable(self.delay)}"
+
+
+@final
+class GiveUp(Signal):
+    """Stop the call at once; its caller sees *cause*.
+
+    >>> GiveUp(PermissionError("revoked")).error
+    PermissionError('revoked')
+
+    Args:
+        cause: The error to let out; ``raise GiveUp() from error`` says the
+            same, and without either the signal itself is let out.
+
+    Raises:
+        ConfigError: *cause* is no exception.
+    """
+
+    def __init__(self, cause: Exception | None = None) -> None:
+        super().__init__(cause, cause=cause)
+
+    def __str__(self) -> str:
+        return "asked to give up" if self.cause is None else f"gave up: {self.cause}"

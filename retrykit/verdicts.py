@@ -1,0 +1,104 @@
+"""What a call leaves on the error that it gives up with.
+
+The error is the user's own: it gets a note, and beside it the state of its
+call, which `state_of` reads. Nothing here decides or retries.
+"""
+
+from dataclasses import replace
+from typing import final
+
+from retrykit.errors import RetrykitError
+from retrykit.records import ErrorRecord, type_name
+from retrykit.state import RetryState
+
+__all__ = ["RetryError", "attach", "leave_note", "state_of"]
+
+
+@final
+class RetryError(RetrykitError):
+    """A call gave up, and its policy asks to be told so.
+
+    Raised under ``raises="retry_error"``, where the last error is its
+    ``__cause__``; and under every setting where there is no error to let out,
+    because the last attempt gave a result that `on_result` refuses. It can be
+    pickled: its state then holds records of the errors.
+
+    Attributes:
+        state: The history of the call.
+    """
+
+    def __init__(self, state: RetryState) -> None:
+        super().__init__(state)
+        self.state = state
+
+    def __str__(self) -> str:
+        text = f"{self.state.name} {self.state.describe()}"
+        if not self.state.failures:
+            return text
+        last = self.state.failures[-1]
+        if last.error is None:
+            return f"{text}; its last result was {last.result!r:.200}"
+        if isinstance(last.error, ErrorRecord):
+            return f"{text}; its last error was {last.error}"
+        return f"{text}; its last error was {type_name(type(last.error))}: {last.error}"
+
+
+_STATE = "__retrykit_state__"
+
+# Stands for the error itself in the state that hangs on it. A reference back
+# would be a cycle, and the frames of the error would outlive its handler.
+_ITSELF = ErrorRecord("itself", "", "")
+
+
+def attach(error: BaseException, state: RetryState) -> None:
+    """Hang the state of an ended call on the error that it ends with."""
+    # Straight into the dict: the class of the error may refuse attributes.
+    vars(error)[_STATE] = _exchanged(state, error, _ITSELF)
+
+
+def state_of(error: BaseException) -> RetryState | None:
+    """Return the state of the call that gave up with this error.
+
+    >>> state_of(ValueError("from elsewhere")) is None
+    True
+
+    It holds the errors, and they hold the frames in which they were raised:
+    to keep it for long, keep its `to_dict`.
+
+    Args:
+        error: What an ``except`` clause caught.
+
+    Returns:
+        The state, as it was when the call ended; None if no retried call
+        ended with this error.
+    """
+    if isinstance(error, RetryError):
+        return error.state
+    state: RetryState | None = vars(error).get(_STATE)
+    if state is None or not isinstance(error, Exception):
+        return state
+    return _exchanged(state, _ITSELF, error)
+
+
+def _exchanged(
+    state: RetryState, old: BaseException | ErrorRecord, new: Exception | ErrorRecord
+) -> RetryState:
+    failures = tuple(
+        failure._replace(error=new) if _same(failure.error, old) else failure
+        for failure in state.failures
+    )
+    return replace(state, failures=failures)
+
+
+def _same(one: object, other: object) -> bool:
+    # A record is known again by its value, because a pickle makes a new one.
+    return one is other or (isinstance(other, ErrorRecord) and one == other)
+
+
+def leave_note(error: BaseException, text: str) -> None:
+    """Add a note of retrykit's to the error, once."""
+    # One error object that is raised again and again must not collect notes.
+    start = f"retrykit: {text.split(maxsplit=1)[0]} "
+    notes = vars(error).get("__notes__", ())
+    kept = [note for note in notes if not str(note).startswith(start)]
+    vars(error)["__notes__"] = [*kept, f"retrykit: {text}"]
