@@ -6,13 +6,12 @@ that they tell is here, so that both do the same.
 
 import inspect
 import threading
-from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, NoReturn, final
 
-from retrykit import events
-from retrykit._decide import Again, Stop, decide
+from retrykit import attention, events
+from retrykit._decide import Again, Decision, Stop, decide
 from retrykit.checks import refuse
 from retrykit.clocks import AsyncClock, Clock, Source, task, wall
 from retrykit.conditions import report
@@ -22,7 +21,7 @@ from retrykit.signals import Signal
 from retrykit.state import Failure, RetryState, StopReason
 from retrykit.verdicts import RetryError, attach, leave_note
 
-__all__ = ["Book", "Call", "below", "current", "current_state", "throw"]
+__all__ = ["Book", "Call", "current", "current_state", "throw"]
 
 Call = list[Any]
 """A call while it runs: [its book, clock reading at its start, its state].
@@ -58,16 +57,6 @@ def current_state() -> RetryState:
     return book.state(call)
 
 
-def below(error: Exception) -> Exception:
-    """Return an error caught by a driver without the driver's own frame.
-
-    It says nothing to a reader, and it is what would keep the error alive.
-    """
-    if error.__traceback__ is not None:
-        error.__traceback__ = error.__traceback__.tb_next
-    return error
-
-
 def throw(call: Call) -> NoReturn:
     """Let out the error that a call has ended with."""
     ending: Exception = call.pop()
@@ -92,9 +81,11 @@ class Book:
         name: What the calls are called, where the policy has no name.
         clock: Where their drivers get the time.
         resumed: The state that a call continues, if it began elsewhere.
+        driven: Whether a driver calls the function: its frame is then the
+            first in the traceback of every error.
     """
 
-    __slots__ = ("_clock", "_name", "_policy", "_resumed", "eager")
+    __slots__ = ("_clock", "_driven", "_name", "_policy", "_resumed", "eager")
 
     def __init__(
         self,
@@ -102,7 +93,10 @@ class Book:
         name: str,
         clock: Source[Clock] | Source[AsyncClock],
         resumed: RetryState | None,
+        *,
+        driven: bool = True,
     ) -> None:
+        self._driven = driven
         self._policy = policy
         self._name = policy.name or name
         self._clock = clock
@@ -112,19 +106,14 @@ class Book:
 
     def state(self, call: Call) -> RetryState:
         """Return the state of a call, made on first demand."""
-        if call[2] is None:
-            # The function may ask for it in several threads of its own.
-            with _opening:
-                if call[2] is None:
-                    call[2] = self._opened(call[1])
-        state: RetryState = call[2]
-        if state.stopwatch is None:
-            state.stopwatch = self._stopwatch(call[1])
+        # The function may ask for it in several threads of its own.
+        with _opening:
+            if call[2] is None:
+                call[2] = self._opened(call[1])
+            state: RetryState = call[2]
+            if state.now is None:
+                state.now = self._clock.reader()
         return state
-
-    def delay(self, call: Call) -> float:
-        """Return the delay before the next attempt, in seconds."""
-        return self.state(call).next_delay or 0.0
 
     def begin(self, call: Call) -> float | None:
         """Open the book for a call that is watched, or that goes on.
@@ -132,6 +121,7 @@ class Book:
         Returns:
             The delay that is still to be waited for, in seconds, if any.
         """
+        call[1] = self._clock.now()
         state = self.state(call)
         ended = state.failures and state.failures[-1].attempt == state.attempt
         if ended and state.next_delay is None:
@@ -140,52 +130,63 @@ class Book:
             self._tell(events.AttemptStarted(state))
         return state.next_delay
 
-    def failed(self, call: Call, error: Exception, refusal: StopReason | None) -> bool:
-        """Write an error down; return whether the call has ended with it.
+    def failed(
+        self, call: Call, error: Exception, refusal: StopReason | None
+    ) -> float | None:
+        """Write an error down.
 
-        What is then let out is the one thing left in *call*, and the error
-        itself if there is nothing.
+        Returns:
+            The delay before the next attempt, in seconds. None if the call has
+            ended: what it lets out is then the one thing left in *call*, and
+            the error itself if there is nothing.
         """
-        state = self.state(call)
-        failure = state.failure(error)
+        trace = error.__traceback__
+        if self._driven and trace is not None:
+            # The driver's own frame says nothing to a reader.
+            error.__traceback__ = trace.tb_next
+        state: RetryState = call[2] or self.state(call)
+        elapsed = state.elapsed
         try:
-            decision = decide(self._policy, state, failure, refusal)
+            decision = decide(
+                self._policy, state, state.attempt, elapsed, error, refusal
+            )
         except Exception as fault:  # noqa: BLE001  the user's error must come through
             report(error, fault)
             decision = Stop(StopReason.NOT_RETRYABLE)
-        if isinstance(error, Signal):
-            failure = failure._replace(error=error.error)
-        if not self._written(call, state, failure, decision):
-            return False
-        ending = self._ending(state, failure)
-        if ending is not error:
-            call.append(ending)
-        return True
+        told = error.error if isinstance(error, Signal) else error
+        delay = self._written(call, state, elapsed, decision, told, None)
+        if delay is None:
+            ending = self._ending(state, told)
+            if ending is not error:
+                call.append(ending)
+        return delay
 
-    def rejected(self, call: Call, result: object) -> bool:
-        """Write a refused result down; return whether the call has ended."""
-        state = self.state(call)
-        failure = state.failure(None, result)
-        decision = decide(self._policy, state, failure, None)
-        if not self._written(call, state, failure, decision):
-            return False
-        call.append(self._ending(state, failure))
-        return True
+    def rejected(self, call: Call, result: object) -> float | None:
+        """Write a refused result down, as `failed` does an error."""
+        state: RetryState = call[2]
+        elapsed = state.elapsed
+        decision = decide(self._policy, state, state.attempt, elapsed)
+        delay = self._written(call, state, elapsed, decision, None, result)
+        if delay is None:
+            call.append(self._ending(state, None))
+        return delay
 
     def again(self, call: Call) -> None:
         """Write down that the delay is over and an attempt begins."""
-        state = self.state(call)
+        state: RetryState = call[2]
         state.begin_attempt()
-        self._tell(events.AttemptStarted(state))
+        if self.eager or attention.needed:
+            self._tell(events.AttemptStarted(state))
 
     def succeeded(self, call: Call, result: object) -> None:
         """Write down that the call has its result."""
-        if self._clock is not task and inspect.isawaitable(result):
+        if self._clock is not task and hasattr(type(result), "__await__"):
             self._refuse_awaitable(result)
-        state = self.state(call)
+        state: RetryState = call[2]
         state.end(StopReason.SUCCEEDED)
         call.clear()
-        self._tell(events.Succeeded(state))
+        if self.eager or attention.needed:
+            self._tell(events.Succeeded(state))
 
     def interrupted(self, call: Call, exit_: BaseException) -> None:
         """Write down that the call is left by what is no failed attempt."""
@@ -199,48 +200,52 @@ class Book:
         self._tell(events.GaveUp(state))
 
     def _opened(self, started: float) -> RetryState:
-        policy, stopwatch = self._policy, self._stopwatch(started)
-        if self._resumed is not None:
-            return replace(self._resumed, stop_reason=None, stopwatch=stopwatch)
+        policy, resumed, now = self._policy, self._resumed, self._clock.reader()
+        if resumed is not None:
+            # It goes on from the time that it had spent before.
+            origin = started - resumed.spent
+            return replace(resumed, stop_reason=None, now=now, origin=origin)
         return RetryState(
             self._name,
             new_seed() if policy.seed is None else policy.seed,
-            wall() - (stopwatch() if stopwatch else 0.0),
+            wall() - (now() - started if now else 0.0),
             policy.max_elapsed,
             policy.max_failures,
-            stopwatch=stopwatch,
+            now=now,
+            origin=started,
         )
 
-    def _stopwatch(self, started: float) -> Callable[[], float] | None:
-        now = self._clock.reader()
-        if now is None:
-            return None
-        # A resumed call goes on from the time that it had spent before.
-        start = started - (self._resumed.spent if self._resumed else 0.0)
-        return lambda: now() - start
-
-    def _written(
-        self, call: Call, state: RetryState, failure: Failure, decision: Again | Stop
-    ) -> bool:
-        """Write a failure and its decision down; return whether it is the end."""
-        attempt, error, result, started, duration, _ = failure
-        if isinstance(decision, Again):
-            delay = decision.delay
-            failure = Failure(attempt, error, result, started, duration, delay)
+    def _written(  # noqa: PLR0913, PLR0917  loose, so that none is made twice
+        self,
+        call: Call,
+        state: RetryState,
+        elapsed: float,
+        decision: Decision,
+        error: Exception | None,
+        result: object,
+    ) -> float | None:
+        """Write down a failure and what follows; return the delay, if any."""
+        started = state.attempt_started
+        delay = decision.delay if isinstance(decision, Again) else None
+        failure = Failure(
+            state.attempt, error, result, started, elapsed - started, delay
+        )
         state.record(failure)
-        self._tell(events.AttemptFailed(state, failure))
-        if isinstance(decision, Again):
-            self._tell(events.RetryScheduled(state, decision.delay))
-            return False
-        state.end(decision.reason)
-        call.clear()
-        self._tell(events.GaveUp(state))
-        return True
+        if isinstance(decision, Stop):
+            state.end(decision.reason)
+            call.clear()
+        if self.eager or attention.needed:
+            self._tell(events.AttemptFailed(state, failure))
+            self._tell(
+                events.GaveUp(state)
+                if delay is None
+                else events.RetryScheduled(state, delay)
+            )
+        return delay
 
-    def _ending(self, state: RetryState, failure: Failure) -> Exception:
+    def _ending(self, state: RetryState, error: Exception | None) -> Exception:
         """Return what the call lets out, with its state and its note."""
-        last, raises = failure.error, self._policy.raises
-        error = last if isinstance(last, Exception) else None
+        raises = self._policy.raises
         if state.stop_reason is StopReason.NOT_RETRYABLE:
             raises = "last"
         errors = [e for e in state.errors if isinstance(e, Exception)]

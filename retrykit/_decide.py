@@ -11,9 +11,9 @@ from retrykit.checks import refuse
 from retrykit.jitter import LONGEST, Draws
 from retrykit.settings import Settings
 from retrykit.signals import RetryAfter
-from retrykit.state import Failure, RetryState, StopReason
+from retrykit.state import RetryState, StopReason
 
-__all__ = ["Again", "Decision", "Stop", "decide", "pace"]
+__all__ = ["Again", "Decision", "Stop", "decide"]
 
 
 @final
@@ -47,55 +47,24 @@ _ELAPSED: Final = Stop(StopReason.ELAPSED)
 _SCHEDULE_ENDED: Final = Stop(StopReason.SCHEDULE_ENDED)
 
 
-def decide(
+def decide(  # noqa: PLR0913, PLR0917  the facts, loose so that none is made twice
     settings: Settings,
     state: RetryState,
-    failure: Failure,
-    refusal: StopReason | None,
+    attempt: int,
+    elapsed: float,
+    error: object = None,
+    refusal: StopReason | None = None,
 ) -> Decision:
-    """Decide what follows a failure.
+    """Decide what follows a failed attempt.
 
     Args:
         settings: The policy.
         state: The history before this failure.
-        failure: The failed attempt.
-        refusal: Why its error may not be retried, None if it may: the answer
+        attempt: Number of the attempt that failed, from 1; so is the retry.
+        elapsed: Seconds since the call began, >= 0.
+        error: What the attempt raised; None if its result was refused.
+        refusal: Why the error may not be retried, None if it may: the answer
             of the policy's conditions, which may have had to be awaited.
-
-    Returns:
-        `Again` with a delay, or `Stop` with a reason.
-    """
-    if refusal is not None:
-        return Stop(refusal)
-    error = failure.error
-    return pace(
-        settings,
-        retry=failure.attempt,
-        elapsed=failure.started + failure.duration,
-        previous=state.previous_delay,
-        seed=state.seed,
-        asked=error.delay if isinstance(error, RetryAfter) else None,
-    )
-
-
-def pace(  # noqa: PLR0913  the facts that limits are about
-    settings: Settings,
-    *,
-    retry: int,
-    elapsed: float,
-    previous: float | None,
-    seed: int,
-    asked: float | None = None,
-) -> Decision:
-    """Decide when a retry may begin, if the limits allow it at all.
-
-    Args:
-        settings: The policy.
-        retry: The number of the retry, >= 1; so many attempts were made.
-        elapsed: Seconds since the call began.
-        previous: The delay before the retry before, in seconds, if any.
-        seed: The seed of the call.
-        asked: The delay that the failure itself asks for, in seconds, if any.
 
     Returns:
         `Again` with a delay, or `Stop` with a reason.
@@ -103,21 +72,25 @@ def pace(  # noqa: PLR0913  the facts that limits are about
     Raises:
         ConfigError: The user's own schedule gave what is no delay.
     """
-    if settings.max_attempts is not None and retry >= settings.max_attempts:
+    if refusal is not None:
+        return Stop(refusal)
+    if settings.max_attempts is not None and attempt >= settings.max_attempts:
         return _ATTEMPTS
     allowed, rule = settings.max_elapsed, settings.deadline
-    if allowed is not None:
-        late = elapsed > allowed if rule == "overshoot" else elapsed >= allowed
-        if late:
+    if allowed is not None and elapsed >= allowed:
+        used_up = rule != "overshoot" or elapsed > allowed
+        if used_up:
             return _ELAPSED
-    delay = settings.schedule.delay(retry, previous, Draws(seed, retry))
+    failures = state.failures
+    previous = failures[-1].delay if failures else None
+    delay = settings.schedule.delay(attempt, previous, Draws(state.seed, attempt))
     if delay is None:
         return _SCHEDULE_ENDED
     if not 0 <= delay <= LONGEST:
-        rule_of_delay = "a schedule of finite numbers >= 0"
-        raise refuse("schedule", rule_of_delay, delay, "see its delay method")
-    if asked is not None:
-        delay = asked
-    if allowed is None or rule == "overshoot" or elapsed + delay <= allowed:
+        wanted = "a schedule of finite numbers >= 0"
+        raise refuse("schedule", wanted, delay, "see its delay method")
+    if isinstance(error, RetryAfter):
+        delay = error.delay
+    if allowed is None or elapsed + delay <= allowed or rule == "overshoot":
         return Again(delay)
     return Again(allowed - elapsed) if rule == "clip" else _ELAPSED

@@ -6,8 +6,8 @@ Its twin is `retrykit._async`, the same program awaited; a test compares them.
 from collections.abc import Callable
 from typing import Any
 
-from retrykit import events
-from retrykit._call import Book, Call, below, current, throw
+from retrykit import attention
+from retrykit._call import Book, Call, current, throw
 from retrykit.clocks import thread as clock
 from retrykit.conditions import refusal, rejects
 from retrykit.settings import Settings
@@ -24,15 +24,16 @@ def drive(  # noqa: C901  one loop, to be read in one piece
 ) -> Callable[..., Any]:
     """Return *fn* under *policy*: a function that makes the attempts."""
     book = Book(policy, name, clock, resumed)
+    now, enter, leave = clock.real.now, current.set, current.reset
     # Calls are watched until one succeeds: its result must not be awaitable.
     eager = True
 
     def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901
         nonlocal eager
-        call: Call = [book, clock.now(), None]
-        token = current.set(call)
+        call: Call = [book, now(), None]
+        token = enter(call)
         try:
-            if eager or events.everyone:
+            if eager or attention.needed:
                 delay = book.begin(call)
                 if delay is not None:
                     clock.sleep(delay)
@@ -43,7 +44,9 @@ def drive(  # noqa: C901  one loop, to be read in one piece
                     if call[2] is None:
                         return result
                 except Exception as error:
-                    if book.failed(call, below(error), refusal(policy, error)):
+                    refused = refusal(policy, error)
+                    delay = book.failed(call, error, refused)
+                    if delay is None:
                         if call:
                             throw(call)
                         raise
@@ -52,14 +55,15 @@ def drive(  # noqa: C901  one loop, to be read in one piece
                         book.succeeded(call, result)
                         eager = book.eager
                         return result
-                    if book.rejected(call, result):
+                    delay = book.rejected(call, result)
+                    if delay is None:
                         throw(call)
-                clock.sleep(book.delay(call))
+                clock.sleep(delay)
                 book.again(call)
         except BaseException as exit_:
             book.interrupted(call, exit_)
             raise
         finally:
-            current.reset(token)
+            leave(token)
 
     return call_with_retries

@@ -3,10 +3,11 @@
 from enum import Enum
 from typing import Final, Literal, final
 
-from retrykit._decide import Stop, pace
+from retrykit._decide import Stop, decide
 from retrykit.clocks import Clock, thread
 from retrykit.jitter import new_seed
 from retrykit.policy import Policy
+from retrykit.state import Failure, RetryState
 
 __all__ = ["STOP", "Backoff", "StopSign"]
 
@@ -54,10 +55,9 @@ class Backoff:
     def reset(self) -> None:
         """Start again: first interval, no time elapsed, new chance."""
         seed = self._policy.seed
-        self._seed = new_seed() if seed is None else seed
-        self._started = self._clock.now()
-        self._retry = 1
-        self._previous: float | None = None
+        seed = new_seed() if seed is None else seed
+        now = self._clock.now
+        self._state = RetryState("", seed, 0.0, max_failures=2, now=now, origin=now())
 
     def next(self) -> float | Literal[StopSign.STOP]:
         """Return how long to wait before the next attempt.
@@ -66,26 +66,22 @@ class Backoff:
             Seconds, >= 0; or `STOP` if a limit of the policy is reached or its
             schedule has ended.
         """
-        decision = pace(
-            self._policy,
-            retry=self._retry,
-            elapsed=self.elapsed,
-            previous=self._previous,
-            seed=self._seed,
-        )
+        state = self._state
+        attempt, elapsed = state.attempt, state.elapsed
+        decision = decide(self._policy, state, attempt, elapsed)
         if isinstance(decision, Stop):
             return STOP
-        self._retry += 1
-        self._previous = decision.delay
+        state.record(Failure(attempt, None, None, 0.0, elapsed, decision.delay))
+        state.begin_attempt()
         return decision.delay
 
     @property
     def elapsed(self) -> float:
         """Seconds since it was made or reset."""
-        return self._clock.now() - self._started
+        return self._state.elapsed
 
     @property
     def current_interval(self) -> float | None:
         """The next delay before chance is applied, in seconds; None at the end."""
-        bounds = self._intervals.bounds(self._retry)
+        bounds = self._intervals.bounds(self._state.attempt)
         return bounds and bounds[0]

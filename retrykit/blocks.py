@@ -109,7 +109,7 @@ class _Turns:
         clock: Source[Clock] | Source[AsyncClock],
     ) -> None:
         self.policy = policy
-        self.book = Book(policy, name, clock, state)
+        self.book = Book(policy, name, clock, state, driven=False)
         self.call: Call = [self.book, clock.now(), None]
         self.attempt: Attempt | None = None
 
@@ -128,7 +128,7 @@ class _Turns:
         """Return the delay before this turn, in seconds; None before the first."""
         if self.attempt is None:
             return self.book.begin(self.call)
-        return self.book.delay(self.call)
+        return self.book.state(self.call).next_delay
 
     def turn(self) -> "Attempt":
         """Return the attempt of this turn."""
@@ -233,7 +233,7 @@ class Attempt:
         if not isinstance(error, Exception):
             book.interrupted(call, error)
             return False
-        if not book.failed(call, error, refusal(policy, error)):
+        if book.failed(call, error, refusal(policy, error)) is not None:
             return True
         if call:
             throw(call)
@@ -245,7 +245,7 @@ class Attempt:
             raise refuse("result", "named where on_result asks", None, way_out)
         if not rejects(policy, self._result):
             book.succeeded(call, None)
-        elif book.rejected(call, self._result):
+        elif book.rejected(call, self._result) is None:
             throw(call)
 
     def __repr__(self) -> str:

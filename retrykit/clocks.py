@@ -7,7 +7,6 @@ Both are the real clock until another is handed in for a context with
 
 import asyncio
 import sys
-import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,8 @@ from contextvars import ContextVar
 from time import monotonic
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar, final
+
+from retrykit import attention
 
 __all__ = ["AsyncClock", "Clock", "Source", "task", "thread", "wall"]
 
@@ -112,23 +113,23 @@ class Source(Generic[C]):
     """Where drivers get their time: the real clock, or one that is handed in.
 
     Attributes:
-        now: Reads clock seconds.
-        sleep: Waits for seconds; to be awaited if the clock is a loop's.
+        real: The real clock, which drivers may read as long as nothing asks
+            for their attention.
     """
 
-    # The drivers read `now` at every call. It is the real clock's own function
-    # until a clock is handed in somewhere, so the check costs nothing before.
-    __slots__ = ("_chosen", "_lock", "_real", "_uses", "now", "sleep")
-
-    now: Callable[[], float]
-    sleep: Callable[[float], Any]
+    __slots__ = ("_chosen", "real")
 
     def __init__(self, real: C) -> None:
-        self._real: C = real
+        self.real: C = real
         self._chosen: ContextVar[C] = ContextVar("retrykit clock", default=real)
-        self._lock = threading.Lock()
-        self._uses = 0
-        self.now, self.sleep = real.now, real.sleep
+
+    def now(self) -> float:
+        """Return the seconds of this context's clock."""
+        return self._chosen.get().now()
+
+    def sleep(self, delay: float) -> Any:
+        """Wait by this context's clock; to be awaited if it is a loop's."""
+        return self._chosen.get().sleep(delay)
 
     def reader(self) -> Callable[[], float] | None:
         """Return what reads this context's clock, from any thread.
@@ -147,24 +148,13 @@ class Source(Generic[C]):
     @contextmanager
     def use(self, clock: C) -> Iterator[C]:
         """Let *clock* be the time of this context (thread or task)."""
-        with self._lock:
-            self._uses += 1
-            self.now, self.sleep = self._chosen_now, self._chosen_sleep
+        attention.ask()
         token = self._chosen.set(clock)
         try:
             yield clock
         finally:
             self._chosen.reset(token)
-            with self._lock:
-                self._uses -= 1
-                if not self._uses:
-                    self.now, self.sleep = self._real.now, self._real.sleep
-
-    def _chosen_now(self) -> float:
-        return self._chosen.get().now()
-
-    def _chosen_sleep(self, delay: float) -> Any:
-        return self._chosen.get().sleep(delay)
+            attention.withdraw()
 
 
 thread: Source[Clock] = Source(SystemClock())

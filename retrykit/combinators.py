@@ -125,8 +125,7 @@ class _Jittered(_Of):
 class _FullJitter(_Jittered):
     kind: ClassVar[str] = "full_jitter"
 
-    def _spread(self, delay: float, /) -> Bounds:
-        return full(delay)
+    _spread = staticmethod(full)
 
 
 @final
@@ -134,8 +133,7 @@ class _FullJitter(_Jittered):
 class _EqualJitter(_Jittered):
     kind: ClassVar[str] = "equal_jitter"
 
-    def _spread(self, delay: float, /) -> Bounds:
-        return equal(delay)
+    _spread = staticmethod(equal)
 
 
 @final

@@ -81,14 +81,22 @@ def is_async(condition: object) -> bool:
     )
 
 
+# Tuples, since this is asked of every failure and a union is built each time.
+_SPOKEN = (Signal, ConfigError)
+_BY_TYPE = (type, tuple)
+
+
 def refusal(conditions: Conditions, error: Exception) -> StopReason | None:
     """Return why an error may not be retried; None if it may."""
-    if isinstance(error, Signal | ConfigError):
+    if isinstance(error, _SPOKEN):
         return _spoken(error)
+    never, on = conditions.give_up_on, conditions.on
+    if on is Exception and not never:
+        return None
     try:
-        if _accepted(conditions.give_up_on, error):
+        if _accepted(never, error):
             return StopReason.GAVE_UP
-        if _accepted(conditions.on, error):
+        if _accepted(on, error):
             return None
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         report(error, fault)
@@ -97,12 +105,15 @@ def refusal(conditions: Conditions, error: Exception) -> StopReason | None:
 
 async def arefusal(conditions: Conditions, error: Exception) -> StopReason | None:
     """Return why an error may not be retried; None if it may."""
-    if isinstance(error, Signal | ConfigError):
+    if isinstance(error, _SPOKEN):
         return _spoken(error)
+    never, on = conditions.give_up_on, conditions.on
+    if on is Exception and not never:
+        return None
     try:
-        if await _aaccepted(conditions.give_up_on, error):
+        if await _aaccepted(never, error):
             return StopReason.GAVE_UP
-        if await _aaccepted(conditions.on, error):
+        if await _aaccepted(on, error):
             return None
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         report(error, fault)
@@ -137,13 +148,13 @@ def _spoken(error: Exception) -> StopReason | None:
 
 
 def _accepted(condition: Condition, error: Exception) -> bool:
-    if isinstance(condition, type | tuple):
+    if isinstance(condition, _BY_TYPE):
         return isinstance(error, condition)
     return _plain(condition(error))
 
 
 async def _aaccepted(condition: Condition, error: Exception) -> bool:
-    if isinstance(condition, type | tuple):
+    if isinstance(condition, _BY_TYPE):
         return isinstance(error, condition)
     return await _awaited(condition(error))
 

@@ -1,14 +1,13 @@
 """The decorators; the only module that knows wrapt.
 
-A decorated function is a proxy of the function: it has its signature, name,
-docs and colour, binds as it does, and is pickled by its name as it is.
+A decorated function is a function, which Python binds, pickles and copies like
+any other. Whatever else can be called becomes a wrapt proxy of itself.
 """
 
 import functools
-import sys
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import Any, TypeVar, Unpack, cast, overload
+from typing import Any, NamedTuple, TypeVar, Unpack, cast, final, overload
 
 from wrapt import BaseObjectProxy
 
@@ -115,15 +114,12 @@ def with_policy(
     Raises:
         ConfigError: A setting is wrong, or the function cannot be retried.
     """
-    if isinstance(fn, MethodType) and isinstance(fn.__func__, Retrying):
+    if isinstance(fn, MethodType):
         changed = with_policy(fn.__func__, policy, **changes)
         return cast("F", MethodType(changed, fn.__self__))
-    if isinstance(fn, Retrying):
-        inner, held, awaited = fn.__wrapped__, fn._self_policy, fn._self_awaited
-        return cast(
-            "F", _decorated(inner, (policy or held).replace(**changes), awaited)
-        )
-    return cast("F", _decorated(fn, (policy or Policy()).replace(**changes), None))
+    found = _found(fn)
+    inner, held, awaited = found or (fn, Policy(), None)
+    return cast("F", _decorated(inner, (policy or held).replace(**changes), awaited))
 
 
 def policy_of(fn: object) -> Policy:
@@ -139,10 +135,17 @@ def policy_of(fn: object) -> Policy:
     Raises:
         ConfigError: It is not decorated with `retry` or `aretry`.
     """
-    found = _retrying(fn)
-    if found is None:
-        raise refuse("fn", "decorated with retry or aretry", fn)
-    return found._self_policy
+    found: Any = fn
+    while not hasattr(found, "__retrykit__"):
+        inner = [name for name in _INSIDE if hasattr(found, name)]
+        if not inner:
+            raise refuse("fn", "decorated with retry or aretry", fn)
+        found = getattr(found, inner[0])
+    policy: Policy = found.__retrykit__.policy
+    return policy
+
+
+_INSIDE = ("__func__", "__wrapped__", "func")
 
 
 def resume(
@@ -183,71 +186,58 @@ def resume(
     Raises:
         ConfigError: A setting is wrong, or the function cannot be retried.
     """
-    found = _retrying(fn)
-    held = policy or (Policy() if found is None else found._self_policy)
-    inner: Callable[..., Any] = fn
-    if isinstance(fn, MethodType) and found is not None:
-        inner = MethodType(found.__wrapped__, fn.__self__)
-    elif found is not None:
-        inner = found.__wrapped__
-    awaited = awaits(inner) if found is None else found._self_awaited
-    resumed = driver(held.replace(**changes), inner, awaited=awaited, resumed=state)
-    return cast("F", resumed)
+    inner, held, awaited = _found(fn) or (fn, Policy(), None)
+    if isinstance(fn, MethodType) and inner is not fn:
+        inner = MethodType(inner, fn.__self__)
+    changed = (policy or held).replace(**changes)
+    awaited = awaits(inner) if awaited is None else awaited
+    return cast("F", driver(changed, inner, awaited=awaited, resumed=state))
 
 
-class Retrying(BaseObjectProxy[Callable[..., Any]]):
-    """A callable under a policy."""
+@final
+class _Decorated(NamedTuple):
+    """What `retry` knows of a function that it has decorated."""
+
+    fn: Callable[..., Any]
+    policy: Policy
+    awaited: bool
+
+
+@final
+class _Proxy(BaseObjectProxy[Callable[..., Any]]):
+    """A callable that is no plain function, under a policy."""
 
     # Looked up on the type, a slot of this name gives every proxy a __call__
     # of its own: the driver itself, without a frame of ours in between.
     __slots__ = ("__call__",)
 
     __call__: Callable[..., Any]
-    _self_policy: Policy
-    _self_awaited: bool
+    _self_retrykit: _Decorated
 
-    def __init__(
-        self, fn: Callable[..., Any], policy: Policy, *, awaited: bool
-    ) -> None:
-        super().__init__(fn)
-        self._self_policy = policy
-        self._self_awaited = awaited
-        call = driver(policy, fn, awaited=awaited)
-        Retrying.__dict__["__call__"].__set__(self, call)
+    def __init__(self, call: Callable[..., Any], decorated: _Decorated) -> None:
+        super().__init__(decorated.fn)
+        self._self_retrykit = decorated
+        _Proxy.__dict__["__call__"].__set__(self, call)
+
+    @property
+    def __retrykit__(self) -> _Decorated:
+        return self._self_retrykit
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         bind = getattr(type(self.__wrapped__), "__get__", None)
         if bind is None:
             return self
-        bound = bind(self.__wrapped__, instance, owner)
-        return Retrying(bound, self._self_policy, awaited=self._self_awaited)
+        _, policy, awaited = self._self_retrykit
+        return _decorated(bind(self.__wrapped__, instance, owner), policy, awaited)
 
-    def __copy__(self) -> "Retrying":
+    def __copy__(self) -> "_Proxy":
         return self
 
-    def __deepcopy__(self, _memo: object) -> "Retrying":
+    def __deepcopy__(self, _memo: object) -> "_Proxy":
         return self
 
-    def __reduce_ex__(self, _protocol: object) -> str | tuple[Any, ...]:
-        name = getattr(self.__wrapped__, "__qualname__", "")
-        found: Any = sys.modules.get(self.__module__)
-        for part in name.split("."):
-            found = getattr(found, part, None)
-        if found is self:
-            return str(name)
-        held = self._self_policy
-        if isinstance(found, Retrying) and found.__wrapped__ is self.__wrapped__:
-            return with_policy, (found, held)
-        return _decorated, (self.__wrapped__, held, self._self_awaited)
-
-
-class RetryingFunction(Retrying):
-    """A plain function under a policy: it binds to instances as functions do."""
-
-    __slots__ = ()
-
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
+    def __reduce_ex__(self, _protocol: object) -> tuple[Any, ...]:
+        return _decorated, tuple(self._self_retrykit)
 
 
 def _decorator(
@@ -278,18 +268,19 @@ def _decorated(fn: Any, policy: Policy, awaited: bool | None) -> Any:  # noqa: F
         )
     if isinstance(fn, property | functools.cached_property):
         raise refuse("fn", "a function", fn, "put the decorator below the property")
-    proxy = RetryingFunction if type(fn) is FunctionType else Retrying
-    return proxy(fn, policy, awaited=awaits(fn) if awaited is None else awaited)
+    decorated = _Decorated(fn, policy, awaits(fn) if awaited is None else awaited)
+    call = driver(policy, fn, awaited=decorated.awaited)
+    if not isinstance(fn, FunctionType):
+        return _Proxy(call, decorated)
+    # Python itself binds, pickles and copies a function, and calls it fastest.
+    functools.update_wrapper(call, fn)
+    call.__dict__["__retrykit__"] = decorated
+    return call
 
 
-def _retrying(fn: Any) -> Retrying | None:
-    """Return the decorated function that is somewhere inside of a callable."""
-    while not isinstance(fn, Retrying):
-        inner = next((n for n in _INNER if n in dir(fn)), None)
-        if inner is None:
-            return None
-        fn = getattr(fn, inner)
-    return fn
-
-
-_INNER = ("__func__", "__wrapped__", "func")
+def _found(fn: object) -> _Decorated | None:
+    """Return what is known of a callable, if it is decorated itself."""
+    found: _Decorated | None = getattr(fn, "__retrykit__", None)
+    # Decorators above copy what functions carry, but wrap another function.
+    inner = getattr(getattr(fn, "__func__", fn), "__wrapped__", None)
+    return found if found is not None and found.fn is inner else None

@@ -13,6 +13,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self, final
 
+from retrykit import attention
 from retrykit.checks import refuse
 from retrykit.state import Failure, RetryState
 
@@ -66,7 +67,7 @@ Event = AttemptStarted | AttemptFailed | RetryScheduled | Succeeded | GaveUp
 Observer = Callable[[Event], object]
 
 everyone: tuple[Observer, ...] = ()
-"""The observers of the whole process; read by the drivers at every call."""
+"""The observers of the whole process."""
 
 _lock = threading.Lock()
 
@@ -91,15 +92,19 @@ class observe:  # noqa: N801  used as a function
         told = check_observer("observer", observer)
         # Its own object, since the same observer may be registered twice.
         self._told = partial(told)
-        global everyone  # noqa: PLW0603  read at every call, so kept a plain name
+        global everyone  # noqa: PLW0603  replaced whole, never changed in place
         with _lock:
             everyone = (*everyone, self._told)
+        attention.ask()
 
     def close(self) -> None:
         """Tell the observer no more; closing twice does no harm."""
-        global everyone  # noqa: PLW0603
+        global everyone
         with _lock:
-            everyone = tuple(told for told in everyone if told is not self._told)
+            others = tuple(told for told in everyone if told is not self._told)
+            closed, everyone = len(everyone) - len(others), others
+        if closed:
+            attention.withdraw()
 
     def __enter__(self) -> Self:
         return self

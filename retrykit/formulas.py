@@ -6,7 +6,6 @@ made; here is what follows from them.
 
 import inspect
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass, fields, replace
 from itertools import islice
@@ -15,7 +14,7 @@ from typing import Any, ClassVar, final
 from retrykit.algebra import Bounds, Schedule
 from retrykit.checks import refuse
 from retrykit.durations import seconds
-from retrykit.jitter import LONGEST, Random, between
+from retrykit.jitter import LONGEST, Draws, Random, between
 
 __all__ = ["Constant", "Decorrelated", "Exponential", "Fibonacci", "GoogleInterval"]
 __all__ += ["Linear", "Polynomial", "Sequence"]
@@ -35,17 +34,12 @@ class _Formula(Schedule):
 class _Fixed(_Formula):
     """A schedule without chance: one delay for each retry."""
 
-    @abstractmethod
-    def _at(self, retry: int, /) -> float | None: ...
-
-    def delay(
-        self, retry: int, _previous: float | None, _random: Random, /
-    ) -> float | None:
-        return self._at(retry)
-
     def bounds(self, retry: int, /) -> Bounds | None:
-        delay = self._at(retry)
+        delay = self.delay(retry, None, _NO_CHANCE)
         return None if delay is None else (delay, delay)
+
+
+_NO_CHANCE: Random = Draws(0, 0)
 
 
 @final
@@ -56,7 +50,7 @@ class Constant(_Fixed):
     kind: ClassVar[str] = "constant"
     wait: float
 
-    def _at(self, _retry: int, /) -> float:
+    def delay(self, _retry: int, _previous: float | None, _random: Random, /) -> float:
         return self.wait
 
 
@@ -68,7 +62,7 @@ class Linear(_Fixed):
     kind: ClassVar[str] = "linear"
     step: float
 
-    def _at(self, retry: int, /) -> float:
+    def delay(self, retry: int, _previous: float | None, _random: Random, /) -> float:
         return min(self.step * retry, LONGEST)
 
 
@@ -81,7 +75,7 @@ class Exponential(_Fixed):
     first: float
     factor: float
 
-    def _at(self, retry: int, /) -> float:
+    def delay(self, retry: int, _previous: float | None, _random: Random, /) -> float:
         return _product(self.first, self.factor, retry - 1)
 
 
@@ -94,7 +88,7 @@ class Polynomial(_Fixed):
     exponent: float
     first: float
 
-    def _at(self, retry: int, /) -> float:
+    def delay(self, retry: int, _previous: float | None, _random: Random, /) -> float:
         return _product(self.first, float(retry), self.exponent)
 
 
@@ -115,7 +109,7 @@ class Fibonacci(_Fixed):
     kind: ClassVar[str] = "fibonacci"
     first: float
 
-    def _at(self, retry: int, /) -> float:
+    def delay(self, retry: int, _previous: float | None, _random: Random, /) -> float:
         delay, following = 1, 1
         # Beyond the 1476th there is no float for them.
         for _ in range(min(retry, 1476) - 1):
@@ -202,7 +196,9 @@ class Sequence(_Fixed):
     def __post_init__(self) -> None:
         object.__setattr__(self, "delays", _listed(self.delays))
 
-    def _at(self, retry: int, /) -> float | None:
+    def delay(
+        self, retry: int, _previous: float | None, _random: Random, /
+    ) -> float | None:
         delays: Any = self.delays
         if isinstance(delays, tuple):
             return delays[retry - 1] if retry <= len(delays) else None

@@ -47,8 +47,9 @@ def proportional(delay: float, factor: float) -> tuple[float, float]:
 
 def between(low: float, high: float, chance: Random) -> float:
     """Draw a delay from a range, in seconds, and never outside of it."""
-    # Rounding can carry the sum past either end by one step of the float.
-    return min(max(low + (high - low) * chance.random(), low), high)
+    drawn = low + (high - low) * chance.random()
+    # Rounding can carry the sum past the end by one step of the float.
+    return min(drawn, high)
 
 
 # An instance of its own, so that a program that seeds the global generator
@@ -86,14 +87,16 @@ class Draws:
         Number Generators", OOPSLA 2014.
     """
 
-    __slots__ = ("_at",)
+    __slots__ = ("_drawn", "_seed")
 
     def __init__(self, seed: int, retry: int) -> None:
-        self._at = seed + (retry << 32) * _STEP
+        self._seed = seed
+        self._drawn = retry << 32
 
     def random(self) -> float:
         """Return the next draw, a float in [0, 1)."""
-        self._at = z = (self._at + _STEP) & _MASK
+        self._drawn += 1
+        z = (self._seed + self._drawn * _STEP) & _MASK
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
         return ((z ^ (z >> 31)) >> 11) * 2.0**-53

@@ -130,7 +130,8 @@ the first call counts; None is unlimited
         check_colour(self, awaited=False)
         error = failure.error
         refused = refusal(self, error) if isinstance(error, Exception) else None
-        return decide(self, state, failure, refused)
+        elapsed = failure.started + failure.duration
+        return decide(self, state, failure.attempt, elapsed, error, refused)
 
     def call(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function under this policy, without decorating it.

@@ -97,7 +97,8 @@ class RetryState:
             one is scheduled.
         stop_reason: Why the call ended; None while it runs.
         spent: The elapsed time of a call that has ended, in seconds.
-        stopwatch: What gives the elapsed time of a call that runs.
+        now: What reads the clock of a call that runs.
+        origin: What that clock showed when the call began.
     """
 
     name: str
@@ -113,7 +114,8 @@ class RetryState:
     next_delay: float | None = None
     stop_reason: StopReason | None = None
     spent: float = 0.0
-    stopwatch: Callable[[], float] | None = field(default=None, compare=False)
+    now: Callable[[], float] | None = field(default=None, compare=False)
+    origin: float = field(default=0.0, compare=False)
 
     @property
     def errors(self) -> tuple[Exception | ErrorRecord, ...]:
@@ -135,7 +137,7 @@ class RetryState:
     @property
     def elapsed(self) -> float:
         """Seconds since the call began, until now or until it ended, >= 0."""
-        return self.spent if self.stopwatch is None else self.stopwatch()
+        return self.spent if self.now is None else self.now() - self.origin
 
     @property
     def remaining(self) -> float | None:
@@ -147,25 +149,14 @@ class RetryState:
             return None
         return max(self.max_elapsed - self.elapsed, 0.0)
 
-    @property
-    def previous_delay(self) -> float | None:
-        """The delay that followed the last failure, in seconds."""
-        return self.failures[-1].delay if self.failures else None
-
-    def failure(self, error: Exception | None, result: object = None) -> Failure:
-        """Return the failure of the attempt that has just ended."""
-        started = self.attempt_started
-        duration = self.elapsed - started
-        return Failure(self.attempt, error, result, started, duration, None)
-
     def record(self, failure: Failure) -> None:
         """Write a failure down, and the delay that follows it; for drivers."""
+        self.next_delay = failure.delay
         self.failures += (failure,)
         if len(self.failures) > self.max_failures:
             middle = self.max_failures // 2
             self.failures = self.failures[:middle] + self.failures[middle + 1 :]
             self.dropped += 1
-        self.next_delay = failure.delay
 
     def begin_attempt(self) -> None:
         """Go on to the next attempt, after its delay; for drivers."""
@@ -177,7 +168,7 @@ class RetryState:
     def end(self, reason: StopReason) -> None:
         """Write down why the call ended, and when; for drivers."""
         self.spent = self.elapsed
-        self.stopwatch = None
+        self.now = None
         self.stop_reason = reason
 
     def describe(self) -> str:
@@ -206,7 +197,7 @@ class RetryState:
         that JSON has no form for become their ``repr``.
         """
         data = {field.name: getattr(self, field.name) for field in fields(self)}
-        del data["stopwatch"]
+        del data["now"], data["origin"]
         return data | {
             "version": _VERSION,
             "spent": self.elapsed,
