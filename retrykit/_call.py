@@ -8,6 +8,7 @@ import inspect
 import threading
 from contextvars import ContextVar
 from dataclasses import replace
+from types import TracebackType
 from typing import Any, NoReturn, final
 
 from retrykit import attention, events
@@ -19,7 +20,7 @@ from retrykit.jitter import new_seed
 from retrykit.settings import Settings
 from retrykit.signals import Signal
 from retrykit.state import Failure, RetryState, StopReason
-from retrykit.verdicts import RetryError, attach, leave_note
+from retrykit.verdicts import FailureGroup, RetryError, attach, leave_note
 
 __all__ = ["Book", "Call", "current", "current_state", "throw"]
 
@@ -67,6 +68,18 @@ def throw(call: Call) -> NoReturn:
         # What was being handled before stays so, and no frame keeps the error.
         ending.__context__ = context
         del ending, context
+
+
+def _cut(trace: TracebackType | None, old: TracebackType | None) -> None:
+    """Cut off what an error that is raised again still has from its last time.
+
+    Python puts the new traceback before the old one: an error object that is
+    raised at every attempt would keep the frames of all of them.
+    """
+    while trace is not None and trace.tb_next is not old:
+        trace = trace.tb_next
+    if trace is not None:
+        trace.tb_next = None
 
 
 _opening = threading.Lock()
@@ -146,6 +159,9 @@ class Book:
             error.__traceback__ = trace.tb_next
         state: RetryState = call[2] or self.state(call)
         elapsed = state.elapsed
+        if state.failures and state.failures[-1].error is error:
+            _cut(error.__traceback__, state.trace)
+        state.trace = error.__traceback__
         try:
             decision = decide(
                 self._policy, state, state.attempt, elapsed, error, refusal
@@ -250,7 +266,7 @@ class Book:
             raises = "last"
         errors = [e for e in state.errors if isinstance(e, Exception)]
         if raises == "group" and errors:
-            group = ExceptionGroup(f"{state.name} {state.describe()}", errors)
+            group = FailureGroup(f"{state.name} {state.describe()}", errors)
             attach(group, state)
             group.__suppress_context__ = True
             return group

@@ -21,6 +21,8 @@ class StopSign(Enum):
     def __repr__(self) -> str:
         return self.name
 
+    __str__ = __repr__
+
 
 STOP: Final = StopSign.STOP
 """What `Backoff.next` gives when no retry should be made."""

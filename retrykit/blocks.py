@@ -236,6 +236,8 @@ class Attempt:
         if book.failed(call, error, refusal(policy, error)) is not None:
             return True
         if call:
+            # What goes out has this frame in its traceback.
+            del error, trace
             throw(call)
         return False
 

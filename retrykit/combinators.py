@@ -125,7 +125,8 @@ class _Jittered(_Of):
 class _FullJitter(_Jittered):
     kind: ClassVar[str] = "full_jitter"
 
-    _spread = staticmethod(full)
+    def _spread(self, delay: float, /) -> Bounds:
+        return full(delay)
 
 
 @final
@@ -133,7 +134,8 @@ class _FullJitter(_Jittered):
 class _EqualJitter(_Jittered):
     kind: ClassVar[str] = "equal_jitter"
 
-    _spread = staticmethod(equal)
+    def _spread(self, delay: float, /) -> Bounds:
+        return equal(delay)
 
 
 @final

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
+from types import TracebackType
 from typing import Any, Literal, NamedTuple, final
 
 from retrykit.checks import refuse
@@ -18,6 +19,7 @@ from retrykit.records import (
     error_from,
     result_data,
     result_from,
+    type_name,
 )
 
 __all__ = ["Failure", "RetryState", "Status", "StopReason"]
@@ -76,6 +78,20 @@ class Failure(NamedTuple):
     duration: float
     delay: float | None
 
+    def describe(self) -> str:
+        """Return what failed: the error's type and text, or the refused result.
+
+        >>> Failure(1, OSError("refused"), None, 0.0, 0.1, None).describe()
+        'OSError: refused'
+        >>> Failure(1, None, 503, 0.0, 0.1, None).describe()
+        'the result 503'
+        """
+        if self.error is None:
+            return f"the result {self.result!r:.200}"
+        if isinstance(self.error, ErrorRecord):
+            return str(self.error)
+        return str(ErrorRecord(type_name(type(self.error)), str(self.error), ""))
+
 
 @final
 @dataclass(slots=True, repr=False)
@@ -99,6 +115,7 @@ class RetryState:
         spent: The elapsed time of a call that has ended, in seconds.
         now: What reads the clock of a call that runs.
         origin: What that clock showed when the call began.
+        trace: The traceback that the last error had when it was written down.
     """
 
     name: str
@@ -116,6 +133,7 @@ class RetryState:
     spent: float = 0.0
     now: Callable[[], float] | None = field(default=None, compare=False)
     origin: float = field(default=0.0, compare=False)
+    trace: TracebackType | None = field(default=None, compare=False)
 
     @property
     def errors(self) -> tuple[Exception | ErrorRecord, ...]:
@@ -168,7 +186,7 @@ class RetryState:
     def end(self, reason: StopReason) -> None:
         """Write down why the call ended, and when; for drivers."""
         self.spent = self.elapsed
-        self.now = None
+        self.now = self.trace = None
         self.stop_reason = reason
 
     def describe(self) -> str:
@@ -183,6 +201,8 @@ class RetryState:
         so_far = f"{self.attempt} attempt{plural} in {readable(self.elapsed)}"
         if self.stop_reason is None:
             return f"is running: {so_far}"
+        if self.stop_reason is StopReason.CANCELLED:
+            return f"was cancelled after {so_far}"
         if self.stop_reason is StopReason.SUCCEEDED:
             return f"succeeded after {so_far}"
         return f"gave up after {so_far}: {self.stop_reason.explanation}"
@@ -197,7 +217,7 @@ class RetryState:
         that JSON has no form for become their ``repr``.
         """
         data = {field.name: getattr(self, field.name) for field in fields(self)}
-        del data["now"], data["origin"]
+        del data["now"], data["origin"], data["trace"]
         return data | {
             "version": _VERSION,
             "spent": self.elapsed,

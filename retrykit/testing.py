@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import final
 
-from retrykit.checks import number
 from retrykit.clocks import task, thread
+from retrykit.durations import Duration, seconds
 
 __all__ = ["FakeClock", "virtual_time"]
 
@@ -39,9 +39,9 @@ class FakeClock:
         self.naps.append(delay)
         self._now += delay
 
-    def advance(self, duration: float) -> None:
-        """Let *duration* seconds pass, >= 0, as a slow attempt would."""
-        self._now += number("duration", duration)
+    def advance(self, duration: Duration) -> None:
+        """Let a duration pass, >= 0, as a slow attempt would."""
+        self._now += seconds("duration", duration)
 
 
 @final

@@ -5,13 +5,13 @@ call, which `state_of` reads. Nothing here decides or retries.
 """
 
 from dataclasses import replace
-from typing import final
+from typing import Any, final
 
 from retrykit.errors import RetrykitError
-from retrykit.records import ErrorRecord, type_name
+from retrykit.records import ErrorRecord
 from retrykit.state import RetryState
 
-__all__ = ["RetryError", "attach", "leave_note", "state_of"]
+__all__ = ["FailureGroup", "RetryError", "attach", "leave_note", "state_of"]
 
 
 @final
@@ -35,12 +35,24 @@ class RetryError(RetrykitError):
         text = f"{self.state.name} {self.state.describe()}"
         if not self.state.failures:
             return text
-        last = self.state.failures[-1]
-        if last.error is None:
-            return f"{text}; its last result was {last.result!r:.200}"
-        if isinstance(last.error, ErrorRecord):
-            return f"{text}; its last error was {last.error}"
-        return f"{text}; its last error was {type_name(type(last.error))}: {last.error}"
+        return f"{text}; last came {self.state.failures[-1].describe()}"
+
+
+@final
+class FailureGroup(ExceptionGroup[Exception]):
+    """All errors of a call, under ``raises="group"``.
+
+    Python makes new groups when ``except*`` splits one: these have the state
+    of the call too.
+    """
+
+    def derive(self, errors: Any, /) -> Any:
+        """Return a group of some of the errors, with the state of the call."""
+        part = FailureGroup(self.message, errors)
+        state = vars(self).get(_STATE)
+        if state is not None:
+            attach(part, state)
+        return part
 
 
 _STATE = "__retrykit_state__"

@@ -4,7 +4,6 @@ import logging
 
 from retrykit.durations import readable
 from retrykit.events import Event, GaveUp, Observer, RetryScheduled, Succeeded
-from retrykit.records import ErrorRecord, type_name
 from retrykit.state import RetryState
 
 __all__ = ["observer"]
@@ -50,14 +49,11 @@ def _scheduled(state: RetryState, delay: float) -> str:
 
 
 def _last(state: RetryState) -> str:
+    # Results are the user's data, and stay out of logs as arguments do.
     if not state.failures:
         return ""
-    error = state.failures[-1].error
-    if error is None:
-        return "; its result was refused"
-    if isinstance(error, ErrorRecord):
-        return f"; {error}"
-    return f"; {type_name(type(error))}: {error}"
+    last = state.failures[-1]
+    return "; its result was refused" if last.error is None else f"; {last.describe()}"
 
 
 def _facts(state: RetryState) -> dict[str, object]:

@@ -1,0 +1,169 @@
+"""What one call costs: the best of many short laps.
+
+A lap of each contender follows a lap of the one before, round after round, so
+a busy moment of the machine hits all of them alike; and the best lap of each
+counts, since nothing but noise makes a lap slower. pyperf measures one thing
+after the other, each in processes of its own, which for a ratio between them
+is the wrong way round: hence `timeit`.
+"""
+
+import asyncio
+import gc
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import nullcontext
+from itertools import cycle, repeat
+from time import perf_counter
+from timeit import Timer
+from typing import Any, NamedTuple, final
+
+from benchmarks.contenders import USUAL, Contender
+from benchmarks.proofs import FAILURES, aflaky, flaky
+
+__all__ = ["Row", "measure"]
+
+_LAP = 0.02
+"""How long a lap should take, in seconds."""
+
+Lap = Callable[[int], float]
+"""Makes a number of calls and returns how long they took, in seconds."""
+
+
+@final
+class Row(NamedTuple):
+    """One thing measured of every contender.
+
+    Attributes:
+        title: What it is.
+        figures: A number for each contender, in order; None where there is
+            nothing to measure.
+        unit: What the numbers are.
+    """
+
+    title: str
+    figures: list[float | None]
+    unit: str
+
+
+def measure(contenders: list[Contender], rounds: int) -> Iterator[Row]:
+    """Yield the rows about calls, in nanoseconds for each call.
+
+    Args:
+        contenders: Who is measured.
+        rounds: How many laps each of them runs for each row. Count, >= 1.
+    """
+    rows: list[tuple[str, Callable[[Contender], Lap], bool]] = [
+        ("function, success", _function, False),
+        ("method, success", _method, False),
+        ("async function, success", _afunction, False),
+        ("async method, success", _amethod, False),
+        ("function, three failures, then success", _failing, True),
+        ("async function, three failures, then success", _afailing, True),
+    ]
+    for title, prepare, stubbed in rows:
+        laps = [prepare(contender) for contender in contenders]
+        stubs = [c.stub if stubbed else nullcontext for c in contenders]
+        best = _best(list(zip(laps, stubs, strict=True)), rounds)
+        yield Row(title, [lap * 1e9 for lap in best], "ns")
+
+
+def _best(runners: list[tuple[Lap, Callable[..., Any]]], rounds: int) -> list[float]:
+    """Return the seconds for each call of each runner's best lap."""
+    sizes = []
+    for lap, stub in runners:
+        with stub(_no_nap):
+            lap(200)
+            sizes.append(max(1, int(_LAP / (lap(200) / 200))))
+    best = [float("inf")] * len(runners)
+    for _ in range(rounds):
+        for index, (lap, stub) in enumerate(runners):
+            gc.collect()
+            with stub(_no_nap):
+                taken = lap(sizes[index]) / sizes[index]
+            best[index] = min(best[index], taken)
+    return best
+
+
+def _no_nap(_delay: float) -> None:
+    """Return at once."""
+
+
+def _lap(call: str, **names: object) -> Lap:
+    return Timer(call, globals=names).timeit
+
+
+def _alap(run: Callable[[int], Coroutine[Any, Any, float]]) -> Lap:
+    def lap(number: int) -> float:
+        # As timeit does: what is left for the collector is not this lap's.
+        gc.disable()
+        try:
+            return asyncio.run(run(number))
+        finally:
+            gc.enable()
+
+    return lap
+
+
+def _awaiting(fetch: Callable[[int], Any]) -> Lap:
+    async def run(number: int) -> float:
+        calls = repeat(None, number)
+        start = perf_counter()
+        for _ in calls:
+            await fetch(1)
+        return perf_counter() - start
+
+    return _alap(run)
+
+
+def _function(contender: Contender) -> Lap:
+    @contender.make(USUAL)
+    def fetch(number: int) -> int:
+        return number
+
+    return _lap("fetch(1)", fetch=fetch)
+
+
+def _method(contender: Contender) -> Lap:
+    class Client:
+        @contender.make(USUAL)
+        def fetch(self, number: int) -> int:
+            return number
+
+    return _lap("client.fetch(1)", client=Client())
+
+
+def _afunction(contender: Contender) -> Lap:
+    @contender.amake(USUAL)
+    async def fetch(number: int) -> int:
+        return number
+
+    return _awaiting(fetch)
+
+
+def _amethod(contender: Contender) -> Lap:
+    class Client:
+        @contender.amake(USUAL)
+        async def fetch(self, number: int) -> int:
+            return number
+
+    client = Client()
+
+    async def run(number: int) -> float:
+        calls = repeat(None, number)
+        start = perf_counter()
+        for _ in calls:
+            await client.fetch(1)
+        return perf_counter() - start
+
+    return _alap(run)
+
+
+def _failing(contender: Contender) -> Lap:
+    return _lap("fetch(1)", fetch=contender.make(USUAL)(flaky(_fails())))
+
+
+def _afailing(contender: Contender) -> Lap:
+    return _awaiting(contender.amake(USUAL)(aflaky(_fails())))
+
+
+def _fails() -> Iterator[bool]:
+    return cycle([True] * FAILURES + [False])

@@ -1,0 +1,100 @@
+"""The table, as Markdown that reads well in a terminal, too."""
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.calls import Row
+from benchmarks.contenders import ATTEMPTS, CONTENDERS, Contender
+from benchmarks.memory import CALLS
+
+__all__ = ["printed"]
+
+_NOTES = """\
+Times are the best of {rounds} laps, run in turns; what is in brackets is how many
+times the hand-written loop of the same row. Before, every contender has been shown
+to make up to {attempts} attempts and to wait between them, for jittered times;
+google-api-core has no limit but time. In the rows with failures nothing sleeps:
+retrykit is handed a clock, and for all others `time.sleep` and `asyncio.sleep`
+are replaced. Imports are the best of {rounds} fresh interpreters that find
+modules compiled; of these contenders only retrykit needs wrapt. Memory is
+counted by tracemalloc, task and timer included, with {calls:,} calls at once.
+"""
+
+
+def printed(
+    contenders: list[Contender], rows: list[Row], rounds: int, loaded: str
+) -> str:
+    """Return the table with all that is needed to read it.
+
+    Args:
+        contenders: Who was measured; one column for each.
+        rows: What was measured; the first contender is what others are
+            compared with.
+        rounds: How many laps each of them ran.
+        loaded: The modules that importing retrykit loads.
+    """
+    table = Table("", *(c.name for c in contenders), box=box.MARKDOWN)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        cells = (_cell(figure, row.figures[0]) for figure in row.figures)
+        table.add_row(f"{row.title} ({row.unit})", *cells)
+    console = Console(width=400)
+    with console.capture() as capture:
+        console.print(table)
+    lines = [line.rstrip() for line in capture.get().splitlines() if line.strip()]
+    notes = _NOTES.format(rounds=rounds, attempts=ATTEMPTS, calls=CALLS)
+    absent = [c.name for c in CONTENDERS if c not in contenders]
+    missing = (
+        f"Not installed, so not measured: {', '.join(absent)}.\n" if absent else ""
+    )
+    return (
+        "\n".join(lines)
+        + f"\n\n{notes}{missing}\n{_machine()}\n\n{_versions(contenders)}\n\n"
+        + f"`import retrykit` after `import wrapt` loads {loaded}.\n"
+    )
+
+
+def _cell(figure: float | None, reference: float | None) -> str:
+    if figure is None or not (figure or reference):
+        return "-" if figure is None else f"{figure:.1f}"
+    if not reference:
+        return f"{figure:,.1f}"
+    return f"{figure:,.0f} ({figure / reference:.1f})"
+
+
+def _machine() -> str:
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"{python}, {_system()}, {os.cpu_count()} x {_processor()}"
+
+
+def _system() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return f"{platform.system()} {platform.release()}"
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    named = (line.split(":")[1].strip() for line in lines if "model name" in line)
+    return next(named, platform.processor() or platform.machine())
+
+
+def _versions(contenders: list[Contender]) -> str:
+    names = [c.name for c in contenders if c.module]
+    return ", ".join(_version(name) for name in [*names, "wrapt"])
+
+
+def _version(name: str) -> str:
+    try:
+        return f"{name} {version(name)}"
+    except PackageNotFoundError:
+        return f"{name} (from its source folder)"

@@ -1,0 +1,60 @@
+"""Ask a call what has happened: from within, and in the handler of its error.
+
+`current_state()` is for the function that is retried, `state_of(error)` for
+the ``except`` clause around it. Under ``raises="group"`` the call raises all of
+its errors at once, and ``except*`` sorts them.
+
+Prints, where ``...`` is a length of time::
+
+    attempt 1 of read
+    attempt 2 of read, after ConnectionResetError('hung up')
+    attempt 3 of read, after TimeoutError('slow')
+    in the handler of PermissionError()
+      status       dead
+      stop_reason  not retryable
+      slept        0.03
+      errors       ConnectionResetError, TimeoutError, PermissionError
+      note         gave up after 3 attempts in ...: the error is not one to retry
+
+    attempt 1 of read
+    attempt 2 of read, after ConnectionResetError('hung up')
+    except* ConnectionError has hung up
+    except* TimeoutError has slow
+"""
+
+from retrykit import current_state, retry, state_of, with_policy
+
+
+@retry(on=(ConnectionError, TimeoutError), schedule=["10ms", "20ms"])
+def read() -> str:
+    """Fail, each time with another error."""
+    state = current_state()
+    after = f", after {state.errors[-1]!r}" if state.errors else ""
+    print(f"attempt {state.attempt} of {state.name}{after}")
+    errors = ConnectionResetError("hung up"), TimeoutError("slow"), PermissionError()
+    raise errors[state.attempt - 1]
+
+
+def main() -> None:
+    """Handle what the call raises, one error or all of them."""
+    try:
+        read()
+    except PermissionError as error:
+        print(f"in the handler of {error!r}")
+        if (state := state_of(error)) is not None:
+            print(f"  status       {state.status}")
+            print(f"  stop_reason  {state.stop_reason}")
+            print(f"  slept        {state.slept}")
+            print(f"  errors       {', '.join(type(e).__name__ for e in state.errors)}")
+            print(f"  note         {state.describe()}\n")
+
+    try:
+        with_policy(read, max_attempts=2, raises="group")()
+    except* ConnectionError as group:
+        print("except* ConnectionError has", *group.exceptions)
+    except* TimeoutError as group:
+        print("except* TimeoutError has", *group.exceptions)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Decorate a function that talks to the network, and log its retries.
+
+The other side hangs up twice before it answers. The caller of `ask` sees the
+answer; the log has the rest.
+
+Prints::
+
+    WARNING ask failed attempt 1, next in 10ms; ConnectionResetError: hung up
+    WARNING ask failed attempt 2, next in 20ms; ConnectionResetError: hung up
+    INFO ask succeeded after 3 attempts in ...
+    The answer is 42.
+"""
+
+import logging
+import socket
+import sys
+from threading import Thread
+
+from retrykit import retry
+from retrykit.integrations.logging import observer
+from retrykit.schedules import exponential
+
+
+@retry(
+    on=ConnectionError,
+    schedule=exponential("10ms"),
+    max_attempts=4,
+    observers=[observer()],
+)
+def ask(address: tuple[str, int], question: str) -> str:
+    """Send a line, and return the line that comes back."""
+    with socket.create_connection(address, timeout=5) as line:
+        line.sendall(f"{question}\n".encode())
+        with line.makefile() as answers:
+            answer = answers.readline()
+    if not answer:
+        msg = "hung up"
+        raise ConnectionResetError(msg)
+    return answer.strip()
+
+
+def hang_up_twice(listener: socket.socket) -> None:
+    """Answer the third caller."""
+    for answer in (b"", b"", b"42\n"):
+        line, _ = listener.accept()
+        with line:
+            line.recv(1024)
+            line.sendall(answer)
+
+
+def main() -> None:
+    """Ask a server that is in a bad mood."""
+    logging.basicConfig(
+        format="%(levelname)s %(message)s", level=logging.INFO, stream=sys.stdout
+    )
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = Thread(target=hang_up_twice, args=[listener])
+        server.start()
+        print(f"The answer is {ask(listener.getsockname(), 'six times seven')}.")
+        server.join()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Test a retried function without waiting: days pass in milliseconds.
+
+Inside `virtual_time()` the retried calls see a clock that moves only when
+somebody sleeps on it. Nothing is patched: the function under test is the one
+that will be deployed. A test runner would find the tests; here `main` calls them.
+
+Prints::
+
+    test_asks_after_an_hour_and_again_after_a_day: passed
+    test_does_not_wait_for_an_attempt_beyond_the_week: passed
+    test_a_slow_attempt_spends_the_time_too: passed
+"""
+# ruff: noqa: S101  tests assert
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from retrykit import retry
+from retrykit.testing import virtual_time
+
+HOUR, DAY = 3_600.0, 86_400.0
+
+
+@retry(on=LookupError, schedule=["1h", "1d", "6d"], max_elapsed="7d")
+def verify(look_up: Callable[[], str]) -> str:
+    """Return the address of a host, once it has one."""
+    return look_up()
+
+
+def test_asks_after_an_hour_and_again_after_a_day() -> None:
+    """The address is there on the second day."""
+    with virtual_time() as clock:
+
+        def look_up() -> str:
+            if clock.now() < DAY:
+                raise LookupError
+            return "192.0.2.7"
+
+        assert verify(look_up) == "192.0.2.7"
+        assert clock.naps == [HOUR, DAY]
+
+
+def test_does_not_wait_for_an_attempt_beyond_the_week() -> None:
+    """A third delay would end an hour after the seven days."""
+
+    def look_up() -> str:
+        raise LookupError
+
+    with virtual_time() as clock, suppress(LookupError):
+        verify(look_up)
+    assert clock.naps == [HOUR, DAY]
+
+
+def test_a_slow_attempt_spends_the_time_too() -> None:
+    """An attempt of a week leaves no time for another."""
+    with virtual_time() as clock, suppress(LookupError):
+
+        def look_up() -> str:
+            clock.advance(7 * DAY)
+            raise LookupError
+
+        verify(look_up)
+    assert clock.naps == []
+
+
+def main() -> None:
+    """Run the tests."""
+    for test in (
+        test_asks_after_an_hour_and_again_after_a_day,
+        test_does_not_wait_for_an_attempt_beyond_the_week,
+        test_a_slow_attempt_spends_the_time_too,
+    ):
+        test()
+        print(f"{test.__name__}: passed")
+
+
+if __name__ == "__main__":
+    main()

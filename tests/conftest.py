@@ -1,0 +1,80 @@
+import asyncio
+import functools
+
+import pytest
+import trio
+
+from retrykit import Policy, aretry, retry
+from retrykit.testing import virtual_time
+
+
+class Colour:
+    """One way to run a retried function: blocking, under asyncio, under trio."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __call__(self, policy=None, /, **changes):
+        """Decorate a plain function, and return it as one that blocks."""
+        return functools.partial(self._decorate, policy, changes)
+
+    def run(self, policy, fn):
+        """Return what came of a plain function under a policy."""
+        if self.name == "blocking":
+            return policy.run(fn)
+        return self._await(functools.partial(policy.arun, _coroutine(fn)))
+
+    def _decorate(self, policy, changes, fn):
+        if self.name == "blocking":
+            return retry(policy or Policy(), **changes)(fn)
+        decorated = aretry(policy or Policy(), **changes)(_coroutine(fn))
+
+        @functools.wraps(fn)
+        def blocking(*args, **kwargs):
+            return self._await(functools.partial(decorated, *args, **kwargs))
+
+        return blocking
+
+    def _await(self, call):
+        if self.name == "trio":
+            return trio.run(call)
+        return asyncio.run(call())
+
+
+def _coroutine(fn):
+    @functools.wraps(fn)
+    async def coroutine(*args, **kwargs):
+        return fn(*args, **kwargs)
+
+    return coroutine
+
+
+@pytest.fixture(params=["blocking", "asyncio", "trio"])
+def colour(request):
+    return Colour(request.param)
+
+
+@pytest.fixture
+def clock():
+    with virtual_time() as clock:
+        yield clock
+
+
+class Flaky:
+    """A function that raises or returns what it is given, one after the other."""
+
+    def __init__(self, *outcomes):
+        self.outcomes = list(outcomes)
+        self.calls = 0
+
+    def __call__(self, *_args, **_kwargs):
+        self.calls += 1
+        outcome = self.outcomes.pop(0) if self.outcomes else "done"
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+
+@pytest.fixture
+def flaky():
+    return Flaky

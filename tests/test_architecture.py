@@ -1,0 +1,133 @@
+"""The plan of the house: read it first, and add a new module here first."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import retrykit
+
+PACKAGE = Path(retrykit.__file__).parent
+
+# From the ground up. A module imports from floors below its own, and from
+# modules to the left of it on its own floor.
+FLOORS = {
+    "words": ["errors", "checks", "durations", "signals", "attention"],
+    "numbers": ["jitter", "algebra", "combinators", "formulas", "schedules"],
+    "history": ["records", "state", "verdicts", "events"],
+    "description": ["conditions", "settings", "data"],
+    "decision": ["_decide"],
+    "world": ["clocks"],
+    "drivers": ["_call", "_sync", "_async"],
+    "syntax": ["callables", "policy", "dialects", "decorators", "blocks", "backoff"],
+    "front door": ["__init__"],
+    "leaves": ["testing", "integrations", "integrations.logging"],
+}
+
+# Every door to the outside has one keeper.
+DOORS = {
+    "random": {"jitter"},
+    "time": {"clocks"},
+    "asyncio": {"clocks"},
+    "wrapt": {"decorators"},
+    "datetime": {"durations", "state"},
+}
+
+HEIGHTS = {
+    name: (floor, place)
+    for floor, names in enumerate(FLOORS.values())
+    for place, name in enumerate(names)
+}
+LEAVES = len(FLOORS) - 1
+
+
+def modules():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+        yield name.removesuffix(".__init__"), ast.parse(path.read_text())
+
+
+def imports(tree):
+    """Return the modules that a module imports anywhere, also in functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def own(name):
+    return name.removeprefix("retrykit.") if name.startswith("retrykit.") else None
+
+
+def test_every_module_has_its_floor():
+    assert {name for name, _ in modules()} == set(HEIGHTS)
+
+
+@pytest.mark.parametrize("name", HEIGHTS)
+def test_imports_point_down(name):
+    tree = dict(modules())[name]
+    used = {own(found) for found in imports(tree)} & set(HEIGHTS)
+    assert {other for other in used if HEIGHTS[other] >= HEIGHTS[name]} == set()
+
+
+def test_nobody_imports_a_leaf():
+    for name, tree in modules():
+        used = {own(found) for found in imports(tree)} & set(HEIGHTS)
+        leaves = {other for other in used if HEIGHTS[other][0] == LEAVES}
+        assert leaves == set() or HEIGHTS[name][0] == LEAVES, name
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_has_one_keeper(door):
+    users = {
+        name
+        for name, tree in modules()
+        if any(found.split(".")[0] == door for found in imports(tree))
+    }
+    assert users == DOORS[door]
+
+
+def test_nothing_but_wrapt_is_needed_at_run_time():
+    import sys  # noqa: PLC0415
+
+    for name, tree in modules():
+        roots = {found.split(".")[0] for found in imports(tree)}
+        assert roots <= {"retrykit", "wrapt", *sys.stdlib_module_names}, name
+
+
+class Erased(ast.NodeTransformer):
+    """A program without its colour."""
+
+    def visit_AsyncFunctionDef(self, node):  # noqa: N802
+        self.generic_visit(node)
+        return ast.FunctionDef(**{name: getattr(node, name) for name in node._fields})
+
+    def visit_Await(self, node):  # noqa: N802
+        return self.visit(node.value)
+
+
+def program(name):
+    tree = Erased().visit(dict(modules())[name])
+    told = (ast.Expr, ast.Import, ast.ImportFrom)
+    return [ast.dump(node) for node in tree.body if not isinstance(node, told)]
+
+
+def test_the_two_drivers_are_one_program():
+    assert program("_async") == program("_sync")
+    assert any("While" in node for node in program("_sync"))
+
+
+def test_the_drivers_differ_only_in_what_they_await():
+    names = {
+        name: [
+            (alias.asname or alias.name)
+            for node in dict(modules())[name].body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        ]
+        for name in ("_sync", "_async")
+    }
+    assert names["_async"] == names["_sync"]

@@ -1,0 +1,295 @@
+"""The block form: `for attempt in retrying(policy): with attempt: ...`."""
+
+import asyncio
+
+import pytest
+import trio
+
+from retrykit import (
+    ConfigError,
+    GiveUp,
+    Policy,
+    RetryAfter,
+    RetryError,
+    RetryState,
+    StopReason,
+    aretrying,
+    current_state,
+    retrying,
+    state_of,
+)
+from retrykit.testing import virtual_time
+
+
+class Awaited:
+    """A blocking loop, written with `async for`."""
+
+    def __init__(self, *args, **kwargs):
+        self.attempts = retrying(*args, **kwargs)
+
+    def __aiter__(self):
+        self.turns = iter(self.attempts)
+        return self
+
+    async def __anext__(self):
+        try:
+            return next(self.turns)
+        except StopIteration:
+            raise StopAsyncIteration from None
+
+
+def run_at_once(main):
+    coroutine = main()
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError(coroutine)
+
+
+COLOURS = {
+    "blocking": (Awaited, run_at_once),
+    "asyncio": (aretrying, lambda main: asyncio.run(main())),
+    "trio": (aretrying, trio.run),
+}
+
+
+@pytest.fixture(params=COLOURS.values(), ids=COLOURS)
+def block(request):
+    """Run the body once per attempt, each entered, and return the clock."""
+    attempts, run = request.param
+
+    def in_a_block(body, /, state=None, **settings):
+        async def main():
+            async for attempt in attempts(Policy(**settings), state=state):
+                with attempt:
+                    body(attempt)
+
+        with virtual_time() as clock:
+            run(main)
+        return clock
+
+    in_a_block.attempts, in_a_block.run = attempts, run
+    return in_a_block
+
+
+def failing(times, error):
+    """A body that fails so many times; the numbers of its attempts are in `seen`."""
+
+    def body(attempt):
+        body.seen.append(attempt.number)
+        if len(body.seen) <= times:
+            raise error
+
+    body.seen = []
+    return body
+
+
+def test_a_block_that_succeeds_runs_once(block):
+    body = failing(0, OSError())
+    assert block(body).naps == []
+    assert body.seen == [1]
+
+
+def test_a_block_that_fails_runs_again_after_each_delay(block):
+    body = failing(2, OSError())
+    assert block(body, schedule=[1, 2, 4]).naps == [1.0, 2.0]
+    assert body.seen == [1, 2, 3]
+
+
+def test_lets_the_last_error_out_with_a_note_and_its_state(block):
+    error = OSError("refused")
+    with pytest.raises(OSError, match="refused") as caught:
+        block(failing(9, error), schedule=[1, 2])
+    assert caught.value is error
+    assert error.__notes__ == [
+        "retrykit: gave up after 3 attempts in 3s: the schedule has ended"
+    ]
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    state = state_of(error)
+    assert (state.attempt, state.slept, state.errors) == (3, 3.0, (error,) * 3)
+
+
+def test_an_error_that_is_not_retried_leaves_at_once(block):
+    error = KeyError("id")
+    body = failing(9, error)
+    with pytest.raises(KeyError) as caught:
+        block(body, schedule=[1], on=OSError)
+    assert caught.value is error
+    assert body.seen == [1]
+    assert not hasattr(error, "__notes__")
+    assert state_of(error).stop_reason is StopReason.NOT_RETRYABLE
+
+
+def test_raises_a_retry_error_where_the_policy_asks_for_it(block):
+    error = OSError("refused")
+    with pytest.raises(RetryError, match="gave up after 2 attempts") as caught:
+        block(failing(9, error), schedule=[1], raises="retry_error")
+    assert caught.value.__cause__ is error
+    assert caught.value.state.errors == (error, error)
+
+
+def test_raises_a_group_where_the_policy_asks_for_it(block):
+    errors = [OSError("refused"), OSError("dropped")]
+    coming = iter(errors)
+
+    def body(_attempt):
+        raise next(coming)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        block(body, schedule=[1], raises="group")
+    assert caught.value.exceptions == tuple(errors)
+    assert state_of(caught.value).errors == tuple(errors)
+
+
+def test_gives_up_at_once_where_the_block_says_so(block):
+    error = PermissionError("revoked")
+    body = failing(9, GiveUp(error))
+    with pytest.raises(PermissionError) as caught:
+        block(body, schedule=[1])
+    assert caught.value is error
+    assert body.seen == [1]
+    assert state_of(error).stop_reason is StopReason.GAVE_UP
+
+
+def test_waits_as_long_as_the_block_says(block):
+    assert block(failing(2, RetryAfter("5s")), schedule=[1, 1]).naps == [5.0, 5.0]
+
+
+def test_a_result_that_is_refused_makes_another_attempt(block):
+    results = iter([0, 0, 4])
+    clock = block(
+        lambda attempt: attempt.set_result(next(results)),
+        schedule=[1, 2],
+        on_result=lambda result: not result,
+    )
+    assert clock.naps == [1.0, 2.0]
+    assert list(results) == []
+
+
+def test_a_result_that_stays_refused_ends_in_a_retry_error(block):
+    with pytest.raises(RetryError, match="last came the result 0") as caught:
+        block(
+            lambda attempt: attempt.set_result(0),
+            schedule=[1],
+            on_result=lambda result: not result,
+        )
+    assert [failure.result for failure in caught.value.state.failures] == [0, 0]
+    assert caught.value.__cause__ is None
+
+
+def test_a_result_that_nobody_named_is_refused_and_not_taken_for_none(block):
+    heard = []
+    with pytest.raises(ConfigError, match=r"call attempt\.set_result"):
+        block(lambda _: None, on_result=lambda _: False, observers=[heard.append])
+    assert heard[-1].state.stop_reason is StopReason.NOT_RETRYABLE
+
+
+@pytest.mark.parametrize("leave", ["break", "return", "continue"])
+def test_leaving_a_block_early_is_success(block, leave):
+    heard = []
+
+    async def main():
+        async for attempt in block.attempts(Policy(observers=[heard.append])):
+            with attempt:
+                if leave == "break":
+                    break
+                if leave == "return":
+                    return "value"
+                continue
+            raise AssertionError(leave)
+        return None
+
+    assert block.run(main) == ("value" if leave == "return" else None)
+    assert [type(event).__name__ for event in heard] == ["AttemptStarted", "Succeeded"]
+
+
+def test_the_state_is_that_of_the_block_while_it_runs(block):
+    seen = []
+
+    def body(attempt):
+        seen.append((current_state(), attempt.state, attempt.state.attempt))
+        if attempt.number < 3:
+            raise OSError
+
+    block(body, schedule=[1, 2])
+    assert [number for _, _, number in seen] == [1, 2, 3]
+    assert len({id(state) for two in seen for state in two[:2]}) == 1
+
+
+def test_the_state_is_gone_with_the_block(block):
+    kept = []
+    block(kept.append)
+    with pytest.raises(LookupError, match="the block is over"):
+        _ = kept[0].state
+    with pytest.raises(LookupError, match="none is"):
+        current_state()
+
+
+def test_goes_on_where_another_block_was_interrupted(block):
+    state = RetryState("fetch", seed=7, epoch=0.0, attempt=2, next_delay=3.0, spent=9.0)
+    body = failing(1, OSError())
+    clock = block(body, state, schedule=[1, 2, 4], max_elapsed=60)
+    assert clock.naps == [3.0, 4.0]
+    assert body.seen == [3, 4]
+
+
+def test_an_attempt_that_is_not_entered_is_refused(block):
+    async def main():
+        turns = aiter(block.attempts())
+        await anext(turns)
+        await anext(turns)
+
+    with pytest.raises(ConfigError, match="attempt must be entered once in its turn"):
+        block.run(main)
+
+
+def test_an_attempt_that_is_entered_twice_is_refused(block):
+    async def main():
+        async for attempt in block.attempts(Policy(schedule=[0])):
+            for _ in range(2):
+                with attempt:
+                    pass
+
+    with pytest.raises(ConfigError, match="attempt must be entered once in its turn"):
+        block.run(main)
+
+
+def test_an_attempt_prints_its_number(block):
+    seen = []
+    block(lambda attempt: seen.append(repr(attempt)))
+    assert seen == ["<Attempt 1>"]
+
+
+def test_an_async_predicate_is_refused(block):
+    async def is_busy(_error):
+        return True
+
+    with pytest.raises(ConfigError, match="on must be a plain function"):
+        block.attempts(Policy(on=is_busy))
+
+
+class Shop:
+    def order(self, attempts):
+        return attempts()
+
+
+@pytest.mark.parametrize("attempts", [retrying, aretrying])
+def test_a_block_is_named_after_the_function_around_it(attempts):
+    def checkout():
+        return attempts()
+
+    here = f"{__name__}.test_a_block_is_named_after_the_function_around_it"
+    assert name(checkout()) == f"{here}.<locals>.checkout"
+    assert name(Shop().order(attempts)) == f"{__name__}.Shop.order"
+    assert name(attempts(Policy(name="orders"))) == "orders"
+
+
+def name(attempts):
+    async def first():
+        if hasattr(attempts, "__aiter__"):
+            return await anext(aiter(attempts))
+        return next(iter(attempts))
+
+    return asyncio.run(first()).state.name

@@ -1,0 +1,158 @@
+"""2. Cancellation is sacred. Only Exception is ever retried."""
+
+import asyncio
+import signal
+import threading
+
+import pytest
+import trio
+import trio.testing
+
+from retrykit import Policy, StopReason, aretry, retry, state_of
+from retrykit.clocks import thread
+from retrykit.schedules import constant
+
+SACRED = [KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError]
+NEGATIVE = Policy(schedule=constant(0), on=lambda error: not isinstance(error, KeyError))
+
+
+@pytest.mark.parametrize("kind", SACRED, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "policy",
+    [Policy(), NEGATIVE, Policy(raises="retry_error"), Policy(raises="group")],
+    ids=["default", "negative", "retry_error", "group"],
+)
+def test_passes_at_once_in_the_call(clock, flaky, kind, policy):
+    fetch = flaky(kind("now"))
+    with pytest.raises(kind) as caught:
+        retry(policy)(fetch)()
+    assert (fetch.calls, clock.naps) == (1, [])
+    assert not hasattr(caught.value, "__notes__")
+
+
+@pytest.mark.parametrize("kind", SACRED, ids=lambda kind: kind.__name__)
+def test_passes_at_once_in_the_sleep(flaky, kind):
+    class Alarm:
+        def now(self):
+            return 0.0
+
+        def sleep(self, delay):
+            raise kind
+
+    fetch = flaky(OSError("refused"), "value")
+    with thread.use(Alarm()), pytest.raises(kind) as caught:
+        retry(NEGATIVE)(fetch)()
+    assert fetch.calls == 1
+    state = state_of(caught.value)
+    assert state.stop_reason is StopReason.CANCELLED
+    assert [error.args for error in state.errors] == [("refused",)]
+    assert state.next_delay == 0.0
+
+
+def test_a_task_cancelled_in_the_call_makes_no_further_attempt():
+    calls = []
+
+    @aretry(NEGATIVE)
+    async def fetch():
+        calls.append(1)
+        await asyncio.sleep(3600)
+
+    async def main():
+        task = asyncio.create_task(fetch())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return task.cancelled()
+
+    assert asyncio.run(main())
+    assert calls == [1]
+
+
+def test_a_task_cancelled_in_the_sleep_makes_no_further_attempt():
+    calls = []
+
+    @aretry(schedule=[3600], max_elapsed=None)
+    async def fetch():
+        calls.append(1)
+        raise OSError
+
+    async def main():
+        task = asyncio.create_task(fetch())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return task.cancelled()
+
+    assert asyncio.run(main())
+    assert calls == [1]
+
+
+def test_a_timeout_around_a_retried_call_ends_it():
+    @aretry(schedule=constant(3600), max_elapsed=None, max_attempts=None)
+    async def fetch():
+        raise OSError
+
+    async def main():
+        async with asyncio.timeout(0.01):
+            await fetch()
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(main())
+
+
+def test_a_trio_scope_around_a_retried_call_ends_it():
+    calls = []
+
+    @aretry(schedule=constant(3600), max_elapsed=None, on=lambda error: True)
+    async def fetch():
+        calls.append(1)
+        raise OSError
+
+    async def main():
+        with trio.move_on_after(5400) as scope:
+            await fetch()
+        return scope.cancelled_caught
+
+    async def cancelled_in_the_call():
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await aretry(trio.sleep_forever)()
+        return scope.cancelled_caught
+
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    assert trio.run(main, clock=clock)
+    assert calls == [1, 1]
+    assert trio.run(cancelled_in_the_call)
+
+
+def test_ctrl_c_in_a_real_sleep_ends_the_call():
+    failed, over = threading.Event(), threading.Event()
+    heard = []
+
+    def on_key(_signal, _frame):
+        if not heard:
+            heard.append(1)
+            raise KeyboardInterrupt
+
+    def press():
+        failed.wait()
+        # The key may be pressed a moment before the sleep begins.
+        while not over.wait(0.01):
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    @retry(schedule=[3600], max_elapsed=None)
+    def fetch():
+        failed.set()
+        raise OSError
+
+    before = signal.signal(signal.SIGINT, on_key)
+    presser = threading.Thread(target=press)
+    presser.start()
+    with pytest.raises(KeyboardInterrupt):
+        fetch()
+    over.set()
+    presser.join()
+    signal.signal(signal.SIGINT, before)

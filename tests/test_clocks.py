@@ -1,0 +1,108 @@
+"""The only tests that really wait, and not for long."""
+
+import asyncio
+import time
+
+import pytest
+import trio
+import trio.testing
+
+from retrykit import Policy, aretry, current_state
+from retrykit.clocks import LoopClock, SystemClock, task, thread, wall
+from retrykit.testing import FakeClock
+
+MOMENT = 0.003
+
+
+def test_the_clock_of_threads_is_monotonic_and_really_sleeps():
+    clock = SystemClock()
+    before = clock.now()
+    clock.sleep(MOMENT)
+    assert clock.now() - before >= MOMENT
+
+
+def test_what_no_timer_can_hold_is_slept_in_naps():
+    clock = SystemClock(longest_nap=MOMENT / 4)
+    before = clock.now()
+    clock.sleep(MOMENT)
+    assert clock.now() - before >= MOMENT
+
+
+def test_the_wall_clock_is_that_of_the_system():
+    assert abs(wall() - time.time()) < 60
+
+
+def test_the_clock_of_tasks_is_that_of_the_event_loop():
+    async def main():
+        before = LoopClock().now()
+        assert before <= asyncio.get_running_loop().time()
+        await LoopClock().sleep(MOMENT)
+        return LoopClock().now() - before
+
+    assert asyncio.run(main()) >= MOMENT * 0.9
+
+
+def test_the_clock_of_tasks_is_that_of_trio():
+    async def main():
+        before = LoopClock().now()
+        await LoopClock().sleep(3600)
+        return LoopClock().now() - before
+
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    assert trio.run(main, clock=clock) == pytest.approx(3600)
+
+
+def test_a_virtual_loop_is_obeyed():
+    class VirtualLoop(asyncio.SelectorEventLoop):
+        ahead = 0.0
+
+        def time(self):
+            return super().time() + self.ahead
+
+    async def main():
+        before = current_state().elapsed
+        asyncio.get_running_loop().ahead += 100
+        return current_state().elapsed - before
+
+    loop = VirtualLoop()
+    try:
+        assert loop.run_until_complete(aretry(Policy())(main)()) >= 100
+    finally:
+        loop.close()
+
+
+def test_outside_of_any_loop_there_is_no_time_for_tasks():
+    with pytest.raises(RuntimeError):
+        LoopClock().now()
+    assert task.reader() is None
+
+
+def test_a_clock_that_is_handed_in_nests_and_is_given_back():
+    outer, inner = FakeClock(10), FakeClock(20)
+    with thread.use(outer):
+        with thread.use(inner):
+            assert thread.now() == 20.0
+        assert thread.now() == 10.0
+        with pytest.raises(KeyError), thread.use(inner):
+            raise KeyError
+        assert thread.now() == 10.0
+    assert thread.now() > 20.0
+
+
+def test_sleeping_in_a_task_lets_other_tasks_run():
+    order = []
+
+    @aretry(schedule=[MOMENT])
+    async def fetch():
+        order.append("attempt")
+        if len(order) == 1:
+            raise OSError
+
+    async def other():
+        order.append("other")
+
+    async def main():
+        await asyncio.gather(fetch(), other())
+
+    asyncio.run(main())
+    assert order == ["attempt", "other", "attempt"]

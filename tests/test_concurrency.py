@@ -1,0 +1,185 @@
+"""3. A call's state belongs to that call."""
+
+import asyncio
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import trio
+
+from retrykit import Policy, aretry, current_state, retry, state_of
+from retrykit.clocks import thread
+from retrykit.schedules import constant
+
+FOUR = Policy(schedule=constant(0), max_attempts=4, max_elapsed=None)
+
+
+def numbers_of(error):
+    return [failure.error.args for failure in state_of(error).failures]
+
+
+def test_threads_through_one_function_never_see_each_other():
+    together = threading.Barrier(8)
+
+    @retry(FOUR)
+    def fetch(caller):
+        attempt = current_state().attempt
+        together.wait()
+        assert current_state().attempt == attempt
+        raise OSError(caller, attempt)
+
+    def call(caller):
+        with pytest.raises(OSError) as caught:
+            fetch(caller)
+        return numbers_of(caught.value)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(call, range(8)))
+    sys.setswitchinterval(before)
+    assert found == [[(caller, n) for n in (1, 2, 3, 4)] for caller in range(8)]
+
+
+def test_tasks_through_one_function_never_see_each_other():
+    @aretry(FOUR)
+    async def fetch(caller):
+        attempt = current_state().attempt
+        await asyncio.sleep(0)
+        assert current_state().attempt == attempt
+        raise OSError(caller, attempt)
+
+    async def call(caller):
+        with pytest.raises(OSError) as caught:
+            await fetch(caller)
+        return numbers_of(caught.value)
+
+    async def main():
+        return await asyncio.gather(*map(call, range(20)))
+
+    found = asyncio.run(main())
+    assert found == [[(caller, n) for n in (1, 2, 3, 4)] for caller in range(20)]
+
+
+def test_trio_tasks_through_one_function_never_see_each_other():
+    found = {}
+
+    @aretry(FOUR)
+    async def fetch(caller):
+        attempt = current_state().attempt
+        await trio.sleep(0)
+        raise OSError(caller, attempt)
+
+    async def call(caller):
+        with pytest.raises(OSError) as caught:
+            await fetch(caller)
+        found[caller] = numbers_of(caught.value)
+
+    async def main():
+        async with trio.open_nursery() as nursery:
+            for caller in range(20):
+                nursery.start_soon(call, caller)
+
+    trio.run(main)
+    assert found == {c: [(c, n) for n in (1, 2, 3, 4)] for c in range(20)}
+
+
+def test_recursion_through_one_function_has_a_state_at_every_level(clock):
+    seen = []
+
+    @retry(schedule=[1])
+    def descend(level):
+        seen.append((level, current_state().attempt))
+        if current_state().attempt == 1:
+            raise OSError
+        if level:
+            descend(level - 1)
+        assert current_state().attempt == 2
+
+    descend(2)
+    assert seen == [(2, 1), (2, 2), (1, 1), (1, 2), (0, 1), (0, 2)]
+    assert clock.naps == [1.0, 1.0, 1.0]
+
+
+def test_a_thread_started_by_an_attempt_sees_its_state():
+    @aretry(FOUR)
+    async def fetch():
+        inside = await asyncio.to_thread(current_state)
+        assert inside is current_state()
+        if inside.attempt < 3:
+            raise OSError
+        return inside.attempt, inside.elapsed >= 0
+
+    assert asyncio.run(fetch()) == (3, True)
+
+
+def test_threads_that_ask_at_once_are_given_one_state():
+    import contextvars  # noqa: PLC0415
+
+    together = threading.Barrier(8)
+
+    def ask():
+        together.wait()
+        return current_state()
+
+    @retry(FOUR)
+    def fetch():
+        contexts = [contextvars.copy_context() for _ in range(8)]
+        with ThreadPoolExecutor(8) as pool:
+            return list(pool.map(lambda context: context.run(ask), contexts))
+
+    fetch()
+    for _ in range(20):
+        assert len({id(state) for state in fetch()}) == 1
+
+
+def test_a_task_that_outlives_its_call_sees_no_state_of_it():
+    async def later(over):
+        await over.wait()
+        with pytest.raises(LookupError):
+            current_state()
+        return "looked"
+
+    @aretry(FOUR)
+    async def fetch(over):
+        task = asyncio.create_task(later(over))
+        if current_state().attempt < 2:
+            tasks.append(task)
+            raise OSError
+        return task
+
+    tasks = []
+
+    async def main():
+        over = asyncio.Event()
+        tasks.append(await fetch(over))
+        over.set()
+        return await asyncio.gather(*tasks)
+
+    assert asyncio.run(main()) == ["looked", "looked"]
+
+
+def test_every_call_draws_its_own_seed_and_a_set_seed_is_kept():
+    def fetch():
+        return current_state().seed
+
+    assert len({Policy().call(fetch) for _ in range(50)}) == 50
+    assert {Policy(seed=7).call(fetch) for _ in range(50)} == {7}
+
+
+def test_a_clock_handed_in_is_seen_in_its_own_thread_only():
+    class Frozen:
+        def now(self):
+            return 5.0
+
+        def sleep(self, delay):
+            raise AssertionError
+
+    def elapsed():
+        return Policy().call(lambda: current_state().origin)
+
+    with thread.use(Frozen()), ThreadPoolExecutor(1) as pool:
+        assert elapsed() == 5.0
+        assert pool.submit(elapsed).result() != 5.0
+    assert elapsed() != 5.0

@@ -1,0 +1,64 @@
+import pytest
+
+from retrykit import StopReason, retry, state_of
+from retrykit.schedules import constant
+
+UNCOUNTED = {"schedule": constant(4), "max_attempts": None, "max_elapsed": 10}
+
+
+@pytest.mark.parametrize(
+    ("rule", "naps", "elapsed"),
+    [
+        ("stop", [4.0, 4.0], 8.0),
+        ("clip", [4.0, 4.0, 2.0], 10.0),
+        ("overshoot", [4.0, 4.0, 4.0], 12.0),
+    ],
+)
+def test_where_the_waiting_ends(colour, clock, flaky, rule, naps, elapsed):
+    with pytest.raises(OSError) as caught:
+        colour(**UNCOUNTED, deadline=rule)(flaky(*[OSError()] * 9))()
+    assert clock.naps == naps
+    assert state_of(caught.value).elapsed == elapsed
+    assert state_of(caught.value).stop_reason is StopReason.ELAPSED
+
+
+def test_the_limit_is_measured_after_the_call_and_not_before(colour, clock):
+    @colour(**UNCOUNTED)
+    def slow():
+        clock.advance(7)
+        raise OSError
+
+    with pytest.raises(OSError) as caught:
+        slow()
+    assert clock.naps == []
+    assert state_of(caught.value).elapsed == 7.0
+
+
+def test_a_last_attempt_that_is_clipped_begins_at_the_limit(colour, clock):
+    began = []
+
+    @colour(**UNCOUNTED, deadline="clip")
+    def slow():
+        began.append(clock.now())
+        clock.advance(2)
+        raise OSError
+
+    with pytest.raises(OSError):
+        slow()
+    assert began == [0.0, 6.0, 10.0]
+
+
+def test_no_time_at_all_means_one_attempt(colour, clock, flaky):
+    fetch = flaky(OSError(), "value")
+    with pytest.raises(OSError):
+        colour(max_elapsed=0, schedule=constant(0))(fetch)()
+    assert (fetch.calls, clock.naps) == (1, [])
+
+
+def test_a_wall_clock_that_is_set_back_changes_nothing(clock, flaky):
+    """5. Time is monotonic and the call's own duration counts."""
+    error = OSError()
+    with pytest.raises(OSError):
+        retry(schedule=[1])(flaky(OSError(), error))()
+    assert state_of(error).elapsed == 1.0
+    assert clock.now() == 1.0

@@ -1,0 +1,159 @@
+"""8. Decorators disappear: what is peculiar to one kind of callable stays so."""
+
+import asyncio
+import functools
+import statistics
+
+import pytest
+
+from retrykit import Policy, aretry, current_state, retry
+
+POLICY = Policy(schedule=[1, 2], on=OSError)
+
+
+def test_a_cached_function_is_retried_until_there_is_something_to_cache(clock, flaky):
+    body = flaky(OSError(), OSError(), "value")
+    fetch = retry(POLICY)(functools.lru_cache(body))
+    assert [fetch("a"), fetch("a"), body.calls] == ["value", "value", 3]
+    assert (fetch.cache_info().hits, fetch.cache_info().misses) == (1, 3)
+    fetch.cache_clear()
+    assert fetch.cache_info().currsize == 0
+    assert clock.naps == [1.0, 2.0]
+
+
+def test_a_cache_above_keeps_what_the_retries_came_to(clock, flaky):
+    body = flaky(OSError(), OSError(), "value")
+    fetch = functools.lru_cache(retry(POLICY)(body))
+    assert [fetch("a"), fetch("a"), body.calls] == ["value", "value", 3]
+    assert (fetch.cache_info().hits, fetch.cache_info().misses) == (1, 1)
+    assert clock.naps == [1.0, 2.0]
+
+
+def test_implementations_can_be_registered_at_a_decorated_singledispatch(clock, flaky):
+    body = flaky(OSError(), OSError(), "a text")
+
+    @retry(POLICY)
+    @functools.singledispatch
+    def describe(value):
+        return f"any {value}"
+
+    describe.register(str, body)
+    assert [describe(5), describe("a"), body.calls] == ["any 5", "a text", 3]
+    assert describe.dispatch(int)(6) == "any 6"
+    assert clock.naps == [1.0, 2.0]
+
+
+def test_a_builtin_keeps_its_own_errors():
+    assert retry(len)([1, 2]) == 2
+    with pytest.raises(TypeError, match=r"len\(\) takes exactly one argument"):
+        retry(on=OSError)(len)()
+
+
+def test_a_function_of_another_module_is_left_as_it_is(clock):
+    before = vars(statistics.fmean).copy()
+    assert retry(POLICY)(statistics.fmean)([1, 2]) == 1.5
+    assert vars(statistics.fmean) == before
+    assert clock.naps == []
+
+
+def test_arguments_named_as_those_of_retrykit_reach_the_function():
+    @retry(POLICY)
+    def fetch(self, fn, policy, state, **kwargs):
+        return self, fn, policy, state, kwargs
+
+    call = fetch(self=1, fn=2, policy=3, state=4, schedule=5, args=6, call=7)
+    assert call == (1, 2, 3, 4, {"schedule": 5, "args": 6, "call": 7})
+    assert POLICY.call(fetch, 1, fn=2, policy=3, state=4) == (1, 2, 3, 4, {})
+    assert POLICY.run(fetch, 1, fn=2, policy=3, state=4).value == (1, 2, 3, 4, {})
+
+
+def test_arguments_named_as_those_of_retrykit_reach_the_coroutine():
+    async def fetch(self, fn, policy, **kwargs):
+        return self, fn, policy, kwargs
+
+    call = functools.partial(aretry(POLICY)(fetch), self=1, fn=2, policy=3, state=4)
+    assert asyncio.run(call()) == (1, 2, 3, {"state": 4})
+    assert asyncio.run(POLICY.acall(fetch, 1, fn=2, policy=3)) == (1, 2, 3, {})
+    assert asyncio.run(POLICY.arun(fetch, 1, fn=2, policy=3)).value == (1, 2, 3, {})
+
+
+def test_missing_arguments_are_told_as_by_the_function_itself(clock):
+    @retry(POLICY)
+    def fetch(url):
+        return url
+
+    with pytest.raises(TypeError, match=r"fetch\(\) missing 1 required positional"):
+        fetch()
+    assert clock.naps == []
+
+
+@pytest.mark.parametrize("eager", [False, True], ids=["task", "future"])
+def test_whatever_can_be_awaited_is_retried_under_aretry(clock, flaky, eager):
+    body = flaky(OSError(), OSError(), "value")
+
+    async def main():
+        loop = asyncio.get_running_loop()
+
+        async def work():
+            return body()
+
+        def fetch():
+            if not eager:
+                return loop.create_task(work())
+            future = loop.create_future()
+            try:
+                future.set_result(body())
+            except OSError as error:
+                future.set_exception(error)
+            return future
+
+        return await aretry(POLICY)(fetch)()
+
+    assert asyncio.run(main()) == "value"
+    assert (body.calls, clock.naps) == (3, [1.0, 2.0])
+
+
+def test_decorators_on_decorators_retry_each_on_its_own(clock):
+    seen = []
+
+    @retry(schedule=[5], on=OSError)
+    @retry(schedule=[1], on=OSError)
+    def fetch():
+        seen.append(current_state().attempt)
+        raise OSError("refused")
+
+    with pytest.raises(OSError, match="refused"):
+        fetch()
+    assert (seen, clock.naps) == ([1, 2, 1, 2], [1.0, 5.0, 1.0])
+
+
+def test_one_decorator_decorates_many_functions(clock, flaky):
+    retried = retry(POLICY)
+    first = retried(flaky(OSError(), "one"))
+    second = retried(flaky(OSError(), OSError(), "two"))
+    assert (first(), second(), first()) == ("one", "two", "done")
+    assert clock.naps == [1.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "retried",
+    [retry, retry(), retry(None), retry(Policy()), retry(policy=Policy()), aretry],
+    ids=["bare", "called", "None", "a policy", "a named policy", "aretry"],
+)
+def test_the_decorator_can_be_written_in_many_ways(clock, flaky, retried):
+    body = flaky(OSError(), OSError(), "value")
+
+    @retried
+    async def fetch():
+        return body()
+
+    assert asyncio.run(fetch()) == "value"
+    assert (body.calls, len(clock.naps)) == (3, 2)
+
+
+def test_settings_beside_a_policy_change_it_for_this_function_alone(clock, flaky):
+    body = flaky(*[OSError("refused")] * 9)
+    with pytest.raises(OSError, match="refused"):
+        retry(POLICY, max_attempts=2)(body)()
+    assert (body.calls, clock.naps) == (2, [1.0])
+    assert POLICY.max_attempts == 5

@@ -1,0 +1,416 @@
+import pytest
+
+from retrykit import (
+    GiveUp,
+    Policy,
+    RetryAfter,
+    RetryError,
+    StopReason,
+    current_state,
+    state_of,
+)
+from retrykit.schedules import constant
+
+DOUBLING = Policy(schedule=[1, 2, 4])
+
+
+def test_returns_the_value_after_waiting_as_scheduled(colour, clock, flaky):
+    fetch = flaky(OSError("one"), OSError("two"), "value")
+    assert colour(DOUBLING)(fetch)() == "value"
+    assert clock.naps == [1.0, 2.0]
+
+
+def test_does_not_wait_when_nothing_fails(colour, clock, flaky):
+    fetch = flaky("value")
+    assert colour(DOUBLING)(fetch)() == "value"
+    assert (fetch.calls, clock.naps) == (1, [])
+
+
+def test_passes_arguments_to_every_attempt(colour, clock):
+    seen = []
+
+    @colour(DOUBLING)
+    def fetch(*args, **kwargs):
+        seen.append((args, kwargs))
+        if len(seen) < 3:
+            raise OSError
+
+    fetch(1, key="k")
+    assert seen == [((1,), {"key": "k"})] * 3
+    assert clock.naps == [1.0, 2.0]
+
+
+def test_lets_the_last_error_out_with_a_note(colour, clock, flaky):
+    last = OSError("last")
+    fetch = flaky(OSError("first"), OSError("second"), OSError("third"), last)
+    with pytest.raises(OSError) as caught:
+        colour(DOUBLING)(fetch)()
+    assert caught.value is last
+    assert last.__notes__ == [
+        "retrykit: gave up after 4 attempts in 7s: the schedule has ended"
+    ]
+    assert clock.naps == [1.0, 2.0, 4.0]
+
+
+def test_leaves_no_note_where_nothing_was_retried(colour, clock, flaky):
+    error = KeyError("unknown")
+    with pytest.raises(KeyError):
+        colour(DOUBLING, on=OSError)(flaky(error))()
+    assert not hasattr(error, "__notes__")
+    assert clock.naps == []
+
+
+def test_one_error_object_raised_again_and_again_keeps_one_note(colour, clock):
+    error = OSError("the same")
+
+    @colour(DOUBLING)
+    def fetch():
+        raise error
+
+    for _ in range(3):
+        with pytest.raises(OSError):
+            fetch()
+    assert len(error.__notes__) == 1
+    assert len(clock.naps) == 9
+
+
+def test_notes_of_the_user_stay(colour, clock, flaky):
+    error = OSError("refused")
+    error.add_note("host: example")
+    with pytest.raises(OSError):
+        colour(schedule=[1])(flaky(OSError(), error))()
+    assert error.__notes__[0] == "host: example"
+    assert len(error.__notes__) == 2
+    assert clock.naps == [1.0]
+
+
+def test_counts_the_first_call_among_the_attempts(colour, clock, flaky):
+    fetch = flaky(*[OSError()] * 9)
+    with pytest.raises(OSError) as caught:
+        colour(schedule=constant(1), max_attempts=3)(fetch)()
+    assert (fetch.calls, clock.naps) == (3, [1.0, 1.0])
+    assert state_of(caught.value).stop_reason is StopReason.ATTEMPTS
+
+
+def test_tells_in_the_handler_what_happened(colour, clock):
+    @colour(DOUBLING)
+    def fetch():
+        clock.advance(0.5)
+        raise OSError(current_state().attempt)
+
+    with pytest.raises(OSError) as caught:
+        fetch()
+    state = state_of(caught.value)
+    assert [f.attempt for f in state.failures] == [1, 2, 3, 4]
+    assert [f.error.args for f in state.failures] == [(1,), (2,), (3,), (4,)]
+    assert [f.started for f in state.failures] == [0.0, 1.5, 4.0, 8.5]
+    assert [f.duration for f in state.failures] == [0.5] * 4
+    assert [f.delay for f in state.failures] == [1.0, 2.0, 4.0, None]
+    assert state.errors[-1] is caught.value
+    assert (state.attempt, state.elapsed, state.slept) == (4, 9.0, 7.0)
+    assert (state.status, state.next_delay) == ("dead", None)
+    assert state.stop_reason is StopReason.SCHEDULE_ENDED
+
+
+def test_tells_inside_the_function_what_has_happened_so_far(colour, clock):
+    seen = []
+
+    @colour(DOUBLING, max_elapsed=10)
+    def fetch():
+        state = current_state()
+        seen.append((state.attempt, len(state.failures), state.remaining))
+        clock.advance(1)
+        if state.attempt < 3:
+            raise OSError
+        return current_state() is state
+
+    assert fetch()
+    assert seen == [(1, 0, 10.0), (2, 1, 8.0), (3, 2, 5.0)]
+
+
+def test_a_call_has_one_state_from_its_first_attempt_on(colour, clock):
+    states = []
+
+    @colour(DOUBLING)
+    def fetch():
+        states.append(current_state())
+        raise OSError
+
+    with pytest.raises(OSError) as caught:
+        fetch()
+    assert len({id(state) for state in states}) == 1
+    assert state_of(caught.value).seed == states[0].seed
+    assert len(clock.naps) == 3
+
+
+def test_there_is_no_state_outside_of_a_call(colour, clock, flaky):
+    with pytest.raises(LookupError, match="functions that are being retried"):
+        current_state()
+    colour(DOUBLING)(flaky(OSError(), "value"))()
+    with pytest.raises(LookupError):
+        current_state()
+    assert clock.naps == [1.0]
+
+
+def test_a_call_inside_of_a_call_has_its_own_state(clock):
+    from retrykit import retry  # noqa: PLC0415
+
+    @retry(schedule=[5, 5])
+    def inner():
+        attempts.append(("inner", current_state().attempt))
+        if current_state().attempt < 3:
+            raise OSError
+
+    @retry(schedule=[1])
+    def outer():
+        inner()
+        attempts.append(("outer", current_state().attempt))
+
+    attempts = []
+    outer()
+    assert attempts == [("inner", 1), ("inner", 2), ("inner", 3), ("outer", 1)]
+    assert clock.naps == [5.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "outcomes", "reason"),
+    [
+        ({"max_attempts": 2}, [OSError(), OSError()], StopReason.ATTEMPTS),
+        ({"max_elapsed": 0.5}, [OSError()], StopReason.ELAPSED),
+        ({"schedule": []}, [OSError()], StopReason.SCHEDULE_ENDED),
+        ({"on": KeyError}, [OSError()], StopReason.NOT_RETRYABLE),
+        ({"give_up_on": OSError, "on": Exception}, [OSError()], StopReason.GAVE_UP),
+        ({}, [GiveUp(OSError())], StopReason.GAVE_UP),
+        ({}, [KeyboardInterrupt()], StopReason.CANCELLED),
+        ({}, [OSError(), "value"], StopReason.SUCCEEDED),
+    ],
+    ids=lambda value: value.name if isinstance(value, StopReason) else "",
+)
+def test_every_call_ends_for_a_reason(colour, clock, flaky, settings, outcomes, reason):
+    heard = []
+    policy = Policy(schedule=constant(1), observers=[heard.append]).replace(**settings)
+    try:
+        colour(policy)(flaky(*outcomes))()
+    except (OSError, KeyboardInterrupt) as error:
+        assert state_of(error).stop_reason is reason
+    assert heard[-1].state.stop_reason is reason
+    assert len(clock.naps) == len(outcomes) - 1
+
+
+def test_a_predicate_chooses_what_is_retried(colour, clock, flaky):
+    def busy(error):
+        return error.args == ("busy",)
+
+    with pytest.raises(OSError, match="gone"):
+        colour(DOUBLING, on=busy)(flaky(OSError("busy"), OSError("gone")))()
+    assert clock.naps == [1.0]
+
+
+def test_an_async_predicate_chooses_where_calls_are_awaited(clock, flaky):
+    import asyncio  # noqa: PLC0415
+
+    from retrykit import aretry  # noqa: PLC0415
+
+    async def busy(error):
+        await asyncio.sleep(0)
+        return error.args == ("busy",)
+
+    async def fetch():
+        return outcomes()
+
+    outcomes = flaky(OSError("busy"), OSError("gone"))
+    with pytest.raises(OSError, match="gone"):
+        asyncio.run(aretry(DOUBLING, on=busy)(fetch)())
+    assert clock.naps == [1.0]
+
+
+def test_a_refused_result_is_a_failure(colour, clock, flaky):
+    fetch = flaky(None, None, "value")
+    assert colour(DOUBLING, on_result=lambda x: x is None)(fetch)() == "value"
+    assert clock.naps == [1.0, 2.0]
+
+
+def test_results_refused_to_the_end_become_a_retry_error(colour, clock, flaky):
+    with pytest.raises(RetryError) as caught:
+        colour(schedule=[1], on_result=lambda x: x == 503)(flaky(503, 503))()
+    assert str(caught.value).endswith(
+        "gave up after 2 attempts in 1s: the schedule has ended; last came the result 503"
+    )
+    assert [f.result for f in caught.value.state.failures] == [503, 503]
+    assert caught.value.state.errors == ()
+    assert clock.naps == [1.0]
+
+
+def test_a_wrapper_is_raised_where_the_policy_asks_for_it(colour, clock, flaky):
+    last = OSError("refused")
+    with pytest.raises(RetryError) as caught:
+        colour(schedule=[1], raises="retry_error")(flaky(OSError(), last))()
+    assert caught.value.__cause__ is last
+    assert caught.value.state is state_of(caught.value)
+    assert str(caught.value).endswith("; last came OSError: refused")
+    assert clock.naps == [1.0]
+
+
+def test_a_group_of_all_errors_is_raised_where_the_policy_asks_for_it(
+    colour, clock, flaky
+):
+    errors = [OSError("one"), KeyError("two")]
+    with pytest.raises(ExceptionGroup) as caught:
+        colour(schedule=[1], raises="group")(flaky(*errors))()
+    assert caught.value.exceptions == tuple(errors)
+    assert "gave up after 2 attempts in 1s" in str(caught.value)
+    assert state_of(caught.value).errors == tuple(errors)
+    assert clock.naps == [1.0]
+
+
+@pytest.mark.parametrize("raises", ["last", "retry_error", "group"])
+def test_an_error_that_is_not_retried_is_let_out_as_it_is(colour, flaky, raises):
+    error = KeyError("unknown")
+    with pytest.raises(KeyError) as caught:
+        colour(on=OSError, raises=raises)(flaky(error))()
+    assert caught.value is error
+
+
+def test_the_function_may_ask_for_a_delay(colour, clock, flaky):
+    fetch = flaky(RetryAfter("30s"), RetryAfter(0), "value")
+    assert colour(DOUBLING)(fetch)() == "value"
+    assert clock.naps == [30.0, 0.0]
+
+
+def test_a_delay_asked_for_is_still_held_to_the_limits(colour, clock, flaky):
+    error = OSError("busy")
+    fetch = flaky(RetryAfter(1, error), RetryAfter(61, error))
+    with pytest.raises(OSError) as caught:
+        colour(DOUBLING)(fetch)()
+    assert caught.value is error
+    assert state_of(error).stop_reason is StopReason.ELAPSED
+    assert clock.naps == [1.0]
+
+
+def test_a_delay_is_asked_for_whatever_the_policy_retries(colour, clock, flaky):
+    fetch = flaky(RetryAfter(3), "value")
+    assert colour(DOUBLING, on=KeyError)(fetch)() == "value"
+    assert clock.naps == [3.0]
+
+
+def test_the_function_may_give_up_with_a_cause(colour, clock):
+    cause = PermissionError("revoked")
+
+    @colour(DOUBLING)
+    def fetch():
+        if current_state().attempt == 1:
+            raise OSError
+        raise GiveUp(cause)
+
+    with pytest.raises(PermissionError) as caught:
+        fetch()
+    assert caught.value is cause
+    assert state_of(cause).stop_reason is StopReason.GAVE_UP
+    assert state_of(cause).errors[-1] is cause
+    assert cause.__context__ is None
+    assert clock.naps == [1.0]
+
+
+def test_a_signal_speaks_for_the_error_that_it_is_raised_from(colour):
+    cause = PermissionError("revoked")
+
+    @colour(DOUBLING)
+    def fetch():
+        raise GiveUp from cause
+
+    with pytest.raises(PermissionError) as caught:
+        fetch()
+    assert caught.value is cause
+
+
+def test_a_signal_without_a_cause_is_let_out_itself(colour):
+    @colour(DOUBLING)
+    def fetch():
+        raise GiveUp
+
+    with pytest.raises(GiveUp) as caught:
+        fetch()
+    assert state_of(caught.value).errors == (caught.value,)
+
+
+def test_an_error_in_a_predicate_does_not_replace_the_users(colour, clock, caplog):
+    def broken(error):
+        raise ZeroDivisionError
+
+    error = OSError("refused")
+
+    @colour(on=broken)
+    def fetch():
+        raise error
+
+    with pytest.raises(OSError) as caught:
+        fetch()
+    assert caught.value is error
+    assert error.__notes__ == [
+        "retrykit: not retried, because its policy failed with ZeroDivisionError: "
+    ]
+    assert "ZeroDivisionError" in caplog.text
+    assert state_of(error).stop_reason is StopReason.NOT_RETRYABLE
+    assert clock.naps == []
+
+
+@pytest.mark.parametrize("delay", [-1.0, float("nan"), float("inf"), "soon"])
+def test_an_error_in_a_schedule_does_not_replace_the_users(colour, caplog, delay):
+    def broken():
+        yield delay
+
+    error = OSError("refused")
+
+    @colour(schedule=broken)
+    def fetch():
+        raise error
+
+    with pytest.raises(OSError) as caught:
+        fetch()
+    assert caught.value is error
+    assert "not retried, because its policy failed with" in error.__notes__[0]
+    assert "schedule[0] must be" in error.__notes__[0]
+    assert caplog.records
+
+
+def test_an_error_in_the_result_predicate_is_let_out(colour, flaky):
+    def broken(result):
+        raise ZeroDivisionError
+
+    fetch = flaky("value")
+    with pytest.raises(ZeroDivisionError):
+        colour(on_result=broken)(fetch)()
+    assert fetch.calls == 1
+
+
+def test_a_run_returns_what_came_of_it(colour, clock, flaky):
+    outcome = colour.run(DOUBLING, flaky(OSError(), "value"))
+    assert (outcome.ok, outcome.value, outcome.error) == (True, "value", None)
+    assert outcome.state.status == "succeeded"
+    assert len(outcome.state.failures) == 1
+    last = OSError("last")
+    outcome = colour.run(DOUBLING.replace(schedule=[1]), flaky(OSError(), last))
+    assert (outcome.ok, outcome.value, outcome.error) == (False, None, last)
+    assert outcome.state.stop_reason is StopReason.SCHEDULE_ENDED
+    assert clock.naps == [1.0, 1.0]
+
+
+def test_a_run_raises_what_its_policy_does_not_handle(colour, flaky):
+    policy = DOUBLING.replace(on=OSError)
+    with pytest.raises(KeyError):
+        colour.run(policy, flaky(KeyError("unknown")))
+    with pytest.raises(KeyboardInterrupt):
+        colour.run(policy, flaky(KeyboardInterrupt()))
+
+
+def test_the_parts_of_a_group_have_the_state_too(colour, clock, flaky):
+    found = []
+    fetch = flaky(OSError("one"), KeyError("two"))
+    try:
+        colour(schedule=[1], raises="group")(fetch)()
+    except* OSError as part:
+        found.append(state_of(part))
+    except* KeyError as part:
+        found.append(state_of(part))
+    assert [len(state.errors) for state in found] == [2, 2]
+    assert clock.naps == [1.0]

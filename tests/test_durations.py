@@ -1,0 +1,193 @@
+"""Lengths of time, as people write them and as they are told."""
+
+import math
+import re
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit import ConfigError, Policy, schedules as s
+from retrykit.durations import readable, seconds
+from retrykit.jitter import LONGEST
+from tests.strategies import durations, quick
+
+ACCEPTED = [
+    (0, 0.0),
+    (7, 7.0),
+    (0.5, 0.5),
+    (5e-324, 5e-324),
+    (LONGEST, LONGEST),
+    (10**300, 1e300),
+    (timedelta(0), 0.0),
+    (timedelta(milliseconds=250), 0.25),
+    (timedelta(microseconds=1), 1e-6),
+    (timedelta(days=7, seconds=1), 604_801.0),
+    (timedelta.max, 86_399_999_999_999.999999),
+    ("0s", 0.0),
+    ("12.5s", 12.5),
+    ("500ms", 0.5),
+    ("300ms", 0.3),
+    ("100us", 1e-4),
+    ("4h", 14_400.0),
+    ("1h30m", 5_400.0),
+    ("7d", 604_800.0),
+    ("2w", 1_209_600.0),
+    ("1d2h3m4s5ms6us", 93_784.005006),
+    ("30m1h", 5_400.0),
+    ("1h 30m", 5_400.0),
+    (" 4h\n", 14_400.0),
+    ("0.1m", 6.0),
+    ("007s", 7.0),
+    ("1s1s", 2.0),
+]
+
+
+@pytest.mark.parametrize(("value", "expected"), ACCEPTED, ids=lambda x: repr(x)[:30])
+def test_a_duration_is_a_float_of_seconds(value, expected):
+    found = seconds("delay", value)
+    assert type(found) is float
+    assert found == expected
+
+
+TEXT = 'a duration such as "12.5s", "500ms" or "1h30m"'
+UNITS = "write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
+NUMBER = "a finite number >= 0"
+KINDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
+HUGE = 10**400
+
+REFUSED = [
+    *((text, f"{TEXT}, got {text!r}; {UNITS}") for text in ("", "90", "0.5", "s")),
+    *((text, f"{TEXT}, got {text!r}; {UNITS}") for text in ("-5s", "+5s", "5S", "5")),
+    *((text, f"{TEXT}, got {text!r}; {UNITS}") for text in (".5s", "5.s", "1.2.3s")),
+    *((text, f"{TEXT}, got {text!r}; {UNITS}") for text in ("1e3s", "1,5s", "1_0s")),
+    *((text, f"{TEXT}, got {text!r}; {UNITS}") for text in ("5 s", "5min", "5sec")),
+    *((text, f"{TEXT}, got {text!r}; {UNITS}") for text in ("1h30", "1h,30m", "inf")),
+    *((text, f"{TEXT}, got {text!r}; {UNITS}") for text in ("nan", "PT5S", "01:30")),
+    *((text, f"{TEXT}, got {text!r}; {UNITS}") for text in ("٣s", "5ms-", "soon")),
+    (" 90 ", f"{TEXT}, got '90'; {UNITS}"),
+    *((no, f"{NUMBER}, got {no!r}; {KINDS}") for no in (-1, -0.001, math.nan)),
+    *((no, f"{NUMBER}, got {no!r}; {KINDS}") for no in (math.inf, -math.inf, HUGE)),
+    *((no, f"{NUMBER}, got {no!r}; {KINDS}") for no in (True, False, None, b"5s")),
+    *((no, f"{NUMBER}, got {no!r}; {KINDS}") for no in ([5], (5,), {}, 5j, object)),
+    *((no, f"{NUMBER}, got {no!r}; {KINDS}") for no in (Decimal(5), Fraction(5))),
+    (timedelta(seconds=-1), f"{NUMBER}, got -1.0; {KINDS}"),
+    ("9" * 400 + "s", f"{NUMBER}, got inf"),
+    ("1" + "0" * 308 + "w", f"{NUMBER}, got inf"),
+    (" ".join(["1" + "0" * 308 + "s"] * 2), f"{NUMBER}, got inf"),
+]
+
+
+@pytest.mark.parametrize(("value", "rule"), REFUSED, ids=lambda x: repr(x)[:30])
+def test_what_is_no_duration_is_refused_by_name(value, rule):
+    with pytest.raises(ConfigError, match=f"^{re.escape(f'cap must be {rule}')}$"):
+        seconds("cap", value)
+
+
+@quick
+@given(durations())
+def test_numbers_are_taken_as_they_are(value):
+    assert seconds("delay", value) == value
+
+
+@quick
+@given(st.timedeltas(min_value=timedelta(0)))
+def test_a_timedelta_is_its_total_of_seconds(value):
+    assert seconds("delay", value) == value.total_seconds()
+
+
+UNIT_SIZES = {
+    "us": Fraction(1, 1_000_000),
+    "ms": Fraction(1, 1_000),
+    "s": 1,
+    "m": 60,
+    "h": 3_600,
+    "d": 86_400,
+    "w": 604_800,
+}
+
+
+@quick
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(sorted(UNIT_SIZES)))))
+def test_a_text_is_the_sum_of_its_parts(parts):
+    text = "".join(f"{count}{unit}" for count, unit in parts) or "0s"
+    exact = sum(count * UNIT_SIZES[unit] for count, unit in parts)
+    assert math.isclose(seconds("delay", text), exact, rel_tol=1e-15)
+
+
+@quick
+@given(st.integers(0, 10**9), st.sampled_from(["us", "ms", "s"]))
+def test_a_text_of_one_part_is_the_float_nearest_to_it(count, unit):
+    assert seconds("delay", f"{count}{unit}") == float(count * UNIT_SIZES[unit])
+
+
+def test_every_border_takes_durations_of_every_kind():
+    half_an_hour = (1800, "30m", timedelta(minutes=30))
+    assert len({Policy(max_elapsed=each) for each in half_an_hour}) == 1
+    assert len({s.constant(each) for each in half_an_hour}) == 1
+    assert len({s.exponential(each).cap(each) for each in half_an_hour}) == 1
+    assert s.sequence(half_an_hour) == s.sequence([1800] * 3)
+
+
+READABLE = {
+    0: "0s",
+    1e-6: "0.001ms",
+    0.0123: "12.3ms",
+    0.25: "250ms",
+    0.9994: "999ms",
+    0.9996: "1s",
+    0.99999: "1s",
+    1: "1s",
+    7.25: "7.25s",
+    7.256: "7.26s",
+    59.94: "59.9s",
+    59.95: "1m",
+    60: "1m",
+    60.4: "1m",
+    90.4: "1m30s",
+    599: "9m59s",
+    3_599: "59m59s",
+    3_599.6: "1h",
+    3_600: "1h",
+    3_629: "1h",
+    3_660: "1h1m",
+    86_369: "23h59m",
+    86_399: "1d",
+    86_400: "1d",
+    90_000: "1d1h",
+    604_800: "7d",
+    610_000: "7d1h",
+    100_000_000: "1157d10h",
+}
+
+
+@pytest.mark.parametrize(("duration", "text"), READABLE.items())
+def test_durations_are_told_in_three_digits_or_two_units(duration, text):
+    assert readable(duration) == text
+
+
+@quick
+@given(durations(1e-6, 1e12))
+def test_what_is_told_is_near_to_what_it_is(duration):
+    text = readable(duration)
+    assert math.isclose(seconds("told", text), duration, rel_tol=0.025)
+
+
+@quick
+@given(durations(0, 1e12), durations(0, 1e12))
+def test_the_longer_is_never_told_as_the_shorter(one, other):
+    short, long = sorted([one, other])
+    # What is below a thousandth of a microsecond is told in powers of ten.
+    if short == 0.0 or short > 1e-7:
+        assert seconds("told", readable(short)) <= seconds("told", readable(long))
+
+
+@quick
+@given(durations(0, 1e12))
+def test_no_part_of_what_is_told_fills_the_unit_above_it(duration):
+    full = {"ms": 1000, "s": 60, "m": 60, "h": 24, "d": math.inf}
+    parts = re.findall(r"([\d.e+-]+)(ms|[smhd])", readable(duration))
+    assert parts
+    assert all(float(count) < full[unit] for count, unit in parts)

@@ -1,0 +1,434 @@
+"""Every error of a wrong setting, and where it is raised."""
+
+import ast
+import asyncio
+import functools
+import math
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import retrykit
+from retrykit import (
+    ConfigError,
+    Failure,
+    GiveUp,
+    Policy,
+    RetryAfter,
+    RetrykitError,
+    RetryState,
+    aretry,
+    aretrying,
+    dialects,
+    observe,
+    policy_of,
+    resume,
+    retry,
+    retrying,
+    schedules as s,
+    with_policy,
+)
+from retrykit.testing import FakeClock
+
+
+def rows():
+    yield 1
+
+
+async def pages():
+    yield 1
+
+
+def doubling(first):
+    yield first
+
+
+def plain() -> int:
+    return 1
+
+
+def unannotated():
+    return 1
+
+
+async def fetch(_outcome=None):
+    return True
+
+
+class Asked:
+    async def __call__(self, _event): ...
+
+    def __repr__(self):
+        return "Asked()"
+
+
+class Answer:
+    def __await__(self):
+        yield
+
+    def __repr__(self):
+        return "Answer()"
+
+
+class Broken(s.Schedule):
+    def delay(self, _retry, _previous, _random, /):
+        return -1.0
+
+    bounds = NotImplemented
+
+
+def enter_nothing():
+    turns = iter(retrying())
+    next(turns)
+    next(turns)
+
+
+def name_nothing():
+    for attempt in retrying(Policy(on_result=callable)):
+        with attempt:
+            pass
+
+
+ONE_SHOT = (number * 0.1 for number in range(5))
+HUGE = 10**309
+PROPERTY = property(plain)
+STATE = RetryState("fetch", seed=7, epoch=0.0)
+DATA = STATE.to_dict()
+FAILURE = Failure(1, OSError(), None, 0.0, 0.0, None)
+
+UNIT = "write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
+SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
+DELAYS = "one of schedules, a re-iterable of durations, or a generator function"
+KINDS = ", ".join(sorted(s.Schedule.kinds))
+NAMES = ", ".join(Policy().replace().__dataclass_fields__)
+OBSERVER = "a plain function (or callable) that takes an event"
+SELECTS = "an Exception type, a tuple of them, or a predicate of the error"
+NAMED = "the name of an exception type, as OSError or module:Name"
+PLAIN = "a plain function where the retried function is one"
+LATER = "its errors come later, where it is iterated: retry that code"
+
+# What is wrong with a setting is told where the setting is written.
+WRITTEN = {
+    f"wait must be a finite number >= 0, got -1; {SECONDS}": lambda: s.constant(-1),
+    f"wait must be a finite number >= 0, got None; {SECONDS}": lambda: s.constant(None),
+    f"wait must be a finite number >= 0, got {HUGE}; {SECONDS}": (
+        lambda: s.constant(HUGE)
+    ),
+    f"step must be a finite number >= 0, got inf; {SECONDS}": (
+        lambda: s.linear(math.inf)
+    ),
+    f"first must be a finite number >= 0, got nan; {SECONDS}": (
+        lambda: s.exponential(math.nan)
+    ),
+    "factor must be a finite number >= 1, got 0.5": lambda: s.exponential(
+        1, factor=0.5
+    ),
+    "exponent must be a finite number >= 0, got -2": lambda: s.polynomial(-2),
+    f"first must be a finite number >= 0, got True; {SECONDS}": (
+        lambda: s.polynomial(2, first=True)
+    ),
+    f"first must be a finite number >= 0, got -60.0; {SECONDS}": (
+        lambda: s.fibonacci(timedelta(minutes=-1))
+    ),
+    "factor must be a finite number >= 1, got nan": (
+        lambda: s.decorrelated(1, factor=math.nan)
+    ),
+    f"first must be a finite number >= 0, got [1]; {SECONDS}": (
+        lambda: s.decorrelated([1])
+    ),
+    'limit must be a duration such as "12.5s", "500ms" or "1h30m", got \'soon\'; '
+    f"{UNIT}": lambda: s.linear(1).cap("soon"),
+    'limit must be a duration such as "12.5s", "500ms" or "1h30m", got \'-5s\'; '
+    f"{UNIT}": lambda: s.linear(1).at_least("-5s"),
+    "total must be a finite number >= 0, got inf": (
+        lambda: s.linear(1).within("9" * 400 + "s")
+    ),
+    'unit must be a duration such as "12.5s", "500ms" or "1h30m", got \'\'; '
+    f"{UNIT}": lambda: s.linear(1).round_down(""),
+    "unit must be a duration > 0, got 0.0": lambda: s.linear(1).round_down(0),
+    "retries must be a whole number >= 0, got -1": lambda: s.linear(1).take(-1),
+    "after must be a whole number >= 0, got 1.5": (
+        lambda: s.linear(1).switch(after=1.5, to=[1])
+    ),
+    "factor must be a finite number >= 0 and <= 1, got 2": (
+        lambda: s.linear(1).jitter(2)
+    ),
+    "factor must be a finite number >= 0, got -3": lambda: s.linear(1) * -3,
+    "schedule must be a schedule that ends, where another follows with .then(), got "
+    "linear(1.0); give it a length with .take(n)": lambda: s.linear(1).then([1]),
+    f"schedule must be {DELAYS}, got 5; for a single delay write constant()": (
+        lambda: Policy(schedule=5)
+    ),
+    f"schedule must be {DELAYS}, got '5s'; for a single delay write constant()": (
+        lambda: Policy(schedule="5s")
+    ),
+    f"schedule must be re-iterable, got the one-shot {ONE_SHOT!r}; pass a list, a "
+    "generator function, or an object whose __iter__ starts afresh": (
+        lambda: Policy(schedule=ONE_SHOT)
+    ),
+    "schedule must be a generator function that can be called without arguments, got "
+    f"{doubling!r}; bind them with functools.partial": (
+        lambda: Policy(schedule=doubling)
+    ),
+    f"schedule[1] must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: Policy(schedule=[1, -1])
+    ),
+    "max_attempts must be a whole number >= 1, got 0; the first call counts; "
+    "None is unlimited": lambda: Policy(max_attempts=0),
+    "max_attempts must be a whole number >= 1, got True; the first call counts; "
+    "None is unlimited": lambda: Policy(max_attempts=True),
+    f"max_elapsed must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: Policy(max_elapsed=-1)
+    ),
+    "deadline must be one of 'stop', 'clip', 'overshoot', got 'never'": (
+        lambda: Policy(deadline="never")
+    ),
+    "deadline must be 'stop' where max_elapsed is None, got 'clip'; "
+    "set max_elapsed, the time that it is about": (
+        lambda: Policy(deadline="clip", max_elapsed=None)
+    ),
+    "deadline must be 'stop' where max_elapsed is None, got 'overshoot'; "
+    "set max_elapsed, the time that it is about": (
+        lambda: dialects.google().replace(max_elapsed=None)
+    ),
+    "on must be at least one Exception type, got (); write Exception": (
+        lambda: Policy(on=())
+    ),
+    f"on must be {SELECTS}, got 'OSError'": lambda: Policy(on="OSError"),
+    f"on must be {SELECTS}, got <class 'int'>": lambda: Policy(on=int),
+    f"on must be {SELECTS}, got (<class 'OSError'>, 5)": lambda: Policy(
+        on=(OSError, 5)
+    ),
+    "on must be an Exception type, since no other is ever retried, got "
+    "<class 'BaseException'>; write Exception, or narrower": (
+        lambda: retry(on=BaseException)
+    ),
+    "give_up_on must be an Exception type, since no other is ever retried, got "
+    "<class 'KeyboardInterrupt'>; write Exception, or narrower": (
+        lambda: Policy(give_up_on=(OSError, KeyboardInterrupt))
+    ),
+    "give_up_on must be narrower than on, or nothing is ever retried, got "
+    "<class 'OSError'>; on is (ConnectionError, TimeoutError)": (
+        lambda: Policy(on=(ConnectionError, TimeoutError), give_up_on=OSError)
+    ),
+    "on_result must be a predicate of the result, got 5; write a function": (
+        lambda: Policy(on_result=5)
+    ),
+    "raises must be one of 'last', 'retry_error', 'group', got 'all'": (
+        lambda: Policy(raises="all")
+    ),
+    "max_failures must be a whole number >= 2, got 1; the first and the last are "
+    "always kept": lambda: Policy(max_failures=1),
+    "seed must be a whole number >= 0, got 0.5": lambda: Policy(seed=0.5),
+    f"observers must be a list of functions that take an event, got {print!r}; "
+    "put brackets around it": lambda: Policy(observers=print),
+    f"observers must be {OBSERVER}, got 5; start a task in it where it must await": (
+        lambda: Policy(observers=[print, 5])
+    ),
+    f"observers must be {OBSERVER}, got {fetch!r}; start a task in it where it must "
+    "await": lambda: Policy(observers=[fetch]),
+    f"observers must be {OBSERVER}, got Asked(); start a task in it where it must "
+    "await": lambda: Policy(observers=[Asked()]),
+    f"observer must be {OBSERVER}, got 5; start a task in it where it must await": (
+        lambda: observe(5)
+    ),
+    "name must be a text that is not empty, got ' '; None takes the function's": (
+        lambda: Policy(name=" ")
+    ),
+    "max_attemps is no setting of a policy, got 3; did you mean max_attempts?": (
+        lambda: Policy().replace(max_attemps=3)
+    ),
+    f"colour is no setting of a policy, got 3; there are {NAMES}": (
+        lambda: retry(colour=3)
+    ),
+    # decorators, and what else takes a function
+    f"policy must be a Policy, got {[1, 2]!r}; write retry(schedule=...) to give a "
+    "schedule": lambda: retry([1, 2]),
+    f"policy must be a Policy beside other settings, got {plain!r}; write "
+    "aretry(...)(fn), or @aretry(...) above it": lambda: aretry(plain, max_attempts=2),
+    "policy must be a Policy, got 5": lambda: with_policy(plain, 5),
+    "policy must be a Policy, got 6": lambda: retrying(6),
+    "policy must be a Policy, got 7": lambda: aretrying(7),
+    "policy must be a Policy, got 8": lambda: resume(plain, STATE, 8),
+    "state must be a RetryState, got {}; RetryState.from_dict makes one": (
+        lambda: resume(plain, {})
+    ),
+    "state must be a RetryState, got []; RetryState.from_dict makes one": (
+        lambda: retrying(state=[])
+    ),
+    "fn must be a function, got <class 'int'>; decorate a function that makes the "
+    "object": lambda: retry(int),
+    f"fn must be a function, got {PROPERTY!r}; put the decorator below the property": (
+        lambda: retry(PROPERTY)
+    ),
+    "fn must be a function or another callable, got 5": lambda: Policy().call(5),
+    f"fn must be a function that runs when it is called, not a generator function, "
+    f"got {rows!r}; {LATER}": lambda: retry(rows),
+    f"fn must be a function that runs when it is called, not a generator function, "
+    f"got {pages!r}; {LATER}": lambda: aretry(pages),
+    f"fn must be a function that is not async, got {fetch!r}; await it with acall, or "
+    "decorate it with retry or aretry": lambda: Policy().call(fetch),
+    "fn must be a coroutine function, or one that returns an awaitable, under aretry, "
+    f"got {plain!r}; decorate it with retry": lambda: aretry(plain),
+    f"fn must be decorated with retry or aretry, got {plain!r}": (
+        lambda: policy_of(plain)
+    ),
+    f"on must be {PLAIN}, got {fetch!r}; an async predicate needs aretry": (
+        lambda: retry(on=fetch)(plain)
+    ),
+    f"on_result must be {PLAIN}, got {fetch!r}; an async predicate needs aretry": (
+        lambda: aretrying(Policy(on_result=fetch))
+    ),
+    # signals
+    f"delay must be a finite number >= 0, got -1; {SECONDS}": lambda: RetryAfter(-1),
+    "cause must be an exception (an instance of Exception), got 'busy'": (
+        lambda: RetryAfter(1, "busy")
+    ),
+    "cause must be an exception (an instance of Exception), got <class 'OSError'>": (
+        lambda: GiveUp(OSError)
+    ),
+    "cause must be an exception (an instance of Exception), got KeyboardInterrupt()": (
+        lambda: GiveUp(KeyboardInterrupt())
+    ),
+    # dialects
+    "initial_interval must be a finite number >= 0.001, got 0.0": (
+        lambda: dialects.google(initial_interval=0)
+    ),
+    f"initial_interval must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: dialects.google(initial_interval=-1)
+    ),
+    "randomization_factor must be a number >= 0 and < 1, got 1": (
+        lambda: dialects.google(randomization_factor=1)
+    ),
+    "multiplier must be a finite number >= 1, got 0.9": (
+        lambda: dialects.google(multiplier=0.9)
+    ),
+    "max_interval must be a finite number >= 0.5, got 0.25; it must not be below "
+    "initial_interval": lambda: dialects.google(max_interval="250ms"),
+    "initial must be a finite number >= 0.001, got 0.0005": (
+        lambda: s.google_interval("500us")
+    ),
+    "maximum must be a finite number >= 2, got 1.0; it must not be below initial": (
+        lambda: s.google_interval(2, maximum=1)
+    ),
+    f"maximum must be a finite number >= 0, got nan; {SECONDS}": (
+        lambda: s.google_interval(2, maximum=math.nan)
+    ),
+    "randomization must be a finite number >= 0 and <= 1, got 1.5": (
+        lambda: s.google_interval(randomization=1.5)
+    ),
+    "randomization must be a number >= 0 and < 1, got 1.0": (
+        lambda: s.google_interval(randomization=1.0)
+    ),
+    f"max_elapsed_time must be a finite number >= 0, got None; {SECONDS}": (
+        lambda: dialects.google(max_elapsed_time=None)
+    ),
+    "max_elapsed_time must be a duration > 0, got '0s'": (
+        lambda: dialects.google(max_elapsed_time="0s")
+    ),
+    "retry_limit must be a whole number >= 0, got -1": (
+        lambda: dialects.zizq(retry_limit=-1)
+    ),
+    f"base must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: dialects.zizq(base=-1)
+    ),
+    f"jitter must be a finite number >= 0, got inf; {SECONDS}": (
+        lambda: dialects.zizq(jitter=math.inf)
+    ),
+    # data
+    "policy must be a dict of settings, got []": lambda: Policy.from_dict([]),
+    "policy must be a dict of settings, got {1: 2}": lambda: Policy.from_dict({1: 2}),
+    "deadlines is no setting of a policy, got 'stop'; did you mean deadline?": (
+        lambda: Policy.from_dict({"deadlines": "stop"})
+    ),
+    f"on must be {NAMED}, got 'NoSuchError'; built-in types need no module": (
+        lambda: Policy.from_dict({"on": "NoSuchError"})
+    ),
+    f"on must be {NAMED}, got 'shop.errors:Busy'; import shop.errors first": (
+        lambda: Policy.from_dict({"on": ["OSError", "shop.errors:Busy"]})
+    ),
+    f"schedule must be a list, or a dict whose kind is one of {KINDS}, got 'linear'": (
+        lambda: Policy.from_dict({"schedule": "linear"})
+    ),
+    f"schedule must be a list, or a dict whose kind is one of {KINDS}, got "
+    "{'kind': ['cap']}": lambda: s.from_dict({"kind": ["cap"]}),
+    "schedule must be a dict with the keys kind, of, limit, got {'kind': 'cap', 'of': "
+    "[1], 'top': 5}": lambda: s.from_dict({"kind": "cap", "of": [1], "top": 5}),
+    "observers must be left out of a policy that is written as data, got "
+    f"{(print,)!r}": lambda: Policy(observers=[print]).to_dict(),
+    "on must be exception types in a policy that is written as data, got "
+    f"{callable!r}": lambda: Policy(on=callable).to_dict(),
+    "schedule must be made of retrykit's own parts, to be written as data, got "
+    f"{rows!r}; list its delays": lambda: Policy(schedule=rows).to_dict(),
+    "state must be a dict from RetryState.to_dict, of version 1, got {}": (
+        lambda: RetryState.from_dict({})
+    ),
+    "state must be a dict from RetryState.to_dict, whole and unchanged, got "
+    "{'version': 1}": lambda: RetryState.from_dict({"version": 1}),
+    "state must be a dict from RetryState.to_dict, whole and unchanged, got "
+    f"{DATA | {'colour': 5}!r}": lambda: RetryState.from_dict(DATA | {"colour": 5}),
+    "state must be a dict from RetryState.to_dict, whole and unchanged, got "
+    f"{DATA | {'now': 5}!r}": lambda: RetryState.from_dict(DATA | {"now": 5}),
+    f"duration must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: FakeClock().advance(-1)
+    ),
+}
+
+# What cannot be seen there is told by the first call.
+CALLED = {
+    "fetch must be a function that gives its result at once, under retry, got "
+    "Answer(); decorate it with aretry": lambda: Policy(name="fetch").call(Answer),
+    "fn must be a function that returns an awaitable, under aretry, got "
+    f"{unannotated!r}; decorate it with retry": (
+        lambda: asyncio.run(aretry(unannotated)())
+    ),
+    "on_result must be a predicate that answers at once, under retry, got Answer(); "
+    "use aretry for one that is awaited": (
+        lambda: Policy(on_result=lambda _: Answer()).call(unannotated)
+    ),
+    "schedule must be a schedule of finite numbers >= 0, got -1.0; see its delay "
+    "method": lambda: Policy(schedule=Broken()).decide(STATE, FAILURE),
+    f"schedule[0] must be a finite number >= 0, got -2; {SECONDS}": (
+        lambda: Policy(schedule=functools.partial(doubling, -2)).decide(STATE, FAILURE)
+    ),
+    "attempt must be entered once in its turn, got <Attempt 1>; write with attempt: "
+    "in the loop": enter_nothing,
+    "result must be named where on_result asks, got None; call "
+    "attempt.set_result(value) in the block": name_nothing,
+}
+
+
+@pytest.mark.parametrize(
+    ("message", "write"),
+    (WRITTEN | CALLED).items(),
+    ids=[message.partition(", got")[0][:60] for message in WRITTEN | CALLED],
+)
+def test_config_errors_name_the_argument_the_rule_and_the_value(message, write):
+    """`{name} must be {rule}, got {value!r}; {way out}`."""
+    with pytest.raises(ConfigError) as caught:
+        write()
+    assert str(caught.value) == message
+
+
+def test_every_check_of_the_package_has_a_row_in_the_table():
+    checked = set()
+    for write in (WRITTEN | CALLED).values():
+        with pytest.raises(ConfigError) as caught:
+            write()
+        checked |= {(str(at.path), at.lineno + 1) for at in caught.traceback}
+    assert sorted(set(checks()) - checked) == []
+
+
+def checks():
+    names = {"refuse", "number", "whole", "choice", "seconds", "_unknown"}
+    for path in Path(retrykit.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in names:
+                yield str(path), node.lineno
+
+
+def test_a_wrong_setting_is_a_value_error_too():
+    with pytest.raises(ValueError, match="max_attempts"):
+        Policy(max_attempts=0)
+    assert issubclass(ConfigError, RetrykitError)

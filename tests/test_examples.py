@@ -1,0 +1,73 @@
+"""Every example runs by itself and prints what its docstring says."""
+
+import ast
+import subprocess
+import sys
+from doctest import ELLIPSIS, OutputChecker
+from inspect import cleandoc
+from itertools import zip_longest
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_prints_what_its_docstring_says(example):
+    said = what_it_prints(example.read_text("utf-8"))
+    run = subprocess.run(  # noqa: S603  this interpreter, and a file beside this one
+        [sys.executable, "-W", "error", example],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    if not agrees(said, run.stdout):
+        # A comparison of texts that differ, for its readable report.
+        assert run.stdout == said
+
+
+def test_finds_the_examples():
+    assert "flaky_service" in {example.stem for example in EXAMPLES}
+
+
+def test_an_example_that_does_not_say_what_it_prints_is_refused():
+    with pytest.raises(AssertionError, match="no section"):
+        what_it_prints('"""Print a line."""\nprint("a line")\n')
+
+
+@pytest.mark.parametrize(
+    ("printed", "agreed"),
+    [
+        ("took 12 ms\n\ndone\n", True),
+        ("took 12 s\n\ndone\n", False),
+        ("took 12 ms\n\ndone\nmore\n", False),
+        ("took 12 ms\n\n", False),
+        ("took 12 ms\nat most ms\n\ndone\n", False),
+    ],
+    ids=["the same", "another text", "a line more", "a line less", "a line within"],
+)
+def test_dots_stand_for_what_differs_within_a_line(printed, agreed):
+    source = '"""Wait.\n\nPrints::\n\n    took ... ms\n\n    done\n"""\n'
+    assert agrees(what_it_prints(source), printed) is agreed
+
+
+def what_it_prints(source):
+    """The indented end of the docstring, below a line of ``Prints ...::``."""
+    docstring = cleandoc(ast.get_docstring(ast.parse(source)) or "")
+    text, _, printed = docstring.rpartition("::\n\n")
+    way_out = "no section: the docstring must end with Prints:: and the output"
+    assert text.rpartition("\n\n")[2].startswith("Prints"), way_out
+    return dedent(printed) + "\n"
+
+
+def agrees(said, printed):
+    check = OutputChecker().check_output
+    lines = zip_longest(said.splitlines(), printed.splitlines(), fillvalue=None)
+    return all(
+        want is not None and got is not None and check(want, got, ELLIPSIS)
+        for want, got in lines
+    )

@@ -1,0 +1,164 @@
+"""Every constructor of a schedule against its formula, reckoned independently."""
+
+import math
+from datetime import timedelta
+from fractions import Fraction
+from itertools import islice
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit import schedules as s
+from retrykit.jitter import LONGEST
+from tests.strategies import quick
+
+# Reckoned by hand.
+TABLES = {
+    "constant": (s.constant(1.5), [1.5, 1.5, 1.5, 1.5]),
+    "constant of zero": (s.constant(0), [0, 0, 0, 0]),
+    "linear": (s.linear(0.5), [0.5, 1, 1.5, 2]),
+    "exponential": (s.exponential(0.25), [0.25, 0.5, 1, 2]),
+    "exponential by three": (s.exponential(1, factor=3), [1, 3, 9, 27]),
+    "exponential by one": (s.exponential(7, factor=1), [7, 7, 7, 7]),
+    "exponential, Google's": (
+        s.exponential("500ms", factor=1.5),
+        [0.5, 0.75, 1.125, 1.6875],
+    ),
+    "polynomial": (s.polynomial(4), [1, 16, 81, 256]),
+    "polynomial of nothing": (s.polynomial(0, first=3), [3, 3, 3, 3]),
+    "polynomial of a half": (s.polynomial(0.5), [1, 2**0.5, 3**0.5, 2]),
+    "polynomial in tens": (s.polynomial(2, first="10s"), [10, 40, 90, 160]),
+    "fibonacci": (s.fibonacci(), [1, 1, 2, 3, 5, 8, 13, 21, 34, 55]),
+    "fibonacci in halves": (s.fibonacci(0.5), [0.5, 0.5, 1, 1.5, 2.5]),
+    "sequence": (s.sequence([9, "1m", timedelta(days=1)]), [9, 60, 86_400]),
+    "google": (
+        s.google_interval(randomization=0),
+        [0.5, 0.75, 1.125, 1.687, 2.53, 3.795, 5.692, 8.538, 12.807, 19.21],
+    ),
+    "google by one": (s.google_interval(0.1, randomization=0, multiplier=1), [0.1] * 9),
+    "google, stuck below two milliseconds": (
+        s.google_interval(0.001, randomization=0),
+        [0.001] * 9,
+    ),
+}
+
+
+@pytest.mark.parametrize(("schedule", "delays"), TABLES.values(), ids=TABLES)
+def test_delays_are_those_of_the_formula(schedule, delays):
+    assert list(islice(schedule.draw(), len(delays))) == pytest.approx(delays)
+    bounds = [schedule.bounds(n) for n in range(1, len(delays) + 1)]
+    assert bounds == [(pytest.approx(d), pytest.approx(d)) for d in delays]
+
+
+def firsts():
+    return st.floats(1e-6, 1e6)
+
+
+def near(exact, bounds):
+    """Compare bounds without chance with an exact fraction."""
+    low, high = bounds
+    return low == high and math.isclose(low, min(exact, Fraction(LONGEST)))
+
+
+@quick
+@given(firsts(), st.integers(1, 10**6))
+def test_linear_is_step_times_n(step, retry):
+    assert near(Fraction(step) * retry, s.linear(step).bounds(retry))
+
+
+@quick
+@given(firsts(), st.floats(1, 10), st.integers(1, 250))
+def test_exponential_is_first_times_a_power_of_the_factor(first, factor, retry):
+    """``first * factor ** (n - 1)``"""
+    exact = Fraction(first) * Fraction(factor) ** (retry - 1)
+    assert near(exact, s.exponential(first, factor=factor).bounds(retry))
+
+
+@quick
+@given(st.integers(0, 12), firsts(), st.integers(1, 10**6))
+def test_polynomial_is_first_times_a_power_of_the_number(exponent, first, retry):
+    """``first * n ** exponent``"""
+    exact = Fraction(first) * retry**exponent
+    assert near(exact, s.polynomial(exponent, first=first).bounds(retry))
+
+
+@quick
+@given(firsts(), st.integers(3, 1000))
+def test_fibonacci_is_the_sum_of_the_two_before(first, retry):
+    def delay(number):
+        low, high = schedule.bounds(number)
+        assert low == high
+        return low
+
+    schedule = s.fibonacci(first)
+    before = delay(retry - 2) + delay(retry - 1)
+    assert math.isclose(delay(retry), before)
+
+
+@quick
+@given(firsts(), st.floats(1, 10), st.integers(1, 250))
+def test_decorrelated_lies_between_first_and_the_longest_walk(first, factor, retry):
+    low, high = s.decorrelated(first, factor=factor).bounds(retry)
+    assert low == first
+    assert near(Fraction(first) * Fraction(factor) ** retry, (high, high))
+
+
+class Half:
+    def random(self):
+        return 0.5
+
+
+def test_decorrelated_draws_between_first_and_a_multiple_of_the_delay_before():
+    walk = s.decorrelated(2, factor=3)
+    assert walk.delay(1, None, Half()) == (2 + 2 * 3) / 2
+    assert walk.delay(2, 4.0, Half()) == (2 + 4 * 3) / 2
+    assert walk.delay(3, 5.0, Half()) == (2 + 5 * 3) / 2
+
+
+def test_decorrelated_takes_a_delay_of_its_own_bounds_for_the_one_before():
+    walk = s.decorrelated(2, factor=3)
+    assert walk.delay(2, 0.5, Half()) == (2 + 2 * 3) / 2
+    assert walk.delay(2, 900.0, Half()) == (2 + 2 * 3 * 3) / 2
+
+
+def test_a_walk_without_jitter_grows_by_its_factor():
+    assert s.decorrelated(2, factor=3).without_jitter() == s.exponential(2, factor=3)
+
+
+ENDLESS = {
+    "linear": s.linear(LONGEST / 1000),
+    "exponential": s.exponential(0.5),
+    "exponential, hardly growing": s.exponential(60, factor=1.001),
+    "exponential of an extreme factor": s.exponential(1, factor=1e308),
+    "polynomial": s.polynomial(60),
+    "fibonacci": s.fibonacci(60),
+    "decorrelated": s.decorrelated(0.5),
+}
+
+
+@pytest.mark.parametrize("schedule", ENDLESS.values(), ids=ENDLESS)
+def test_an_uncapped_schedule_saturates_at_the_largest_float(schedule):
+    assert schedule.bounds(10**6)[1] == LONGEST
+    assert schedule.bounds(10**9)[1] == LONGEST
+    assert schedule.cap("1h").bounds(10**6)[1] == 3600.0
+
+
+@pytest.mark.parametrize("schedule", ENDLESS.values(), ids=ENDLESS)
+def test_delays_never_fall_on_the_way_there(schedule):
+    asked = [*range(1, 2000), 10**4, 10**5, 10**6]
+    longest = [schedule.bounds(retry)[1] for retry in asked]
+    assert longest == sorted(longest)
+
+
+@pytest.mark.parametrize("longest", [1e10, 2.0**53 / 1000, 1e300, LONGEST])
+@pytest.mark.parametrize("randomization", [0, 0.5, 0.75])
+def test_google_intervals_keep_their_bounds_however_long_they_are(
+    longest, randomization
+):
+    for schedule in (
+        s.google_interval(maximum=longest, randomization=randomization),
+        s.google_interval(longest, maximum=longest, randomization=randomization),
+    ):
+        for retry in (1, 2, 30, 1024, 10**6):
+            low, high = schedule.bounds(retry)
+            assert 0 <= low <= schedule.delay(retry, None, Half()) <= high < math.inf

@@ -1,0 +1,218 @@
+"""Chance: spread evenly, drawn anew for each retry, and the same for a seed."""
+
+import math
+import os
+import random
+import statistics
+import warnings
+from itertools import islice
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit import Policy, schedules as s
+from retrykit.backoff import Backoff
+from retrykit.jitter import (
+    LONGEST,
+    Draws,
+    between,
+    equal,
+    full,
+    new_seed,
+    proportional,
+)
+from tests.strategies import durations, quick, seeds
+
+ALMOST_ONE = math.nextafter(1.0, 0.0)
+MANY = 20_000
+
+# The draws of many calls, of many retries of one call, and of one retry.
+DRAWS = {
+    "calls": [Draws(seed, 1).random() for seed in range(MANY)],
+    "calls with far seeds": [
+        Draws(seed * 2**37 + 12_345, 3).random() for seed in range(MANY)
+    ],
+    "retries": [Draws(7, retry).random() for retry in range(1, MANY + 1)],
+    "one retry": [draw() for draw in [Draws(7, 1).random] * MANY],
+}
+every_draw = pytest.mark.parametrize("draws", DRAWS.values(), ids=DRAWS)
+
+
+@every_draw
+def test_draws_are_spread_evenly(draws):
+    """Chi-squared of 100 bins; 99 degrees of freedom, p below 1 in 100 000."""
+    expected = MANY / 100
+    found = [0] * 100
+    for draw in draws:
+        found[int(draw * 100)] += 1
+    assert sum((count - expected) ** 2 / expected for count in found) < 170
+    assert statistics.fmean(draws) == pytest.approx(0.5, abs=0.01)
+    assert statistics.pvariance(draws) == pytest.approx(1 / 12, abs=0.003)
+
+
+@every_draw
+def test_a_draw_says_nothing_of_those_after_it(draws):
+    """Correlation of five standard errors would be 0.035."""
+    for step in (1, 2, 3, 7, 32):
+        told = statistics.correlation(draws[:-step], draws[step:])
+        assert abs(told) < 0.035, step
+
+
+@every_draw
+def test_draws_are_never_the_same_twice(draws):
+    assert len(set(draws)) == MANY
+
+
+def test_retries_of_one_call_and_calls_side_by_side_are_independent():
+    for retry in range(1, 6):
+        here = [Draws(seed, retry).random() for seed in range(MANY)]
+        there = [Draws(seed, retry + 1).random() for seed in range(MANY)]
+        assert abs(statistics.correlation(here, there)) < 0.035, retry
+
+
+def test_two_jitters_of_one_delay_draw_apart():
+    both = s.constant(1).full_jitter() + s.constant(0).full_jitter()
+    spread = [both.delay(1, None, Draws(seed, 1)) for seed in range(1000)]
+    twice = s.constant(1).full_jitter() + s.constant(1).full_jitter()
+    summed = [twice.delay(1, None, Draws(seed, 1)) for seed in range(1000)]
+    # Independent halves of a sum: variances add, where equal ones would double.
+    ratio = statistics.pvariance(summed) / statistics.pvariance(spread)
+    assert 1.7 < ratio < 2.3
+
+
+@quick
+@given(seeds() | st.integers(), st.integers(1, 10**6), st.integers(1, 5))
+def test_a_draw_is_in_0_to_1_and_belongs_to_seed_and_retry(seed, retry, count):
+    draws, again = Draws(seed, retry), Draws(seed, retry)
+    found = [draws.random() for _ in range(count)]
+    assert found == [again.random() for _ in range(count)]
+    assert all(0.0 <= draw < 1.0 for draw in found)
+
+
+@quick
+@given(durations(), durations(), st.floats(0, ALMOST_ONE))
+def test_what_is_drawn_between_is_between(one, other, chance):
+    class Fixed:
+        def random(self):
+            return chance
+
+    low, high = sorted([one, other])
+    assert low <= between(low, high, Fixed()) <= high
+
+
+@quick
+@given(durations(), st.floats(0, 1))
+def test_ranges_are_those_of_the_literature(delay, factor):
+    assert full(delay) == (0, delay)
+    assert equal(delay) == (delay / 2, delay)
+    low, high = proportional(delay, factor)
+    assert low == delay * (1 - factor)
+    assert high == min(delay * (1 + factor), LONGEST)
+
+
+JITTERS = {
+    "full": (s.constant(8).full_jitter(), 0, 8),
+    "equal": (s.constant(8).equal_jitter(), 4, 8),
+    "proportional": (s.constant(8).jitter(0.25), 6, 10),
+    "at the cap": (s.exponential(1).cap(8).jitter(0.25), 6, 10),
+    "google": (s.google_interval(8, maximum=8, randomization=0.25), 6, 10),
+}
+
+
+@pytest.mark.parametrize(("schedule", "low", "high"), JITTERS.values(), ids=JITTERS)
+def test_delays_are_spread_over_the_whole_range_evenly(schedule, low, high):
+    delays = [schedule.delay(50, None, Draws(seed, 50)) for seed in range(4000)]
+    width = high - low
+    assert min(delays) == pytest.approx(low, abs=width / 200)
+    assert max(delays) == pytest.approx(high, abs=width / 200)
+    quarters = statistics.quantiles(delays, n=4)
+    wanted = [low + width * part / 4 for part in (1, 2, 3)]
+    assert quarters == pytest.approx(wanted, abs=width / 30)
+
+
+def test_the_delays_of_a_call_are_those_drawn_with_its_seed(colour, clock):
+    """The draw for retry n of a call is a function of the call's seed and n."""
+    policy = Policy(schedule=s.decorrelated(1) + s.linear(1).full_jitter())
+    state = colour.run(policy, lambda: 1 / 0).state
+    assert clock.naps == list(islice(policy.schedule.draw(state.seed), 4))
+    assert [failure.delay for failure in state.failures] == [*clock.naps, None]
+
+
+def test_a_policy_with_a_seed_waits_the_same_each_time(colour, clock):
+    """The seed can be set (`seed=`) in tests."""
+    policy = Policy(seed=7)
+    states = [colour.run(policy, lambda: 1 / 0).state for _ in range(2)]
+    assert clock.naps[:4] == clock.naps[4:] == list(islice(policy.schedule.draw(7), 4))
+    assert [state.seed for state in states] == [7, 7]
+
+
+def test_a_loop_of_ones_own_waits_the_same_for_the_same_seed():
+    backoff = Backoff(Policy(seed=7))
+    waited = [backoff.next() for _ in range(4)]
+    assert waited == list(islice(Policy().schedule.draw(7), 4))
+    backoff.reset()
+    assert [backoff.next() for _ in range(4)] == waited
+
+
+def test_every_call_has_a_seed_of_its_own(colour, clock):
+    states = [colour.run(Policy(), lambda: 1 / 0).state for _ in range(5)]
+    assert len({state.seed for state in states}) == 5
+    assert len(set(clock.naps)) == len(clock.naps) == 20
+
+
+def test_seeds_are_whole_in_json():
+    drawn = {new_seed() for _ in range(1000)}
+    assert len(drawn) == 1000
+    assert all(type(seed) is int and 0 <= seed < 2**53 for seed in drawn)
+    assert max(drawn) > 2**52
+
+
+@pytest.fixture
+def global_chance():
+    kept = random.getstate()
+    yield random
+    random.setstate(kept)
+
+
+def test_seeding_the_global_generator_does_not_steer_retries(global_chance):
+    drawn = []
+    for _ in range(2):
+        global_chance.seed(7)
+        drawn.append((new_seed(), tuple(islice(Policy().schedule.draw(), 3))))
+    assert drawn[0][0] != drawn[1][0]
+    assert drawn[0][1] != drawn[1][1]
+
+
+def test_retries_do_not_move_the_global_generator(global_chance, clock):
+    global_chance.seed(7)
+    numbers = [global_chance.random() for _ in range(3)]
+    global_chance.seed(7)
+    Policy().run(lambda: 1 / 0)
+    assert len(clock.naps) == 4
+    assert [global_chance.random() for _ in range(3)] == numbers
+
+
+def forked_seed():
+    """Return the first seed that a forked child draws."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        # From 3.12 on, where another test has left a thread.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if not child:
+        # Whatever happens here, the child must not go on with the tests.
+        try:
+            os.write(writing, str(new_seed()).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        seed = int(told.read())
+    os.waitpid(child, 0)
+    return seed
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
+def test_a_forked_child_draws_other_seeds_than_its_parent():
+    children = [forked_seed(), forked_seed()]
+    assert len({*children, new_seed()}) == 3

@@ -1,0 +1,277 @@
+"""4. Nothing leaks: with the collector off, failed attempts die by themselves."""
+
+import asyncio
+import gc
+import traceback
+import weakref
+
+import pytest
+
+from retrykit import GiveUp, Policy, aretry, aretrying, retry, retrying, state_of
+from retrykit.schedules import constant
+
+
+class Local:
+    """Something that a failed attempt keeps in a local variable."""
+
+
+@pytest.fixture
+def attempts():
+    gc.collect()
+    gc.disable()
+    yield Attempts()
+    gc.enable()
+
+
+class Attempts:
+    def __init__(self):
+        self.locals = []
+
+    def __call__(self, failures, kind=OSError):
+        """Fail so many times, each time holding on to a local variable."""
+        local = Local()
+        self.locals.append(weakref.ref(local))
+        if len(self.locals) <= failures:
+            raise kind(f"attempt {len(self.locals)}")
+        return "value"
+
+    async def awaited(self, failures, kind=OSError):
+        await asyncio.sleep(0)
+        return self(failures, kind)
+
+    @property
+    def alive(self):
+        return [i for i, local in enumerate(self.locals, 1) if local() is not None]
+
+
+BLOCKING = ["blocking", "method", "call", "run", "block"]
+AWAITED = ["awaited", "acall", "arun", "ablock"]
+WAYS = BLOCKING + AWAITED
+RAISES = ["last", "retry_error", "group"]
+
+
+def perform(way, policy, attempts, *args):
+    """Make a call in one of the blocking ways, and return its value."""
+    if way == "blocking":
+        return retry(policy)(attempts)(*args)
+    if way == "call":
+        return policy.call(attempts, *args)
+    if way == "block":
+        return in_a_block(policy, attempts, args)
+    if way == "run":
+        return value_of(policy.run(attempts, *args))
+
+    class Client:
+        @retry(policy)
+        def fetch(self):
+            return attempts(*args)
+
+    return Client().fetch()
+
+
+async def await_(way, policy, attempts, *args):
+    """Make a call in one of the awaited ways, and return its value."""
+    if way == "awaited":
+        return await aretry(policy)(attempts.awaited)(*args)
+    if way == "acall":
+        return await policy.acall(attempts.awaited, *args)
+    if way == "arun":
+        return value_of(await policy.arun(attempts.awaited, *args))
+    async for attempt in aretrying(policy):
+        with attempt:
+            return await attempts.awaited(*args)
+
+
+def value_of(outcome):
+    # Who keeps an outcome keeps its errors: this frame must not.
+    try:
+        if outcome.error:
+            raise outcome.error
+        return outcome.value
+    finally:
+        del outcome
+
+
+def handled(way, policy, attempts, *args, by):
+    """Make a call in any way, and hand what it raises to a handler."""
+    if way in BLOCKING:
+        try:
+            return perform(way, policy, attempts, *args)
+        except BaseException as error:  # noqa: BLE001
+            return by(error)
+
+    # asyncio.run itself keeps what goes out of it: the handler is inside.
+    async def main():
+        try:
+            return await await_(way, policy, attempts, *args)
+        except BaseException as error:  # noqa: BLE001
+            by(error)
+
+    return asyncio.run(main())
+
+
+def unexpected(error):
+    raise AssertionError(error)
+
+
+def in_a_block(policy, attempts, args):
+    for attempt in retrying(policy):
+        with attempt:
+            value = attempts(*args)
+            attempt.set_result(value)
+    return value
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_locals_die_when_the_call_succeeds(clock, attempts, way):
+    policy = Policy(schedule=[1, 1, 1])
+    assert handled(way, policy, attempts, 3, by=unexpected) == "value"
+    assert len(attempts.locals) == 4
+    assert attempts.alive == []
+
+
+@pytest.mark.parametrize("raises", RAISES)
+@pytest.mark.parametrize("way", WAYS)
+def test_locals_die_when_the_handler_lets_the_error_go(clock, attempts, way, raises):
+    def handler(error):
+        assert len(state_of(error).errors) == 3
+        assert 3 in attempts.alive
+
+    handled(way, Policy(schedule=[1, 1], raises=raises), attempts, 9, by=handler)
+    assert len(attempts.locals) == 3
+    assert attempts.alive == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_locals_die_when_the_call_gives_up_with_a_cause(clock, attempts, way):
+    def give_up(text):
+        try:
+            raise OSError(text)
+        except OSError as error:
+            return GiveUp(error)
+
+    def handler(error):
+        assert state_of(error).errors == (error,)
+
+    handled(way, Policy(schedule=[1]), attempts, 9, give_up, by=handler)
+    assert attempts.alive == []
+
+
+@pytest.mark.parametrize("way", BLOCKING)
+def test_locals_die_when_the_call_is_interrupted(clock, attempts, way):
+    def kind(text):
+        return KeyboardInterrupt() if text == "attempt 2" else OSError(text)
+
+    def handler(error):
+        assert len(state_of(error).errors) == 1
+
+    handled(way, Policy(schedule=[1]), attempts, 9, kind, by=handler)
+    assert attempts.alive == []
+
+
+@pytest.mark.parametrize("way", AWAITED)
+def test_locals_die_when_the_call_is_cancelled(clock, attempts, way):
+    def kind(text):
+        second = text == "attempt 2"
+        return asyncio.CancelledError() if second else OSError(text)
+
+    def handler(error):
+        assert len(state_of(error).errors) == 1
+
+    handled(way, Policy(schedule=[1]), attempts, 9, kind, by=handler)
+    assert attempts.alive == []
+
+
+def test_locals_die_when_results_are_refused_to_the_end(clock, attempts):
+    class Result:
+        pass
+
+    results = []
+
+    @retry(schedule=[1, 1], on_result=lambda _: True)
+    def fetch():
+        attempts(0)
+        results.append(weakref.ref(result := Result()))
+        return result
+
+    def handle():
+        try:
+            fetch()
+        except Exception as error:  # noqa: BLE001
+            assert len(state_of(error).failures) == 3
+
+    handle()
+    assert [result() for result in results] == [None] * 3
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_error_does_not_hang_on_the_one_before(clock, attempts, way):
+    def handler(error):
+        assert error.__context__ is None
+        assert "attempt 1" not in "".join(traceback.format_exception(error))
+
+    handled(way, Policy(schedule=[1, 1]), attempts, 9, by=handler)
+    assert len(attempts.locals) == 3
+
+
+def test_a_context_of_the_users_stays(clock):
+    @retry(schedule=[1])
+    def fetch():
+        try:
+            raise KeyError("inner")
+        except KeyError:
+            raise OSError("outer")  # noqa: B904
+
+    with pytest.raises(OSError) as caught:
+        try:
+            raise ValueError("around")
+        except ValueError:
+            fetch()
+    inner = caught.value.__context__
+    assert isinstance(inner, KeyError)
+    assert isinstance(inner.__context__, ValueError)
+    assert clock.naps == [1.0]
+
+
+def test_a_cause_of_the_users_stays(clock, flaky):
+    cause = KeyError("cause")
+    error = OSError("error")
+    error.__cause__ = cause
+    with pytest.raises(OSError) as caught:
+        retry(schedule=[1])(flaky(OSError(), error))()
+    assert caught.value.__cause__ is cause
+    assert clock.naps == [1.0]
+
+
+def test_an_endless_retry_keeps_a_bounded_history(clock):
+    kept = []
+
+    @retry(schedule=constant(1), max_attempts=5000, max_elapsed=None, max_failures=6)
+    def fetch():
+        error = OSError()
+        kept.append(1)
+        raise error
+
+    with pytest.raises(OSError) as caught:
+        fetch()
+    state = state_of(caught.value)
+    assert [f.attempt for f in state.failures] == [1, 2, 3, 4998, 4999, 5000]
+    assert state.dropped == 4994
+    assert len(kept) == 5000
+    assert len(clock.naps) == 4999
+
+
+def test_one_error_object_does_not_collect_tracebacks(clock):
+    error = OSError("the same")
+
+    @retry(schedule=[0] * 50, max_attempts=None)
+    def fetch():
+        raise error
+
+    lengths = []
+    for _ in range(3):
+        with pytest.raises(OSError):
+            fetch()
+        lengths.append(len(traceback.extract_tb(error.__traceback__)))
+    assert lengths[-1] < 20
+    assert len(clock.naps) == 150

@@ -1,0 +1,157 @@
+"""What the observer of the standard library's log writes, line by line."""
+
+import logging
+
+import pytest
+
+from retrykit import Policy, RetryState, observe, resume
+from retrykit.integrations.logging import observer
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+POLICY = Policy(schedule=[1, 100], on=OSError, max_elapsed=None, name="fetch")
+
+
+class Log:
+    """The records so far."""
+
+    def __init__(self, caplog):
+        self._caplog = caplog
+
+    @property
+    def lines(self):
+        return [(r.levelname, r.getMessage()) for r in self._caplog.records]
+
+    @property
+    def facts(self):
+        return [record.retrykit for record in self._caplog.records]
+
+    @property
+    def everything(self):
+        return [vars(record) for record in self._caplog.records]
+
+
+@pytest.fixture
+def log(caplog):
+    caplog.set_level(logging.DEBUG, "retrykit")
+    caplog.set_level(logging.DEBUG, "shop.retries")
+    return Log(caplog)
+
+
+def facts(**others):
+    return {"name": "fetch", "delay": None, "reason": None} | others
+
+
+def test_a_call_that_succeeds_at_once_is_not_logged(colour, flaky, log):
+    colour(POLICY, observers=[observer()])(flaky())()
+    assert log.lines == []
+
+
+def test_each_retry_is_a_warning_and_the_success_an_info(colour, flaky, log):
+    colour(POLICY, observers=[observer()])(flaky(OSError("busy"), OSError()))()
+    assert log.lines == [
+        ("WARNING", "fetch failed attempt 1, next in 1s; OSError: busy"),
+        ("WARNING", "fetch failed attempt 2, next in 1m40s; OSError"),
+        ("INFO", "fetch succeeded after 3 attempts in 1m41s"),
+    ]
+    assert log.facts == [
+        facts(attempt=1, elapsed=0.0, delay=1.0),
+        facts(attempt=2, elapsed=1.0, delay=100.0),
+        facts(attempt=3, elapsed=101.0, reason="succeeded"),
+    ]
+
+
+def test_giving_up_is_an_error(colour, flaky, log):
+    error = TimeoutError("slow")
+    with pytest.raises(TimeoutError):
+        colour(POLICY, observers=[observer()])(flaky(error, error, error))()
+    line = "gave up after 3 attempts in 1m41s: the schedule has ended"
+    assert log.lines[2:] == [("ERROR", f"fetch {line}; TimeoutError: slow")]
+    assert log.facts[-1] == facts(attempt=3, elapsed=101.0, reason="schedule ended")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "line"),
+    [
+        (
+            KeyError("id"),
+            "gave up after 1 attempt in 0s: the error is not one to retry; KeyError: 'id'",
+        ),
+        (KeyboardInterrupt(), "was cancelled after 1 attempt in 0s"),
+    ],
+    ids=["not retryable", "cancelled"],
+)
+def test_what_is_not_retried_is_an_error_too(colour, flaky, log, outcome, line):
+    with pytest.raises(type(outcome)):
+        colour(POLICY, observers=[observer()])(flaky(outcome))()
+    assert log.lines == [("ERROR", f"fetch {line}")]
+
+
+def test_a_resumed_call_tells_the_error_of_the_other_process(flaky, log):
+    outcomes = flaky(OSError("busy"), KeyboardInterrupt())
+    heard = []
+    with pytest.raises(KeyboardInterrupt):
+        POLICY.replace(observers=[heard.append]).call(outcomes)
+    state = RetryState.from_dict(heard[-1].state.to_dict())
+    with pytest.raises(KeyboardInterrupt):
+        resume(flaky(KeyboardInterrupt()), state, POLICY, observers=[observer()])()
+    line = "fetch was cancelled after 2 attempts in 1s; OSError: busy"
+    assert log.lines == [("ERROR", line)]
+
+
+def test_arguments_and_results_are_never_logged(colour, log):
+    """Arguments and results of the call are never logged, errors by type and text."""
+    results = iter(["the secret", "the secret"])
+
+    def fetch(_token):
+        result = next(results, None)
+        if result is None:
+            raise OSError("busy")
+        return result
+
+    settings = {"on_result": lambda result: "secret" in result, "name": None}
+    retried = colour(POLICY, observers=[observer()], **settings)(fetch)
+    with pytest.raises(OSError, match="busy"):
+        retried("the secret")
+    name = f"{__name__}.{fetch.__qualname__}"
+    line = "gave up after 3 attempts in 1m41s: the schedule has ended"
+    assert log.lines == [
+        ("WARNING", f"{name} failed attempt 1, next in 1s; its result was refused"),
+        ("WARNING", f"{name} failed attempt 2, next in 1m40s; its result was refused"),
+        ("ERROR", f"{name} {line}; OSError: busy"),
+    ]
+    assert "secret" not in str(log.everything)
+
+
+def test_logs_as_retrykit(flaky, log):
+    POLICY.replace(observers=[observer()]).call(flaky(OSError()))
+    assert [record["name"] for record in log.everything] == ["retrykit"] * 2
+
+
+def test_logs_where_it_is_told_to(flaky, log):
+    watch = observer(logging.getLogger("shop.retries"))
+    POLICY.replace(observers=[watch]).call(flaky(OSError()))
+    assert [record["name"] for record in log.everything] == ["shop.retries"] * 2
+
+
+def test_logs_every_call_of_the_process(flaky, log):
+    with observe(observer()):
+        POLICY.call(flaky(OSError()))
+    POLICY.call(flaky(OSError()))
+    assert [level for level, _ in log.lines] == ["WARNING", "INFO"]
+
+
+def test_a_percent_sign_in_a_name_or_a_text_is_only_that(flaky, log):
+    policy = POLICY.replace(name="100%s", observers=[observer()])
+    policy.call(flaky(OSError("at 50%d")))
+    assert log.lines[0][1] == "100%s failed attempt 1, next in 1s; OSError: at 50%d"
+
+
+def test_an_error_that_cannot_tell_its_text_is_logged_all_the_same(flaky, log):
+    class SilentError(OSError):
+        def __str__(self):
+            raise ZeroDivisionError
+
+    POLICY.replace(observers=[observer()]).call(flaky(SilentError()))
+    assert [level for level, _ in log.lines] == ["WARNING", "INFO"]
+    assert "SilentError" in log.lines[0][1]

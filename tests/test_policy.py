@@ -1,0 +1,194 @@
+"""A policy is one frozen, checked, printable value."""
+
+import copy
+import dataclasses
+import json
+import pickle
+from dataclasses import fields
+from datetime import timedelta
+
+import pytest
+
+from retrykit import Policy, dialects, schedules as s
+
+
+class BusyError(Exception):
+    pass
+
+
+def is_busy(error):
+    return isinstance(error, BusyError)
+
+
+def is_empty(result):
+    return not result
+
+
+def tell(_event): ...
+
+
+# For each setting a value that is not its default.
+OTHER = {
+    "schedule": s.constant(1),
+    "max_attempts": 6,
+    "max_elapsed": 61.0,
+    "deadline": "clip",
+    "on": OSError,
+    "give_up_on": KeyError,
+    "on_result": is_empty,
+    "raises": "group",
+    "max_failures": 99,
+    "seed": 0,
+    "observers": (tell,),
+    "name": "fetch",
+}
+
+
+def test_the_default_policy_is_safe():
+    """Google's delays, 5 attempts, 60 s in all, on `Exception`."""
+    policy = Policy()
+    assert {each.name: getattr(policy, each.name) for each in fields(Policy)} == {
+        "schedule": s.exponential(0.5, factor=1.5).cap(60).jitter(0.5),
+        "max_attempts": 5,
+        "max_elapsed": 60.0,
+        "deadline": "stop",
+        "on": Exception,
+        "give_up_on": (),
+        "on_result": None,
+        "raises": "last",
+        "max_failures": 100,
+        "seed": None,
+        "observers": (),
+        "name": None,
+    }
+
+
+def test_no_attribute_of_a_policy_can_be_set_or_deleted():
+    policy = Policy()
+    with pytest.raises(AttributeError):
+        policy.max_attempts = 9
+    with pytest.raises(AttributeError):
+        del policy.max_attempts
+    assert policy == Policy()
+
+
+def test_a_misspelt_attribute_of_a_policy_is_an_attribute_error():
+    policy = Policy()
+    with pytest.raises(AttributeError):
+        policy.max_attemps = 9
+
+
+def test_policies_of_equal_settings_are_one_value():
+    one = Policy(**OTHER)
+    two = Policy(**OTHER)
+    assert one == two
+    assert hash(one) == hash(two)
+    assert {one: "found"}[two] == "found"
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_policies_that_differ_in_one_setting_are_two_values(name):
+    changed = Policy().replace(**{name: OTHER[name]})
+    assert changed != Policy()
+    assert getattr(changed, name) == OTHER[name]
+    assert changed.replace(**{name: getattr(Policy(), name)}) == Policy()
+
+
+def test_settings_are_kept_in_one_form_however_they_are_written():
+    assert Policy(schedule=[1, "1m", timedelta(hours=1)]).schedule == s.sequence(
+        [1.0, 60.0, 3600.0]
+    )
+    assert Policy(max_elapsed="1h30m").max_elapsed == 5400.0
+    assert Policy(max_elapsed=timedelta(minutes=1)) == Policy()
+    assert Policy(observers=iter([tell])).observers == (tell,)
+
+
+def test_a_policy_of_a_list_does_not_change_with_the_list():
+    delays, observers = [1, 2], [tell]
+    policy = Policy(schedule=delays, observers=observers)
+    delays.append(3)
+    observers.clear()
+    assert policy == Policy(schedule=[1, 2], observers=[tell])
+
+
+EXPRESSIONS = [
+    "Policy()",
+    "Policy(max_attempts=None, max_elapsed=None)",
+    "Policy(schedule=sequence([1.0, 5.0]), max_elapsed=0.0, deadline='overshoot')",
+    "Policy(schedule=exponential(0.5, factor=2.0).cap(60.0).full_jitter())",
+    "Policy(on=OSError)",
+    "Policy(on=(ConnectionError, TimeoutError), give_up_on=(BrokenPipeError,))",
+    "Policy(on=json.decoder.JSONDecodeError)",
+    "Policy(on=is_busy, give_up_on=is_busy, on_result=is_empty)",
+    "Policy(raises='retry_error', max_failures=2, seed=7, name='fetch')",
+    "Policy(observers=(tell,))",
+    "Policy(schedule=constant(15.0) + polynomial(4.0, first=1.0), max_attempts=26)",
+]
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_prints_as_the_expression_that_builds_it(text):
+    names = {"Policy": Policy, "json": json, "is_busy": is_busy, "is_empty": is_empty}
+    policy = eval(text, {**vars(s), **names, "tell": tell})  # noqa: S307  a repr is for that
+    assert repr(policy) == text
+
+
+def test_prints_only_what_differs_from_the_defaults():
+    policy = Policy(max_attempts=5, max_elapsed="1m", on=Exception, name="fetch")
+    assert repr(policy) == "Policy(name='fetch')"
+
+
+def test_replace_leaves_the_policy_as_it_is():
+    policy = Policy(on=OSError, max_attempts=3)
+    assert policy.replace(max_attempts=None) == Policy(on=OSError, max_attempts=None)
+    assert policy == Policy(on=OSError, max_attempts=3)
+    assert policy.replace() == policy
+
+
+def test_the_standard_library_replaces_settings_too():
+    changed = dataclasses.replace(Policy(on=OSError), max_elapsed="2m")
+    assert changed == Policy(on=OSError, max_elapsed=120)
+
+
+def test_limits_that_contradict_each_other_do_so_after_replace_too():
+    policy = Policy(on=OSError, deadline="clip")
+    with pytest.raises(ValueError, match="deadline must be 'stop'"):
+        policy.replace(max_elapsed=None)
+    with pytest.raises(ValueError, match="give_up_on must be narrower"):
+        policy.replace(give_up_on=(KeyError, OSError))
+
+
+def test_conditions_that_only_overlap_are_no_contradiction():
+    Policy(on=OSError, give_up_on=ConnectionError)
+    Policy(on=(OSError, KeyError), give_up_on=OSError)
+    Policy(on=OSError, give_up_on=is_busy)
+    Policy(on=is_busy, give_up_on=Exception)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [Policy(), Policy(**OTHER), dialects.google(), dialects.zizq()],
+    ids=["default", "everything set", "google", "zizq"],
+)
+def test_copies_of_a_policy_are_equal_to_it(policy):
+    stored = pickle.dumps(policy)
+    assert pickle.loads(stored) == policy  # noqa: S301  written in the line above
+    assert copy.copy(policy) == policy
+    assert copy.deepcopy(policy) == policy
+
+
+class Delays:
+    def __iter__(self):
+        return iter([1.0])
+
+    def __eq__(self, other):
+        return isinstance(other, Delays)
+
+    __hash__ = None
+
+
+def test_a_policy_hashes_if_its_parts_do():
+    policy = Policy(schedule=Delays())
+    assert policy == Policy(schedule=Delays())
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(policy)

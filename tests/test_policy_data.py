@@ -1,0 +1,194 @@
+"""Policies as plain data, through JSON and TOML."""
+
+import json
+import sys
+import tomllib
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit import ConfigError, Policy, dialects, schedules as s
+
+
+class BusyError(Exception):
+    class AgainError(Exception):
+        pass
+
+
+POLICIES = {
+    "default": Policy(),
+    "hostname verification": dialects.hostname_verification(),
+    "google": dialects.google(),
+    "zizq": dialects.zizq(),
+    "unlimited": Policy(max_attempts=None, max_elapsed=None),
+    "one type": Policy(on=OSError, give_up_on=ConnectionError),
+    "a tuple of one type": Policy(on=(OSError,), give_up_on=(ConnectionError,)),
+    "some types": Policy(
+        on=(OSError, json.JSONDecodeError), give_up_on=(TimeoutError,)
+    ),
+    "types of a module": Policy(on=BusyError, give_up_on=BusyError.AgainError),
+    "every other setting": Policy(
+        deadline="clip",
+        max_elapsed=0.0,
+        max_failures=2,
+        name="fetch",
+        raises="retry_error",
+        schedule=[],
+        seed=0,
+    ),
+    "the whole algebra": Policy(
+        schedule=(
+            s.sequence([9, 0.25]).then(s.fibonacci(2).take(3))
+            | s.linear(1).switch(after=2, to=s.decorrelated(1)).equal_jitter()
+            | (s.constant(5) + s.polynomial(0.5)).at_least(2).within(100) * 3
+            | s.exponential(1).full_jitter().round_down(0.5).jitter(0.25)
+            & s.google_interval(1).cap(30)
+        )
+    ),
+}
+every_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+
+
+def toml(value):
+    if isinstance(value, dict):
+        parts = (f"{key} = {toml(part)}" for key, part in value.items())
+        return f"{{{', '.join(parts)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml, value))}]"
+    return json.dumps(value)
+
+
+@every_policy
+def test_a_policy_comes_back_from_json_as_it_was(policy):
+    text = json.dumps(policy.to_dict(), allow_nan=False)
+    assert Policy.from_dict(json.loads(text)) == policy
+
+
+@given(
+    st.builds(
+        Policy,
+        schedule=st.lists(st.floats(0, allow_infinity=False)),
+        max_attempts=st.none() | st.integers(1),
+        max_elapsed=st.floats(0, allow_infinity=False),
+        deadline=st.sampled_from(["stop", "clip", "overshoot"]),
+        on=st.sampled_from([Exception, (OSError, BusyError)]),
+        give_up_on=st.sampled_from([(), TimeoutError, (BusyError.AgainError,)]),
+        raises=st.sampled_from(["last", "retry_error", "group"]),
+        max_failures=st.integers(2),
+        seed=st.none() | st.integers(0),
+        name=st.none() | st.text().filter(str.strip),
+    )
+)
+def test_any_policy_comes_back_from_json_as_it_was(policy):
+    text = json.dumps(policy.to_dict(), allow_nan=False)
+    assert Policy.from_dict(json.loads(text)) == policy
+
+
+@every_policy
+def test_a_policy_comes_back_from_toml_as_it_was(policy):
+    text = f"policy = {toml(policy.to_dict())}"
+    assert Policy.from_dict(tomllib.loads(text)["policy"]) == policy
+
+
+@every_policy
+def test_data_is_made_of_plain_types_alone(policy):
+    waiting = [policy.to_dict()]
+    while waiting:
+        value = waiting.pop()
+        assert type(value) in {dict, list, str, int, float}
+        waiting += value.values() if isinstance(value, dict) else ()
+        waiting += value if isinstance(value, list) else ()
+
+
+def test_the_whole_algebra_is_in_the_data():
+    def kinds(data):
+        if isinstance(data, dict):
+            yield data["kind"]
+            for part in data.values():
+                yield from kinds(part)
+
+    data = POLICIES["the whole algebra"].to_dict()
+    assert set(kinds(data["schedule"])) == set(s.Schedule.kinds)
+
+
+def test_a_person_writes_a_policy_in_toml():
+    text = """
+        max_attempts = 8
+        max_elapsed = "1h30m"
+        on = ["ConnectionError", "json.decoder:JSONDecodeError"]
+        give_up_on = "BrokenPipeError"
+
+        [schedule]
+        kind = "jitter"
+        factor = 0.5
+        of = {kind = "cap", limit = "1m", of = ["500ms", 2, "1m30s"]}
+    """
+    assert Policy.from_dict(tomllib.loads(text)) == Policy(
+        schedule=s.sequence([0.5, 2, 90]).cap(60).jitter(0.5),
+        max_attempts=8,
+        max_elapsed=5400,
+        on=(ConnectionError, json.JSONDecodeError),
+        give_up_on=BrokenPipeError,
+    )
+
+
+def test_what_is_not_written_is_the_default():
+    assert Policy.from_dict({}) == Policy()
+    assert Policy.from_dict({"max_attempts": 2}) == Policy(max_attempts=2)
+
+
+def test_no_limit_is_written_as_unlimited():
+    data = Policy(max_attempts=None, max_elapsed=None).to_dict()
+    assert (data["max_attempts"], data["max_elapsed"]) == ("unlimited", "unlimited")
+
+
+def test_a_wrong_setting_in_data_is_told_as_in_code():
+    with pytest.raises(ConfigError, match="max_attempts must be a whole number >= 1"):
+        Policy.from_dict({"max_attempts": 0})
+    with pytest.raises(ConfigError, match="limit must be a duration such as"):
+        Policy.from_dict({"schedule": {"kind": "cap", "of": [1], "limit": "soon"}})
+
+
+def test_no_module_is_imported_to_find_a_type():
+    assert "this" not in sys.modules
+    with pytest.raises(ConfigError, match="import this first"):
+        Policy.from_dict({"on": "this:Error"})
+    assert "this" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "name", ["print", "json:loads", "sys:path", "OSError.errno", "", ":", "json:"]
+)
+def test_what_is_no_type_is_not_taken_for_one(name):
+    with pytest.raises(ConfigError, match="on must be the name of an exception type"):
+        Policy.from_dict({"on": name})
+
+
+@pytest.mark.parametrize("name", ["int", "KeyboardInterrupt", "json:JSONDecoder"])
+def test_a_type_that_is_never_retried_is_refused(name):
+    with pytest.raises(ConfigError, match="on must be an Exception type"):
+        Policy.from_dict({"on": name})
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    {
+        "on": callable,
+        "give_up_on": callable,
+        "on_result": callable,
+        "observers": [print],
+        "schedule": lambda: (yield 1),
+    }.items(),
+)
+def test_code_is_not_written_as_data(name, code):
+    policy = Policy(**{name: code})
+    with pytest.raises(ConfigError, match=f"{name} must be"):
+        policy.to_dict()
+
+
+def test_a_type_that_cannot_be_found_again_is_not_written_as_data():
+    class LocalError(Exception):
+        pass
+
+    with pytest.raises(ConfigError, match="on must be"):
+        Policy(on=LocalError).to_dict()

@@ -1,0 +1,213 @@
+"""Lists and whatever else can be iterated afresh are schedules too."""
+
+import functools
+import itertools
+import json
+import pickle
+import re
+from collections import deque
+from datetime import timedelta
+
+import pytest
+
+from retrykit import ConfigError, Policy, schedules as s
+from retrykit.jitter import Draws
+
+REFUSED = "schedule must be one of schedules, a re-iterable of durations, or a "
+REFUSED += "generator function, got {}; for a single delay write constant()"
+ONE_SHOT = "schedule must be re-iterable, got the one-shot {}; pass a list, a "
+ONE_SHOT += "generator function, or an object whose __iter__ starts afresh"
+NEEDS = "schedule must be a generator function that can be called without "
+NEEDS += "arguments, got {}; bind them with functools.partial"
+
+
+class Countdown:
+    """A re-iterable that has no length."""
+
+    def __iter__(self):
+        return iter([3, "2s", timedelta(seconds=1)])
+
+
+class Book:
+    """A function in a class, as a generator function can be."""
+
+    first = 5.0
+
+    def growing(self):
+        yield from itertools.count(self.first)
+
+
+def three():
+    yield 3
+    yield "2s"
+    yield timedelta(seconds=1)
+
+
+def growing(first=1.0):
+    yield from itertools.count(first)
+
+
+def needing(first):
+    yield first
+
+
+FINITE = {
+    "list": [3, 2, 1],
+    "tuple": (3.0, 2.0, 1.0),
+    "range": range(3, 0, -1),
+    "deque": deque([3, 2, 1]),
+    "texts": ["3s", "2000ms", "1s"],
+    "timedeltas": [timedelta(seconds=n) for n in (3, 2, 1)],
+    "keys of a dict": {3: "a", 2: "b", 1: "c"}.keys(),
+    "re-iterable without a length": Countdown(),
+    "generator function": three,
+}
+ENDLESS = {
+    "generator function": (growing, 1.0),
+    "partial of a generator function": (functools.partial(needing, 7), 7.0),
+    "partial by name": (functools.partial(growing, first=7), 7.0),
+    "method": (Book().growing, 5.0),
+    "lambda": (lambda: (yield 9), 9.0),
+}
+
+
+@pytest.mark.parametrize("delays", FINITE.values(), ids=FINITE)
+def test_what_can_be_iterated_afresh_is_a_schedule(delays):
+    schedule = Policy(schedule=delays).schedule
+    assert list(schedule.draw()) == [3.0, 2.0, 1.0]
+    assert list(schedule.draw()) == [3.0, 2.0, 1.0]
+    assert {type(delay) for delay in schedule.draw()} == {float}
+    bounds = [schedule.bounds(retry) for retry in (1, 2, 3, 4, 10**6)]
+    assert bounds == [(3, 3), (2, 2), (1, 1), None, None]
+
+
+@pytest.mark.parametrize("delays", FINITE.values(), ids=FINITE)
+def test_the_algebra_takes_what_can_be_iterated(delays):
+    one = s.constant(1)
+    assert list((one + delays).draw()) == [4.0, 3.0, 2.0]
+    assert list((one | delays).take(4).draw()) == [1.0, 1.0, 1.0, 1.0]
+    assert list((one & delays).draw()) == [3.0, 2.0, 1.0]
+    assert list(one.take(1).then(delays).draw()) == [1.0, 3.0, 2.0, 1.0]
+    assert list(one.switch(after=1, to=delays).draw()) == [1.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize(("delays", "first"), ENDLESS.values(), ids=ENDLESS)
+def test_a_generator_function_is_a_schedule(delays, first):
+    schedule = s.sequence(delays)
+    assert schedule.bounds(1) == (first, first)
+    assert next(schedule.draw()) == next(schedule.draw()) == first
+
+
+def test_an_endless_generator_function_is_asked_only_as_far_as_it_is_needed():
+    schedule = s.sequence(growing).cap(4)
+    assert list(itertools.islice(schedule.draw(), 6)) == [1, 2, 3, 4, 4, 4]
+    assert schedule.bounds(10_000) == (4, 4)
+
+
+def test_an_empty_list_has_ended_at_once():
+    assert list(s.sequence([]).draw()) == []
+    assert s.sequence([]).bounds(1) is None
+
+
+def test_retries_run_through_a_sequence_afresh_for_each_call(clock):
+    policy = Policy(schedule=three)
+    for _ in range(2):
+        assert len(policy.run(int, "seven").state.errors) == 4
+    assert clock.naps == [3.0, 2.0, 1.0] * 2
+
+
+def test_sequences_of_equal_delays_are_equal():
+    assert s.sequence([1, 60]) == s.sequence(("1s", timedelta(minutes=1)))
+    assert s.sequence([1]) != s.sequence([1, 1])
+    assert s.sequence(three) == s.sequence(three)
+    assert s.sequence(three) != s.sequence(growing)
+    assert pickle.loads(pickle.dumps(s.sequence([1]))) == s.sequence([1])  # noqa: S301  written here
+
+
+def test_a_list_is_copied():
+    delays = [1, 2]
+    schedule = s.sequence(delays)
+    delays.append(3)
+    assert schedule == s.sequence([1, 2])
+
+
+def test_a_sequence_prints_as_its_list_or_by_the_name_of_its_function():
+    assert repr(s.sequence(range(2))) == "sequence([0.0, 1.0])"
+    assert repr(s.sequence(three)) == "sequence(three)"
+
+
+def test_a_list_is_data_and_a_function_is_not():
+    data = json.loads(json.dumps(s.sequence(["1s", 2]).to_dict()))
+    assert data == {"kind": "sequence", "delays": [1.0, 2.0]}
+    assert s.from_dict([1, "2s"]) == s.from_dict(data) == s.sequence([1, 2])
+    with pytest.raises(ConfigError, match=r"list its delays"):
+        s.sequence(three).cap(1).to_dict()
+
+
+def wrong(message, value):
+    return message.format(repr(value)), value
+
+
+WRONG = {
+    "one-shot iterator": wrong(ONE_SHOT, iter([1, 2])),
+    "generator": wrong(ONE_SHOT, three()),
+    "itertools": wrong(ONE_SHOT, itertools.repeat(1)),
+    "map": wrong(ONE_SHOT, map(float, [1, 2])),
+    "text": wrong(REFUSED, "5s"),
+    "bytes": wrong(REFUSED, b"12"),
+    "dict": wrong(REFUSED, {1: 2}),
+    "number": wrong(REFUSED, 5),
+    "none": wrong(REFUSED, None),
+    "duration": wrong(REFUSED, timedelta(seconds=5)),
+    "plain function": wrong(REFUSED, len),
+    "class": wrong(REFUSED, Countdown),
+    "function that needs an argument": wrong(NEEDS, needing),
+    "method that is not bound": wrong(NEEDS, Book.growing),
+    "partial that binds too little": wrong(NEEDS, functools.partial(needing)),
+}
+
+
+@pytest.mark.parametrize(("message", "value"), WRONG.values(), ids=WRONG)
+def test_what_is_no_schedule_is_refused_with_the_way_out(message, value):
+    for write in (s.sequence, s.constant(1).take(1).then, s.constant(1).__add__):
+        with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
+            write(value)
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
+        Policy(schedule=value)
+
+
+WAY_OUT = 'give seconds as a number, a timedelta, or text such as "1h30m"'
+UNITS = "write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
+ELEMENTS = {
+    -1: f"a finite number >= 0, got -1; {WAY_OUT}",
+    None: f"a finite number >= 0, got None; {WAY_OUT}",
+    True: f"a finite number >= 0, got True; {WAY_OUT}",
+    float("nan"): f"a finite number >= 0, got nan; {WAY_OUT}",
+    float("inf"): f"a finite number >= 0, got inf; {WAY_OUT}",
+    "soon": f"a duration such as \"12.5s\", \"500ms\" or \"1h30m\", got 'soon'; {UNITS}",
+}
+
+
+@pytest.mark.parametrize(("element", "rule"), ELEMENTS.items(), ids=map(repr, ELEMENTS))
+def test_an_element_that_is_no_duration_is_named_by_its_place(element, rule):
+    def yielding():
+        yield 1
+        yield 2
+        yield element
+        yield 4
+
+    message = f"^{re.escape(f'schedule[2] must be {rule}')}$"
+    with pytest.raises(ConfigError, match=message):
+        s.sequence([1, 2, element, 4])
+    late = s.sequence(yielding)
+    assert late.bounds(2) == (2, 2)
+    with pytest.raises(ConfigError, match=message):
+        late.delay(3, None, Draws(7, 3))
+    with pytest.raises(ConfigError, match=message):
+        late.bounds(3)
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview], ids=lambda kind: kind.__name__)
+def test_bytes_of_every_kind_are_no_delays(kind):
+    with pytest.raises(ConfigError, match=r"schedule must be"):
+        s.sequence(kind(b"12"))

@@ -1,0 +1,179 @@
+"""The history of one call: what is known of it while it runs, and afterwards."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from retrykit import (
+    Failure,
+    Policy,
+    RetryState,
+    StopReason,
+    current_state,
+    retry,
+    state_of,
+)
+
+POLICY = Policy(schedule=[1, 2, 4], max_elapsed=60, name="fetch", seed=7)
+
+
+def failure(attempt, delay=1.0):
+    return Failure(attempt, OSError(attempt), None, 0.0, 0.0, delay)
+
+
+def test_tells_how_the_call_stands(colour, clock):
+    seen = []
+
+    def fetch():
+        clock.advance(0.5)
+        state = current_state()
+        limits = state.elapsed, state.remaining
+        seen.append((state.attempt, state.attempt_started, *limits, state.slept))
+        if state.attempt < 3:
+            raise OSError
+
+    state = colour.run(POLICY, fetch).state
+    assert seen == [
+        (1, 0.0, 0.5, 59.5, 0.0),
+        (2, 1.5, 2.0, 58.0, 1.0),
+        (3, 4.0, 4.5, 55.5, 3.0),
+    ]
+    clock.advance(9)
+    assert (state.status, state.elapsed, state.remaining) == ("succeeded", 4.5, 55.5)
+    assert (state.name, state.seed, state.slept) == ("fetch", 7, 3.0)
+
+
+def test_a_call_that_makes_an_attempt_is_running(colour):
+    def fetch():
+        state = current_state()
+        return state.status, state.stop_reason, state.next_delay
+
+    assert colour(POLICY)(fetch)() == ("running", None, None)
+
+
+def test_records_every_failure_with_its_times(colour, clock, flaky):
+    errors = [OSError("one"), ValueError("two")]
+    outcomes = flaky(*errors, "busy", "value")
+
+    def fetch():
+        clock.advance(outcomes.calls + 1)
+        return outcomes()
+
+    policy = POLICY.replace(on_result=lambda result: result == "busy")
+    state = colour.run(policy, fetch).state
+    assert state.failures == (
+        Failure(1, errors[0], None, started=0.0, duration=1.0, delay=1.0),
+        Failure(2, errors[1], None, started=2.0, duration=2.0, delay=2.0),
+        Failure(3, None, "busy", started=6.0, duration=3.0, delay=4.0),
+    )
+    assert state.errors == tuple(errors)
+
+
+class SkippingLoop(asyncio.SelectorEventLoop):
+    """An event loop whose time can be moved on."""
+
+    skipped = 0.0
+
+    def time(self):
+        return super().time() + self.skipped
+
+
+def test_a_state_that_is_first_asked_for_in_a_worker_thread_measures_time():
+    async def main():
+        @retry(schedule=[0] * 9, max_attempts=None, max_elapsed=25)
+        async def fetch(*, fail):
+            if fail:
+                await asyncio.to_thread(current_state)
+                asyncio.get_running_loop().skipped += 10
+                raise OSError
+
+        # Before its first success a call asks for its state itself.
+        await fetch(fail=False)
+        with pytest.raises(OSError) as caught:  # noqa: PT011  whatever its text
+            await fetch(fail=True)
+        return state_of(caught.value)
+
+    with asyncio.Runner(loop_factory=SkippingLoop) as runner:
+        state = runner.run(main())
+    assert [failure.duration // 1 for failure in state.failures] == [10, 10, 10]
+    assert state.stop_reason is StopReason.ELAPSED
+
+
+def test_no_limit_leaves_an_unknown_time():
+    assert RetryState("fetch", seed=7, epoch=0.0).remaining is None
+
+
+def test_no_time_remains_once_the_limit_has_passed():
+    state = RetryState("fetch", seed=7, epoch=0.0, max_elapsed=5.0, spent=9.0)
+    assert state.remaining == 0.0
+
+
+def test_the_start_is_told_in_utc():
+    state = RetryState("fetch", seed=7, epoch=86_400.0)
+    assert state.started_at == datetime(1970, 1, 2, tzinfo=UTC)
+
+
+def test_a_call_starts_now():
+    before = datetime.now(UTC)
+    started = Policy().call(lambda: current_state().started_at)
+    # A float of seconds since 1970 is not exact to the microsecond.
+    hair = timedelta(milliseconds=1)
+    assert before - hair <= started <= datetime.now(UTC) + hair
+
+
+GAVE_UP = "gave up after 2 attempts in 1m30s"
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "text"),
+    [
+        (None, "running", "is running: 2 attempts in 1m30s"),
+        ("succeeded", "succeeded", "succeeded after 2 attempts in 1m30s"),
+        ("cancelled", "dead", "was cancelled after 2 attempts in 1m30s"),
+        ("attempts", "dead", f"{GAVE_UP}: every attempt is used up"),
+        ("elapsed", "dead", f"{GAVE_UP}: the next attempt could not start in time"),
+        ("schedule ended", "dead", f"{GAVE_UP}: the schedule has ended"),
+        ("not retryable", "dead", f"{GAVE_UP}: the error is not one to retry"),
+        ("gave up", "dead", f"{GAVE_UP}: it was told to give up"),
+    ],
+)
+def test_describes_how_the_call_went(reason, status, text):
+    state = RetryState("fetch", seed=7, epoch=0.0, attempt=2, spent=90.0)
+    if reason is not None:
+        state.end(StopReason(reason))
+    assert state.status == status
+    assert state.describe() == text
+    assert repr(state) == f"<RetryState of fetch: {text}>"
+
+
+def test_one_attempt_is_told_in_the_singular():
+    assert (
+        RetryState("f", seed=7, epoch=0.0).describe() == "is running: 1 attempt in 0s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("keep", "kept"), [(2, [1, 9]), (5, [1, 2, 7, 8, 9]), (8, [1, 2, 3, 4, 6, 7, 8, 9])]
+)
+def test_keeps_the_first_and_the_last_failures(keep, kept):
+    state = RetryState("fetch", seed=7, epoch=0.0, max_failures=keep)
+    for attempt in range(1, 10):
+        state.record(failure(attempt))
+    assert [each.attempt for each in state.failures] == kept
+    assert state.dropped == 9 - keep
+
+
+def test_keeps_every_failure_while_there_is_room():
+    state = RetryState("fetch", seed=7, epoch=0.0, max_failures=3)
+    for attempt in range(1, 4):
+        state.record(failure(attempt))
+    assert (len(state.failures), state.dropped) == (3, 0)
+
+
+def test_a_call_of_many_attempts_keeps_what_its_policy_allows(colour, clock, flaky):
+    errors = [OSError(n) for n in range(8)]
+    policy = POLICY.replace(schedule=[1] * 9, max_attempts=None, max_failures=4)
+    state = colour.run(policy, flaky(*errors)).state
+    assert [each.attempt for each in state.failures] == [1, 2, 7, 8]
+    assert (state.dropped, state.attempt, state.slept) == (4, 9, sum(clock.naps))

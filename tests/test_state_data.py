@@ -1,0 +1,195 @@
+"""Histories of calls as plain data, for other processes and other days."""
+
+import json
+import math
+import pickle
+
+import pytest
+
+from retrykit import (
+    ConfigError,
+    Failure,
+    Policy,
+    RetryError,
+    RetryState,
+    StopReason,
+    current_state,
+)
+from retrykit.records import ErrorRecord, ResultRecord
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+POLICY = Policy(schedule=[1, 2, 4], on_result=lambda result: result == "busy")
+
+
+def refused(result):
+    """A state with this result on its list."""
+    state = RetryState("fetch", seed=7, epoch=0.0)
+    state.record(Failure(1, None, result, 0.0, 0.0, 1.0))
+    return state
+
+
+def stored(state):
+    """The state after it went through JSON."""
+    text = json.dumps(state.to_dict(), allow_nan=False)
+    return RetryState.from_dict(json.loads(text))
+
+
+def test_a_state_comes_back_from_json_as_data(clock, flaky):
+    def fetch():
+        clock.advance(0.25)
+        return outcomes()
+
+    outcomes = flaky(OSError("refused"), "busy", ValueError("bad"))
+    state = POLICY.replace(max_attempts=3).run(fetch).state
+    again = stored(state)
+    assert again.to_dict() == state.to_dict()
+    assert again == stored(again)
+    assert again.failures[1] == state.failures[1]
+    assert [str(e) for e in again.errors] == ["OSError: refused", "ValueError: bad"]
+    assert (again.stop_reason, again.elapsed) == (StopReason.ATTEMPTS, state.elapsed)
+    assert again.started_at == state.started_at
+
+
+def test_a_state_of_a_running_call_stands_still_once_it_is_stored(clock):
+    def fetch():
+        clock.advance(2)
+        state = stored(current_state())
+        clock.advance(2)
+        return state.elapsed, state.status
+
+    assert POLICY.call(fetch) == (2.0, "running")
+
+
+def test_a_record_of_an_error_tells_its_type_its_text_and_its_traceback():
+    def fetch():
+        try:
+            {}["key"]
+        except KeyError as cause:
+            error = json.JSONDecodeError("no value", "", 0)
+            error.add_note("from the shop")
+            raise error from cause
+
+    record = stored(POLICY.run(fetch).state).errors[0]
+    assert record.type == "json.decoder.JSONDecodeError"
+    assert record.message == "no value: line 1 column 1 (char 0)"
+    lines = record.traceback.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines.index("KeyError: 'key'") < lines.index("from the shop")
+    assert "raise error from cause" in record.traceback
+
+
+def test_a_record_without_a_text_prints_as_its_type():
+    assert str(ErrorRecord("OSError", "", "")) == "OSError"
+
+
+@pytest.mark.parametrize("result", [None, True, 7, 0.5, "busy"])
+def test_plain_results_are_kept_as_they_are(result):
+    assert stored(refused(result)).failures[0].result == result
+
+
+@pytest.mark.parametrize("result", [math.nan, -math.inf])
+def test_numbers_that_json_does_not_have_are_recorded(result):
+    record = stored(refused(result)).failures[0].result
+    assert record == ResultRecord("float", repr(result))
+
+
+class Page:
+    def __init__(self, text):
+        self.text = text
+
+    def __repr__(self):
+        return f"Page({self.text!r})"
+
+
+def test_other_results_are_recorded_by_type_and_repr():
+    state = stored(refused(Page("x" * 300)))
+    record = ResultRecord(f"{__name__}.Page", f"Page('{'x' * 194}")
+    assert state.failures[0].result == record
+    assert stored(state) == state
+
+
+class SilentError(Exception):
+    def __str__(self):
+        raise ZeroDivisionError
+
+    __repr__ = __str__
+
+
+class OddError(SyntaxError):
+    """One whose formatted traceback cannot be made."""
+
+    def __init__(self):
+        super().__init__("odd", ("file.py", 1, "text", 2, 3, 4))
+        self.text = 5
+
+
+@pytest.mark.parametrize("error", [SilentError(), OddError()], ids=["silent", "odd"])
+def test_an_error_that_cannot_be_told_does_not_lose_the_others(flaky, error):
+    state = POLICY.run(flaky(OSError("busy"), error, error, error)).state
+    first, second, *_ = stored(state).errors
+    assert (first.type, first.message) == ("OSError", "busy")
+    assert second.type == f"{__name__}.{type(error).__name__}"
+
+
+def test_a_predicate_whose_error_cannot_be_told_does_not_replace_the_error(flaky):
+    def is_busy(_error):
+        raise SilentError
+
+    error = OSError("refused")
+    with pytest.raises(OSError, match="refused") as caught:
+        Policy(on=is_busy).call(flaky(error))
+    assert caught.value is error
+    assert "SilentError" in error.__notes__[0]
+
+
+def test_a_result_that_cannot_be_told_is_recorded_by_its_type():
+    record = stored(refused(SilentError())).failures[0].result
+    assert record.type == f"{__name__}.SilentError"
+
+
+def test_a_pickled_state_holds_records(flaky):
+    state = POLICY.run(flaky(OSError("busy"), OSError(), OSError(), OSError())).state
+    again = pickle.loads(pickle.dumps(state))  # noqa: S301  written here
+    assert again == stored(state)
+    assert isinstance(again.errors[0], ErrorRecord)
+
+
+def test_a_retry_error_tells_of_an_error_that_cannot_be_told(flaky):
+    policy = Policy(max_attempts=1, raises="retry_error")
+    with pytest.raises(RetryError) as caught:
+        policy.call(flaky(SilentError()))
+    assert "SilentError" in str(caught.value)
+
+
+DATA = refused("busy").to_dict()
+FAILED = DATA["failures"][0]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(None, id="nothing"),
+        pytest.param([DATA], id="a list"),
+        pytest.param(DATA | {"version": 2}, id="another version"),
+        pytest.param(DATA | {"colour": "red"}, id="an unknown key"),
+        pytest.param(DATA | {"now": 5}, id="a clock"),
+        pytest.param(DATA | {5: 5}, id="a key that is no text"),
+        pytest.param(DATA | {"stop_reason": "bored"}, id="an unknown reason"),
+        pytest.param(DATA | {"failures": None}, id="no failures"),
+        pytest.param(DATA | {"failures": [5]}, id="a failure that is none"),
+        pytest.param(DATA | {"failures": [FAILED | {"x": 5}]}, id="an odd failure"),
+        pytest.param(DATA | {"failures": [FAILED | {"error": {}}]}, id="half an error"),
+        pytest.param(DATA | {"attempt": "three"}, id="an attempt that is no number"),
+        pytest.param(DATA | {"seed": None}, id="a seed that is no number"),
+        pytest.param(DATA | {"spent": "1h"}, id="a time that is no number"),
+        pytest.param(DATA | {"name": 5}, id="a name that is no text"),
+        *(
+            pytest.param({k: v for k, v in DATA.items() if k != key}, id=f"no {key}")
+            for key in DATA
+        ),
+    ],
+)
+def test_malformed_data_is_refused(data):
+    with pytest.raises(ConfigError, match=r"state must be a dict from RetryState\."):
+        RetryState.from_dict(data)
