@@ -8,7 +8,7 @@ Prints, where ``...`` is the number of a process or a length of time::
 
     process ...: attempt 1, errors so far: 0
     process ...: attempt 2, errors so far: 1
-    process ...: deliver gave up after 2 attempts in ...: it was cancelled
+    process ...: deliver was cancelled after 2 attempts in ...
     process ...: goes on after OSError: nobody at home
     process ...: attempt 2, errors so far: 1
     process ...: attempt 3, errors so far: 2

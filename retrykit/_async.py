@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from retrykit import attention
-from retrykit._call import Book, Call, current, throw
+from retrykit._call import Book, Call, current
 from retrykit.clocks import task as clock
 from retrykit.conditions import arefusal as refusal, arejects as rejects
 from retrykit.settings import Settings
@@ -46,9 +46,7 @@ def drive(  # noqa: C901  one loop, to be read in one piece
                 except Exception as error:
                     refused = await refusal(policy, error)
                     delay = book.failed(call, error, refused)
-                    if delay is None:
-                        if call:
-                            throw(call)
+                    if delay is None and not call:
                         raise
                 else:
                     if not await rejects(policy, result):
@@ -56,8 +54,15 @@ def drive(  # noqa: C901  one loop, to be read in one piece
                         eager = book.eager
                         return result
                     delay = book.rejected(call, result)
-                    if delay is None:
-                        throw(call)
+                if delay is None:
+                    ending = call.pop()
+                    context = ending.__context__
+                    try:
+                        raise ending
+                    finally:
+                        # What was handled before stays, and no frame keeps it.
+                        ending.__context__ = context
+                        del ending, context
                 await clock.sleep(delay)
                 book.again(call)
         except BaseException as exit_:

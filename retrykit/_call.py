@@ -22,7 +22,7 @@ from retrykit.signals import Signal
 from retrykit.state import Failure, RetryState, StopReason
 from retrykit.verdicts import FailureGroup, RetryError, attach, leave_note
 
-__all__ = ["Book", "Call", "current", "current_state", "throw"]
+__all__ = ["Book", "Call", "current", "current_state"]
 
 Call = list[Any]
 """A call while it runs: [its book, clock reading at its start, its state].
@@ -56,18 +56,6 @@ def current_state() -> RetryState:
         raise LookupError(msg)
     book: Book = call[0]
     return book.state(call)
-
-
-def throw(call: Call) -> NoReturn:
-    """Let out the error that a call has ended with."""
-    ending: Exception = call.pop()
-    context = ending.__context__
-    try:
-        raise ending
-    finally:
-        # What was being handled before stays so, and no frame keeps the error.
-        ending.__context__ = context
-        del ending, context
 
 
 def _cut(trace: TracebackType | None, old: TracebackType | None) -> None:
@@ -157,7 +145,9 @@ class Book:
         if self._driven and trace is not None:
             # The driver's own frame says nothing to a reader.
             error.__traceback__ = trace.tb_next
-        state: RetryState = call[2] or self.state(call)
+        state: RetryState | None = call[2]
+        if state is None or state.now is None:
+            state = self.state(call)
         elapsed = state.elapsed
         if state.failures and state.failures[-1].error is error:
             _cut(error.__traceback__, state.trace)
@@ -220,7 +210,14 @@ class Book:
         if resumed is not None:
             # It goes on from the time that it had spent before.
             origin = started - resumed.spent
-            return replace(resumed, stop_reason=None, now=now, origin=origin)
+            return replace(
+                resumed,
+                stop_reason=None,
+                max_elapsed=policy.max_elapsed,
+                max_failures=policy.max_failures,
+                now=now,
+                origin=origin,
+            )
         return RetryState(
             self._name,
             new_seed() if policy.seed is None else policy.seed,

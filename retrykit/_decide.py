@@ -4,6 +4,7 @@ Everything that a policy demands is judged here. Nothing here sleeps, reads a
 clock or draws chance of its own: the same call gives the same answer.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -41,6 +42,7 @@ class Stop:
 
 
 Decision = Again | Stop
+"""What follows a failed attempt; match it exhaustively."""
 
 _ATTEMPTS: Final = Stop(StopReason.ATTEMPTS)
 _ELAPSED: Final = Stop(StopReason.ELAPSED)
@@ -77,8 +79,10 @@ def decide(  # noqa: PLR0913, PLR0917  the facts, loose so that none is made twi
     if settings.max_attempts is not None and attempt >= settings.max_attempts:
         return _ATTEMPTS
     allowed, rule = settings.max_elapsed, settings.deadline
+    # Sums of delays are off by a hair: 0.1 + 0.1 + 0.1 is in time for 0.3.
+    in_time = math.inf if allowed is None else allowed * (1 + 1e-12)
     if allowed is not None and elapsed >= allowed:
-        used_up = rule != "overshoot" or elapsed > allowed
+        used_up = rule != "overshoot" or elapsed > in_time
         if used_up:
             return _ELAPSED
     failures = state.failures
@@ -91,6 +95,6 @@ def decide(  # noqa: PLR0913, PLR0917  the facts, loose so that none is made twi
         raise refuse("schedule", wanted, delay, "see its delay method")
     if isinstance(error, RetryAfter):
         delay = error.delay
-    if allowed is None or elapsed + delay <= allowed or rule == "overshoot":
+    if allowed is None or elapsed + delay <= in_time or rule == "overshoot":
         return Again(delay)
     return Again(allowed - elapsed) if rule == "clip" else _ELAPSED

@@ -7,14 +7,14 @@ written in `retrykit.combinators`; here they are known by name.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
 from itertools import count
 from typing import Any, ClassVar
 
 from retrykit.checks import number, refuse, whole
 from retrykit.durations import Duration, seconds
 from retrykit.jitter import Draws, Random, new_seed
+from retrykit.values import Value
 
 __all__ = ["Bounds", "Schedule", "as_schedule"]
 
@@ -25,8 +25,7 @@ Bounds = tuple[float, float]
 _FAR = 10**6
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Schedule(ABC):
+class Schedule(Value, ABC):
     """A source of delays: an immutable value that other values are made of.
 
     Retries count from 1: retry 1 is the attempt after the first one. When a
@@ -43,12 +42,14 @@ class Schedule(ABC):
     caps the interval, ``.jitter(0.5).cap(60)`` the randomised interval.
     """
 
+    __slots__ = ()
     kind: ClassVar[str] = ""
-    kinds: ClassVar[dict[str, Callable[..., "Schedule"]]] = {}
+    kinds: ClassVar[dict[str, type["Schedule"]]] = {}
     """Every kind of schedule by its name in data and in expressions."""
 
     def __init_subclass__(cls) -> None:
         """Make the kind known to the methods below and to `from_dict`."""
+        super().__init_subclass__()
         if cls.kind:
             Schedule.kinds[cls.kind] = cls
 
@@ -104,12 +105,13 @@ class Schedule(ABC):
         >>> constant(3).full_jitter().cap(60).without_jitter()
         constant(3.0).cap(60.0)
         """
-        parts = {
-            field.name: part.without_jitter()
-            for field in fields(self)
-            if isinstance(part := getattr(self, field.name), Schedule)
+        calm = {
+            name: part.without_jitter()
+            for name in self.parts
+            if isinstance(part := getattr(self, name), Schedule)
         }
-        return replace(self, **parts)
+        same: Schedule = self.replaced(**calm) if calm else self
+        return same
 
     def to_dict(self) -> dict[str, Any]:
         """Return this schedule as plain data, for JSON and TOML.
@@ -120,7 +122,10 @@ class Schedule(ABC):
         Raises:
             ConfigError: Some part is the user's own code.
         """
-        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        if not self.kind:
+            rule = "made of retrykit's own parts, to be written as data"
+            raise refuse("schedule", rule, self, "list its delays")
+        parts = {name: getattr(self, name) for name in self.parts}
         return {"kind": self.kind} | {
             name: part.to_dict() if isinstance(part, Schedule) else part
             for name, part in parts.items()

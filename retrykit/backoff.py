@@ -85,5 +85,7 @@ class Backoff:
     @property
     def current_interval(self) -> float | None:
         """The next delay before chance is applied, in seconds; None at the end."""
-        bounds = self._intervals.bounds(self._state.attempt)
-        return bounds and bounds[0]
+        retry = self._state.attempt
+        bounds = self._intervals.bounds(retry)
+        ended = self._policy.schedule.bounds(retry) is None
+        return None if ended or bounds is None else bounds[0]

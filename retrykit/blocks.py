@@ -11,11 +11,12 @@ from contextvars import Token
 from types import TracebackType
 from typing import final
 
-from retrykit._call import Book, Call, current, throw
+from retrykit._call import Book, Call, current
 from retrykit.callables import check_colour
-from retrykit.checks import refuse
+from retrykit.checks import instance, refuse
 from retrykit.clocks import AsyncClock, Clock, Source, task, thread
 from retrykit.conditions import refusal, rejects
+from retrykit.errors import ConfigError
 from retrykit.policy import Policy
 from retrykit.state import RetryState
 
@@ -46,7 +47,7 @@ def retrying(
     Raises:
         ConfigError: A predicate of the policy is async.
     """
-    return Attempts(policy or Policy(), _caller(), state)
+    return Attempts(policy, _caller(), state)
 
 
 def aretrying(
@@ -73,26 +74,34 @@ def aretrying(
     Raises:
         ConfigError: A predicate of the policy is async.
     """
-    return AsyncAttempts(policy or Policy(), _caller(), state)
+    return AsyncAttempts(policy, _caller(), state)
 
 
-class Attempts:
-    """The attempts of a block, afresh for every loop."""
+class _Block:
+    """What a block is held to, whatever its colour."""
 
-    def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
-        check_colour(policy, awaited=False)
+    def __init__(
+        self, policy: Policy | None, name: str, state: RetryState | None
+    ) -> None:
+        if policy is None:
+            policy = Policy()
+        check_colour(instance("policy", policy, Policy), awaited=False)
+        if state is not None:
+            instance("state", state, RetryState, "RetryState.from_dict makes one")
         self._parts = policy, name, state
+
+
+@final
+class Attempts(_Block):
+    """The attempts of a block, afresh for every loop."""
 
     def __iter__(self) -> Iterator["Attempt"]:
         return _Loop(*self._parts, thread)
 
 
-class AsyncAttempts:
+@final
+class AsyncAttempts(_Block):
     """The attempts of a block in a coroutine, afresh for every loop."""
-
-    def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
-        check_colour(policy, awaited=False)
-        self._parts = policy, name, state
 
     def __aiter__(self) -> AsyncIterator["Attempt"]:
         return _AsyncLoop(*self._parts, task)
@@ -177,6 +186,12 @@ class _AsyncLoop(_Turns):
 _NOTHING = object()
 
 
+def not_entered_once(attempt: "Attempt") -> ConfigError:
+    """Return the error for a loop that leaves out, or repeats, its ``with``."""
+    rule = "entered once in its turn"
+    return refuse("attempt", rule, attempt, "write with attempt: in the loop")
+
+
 @final
 class Attempt:
     """One turn of a retried block; enter it with ``with``.
@@ -211,6 +226,8 @@ class Attempt:
         self._result = result
 
     def __enter__(self) -> "Attempt":
+        if self.entered:
+            raise not_entered_once(self)
         self.entered = True
         self._token = current.set(self._turns.call)
         return self
@@ -226,29 +243,45 @@ class Attempt:
             # An async generator may be left in another context than entered.
             with suppress(ValueError):
                 current.reset(self._token)
-        policy, book, call = self._turns.policy, self._turns.book, self._turns.call
+        book, call = self._turns.book, self._turns.call
         if error is None:
-            self._succeed(policy, book, call)
-            return False
-        if not isinstance(error, Exception):
+            self._succeed()
+        elif not isinstance(error, Exception):
             book.interrupted(call, error)
-            return False
-        if book.failed(call, error, refusal(policy, error)) is not None:
-            return True
-        if call:
-            # What goes out has this frame in its traceback.
-            del error, trace
-            throw(call)
+        else:
+            refused = refusal(self._turns.policy, error)
+            if book.failed(call, error, refused) is not None:
+                return True
+        # What goes out will have this frame in its traceback.
+        del error, trace
+        if len(call) == 1:
+            ending = call.pop()
+            context = ending.__context__
+            try:
+                raise ending
+            finally:
+                ending.__context__ = context
+                del ending, context
         return False
 
-    def _succeed(self, policy: Policy, book: Book, call: Call) -> None:
+    def _succeed(self) -> None:
+        book, call = self._turns.book, self._turns.call
+        try:
+            rejected = self._rejected()
+        except Exception as exit_:
+            book.interrupted(call, exit_)
+            raise
+        if rejected:
+            book.rejected(call, self._result)
+        else:
+            book.succeeded(call, None)
+
+    def _rejected(self) -> bool:
+        policy = self._turns.policy
         if policy.on_result is not None and self._result is _NOTHING:
             way_out = "call attempt.set_result(value) in the block"
             raise refuse("result", "named where on_result asks", None, way_out)
-        if not rejects(policy, self._result):
-            book.succeeded(call, None)
-        elif book.rejected(call, self._result) is None:
-            throw(call)
+        return rejects(policy, self._result)
 
     def __repr__(self) -> str:
         return f"<Attempt {self.number}>"

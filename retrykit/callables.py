@@ -2,27 +2,13 @@
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
-from retrykit.checks import refuse
-from retrykit.conditions import is_async as is_async_predicate
+from retrykit.checks import has, is_coroutine_function, refuse
 from retrykit.settings import Settings
 
-__all__ = ["awaits", "check_colour", "check_retryable", "name_of", "with_await"]
-
-
-def awaits(fn: object) -> bool:
-    """Return whether a callable is plainly asynchronous.
-
-    True for coroutine functions, partials of them, and objects whose
-    ``__call__`` is one.
-
-    >>> async def fetch(): ...
-    >>> awaits(fetch), awaits(functools.partial(fetch)), awaits(print)
-    (True, True, False)
-    """
-    return _has(inspect.iscoroutinefunction, fn)
+__all__ = ["check_colour", "check_retryable", "name_of", "with_await"]
 
 
 def check_retryable(fn: object) -> None:
@@ -34,7 +20,7 @@ def check_retryable(fn: object) -> None:
     """
     if not callable(fn):
         raise refuse("fn", "a function or another callable", fn)
-    if _has(inspect.isgeneratorfunction, fn) or _has(inspect.isasyncgenfunction, fn):
+    if has(inspect.isgeneratorfunction, fn) or has(inspect.isasyncgenfunction, fn):
         rule = "a function that runs when it is called, not a generator function"
         way_out = "its errors come later, where it is iterated: retry that code"
         raise refuse("fn", rule, fn, way_out)
@@ -48,7 +34,7 @@ def check_colour(policy: Settings, *, awaited: bool) -> None:
     """
     for name in ("on", "give_up_on", "on_result"):
         predicate = getattr(policy, name)
-        if not awaited and is_async_predicate(predicate):
+        if not awaited and is_coroutine_function(predicate):
             rule = "a plain function where the retried function is one"
             raise refuse(name, rule, predicate, "an async predicate needs aretry")
 
@@ -59,9 +45,9 @@ def with_await(fn: Callable[..., Any]) -> Callable[..., Any]:
     Raises:
         ConfigError: *fn* says that what it returns cannot be awaited.
     """
-    if awaits(fn):
+    if is_coroutine_function(fn):
         return fn
-    returns = getattr(fn, "__annotations__", {}).get("return", Awaitable)
+    returns = getattr(fn, "__annotations__", {}).get("return", Any)
     if returns is None or (isinstance(returns, type) and not _awaitable(returns)):
         rule = "a coroutine function, or one that returns an awaitable, under aretry"
         raise refuse("fn", rule, fn, "decorate it with retry")
@@ -91,11 +77,4 @@ def name_of(fn: object) -> str:
 
 
 def _awaitable(kind: type) -> bool:
-    return kind is object or hasattr(kind, "__await__")
-
-
-def _has(test: Callable[[Any], bool], fn: object) -> bool:
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    # An object with a coroutine method __call__ is one as much as a function.
-    return test(fn) or test(getattr(type(fn), "__call__", None))  # noqa: B004
+    return kind in {Any, object} or hasattr(kind, "__await__")

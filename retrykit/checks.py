@@ -4,12 +4,20 @@ Every border of the package checks its arguments here, once. What a setting
 means is not known here.
 """
 
+import functools
+import inspect
 import math
-from collections.abc import Collection
+import sys
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
 
 from retrykit.errors import ConfigError
 
-__all__ = ["choice", "number", "refuse", "whole"]
+__all__ = ["choice", "has", "instance", "is_coroutine_function", "number"]
+__all__ += ["refuse", "whole"]
+
+
+T = TypeVar("T")
 
 
 def refuse(name: str, rule: str, value: object, way_out: str = "") -> ConfigError:
@@ -54,11 +62,11 @@ def number(
     Raises:
         ConfigError: *value* is no number, is not finite, or is out of bounds.
     """
+    # An integer that is too large for a float compares, and is refused.
     within = (
         isinstance(value, int | float)
         and not isinstance(value, bool)
-        and math.isfinite(value)
-        and at_least <= value <= at_most
+        and at_least <= value <= min(at_most, sys.float_info.max)
     )
     if not within or not isinstance(value, int | float):
         top = f" and <= {at_most:g}" if at_most < math.inf else ""
@@ -101,6 +109,45 @@ def choice(name: str, value: object, options: Collection[str]) -> object:
     Raises:
         ConfigError: *value* is none of them.
     """
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         raise refuse(name, f"one of {', '.join(map(repr, options))}", value)
     return value
+
+
+def instance(name: str, value: object, kind: type[T], way_out: str = "") -> T:
+    """Return *value* if it is a *kind*.
+
+    >>> instance("policy", 5, str)
+    Traceback (most recent call last):
+    ...
+    retrykit.errors.ConfigError: policy must be a str, got 5
+
+    Args:
+        name: The parameter as its user typed it.
+        value: What was given.
+        kind: What it must be an instance of.
+        way_out: What to write instead, where that is not obvious.
+
+    Raises:
+        ConfigError: *value* is something else.
+    """
+    if not isinstance(value, kind):
+        raise refuse(name, f"a {kind.__name__}", value, way_out)
+    return value
+
+
+def is_coroutine_function(value: object) -> bool:
+    """Return whether calling *value* plainly gives a coroutine.
+
+    True for coroutine functions, partials of them, and objects whose
+    ``__call__`` is one.
+    """
+    return has(inspect.iscoroutinefunction, value)
+
+
+def has(test: Callable[[Any], bool], value: object) -> bool:
+    """Return whether a test of functions holds for what a callable runs."""
+    while isinstance(value, functools.partial):
+        value = value.func
+    # An object with a coroutine method __call__ is one as much as a function.
+    return test(value) or test(getattr(type(value), "__call__", None))  # noqa: B004

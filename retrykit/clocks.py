@@ -158,7 +158,10 @@ class Source(Generic[C]):
 
 
 thread: Source[Clock] = Source(SystemClock())
+"""The time of blocking code."""
+
 task: Source[AsyncClock] = Source(LoopClock())
+"""The time of coroutines."""
 
 
 def wall() -> float:

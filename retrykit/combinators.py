@@ -8,7 +8,6 @@ import math
 from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from typing import ClassVar, final
 
 from retrykit.algebra import Bounds, Schedule
@@ -17,23 +16,24 @@ from retrykit.jitter import LONGEST, Random, between, equal, full, proportional
 __all__: list[str] = []
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class _Of(Schedule):
     """A schedule made of one other by a method of that name."""
 
+    __slots__ = ("of",)
     of: Schedule
 
     def __repr__(self) -> str:
         return f"{_operand(self.of)}.{self.kind}({self._arguments()})"
 
     def _arguments(self) -> str:
-        own = (field.name for field in fields(self) if field.name != "of")
+        _, *own = self.parts
         return ", ".join(repr(getattr(self, name)) for name in own)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class _Mapped(_Of):
     """Each delay changed on its own, longer ones staying the longer."""
+
+    __slots__ = ()
 
     @abstractmethod
     def _map(self, delay: float, /) -> float: ...
@@ -50,8 +50,8 @@ class _Mapped(_Of):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class _Cap(_Mapped):
+    __slots__ = ("limit",)
     kind: ClassVar[str] = "cap"
     limit: float
 
@@ -60,8 +60,8 @@ class _Cap(_Mapped):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class _AtLeast(_Mapped):
+    __slots__ = ("limit",)
     kind: ClassVar[str] = "at_least"
     limit: float
 
@@ -70,8 +70,8 @@ class _AtLeast(_Mapped):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class _RoundDown(_Mapped):
+    __slots__ = ("unit",)
     kind: ClassVar[str] = "round_down"
     unit: float
 
@@ -82,13 +82,13 @@ class _RoundDown(_Mapped):
             return delay
         # 0.3 / 0.1 is a hair below 3: what is that near to a step is on it.
         nearest = round(steps)
-        whole = nearest if math.isclose(steps, nearest) else math.floor(steps)
-        return whole * self.unit
+        on_it = math.isclose(steps, nearest, rel_tol=1e-15)
+        return min((nearest if on_it else math.floor(steps)) * self.unit, LONGEST)
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class _Times(_Mapped):
+    __slots__ = ("factor",)
     kind: ClassVar[str] = "times"
     factor: float
 
@@ -99,9 +99,10 @@ class _Times(_Mapped):
         return f"{_operand(self.of)} * {self.factor!r}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class _Jittered(_Of):
     """Each delay spread over a range that grows with it."""
+
+    __slots__ = ()
 
     @abstractmethod
     def _spread(self, delay: float, /) -> Bounds: ...
@@ -121,8 +122,8 @@ class _Jittered(_Of):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class _FullJitter(_Jittered):
+    __slots__ = ()
     kind: ClassVar[str] = "full_jitter"
 
     def _spread(self, delay: float, /) -> Bounds:
@@ -130,8 +131,8 @@ class _FullJitter(_Jittered):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class _EqualJitter(_Jittered):
+    __slots__ = ()
     kind: ClassVar[str] = "equal_jitter"
 
     def _spread(self, delay: float, /) -> Bounds:
@@ -139,8 +140,8 @@ class _EqualJitter(_Jittered):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class _Jitter(_Jittered):
+    __slots__ = ("factor",)
     kind: ClassVar[str] = "jitter"
     factor: float
 
@@ -148,9 +149,10 @@ class _Jitter(_Jittered):
         return proportional(delay, self.factor)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class _Cut(_Of):
     """The delays of another, unchanged, up to an end of its own."""
+
+    __slots__ = ()
 
     @abstractmethod
     def bounds(self, retry: int, /) -> Bounds | None: ...
@@ -164,8 +166,8 @@ class _Cut(_Of):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class _Take(_Cut):
+    __slots__ = ("retries",)
     kind: ClassVar[str] = "take"
     retries: int
 
@@ -174,25 +176,34 @@ class _Take(_Cut):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class _Within(_Cut):
+    __slots__ = ("_known", "total")
     kind: ClassVar[str] = "within"
     total: float
+    _known: tuple[int, float, bool]
+
+    def __init__(self, of: Schedule, total: float) -> None:
+        super().__init__(of, total)
+        # How many delays are known to fit, their sum, and whether that is all.
+        # Replaced as one: a thread that comes late only finds out again.
+        object.__setattr__(self, "_known", (0, 0.0, False))
 
     def bounds(self, retry: int, /) -> Bounds | None:
-        left = self.total
-        bounds: Bounds | None = None
-        for number in range(1, retry + 1):
-            bounds = self.of.bounds(number)
-            if bounds is None or bounds[1] > left:
-                return None
-            left -= bounds[1]
-        return bounds
+        number, spent, ended = self._known
+        # Rounding of the sum must not lose a delay that fits to the last bit.
+        allowed = self.total * (1 + 1e-12)
+        while number < retry and not ended:
+            bounds = self.of.bounds(number + 1)
+            ended = bounds is None or spent + bounds[1] > allowed
+            if bounds is not None and not ended:
+                number, spent = number + 1, spent + bounds[1]
+        object.__setattr__(self, "_known", (number, spent, ended))
+        return self.of.bounds(retry) if retry <= number else None
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class _Then(_Of):
+    __slots__ = ("other",)
     kind: ClassVar[str] = "then"
     other: Schedule
 
@@ -216,8 +227,8 @@ class _Then(_Of):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class _Switch(_Of):
+    __slots__ = ("after", "to")
     kind: ClassVar[str] = "switch"
     after: int
     to: Schedule
@@ -241,10 +252,10 @@ class _Switch(_Of):
         return f"after={self.after!r}, to={self.to!r}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class _Joined(Schedule):
     """Two schedules asked side by side, joined by an operator."""
 
+    __slots__ = ("left", "right")
     symbol: ClassVar[str]
     left: Schedule
     right: Schedule
@@ -279,8 +290,8 @@ def _while_both(
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class _Plus(_Joined):
+    __slots__ = ()
     kind: ClassVar[str] = "plus"
     symbol: ClassVar[str] = "+"
 
@@ -289,8 +300,8 @@ class _Plus(_Joined):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class _Both(_Joined):
+    __slots__ = ()
     kind: ClassVar[str] = "both"
     symbol: ClassVar[str] = "&"
 
@@ -299,8 +310,8 @@ class _Both(_Joined):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class _Either(_Joined):
+    __slots__ = ()
     kind: ClassVar[str] = "either"
     symbol: ClassVar[str] = "|"
 

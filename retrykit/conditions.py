@@ -11,13 +11,13 @@ from typing import Any, Protocol
 
 from retrykit.checks import refuse
 from retrykit.errors import ConfigError
-from retrykit.records import type_name
+from retrykit.records import safe_text, type_name
 from retrykit.signals import GiveUp, Signal
 from retrykit.state import StopReason
 from retrykit.verdicts import leave_note
 
 __all__ = ["Condition", "Conditions", "ResultCondition", "arefusal", "arejects"]
-__all__ += ["check_condition", "check_predicate", "is_async", "refusal", "rejects"]
+__all__ += ["check_condition", "check_predicate", "refusal", "rejects"]
 __all__ += ["report"]
 
 Condition = (
@@ -74,13 +74,6 @@ def check_predicate(name: str, value: object) -> object:
     return value
 
 
-def is_async(condition: object) -> bool:
-    """Return whether a condition is a predicate that must be awaited."""
-    return inspect.iscoroutinefunction(condition) or inspect.iscoroutinefunction(
-        getattr(condition, "__call__", None)  # noqa: B004  an object's own, maybe async
-    )
-
-
 # Tuples, since this is asked of every failure and a union is built each time.
 _SPOKEN = (Signal, ConfigError)
 _BY_TYPE = (type, tuple)
@@ -123,7 +116,7 @@ async def arefusal(conditions: Conditions, error: Exception) -> StopReason | Non
 def rejects(conditions: Conditions, result: object) -> bool:
     """Return whether a result is to be treated as a failure."""
     predicate = conditions.on_result
-    return predicate is not None and _plain(predicate(result))
+    return predicate is not None and _plain("on_result", predicate(result))
 
 
 async def arejects(conditions: Conditions, result: object) -> bool:
@@ -134,7 +127,7 @@ async def arejects(conditions: Conditions, result: object) -> bool:
 
 def report(error: Exception, fault: Exception) -> None:
     """Say on the user's error that the policy itself failed on it."""
-    told = f"{type_name(type(fault))}: {fault}"
+    told = f"{type_name(type(fault))}: {safe_text(fault)}"
     leave_note(error, f"not retried, because its policy failed with {told}")
     log = logging.getLogger("retrykit")
     log.error("not retried, because the policy failed", exc_info=fault)
@@ -150,7 +143,7 @@ def _spoken(error: Exception) -> StopReason | None:
 def _accepted(condition: Condition, error: Exception) -> bool:
     if isinstance(condition, _BY_TYPE):
         return isinstance(error, condition)
-    return _plain(condition(error))
+    return _plain("on", condition(error))
 
 
 async def _aaccepted(condition: Condition, error: Exception) -> bool:
@@ -159,12 +152,12 @@ async def _aaccepted(condition: Condition, error: Exception) -> bool:
     return await _awaited(condition(error))
 
 
-def _plain(answer: object) -> bool:
+def _plain(name: str, answer: object) -> bool:
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
             answer.close()
         rule = "a predicate that answers at once, under retry"
-        raise refuse("on", rule, answer, "use aretry for one that is awaited")
+        raise refuse(name, rule, answer, "use aretry for one that is awaited")
     return bool(answer)
 
 

@@ -55,7 +55,7 @@ def settings_from(data: object) -> dict[str, Any]:
         ConfigError: *data* is no dict, or names a type that is not known here.
             What else is wrong with it is found where the policy is made.
     """
-    if not isinstance(data, Mapping):
+    if not isinstance(data, Mapping) or not all(isinstance(n, str) for n in data):
         raise refuse("policy", "a dict of settings", data)
     return {name: _read(name, value) for name, value in data.items()}
 
@@ -73,29 +73,40 @@ def _read(name: str, value: Any) -> Any:
     return value
 
 
-def _names(name: str, condition: object) -> list[str]:
-    kinds = condition if isinstance(condition, tuple) else (condition,)
-    names = []
-    for kind in kinds:
-        if not isinstance(kind, type):
-            rule = "exception types in a policy that is written as data"
-            raise refuse(name, rule, condition)
+def _names(name: str, condition: object) -> str | list[str]:
+    if isinstance(condition, tuple):
+        return [_text(name, kind) for kind in condition]
+    return _text(name, condition)
+
+
+def _text(name: str, kind: object) -> str:
+    """Return the text that names a type, and by which it is found again."""
+    if isinstance(kind, type):
         module = "" if kind.__module__ == "builtins" else f"{kind.__module__}:"
-        names.append(f"{module}{kind.__qualname__}")
-    return names
+        text = f"{module}{kind.__qualname__}"
+        if _found(text) is kind:
+            return text
+    rule = "exception types of modules in a policy that is written as data"
+    raise refuse(name, rule, kind)
 
 
 def _type(name: str, text: object) -> object:
     """Return the type that a text names: ``OSError``, ``package.module:Name``."""
-    module, _, path = str(text).rpartition(":")
-    # Importing would let a file of settings run code.
-    found: object = sys.modules.get(module) if module else builtins
-    for part in path.split("."):
-        found = getattr(found, part, None)
+    found = _found(str(text))
     if not isinstance(found, type):
+        module = str(text).rpartition(":")[0]
         rule = "the name of an exception type, as OSError or module:Name"
         way_out = (
             f"import {module} first" if module else "built-in types need no module"
         )
         raise refuse(name, rule, text, way_out)
+    return found
+
+
+def _found(text: str) -> object:
+    module, _, path = text.rpartition(":")
+    # Importing would let a file of settings run code.
+    found: object = sys.modules.get(module) if module else builtins
+    for part in path.split("."):
+        found = getattr(found, part, None)
     return found

@@ -4,15 +4,17 @@ A decorated function is a function, which Python binds, pickles and copies like
 any other. Whatever else can be called becomes a wrapt proxy of itself.
 """
 
+import copy
 import functools
+import inspect
+import sys
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple, TypeVar, Unpack, cast, final, overload
 
 from wrapt import BaseObjectProxy
 
-from retrykit.callables import awaits
-from retrykit.checks import refuse
+from retrykit.checks import instance, is_coroutine_function, refuse
 from retrykit.policy import Policy, driver
 from retrykit.settings import Changes
 from retrykit.state import RetryState
@@ -114,12 +116,12 @@ def with_policy(
     Raises:
         ConfigError: A setting is wrong, or the function cannot be retried.
     """
-    if isinstance(fn, MethodType):
+    if isinstance(fn, classmethod | staticmethod):
         changed = with_policy(fn.__func__, policy, **changes)
-        return cast("F", MethodType(changed, fn.__self__))
-    found = _found(fn)
-    inner, held, awaited = found or (fn, Policy(), None)
-    return cast("F", _decorated(inner, (policy or held).replace(**changes), awaited))
+        return cast("F", type(fn)(changed))
+    inner, held, awaited = _inside(fn)
+    held = held if policy is None else instance("policy", policy, Policy)
+    return cast("F", _decorated(inner, held.replace(**changes), awaited, origin=fn))
 
 
 def policy_of(fn: object) -> Policy:
@@ -135,17 +137,10 @@ def policy_of(fn: object) -> Policy:
     Raises:
         ConfigError: It is not decorated with `retry` or `aretry`.
     """
-    found: Any = fn
-    while not hasattr(found, "__retrykit__"):
-        inner = [name for name in _INSIDE if hasattr(found, name)]
-        if not inner:
-            raise refuse("fn", "decorated with retry or aretry", fn)
-        found = getattr(found, inner[0])
-    policy: Policy = found.__retrykit__.policy
-    return policy
-
-
-_INSIDE = ("__func__", "__wrapped__", "func")
+    found = _nearest(fn)
+    if found is None:
+        raise refuse("fn", "decorated with retry or aretry", fn)
+    return found.policy
 
 
 def resume(
@@ -186,11 +181,11 @@ def resume(
     Raises:
         ConfigError: A setting is wrong, or the function cannot be retried.
     """
-    inner, held, awaited = _found(fn) or (fn, Policy(), None)
-    if isinstance(fn, MethodType) and inner is not fn:
-        inner = MethodType(inner, fn.__self__)
-    changed = (policy or held).replace(**changes)
-    awaited = awaits(inner) if awaited is None else awaited
+    instance("state", state, RetryState, "RetryState.from_dict makes one")
+    inner, held, awaited = _inside(fn)
+    held = held if policy is None else instance("policy", policy, Policy)
+    changed = held.replace(**changes)
+    awaited = is_coroutine_function(inner) if awaited is None else awaited
     return cast("F", driver(changed, inner, awaited=awaited, resumed=state))
 
 
@@ -203,41 +198,66 @@ class _Decorated(NamedTuple):
     awaited: bool
 
 
-@final
 class _Proxy(BaseObjectProxy[Callable[..., Any]]):
-    """A callable that is no plain function, under a policy."""
+    """A callable that Python does not bind, under a policy."""
 
     # Looked up on the type, a slot of this name gives every proxy a __call__
     # of its own: the driver itself, without a frame of ours in between.
     __slots__ = ("__call__",)
 
-    __call__: Callable[..., Any]
-    _self_retrykit: _Decorated
-
-    def __init__(self, call: Callable[..., Any], decorated: _Decorated) -> None:
+    def __init__(
+        self, call: Callable[..., Any], decorated: _Decorated, origin: Any
+    ) -> None:
         super().__init__(decorated.fn)
         self._self_retrykit = decorated
+        self._self_origin = origin
         _Proxy.__dict__["__call__"].__set__(self, call)
 
     @property
     def __retrykit__(self) -> _Decorated:
         return self._self_retrykit
 
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        bind = getattr(type(self.__wrapped__), "__get__", None)
-        if bind is None:
-            return self
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+    def __copy__(self) -> Any:
+        if self._self_origin is not None:
+            return with_policy(copy.copy(self._self_origin), self._self_retrykit.policy)
+        return self._again(copy.copy(self.__wrapped__))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if self._self_origin is not None:
+            origin = copy.deepcopy(self._self_origin, memo)
+            return with_policy(origin, self._self_retrykit.policy)
+        return self._again(copy.deepcopy(self.__wrapped__, memo))
+
+    def _again(self, fn: Callable[..., Any]) -> Any:
         _, policy, awaited = self._self_retrykit
-        return _decorated(bind(self.__wrapped__, instance, owner), policy, awaited)
+        # A coroutine method may show itself only once it is bound.
+        again = awaited or None
+        return self if fn is self.__wrapped__ else _decorated(fn, policy, again)
 
-    def __copy__(self) -> "_Proxy":
-        return self
+    def __reduce_ex__(self, _protocol: object) -> str | tuple[Any, ...]:
+        fn, policy, awaited = self._self_retrykit
+        if self._self_origin is not None:
+            return with_policy, (self._self_origin, policy)
+        name = getattr(fn, "__qualname__", "")
+        found: Any = sys.modules.get(getattr(fn, "__module__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return str(name) if found is self else (_decorated, (fn, policy, awaited))
 
-    def __deepcopy__(self, _memo: object) -> "_Proxy":
-        return self
 
-    def __reduce_ex__(self, _protocol: object) -> tuple[Any, ...]:
-        return _decorated, tuple(self._self_retrykit)
+@final
+class _BoundProxy(_Proxy):
+    """A callable that Python binds to objects, under a policy."""
+
+    __slots__ = ()
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        bind: Any = type(self.__wrapped__)
+        bound = bind.__get__(self.__wrapped__, instance, owner)
+        return self._again(bound)
 
 
 def _decorator(
@@ -259,28 +279,76 @@ def _decorator(
     raise refuse("policy", "a Policy", policy, way_out)
 
 
-def _decorated(fn: Any, policy: Policy, awaited: bool | None) -> Any:  # noqa: FBT001
-    if isinstance(fn, classmethod | staticmethod):
-        return type(fn)(_decorated(fn.__func__, policy, awaited))
+def _decorated(
+    fn: Any,
+    policy: Policy,
+    awaited: bool | None,  # noqa: FBT001  pickled by its place
+    origin: Any = None,
+) -> Any:
+    # By its real type: a proxy pretends to be what it is a proxy of.
+    kind = type(fn)
+    if issubclass(kind, classmethod | staticmethod):
+        return kind(_decorated(fn.__func__, policy, awaited))
     if isinstance(fn, type):
-        raise refuse(
-            "fn", "a function", fn, "decorate a function that makes the object"
-        )
+        way_out = "decorate a function that makes the object"
+        raise refuse("fn", "a function", fn, way_out)
     if isinstance(fn, property | functools.cached_property):
         raise refuse("fn", "a function", fn, "put the decorator below the property")
-    decorated = _Decorated(fn, policy, awaits(fn) if awaited is None else awaited)
-    call = driver(policy, fn, awaited=decorated.awaited)
-    if not isinstance(fn, FunctionType):
-        return _Proxy(call, decorated)
-    # Python itself binds, pickles and copies a function, and calls it fastest.
+    awaited = is_coroutine_function(fn) if awaited is None else awaited
+    decorated = _Decorated(fn, policy, awaited)
+    call = driver(policy, fn, awaited=awaited)
+    if kind is FunctionType and origin is None:
+        return _dressed(call, decorated)
+    proxy = _BoundProxy if hasattr(kind, "__get__") else _Proxy
+    return proxy(call, decorated, origin)
+
+
+def _dressed(call: Callable[..., Any], decorated: _Decorated) -> Callable[..., Any]:
+    """Return a driver as the function that it calls: Python does all the rest."""
+    fn = cast("FunctionType", decorated.fn)
     functools.update_wrapper(call, fn)
-    call.__dict__["__retrykit__"] = decorated
+    dressed = cast("FunctionType", call)
+    # For those who do not look through __wrapped__.
+    dressed.__defaults__, dressed.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
+    dressed.__dict__["__signature__"] = inspect.signature(fn)
+    dressed.__dict__["__retrykit__"] = decorated
     return call
 
 
-def _found(fn: object) -> _Decorated | None:
+def _inside(fn: Any) -> tuple[Callable[..., Any], Policy, bool | None]:
+    """Return what a callable calls, and how, if it is decorated itself."""
+    found = _found(fn)
+    if found is None:
+        if _nearest(fn) is not None:
+            rule = "decorated with retry or aretry last, to be changed"
+            raise refuse("fn", rule, fn, "put retry above the other decorator")
+        return fn, Policy(), None
+    inner, policy, awaited = found
+    if type(fn) is MethodType:
+        inner = MethodType(inner, fn.__self__)
+    return inner, policy, awaited
+
+
+def _found(fn: Any) -> _Decorated | None:
     """Return what is known of a callable, if it is decorated itself."""
-    found: _Decorated | None = getattr(fn, "__retrykit__", None)
+    if isinstance(fn, _Proxy):
+        return fn._self_retrykit
+    function = fn.__func__ if type(fn) is MethodType else fn
+    found: _Decorated | None = getattr(function, "__retrykit__", None)
     # Decorators above copy what functions carry, but wrap another function.
-    inner = getattr(getattr(fn, "__func__", fn), "__wrapped__", None)
+    inner = getattr(function, "__wrapped__", None)
     return found if found is not None and found.fn is inner else None
+
+
+def _nearest(fn: Any) -> _Decorated | None:
+    """Return what is known of a callable, or of what it is wrapped around."""
+    while not hasattr(fn, "__retrykit__"):
+        around = [name for name in _AROUND if hasattr(fn, name)]
+        if not around:
+            return None
+        fn = getattr(fn, around[0])
+    found: _Decorated = fn.__retrykit__
+    return found
+
+
+_AROUND = ("__func__", "__wrapped__", "func")

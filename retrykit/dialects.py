@@ -87,9 +87,9 @@ def google(
         raise refuse("max_elapsed_time", "a duration > 0", max_elapsed_time)
     schedule = google_interval(
         initial_interval,
-        randomization=randomization_factor,
+        randomization_factor=randomization_factor,
         multiplier=multiplier,
-        maximum=max_interval,
+        max_interval=max_interval,
     )
     return Policy(
         schedule=schedule,
@@ -132,6 +132,7 @@ def zizq(
         "Backoff & Retry Policies", documentation of Zizq.
     """
     limit = whole("retry_limit", retry_limit, at_least=0)
+    base, jitter = seconds("base", base), seconds("jitter", jitter)
     schedule = constant(base) + polynomial(exponent) + linear(jitter).full_jitter()
     return Policy(
         schedule=schedule,

@@ -62,7 +62,7 @@ def _parse(name: str, text: str) -> float:
         rule = 'a duration such as "12.5s", "500ms" or "1h30m"'
         way_out = "write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
         raise refuse(name, rule, text, way_out)
-    return math.fsum(
+    return sum(
         float(digits) / _PARTS[unit]
         if unit in _PARTS
         else float(digits) * _WHOLES[unit]
@@ -82,14 +82,24 @@ def readable(duration: float) -> str:
     Returns:
         Three digits below a minute, and the two largest units above it.
     """
-    if 0 < duration < 1:
-        return f"{duration * 1000:.3g}ms"
-    # What three digits would round up to a minute is told in minutes.
-    if duration < 59.95:  # noqa: PLR2004
-        return f"{duration:.3g}s"
-    total = max(round(duration), 60)
-    units = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)]
-    first = next(i for i, (_, size) in enumerate(units) if total >= size)
-    (large, size), (small, step) = units[first : first + 2]
-    whole, rest = divmod(round(total / step), size // step)
-    return f"{whole}{large}" + (f"{rest}{small}" if rest else "")
+    if duration < 1e-9:  # noqa: PLR2004  less than clocks can tell
+        return "0s"
+    for unit, size, end in _SMALL:
+        if duration < end:
+            return f"{duration / size:.3g}{unit}"
+    totals = ((round(duration / step) * step, end) for step, end in _STEPS)
+    total = next(total for total, end in totals if total < end)
+    units = [(unit, size) for unit, size in _LARGE if size <= total]
+    large, size = units[0]
+    rest = total % size
+    told = f"{total // size}{large}"
+    if not rest or len(units) == 1:
+        return told
+    small, step = units[1]
+    return f"{told}{rest // step}{small}" if rest >= step else told
+
+
+# What three digits would round up to the next unit is told in the next unit.
+_SMALL = [("us", 1e-6, 0.9995e-3), ("ms", 1e-3, 0.9995), ("s", 1, 59.95)]
+_STEPS = [(1, 3_600), (60, 86_400), (3_600, math.inf)]
+_LARGE = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)]

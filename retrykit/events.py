@@ -4,17 +4,15 @@ An observer is any callable that takes an event. It is called in the middle of
 the call, so it should be quick; what it raises is logged and goes no further.
 """
 
-import inspect
 import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from types import TracebackType
 from typing import Self, final
 
 from retrykit import attention
-from retrykit.checks import refuse
+from retrykit.checks import is_coroutine_function, refuse
 from retrykit.state import Failure, RetryState
 
 __all__ = ["AttemptFailed", "AttemptStarted", "Event", "GaveUp", "Observer"]
@@ -64,10 +62,13 @@ class GaveUp:
 
 
 Event = AttemptStarted | AttemptFailed | RetryScheduled | Succeeded | GaveUp
-Observer = Callable[[Event], object]
+"""What an observer is told; each event has the state of its call."""
 
-everyone: tuple[Observer, ...] = ()
-"""The observers of the whole process."""
+Observer = Callable[[Event], object]
+"""Takes an event; what it returns is ignored."""
+
+everyone: "tuple[observe, ...]" = ()
+"""The registrations of the whole process: the same observer may have two."""
 
 _lock = threading.Lock()
 
@@ -89,20 +90,18 @@ class observe:  # noqa: N801  used as a function
     """
 
     def __init__(self, observer: Observer) -> None:
-        told = check_observer("observer", observer)
-        # Its own object, since the same observer may be registered twice.
-        self._told = partial(told)
+        self.observer = check_observer("observer", observer)
         global everyone  # noqa: PLW0603  replaced whole, never changed in place
         with _lock:
-            everyone = (*everyone, self._told)
+            everyone = (*everyone, self)
         attention.ask()
 
     def close(self) -> None:
         """Tell the observer no more; closing twice does no harm."""
         global everyone
         with _lock:
-            others = tuple(told for told in everyone if told is not self._told)
-            closed, everyone = len(everyone) - len(others), others
+            others = tuple(told for told in everyone if told is not self)
+            closed, everyone = len(everyone) > len(others), others
         if closed:
             attention.withdraw()
 
@@ -121,7 +120,7 @@ class observe:  # noqa: N801  used as a function
 
 def check_observer(name: str, observer: object) -> Observer:
     """Return *observer* if it can be told of events, else raise `ConfigError`."""
-    if not callable(observer) or inspect.iscoroutinefunction(observer):
+    if not callable(observer) or is_coroutine_function(observer):
         rule = "a plain function (or callable) that takes an event"
         raise refuse(name, rule, observer, "start a task in it where it must await")
     return observer
@@ -129,7 +128,7 @@ def check_observer(name: str, observer: object) -> Observer:
 
 def tell(observers: tuple[Observer, ...], event: Event) -> None:
     """Tell the given observers, then those of the process, whatever they raise."""
-    for observer in observers + everyone:
+    for observer in (*observers, *(told.observer for told in everyone)):
         try:
             observer(event)
         except Exception:

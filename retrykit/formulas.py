@@ -7,7 +7,6 @@ made; here is what follows from them.
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sized
-from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import Any, ClassVar, final
 
@@ -20,19 +19,21 @@ __all__ = ["Constant", "Decorrelated", "Exponential", "Fibonacci", "GoogleInterv
 __all__ += ["Linear", "Polynomial", "Sequence"]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class _Formula(Schedule):
     """A schedule that is built from numbers, and prints as its constructor."""
 
+    __slots__ = ()
+
     def __repr__(self) -> str:
-        first, *rest = (field.name for field in fields(self))
+        first, *rest = self.parts
         named = (f", {name}={getattr(self, name)!r}" for name in rest)
         return f"{self.kind}({getattr(self, first)!r}{''.join(named)})"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class _Fixed(_Formula):
     """A schedule without chance: one delay for each retry."""
+
+    __slots__ = ()
 
     def bounds(self, retry: int, /) -> Bounds | None:
         delay = self.delay(retry, None, _NO_CHANCE)
@@ -43,10 +44,10 @@ _NO_CHANCE: Random = Draws(0, 0)
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class Constant(_Fixed):
     """The same delay each time."""
 
+    __slots__ = ("wait",)
     kind: ClassVar[str] = "constant"
     wait: float
 
@@ -55,10 +56,10 @@ class Constant(_Fixed):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class Linear(_Fixed):
     """Multiples of one step."""
 
+    __slots__ = ("step",)
     kind: ClassVar[str] = "linear"
     step: float
 
@@ -67,10 +68,10 @@ class Linear(_Fixed):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class Exponential(_Fixed):
     """Powers of one factor."""
 
+    __slots__ = ("factor", "first")
     kind: ClassVar[str] = "exponential"
     first: float
     factor: float
@@ -80,10 +81,10 @@ class Exponential(_Fixed):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class Polynomial(_Fixed):
     """One power of the number of the retry."""
 
+    __slots__ = ("exponent", "first")
     kind: ClassVar[str] = "polynomial"
     exponent: float
     first: float
@@ -102,10 +103,10 @@ def _product(first: float, base: float, exponent: float) -> float:
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class Fibonacci(_Fixed):
     """The numbers of Fibonacci."""
 
+    __slots__ = ("first",)
     kind: ClassVar[str] = "fibonacci"
     first: float
 
@@ -118,10 +119,10 @@ class Fibonacci(_Fixed):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class Decorrelated(_Formula):
     """A random walk upwards from its shortest delay."""
 
+    __slots__ = ("factor", "first")
     kind: ClassVar[str] = "decorrelated"
     first: float
     factor: float
@@ -141,22 +142,27 @@ class Decorrelated(_Formula):
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class GoogleInterval(_Formula):
     """An interval kept in whole milliseconds, with its own jitter."""
 
+    __slots__ = (
+        "initial_interval",
+        "max_interval",
+        "multiplier",
+        "randomization_factor",
+    )
     kind: ClassVar[str] = "google_interval"
-    initial: float
-    randomization: float
+    initial_interval: float
+    randomization_factor: float
     multiplier: float
-    maximum: float
+    max_interval: float
 
     def delay(
         self, retry: int, _previous: float | None, random: Random, /
     ) -> float | None:
         interval = self._interval(retry)
         low, high = self._range(interval)
-        delta = self.randomization * interval
+        delta = self.randomization_factor * interval
         drawn = int(interval - delta + random.random() * (2 * delta + 1))
         # Rounding can carry the sum to the next whole number.
         return min(max(drawn, low), high) / 1000
@@ -167,10 +173,14 @@ class GoogleInterval(_Formula):
         return low / 1000, high / 1000
 
     def without_jitter(self) -> Schedule:
-        return replace(self, randomization=0.0)
+        same: Schedule = self.replaced(randomization_factor=0.0)
+        return same
 
     def _interval(self, retry: int) -> int:
-        interval, maximum = round(self.initial * 1000), round(self.maximum * 1000)
+        interval, maximum = (
+            round(self.initial_interval * 1000),
+            round(self.max_interval * 1000),
+        )
         for _ in range(retry - 1):
             if interval >= maximum / self.multiplier:
                 return maximum
@@ -180,21 +190,21 @@ class GoogleInterval(_Formula):
         return interval
 
     def _range(self, interval: int) -> tuple[int, int]:
-        delta = self.randomization * interval
+        delta = self.randomization_factor * interval
         # The draw ends below interval + delta + 1, and is cut to a whole one.
         return int(interval - delta), math.ceil(interval + delta + 1) - 1
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
 class Sequence(_Fixed):
     """Delays that the user lists, or that the user's own code yields."""
 
+    __slots__ = ("delays",)
     kind: ClassVar[str] = "sequence"
     delays: Any
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "delays", _listed(self.delays))
+    def __init__(self, delays: object) -> None:
+        super().__init__(_listed(delays))
 
     def delay(
         self, retry: int, _previous: float | None, _random: Random, /
@@ -203,8 +213,8 @@ class Sequence(_Fixed):
         if isinstance(delays, tuple):
             return delays[retry - 1] if retry <= len(delays) else None
         afresh: Any = delays() if inspect.isgeneratorfunction(delays) else delays
-        delay = next(islice(afresh, retry - 1, None), None)
-        return None if delay is None else seconds(f"schedule[{retry - 1}]", delay)
+        delay = next(islice(afresh, retry - 1, None), _ENDED)
+        return None if delay is _ENDED else seconds(f"schedule[{retry - 1}]", delay)
 
     def to_dict(self) -> dict[str, Any]:
         if not isinstance(self.delays, tuple):
@@ -219,12 +229,16 @@ class Sequence(_Fixed):
         return f"sequence({getattr(own, '__qualname__', None) or repr(own)})"
 
 
+_ENDED = object()
+_NO_DELAYS = (str, bytes, bytearray, memoryview, Mapping)
+
+
 def _listed(delays: object) -> object:
     """Return delays as a tuple of seconds, or as what can be asked afresh."""
     if inspect.isgeneratorfunction(delays):
         _check_that_it_needs_nothing(delays)
         return delays
-    if not isinstance(delays, Iterable) or isinstance(delays, str | bytes | Mapping):
+    if not isinstance(delays, Iterable) or isinstance(delays, _NO_DELAYS):
         rule = "one of schedules, a re-iterable of durations, or a generator function"
         raise refuse("schedule", rule, delays, "for a single delay write constant()")
     if iter(delays) is delays:

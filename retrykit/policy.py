@@ -7,13 +7,12 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, final
 from retrykit import _async, _sync
 from retrykit._decide import Decision, decide
 from retrykit.callables import (
-    awaits,
     check_colour,
     check_retryable,
     name_of,
     with_await,
 )
-from retrykit.checks import refuse
+from retrykit.checks import is_coroutine_function, refuse
 from retrykit.conditions import refusal
 from retrykit.data import settings_data, settings_from
 from retrykit.events import Event
@@ -49,6 +48,7 @@ class Outcome(Generic[T_co]):
 
 
 @final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Policy(Settings):
     """When a failed call is made again, and when no more: a frozen value.
 
@@ -171,8 +171,8 @@ the first call counts; None is unlimited
         """
         events: list[Event] = []
         try:
-            result = self._heard(events).call(fn, *args, **kwargs)
-            return Outcome(result, None, events[-1].state)
+            call = driver(self._heard(events), fn, awaited=False)
+            return Outcome(call(*args, **kwargs), None, events[-1].state)
         except Exception as error:
             if _not_handled(events):
                 raise
@@ -191,8 +191,8 @@ the first call counts; None is unlimited
         """
         events: list[Event] = []
         try:
-            result = await self._heard(events).acall(fn, *args, **kwargs)
-            return Outcome(result, None, events[-1].state)
+            call = driver(self._heard(events), fn, awaited=True)
+            return Outcome(await call(*args, **kwargs), None, events[-1].state)
         except Exception as error:
             if _not_handled(events):
                 raise
@@ -251,7 +251,7 @@ def driver(
         ConfigError: *fn* cannot be retried, or not in that colour.
     """
     check_retryable(fn)
-    if not awaited and awaits(fn):
+    if not awaited and is_coroutine_function(fn):
         way_out = "await it with acall, or decorate it with retry or aretry"
         raise refuse("fn", "a function that is not async", fn, way_out)
     check_colour(policy, awaited=awaited)

@@ -1,12 +1,13 @@
 """Errors and results as plain data: what is left of them in another process."""
 
+import math
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
 __all__ = ["ErrorRecord", "ResultRecord", "error_data", "error_from", "result_data"]
-__all__ += ["result_from", "type_name"]
+__all__ += ["result_from", "safe_text", "type_name"]
 
 
 @final
@@ -53,10 +54,14 @@ def error_data(error: Exception | ErrorRecord | None) -> dict[str, str] | None:
     if error is None:
         return None
     if not isinstance(error, ErrorRecord):
-        told = traceback.TracebackException.from_exception(error, compact=True)
-        text = "".join(told.format())
-        error = ErrorRecord(type_name(type(error)), _text(error), text)
+        trace = safe_text(error, _formatted)
+        error = ErrorRecord(type_name(type(error)), safe_text(error), trace)
     return asdict(error)
+
+
+def _formatted(error: Exception) -> str:
+    told = traceback.TracebackException.from_exception(error, compact=True)
+    return "".join(told.format())
 
 
 def error_from(data: Mapping[str, str] | None) -> ErrorRecord | None:
@@ -68,9 +73,11 @@ def result_data(result: object) -> Any:
     """Return a result as JSON can hold it: itself, or a dict that records it."""
     if isinstance(result, ResultRecord):
         return {"record": asdict(result)}
-    if result is None or type(result) in _PLAIN:
+    # JSON has no form for infinities and for what is no number.
+    odd = isinstance(result, float) and not math.isfinite(result)
+    if not odd and (result is None or type(result) in _PLAIN):
         return result
-    record = ResultRecord(type_name(type(result)), _text(result, repr)[:200])
+    record = ResultRecord(type_name(type(result)), safe_text(result, repr)[:200])
     return {"record": asdict(record)}
 
 
@@ -82,8 +89,9 @@ def result_from(data: Any) -> object:
 _PLAIN = {bool, int, float, str}
 
 
-def _text(value: object, form: Any = str) -> str:
+def safe_text(value: object, form: Callable[[Any], str] = str) -> str:
+    """Return the text of a value, whatever its own code does."""
     try:
-        return str(form(value))
-    except Exception as error:  # noqa: BLE001  the value's own code, and it must not lose the rest
+        return form(value)
+    except Exception as error:  # noqa: BLE001  it must not lose the rest
         return f"<{type_name(type(error))} while it was told>"

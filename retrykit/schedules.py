@@ -5,7 +5,6 @@ expression that builds them; `retrykit.algebra.Schedule` says what can be made
 of them. Nothing here overflows: delays saturate at the largest float.
 """
 
-import inspect
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -185,11 +184,11 @@ def sequence(delays: Iterable[Duration] | Callable[[], Iterator[float]]) -> Sche
 
 
 def google_interval(
-    initial: Duration = 0.5,
+    initial_interval: Duration = 0.5,
     *,
-    randomization: float = 0.5,
+    randomization_factor: float = 0.5,
     multiplier: float = 1.5,
-    maximum: Duration = 60.0,
+    max_interval: Duration = 60.0,
 ) -> Schedule:
     """Wait as `ExponentialBackOff` does, in whole milliseconds.
 
@@ -198,18 +197,18 @@ def google_interval(
     original. Where those do not matter, ``exponential(0.5, factor=1.5)``
     with ``.cap(60).jitter(0.5)`` is the same in seconds.
 
-    >>> list(google_interval(randomization=0).take(5).draw())
+    >>> list(google_interval(randomization_factor=0).take(5).draw())
     [0.5, 0.75, 1.125, 1.687, 2.53]
     >>> google_interval().bounds(1)
     (0.25, 0.75)
 
     Args:
-        initial: Interval before retry 1. A duration, >= 1 ms.
-        randomization: Part of the interval that it may be shorter or longer.
-            Dimensionless, 0 <= randomization < 1.
+        initial_interval: Interval before retry 1. A duration, >= 1 ms.
+        randomization_factor: Part of the interval that a delay may be shorter
+            or longer. Dimensionless, 0 <= factor < 1.
         multiplier: Growth of the interval. Dimensionless, >= 1.
-        maximum: Bound on the interval, not on what is drawn around it. A
-            duration, >= *initial*.
+        max_interval: Bound on the interval, not on what is drawn around it. A
+            duration, >= *initial_interval*, <= 2**31 - 1 ms as in the original.
 
     Returns:
         An endless schedule.
@@ -221,14 +220,21 @@ def google_interval(
         `ExponentialBackOff`, Google HTTP Client Library for Java: class
         documentation and checks.
     """
-    first, top = seconds("initial", initial), seconds("maximum", maximum)
-    number("initial", first, at_least=0.001)
-    number("maximum", top, at_least=first, way_out="it must not be below initial")
-    spread = number("randomization", randomization, at_most=1)
+    first = seconds("initial_interval", initial_interval)
+    number("initial_interval", first, at_least=0.001)
+    longest = seconds("max_interval", max_interval)
+    way_out = "it must not be below initial_interval"
+    number("max_interval", longest, at_least=first, at_most=_LARGEST, way_out=way_out)
+    spread = number("randomization_factor", randomization_factor, at_most=1)
     if spread == 1:
-        raise refuse("randomization", "a number >= 0 and < 1", randomization)
+        rule = "a number >= 0 and < 1"
+        raise refuse("randomization_factor", rule, randomization_factor)
     growth = number("multiplier", multiplier, at_least=1)
-    return GoogleInterval(first, spread, growth, top)
+    return GoogleInterval(first, spread, growth, longest)
+
+
+# The original keeps milliseconds in 32 bits.
+_LARGEST = (2**31 - 1) / 1000
 
 
 def from_dict(data: object) -> Schedule:
@@ -246,11 +252,12 @@ def from_dict(data: object) -> Schedule:
     if isinstance(data, list | tuple):
         return sequence(data)
     kind = data.get("kind") if isinstance(data, Mapping) else None
-    if not isinstance(data, Mapping) or kind not in Schedule.kinds:
+    if not isinstance(data, Mapping) or str(kind) not in Schedule.kinds:
         known = ", ".join(sorted(Schedule.kinds))
         rule = f"a list, or a dict whose kind is one of {known}"
         raise refuse("schedule", rule, data)
-    needed = inspect.signature(Schedule.kinds[kind]).parameters
+    kind = str(kind)
+    needed = Schedule.kinds[kind].parts
     if set(data) != {"kind", *needed}:
         rule = f"a dict with the keys {', '.join(['kind', *needed])}"
         raise refuse("schedule", rule, dict(data))

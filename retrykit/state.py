@@ -19,6 +19,7 @@ from retrykit.records import (
     error_from,
     result_data,
     result_from,
+    safe_text,
     type_name,
 )
 
@@ -90,7 +91,7 @@ class Failure(NamedTuple):
             return f"the result {self.result!r:.200}"
         if isinstance(self.error, ErrorRecord):
             return str(self.error)
-        return str(ErrorRecord(type_name(type(self.error)), str(self.error), ""))
+        return str(ErrorRecord(type_name(type(self.error)), safe_text(self.error), ""))
 
 
 @final
@@ -245,14 +246,12 @@ class RetryState:
         if not isinstance(data, Mapping) or data.get("version") != _VERSION:
             rule = f"a dict from RetryState.to_dict, of version {_VERSION}"
             raise refuse("state", rule, data)
-        parts = {name: part for name, part in data.items() if name != "version"}
+        rule = "a dict from RetryState.to_dict, whole and unchanged"
+        if set(data) != {"version", *_READ}:
+            raise refuse("state", rule, data)
         try:
-            reason = parts["stop_reason"]
-            parts["stop_reason"] = None if reason is None else StopReason(reason)
-            parts["failures"] = tuple(map(_failure_from, parts["failures"]))
-            return cls(**parts)
+            return cls(**{name: read(data[name]) for name, read in _READ.items()})
         except (KeyError, TypeError, ValueError) as error:
-            rule = "a dict from RetryState.to_dict, whole and unchanged"
             raise refuse("state", rule, data) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -262,6 +261,45 @@ class RetryState:
 _VERSION = 1
 
 
+def _exactly(*kinds: type) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if type(value) not in kinds:
+            msg = f"{value!r} is none of {kinds}"
+            raise TypeError(msg)
+        return value
+
+    return read
+
+
+_text, _count, _number = _exactly(str), _exactly(int), _exactly(int, float)
+_optional = _exactly(int, float, type(None))
+
+
 def _failure_from(data: Mapping[str, Any]) -> Failure:
-    error, result = error_from(data["error"]), result_from(data["result"])
-    return Failure(**dict(data) | {"error": error, "result": result})
+    if set(data) != set(Failure._fields):
+        raise KeyError(*data)
+    return Failure(
+        _count(data["attempt"]),
+        error_from(data["error"]),
+        result_from(data["result"]),
+        _number(data["started"]),
+        _number(data["duration"]),
+        _optional(data["delay"]),
+    )
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "name": _text,
+    "seed": _count,
+    "epoch": _number,
+    "max_elapsed": _optional,
+    "max_failures": _count,
+    "attempt": _count,
+    "attempt_started": _number,
+    "failures": lambda failures: tuple(map(_failure_from, failures)),
+    "dropped": _count,
+    "slept": _number,
+    "next_delay": _optional,
+    "stop_reason": lambda reason: None if reason is None else StopReason(reason),
+    "spent": _number,
+}

@@ -81,7 +81,10 @@ def _formulas(*, walking):
         st.builds(s.sequence, st.lists(durations(), max_size=6)),
         st.builds(
             lambda two, part, growth: s.google_interval(
-                min(two), randomization=part, multiplier=growth, maximum=max(two)
+                min(two),
+                randomization_factor=part,
+                multiplier=growth,
+                max_interval=max(two),
             ),
             st.tuples(intervals, intervals),
             st.floats(0, 1, exclude_max=True),

@@ -12,7 +12,7 @@ PACKAGE = Path(retrykit.__file__).parent
 # From the ground up. A module imports from floors below its own, and from
 # modules to the left of it on its own floor.
 FLOORS = {
-    "words": ["errors", "checks", "durations", "signals", "attention"],
+    "words": ["errors", "checks", "durations", "signals", "attention", "values"],
     "numbers": ["jitter", "algebra", "combinators", "formulas", "schedules"],
     "history": ["records", "state", "verdicts", "events"],
     "description": ["conditions", "settings", "data"],
@@ -101,11 +101,11 @@ def test_nothing_but_wrapt_is_needed_at_run_time():
 class Erased(ast.NodeTransformer):
     """A program without its colour."""
 
-    def visit_AsyncFunctionDef(self, node):  # noqa: N802
+    def visit_AsyncFunctionDef(self, node):
         self.generic_visit(node)
         return ast.FunctionDef(**{name: getattr(node, name) for name in node._fields})
 
-    def visit_Await(self, node):  # noqa: N802
+    def visit_Await(self, node):
         return self.visit(node.value)
 
 

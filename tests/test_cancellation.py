@@ -13,7 +13,9 @@ from retrykit.clocks import thread
 from retrykit.schedules import constant
 
 SACRED = [KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError]
-NEGATIVE = Policy(schedule=constant(0), on=lambda error: not isinstance(error, KeyError))
+NEGATIVE = Policy(
+    schedule=constant(0), on=lambda error: not isinstance(error, KeyError)
+)
 
 
 @pytest.mark.parametrize("kind", SACRED, ids=lambda kind: kind.__name__)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import trio
+import trio.lowlevel
 
 from retrykit import Policy, aretry, current_state, retry, state_of
 from retrykit.clocks import thread
@@ -68,7 +69,7 @@ def test_trio_tasks_through_one_function_never_see_each_other():
     @aretry(FOUR)
     async def fetch(caller):
         attempt = current_state().attempt
-        await trio.sleep(0)
+        await trio.lowlevel.checkpoint()
         raise OSError(caller, attempt)
 
     async def call(caller):

@@ -1,7 +1,15 @@
 import pytest
 
-from retrykit import Again, ConfigError, Failure, Policy, RetryAfter, RetryState
-from retrykit import Stop, StopReason
+from retrykit import (
+    Again,
+    ConfigError,
+    Failure,
+    Policy,
+    RetryAfter,
+    RetryState,
+    Stop,
+    StopReason,
+)
 from retrykit.records import ErrorRecord
 from retrykit.schedules import constant, exponential
 
@@ -121,9 +129,7 @@ def test_a_schedule_sees_the_delay_before():
     schedule = decorrelated(1, factor=3)
     for seed in range(50):
         low = decision({"schedule": schedule}, attempt=2, seed=seed)
-        high = decision(
-            {"schedule": schedule}, attempt=2, seed=seed, failures=previous
-        )
+        high = decision({"schedule": schedule}, attempt=2, seed=seed, failures=previous)
         assert 1.0 <= low.delay <= 3.0
         assert 1.0 <= high.delay <= 9.0
         assert low.delay <= high.delay

@@ -78,6 +78,20 @@ class Broken(s.Schedule):
     bounds = NotImplemented
 
 
+class Mine(s.Schedule):
+    def delay(self, _retry, _previous, _random, /):
+        return 1.0
+
+    def bounds(self, _retry, /):
+        return 1.0, 1.0
+
+    def __repr__(self):
+        return "mine"
+
+
+COVERED = functools.lru_cache(retry(plain))
+
+
 def enter_nothing():
     turns = iter(retrying())
     next(turns)
@@ -101,7 +115,10 @@ UNIT = "write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
 SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 DELAYS = "one of schedules, a re-iterable of durations, or a generator function"
 KINDS = ", ".join(sorted(s.Schedule.kinds))
-NAMES = ", ".join(Policy().replace().__dataclass_fields__)
+NAMES = (
+    "schedule, max_attempts, max_elapsed, deadline, on, give_up_on, on_result, raises, "
+    "max_failures, seed, observers, name"
+)
 OBSERVER = "a plain function (or callable) that takes an event"
 SELECTS = "an Exception type, a tuple of them, or a predicate of the error"
 NAMED = "the name of an exception type, as OSError or module:Name"
@@ -304,22 +321,21 @@ WRITTEN = {
     "multiplier must be a finite number >= 1, got 0.9": (
         lambda: dialects.google(multiplier=0.9)
     ),
-    "max_interval must be a finite number >= 0.5, got 0.25; it must not be below "
-    "initial_interval": lambda: dialects.google(max_interval="250ms"),
-    "initial must be a finite number >= 0.001, got 0.0005": (
+    "max_interval must be a finite number >= 0.5 and <= 2.14748e+06, got 0.25; it "
+    "must not be below initial_interval": lambda: dialects.google(max_interval="250ms"),
+    "initial_interval must be a finite number >= 0.001, got 0.0005": (
         lambda: s.google_interval("500us")
     ),
-    "maximum must be a finite number >= 2, got 1.0; it must not be below initial": (
-        lambda: s.google_interval(2, maximum=1)
+    "max_interval must be a finite number >= 2 and <= 2.14748e+06, got 1.0; it must "
+    "not be below initial_interval": (lambda: s.google_interval(2, max_interval=1)),
+    f"max_interval must be a finite number >= 0, got nan; {SECONDS}": (
+        lambda: s.google_interval(2, max_interval=math.nan)
     ),
-    f"maximum must be a finite number >= 0, got nan; {SECONDS}": (
-        lambda: s.google_interval(2, maximum=math.nan)
+    "randomization_factor must be a finite number >= 0 and <= 1, got 1.5": (
+        lambda: s.google_interval(randomization_factor=1.5)
     ),
-    "randomization must be a finite number >= 0 and <= 1, got 1.5": (
-        lambda: s.google_interval(randomization=1.5)
-    ),
-    "randomization must be a number >= 0 and < 1, got 1.0": (
-        lambda: s.google_interval(randomization=1.0)
+    "randomization_factor must be a number >= 0 and < 1, got 1.0": (
+        lambda: s.google_interval(randomization_factor=1.0)
     ),
     f"max_elapsed_time must be a finite number >= 0, got None; {SECONDS}": (
         lambda: dialects.google(max_elapsed_time=None)
@@ -357,8 +373,12 @@ WRITTEN = {
     "[1], 'top': 5}": lambda: s.from_dict({"kind": "cap", "of": [1], "top": 5}),
     "observers must be left out of a policy that is written as data, got "
     f"{(print,)!r}": lambda: Policy(observers=[print]).to_dict(),
-    "on must be exception types in a policy that is written as data, got "
-    f"{callable!r}": lambda: Policy(on=callable).to_dict(),
+    "schedule must be made of retrykit's own parts, to be written as data, got mine; "
+    "list its delays": lambda: Policy(schedule=Mine()).to_dict(),
+    f"fn must be decorated with retry or aretry last, to be changed, got {COVERED!r}; "
+    "put retry above the other decorator": lambda: with_policy(COVERED),
+    "on must be exception types of modules in a policy that is written as data, "
+    f"got {callable!r}": lambda: Policy(on=callable).to_dict(),
     "schedule must be made of retrykit's own parts, to be written as data, got "
     f"{rows!r}; list its delays": lambda: Policy(schedule=rows).to_dict(),
     "state must be a dict from RetryState.to_dict, of version 1, got {}": (
@@ -421,7 +441,7 @@ def test_every_check_of_the_package_has_a_row_in_the_table():
 
 
 def checks():
-    names = {"refuse", "number", "whole", "choice", "seconds", "_unknown"}
+    names = {"refuse", "instance", "number", "whole", "choice", "seconds", "_unknown"}
     for path in Path(retrykit.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in names:

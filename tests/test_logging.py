@@ -71,20 +71,17 @@ def test_giving_up_is_an_error(colour, flaky, log):
 
 
 @pytest.mark.parametrize(
-    ("outcome", "line"),
+    ("outcome", "verb", "reason"),
     [
-        (
-            KeyError("id"),
-            "gave up after 1 attempt in 0s: the error is not one to retry; KeyError: 'id'",
-        ),
-        (KeyboardInterrupt(), "was cancelled after 1 attempt in 0s"),
+        (KeyError("id"), "gave up", ": the error is not one to retry; KeyError: 'id'"),
+        (KeyboardInterrupt(), "was cancelled", ""),
     ],
     ids=["not retryable", "cancelled"],
 )
-def test_what_is_not_retried_is_an_error_too(colour, flaky, log, outcome, line):
+def test_what_is_not_retried_is_an_error_too(flaky, log, outcome, verb, reason):
     with pytest.raises(type(outcome)):
-        colour(POLICY, observers=[observer()])(flaky(outcome))()
-    assert log.lines == [("ERROR", f"fetch {line}")]
+        POLICY.replace(observers=[observer()]).call(flaky(outcome))
+    assert log.lines == [("ERROR", f"fetch {verb} after 1 attempt in 0s{reason}")]
 
 
 def test_a_resumed_call_tells_the_error_of_the_other_process(flaky, log):

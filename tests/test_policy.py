@@ -8,8 +8,10 @@ from dataclasses import fields
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
 
 from retrykit import Policy, dialects, schedules as s
+from tests.strategies import policies, quick
 
 
 class BusyError(Exception):
@@ -131,6 +133,12 @@ def test_prints_as_the_expression_that_builds_it(text):
     names = {"Policy": Policy, "json": json, "is_busy": is_busy, "is_empty": is_empty}
     policy = eval(text, {**vars(s), **names, "tell": tell})  # noqa: S307  a repr is for that
     assert repr(policy) == text
+
+
+@quick
+@given(policies())
+def test_what_any_policy_prints_builds_it_again(policy):
+    assert eval(repr(policy), {"Policy": Policy, **vars(s)}) == policy  # noqa: S307  a repr is for that
 
 
 def test_prints_only_what_differs_from_the_defaults():

@@ -5,9 +5,10 @@ import sys
 import tomllib
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
 
 from retrykit import ConfigError, Policy, dialects, schedules as s
+from tests.strategies import policies, quick
 
 
 class BusyError(Exception):
@@ -64,21 +65,8 @@ def test_a_policy_comes_back_from_json_as_it_was(policy):
     assert Policy.from_dict(json.loads(text)) == policy
 
 
-@given(
-    st.builds(
-        Policy,
-        schedule=st.lists(st.floats(0, allow_infinity=False)),
-        max_attempts=st.none() | st.integers(1),
-        max_elapsed=st.floats(0, allow_infinity=False),
-        deadline=st.sampled_from(["stop", "clip", "overshoot"]),
-        on=st.sampled_from([Exception, (OSError, BusyError)]),
-        give_up_on=st.sampled_from([(), TimeoutError, (BusyError.AgainError,)]),
-        raises=st.sampled_from(["last", "retry_error", "group"]),
-        max_failures=st.integers(2),
-        seed=st.none() | st.integers(0),
-        name=st.none() | st.text().filter(str.strip),
-    )
-)
+@quick
+@given(policies())
 def test_any_policy_comes_back_from_json_as_it_was(policy):
     text = json.dumps(policy.to_dict(), allow_nan=False)
     assert Policy.from_dict(json.loads(text)) == policy

@@ -186,7 +186,7 @@ JITTERED = {
     "equal": s.constant(9).equal_jitter(),
     "proportional": s.constant(9).jitter(0.1),
     "decorrelated": s.decorrelated(9),
-    "google": s.google_interval(900, maximum=900),
+    "google": s.google_interval(900, max_interval=900),
     "within a sum": s.constant(9) + s.constant(1).full_jitter(),
     "after a switch": s.constant(9).switch(after=1, to=s.linear(9).full_jitter()),
 }

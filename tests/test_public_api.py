@@ -1,0 +1,147 @@
+"""What users may rely on: the names, each with its documentation."""
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+import retrykit
+from retrykit import Policy
+from retrykit.settings import Changes, Settings
+
+PACKAGE = Path(retrykit.__file__).parent
+MODULES = sorted(
+    ".".join(
+        ("retrykit", *path.relative_to(PACKAGE).with_suffix("").parts)
+    ).removesuffix(".__init__")
+    for path in PACKAGE.rglob("*.py")
+)
+
+
+def test_the_front_door_has_these_names_and_no_others():
+    assert retrykit.__all__ == [
+        "Again",
+        "ConfigError",
+        "Decision",
+        "Failure",
+        "GiveUp",
+        "Outcome",
+        "Policy",
+        "RetryAfter",
+        "RetryError",
+        "RetryState",
+        "RetrykitError",
+        "Stop",
+        "StopReason",
+        "aretry",
+        "aretrying",
+        "current_state",
+        "dialects",
+        "observe",
+        "policy_of",
+        "resume",
+        "retry",
+        "retrying",
+        "schedules",
+        "state_of",
+        "with_policy",
+    ]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_it_is_and_what_is_public_in_it(name):
+    module = importlib.import_module(name)
+    assert module.__doc__, "it needs a docstring"
+    assert sorted(set(module.__all__)) == sorted(module.__all__)
+    assert [each for each in module.__all__ if not hasattr(module, each)] == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_name_has_a_docstring(name):
+    module = importlib.import_module(name)
+    written = docstrings(Path(module.__file__))
+    own = set(module.__all__) & written.keys()
+    assert {each for each in own if not written[each]} == set()
+
+
+@pytest.mark.parametrize("name", retrykit.__all__)
+def test_every_name_of_the_front_door_is_documented_where_it_is_written(name):
+    written = {}
+    for module in MODULES:
+        written |= docstrings(Path(importlib.import_module(module).__file__))
+    assert getattr(retrykit, name).__doc__
+    assert inspect.ismodule(getattr(retrykit, name)) or written[name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in retrykit.__all__ if inspect.isclass(getattr(retrykit, name))],
+)
+def test_every_public_method_has_a_docstring(name):
+    kind = getattr(retrykit, name)
+    own = {
+        each: value
+        for base in kind.__mro__
+        if base.__module__.startswith("retrykit")
+        for each, value in vars(base).items()
+        if not each.startswith("_")
+    }
+    methods = {each for each, value in own.items() if is_method(value)}
+    assert {each for each in methods if not inspect.getdoc(own[each])} == set()
+
+
+def is_method(value):
+    kinds = (property, classmethod, staticmethod)
+    return inspect.isfunction(value) or isinstance(value, kinds)
+
+
+def docstrings(path):
+    """The docstring of each name that a module defines; None without one."""
+    found = {}
+    body = ast.parse(path.read_text("utf-8")).body
+    for node, after in zip(body, [*body[1:], ast.Pass()], strict=True):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found[node.name] = ast.get_docstring(node)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            text = after.value if isinstance(after, ast.Expr) else None
+            told = isinstance(text, ast.Constant) and text.value
+            found |= {t.id: told for t in targets if isinstance(t, ast.Name)}
+    return found
+
+
+def test_changes_are_the_settings_of_a_policy():
+    assert list(Changes.__annotations__) == [each.name for each in fields(Settings)]
+    assert Changes.__required_keys__ == frozenset()
+
+
+def test_a_policy_has_no_setting_that_its_docstring_does_not_explain():
+    explained = inspect.getdoc(Policy).split("Args:")[1].split("Raises:")[0]
+    for each in fields(Settings):
+        assert f"\n    {each.name}: " in explained, each.name
+
+
+def test_every_public_function_can_be_read_with_its_types():
+    for name in retrykit.__all__:
+        value = getattr(retrykit, name)
+        if inspect.isfunction(value):
+            parameters = inspect.signature(value).parameters
+            assert get_type_hints(value).keys() == {*parameters, "return"}, name
+
+
+def test_the_front_door_imports_no_leaf_and_no_other_library_than_wrapt():
+    script = "import sys, retrykit; print(*sys.modules)"
+    loaded = subprocess.run(  # noqa: S603  this interpreter, and the line above
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True
+    ).stdout.split()
+    leaves = {"retrykit.testing", "retrykit.cli", "retrykit.pytest_plugin"}
+    assert leaves & set(loaded) == set()
+    assert [name for name in loaded if name.startswith("retrykit.integrations")] == []
+    assert {"trio", "anyio", "pytest", "hypothesis", "httpx"} & set(loaded) == set()
+    assert {"retrykit.policy", "wrapt"} <= set(loaded)

@@ -1,0 +1,227 @@
+"""7. Nothing is silently not retried: what cannot be retried is refused, and told."""
+
+import functools
+
+import pytest
+
+from retrykit import (
+    ConfigError,
+    Policy,
+    RetryState,
+    aretry,
+    aretrying,
+    resume,
+    retry,
+    retrying,
+    schedules as s,
+    with_policy,
+)
+
+POLICY = Policy(schedule=[1, 2])
+STATE = RetryState("fetch", seed=7, epoch=0.0)
+
+
+def rows():
+    yield 1
+
+
+async def pages():
+    yield 1
+
+
+class Rows:
+    def __call__(self):
+        yield 1
+
+    def get(self):
+        yield 1
+
+    @classmethod
+    def made(cls):
+        yield 1
+
+    def __repr__(self):
+        return "Rows()"
+
+
+class Pages:
+    async def __call__(self):
+        yield 1
+
+    def __repr__(self):
+        return "Pages()"
+
+
+GENERATORS = {
+    "generator function": rows,
+    "async generator function": pages,
+    "lambda": lambda: (yield 1),
+    "partial": functools.partial(rows),
+    "partial of a partial": functools.partial(functools.partial(pages)),
+    "callable object": Rows(),
+    "async callable object": Pages(),
+    "method": Rows.get,
+    "bound method": Rows().get,
+    "bound classmethod": Rows.made,
+}
+REFUSING = {
+    "retry": retry,
+    "retry with a policy": retry(POLICY),
+    "aretry": aretry,
+    "with_policy": with_policy,
+    "resume": lambda fn: resume(fn, STATE),
+}
+
+
+@pytest.mark.parametrize("decorate", REFUSING.values(), ids=REFUSING)
+@pytest.mark.parametrize("kind", GENERATORS)
+def test_generator_functions_are_refused_where_they_are_decorated(kind, decorate):
+    fn = GENERATORS[kind]
+    with pytest.raises(ConfigError) as caught:
+        decorate(fn)
+    # Of a method, the function in it may be told.
+    inner = getattr(fn, "__func__", fn)
+    assert str(caught.value) in {refused(fn), refused(inner)}
+
+
+@pytest.mark.parametrize("binding", [staticmethod, classmethod])
+@pytest.mark.parametrize("fn", [rows, pages])
+def test_generator_functions_are_refused_in_what_binds_them(binding, fn):
+    with pytest.raises(ConfigError) as caught:
+        retry(binding(fn))
+    assert str(caught.value) == refused(fn)
+
+
+def refused(fn):
+    return (
+        "fn must be a function that runs when it is called, not a generator function, "
+        f"got {fn!r}; its errors come later, where it is iterated: retry that code"
+    )
+
+
+class Page:
+    title = property(lambda _self: "title")
+    cached = functools.cached_property(lambda _self: "cached")
+    overloaded = functools.singledispatchmethod(lambda _self, _key: 1)
+    partial = functools.partialmethod(print)
+
+
+A_CLASS = "a function", "; decorate a function that makes the object"
+A_PROPERTY = "a function", "; put the decorator below the property"
+NO_CALLABLE = "a function or another callable", ""
+NO_FUNCTIONS = {
+    "class": (Page, *A_CLASS),
+    "built-in class": (int, *A_CLASS),
+    "property": (vars(Page)["title"], *A_PROPERTY),
+    "cached_property": (vars(Page)["cached"], *A_PROPERTY),
+    "singledispatchmethod": (vars(Page)["overloaded"], *NO_CALLABLE),
+    "partialmethod": (vars(Page)["partial"], *NO_CALLABLE),
+    "object": (Page(), *NO_CALLABLE),
+    "number": (5, *NO_CALLABLE),
+    "text": ("fetch", *NO_CALLABLE),
+    "None": (None, *NO_CALLABLE),
+}
+
+
+@pytest.mark.parametrize("decorate", [retry(POLICY), aretry()], ids=["retry", "aretry"])
+@pytest.mark.parametrize("kind", NO_FUNCTIONS)
+def test_what_is_no_function_is_refused_where_it_is_decorated(kind, decorate):
+    fn, rule, way_out = NO_FUNCTIONS[kind]
+    with pytest.raises(ConfigError) as caught:
+        decorate(fn)
+    assert str(caught.value) == f"fn must be {rule}, got {fn!r}{way_out}"
+
+
+@pytest.mark.parametrize("kind", ["class", "property", "cached_property"])
+def test_what_is_no_function_is_refused_without_parentheses_too(kind):
+    fn, rule, way_out = NO_FUNCTIONS[kind]
+    with pytest.raises(ConfigError) as caught:
+        retry(fn)
+    assert str(caught.value) == f"fn must be {rule}, got {fn!r}{way_out}"
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [[1, 2], 5, 0.5, "5s", (OSError,), s.constant(1), {}, False],
+    ids=["list", "int", "float", "text", "tuple", "schedule", "dict", "False"],
+)
+@pytest.mark.parametrize("decorator", [retry, aretry])
+def test_a_policy_of_another_type_is_refused(decorator, policy):
+    with pytest.raises(ConfigError) as caught:
+        decorator(policy)
+    assert str(caught.value) == (
+        f"policy must be a Policy, got {policy!r}; "
+        f"write {decorator.__name__}(schedule=...) to give a schedule"
+    )
+
+
+SETTINGS = {
+    "retry": retry,
+    "aretry": aretry,
+    "with_policy": functools.partial(with_policy, print),
+    "resume": functools.partial(resume, print, STATE),
+    "Policy": Policy,
+    "replace": Policy().replace,
+}
+UNKNOWN = {
+    "max_attemps": "did you mean max_attempts?",
+    "attempts": "did you mean max_attempts?",
+    "max_elapse": "did you mean max_elapsed?",
+    "shedule": "did you mean schedule?",
+    "observer": "did you mean observers?",
+    "giveup_on": "did you mean give_up_on?",
+    "on_results": "did you mean on_result?",
+    "reraise": "did you mean raises?",
+    "zzz": "there are schedule, max_attempts, max_elapsed, deadline, on, give_up_on, "
+    "on_result, raises, max_failures, seed, observers, name",
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+@pytest.mark.parametrize("place", SETTINGS)
+def test_an_unknown_setting_is_refused_with_the_one_that_was_meant(place, name):
+    with pytest.raises(ConfigError) as caught:
+        SETTINGS[place](**{name: 3})
+    assert str(caught.value) == (
+        f"{name} is no setting of a policy, got 3; {UNKNOWN[name]}"
+    )
+
+
+async def is_busy(_answer):
+    return True
+
+
+class Asked:
+    async def __call__(self, _answer):
+        return True
+
+
+def plain():
+    return "value"
+
+
+ASKING = {
+    "retry": lambda policy: retry(policy)(plain),
+    "with_policy": lambda policy: with_policy(plain, policy),
+    "resume": lambda policy: resume(plain, STATE, policy),
+    "call": lambda policy: policy.call(plain),
+    "run": lambda policy: policy.run(plain),
+    "retrying": retrying,
+    "aretrying": aretrying,
+}
+
+
+@pytest.mark.parametrize("setting", ["on", "give_up_on", "on_result"])
+@pytest.mark.parametrize("place", ASKING)
+def test_an_async_predicate_is_refused_where_nobody_awaits_it(place, setting):
+    with pytest.raises(ConfigError) as caught:
+        ASKING[place](Policy(**{setting: is_busy}))
+    assert str(caught.value) == (
+        f"{setting} must be a plain function where the retried function is one, "
+        f"got {is_busy!r}; an async predicate needs aretry"
+    )
+
+
+def test_an_async_predicate_that_is_an_object_is_refused_too():
+    with pytest.raises(ConfigError, match="an async predicate needs aretry"):
+        retry(on=Asked())(plain)

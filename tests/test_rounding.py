@@ -1,0 +1,58 @@
+"""Where floats are not the decimals that people wrote."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import assume, given
+
+from retrykit import schedules as s
+from retrykit.jitter import LONGEST
+from tests.strategies import durations, quick, schedules
+
+# What a few floating-point operations may add, and no more.
+ROUNDING = 1 + 1e-12
+
+
+@quick
+@given(durations(0, 1e12), durations(1e-6, 1e6))
+def test_rounded_down_is_a_whole_number_of_units_and_no_more(delay, unit):
+    assume(delay / unit < 1e9)
+    rounded, _ = s.constant(delay).round_down(unit).bounds(1)
+    assert rounded <= delay * ROUNDING
+    assert delay <= (rounded + unit) * ROUNDING
+    assert math.isclose(rounded / unit, round(rounded / unit))
+
+
+@pytest.mark.parametrize(
+    ("delay", "unit", "rounded"),
+    [
+        (14_399.99999, "1s", 14_399),
+        (600_000.0007, "1ms", 600_000),
+        (2_000_000_000.7, "1s", 2_000_000_000),
+    ],
+    ids=["in hours", "in days", "in years"],
+)
+def test_a_long_delay_is_not_rounded_up(delay, unit, rounded):
+    assert s.constant(delay).round_down(unit).bounds(1) == (rounded, rounded)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 6, 7, 9, 12])
+def test_the_longest_delay_can_be_rounded(parts):
+    low, high = s.constant(LONGEST).round_down(LONGEST / parts).bounds(1)
+    assert low == high <= LONGEST
+
+
+@quick
+@given(schedules(), durations(at_least=0.001))
+def test_what_is_within_never_sums_to_more(schedule, total):
+    delays = schedule.at_least(total / 30).within(total).draw(7)
+    assert sum(map(Fraction, delays)) <= Fraction(total) * Fraction(ROUNDING)
+
+
+@pytest.mark.parametrize("unit", [100, 200, 300, 700])
+def test_within_does_not_lose_a_delay_to_rounding(unit):
+    counts = range(1, 60)
+    schedule = s.constant(f"{unit}ms")
+    lengths = [len(list(schedule.within(f"{n * unit}ms").draw())) for n in counts]
+    assert lengths == list(counts)

@@ -1,0 +1,328 @@
+# pyright: strict, reportUnnecessaryTypeIgnoreComment=true
+"""What type checkers see of retrykit; checked by mypy and pyright, never run.
+
+A line that must be reported says so to both: where no report comes, the
+comment is an error. For pyright this needs ``enableTypeIgnoreComments = false``.
+"""
+
+import asyncio
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any, Generic, Self, TypeVar, assert_type, overload
+
+from retrykit import (
+    Outcome,
+    Policy,
+    RetryState,
+    aretry,
+    policy_of,
+    resume,
+    retry,
+    schedules as s,
+    with_policy,
+)
+
+T = TypeVar("T")
+POLICY = Policy(schedule=s.exponential(1).cap("1m"), on=(OSError, ValueError))
+STATE = RetryState("fetch", seed=7, epoch=0.0)
+
+
+@retry
+def bare(url: str, *, timeout: float = 1.0) -> bytes:
+    return url.encode() * int(timeout)
+
+
+@retry()
+def called(url: str) -> bytes:
+    return url.encode()
+
+
+@retry(POLICY)
+def under_a_policy(url: str) -> bytes:
+    return url.encode()
+
+
+@retry(policy=POLICY, max_attempts=None)
+def under_a_changed_policy(url: str) -> bytes:
+    return url.encode()
+
+
+@retry(on=ConnectionError, max_attempts=4, max_elapsed=timedelta(minutes=1))
+def with_settings(url: str) -> bytes:
+    return url.encode()
+
+
+@retry
+async def bare_async(url: str) -> bytes:
+    return url.encode()
+
+
+@aretry
+async def bare_aretry(url: str) -> bytes:
+    return url.encode()
+
+
+@aretry(POLICY, max_attempts=3)
+async def aretry_under_a_policy(url: str) -> bytes:
+    return url.encode()
+
+
+@aretry(schedule=["1s", 2, timedelta(seconds=3)])
+def task(url: str) -> "asyncio.Task[bytes]":
+    return asyncio.create_task(bare_async(url))
+
+
+def functions_keep_their_types() -> None:
+    assert_type(bare("here", timeout=2), bytes)
+    assert_type(called("here"), bytes)
+    assert_type(under_a_policy("here"), bytes)
+    assert_type(under_a_changed_policy("here"), bytes)
+    assert_type(with_settings("here"), bytes)
+    bare(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    bare("here", 2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    called()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    under_a_policy(url=5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    with_settings("", tries=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    _: int = bare("here")  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+
+
+async def coroutine_functions_keep_their_types() -> None:
+    assert_type(await bare_async("here"), bytes)
+    assert_type(await bare_aretry("here"), bytes)
+    assert_type(await aretry_under_a_policy("here"), bytes)
+    assert_type(await task("here"), bytes)
+    assert_type(task("here"), asyncio.Task[bytes])
+    bare_async("here")  # type: ignore[unused-coroutine]  # pyright: ignore[reportUnusedCoroutine]
+    await bare_async(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await bare_aretry()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    await bare("here")  # type: ignore[misc]  # pyright: ignore[reportGeneralTypeIssues]
+
+
+class Client:
+    @retry
+    def get(self, key: str) -> int:
+        return len(key)
+
+    @retry(POLICY)
+    async def aget(self, key: str) -> int:
+        return len(key)
+
+    @retry
+    @classmethod
+    def made(cls, key: str) -> Self:
+        return cls() if key else cls()
+
+    @classmethod
+    @retry(POLICY)
+    def also_made(cls, key: str) -> Self:
+        return cls() if key else cls()
+
+    @retry
+    @classmethod
+    async def amade(cls, key: str) -> Self:
+        return cls() if key else cls()
+
+    @retry
+    @staticmethod
+    def given(key: str) -> int:
+        return len(key)
+
+    @staticmethod
+    @retry(POLICY)
+    def also_given(key: str) -> int:
+        return len(key)
+
+    @staticmethod
+    @aretry
+    async def agiven(key: str) -> int:
+        return len(key)
+
+    @property
+    @retry
+    def size(self) -> int:
+        return 1
+
+    @functools.cached_property
+    @retry
+    def kept(self) -> str:
+        return "kept"
+
+    @retry
+    def __call__(self, key: str) -> int:
+        return len(key)
+
+    quick = with_policy(get, max_attempts=2)
+
+
+class Special(Client):
+    @retry
+    def get(self, key: str) -> int:
+        return super().get(key)
+
+
+class Wrong(Client):
+    @retry
+    def get(self, key: int) -> int:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        return key
+
+
+async def methods_keep_their_types(client: Client, special: Special) -> None:
+    assert_type(client.get("a"), int)
+    assert_type(Client.get(client, "a"), int)
+    assert_type(await client.aget("a"), int)
+    assert_type(special.get("a"), int)
+    assert_type(client.size, int)
+    assert_type(client.kept, str)
+    assert_type(client("a"), int)
+    assert_type(client.quick("a"), int)
+    client.get()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    client.get(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    client.get(client, "a")  # type: ignore[call-arg, arg-type]  # pyright: ignore[reportCallIssue]
+    await client.aget(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    client(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def class_and_static_methods_keep_their_types(special: Special) -> None:
+    assert_type(Client.made("a"), Client)
+    assert_type(Special.made("a"), Special)
+    assert_type(special.made("a"), Special)
+    assert_type(Special.also_made("a"), Special)
+    assert_type(await Special.amade("a"), Special)
+    assert_type(Client.given("a"), int)
+    assert_type(special.given("a"), int)
+    assert_type(special.also_given("a"), int)
+    assert_type(await special.agiven("a"), int)
+    Client.made(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Client.also_made()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    Client.given(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    special.also_given("a", 2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+
+class Base(ABC):
+    @retry
+    @abstractmethod
+    def above(self) -> int: ...
+
+    @abstractmethod
+    @retry
+    def below(self) -> int: ...
+
+
+def abstract_methods_are_abstract() -> None:
+    Base()  # type: ignore[abstract]  # pyright: ignore[reportAbstractUsage]
+
+
+@retry
+def first(items: list[T]) -> T:
+    return items[0]
+
+
+class Box(Generic[T]):
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+    @retry
+    def get(self) -> T:
+        return self.value
+
+
+@overload
+def parsed(text: str) -> int: ...
+@overload
+def parsed(text: bytes) -> float: ...
+@retry
+def parsed(text: str | bytes) -> float:
+    return float(text)
+
+
+def generics_and_overloads_are_kept() -> None:
+    assert_type(first([1, 2]), int)
+    assert_type(first(["a"]), str)
+    assert_type(Box(1).get(), int)
+    assert_type(Box("a").get(), str)
+    assert_type(parsed("1"), int)
+    assert_type(parsed(b"1"), float)
+    first(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    parsed(5)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+def other_callables_are_kept(client: Client) -> None:
+    assert_type(retry(functools.partial(bare, "here"))(), bytes)
+    assert_type(retry(POLICY)(functools.partial(bare, "here")).args, tuple[Any, ...])
+    assert_type(retry(client), Client)
+    assert_type(retry(client.get)("a"), int)
+    assert_type(retry(len)("a"), int)
+    pointless: Callable[[int], int] = retry(lambda number: number)
+    assert_type(pointless(5), int)
+    retry(5)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    retry([1])  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    retry(bare, POLICY)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+
+
+def the_same_function_under_another_policy(client: Client) -> None:
+    assert_type(with_policy(bare, POLICY)("here", timeout=2), bytes)
+    assert_type(with_policy(client.get, max_attempts=2)("a"), int)
+    assert_type(with_policy(client, POLICY, name="client"), Client)
+    assert_type(policy_of(bare), Policy)
+    assert_type(resume(client.get, STATE)("a"), int)
+    assert_type(resume(bare, STATE, POLICY, max_attempts=9)("here"), bytes)
+    with_policy(bare, POLICY)(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    with_policy(bare, tries=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    resume(bare)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    resume(bare, POLICY)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def calls_without_decorating(client: Client) -> None:
+    assert_type(POLICY.call(bare, "here", timeout=2), bytes)
+    assert_type(POLICY.call(client.get, "a"), int)
+    assert_type(await POLICY.acall(bare_async, "here"), bytes)
+    assert_type(await POLICY.acall(task, "here"), bytes)
+    assert_type(POLICY.run(bare, "here"), Outcome[bytes])
+    assert_type(await POLICY.arun(client.aget, "a"), Outcome[int])
+    POLICY.call(bare, 5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    POLICY.call(bare)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    POLICY.run(bare, "here", 2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    await POLICY.acall(bare, "here")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await POLICY.arun(bare_async, 5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def an_outcome_has_a_value_or_an_error(outcome: Outcome[bytes]) -> None:
+    assert_type(outcome.value, bytes | None)
+    assert_type(outcome.error, Exception | None)
+    assert_type(outcome.state, RetryState)
+    assert_type(outcome.ok, bool)
+    wider: Outcome[bytes | int] = outcome
+    assert_type(wider.value, bytes | int | None)
+    outcome.value = b""  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+async def is_busy(error: Exception) -> bool:
+    return bool(error.args)
+
+
+def awaitable_predicates_are_conditions() -> None:
+    Policy(on=is_busy, on_result=lambda result: result is None)
+    accepted: Callable[[Exception], Awaitable[bool]] = is_busy
+    aretry(on=accepted)
+
+
+def wrong_settings_are_reported() -> None:
+    Policy(max_attemps=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    Policy(max_attempts="3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Policy(deadline="never")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Policy(raises="all")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Policy(on="OSError")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Policy(on=BaseException)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Policy(schedule=5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Policy(seed=0.5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Policy(observers=print)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Policy(s.constant(1))  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    POLICY.replace(tries=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    POLICY.max_attempts = 3  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
+    retry(tries=3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    retry(max_attempts="3")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    retry(POLICY, on=int)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    aretry(tries=3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    aretry(POLICY, POLICY)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]

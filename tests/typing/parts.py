@@ -1,0 +1,167 @@
+# pyright: strict, reportUnnecessaryTypeIgnoreComment=true
+"""What type checkers see of blocks, states, decisions and schedules; never run."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Literal, assert_never, assert_type
+
+from retrykit import (
+    Again,
+    Decision,
+    Failure,
+    GiveUp,
+    Policy,
+    RetryAfter,
+    RetryError,
+    RetryState,
+    Stop,
+    StopReason,
+    aretrying,
+    current_state,
+    dialects,
+    observe,
+    retrying,
+    schedules as s,
+    state_of,
+)
+from retrykit.algebra import Schedule
+from retrykit.backoff import STOP, Backoff
+from retrykit.blocks import Attempt
+from retrykit.events import (
+    AttemptFailed,
+    AttemptStarted,
+    Event,
+    GaveUp,
+    RetryScheduled,
+    Succeeded,
+)
+from retrykit.integrations.logging import observer
+from retrykit.records import ErrorRecord
+from retrykit.testing import FakeClock, virtual_time
+
+POLICY = Policy()
+
+
+async def blocks(state: RetryState) -> None:
+    for attempt in retrying(POLICY):
+        with attempt:
+            assert_type(attempt, Attempt)
+            assert_type(attempt.number, int)
+            assert_type(attempt.state, RetryState)
+            attempt.set_result(5)
+    async for attempt in aretrying(state=state):
+        with attempt as entered:
+            assert_type(entered, Attempt)
+    for attempt in aretrying():  # type: ignore[attr-defined]  # pyright: ignore[reportGeneralTypeIssues]
+        attempt.set_result(5)
+    retrying(max_attempts=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    retrying(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def block_with_a_value() -> int:
+    for attempt in retrying():
+        with attempt:
+            value = 5
+    return value  # pyright: ignore[reportPossiblyUnboundVariable]
+
+
+def block_that_returns() -> int:  # type: ignore[return]  # pyright: ignore[reportReturnType]
+    for attempt in retrying():
+        with attempt:
+            return 5
+
+
+def states(error: Exception) -> None:
+    state = state_of(error)
+    assert_type(state, RetryState | None)
+    _ = state.attempt  # type: ignore[union-attr]  # pyright: ignore[reportOptionalMemberAccess]
+    state = current_state()
+    assert_type(state, RetryState)
+    assert_type(state.failures, tuple[Failure, ...])
+    assert_type(state.errors, tuple[Exception | ErrorRecord, ...])
+    assert_type(state.status, Literal["running", "succeeded", "dead"])
+    assert_type(state.stop_reason, StopReason | None)
+    assert_type(state.started_at, datetime)
+    assert_type(state.elapsed, float)
+    assert_type(state.remaining, float | None)
+    assert_type(state.next_delay, float | None)
+    assert_type(state.slept, float)
+    assert_type(state.to_dict(), dict[str, Any])
+    assert_type(RetryState.from_dict({}), RetryState)
+    assert_type(RetryError(state).state, RetryState)
+    _ = state.attempts  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+
+def decisions(state: RetryState, failure: Failure) -> float:
+    decision = POLICY.decide(state, failure)
+    assert_type(decision, Decision)
+    match decision:
+        case Again(delay):
+            assert_type(delay, float)
+            return delay
+        case Stop(reason):
+            assert_type(reason, StopReason)
+            return 0.0
+        case never:
+            assert_never(never)
+
+
+def signals(error: ValueError) -> None:
+    assert_type(RetryAfter("2s", error).delay, float)
+    assert_type(GiveUp(error).cause, Exception | None)
+    RetryAfter()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    RetryAfter([])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    GiveUp("busy")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    GiveUp(KeyboardInterrupt())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def watch(event: Event) -> None:
+    assert_type(event.state, RetryState)
+    match event:
+        case AttemptStarted() | Succeeded() | GaveUp():
+            pass
+        case AttemptFailed():
+            assert_type(event.failure, Failure)
+        case RetryScheduled():
+            assert_type(event.delay, float)
+        case never:
+            assert_never(never)
+
+
+def observers() -> None:
+    with observe(watch):
+        Policy(observers=[watch, observer()])
+    observe(len)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def delays() -> Iterator[float]:
+    yield 1.0
+
+
+def schedules() -> None:
+    assert_type(s.constant("5s") + s.polynomial(4) * 2, Schedule)
+    assert_type(s.exponential(1).cap(60).jitter(0.5) | s.linear(1).take(3), Schedule)
+    assert_type(s.fibonacci(1).take(3).then([1, "2s"]) & s.sequence([1]), Schedule)
+    assert_type(s.constant(1).switch(after=3, to=delays), Schedule)
+    assert_type(s.linear(1).bounds(3), tuple[float, float] | None)
+    Policy(schedule=delays)
+    Policy(schedule=[1, 2.5, "3s"])
+    s.linear(1).cap([])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    s.exponential(1, 2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+
+def the_rest() -> None:
+    assert_type(dialects.google(multiplier=2), Policy)
+    assert_type(dialects.zizq(retry_limit=3, base="1m"), Policy)
+    assert_type(dialects.hostname_verification().replace(name="host"), Policy)
+    assert_type(Policy.from_dict({}), Policy)
+    assert_type(POLICY.to_dict(), dict[str, Any])
+    assert_type(POLICY.max_elapsed, float | None)
+    assert_type(POLICY.schedule, Schedule)
+    backoff = Backoff(POLICY)
+    delay = backoff.next()
+    if delay is not STOP:
+        assert_type(delay, float)
+    with virtual_time() as clock:
+        assert_type(clock, FakeClock)
+        assert_type(clock.naps, list[float])
