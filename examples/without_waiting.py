@@ -10,7 +10,6 @@ Prints::
     test_does_not_wait_for_an_attempt_beyond_the_week: passed
     test_a_slow_attempt_spends_the_time_too: passed
 """
-# ruff: noqa: S101  tests assert
 
 from collections.abc import Callable
 from contextlib import suppress

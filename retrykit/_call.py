@@ -144,7 +144,7 @@ class Book:
         trace = error.__traceback__
         if self._driven and trace is not None:
             # The driver's own frame says nothing to a reader.
-            error.__traceback__ = trace.tb_next
+            error.with_traceback(trace.tb_next)
         state: RetryState | None = call[2]
         if state is None or state.now is None:
             state = self.state(call)

@@ -61,7 +61,7 @@ def drive(  # noqa: C901  one loop, to be read in one piece
                         raise ending
                     finally:
                         # What was handled before stays, and no frame keeps it.
-                        ending.__context__ = context
+                        BaseException.__setattr__(ending, "__context__", context)
                         del ending, context
                 clock.sleep(delay)
                 book.again(call)

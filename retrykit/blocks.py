@@ -9,14 +9,13 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from contextvars import Token
 from types import TracebackType
-from typing import final
+from typing import NoReturn, final
 
 from retrykit._call import Book, Call, current
 from retrykit.callables import check_colour
 from retrykit.checks import instance, refuse
 from retrykit.clocks import AsyncClock, Clock, Source, task, thread
 from retrykit.conditions import refusal, rejects
-from retrykit.errors import ConfigError
 from retrykit.policy import Policy
 from retrykit.state import RetryState
 
@@ -127,10 +126,7 @@ class _Turns:
         if self.attempt is None:
             return True
         if not self.attempt.entered:
-            rule = "entered once in its turn"
-            raise refuse(
-                "attempt", rule, self.attempt, "write with attempt: in the loop"
-            )
+            refuse_entry(self.attempt)
         return bool(self.call)
 
     def upcoming(self) -> float | None:
@@ -186,10 +182,10 @@ class _AsyncLoop(_Turns):
 _NOTHING = object()
 
 
-def not_entered_once(attempt: "Attempt") -> ConfigError:
-    """Return the error for a loop that leaves out, or repeats, its ``with``."""
+def refuse_entry(attempt: "Attempt") -> NoReturn:
+    """Refuse a loop that leaves out its ``with``, or repeats it."""
     rule = "entered once in its turn"
-    return refuse("attempt", rule, attempt, "write with attempt: in the loop")
+    raise refuse("attempt", rule, attempt, "write with attempt: in the loop")
 
 
 @final
@@ -206,7 +202,6 @@ class Attempt:
         self.entered = False
         self._turns = turns
         self._result: object = _NOTHING
-        self._token: Token[Call] | None = None
 
     @property
     def state(self) -> RetryState:
@@ -227,9 +222,9 @@ class Attempt:
 
     def __enter__(self) -> "Attempt":
         if self.entered:
-            raise not_entered_once(self)
+            refuse_entry(self)
         self.entered = True
-        self._token = current.set(self._turns.call)
+        self._token: Token[Call] = current.set(self._turns.call)
         return self
 
     def __exit__(
@@ -239,10 +234,9 @@ class Attempt:
         trace: TracebackType | None,
         /,
     ) -> bool:
-        if self._token is not None:
-            # An async generator may be left in another context than entered.
-            with suppress(ValueError):
-                current.reset(self._token)
+        # An async generator may be left in another context than entered.
+        with suppress(ValueError):
+            current.reset(self._token)
         book, call = self._turns.book, self._turns.call
         if error is None:
             self._succeed()
@@ -260,7 +254,7 @@ class Attempt:
             try:
                 raise ending
             finally:
-                ending.__context__ = context
+                BaseException.__setattr__(ending, "__context__", context)
                 del ending, context
         return False
 

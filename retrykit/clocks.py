@@ -79,9 +79,9 @@ class LoopClock:
 
     def now(self) -> float:
         """Return the loop's own time."""
-        if "trio" not in sys.modules:
-            return asyncio.get_running_loop().time()
-        return self.reader()()
+        trio = _running_trio()
+        now: float = trio.current_time() if trio else asyncio.get_running_loop().time()
+        return now
 
     def reader(self) -> Callable[[], float]:
         """Return what reads the loop's time, from any thread.

@@ -65,12 +65,11 @@ def _read(name: str, value: Any) -> Any:
         return from_dict(value)
     if name in {"max_attempts", "max_elapsed"}:
         return None if value == _UNLIMITED else value
-    if name in {"on", "give_up_on"}:
-        if isinstance(value, str):
-            return _type(name, value)
-        if isinstance(value, list | tuple):
-            return tuple(_type(name, each) for each in value)
-    return value
+    if name not in {"on", "give_up_on"}:
+        return value
+    if isinstance(value, list | tuple):
+        return tuple(_type(name, each) for each in value)
+    return _type(name, value)
 
 
 def _names(name: str, condition: object) -> str | list[str]:

@@ -32,10 +32,10 @@ class RetryError(RetrykitError):
         self.state = state
 
     def __str__(self) -> str:
-        text = f"{self.state.name} {self.state.describe()}"
-        if not self.state.failures:
-            return text
-        return f"{text}; last came {self.state.failures[-1].describe()}"
+        last = [failure.describe() for failure in self.state.failures[-1:]]
+        return "; last came ".join(
+            [f"{self.state.name} {self.state.describe()}", *last]
+        )
 
 
 @final
@@ -49,9 +49,7 @@ class FailureGroup(ExceptionGroup[Exception]):
     def derive(self, errors: Any, /) -> Any:
         """Return a group of some of the errors, with the state of the call."""
         part = FailureGroup(self.message, errors)
-        state = vars(self).get(_STATE)
-        if state is not None:
-            attach(part, state)
+        attach(part, vars(self)[_STATE])
         return part
 
 

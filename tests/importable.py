@@ -1,4 +1,4 @@
-"""What the tests send to other processes: a module that they import by its name."""
+"""What the tests send to other processes, which import this module by its name."""
 
 import asyncio
 import functools
@@ -20,8 +20,8 @@ class RefusedError(OSError):
 
 
 def at_last(*facts):
-    """Fail until the third attempt, then give the facts back."""
-    if current_state().attempt < 3:
+    """Fail until the third attempt, then give the facts back; or fail for ever."""
+    if current_state().attempt < 3 or "never" in facts:
         raise RefusedError("localhost", current_state().attempt)
     return facts
 
@@ -67,7 +67,7 @@ def described(key):
     return at_last(key)
 
 
-@dataclass
+@dataclass(unsafe_hash=True)
 class Client:
     """Something with methods, equal to its copies."""
 
@@ -100,6 +100,14 @@ class Client:
     @retry(POLICY)
     def also_given(key):
         return at_last(key)
+
+    @retry(POLICY)
+    @functools.lru_cache  # noqa: B019  the tests clear it
+    def cached(self, key):
+        return at_last(self, key)
+
+    quick = with_policy(get, schedule=[7, 7])
+    quick_made = with_policy(made, schedule=[7, 7])
 
     def plain(self, key):
         return at_last(self, key)
@@ -134,12 +142,15 @@ renamed = retry(POLICY)(plain)
 
 
 def called(fn, *args):
-    """Call, and tell the result and the delays; in whatever process this is."""
+    """Call, and tell what it came to, and the delays; in whatever process this is."""
     cached.cache_clear()
     cached_above.cache_clear()
+    Client.cached.cache_clear()
     with virtual_time() as clock:
-        result = asyncio.run(awaited(fn, args))
-        return result, clock.naps
+        try:
+            return asyncio.run(awaited(fn, args)), clock.naps
+        except RefusedError as error:
+            return error.port, clock.naps
 
 
 async def awaited(fn, args):

@@ -91,7 +91,7 @@ def test_every_door_has_one_keeper(door):
 
 
 def test_nothing_but_wrapt_is_needed_at_run_time():
-    import sys  # noqa: PLC0415
+    import sys
 
     for name, tree in modules():
         roots = {found.split(".")[0] for found in imports(tree)}

@@ -265,3 +265,13 @@ def test_a_generator_that_is_dropped_leaves_no_call_behind():
     generator.close()
     with pytest.raises(LookupError):
         current_state()
+
+
+def test_a_loop_that_has_begun_is_its_own_iterator():
+    async def main():
+        loop = aiter(aretrying())
+        return aiter(loop) is loop
+
+    loop = iter(retrying())
+    assert iter(loop) is loop
+    assert asyncio.run(main())

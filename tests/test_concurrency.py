@@ -115,8 +115,19 @@ def test_a_thread_started_by_an_attempt_sees_its_state():
     assert asyncio.run(fetch()) == (3, True)
 
 
+def test_the_second_call_of_a_coroutine_function_is_as_good_as_the_first():
+    @aretry(FOUR)
+    async def fetch():
+        return "value"
+
+    async def main():
+        return [await fetch(), await fetch()]
+
+    assert asyncio.run(main()) == ["value", "value"]
+
+
 def test_threads_that_ask_at_once_are_given_one_state():
-    import contextvars  # noqa: PLC0415
+    import contextvars
 
     together = threading.Barrier(8)
 

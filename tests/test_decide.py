@@ -123,7 +123,7 @@ def test_the_delay_is_a_function_of_the_seed_and_the_number_of_the_retry():
 
 
 def test_a_schedule_sees_the_delay_before():
-    from retrykit.schedules import decorrelated  # noqa: PLC0415
+    from retrykit.schedules import decorrelated
 
     previous = (Failure(1, OSError(), None, 0.0, 0.0, 3.0),)
     schedule = decorrelated(1, factor=3)

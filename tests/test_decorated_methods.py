@@ -1,6 +1,5 @@
 """8. Decorators disappear: what binds to an object or a class binds as before."""
 
-import asyncio
 import enum
 import functools
 from abc import ABCMeta, abstractmethod
@@ -8,59 +7,11 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import pytest
-import trio
-import wrapt
 
-from retrykit import Policy, aretry, retry
+from retrykit import retry
+from tests.ways import POLICY, WAYS, failing_twice, passing
 
-POLICY = Policy(schedule=[1, 2], on=OSError)
 T = TypeVar("T")
-
-
-def failing_twice(seen):
-    """A function that notes how it is called, and fails the first two times."""
-
-    def fetch(*args, **kwargs):
-        seen.append((args, kwargs))
-        if len(seen) < 3:
-            raise OSError(len(seen))
-        return "value"
-
-    return fetch
-
-
-def itself(fn):
-    return fn
-
-
-def awaited(fn):
-    async def fetch(*args, **kwargs):
-        return fn(*args, **kwargs)
-
-    return fetch
-
-
-def called(fn):
-    return fn()
-
-
-def under_asyncio(fn):
-    return asyncio.run(fn())
-
-
-# How a function is made of another colour, decorated, and run.
-WAYS = {
-    "blocking": (itself, retry(POLICY), called),
-    "asyncio": (awaited, retry(POLICY), under_asyncio),
-    "asyncio, aretry": (awaited, aretry(POLICY), under_asyncio),
-    "trio": (awaited, retry(POLICY), trio.run),
-}
-
-
-@wrapt.decorator
-def passing(wrapped, _instance, args, kwargs):
-    return wrapped(*args, **kwargs)
-
 
 # What is written in the class, and what its function must be called with.
 ATTRIBUTES = {

@@ -1,62 +1,12 @@
 """8. Decorators disappear: whatever is called is called as before, and retried."""
 
-import asyncio
 import functools
 import operator
 
 import pytest
-import trio
-import wrapt
 
-from retrykit import ConfigError, Policy, aretry, retry
-
-POLICY = Policy(schedule=[1, 2], on=OSError)
-
-
-def failing_twice(seen):
-    """A function that notes how it is called, and fails the first two times."""
-
-    def fetch(*args, **kwargs):
-        seen.append((args, kwargs))
-        if len(seen) < 3:
-            raise OSError(len(seen))
-        return "value"
-
-    return fetch
-
-
-def itself(fn):
-    return fn
-
-
-def awaited(fn):
-    async def fetch(*args, **kwargs):
-        return fn(*args, **kwargs)
-
-    return fetch
-
-
-def called(fn):
-    return fn()
-
-
-def under_asyncio(fn):
-    return asyncio.run(fn())
-
-
-# How a function is made of another colour, decorated, and run.
-WAYS = {
-    "blocking": (itself, retry(POLICY), called),
-    "asyncio": (awaited, retry(POLICY), under_asyncio),
-    "asyncio, aretry": (awaited, aretry(POLICY), under_asyncio),
-    "trio": (awaited, retry(POLICY), trio.run),
-}
-# Those in which a callable need not show that what it returns is awaited.
-HIDDEN_WAYS = {
-    "blocking": (itself, retry(POLICY), called),
-    "asyncio, aretry": (awaited, aretry(POLICY), under_asyncio),
-    "trio, aretry": (awaited, aretry(POLICY), trio.run),
-}
+from retrykit import ConfigError, retry
+from tests.ways import HIDDEN_WAYS, POLICY, WAYS, awaited, failing_twice, passing
 
 
 def wrapping(fn):
@@ -65,11 +15,6 @@ def wrapping(fn):
         return fn(*args, **kwargs)
 
     return wrapper
-
-
-@wrapt.decorator
-def passing(wrapped, _instance, args, kwargs):
-    return wrapped(*args, **kwargs)
 
 
 def a_function(retried, fetch):

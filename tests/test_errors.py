@@ -381,6 +381,10 @@ WRITTEN = {
     f"got {callable!r}": lambda: Policy(on=callable).to_dict(),
     "schedule must be made of retrykit's own parts, to be written as data, got "
     f"{rows!r}; list its delays": lambda: Policy(schedule=rows).to_dict(),
+    "state must be a dict from RetryState.to_dict, whole and unchanged, got "
+    f"{DATA | {'attempt': 'three'}!r}": (
+        lambda: RetryState.from_dict(DATA | {"attempt": "three"})
+    ),
     "state must be a dict from RetryState.to_dict, of version 1, got {}": (
         lambda: RetryState.from_dict({})
     ),

@@ -4,15 +4,16 @@ import asyncio
 import doctest
 import functools
 import inspect
+import pydoc
 import re
 import types
 import typing
 from typing import Any
 
 import pytest
-import wrapt
 
 from retrykit import Policy, aretry, retry
+from tests.ways import passing
 
 POLICY = Policy(schedule=[1, 2], on=OSError)
 
@@ -37,11 +38,6 @@ def task(url: str) -> "asyncio.Task[bytes]":
 
 
 Options = str
-
-
-@wrapt.decorator
-def passing(wrapped, _instance, args, kwargs):
-    return wrapped(*args, **kwargs)
 
 
 class Page:
@@ -161,6 +157,16 @@ def test_a_probe_can_tell_one_callable_from_another(probe):
     always |= {"inspect.isgeneratorfunction", "inspect.isasyncgenfunction", "callable"}
     always |= {"__isabstractmethod__"}
     assert any(one != said[0] for one in said) is (probe not in always)
+
+
+# Of an object, help would tell its class as well.
+HELPED = [kind for kind in SUBJECTS if kind[:7] not in {"partial", "callabl"}]
+
+
+@pytest.mark.parametrize("kind", HELPED)
+def test_help_tells_of_the_function_itself(kind):
+    plain, decorated = (pydoc.plaintext.document(fn) for fn in SUBJECTS[kind])
+    assert decorated.replace("Retried", "Page") == plain
 
 
 OLDER = {

@@ -68,6 +68,11 @@ def test_draws_are_never_the_same_twice(draws):
     assert len(set(draws)) == MANY
 
 
+def test_no_retry_draws_what_another_has_drawn():
+    found = [draw for retry in range(1, 1001) for draw in drawn(Draws(7, retry), 5)]
+    assert len(set(found)) == 5000
+
+
 def test_retries_of_one_call_and_calls_side_by_side_are_independent():
     for retry in range(1, 6):
         here = [Draws(seed, retry).random() for seed in range(MANY)]

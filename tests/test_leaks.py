@@ -275,3 +275,17 @@ def test_one_error_object_does_not_collect_tracebacks(clock):
         lengths.append(len(traceback.extract_tb(error.__traceback__)))
     assert lengths[-1] < 20
     assert len(clock.naps) == 150
+
+
+def test_one_error_object_that_compiled_code_raises_is_let_out_as_it_is(clock):
+    error = OSError("the same")
+
+    async def main():
+        future = asyncio.get_running_loop().create_future()
+        future.set_exception(error)
+        return retry(schedule=[1, 1])(future.result)
+
+    with pytest.raises(OSError) as caught:
+        asyncio.run(main())()
+    assert caught.value is error
+    assert clock.naps == [1.0, 1.0]

@@ -95,6 +95,25 @@ def test_its_copies_draw_what_it_draws(own):
         assert list(other.draw()) == DAYS
 
 
+def test_it_is_told_the_delay_before_unless_it_is_the_first():
+    class Doubling(s.Schedule):
+        """The delay before, doubled; one second at first."""
+
+        __slots__ = ()
+
+        def delay(self, _retry, previous, _random, /):
+            return 1.0 if previous is None else previous * 2
+
+        def bounds(self, retry, /):
+            return (2.0 ** (retry - 1),) * 2
+
+    assert list(Doubling().take(4).draw()) == [1, 2, 4, 8]
+    restarted = s.sequence([9, 9]).then(Doubling())
+    assert list(restarted.take(5).draw()) == [9, 9, 1, 2, 4]
+    continued = s.sequence([9, 9]).switch(after=2, to=Doubling())
+    assert list(continued.take(4).draw()) == [9, 9, 18, 36]
+
+
 def test_it_cannot_be_written_as_data(own):
     two = own(1, 3)
     for write in (two, two.cap(60), s.constant(1) + two, Policy(schedule=two)):

@@ -90,7 +90,7 @@ def test_a_state_that_is_first_asked_for_in_a_worker_thread_measures_time():
 
         # Before its first success a call asks for its state itself.
         await fetch(fail=False)
-        with pytest.raises(OSError) as caught:  # noqa: PT011  whatever its text
+        with pytest.raises(OSError) as caught:
             await fetch(fail=True)
         return state_of(caught.value)
 

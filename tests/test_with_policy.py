@@ -5,7 +5,6 @@ import functools
 import inspect
 
 import pytest
-import wrapt
 
 from retrykit import (
     ConfigError,
@@ -18,6 +17,7 @@ from retrykit import (
     retry,
     with_policy,
 )
+from tests.ways import passing
 
 POLICY = Policy(schedule=[1, 2, 3, 4], on=OSError)
 OTHER = Policy(schedule=[9, 9], on=OSError)
@@ -30,11 +30,6 @@ def wrapping(fn):
         return fn(*args, **kwargs)
 
     return wrapper
-
-
-@wrapt.decorator
-def passing(wrapped, _instance, args, kwargs):
-    return wrapped(*args, **kwargs)
 
 
 class Client:

@@ -1,4 +1,4 @@
-# pyright: strict, reportUnnecessaryTypeIgnoreComment=true
+# pyright: reportUnnecessaryTypeIgnoreComment=true
 """What type checkers see of blocks, states, decisions and schedules; never run."""
 
 from collections.abc import Iterator
@@ -58,19 +58,6 @@ async def blocks(state: RetryState) -> None:
     retrying(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
-def block_with_a_value() -> int:
-    for attempt in retrying():
-        with attempt:
-            value = 5
-    return value  # pyright: ignore[reportPossiblyUnboundVariable]
-
-
-def block_that_returns() -> int:  # type: ignore[return]  # pyright: ignore[reportReturnType]
-    for attempt in retrying():
-        with attempt:
-            return 5
-
-
 def states(error: Exception) -> None:
     state = state_of(error)
     assert_type(state, RetryState | None)
@@ -89,7 +76,7 @@ def states(error: Exception) -> None:
     assert_type(state.to_dict(), dict[str, Any])
     assert_type(RetryState.from_dict({}), RetryState)
     assert_type(RetryError(state).state, RetryState)
-    _ = state.attempts  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    _ = state.attempts  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def decisions(state: RetryState, failure: Failure) -> float:

@@ -1,0 +1,55 @@
+import pytest
+
+from retrykit.values import Value
+
+
+class Point(Value):
+    __slots__ = ("_seen", "x", "y")
+    x: float
+    y: float
+
+
+class Named(Point):
+    __slots__ = ("name",)
+    name: str
+
+
+class Free(Value):
+    pass
+
+
+def test_has_the_parts_of_its_classes_in_the_order_of_their_types():
+    assert Named.parts == ("x", "y", "name")
+    assert Named(1, 2, name="p").name == "p"
+
+
+def test_compares_and_hashes_by_its_parts_and_its_kind():
+    assert Point(1, 2) == Point(1, 2) != Point(1, 3)
+    assert hash(Point(1, 2)) == hash(Point(1, 2))
+    assert Point(1, 2) != Named(1, 2, "p")
+    assert Point(1, 2) != (1, 2)
+
+
+def test_a_part_cannot_be_set_or_deleted():
+    point = Point(1, 2)
+    with pytest.raises(AttributeError, match="Point is frozen: x cannot be set"):
+        point.x = 5
+    with pytest.raises(AttributeError, match="Point is frozen: x cannot be deleted"):
+        del point.x
+    with pytest.raises(AttributeError):
+        point.other = 5
+    assert point == Point(1, 2)
+
+
+def test_a_class_without_slots_may_keep_more():
+    one, other = Free(), Free()
+    one.kept = 1
+    assert one != other
+    other.kept = 1
+    assert one == other
+
+
+def test_a_changed_copy_leaves_the_original():
+    point = Point(1, 2)
+    assert point.replaced(y=5) == Point(1, 5)
+    assert point == Point(1, 2)
