@@ -6,6 +6,7 @@ that they tell is here, so that both do the same.
 
 import inspect
 import threading
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from types import TracebackType
@@ -86,7 +87,15 @@ class Book:
             first in the traceback of every error.
     """
 
-    __slots__ = ("_clock", "_driven", "_name", "_policy", "_resumed", "eager")
+    __slots__ = (
+        "_clock",
+        "_driven",
+        "_name",
+        "_observers",
+        "_policy",
+        "_resumed",
+        "watch",
+    )
 
     def __init__(
         self,
@@ -99,11 +108,13 @@ class Book:
     ) -> None:
         self._driven = driven
         self._policy = policy
+        self._observers = policy.observers
         self._name = policy.name or name
         self._clock = clock
         self._resumed = resumed
-        watched = bool(policy.observers) or policy.on_result is not None
-        self.eager = watched or resumed is not None
+        # What a driver looks at before a call: empty unless it is to be watched.
+        watched = policy.observers or policy.on_result or resumed
+        self.watch: Sequence[object] = (policy,) if watched else attention.reasons
 
     def state(self, call: Call) -> RetryState:
         """Return the state of a call, made on first demand."""
@@ -181,7 +192,7 @@ class Book:
         """Write down that the delay is over and an attempt begins."""
         state: RetryState = call[2]
         state.begin_attempt()
-        if self.eager or attention.needed:
+        if self._observers or events.everyone:
             self._tell(events.AttemptStarted(state))
 
     def succeeded(self, call: Call, result: object) -> None:
@@ -191,7 +202,7 @@ class Book:
         state: RetryState = call[2]
         state.end(StopReason.SUCCEEDED)
         call.clear()
-        if self.eager or attention.needed:
+        if self._observers or events.everyone:
             self._tell(events.Succeeded(state))
 
     def interrupted(self, call: Call, exit_: BaseException) -> None:
@@ -247,7 +258,7 @@ class Book:
         if isinstance(decision, Stop):
             state.end(decision.reason)
             call.clear()
-        if self.eager or attention.needed:
+        if self._observers or events.everyone:
             self._tell(events.AttemptFailed(state, failure))
             self._tell(
                 events.GaveUp(state)
@@ -283,5 +294,4 @@ class Book:
         raise refuse(self._name, rule, result, "decorate it with aretry")
 
     def _tell(self, event: events.Event) -> None:
-        if self._policy.observers or events.everyone:
-            events.tell(self._policy.observers, event)
+        events.tell(self._observers, event)

@@ -3,10 +3,9 @@
 Its twin is `retrykit._async`, the same program awaited; a test compares them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from retrykit import attention
 from retrykit._call import Book, Call, current
 from retrykit.clocks import thread as clock
 from retrykit.conditions import refusal, rejects
@@ -26,14 +25,14 @@ def drive(  # noqa: C901  one loop, to be read in one piece
     book = Book(policy, name, clock, resumed)
     now, enter, leave = clock.real.now, current.set, current.reset
     # Calls are watched until one succeeds: its result must not be awaitable.
-    eager = True
+    watch: Sequence[object] = (book,)
 
     def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901
-        nonlocal eager
+        nonlocal watch
         call: Call = [book, now(), None]
         token = enter(call)
         try:
-            if eager or attention.needed:
+            if watch:
                 delay = book.begin(call)
                 if delay is not None:
                     clock.sleep(delay)
@@ -51,7 +50,7 @@ def drive(  # noqa: C901  one loop, to be read in one piece
                 else:
                     if not rejects(policy, result):
                         book.succeeded(call, result)
-                        eager = book.eager
+                        watch = book.watch
                         return result
                     delay = book.rejected(call, result)
                 if delay is None:

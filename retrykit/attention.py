@@ -1,29 +1,27 @@
 """Whether anything in this process asks the drivers to look twice.
 
 Observers of the whole process and clocks that are handed in are rare, and
-drivers are called often: they read one number here, and nothing else while it
-is zero.
+drivers are called often: they look at one list here, and at nothing else while
+it is empty.
 """
 
 import threading
 
-__all__ = ["ask", "needed", "withdraw"]
+__all__ = ["ask", "reasons", "withdraw"]
 
-needed: int = 0
-"""How many reasons there are to look twice; read by the drivers at every call."""
+reasons: list[None] = []
+"""One item for each reason to look twice; always the same list."""
 
 _lock = threading.Lock()
 
 
 def ask() -> None:
-    """Count one more reason."""
-    global needed  # noqa: PLW0603  a plain name, because nothing is read faster
+    """Give one more reason."""
     with _lock:
-        needed += 1
+        reasons.append(None)
 
 
 def withdraw() -> None:
-    """Count one reason less."""
-    global needed  # noqa: PLW0603
+    """Take one reason back."""
     with _lock:
-        needed -= 1
+        reasons.pop()

@@ -79,8 +79,11 @@ class LoopClock:
 
     def now(self) -> float:
         """Return the loop's own time."""
-        trio = _running_trio()
-        now: float = trio.current_time() if trio else asyncio.get_running_loop().time()
+        # Asked at every call, so without a function in between.
+        trio = sys.modules.get("trio")
+        if trio is None or not trio.lowlevel.in_trio_task():
+            return asyncio.get_running_loop().time()
+        now: float = trio.current_time()
         return now
 
     def reader(self) -> Callable[[], float]:

@@ -9,6 +9,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple, TypeVar, Unpack, cast, final, overload
 
@@ -116,12 +117,15 @@ def with_policy(
     Raises:
         ConfigError: A setting is wrong, or the function cannot be retried.
     """
-    if isinstance(fn, classmethod | staticmethod):
-        changed = with_policy(fn.__func__, policy, **changes)
-        return cast("F", type(fn)(changed))
+    kind: Any = type(fn)
+    if issubclass(kind, classmethod | staticmethod):
+        function = cast("classmethod[Any, Any, Any]", fn).__func__
+        return cast("F", kind(with_policy(function, policy, **changes)))
     inner, held, awaited = _inside(fn)
     held = held if policy is None else instance("policy", policy, Policy)
-    return cast("F", _decorated(inner, held.replace(**changes), awaited, origin=fn))
+    other = held.replace(**changes)
+    made = with_policy, (fn, other)
+    return cast("F", _decorated(inner, other, awaited, made))
 
 
 def policy_of(fn: object) -> Policy:
@@ -206,11 +210,15 @@ class _Proxy(BaseObjectProxy[Callable[..., Any]]):
     __slots__ = ("__call__",)
 
     def __init__(
-        self, call: Callable[..., Any], decorated: _Decorated, origin: Any
+        self,
+        call: Callable[..., Any],
+        decorated: _Decorated,
+        made: tuple[Callable[..., Any], tuple[Any, ...]] | None,
     ) -> None:
         super().__init__(decorated.fn)
         self._self_retrykit = decorated
-        self._self_origin = origin
+        # How it was made from something else: what a copy or a pickle repeats.
+        self._self_made = made
         _Proxy.__dict__["__call__"].__set__(self, call)
 
     @property
@@ -221,26 +229,28 @@ class _Proxy(BaseObjectProxy[Callable[..., Any]]):
         return repr(self.__wrapped__)
 
     def __copy__(self) -> Any:
-        if self._self_origin is not None:
-            return with_policy(copy.copy(self._self_origin), self._self_retrykit.policy)
+        if self._self_made is not None:
+            make, args = self._self_made
+            return make(*args)
         return self._again(copy.copy(self.__wrapped__))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        if self._self_origin is not None:
-            origin = copy.deepcopy(self._self_origin, memo)
-            return with_policy(origin, self._self_retrykit.policy)
+        if self._self_made is not None:
+            make, args = self._self_made
+            return make(*copy.deepcopy(args, memo))
         return self._again(copy.deepcopy(self.__wrapped__, memo))
 
-    def _again(self, fn: Callable[..., Any]) -> Any:
+    def _again(self, fn: Callable[..., Any], made: Any = None) -> Any:
         _, policy, awaited = self._self_retrykit
+        if fn is self.__wrapped__:
+            return self
         # A coroutine method may show itself only once it is bound.
-        again = awaited or None
-        return self if fn is self.__wrapped__ else _decorated(fn, policy, again)
+        return _decorated(fn, policy, awaited or None, made)
 
     def __reduce_ex__(self, _protocol: object) -> str | tuple[Any, ...]:
+        if self._self_made is not None:
+            return self._self_made
         fn, policy, awaited = self._self_retrykit
-        if self._self_origin is not None:
-            return with_policy, (self._self_origin, policy)
         name = getattr(fn, "__qualname__", "")
         found: Any = sys.modules.get(getattr(fn, "__module__", ""))
         for part in name.split("."):
@@ -254,10 +264,15 @@ class _BoundProxy(_Proxy):
 
     __slots__ = ()
 
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._self_name = name
+
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         bind: Any = type(self.__wrapped__)
         bound = bind.__get__(self.__wrapped__, instance, owner)
-        return self._again(bound)
+        name = getattr(self, "_self_name", None)
+        home = owner if instance is None else instance
+        return self._again(bound, name and (getattr, (home, name)))
 
 
 def _decorator(
@@ -283,7 +298,7 @@ def _decorated(
     fn: Any,
     policy: Policy,
     awaited: bool | None,  # noqa: FBT001  pickled by its place
-    origin: Any = None,
+    made: Any = None,
 ) -> Any:
     # By its real type: a proxy pretends to be what it is a proxy of.
     kind = type(fn)
@@ -297,10 +312,10 @@ def _decorated(
     awaited = is_coroutine_function(fn) if awaited is None else awaited
     decorated = _Decorated(fn, policy, awaited)
     call = driver(policy, fn, awaited=awaited)
-    if kind is FunctionType and origin is None:
+    if kind is FunctionType and made is None:
         return _dressed(call, decorated)
     proxy = _BoundProxy if hasattr(kind, "__get__") else _Proxy
-    return proxy(call, decorated, origin)
+    return proxy(call, decorated, made)
 
 
 def _dressed(call: Callable[..., Any], decorated: _Decorated) -> Callable[..., Any]:
@@ -310,7 +325,8 @@ def _dressed(call: Callable[..., Any], decorated: _Decorated) -> Callable[..., A
     dressed = cast("FunctionType", call)
     # For those who do not look through __wrapped__.
     dressed.__defaults__, dressed.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
-    dressed.__dict__["__signature__"] = inspect.signature(fn)
+    with suppress(TypeError, ValueError):
+        dressed.__dict__["__signature__"] = inspect.signature(fn)
     dressed.__dict__["__retrykit__"] = decorated
     return call
 

@@ -4,7 +4,6 @@ What a policy does is in `retrykit.policy`. A setting is checked here, where
 its user writes it, and nowhere else.
 """
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Self, TypedDict, Unpack, get_args
@@ -127,6 +126,9 @@ def shown(value: object) -> str:
 
 
 def _unknown(name: str, value: object) -> ConfigError:
+    # Imported here: only who mistypes needs it, and everyone would wait for it.
+    import difflib  # noqa: PLC0415
+
     near = difflib.get_close_matches(name, _CHECKS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_CHECKS)}"
     return ConfigError(f"{name} is no setting of a policy, got {value!r}; {hint}")

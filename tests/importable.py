@@ -40,13 +40,17 @@ async def afetch(key):
     return at_last(key)
 
 
-@aretry(POLICY)
-def task(key):
+async def later(key):
+    return at_last(key)
+
+
+def started(key):
     return asyncio.ensure_future(later(key))
 
 
-async def later(key):
-    return at_last(key)
+@aretry(POLICY)
+def task(key):
+    return started(key)
 
 
 @retry(POLICY)
@@ -107,7 +111,6 @@ class Client:
         return at_last(self, key)
 
     quick = with_policy(get, schedule=[7, 7])
-    quick_made = with_policy(made, schedule=[7, 7])
 
     def plain(self, key):
         return at_last(self, key)
@@ -121,6 +124,7 @@ class Holder:
 
     def __init__(self):
         self.get = retry(POLICY)(self.plain)
+        self.quick = with_policy(self.get, schedule=[7])
 
     def plain(self):
         return self
@@ -129,6 +133,7 @@ class Holder:
 CLIENT = Client("example")
 partial = retry(POLICY)(functools.partial(plain, "a"))
 partial_of_it = functools.partial(fetch, "a")
+partial_task = aretry(POLICY)(functools.partial(started, "a"))
 bound_later = retry(POLICY)(CLIENT.plain)
 callable_object = retry(POLICY)(CLIENT)
 builtin = retry(POLICY)(len)

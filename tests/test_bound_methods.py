@@ -8,7 +8,8 @@ from typing import Protocol, runtime_checkable
 import pytest
 import wrapt
 
-from retrykit import Policy, retry
+from retrykit import Policy, aretry, retry
+from tests.ways import passing
 
 POLICY = Policy(schedule=[1, 2], on=OSError)
 
@@ -156,6 +157,23 @@ def test_a_decorator_of_wrapt_sees_the_object_of_a_method(clock, flaky, place):
     assert clock.naps == [1.0]
 
 
+def test_a_method_that_returns_an_awaitable_is_retried_on_its_object(clock, flaky):
+    body = flaky(OSError(), "value")
+
+    class Client:
+        @aretry(POLICY)
+        @passing
+        def get(self, key):
+            return self.later(key)
+
+        async def later(self, key):
+            return self, key, body()
+
+    client = Client()
+    assert asyncio.run(client.get("a")) == (client, "a", "value")
+    assert clock.naps == [1.0]
+
+
 def test_what_does_not_bind_does_not_bind_decorated():
     class Fetcher:
         def __call__(self, *args):
@@ -167,6 +185,25 @@ def test_what_does_not_bind_does_not_bind_decorated():
 
     assert Client().get(1) == Client.get(1) == (1,)
     assert Client().size("ab") == Client.size("ab") == 2
+
+
+@pytest.mark.parametrize("binds", [False, True], ids=["not bound", "bound"])
+def test_what_wants_to_know_its_name_in_the_class_is_told(binds):
+    class Named:
+        def __set_name__(self, owner, name):
+            self.name = name
+
+        def __call__(self, *args):
+            return self.name
+
+    class Bound(Named):
+        def __get__(self, instance, owner=None):
+            return self if instance is None else functools.partial(self, instance)
+
+    class Client:
+        get = retry(Bound() if binds else Named())
+
+    assert Client().get() == Client.get() == "get"
 
 
 def test_bound_methods_are_equal_when_their_objects_are_the_same():

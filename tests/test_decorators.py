@@ -41,6 +41,14 @@ def a_callable_object(retried, fetch):
     return retried(fetcher), (fetcher,)
 
 
+def a_partial_of_a_callable_object(retried, fetch):
+    class Fetcher:
+        __call__ = fetch
+
+    fetcher = Fetcher()
+    return retried(functools.partial(fetcher, "first")), (fetcher, "first")
+
+
 def an_object_with_a_decorated_call(retried, fetch):
     class Fetcher:
         __call__ = retried(fetch)
@@ -95,6 +103,7 @@ FORMS = [
     a_partial_of_a_partial,
     a_partial_of_the_decorated,
     a_callable_object,
+    a_partial_of_a_callable_object,
     an_object_with_a_decorated_call,
     a_bound_method_decorated_later,
     a_bound_classmethod_decorated_later,

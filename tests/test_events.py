@@ -272,8 +272,8 @@ def test_observers_come_and_go_in_several_threads_at_once():
 
 
 def test_calls_are_no_longer_watched_once_every_observer_is_gone(ear):
-    before = attention.needed
+    before = len(attention.reasons)
     with observe(ear) as first, observe(ear):
         first.close()
-        assert attention.needed == before + 1
-    assert attention.needed == before
+        assert len(attention.reasons) == before + 1
+    assert len(attention.reasons) == before

@@ -264,6 +264,16 @@ def test_doctest_finds_the_examples_of_a_decorated_function():
     ]
 
 
+def test_a_function_whose_signature_cannot_be_told_is_decorated_all_the_same():
+    def get(page):
+        return page
+
+    get.__signature__ = 5
+    assert retry(get)("a") == "a"
+    with pytest.raises(TypeError, match="unexpected object"):
+        inspect.signature(retry(get))
+
+
 def test_arguments_can_be_bound_to_the_signature():
     bound = inspect.signature(retry(fetch)).bind("here", "a", timeout=2)
     assert bound.arguments == {"url": "here", "options": ("a",), "timeout": 2}

@@ -68,6 +68,11 @@ def test_draws_are_never_the_same_twice(draws):
     assert len(set(draws)) == MANY
 
 
+@every_draw
+def test_draws_use_every_bit_of_a_float(draws):
+    assert max(draw.as_integer_ratio()[1] for draw in draws) == 2**53
+
+
 def test_no_retry_draws_what_another_has_drawn():
     found = [draw for retry in range(1, 1001) for draw in drawn(Draws(7, retry), 5)]
     assert len(set(found)) == 5000

@@ -21,6 +21,14 @@ POLICY = Policy(schedule=[1, 2])
 STATE = RetryState("fetch", seed=7, epoch=0.0)
 
 
+async def is_busy(_answer):
+    return True
+
+
+def plain():
+    return "value"
+
+
 def rows():
     yield 1
 
@@ -59,6 +67,7 @@ GENERATORS = {
     "partial": functools.partial(rows),
     "partial of a partial": functools.partial(functools.partial(pages)),
     "callable object": Rows(),
+    "partial of a callable object": functools.partial(Rows()),
     "async callable object": Pages(),
     "method": Rows.get,
     "bound method": Rows().get,
@@ -155,6 +164,28 @@ def test_a_policy_of_another_type_is_refused(decorator, policy):
     )
 
 
+def test_a_function_beside_settings_is_refused():
+    with pytest.raises(ConfigError) as caught:
+        retry(plain, max_attempts=2)
+    assert str(caught.value) == (
+        f"policy must be a Policy beside other settings, got {plain!r}; "
+        "write retry(...)(fn), or @retry(...) above it"
+    )
+
+
+@pytest.mark.parametrize("call", [POLICY.call, POLICY.run], ids=["call", "run"])
+@pytest.mark.parametrize(
+    "fn", [is_busy, functools.partial(is_busy)], ids=["function", "partial"]
+)
+def test_a_coroutine_function_is_refused_where_nobody_awaits_it(call, fn):
+    with pytest.raises(ConfigError) as caught:
+        call(fn)
+    assert str(caught.value) == (
+        f"fn must be a function that is not async, got {fn!r}; "
+        "await it with acall, or decorate it with retry or aretry"
+    )
+
+
 SETTINGS = {
     "retry": retry,
     "aretry": aretry,
@@ -187,17 +218,9 @@ def test_an_unknown_setting_is_refused_with_the_one_that_was_meant(place, name):
     )
 
 
-async def is_busy(_answer):
-    return True
-
-
 class Asked:
     async def __call__(self, _answer):
         return True
-
-
-def plain():
-    return "value"
 
 
 ASKING = {

@@ -192,6 +192,7 @@ def test_a_bound_method_that_was_decorated_later_is_found_again(clock):
 COVERED = {
     "functools.wraps": lambda: Client().under_wraps,
     "wrapt": lambda: Client().under_wrapt,
+    "wrapt over a classmethod": lambda: passing(vars(Client)["made"]),
     "lru_cache": lambda: functools.lru_cache(Client.get),
     "partial": lambda: functools.partial(Client().get, "a"),
 }
