@@ -3,7 +3,8 @@
 A schedule answers two questions about the retry with a given number: which
 delay goes before it, and between which bounds that delay lies. It knows
 nothing of calls, errors or time. The values that the methods return are
-written in `retrykit.combinators`; here they are known by name.
+written in `retrykit.combinators` and
+`retrykit.operators`; here they are known by name.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +17,7 @@ from retrykit.durations import Duration, seconds
 from retrykit.jitter import Draws, Random, new_seed
 from retrykit.values import Value
 
-__all__ = ["Bounds", "Schedule", "as_schedule"]
+__all__ = ["Bounds", "Schedule", "as_schedule", "operand"]
 
 Bounds = tuple[float, float]
 """The shortest and the longest delay that may be drawn, in seconds."""
@@ -44,8 +45,11 @@ class Schedule(Value, ABC):
 
     __slots__ = ()
     kind: ClassVar[str] = ""
+    """Its name in data and in expressions; empty for classes of the user's."""
+    compound: ClassVar[bool] = False
+    """Whether its expression needs parentheses inside of another."""
     kinds: ClassVar[dict[str, type["Schedule"]]] = {}
-    """Every kind of schedule by its name in data and in expressions."""
+    """Every kind of schedule by its name."""
 
     def __init_subclass__(cls) -> None:
         """Make the kind known to the methods below and to `from_dict`."""
@@ -257,3 +261,8 @@ def as_schedule(value: object) -> Schedule:
     if isinstance(value, Schedule):
         return value
     return Schedule.kinds["sequence"](value)
+
+
+def operand(schedule: Schedule) -> str:
+    """Return the expression of a schedule that is a part of another."""
+    return f"({schedule!r})" if schedule.compound else repr(schedule)

@@ -7,10 +7,9 @@ They are reached through the methods and operators of `Schedule`.
 import math
 from abc import abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable
 from typing import ClassVar, final
 
-from retrykit.algebra import Bounds, Schedule
+from retrykit.algebra import Bounds, Schedule, operand
 from retrykit.jitter import LONGEST, Random, between, equal, full, proportional
 
 __all__: list[str] = []
@@ -23,7 +22,7 @@ class _Of(Schedule):
     of: Schedule
 
     def __repr__(self) -> str:
-        return f"{_operand(self.of)}.{self.kind}({self._arguments()})"
+        return f"{operand(self.of)}.{self.kind}({self._arguments()})"
 
     def _arguments(self) -> str:
         _, *own = self.parts
@@ -90,13 +89,14 @@ class _RoundDown(_Mapped):
 class _Times(_Mapped):
     __slots__ = ("factor",)
     kind: ClassVar[str] = "times"
+    compound: ClassVar[bool] = True
     factor: float
 
     def _map(self, delay: float, /) -> float:
         return min(delay * self.factor, LONGEST)
 
     def __repr__(self) -> str:
-        return f"{_operand(self.of)} * {self.factor!r}"
+        return f"{operand(self.of)} * {self.factor!r}"
 
 
 class _Jittered(_Of):
@@ -250,76 +250,3 @@ class _Switch(_Of):
 
     def _arguments(self) -> str:
         return f"after={self.after!r}, to={self.to!r}"
-
-
-class _Joined(Schedule):
-    """Two schedules asked side by side, joined by an operator."""
-
-    __slots__ = ("left", "right")
-    symbol: ClassVar[str]
-    left: Schedule
-    right: Schedule
-
-    @abstractmethod
-    def _join(self, left: float | None, right: float | None, /) -> float | None: ...
-
-    def delay(
-        self, retry: int, previous: float | None, random: Random, /
-    ) -> float | None:
-        return self._join(
-            self.left.delay(retry, previous, random),
-            self.right.delay(retry, previous, random),
-        )
-
-    def bounds(self, retry: int, /) -> Bounds | None:
-        left = self.left.bounds(retry) or (None, None)
-        right = self.right.bounds(retry) or (None, None)
-        low, high = self._join(left[0], right[0]), self._join(left[1], right[1])
-        return None if low is None or high is None else (low, high)
-
-    def __repr__(self) -> str:
-        chained = type(self.left) is type(self)
-        left = repr(self.left) if chained else _operand(self.left)
-        return f"{left} {self.symbol} {_operand(self.right)}"
-
-
-def _while_both(
-    join: Callable[[float, float], float], left: float | None, right: float | None
-) -> float | None:
-    return None if left is None or right is None else join(left, right)
-
-
-@final
-class _Plus(_Joined):
-    __slots__ = ()
-    kind: ClassVar[str] = "plus"
-    symbol: ClassVar[str] = "+"
-
-    def _join(self, left: float | None, right: float | None, /) -> float | None:
-        return _while_both(lambda a, b: min(a + b, LONGEST), left, right)
-
-
-@final
-class _Both(_Joined):
-    __slots__ = ()
-    kind: ClassVar[str] = "both"
-    symbol: ClassVar[str] = "&"
-
-    def _join(self, left: float | None, right: float | None, /) -> float | None:
-        return _while_both(max, left, right)
-
-
-@final
-class _Either(_Joined):
-    __slots__ = ()
-    kind: ClassVar[str] = "either"
-    symbol: ClassVar[str] = "|"
-
-    def _join(self, left: float | None, right: float | None, /) -> float | None:
-        return min((x for x in (left, right) if x is not None), default=None)
-
-
-def _operand(schedule: Schedule) -> str:
-    """Return the expression of a part, in parentheses where it is a sum."""
-    compound = isinstance(schedule, _Joined | _Times)
-    return f"({schedule!r})" if compound else repr(schedule)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, final
 
 __all__ = ["ErrorRecord", "ResultRecord", "error_data", "error_from", "result_data"]
-__all__ += ["result_from", "safe_text", "type_name"]
+__all__ += ["exactly", "result_from", "safe_text", "type_name"]
 
 
 @final
@@ -95,3 +95,15 @@ def safe_text(value: object, form: Callable[[Any], str] = str) -> str:
         return form(value)
     except Exception as error:  # noqa: BLE001  it must not lose the rest
         return f"<{type_name(type(error))} while it was told>"
+
+
+def exactly(*kinds: type) -> Callable[[Any], Any]:
+    """Return what reads a value of one of these types, and refuses all others."""
+
+    def read(value: Any) -> Any:
+        if type(value) not in kinds:
+            msg = f"{value!r} is none of {kinds}"
+            raise TypeError(msg)
+        return value
+
+    return read

@@ -8,7 +8,7 @@ of them. Nothing here overflows: delays saturate at the largest float.
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from retrykit import combinators  # noqa: F401  makes the algebra's kinds known
+from retrykit import combinators, operators  # noqa: F401  make the kinds known
 from retrykit.algebra import Schedule
 from retrykit.checks import number, refuse
 from retrykit.durations import Duration, seconds

@@ -17,6 +17,7 @@ from retrykit.records import (
     ErrorRecord,
     error_data,
     error_from,
+    exactly,
     result_data,
     result_from,
     safe_text,
@@ -261,18 +262,8 @@ class RetryState:
 _VERSION = 1
 
 
-def _exactly(*kinds: type) -> Callable[[Any], Any]:
-    def read(value: Any) -> Any:
-        if type(value) not in kinds:
-            msg = f"{value!r} is none of {kinds}"
-            raise TypeError(msg)
-        return value
-
-    return read
-
-
-_text, _count, _number = _exactly(str), _exactly(int), _exactly(int, float)
-_optional = _exactly(int, float, type(None))
+_text, _count, _number = exactly(str), exactly(int), exactly(int, float)
+_optional = exactly(int, float, type(None))
 
 
 def _failure_from(data: Mapping[str, Any]) -> Failure:

@@ -142,6 +142,7 @@ builtin = retry(POLICY)(len)
 quick = with_policy(fetch, schedule=[7, 7])
 quick_method = with_policy(CLIENT.get, schedule=[7, 7])
 quick_classmethod = with_policy(Client.made, schedule=[7, 7])
+quick_object = with_policy(callable_object, schedule=[7, 7])
 quick_partial = with_policy(partial, schedule=[7, 7])
 renamed = retry(POLICY)(plain)
 

@@ -13,13 +13,28 @@ PACKAGE = Path(retrykit.__file__).parent
 # modules to the left of it on its own floor.
 FLOORS = {
     "words": ["errors", "checks", "durations", "signals", "attention", "values"],
-    "numbers": ["jitter", "algebra", "combinators", "formulas", "schedules"],
+    "numbers": [
+        "jitter",
+        "algebra",
+        "combinators",
+        "operators",
+        "formulas",
+        "schedules",
+    ],
     "history": ["records", "state", "verdicts", "events"],
     "description": ["conditions", "settings", "data"],
     "decision": ["_decide"],
     "world": ["clocks"],
     "drivers": ["_call", "_sync", "_async"],
-    "syntax": ["callables", "policy", "dialects", "decorators", "blocks", "backoff"],
+    "syntax": [
+        "callables",
+        "policy",
+        "dialects",
+        "dressing",
+        "decorators",
+        "blocks",
+        "backoff",
+    ],
     "front door": ["__init__"],
     "leaves": ["testing", "integrations", "integrations.logging"],
 }
@@ -29,7 +44,7 @@ DOORS = {
     "random": {"jitter"},
     "time": {"clocks"},
     "asyncio": {"clocks"},
-    "wrapt": {"decorators"},
+    "wrapt": {"dressing"},
     "datetime": {"durations", "state"},
 }
 

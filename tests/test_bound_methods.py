@@ -82,58 +82,6 @@ def test_static_coroutine_functions_are_retried_below_retry(clock, flaky):
     assert (body.calls, clock.naps) == (3, [1.0, 2.0])
 
 
-def test_the_getter_of_a_property_is_retried(clock, flaky):
-    body = flaky(OSError(), OSError(), "value", OSError(), "later")
-
-    class Client:
-        @property
-        @retry(POLICY)
-        def value(self):
-            """The value."""
-            return self, body()
-
-        @value.setter
-        def value(self, _new):
-            body.calls = 0
-
-    client = Client()
-    assert client.value == (client, "value")
-    assert (body.calls, clock.naps) == (3, [1.0, 2.0])
-    client.value = "new"
-    assert (client.value, body.calls) == ((client, "later"), 2)
-    assert Client.value.__doc__ == "The value."
-
-
-def test_the_getter_of_a_cached_property_is_retried_and_cached(clock, flaky):
-    body = flaky(OSError(), OSError(), "value")
-
-    class Client:
-        @functools.cached_property
-        @retry(POLICY)
-        def value(self):
-            return self, body()
-
-    client = Client()
-    assert client.value == client.value == (client, "value")
-    assert (body.calls, clock.naps) == (3, [1.0, 2.0])
-
-
-def test_a_cached_method_is_retried_on_its_object(clock, flaky):
-    body = flaky(OSError(), "value")
-
-    class Client:
-        @retry(POLICY)
-        @functools.lru_cache  # noqa: B019  the class dies with the test
-        def get(self, key):
-            return self, key, body()
-
-    client = Client()
-    assert client.get("a") == (client, "a", "value")
-    assert client.get("a") is client.get("a")
-    assert (Client.get.cache_info().hits, body.calls) == (2, 2)
-    assert clock.naps == [1.0]
-
-
 @pytest.mark.parametrize("place", ["above", "below"])
 def test_a_decorator_of_wrapt_sees_the_object_of_a_method(clock, flaky, place):
     body = flaky(OSError(), "value")
@@ -201,7 +149,7 @@ def test_what_wants_to_know_its_name_in_the_class_is_told(binds):
             return self if instance is None else functools.partial(self, instance)
 
     class Client:
-        get = retry(Bound() if binds else Named())
+        get = retry(on=OSError)(Bound() if binds else Named())
 
     assert Client().get() == Client.get() == "get"
 

@@ -29,6 +29,58 @@ def test_a_cache_above_keeps_what_the_retries_came_to(clock, flaky):
     assert clock.naps == [1.0, 2.0]
 
 
+def test_the_getter_of_a_property_is_retried(clock, flaky):
+    body = flaky(OSError(), OSError(), "value", OSError(), "later")
+
+    class Client:
+        @property
+        @retry(POLICY)
+        def value(self):
+            """The value."""
+            return self, body()
+
+        @value.setter
+        def value(self, _new):
+            body.calls = 0
+
+    client = Client()
+    assert client.value == (client, "value")
+    assert (body.calls, clock.naps) == (3, [1.0, 2.0])
+    client.value = "new"
+    assert (client.value, body.calls) == ((client, "later"), 2)
+    assert Client.value.__doc__ == "The value."
+
+
+def test_the_getter_of_a_cached_property_is_retried_and_cached(clock, flaky):
+    body = flaky(OSError(), OSError(), "value")
+
+    class Client:
+        @functools.cached_property
+        @retry(POLICY)
+        def value(self):
+            return self, body()
+
+    client = Client()
+    assert client.value == client.value == (client, "value")
+    assert (body.calls, clock.naps) == (3, [1.0, 2.0])
+
+
+def test_a_cached_method_is_retried_on_its_object(clock, flaky):
+    body = flaky(OSError(), "value")
+
+    class Client:
+        @retry(POLICY)
+        @functools.lru_cache  # noqa: B019  the class dies with the test
+        def get(self, key):
+            return self, key, body()
+
+    client = Client()
+    assert client.get("a") == (client, "a", "value")
+    assert client.get("a") is client.get("a")
+    assert (Client.get.cache_info().hits, body.calls) == (2, 2)
+    assert clock.naps == [1.0]
+
+
 def test_implementations_can_be_registered_at_a_decorated_singledispatch(clock, flaky):
     body = flaky(OSError(), OSError(), "a text")
 

@@ -17,6 +17,7 @@ from retrykit import (
     policy_of,
     retry,
     state_of,
+    with_policy,
 )
 from retrykit.records import ErrorRecord
 from tests import importable
@@ -43,6 +44,7 @@ CALLABLES = {
     "partial that returns an awaitable": importable.partial_task,
     "function under another policy": importable.quick,
     "method under another policy": importable.quick_method,
+    "callable object under another policy": importable.quick_object,
     "classmethod under another policy": importable.quick_classmethod,
     "partial under another policy": importable.quick_partial,
     "cached method": CLIENT.cached,
@@ -124,11 +126,13 @@ def test_a_copied_callable_is_retried_as_the_original(kind, copied):
 
 
 @pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
-def test_a_copied_object_is_a_copy_and_no_other_name_for_it(copied):
-    again = copied(importable.callable_object)
+@pytest.mark.parametrize("decorate", [retry(importable.POLICY), with_policy])
+def test_a_copied_object_is_a_copy_and_no_other_name_for_it(decorate, copied):
+    fn = decorate(importable.Client("example"))
+    again = copied(fn)
     again.host = "another"
-    assert importable.callable_object.host == importable.CLIENT.host == "example"
-    assert policy_of(again) == importable.POLICY
+    assert (fn.host, again.host) == ("example", "another")
+    assert policy_of(again) == policy_of(fn)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, sent], ids=["deepcopy", "pickle"])
