@@ -156,7 +156,7 @@ def _dressed(call: Callable[..., Any], decorated: Decorated) -> Callable[..., An
     dressed = cast("FunctionType", call)
     # For those who do not look through __wrapped__.
     dressed.__defaults__, dressed.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
-    with suppress(TypeError, ValueError):
+    with suppress(NameError, TypeError, ValueError):
         dressed.__dict__["__signature__"] = inspect.signature(fn)
     dressed.__dict__["__retrykit__"] = decorated
     return call

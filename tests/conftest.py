@@ -8,6 +8,10 @@ from retrykit import Policy, aretry, retry
 from retrykit.testing import virtual_time
 
 
+# Checked, never run.
+collect_ignore = ["typing"]
+
+
 class Colour:
     """One way to run a retried function: blocking, under asyncio, under trio."""
 
