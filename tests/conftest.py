@@ -7,7 +7,6 @@ import trio
 from retrykit import Policy, aretry, retry
 from retrykit.testing import virtual_time
 
-
 # Checked, never run.
 collect_ignore = ["typing"]
 
