@@ -1,5 +1,9 @@
+import traceback
+from pathlib import Path
+
 import pytest
 
+import retrykit
 from retrykit import (
     GiveUp,
     Policy,
@@ -7,11 +11,13 @@ from retrykit import (
     RetryError,
     StopReason,
     current_state,
+    retry,
     state_of,
 )
 from retrykit.schedules import constant
 
 DOUBLING = Policy(schedule=[1, 2, 4])
+PACKAGE = str(Path(retrykit.__file__).parent)
 
 
 def test_returns_the_value_after_waiting_as_scheduled(colour, clock, flaky):
@@ -153,8 +159,6 @@ def test_there_is_no_state_outside_of_a_call(colour, clock, flaky):
 
 
 def test_a_call_inside_of_a_call_has_its_own_state(clock):
-    from retrykit import retry
-
     @retry(schedule=[5, 5])
     def inner():
         attempts.append(("inner", current_state().attempt))
@@ -416,3 +420,39 @@ def test_the_parts_of_a_group_have_the_state_too(colour, clock, flaky):
         found.append(state_of(part))
     assert [len(state.errors) for state in found] == [2, 2]
     assert clock.naps == [1.0]
+
+
+def test_the_traceback_of_the_users_error_has_no_frame_of_ours(colour, clock):
+    @colour(schedule=[1])
+    def fetch():
+        raise OSError
+
+    with pytest.raises(OSError) as caught:
+        fetch()
+    files = [
+        frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)
+    ]
+    assert [file for file in files if file.startswith(PACKAGE)] == []
+    assert files[-1] == __file__
+    assert clock.naps == [1.0]
+
+
+def test_the_cause_of_a_signal_keeps_what_it_was_raised_in():
+    inner = KeyError("inner")
+
+    @retry
+    def fetch():
+        try:
+            raise inner
+        except KeyError:
+            try:
+                raise OSError("cause")
+            except OSError as cause:
+                raise GiveUp(cause) from None
+
+    with pytest.raises(OSError) as caught:
+        try:
+            raise ValueError("around")
+        except ValueError:
+            fetch()
+    assert caught.value.__context__ is inner
