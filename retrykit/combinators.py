@@ -191,7 +191,7 @@ class _Within(_Cut):
     def bounds(self, retry: int, /) -> Bounds | None:
         number, spent, ended = self._known
         # Rounding of the sum must not lose a delay that fits to the last bit.
-        allowed = self.total * (1 + 1e-12)
+        allowed = min(self.total * (1 + 1e-12), LONGEST)
         while number < retry and not ended:
             bounds = self.of.bounds(number + 1)
             ended = bounds is None or spent + bounds[1] > allowed

@@ -167,10 +167,10 @@ def test_limits_that_contradict_each_other_do_so_after_replace_too():
 
 
 def test_conditions_that_only_overlap_are_no_contradiction():
-    Policy(on=OSError, give_up_on=ConnectionError)
-    Policy(on=(OSError, KeyError), give_up_on=OSError)
-    Policy(on=OSError, give_up_on=is_busy)
-    Policy(on=is_busy, give_up_on=Exception)
+    assert Policy(on=OSError, give_up_on=ConnectionError)
+    assert Policy(on=(OSError, KeyError), give_up_on=OSError)
+    assert Policy(on=OSError, give_up_on=is_busy)
+    assert Policy(on=is_busy, give_up_on=Exception)
 
 
 @pytest.mark.parametrize(
