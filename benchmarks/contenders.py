@@ -142,24 +142,6 @@ def _retrykit(terms: Terms) -> Decorator:
     )
 
 
-@contextmanager
-def _with_clock(nap: Nap) -> Iterator[None]:
-    from retrykit.clocks import task, thread
-
-    class Restless:
-        now = staticmethod(time.monotonic)
-        sleep = staticmethod(nap)
-
-    class ARestless:
-        now = staticmethod(time.monotonic)
-
-        async def sleep(self, delay: float, /) -> None:
-            nap(delay)
-
-    with thread.use(Restless()), task.use(ARestless()):
-        yield
-
-
 def _tenacity(terms: Terms) -> Decorator:
     import tenacity
 
@@ -226,7 +208,6 @@ CONTENDERS = (
         module="retrykit",
         make=_retrykit,
         amake=_retrykit,
-        stub=_with_clock,
     ),
     Contender(name="tenacity", module="tenacity", make=_tenacity, amake=_tenacity),
     Contender(name="stamina", module="stamina", make=_stamina, amake=_stamina),

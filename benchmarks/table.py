@@ -20,10 +20,9 @@ Times are the best of {rounds} laps, run in turns; what is in brackets is how ma
 times the hand-written loop of the same row. Before, every contender has been shown
 to make up to {attempts} attempts and to wait between them, for jittered times;
 google-api-core has no limit but time. In the rows with failures nothing sleeps:
-retrykit is handed a clock, and for all others `time.sleep` and `asyncio.sleep`
-are replaced. Imports are the best of {rounds} fresh interpreters that find
-modules compiled; of these contenders only retrykit needs wrapt. Memory is
-counted by tracemalloc, task and timer included, with {calls:,} calls at once.
+`time.sleep` and `asyncio.sleep` are replaced for all. Imports are the best of
+{rounds} fresh interpreters that find modules compiled; of these contenders only
+retrykit needs wrapt. Memory is counted by tracemalloc, task and timer included, with {calls:,} calls at once.
 """
 
 
