@@ -22,7 +22,8 @@ to make up to {attempts} attempts and to wait between them, for jittered times;
 google-api-core has no limit but time. In the rows with failures nothing sleeps:
 `time.sleep` and `asyncio.sleep` are replaced for all. Imports are the best of
 {rounds} fresh interpreters that find modules compiled; of these contenders only
-retrykit needs wrapt. Memory is counted by tracemalloc, task and timer included, with {calls:,} calls at once.
+retrykit needs wrapt. Memory is counted by tracemalloc, task and timer included,
+with {calls:,} calls at once.
 """
 
 
