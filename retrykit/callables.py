@@ -20,7 +20,7 @@ def check_retryable(fn: object) -> None:
     """
     if not callable(fn):
         raise refuse("fn", "a function or another callable", fn)
-    if has(inspect.isgeneratorfunction, fn) or has(inspect.isasyncgenfunction, fn):
+    if has(_yields, fn) or has(_manages_context, fn):
         rule = "a function that runs when it is called, not a generator function"
         way_out = "its errors come later, where it is iterated: retry that code"
         raise refuse("fn", rule, fn, way_out)
@@ -78,3 +78,13 @@ def name_of(fn: object) -> str:
 
 def _awaitable(kind: type) -> bool:
     return kind in {Any, object} or hasattr(kind, "__await__")
+
+
+def _yields(fn: Any) -> bool:
+    return inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn)
+
+
+def _manages_context(fn: Any) -> bool:
+    """Return whether contextlib made a function of a generator function."""
+    made_in = getattr(fn, "__globals__", {}).get("__name__")
+    return made_in == "contextlib" and _yields(getattr(fn, "__wrapped__", None))

@@ -1,5 +1,6 @@
 """7. Nothing is silently not retried: what cannot be retried is refused, and told."""
 
+import contextlib
 import functools
 
 import pytest
@@ -248,3 +249,18 @@ def test_an_async_predicate_is_refused_where_nobody_awaits_it(place, setting):
 def test_an_async_predicate_that_is_an_object_is_refused_too():
     with pytest.raises(ConfigError, match="an async predicate needs aretry"):
         retry(on=Asked())(plain)
+
+
+@pytest.mark.parametrize(
+    "manager", [contextlib.contextmanager, contextlib.asynccontextmanager]
+)
+def test_a_context_manager_is_refused_since_it_fails_where_it_is_entered(manager):
+    def opened():
+        yield
+
+    async def aopened():
+        yield
+
+    body = opened if manager is contextlib.contextmanager else aopened
+    with pytest.raises(ConfigError, match="not a generator function"):
+        retry(manager(body))
