@@ -5,7 +5,6 @@ clock or draws chance of its own: the same call gives the same answer.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Final, final
 
 from retrykit.checks import refuse
@@ -13,31 +12,32 @@ from retrykit.jitter import LONGEST, Draws
 from retrykit.settings import Settings
 from retrykit.signals import RetryAfter
 from retrykit.state import RetryState, StopReason
+from retrykit.values import Value
 
 __all__ = ["Again", "Decision", "Stop", "decide"]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Again:
+class Again(Value):
     """Make another attempt.
 
     Attributes:
         delay: After this time, in seconds, >= 0.
     """
 
+    __slots__ = ("delay",)
     delay: float
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Value):
     """Make no further attempt.
 
     Attributes:
         reason: Why not.
     """
 
+    __slots__ = ("reason",)
     reason: StopReason
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from retrykit.checks import number, refuse, whole
 from retrykit.durations import Duration, seconds
 from retrykit.jitter import Draws, Random, new_seed
-from retrykit.values import Value
+from retrykit.values import Value, parts_of
 
 __all__ = ["Bounds", "Schedule", "as_schedule", "operand"]
 
@@ -48,8 +48,8 @@ class Schedule(Value, ABC):
     """Its name in data and in expressions; empty for classes of the user's."""
     compound: ClassVar[bool] = False
     """Whether its expression needs parentheses inside of another."""
-    kinds: ClassVar[dict[str, type["Schedule"]]] = {}
-    """Every kind of schedule by its name."""
+    kinds: ClassVar[dict[str, Any]] = {}
+    """The class of every kind of schedule, by its name."""
 
     def __init_subclass__(cls) -> None:
         """Make the kind known to the methods below and to `from_dict`."""
@@ -111,8 +111,8 @@ class Schedule(Value, ABC):
         """
         calm = {
             name: part.without_jitter()
-            for name in self.parts
-            if isinstance(part := getattr(self, name), Schedule)
+            for name, part in parts_of(self).items()
+            if isinstance(part, Schedule)
         }
         same: Schedule = self.replaced(**calm) if calm else self
         return same
@@ -129,10 +129,9 @@ class Schedule(Value, ABC):
         if not self.kind:
             rule = "made of retrykit's own parts, to be written as data"
             raise refuse("schedule", rule, self, "list its delays")
-        parts = {name: getattr(self, name) for name in self.parts}
         return {"kind": self.kind} | {
             name: part.to_dict() if isinstance(part, Schedule) else part
-            for name, part in parts.items()
+            for name, part in parts_of(self).items()
         }
 
     def then(self, other: object) -> "Schedule":
@@ -243,10 +242,12 @@ class Schedule(Value, ABC):
     __rmul__ = __mul__
 
     def _made(self, kind: str, **parts: object) -> "Schedule":
-        return self.kinds[kind](of=self, **parts)
+        made: Schedule = self.kinds[kind](of=self, **parts)
+        return made
 
     def _joined(self, kind: str, other: object) -> "Schedule":
-        return self.kinds[kind](left=self, right=as_schedule(other))
+        made: Schedule = self.kinds[kind](left=self, right=as_schedule(other))
+        return made
 
 
 def as_schedule(value: object) -> Schedule:
@@ -260,7 +261,8 @@ def as_schedule(value: object) -> Schedule:
     """
     if isinstance(value, Schedule):
         return value
-    return Schedule.kinds["sequence"](value)
+    listed: Schedule = Schedule.kinds["sequence"](value)
+    return listed
 
 
 def operand(schedule: Schedule) -> str:

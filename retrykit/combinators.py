@@ -11,6 +11,7 @@ from typing import ClassVar, final
 
 from retrykit.algebra import Bounds, Schedule, operand
 from retrykit.jitter import LONGEST, Random, between, equal, full, proportional
+from retrykit.values import Value
 
 __all__: list[str] = []
 
@@ -183,7 +184,7 @@ class _Within(_Cut):
     _known: tuple[int, float, bool]
 
     def __init__(self, of: Schedule, total: float) -> None:
-        super().__init__(of, total)
+        Value.__init__(self, of, total)
         # How many delays are known to fit, their sum, and whether that is all.
         # Replaced as one: a thread that comes late only finds out again.
         object.__setattr__(self, "_known", (0, 0.0, False))

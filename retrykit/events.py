@@ -7,57 +7,57 @@ the call, so it should be quick; what it raises is logged and goes no further.
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, final
 
 from retrykit import attention
 from retrykit.checks import is_coroutine_function, refuse
 from retrykit.state import Failure, RetryState
+from retrykit.values import Value
 
 __all__ = ["AttemptFailed", "AttemptStarted", "Event", "GaveUp", "Observer"]
 __all__ += ["RetryScheduled", "Succeeded", "check_observer", "observe", "tell"]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class AttemptStarted:
+class AttemptStarted(Value):
     """An attempt begins: number ``state.attempt``."""
 
+    __slots__ = ("state",)
     state: RetryState
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class AttemptFailed:
+class AttemptFailed(Value):
     """An attempt raised an error, or gave a result that is refused."""
 
+    __slots__ = ("failure", "state")
     state: RetryState
     failure: Failure
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class RetryScheduled:
+class RetryScheduled(Value):
     """Another attempt will be made, after *delay* seconds."""
 
+    __slots__ = ("delay", "state")
     state: RetryState
     delay: float
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Succeeded:
+class Succeeded(Value):
     """The call has its result."""
 
+    __slots__ = ("state",)
     state: RetryState
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class GaveUp:
+class GaveUp(Value):
     """The call makes no further attempt: ``state.stop_reason`` tells why."""
 
+    __slots__ = ("state",)
     state: RetryState
 
 

@@ -14,6 +14,7 @@ from retrykit.algebra import Bounds, Schedule
 from retrykit.checks import refuse
 from retrykit.durations import seconds
 from retrykit.jitter import LONGEST, Draws, Random, between
+from retrykit.values import Value
 
 __all__ = ["Constant", "Decorrelated", "Exponential", "Fibonacci", "GoogleInterval"]
 __all__ += ["Linear", "Polynomial", "Sequence"]
@@ -204,7 +205,7 @@ class Sequence(_Fixed):
     delays: Any
 
     def __init__(self, delays: object) -> None:
-        super().__init__(_listed(delays))
+        Value.__init__(self, _listed(delays))
 
     def delay(
         self, retry: int, _previous: float | None, _random: Random, /

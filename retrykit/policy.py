@@ -18,6 +18,7 @@ from retrykit.data import settings_data, settings_from
 from retrykit.events import Event
 from retrykit.settings import Settings
 from retrykit.state import Failure, RetryState, StopReason
+from retrykit.values import Value
 
 __all__ = ["Outcome", "Policy", "driver"]
 
@@ -27,8 +28,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Outcome(Generic[T_co]):
+class Outcome(Value, Generic[T_co]):
     """What came of a call: its value or its error, and its history.
 
     Attributes:
@@ -37,6 +37,7 @@ class Outcome(Generic[T_co]):
         state: The history of the call.
     """
 
+    __slots__ = ("error", "state", "value")
     value: T_co | None
     error: Exception | None
     state: RetryState

@@ -3,16 +3,16 @@
 import math
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
 from typing import Any, final
+
+from retrykit.values import Value, parts_of
 
 __all__ = ["ErrorRecord", "ResultRecord", "error_data", "error_from", "result_data"]
 __all__ += ["exactly", "result_from", "safe_text", "type_name"]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ErrorRecord:
+class ErrorRecord(Value):
     """What is kept of an error when it leaves its process.
 
     Attributes:
@@ -21,6 +21,7 @@ class ErrorRecord:
         traceback: Its formatted traceback, with its notes and its causes.
     """
 
+    __slots__ = ("message", "traceback", "type")
     type: str
     message: str
     traceback: str
@@ -30,8 +31,7 @@ class ErrorRecord:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ResultRecord:
+class ResultRecord(Value):
     """What is kept of a refused result that JSON has no form for.
 
     Attributes:
@@ -39,6 +39,7 @@ class ResultRecord:
         text: Its ``repr``, cut after 200 characters.
     """
 
+    __slots__ = ("text", "type")
     type: str
     text: str
 
@@ -56,7 +57,7 @@ def error_data(error: Exception | ErrorRecord | None) -> dict[str, str] | None:
     if not isinstance(error, ErrorRecord):
         trace = safe_text(error, _formatted)
         error = ErrorRecord(type_name(type(error)), safe_text(error), trace)
-    return asdict(error)
+    return parts_of(error)
 
 
 def _formatted(error: Exception) -> str:
@@ -72,13 +73,13 @@ def error_from(data: Mapping[str, str] | None) -> ErrorRecord | None:
 def result_data(result: object) -> Any:
     """Return a result as JSON can hold it: itself, or a dict that records it."""
     if isinstance(result, ResultRecord):
-        return {"record": asdict(result)}
+        return {"record": parts_of(result)}
     # JSON has no form for infinities and for what is no number.
     odd = isinstance(result, float) and not math.isfinite(result)
     if not odd and (result is None or type(result) in _PLAIN):
         return result
     record = ResultRecord(type_name(type(result)), safe_text(result, repr)[:200])
-    return {"record": asdict(record)}
+    return {"record": parts_of(record)}
 
 
 def result_from(data: Any) -> object:

@@ -1,16 +1,17 @@
 """Frozen values that compare, hash, copy and pickle by their parts.
 
 What frozen dataclasses are, without the half a millisecond that each of them
-takes to be made: there are some thirty kinds of schedule, and a program that
-never fails should not wait for them.
+takes to be made: there are some forty such classes, and a program that never
+fails should not wait for them.
 """
 
 import inspect
-from typing import Any, ClassVar, NoReturn, SupportsIndex
+from typing import Any, ClassVar, NoReturn, SupportsIndex, dataclass_transform
 
-__all__ = ["Value"]
+__all__ = ["Value", "parts_of"]
 
 
+@dataclass_transform(frozen_default=True)
 class Value:
     """A value made of the slots that its classes declare with a type.
 
@@ -20,6 +21,12 @@ class Value:
     ...     y: float
     >>> Point(1, y=2) == Point(1, 2), hash(Point(1, 2)) == hash(Point(1, 2))
     (True, True)
+    >>> Point(1, 2)
+    Point(x=1, y=2)
+    >>> Point(1)
+    Traceback (most recent call last):
+    ...
+    TypeError: Point is made of x, y
     """
 
     __slots__ = ()
@@ -28,34 +35,44 @@ class Value:
 
     def __init_subclass__(cls) -> None:
         """Take what a class declares as parts, after those of its bases."""
+        super().__init_subclass__()
         declared = inspect.get_annotations(cls)
         own = (name for name in declared if name in vars(cls).get("__slots__", ()))
         cls.parts += tuple(name for name in own if not name.startswith("_"))
+        # Type checkers know it of their own, and let nobody assign to it.
+        type.__setattr__(cls, "__match_args__", cls.parts)
 
     def __init__(self, *values: Any, **named: Any) -> None:
         given = dict(zip(self.parts, values, strict=False)) | named
+        if len(values) + len(named) != len(given) or given.keys() != {*self.parts}:
+            msg = f"{type(self).__name__} is made of {', '.join(self.parts)}"
+            raise TypeError(msg)
         for name in self.parts:
             object.__setattr__(self, name, given[name])
 
     def replaced(self, **changes: Any) -> Any:
         """Return the same value with some parts changed."""
-        return type(self)(
-            **{name: getattr(self, name) for name in self.parts} | changes
-        )
+        return type(self)(**parts_of(self) | changes)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
         return _facts(self) == _facts(other)
 
+    def __repr__(self) -> str:
+        if not self.parts:
+            return super().__repr__()
+        told = (f"{name}={part!r}" for name, part in parts_of(self).items())
+        return f"{type(self).__qualname__}({', '.join(told)})"
+
     def __hash__(self) -> int:
-        return hash((type(self), *(getattr(self, name) for name in self.parts)))
+        return hash((type(self), *parts_of(self).values()))
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> str | tuple[Any, ...]:
         # A class of the user's that needs no slots is pickled as any object is.
         if hasattr(self, "__dict__"):
             return super().__reduce_ex__(protocol)
-        return type(self), tuple(getattr(self, name) for name in self.parts)
+        return type(self), tuple(parts_of(self).values())
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in self.parts:
@@ -68,6 +85,10 @@ class Value:
         raise AttributeError(msg)
 
 
+def parts_of(value: Value) -> dict[str, Any]:
+    """Return the parts of a value by their names."""
+    return {name: getattr(value, name) for name in value.parts}
+
+
 def _facts(value: Value) -> list[object]:
-    own = [getattr(value, name) for name in value.parts]
-    return [*own, getattr(value, "__dict__", None)]
+    return [*parts_of(value).values(), getattr(value, "__dict__", None)]

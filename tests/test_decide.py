@@ -69,6 +69,10 @@ def test_the_limits_of_count(settings, attempt, expected):
     assert decision(settings, attempt=attempt) == expected
 
 
+def is_busy(error):
+    return "busy" in error.args
+
+
 @pytest.mark.parametrize(
     ("settings", "error", "expected"),
     [
@@ -78,13 +82,13 @@ def test_the_limits_of_count(settings, attempt, expected):
         ({"on": (OSError, KeyError)}, KeyError(), Again(1.0)),
         ({"give_up_on": OSError}, OSError(), Stop(StopReason.GAVE_UP)),
         ({"give_up_on": (KeyError,)}, OSError(), Again(1.0)),
-        ({"on": lambda e: "busy" in e.args}, OSError("busy"), Again(1.0)),
-        ({"give_up_on": lambda e: True}, OSError(), Stop(StopReason.GAVE_UP)),
+        ({"on": is_busy}, OSError("busy"), Again(1.0)),
+        ({"on": is_busy}, OSError("gone"), Stop(StopReason.NOT_RETRYABLE)),
+        ({"give_up_on": is_busy}, OSError("busy"), Stop(StopReason.GAVE_UP)),
         ({"on": KeyError}, RetryAfter(9), Again(9.0)),
         ({}, ConfigError("wrong"), Stop(StopReason.NOT_RETRYABLE)),
         ({}, ErrorRecord("OSError", "", ""), Again(1.0)),
     ],
-    ids=str,
 )
 def test_the_conditions(settings, error, expected):
     assert decision({"schedule": [1], **settings}, error=error) == expected

@@ -23,6 +23,39 @@ def test_has_the_parts_of_its_classes_in_the_order_of_their_types():
     assert Named(1, 2, name="p").name == "p"
 
 
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ((), {}),
+        ((1,), {}),
+        ((1, 2, 3), {}),
+        ((1,), {"z": 2}),
+        ((1, 2), {"y": 2}),
+        ((1,), {"x": 1}),
+        ((1, 2), {"z": 3}),
+    ],
+)
+def test_takes_each_part_once_and_nothing_else(values, named):
+    with pytest.raises(TypeError, match=r"^Point is made of x, y$"):
+        Point(*values, **named)
+
+
+def test_prints_as_what_builds_it():
+    point = Named(1, y=2.5, name="p")
+    assert repr(point) == "Named(x=1, y=2.5, name='p')"
+    assert eval(repr(point)) == point  # noqa: S307
+
+
+def test_prints_as_any_object_where_it_has_no_parts():
+    assert repr(Free()).startswith(f"<{__name__}.Free object at ")
+
+
+def test_matches_by_its_parts_in_order():
+    match Named(1, 2, "p"):
+        case Named(x, y, name):
+            assert (x, y, name) == (1, 2, "p")
+
+
 def test_compares_and_hashes_by_its_parts_and_its_kind():
     assert Point(1, 2) == Point(1, 2) != Point(1, 3)
     assert hash(Point(1, 2)) == hash(Point(1, 2))
