@@ -14,6 +14,8 @@ from retrykit.state import RetryState
 
 __all__ = ["drive"]
 
+_now, _enter, _leave = clock.real.now, current.set, current.reset
+
 
 def drive(  # noqa: C901  one loop, to be read in one piece
     policy: Settings,
@@ -23,14 +25,13 @@ def drive(  # noqa: C901  one loop, to be read in one piece
 ) -> Callable[..., Any]:
     """Return *fn* under *policy*: a function that makes the attempts."""
     book = Book(policy, name, clock, resumed)
-    now, enter, leave = clock.real.now, current.set, current.reset
     # Calls are watched until one succeeds: its result must not be awaitable.
     watch: Sequence[object] = (book,)
 
     async def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901
         nonlocal watch
-        call: Call = [book, now(), None]
-        token = enter(call)
+        call: Call = [book, _now(), None]
+        token = _enter(call)
         try:
             if watch:
                 delay = book.begin(call)
@@ -68,6 +69,6 @@ def drive(  # noqa: C901  one loop, to be read in one piece
             book.interrupted(call, exit_)
             raise
         finally:
-            leave(token)
+            _leave(token)
 
     return call_with_retries

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, NoReturn, final
 
 from retrykit import attention, events
-from retrykit._decide import Again, Decision, Stop, decide
+from retrykit._decide import decide
 from retrykit.checks import refuse
 from retrykit.clocks import AsyncClock, Clock, Source, task, wall
 from retrykit.conditions import report
@@ -118,13 +118,14 @@ class Book:
 
     def state(self, call: Call) -> RetryState:
         """Return the state of a call, made on first demand."""
-        # The function may ask for it in several threads of its own.
-        with _opening:
-            if call[2] is None:
-                call[2] = self._opened(call[1])
-            state: RetryState = call[2]
-            if state.now is None:
-                state.now = self._clock.reader()
+        if call[2] is None:
+            # The function may ask for it in several threads of its own.
+            with _opening:
+                opened: RetryState | None = call[2]
+                call[2] = opened or self._opened(call[1])
+        state: RetryState = call[2]
+        if state.now is None:
+            state.now = self._clock.reader()
         return state
 
     def begin(self, call: Call) -> float | None:
@@ -152,26 +153,26 @@ class Book:
             ended: what it lets out is then the one thing left in *call*, and
             the error itself if there is nothing.
         """
-        trace = error.__traceback__
-        if self._driven and trace is not None:
-            # The driver's own frame says nothing to a reader.
-            error.with_traceback(trace.tb_next)
         state: RetryState | None = call[2]
         if state is None or state.now is None:
             state = self.state(call)
-        elapsed = state.elapsed
+        elapsed = state.now() - state.origin if state.now else state.elapsed
+        trace = error.__traceback__
+        if self._driven and trace is not None:
+            # The driver's own frame says nothing to a reader.
+            trace = trace.tb_next
+            error.with_traceback(trace)
         if state.failures and state.failures[-1].error is error:
-            _cut(error.__traceback__, state.trace)
-        state.trace = error.__traceback__
+            _cut(trace, state.trace)
+        state.trace = trace
+        attempt = state.attempt
         try:
-            decision = decide(
-                self._policy, state, state.attempt, elapsed, error, refusal
-            )
+            follows = decide(self._policy, state, attempt, elapsed, error, refusal)
         except Exception as fault:  # noqa: BLE001  the user's error must come through
             report(error, fault)
-            decision = Stop(StopReason.NOT_RETRYABLE)
+            follows = StopReason.NOT_RETRYABLE
         told = error.error if isinstance(error, Signal) else error
-        delay = self._written(call, state, elapsed, decision, told, None)
+        delay = self._written(call, state, elapsed, follows, told, None)
         if delay is None:
             ending = self._ending(state, told)
             if ending is not error:
@@ -182,8 +183,8 @@ class Book:
         """Write a refused result down, as `failed` does an error."""
         state: RetryState = call[2]
         elapsed = state.elapsed
-        decision = decide(self._policy, state, state.attempt, elapsed)
-        delay = self._written(call, state, elapsed, decision, None, result)
+        follows = decide(self._policy, state, state.attempt, elapsed)
+        delay = self._written(call, state, elapsed, follows, None, result)
         if delay is None:
             call.append(self._ending(state, None))
         return delay
@@ -232,7 +233,7 @@ class Book:
         return RetryState(
             self._name,
             new_seed() if policy.seed is None else policy.seed,
-            wall() - (now() - started if now else 0.0),
+            wall() - (now() - started) if now else wall(),
             policy.max_elapsed,
             policy.max_failures,
             now=now,
@@ -244,19 +245,19 @@ class Book:
         call: Call,
         state: RetryState,
         elapsed: float,
-        decision: Decision,
+        follows: float | StopReason,
         error: Exception | None,
         result: object,
     ) -> float | None:
         """Write down a failure and what follows; return the delay, if any."""
         started = state.attempt_started
-        delay = decision.delay if isinstance(decision, Again) else None
+        delay = None if isinstance(follows, str) else follows
         failure = Failure(
             state.attempt, error, result, started, elapsed - started, delay
         )
         state.record(failure)
-        if isinstance(decision, Stop):
-            state.end(decision.reason)
+        if isinstance(follows, str):
+            state.end(follows)
             call.clear()
         if self._observers or events.everyone:
             self._tell(events.AttemptFailed(state, failure))

@@ -4,7 +4,6 @@ Everything that a policy demands is judged here. Nothing here sleeps, reads a
 clock or draws chance of its own: the same call gives the same answer.
 """
 
-import math
 from typing import Final, final
 
 from retrykit.checks import refuse
@@ -44,19 +43,18 @@ class Stop(Value):
 Decision = Again | Stop
 """What follows a failed attempt; match it exhaustively."""
 
-_ATTEMPTS: Final = Stop(StopReason.ATTEMPTS)
-_ELAPSED: Final = Stop(StopReason.ELAPSED)
-_SCHEDULE_ENDED: Final = Stop(StopReason.SCHEDULE_ENDED)
+# Sums of delays are off by a hair: 0.1 + 0.1 + 0.1 is in time for 0.3.
+_AND_A_HAIR: Final = 1 + 1e-12
 
 
-def decide(  # noqa: PLR0913, PLR0917  the facts, loose so that none is made twice
+def decide(  # noqa: PLR0911, PLR0913, PLR0917  rules in order; facts made once
     settings: Settings,
     state: RetryState,
     attempt: int,
     elapsed: float,
     error: object = None,
     refusal: StopReason | None = None,
-) -> Decision:
+) -> float | StopReason:
     """Decide what follows a failed attempt.
 
     Args:
@@ -69,32 +67,32 @@ def decide(  # noqa: PLR0913, PLR0917  the facts, loose so that none is made twi
             of the policy's conditions, which may have had to be awaited.
 
     Returns:
-        `Again` with a delay, or `Stop` with a reason.
+        The delay before another attempt, in seconds, or why there is none.
 
     Raises:
         ConfigError: The user's own schedule gave what is no delay.
     """
     if refusal is not None:
-        return Stop(refusal)
+        return refusal
     if settings.max_attempts is not None and attempt >= settings.max_attempts:
-        return _ATTEMPTS
+        return StopReason.ATTEMPTS
     allowed, rule = settings.max_elapsed, settings.deadline
-    # Sums of delays are off by a hair: 0.1 + 0.1 + 0.1 is in time for 0.3.
-    in_time = math.inf if allowed is None else allowed * (1 + 1e-12)
     if allowed is not None and elapsed >= allowed:
-        used_up = rule != "overshoot" or elapsed > in_time
+        used_up = rule != "overshoot" or elapsed > allowed * _AND_A_HAIR
         if used_up:
-            return _ELAPSED
+            return StopReason.ELAPSED
     failures = state.failures
     previous = failures[-1].delay if failures else None
     delay = settings.schedule.delay(attempt, previous, Draws(state.seed, attempt))
     if delay is None:
-        return _SCHEDULE_ENDED
+        return StopReason.SCHEDULE_ENDED
     if not 0 <= delay <= LONGEST:
         wanted = "a schedule of finite numbers >= 0"
         raise refuse("schedule", wanted, delay, "see its delay method")
     if isinstance(error, RetryAfter):
         delay = error.delay
-    if allowed is None or elapsed + delay <= in_time or rule == "overshoot":
-        return Again(delay)
-    return Again(allowed - elapsed) if rule == "clip" else _ELAPSED
+    if allowed is None or elapsed + delay <= allowed * _AND_A_HAIR:
+        return delay
+    if rule == "overshoot":
+        return delay
+    return allowed - elapsed if rule == "clip" else StopReason.ELAPSED

@@ -3,11 +3,11 @@
 from enum import Enum
 from typing import Final, Literal, final
 
-from retrykit._decide import Stop, decide
+from retrykit._decide import decide
 from retrykit.clocks import Clock, thread
 from retrykit.jitter import new_seed
 from retrykit.policy import Policy
-from retrykit.state import Failure, RetryState
+from retrykit.state import Failure, RetryState, StopReason
 
 __all__ = ["STOP", "Backoff", "StopSign"]
 
@@ -70,12 +70,12 @@ class Backoff:
         """
         state = self._state
         attempt, elapsed = state.attempt, state.elapsed
-        decision = decide(self._policy, state, attempt, elapsed)
-        if isinstance(decision, Stop):
+        follows = decide(self._policy, state, attempt, elapsed)
+        if isinstance(follows, StopReason):
             return STOP
-        state.record(Failure(attempt, None, None, 0.0, elapsed, decision.delay))
+        state.record(Failure(attempt, None, None, 0.0, elapsed, follows))
         state.begin_attempt()
-        return decision.delay
+        return follows
 
     @property
     def elapsed(self) -> float:

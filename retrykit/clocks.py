@@ -63,11 +63,12 @@ class SystemClock:
 
     def sleep(self, delay: float, /) -> None:
         """Block this thread for *delay* seconds, however many."""
-        end = monotonic() + delay
-        while delay > self._longest_nap:
-            time.sleep(self._longest_nap)
-            delay = end - monotonic()
-        time.sleep(max(delay, 0.0))
+        if delay > self._longest_nap:
+            end = monotonic() + delay
+            while delay > self._longest_nap:
+                time.sleep(self._longest_nap)
+                delay = max(end - monotonic(), 0.0)
+        time.sleep(delay)
 
 
 @final
@@ -98,9 +99,10 @@ class LoopClock:
         now: Callable[[], float] = trio.lowlevel.current_clock().current_time
         return now
 
-    async def sleep(self, delay: float, /) -> None:
+    def sleep(self, delay: float, /) -> Awaitable[None]:
         """Let other tasks run for *delay* seconds."""
-        await (_running_trio() or asyncio).sleep(delay)
+        nap: Awaitable[None] = (_running_trio() or asyncio).sleep(delay)
+        return nap
 
 
 def _running_trio() -> ModuleType | None:

@@ -56,7 +56,7 @@ class _Cap(_Mapped):
     limit: float
 
     def _map(self, delay: float, /) -> float:
-        return min(delay, self.limit)
+        return delay if delay < self.limit else self.limit
 
 
 @final
@@ -66,7 +66,7 @@ class _AtLeast(_Mapped):
     limit: float
 
     def _map(self, delay: float, /) -> float:
-        return max(delay, self.limit)
+        return delay if delay > self.limit else self.limit
 
 
 @final

@@ -84,12 +84,10 @@ def refusal(conditions: Conditions, error: Exception) -> StopReason | None:
     if isinstance(error, _SPOKEN):
         return _spoken(error)
     never, on = conditions.give_up_on, conditions.on
-    if on is Exception and not never:
-        return None
     try:
-        if _accepted(never, error):
+        if never and _accepted(never, error):
             return StopReason.GAVE_UP
-        if _accepted(on, error):
+        if on is Exception or _accepted(on, error):
             return None
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         report(error, fault)
@@ -101,12 +99,10 @@ async def arefusal(conditions: Conditions, error: Exception) -> StopReason | Non
     if isinstance(error, _SPOKEN):
         return _spoken(error)
     never, on = conditions.give_up_on, conditions.on
-    if on is Exception and not never:
-        return None
     try:
-        if await _aaccepted(never, error):
+        if never and await _aaccepted(never, error):
             return StopReason.GAVE_UP
-        if await _aaccepted(on, error):
+        if on is Exception or await _aaccepted(on, error):
             return None
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         report(error, fault)

@@ -98,9 +98,10 @@ def _product(first: float, base: float, exponent: float) -> float:
     """Return ``first * base ** exponent``, or the largest float if less."""
     try:
         # Zero times the largest float is zero, and times infinity no number.
-        return min(first * math.pow(base, exponent), LONGEST)
+        product = first * math.pow(base, exponent)
     except OverflowError:
         return first and LONGEST
+    return product if product < LONGEST else LONGEST
 
 
 @final

@@ -42,14 +42,15 @@ def equal(delay: float) -> tuple[float, float]:
 
 def proportional(delay: float, factor: float) -> tuple[float, float]:
     """Return *delay* seconds less and more *factor* of itself, 0 to 1."""
-    return delay * (1 - factor), min(delay * (1 + factor), LONGEST)
+    high = delay * (1 + factor)
+    return delay * (1 - factor), high if high < LONGEST else LONGEST
 
 
 def between(low: float, high: float, chance: Random) -> float:
     """Draw a delay from a range, in seconds, and never outside of it."""
     drawn = low + (high - low) * chance.random()
     # Rounding can carry the sum past the end by one step of the float.
-    return min(drawn, high)
+    return drawn if drawn < high else high
 
 
 # An instance of its own, so that a program that seeds the global generator
@@ -95,8 +96,8 @@ class Draws:
 
     def random(self) -> float:
         """Return the next draw, a float in [0, 1)."""
-        self._drawn += 1
-        z = (self._seed + self._drawn * _STEP) & _MASK
+        drawn = self._drawn = self._drawn + 1
+        z = (self._seed + drawn * _STEP) & _MASK
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
         return ((z ^ (z >> 31)) >> 11) * 2.0**-53

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, Self, TypeVar, final
 
 from retrykit import _async, _sync
-from retrykit._decide import Decision, decide
+from retrykit._decide import Again, Decision, Stop, decide
 from retrykit.callables import (
     check_colour,
     check_retryable,
@@ -132,7 +132,8 @@ the first call counts; None is unlimited
         error = failure.error
         refused = refusal(self, error) if isinstance(error, Exception) else None
         elapsed = failure.started + failure.duration
-        return decide(self, state, failure.attempt, elapsed, error, refused)
+        follows = decide(self, state, failure.attempt, elapsed, error, refused)
+        return Stop(follows) if isinstance(follows, StopReason) else Again(follows)
 
     def call(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function under this policy, without decorating it.
