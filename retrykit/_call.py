@@ -270,9 +270,8 @@ class Book:
 
     def _ending(self, state: RetryState, error: Exception | None) -> Exception:
         """Return what the call lets out, with its state and its note."""
-        raises = self._policy.raises
-        if state.stop_reason is StopReason.NOT_RETRYABLE:
-            raises = "last"
+        refused = state.stop_reason is StopReason.NOT_RETRYABLE
+        raises = "last" if refused else self._policy.raises
         errors = [e for e in state.errors if isinstance(e, Exception)]
         if raises == "group" and errors:
             group = FailureGroup(f"{state.name} {state.describe()}", errors)
@@ -284,7 +283,8 @@ class Book:
             wrapper.__cause__ = error
             return wrapper
         attach(error, state)
-        if state.attempt > 1:
+        # An error that is none of the policy's business leaves as it came.
+        if state.attempt > 1 or not refused:
             leave_note(error, state.describe())
         return error
 

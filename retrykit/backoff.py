@@ -4,6 +4,7 @@ from enum import Enum
 from typing import Final, Literal, final
 
 from retrykit._decide import decide
+from retrykit.checks import instance
 from retrykit.clocks import Clock, thread
 from retrykit.jitter import new_seed
 from retrykit.policy import Policy
@@ -44,12 +45,16 @@ class Backoff:
         policy: Its schedule and limits count; its conditions are not asked.
         clock: Where the elapsed time is read; by default the monotonic clock.
 
+    Raises:
+        ConfigError: *policy* is no policy.
+
     Source:
         The interface is that of `BackOff`, Google HTTP Client Library for Java.
     """
 
     def __init__(self, policy: Policy, clock: Clock | None = None) -> None:
-        self._policy = policy
+        way_out = "write Policy(schedule=...)"
+        self._policy = instance("policy", policy, Policy, way_out)
         self._intervals = policy.schedule.without_jitter()
         self._clock = clock or thread
         self.reset()
@@ -76,6 +81,9 @@ class Backoff:
         state.record(Failure(attempt, None, None, 0.0, elapsed, follows))
         state.begin_attempt()
         return follows
+
+    def __repr__(self) -> str:
+        return f"<Backoff of {self._policy!r}, retry {self._state.attempt}>"
 
     @property
     def elapsed(self) -> float:

@@ -9,21 +9,26 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from contextvars import Token
 from types import TracebackType
-from typing import NoReturn, final
+from typing import NoReturn, Unpack, final
 
 from retrykit._call import Book, Call, current
-from retrykit.callables import check_colour
+from retrykit.callables import check_colour, check_resumable
 from retrykit.checks import instance, refuse
 from retrykit.clocks import AsyncClock, Clock, Source, task, thread
 from retrykit.conditions import refusal, rejects
 from retrykit.policy import Policy
+from retrykit.settings import Changes
 from retrykit.state import RetryState
 
 __all__ = ["AsyncAttempts", "Attempt", "Attempts", "aretrying", "retrying"]
 
 
 def retrying(
-    policy: Policy | None = None, /, *, state: RetryState | None = None
+    policy: Policy | None = None,
+    /,
+    *,
+    state: RetryState | None = None,
+    **changes: Unpack[Changes],
 ) -> "Attempts":
     """Retry a block of code: one turn of the loop is one attempt.
 
@@ -38,19 +43,25 @@ def retrying(
         policy: What the block is held to; `Policy()` by default. Its name is
             what logs call the block; by default, the function around it.
         state: The state to go on from, of a block that was interrupted.
+        **changes: Settings that differ from the policy, as for `Policy`.
 
     Returns:
         An iterable of attempts, each to be entered with ``with``. Every loop
         over it is a call of its own.
 
     Raises:
-        ConfigError: A predicate of the policy is async.
+        ConfigError: A setting is wrong, or a predicate is async: ``with`` cannot
+            await it.
     """
-    return Attempts(policy, _caller(), state)
+    return Attempts(policy, changes, _caller(), state)
 
 
 def aretrying(
-    policy: Policy | None = None, /, *, state: RetryState | None = None
+    policy: Policy | None = None,
+    /,
+    *,
+    state: RetryState | None = None,
+    **changes: Unpack[Changes],
 ) -> "AsyncAttempts":
     """Retry a block of code in a coroutine: ``async for``, then ``with``.
 
@@ -65,29 +76,40 @@ def aretrying(
     Args:
         policy: What the block is held to, as for `retrying`.
         state: The state to go on from, of a block that was interrupted.
+        **changes: Settings that differ from the policy, as for `Policy`.
 
     Returns:
         An async iterable of attempts, each to be entered with ``with``. Every
         loop over it is a call of its own.
 
     Raises:
-        ConfigError: A predicate of the policy is async.
+        ConfigError: A setting is wrong, or a predicate is async: ``with`` cannot
+            await it.
     """
-    return AsyncAttempts(policy, _caller(), state)
+    return AsyncAttempts(policy, changes, _caller(), state)
 
 
 class _Block:
     """What a block is held to, whatever its colour."""
 
     def __init__(
-        self, policy: Policy | None, name: str, state: RetryState | None
+        self,
+        policy: Policy | None,
+        changes: Changes,
+        name: str,
+        state: RetryState | None,
     ) -> None:
-        if policy is None:
-            policy = Policy()
-        check_colour(instance("policy", policy, Policy), awaited=False)
+        held = Policy() if policy is None else instance("policy", policy, Policy)
+        held = held.replace(**changes)
+        way_out = "put the block into a function under aretry"
+        check_colour(held, awaited=False, way_out=way_out)
         if state is not None:
-            instance("state", state, RetryState, "RetryState.from_dict makes one")
-        self._parts = policy, name, state
+            check_resumable(state)
+        self._parts = held, name, state
+
+    def __repr__(self) -> str:
+        policy, name, _ = self._parts
+        return f"<{type(self).__name__} of {name}, {policy!r}>"
 
 
 @final

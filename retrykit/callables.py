@@ -1,14 +1,16 @@
-"""What can be called again: which callables can be retried, and in which colour."""
+"""What can be called again: which callables, in which colour, from which state."""
 
 import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
 
-from retrykit.checks import has, is_coroutine_function, refuse
+from retrykit.checks import has, instance, is_coroutine_function, refuse
 from retrykit.settings import Settings
+from retrykit.state import RetryState
 
-__all__ = ["check_colour", "check_retryable", "name_of", "with_await"]
+__all__ = ["check_colour", "check_resumable", "check_retryable", "name_of"]
+__all__ += ["with_await"]
 
 
 def check_retryable(fn: object) -> None:
@@ -26,8 +28,15 @@ def check_retryable(fn: object) -> None:
         raise refuse("fn", rule, fn, way_out)
 
 
-def check_colour(policy: Settings, *, awaited: bool) -> None:
-    """Check that a policy's predicates suit the colour of a function.
+def check_colour(
+    policy: Settings, *, awaited: bool, way_out: str = "an async predicate needs aretry"
+) -> None:
+    """Check that a policy's predicates suit the colour of what it is for.
+
+    Args:
+        policy: What holds the predicates.
+        awaited: Whether a predicate can be awaited there.
+        way_out: What to do with one that must be awaited, if it cannot.
 
     Raises:
         ConfigError: A predicate is async, and the function is not.
@@ -35,8 +44,20 @@ def check_colour(policy: Settings, *, awaited: bool) -> None:
     for name in ("on", "give_up_on", "on_result"):
         predicate = getattr(policy, name)
         if not awaited and is_coroutine_function(predicate):
-            rule = "a plain function where the retried function is one"
-            raise refuse(name, rule, predicate, "an async predicate needs aretry")
+            rule = "a plain function where nothing can await it"
+            raise refuse(name, rule, predicate, way_out)
+
+
+def check_resumable(state: RetryState) -> None:
+    """Check that a call can go on from a state.
+
+    Raises:
+        ConfigError: It is no state, or it is that of a call that has its result.
+    """
+    instance("state", state, RetryState, "RetryState.from_dict makes one")
+    if state.status == "succeeded":
+        rule = "of a call that may go on"
+        raise refuse("state", rule, state, "it has its result")
 
 
 def with_await(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from retrykit.errors import ConfigError
 
 __all__ = ["choice", "has", "instance", "is_coroutine_function", "number"]
-__all__ += ["refuse", "whole"]
+__all__ += ["refuse", "takes_one", "whole"]
 
 
 T = TypeVar("T")
@@ -95,7 +95,9 @@ def whole(name: str, value: object, *, at_least: int, way_out: str = "") -> int:
     return value
 
 
-def choice(name: str, value: object, options: Collection[str]) -> object:
+def choice(
+    name: str, value: object, options: Collection[str], way_out: str = ""
+) -> object:
     """Return *value* if it is one of *options*.
 
     >>> choice("deadline", "stop", ["stop", "clip"])
@@ -105,12 +107,14 @@ def choice(name: str, value: object, options: Collection[str]) -> object:
         name: The parameter as its user typed it.
         value: What was given.
         options: What may be given.
+        way_out: What to write instead, where that is not obvious.
 
     Raises:
         ConfigError: *value* is none of them.
     """
     if not isinstance(value, str) or value not in options:
-        raise refuse(name, f"one of {', '.join(map(repr, options))}", value)
+        rule = f"one of {', '.join(map(repr, options))}"
+        raise refuse(name, rule, value, way_out)
     return value
 
 
@@ -143,6 +147,22 @@ def is_coroutine_function(value: object) -> bool:
     ``__call__`` is one.
     """
     return has(inspect.iscoroutinefunction, value)
+
+
+def takes_one(value: Callable[..., object]) -> bool:
+    """Return whether a callable can be called with one argument.
+
+    True also where it does not say what it takes, as some built-in ones.
+    """
+    try:
+        signature = inspect.signature(value)
+    except ValueError:
+        return True
+    try:
+        signature.bind(None)
+    except TypeError:
+        return False
+    return True
 
 
 def has(test: Callable[[Any], bool], value: object) -> bool:

@@ -6,10 +6,11 @@ here. The two colours of each question differ in nothing but ``await``.
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from types import UnionType
 from typing import Any, Protocol
 
-from retrykit.checks import refuse
+from retrykit.checks import refuse, takes_one
 from retrykit.errors import ConfigError
 from retrykit.records import safe_text, type_name
 from retrykit.signals import GiveUp, Signal
@@ -59,8 +60,21 @@ def check_condition(name: str, value: object) -> object:
             raise refuse(name, rule, kind, "write Exception, or narrower")
         if isinstance(kind, type) or isinstance(value, tuple) or not callable(kind):
             rule = "an Exception type, a tuple of them, or a predicate of the error"
-            raise refuse(name, rule, value)
+            raise refuse(name, rule, value, _as_types(kind))
+        if not takes_one(kind):
+            raise refuse(name, "a predicate that takes the error", value)
     return value
+
+
+def _as_types(value: object) -> str:
+    """Return how to write what seems to be meant by no condition."""
+    if isinstance(value, str):
+        return "name the type itself, without quotes"
+    if isinstance(value, BaseException):
+        return f"name its type, {type(value).__name__}"
+    if isinstance(value, Iterable | UnionType):
+        return "put the types in a tuple, as (ConnectionError, TimeoutError)"
+    return ""
 
 
 def check_predicate(name: str, value: object) -> object:
@@ -71,6 +85,8 @@ def check_predicate(name: str, value: object) -> object:
     """
     if isinstance(value, type) or not callable(value):
         raise refuse(name, "a predicate of the result", value, "write a function")
+    if not takes_one(value):
+        raise refuse(name, "a predicate that takes the result", value)
     return value
 
 

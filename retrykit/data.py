@@ -95,9 +95,10 @@ def _type(name: str, text: object) -> object:
     if not isinstance(found, type):
         module = str(text).rpartition(":")[0]
         rule = "the name of an exception type, as OSError or module:Name"
-        way_out = (
-            f"import {module} first" if module else "built-in types need no module"
-        )
+        way_out = "built-in types need no module"
+        if module:
+            there = module in sys.modules
+            way_out = f"{module} has no such" if there else f"import {module} first"
         raise refuse(name, rule, text, way_out)
     return found
 

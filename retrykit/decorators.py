@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import Any, TypeVar, Unpack, cast, overload
 
+from retrykit.callables import check_resumable
 from retrykit.checks import instance, is_coroutine_function, refuse
 from retrykit.dressing import decorated, inside, nearest
 from retrykit.policy import Policy, driver
-from retrykit.settings import Changes
+from retrykit.settings import Changes, shown
 from retrykit.state import RetryState
 
 __all__ = ["aretry", "policy_of", "resume", "retry", "with_policy"]
@@ -148,7 +149,8 @@ def resume(
     It waits for the delay that was scheduled, and makes the next attempt under
     the number that comes next: with the state's seed, the delays are those of
     the call that was interrupted. The time that had been spent counts; the
-    time in between does not.
+    time in between does not. A call that had given up gets one attempt more,
+    whatever its limits; where the policy now allows it, it goes on from there.
 
     >>> state = RetryState("fetch", seed=7, epoch=0.0, attempt=3, spent=2.5)
     >>> @retry
@@ -169,12 +171,14 @@ def resume(
         **changes: Settings that differ from it, as for `Policy`.
 
     Returns:
-        A function to be called once, with the arguments of the call.
+        A function to be called once, with the arguments of the call: each
+        time it is called, it goes on from *state* anew.
 
     Raises:
-        ConfigError: A setting is wrong, or the function cannot be retried.
+        ConfigError: A setting is wrong, the function cannot be retried, or the
+            call of *state* has its result.
     """
-    instance("state", state, RetryState, "RetryState.from_dict makes one")
+    check_resumable(state)
     inner, held, awaited = inside(fn)
     held = held if policy is None else instance("policy", policy, Policy)
     changed = held.replace(**changes)
@@ -192,10 +196,22 @@ def _decorator(
     if policy is None or isinstance(policy, Policy):
         held = (policy or Policy()).replace(**changes)
         return lambda fn: decorated(fn, held, awaited)
-    if callable(policy) or hasattr(policy, "__get__"):
+    meant = _as_settings(policy)
+    if meant is None and (callable(policy) or hasattr(policy, "__get__")):
         if changes:
             way_out = f"write {name}(...)(fn), or @{name}(...) above it"
             raise refuse("policy", "a Policy beside other settings", policy, way_out)
         return decorated(policy, Policy(), awaited)
-    way_out = f"write {name}(schedule=...) to give a schedule"
+    way_out = f"write {name}({meant or 'schedule=...'})"
     raise refuse("policy", "a Policy", policy, way_out)
+
+
+def _as_settings(policy: object) -> str | None:
+    """Return how to write what seems to be meant by something else in its place."""
+    kinds = policy if isinstance(policy, tuple) and policy else (policy,)
+    if all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+        return f"on={shown(policy)}"
+    if policy is Policy:
+        return "Policy()"
+    number = isinstance(policy, int) and not isinstance(policy, bool)
+    return f"max_attempts={policy}" if number else None

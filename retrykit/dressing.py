@@ -136,8 +136,7 @@ def decorated(
     if issubclass(kind, classmethod | staticmethod):
         return kind(decorated(fn.__func__, policy, awaited))
     if isinstance(fn, type):
-        way_out = "decorate a function that makes the object"
-        raise refuse("fn", "a function", fn, way_out)
+        raise refuse("fn", "a function", fn, "decorate one that makes the object")
     if isinstance(fn, property | functools.cached_property):
         raise refuse("fn", "a function", fn, "put the decorator below the property")
     awaited = is_coroutine_function(fn) if awaited is None else awaited

@@ -2,6 +2,8 @@
 
 An observer is any callable that takes an event. It is called in the middle of
 the call, so it should be quick; what it raises is logged and goes no further.
+The state that an event has is the one state of its call, which goes on: to
+keep what it is now, keep its `to_dict`.
 """
 
 import logging
@@ -11,7 +13,7 @@ from types import TracebackType
 from typing import Self, final
 
 from retrykit import attention
-from retrykit.checks import is_coroutine_function, refuse
+from retrykit.checks import is_coroutine_function, refuse, takes_one
 from retrykit.state import Failure, RetryState
 from retrykit.values import Value
 
@@ -123,6 +125,10 @@ def check_observer(name: str, observer: object) -> Observer:
     if not callable(observer) or is_coroutine_function(observer):
         rule = "a plain function (or callable) that takes an event"
         raise refuse(name, rule, observer, "start a task in it where it must await")
+    if not takes_one(observer):
+        raise refuse(
+            name, "a function that takes the event, and nothing else", observer
+        )
     return observer
 
 

@@ -242,7 +242,9 @@ def _listed(delays: object) -> object:
         return delays
     if not isinstance(delays, Iterable) or isinstance(delays, _NO_DELAYS):
         rule = "one of schedules, a re-iterable of durations, or a generator function"
-        raise refuse("schedule", rule, delays, "for a single delay write constant()")
+        raise refuse("schedule", rule, delays, _as_schedule(delays))
+    if isinstance(delays, set | frozenset):
+        raise refuse("schedule", "in order", delays, "write a list")
     if iter(delays) is delays:
         rule = "re-iterable"
         way_out = "pass a list, a generator function, or an object whose __iter__"
@@ -250,6 +252,15 @@ def _listed(delays: object) -> object:
     if not isinstance(delays, Sized):
         return delays
     return tuple(seconds(f"schedule[{i}]", delay) for i, delay in enumerate(delays))
+
+
+def _as_schedule(value: object) -> str:
+    """Return how to write what seems to be meant by no schedule."""
+    if callable(value):
+        return "call it if it makes a schedule, or let it yield the delays"
+    if isinstance(value, Mapping):
+        return "retrykit.schedules.from_dict reads a dict"
+    return "for a single delay write constant()"
 
 
 def _check_that_it_needs_nothing(generator: Callable[..., object]) -> None:

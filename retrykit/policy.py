@@ -254,7 +254,7 @@ def driver(
     """
     check_retryable(fn)
     if not awaited and is_coroutine_function(fn):
-        way_out = "await it with acall, or decorate it with retry or aretry"
+        way_out = "use acall or arun, or decorate it with retry or aretry"
         raise refuse("fn", "a function that is not async", fn, way_out)
     check_colour(policy, awaited=awaited)
     called, drive = (with_await(fn), _async.drive) if awaited else (fn, _sync.drive)

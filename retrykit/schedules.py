@@ -5,6 +5,7 @@ expression that builds them; `retrykit.algebra.Schedule` says what can be made
 of them. Nothing here overflows: delays saturate at the largest float.
 """
 
+import inspect
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -242,6 +243,8 @@ def from_dict(data: object) -> Schedule:
 
     >>> from_dict({"kind": "cap", "of": [1, 5], "limit": "2s"})
     sequence([1.0, 5.0]).cap(2.0)
+    >>> from_dict({"kind": "exponential", "first": "1s"})
+    exponential(1.0, factor=2.0)
 
     Args:
         data: A dict with its ``kind`` and its parts, or a list of durations.
@@ -257,13 +260,16 @@ def from_dict(data: object) -> Schedule:
         rule = f"a list, or a dict whose kind is one of {known}"
         raise refuse("schedule", rule, data)
     kind = str(kind)
-    needed = Schedule.kinds[kind].parts
-    if set(data) != {"kind", *needed}:
-        rule = f"a dict with the keys {', '.join(['kind', *needed])}"
+    keys = ["kind", *Schedule.kinds[kind].parts]
+    optional = _optional(_FORMULAS[kind]) if kind in _FORMULAS else set()
+    if not set(keys) - optional <= set(data) <= set(keys):
+        told = (f"{key} (optional)" if key in optional else key for key in keys)
+        rule = f"a dict with the keys {', '.join(told)}"
         raise refuse("schedule", rule, dict(data))
     parts = {
         name: from_dict(data[name]) if name in _NESTED else data[name]
-        for name in needed
+        for name in keys[1:]
+        if name in data
     }
     # Built as its user would write it, so that it is checked as there.
     if kind in _FORMULAS:
@@ -272,6 +278,11 @@ def from_dict(data: object) -> Schedule:
         return _OPERATORS[kind](*parts.values())
     method: Callable[..., Schedule] = getattr(parts.pop("of"), kind)
     return method(**parts)
+
+
+def _optional(build: Callable[..., Schedule]) -> set[str]:
+    known = inspect.signature(build).parameters.values()
+    return {each.name for each in known if each.default is not each.empty}
 
 
 _NESTED = {"of", "other", "to", "left", "right"}

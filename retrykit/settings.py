@@ -127,11 +127,10 @@ def shown(value: object) -> str:
 
 def _unknown(name: str, value: object) -> ConfigError:
     # Imported here: only who mistypes needs it, and everyone would wait for it.
-    import difflib  # noqa: PLC0415
+    from retrykit.elsewhere import advice  # noqa: PLC0415
 
-    near = difflib.get_close_matches(name, _CHECKS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_CHECKS)}"
-    return ConfigError(f"{name} is no setting of a policy, got {value!r}; {hint}")
+    way_out = advice(name, _CHECKS)
+    return ConfigError(f"{name} is no setting of a policy, got {value!r}; {way_out}")
 
 
 def _schedule(_name: str, value: object) -> Schedule:
@@ -148,7 +147,8 @@ def _max_elapsed(name: str, value: object) -> float | None:
 
 
 def _deadline(name: str, value: object) -> object:
-    return choice(name, value, get_args(DeadlineRule))
+    way_out = "a time limit is max_elapsed"
+    return choice(name, value, get_args(DeadlineRule), way_out)
 
 
 def _raises(name: str, value: object) -> object:

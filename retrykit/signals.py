@@ -19,7 +19,8 @@ class Signal(RetrykitError):  # noqa: N818  a wish, not an error
     def __init__(self, *args: object, cause: Exception | None) -> None:
         if cause is not None and not isinstance(cause, Exception):
             rule = "an exception (an instance of Exception)"
-            raise refuse("cause", rule, cause)
+            way_out = f"write raise {type(self).__name__} from error, or raise an error"
+            raise refuse("cause", rule, cause, way_out)
         super().__init__(*args)
         self.cause = cause
 

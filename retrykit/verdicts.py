@@ -7,6 +7,7 @@ call, which `state_of` reads. Nothing here decides or retries.
 from dataclasses import replace
 from typing import Any, final
 
+from retrykit.checks import instance
 from retrykit.errors import RetrykitError
 from retrykit.records import ErrorRecord
 from retrykit.state import RetryState
@@ -81,7 +82,11 @@ def state_of(error: BaseException) -> RetryState | None:
     Returns:
         The state, as it was when the call ended; None if no retried call
         ended with this error.
+
+    Raises:
+        ConfigError: *error* is no exception.
     """
+    instance("error", error, BaseException, "what an except clause caught")
     if isinstance(error, RetryError):
         return error.state
     state: RetryState | None = vars(error).get(_STATE)

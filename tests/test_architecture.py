@@ -22,7 +22,7 @@ FLOORS = {
         "schedules",
     ],
     "history": ["records", "state", "verdicts", "events"],
-    "description": ["conditions", "settings", "data"],
+    "description": ["elsewhere", "conditions", "settings", "data"],
     "decision": ["_decide"],
     "world": ["clocks"],
     "drivers": ["_call", "_sync", "_async"],

@@ -75,6 +75,14 @@ def test_asks_for_the_elapsed_time_before_anything_is_drawn():
     assert drawn == [1.0, 1.0]
 
 
+def test_prints_its_policy_and_where_it_is():
+    backoff = Backoff(Policy(schedule=[1, 2]))
+    backoff.next()
+    assert (
+        repr(backoff) == "<Backoff of Policy(schedule=sequence([1.0, 2.0])), retry 2>"
+    )
+
+
 def test_reset_starts_again():
     """Sets the interval back to the initial one and restarts the timer."""
     clock = FakeClock(start=50)

@@ -293,3 +293,18 @@ def name(attempts):
         return next(iter(attempts))
 
     return asyncio.run(first()).state.name
+
+
+def test_a_block_takes_settings_as_the_decorators_do(clock):
+    with pytest.raises(OSError):
+        for attempt in retrying(Policy(schedule=[1, 2, 4]), max_attempts=2):
+            with attempt:
+                raise OSError
+    assert clock.naps == [1.0]
+
+
+@pytest.mark.parametrize("block", [retrying, aretrying])
+def test_a_block_prints_its_name_and_its_policy(block):
+    kind = {retrying: "Attempts", aretrying: "AsyncAttempts"}[block]
+    name = f"{__name__}.test_a_block_prints_its_name_and_its_policy"
+    assert repr(block(max_attempts=2)) == f"<{kind} of {name}, Policy(max_attempts=2)>"

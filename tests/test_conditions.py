@@ -123,3 +123,9 @@ def test_an_error_that_refuses_attributes_is_annotated_too(clock):
     assert len(error.__notes__) == 1
     assert len(state_of(error).errors) == 2
     assert clock.naps == [1.0]
+
+
+def test_a_predicate_may_be_a_function_that_does_not_say_what_it_takes():
+    policy = Policy(schedule=[0], on_result=max)
+    assert policy.call(lambda: [0]) == [0]
+    assert policy.run(lambda: [1]).ok is False

@@ -58,7 +58,17 @@ def test_lets_the_last_error_out_with_a_note(colour, clock, flaky):
     assert clock.naps == [1.0, 2.0, 4.0]
 
 
-def test_leaves_no_note_where_nothing_was_retried(colour, clock, flaky):
+def test_says_why_the_first_attempt_was_the_last(colour, clock, flaky):
+    error = OSError("busy")
+    with pytest.raises(OSError):
+        colour(Policy(schedule=["2m"], max_elapsed="1m"))(flaky(error))()
+    (note,) = error.__notes__
+    reason = "the next attempt could not start in time"
+    assert note == f"retrykit: gave up after 1 attempt in 0s: {reason}"
+    assert clock.naps == []
+
+
+def test_leaves_no_note_on_an_error_that_is_not_to_be_retried(colour, clock, flaky):
     error = KeyError("unknown")
     with pytest.raises(KeyError):
         colour(DOUBLING, on=OSError)(flaky(error))()

@@ -18,6 +18,7 @@ from retrykit import (
     RetryAfter,
     RetrykitError,
     RetryState,
+    StopReason,
     aretry,
     aretrying,
     dialects,
@@ -27,8 +28,11 @@ from retrykit import (
     retry,
     retrying,
     schedules as s,
+    state_of,
     with_policy,
 )
+from retrykit.backoff import Backoff
+from retrykit.integrations.logging import observer
 from retrykit.testing import FakeClock
 
 
@@ -108,6 +112,7 @@ ONE_SHOT = (number * 0.1 for number in range(5))
 HUGE = 10**309
 PROPERTY = property(plain)
 STATE = RetryState("fetch", seed=7, epoch=0.0)
+DONE = RetryState("fetch", seed=7, epoch=0.0, stop_reason=StopReason.SUCCEEDED)
 DATA = STATE.to_dict()
 FAILURE = Failure(1, OSError(), None, 0.0, 0.0, None)
 
@@ -122,7 +127,10 @@ NAMES = (
 OBSERVER = "a plain function (or callable) that takes an event"
 SELECTS = "an Exception type, a tuple of them, or a predicate of the error"
 NAMED = "the name of an exception type, as OSError or module:Name"
-PLAIN = "a plain function where the retried function is one"
+PLAIN = "a plain function where nothing can await it"
+TUPLE = "put the types in a tuple, as (ConnectionError, TimeoutError)"
+CAUSE = "write raise GiveUp from error, or raise an error"
+LOGGER = "write observer() for an observer, logging.getLogger(name) for a name"
 LATER = "its errors come later, where it is iterated: retry that code"
 
 # What is wrong with a setting is told where the setting is written.
@@ -180,6 +188,7 @@ WRITTEN = {
     f"schedule must be {DELAYS}, got '5s'; for a single delay write constant()": (
         lambda: Policy(schedule="5s")
     ),
+    "schedule must be in order, got {1}; write a list": lambda: Policy(schedule={1}),
     f"schedule must be re-iterable, got the one-shot {ONE_SHOT!r}; pass a list, a "
     "generator function, or an object whose __iter__ starts afresh": (
         lambda: Policy(schedule=ONE_SHOT)
@@ -198,9 +207,8 @@ WRITTEN = {
     f"max_elapsed must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: Policy(max_elapsed=-1)
     ),
-    "deadline must be one of 'stop', 'clip', 'overshoot', got 'never'": (
-        lambda: Policy(deadline="never")
-    ),
+    "deadline must be one of 'stop', 'clip', 'overshoot', got 30; a time limit is "
+    "max_elapsed": lambda: Policy(deadline=30),
     "deadline must be 'stop' where max_elapsed is None, got 'clip'; "
     "set max_elapsed, the time that it is about": (
         lambda: Policy(deadline="clip", max_elapsed=None)
@@ -212,7 +220,21 @@ WRITTEN = {
     "on must be at least one Exception type, got (); write Exception": (
         lambda: Policy(on=())
     ),
-    f"on must be {SELECTS}, got 'OSError'": lambda: Policy(on="OSError"),
+    f"on must be {SELECTS}, got 'OSError'; name the type itself, without quotes": (
+        lambda: Policy(on="OSError")
+    ),
+    f"on must be {SELECTS}, got [<class 'OSError'>]; {TUPLE}": (
+        lambda: Policy(on=[OSError])
+    ),
+    f"on must be {SELECTS}, got OSError | KeyError; {TUPLE}": (
+        lambda: Policy(on=OSError | KeyError)
+    ),
+    f"on must be {SELECTS}, got OSError('busy'); name its type, OSError": (
+        lambda: Policy(on=OSError("busy"))
+    ),
+    f"on must be a predicate that takes the error, got {unannotated!r}": (
+        lambda: Policy(on=unannotated)
+    ),
     f"on must be {SELECTS}, got <class 'int'>": lambda: Policy(on=int),
     f"on must be {SELECTS}, got (<class 'OSError'>, 5)": lambda: Policy(
         on=(OSError, 5)
@@ -232,6 +254,9 @@ WRITTEN = {
     "on_result must be a predicate of the result, got 5; write a function": (
         lambda: Policy(on_result=5)
     ),
+    f"on_result must be a predicate that takes the result, got {unannotated!r}": (
+        lambda: Policy(on_result=unannotated)
+    ),
     "raises must be one of 'last', 'retry_error', 'group', got 'all'": (
         lambda: Policy(raises="all")
     ),
@@ -247,6 +272,8 @@ WRITTEN = {
     "await": lambda: Policy(observers=[fetch]),
     f"observers must be {OBSERVER}, got Asked(); start a task in it where it must "
     "await": lambda: Policy(observers=[Asked()]),
+    "observers must be a function that takes the event, and nothing else, got "
+    f"{unannotated!r}": lambda: Policy(observers=[unannotated]),
     f"observer must be {OBSERVER}, got 5; start a task in it where it must await": (
         lambda: observe(5)
     ),
@@ -260,8 +287,9 @@ WRITTEN = {
         lambda: retry(colour=3)
     ),
     # decorators, and what else takes a function
-    f"policy must be a Policy, got {[1, 2]!r}; write retry(schedule=...) to give a "
-    "schedule": lambda: retry([1, 2]),
+    f"policy must be a Policy, got {[1, 2]!r}; write retry(schedule=...)": (
+        lambda: retry([1, 2])
+    ),
     f"policy must be a Policy beside other settings, got {plain!r}; write "
     "aretry(...)(fn), or @aretry(...) above it": lambda: aretry(plain, max_attempts=2),
     "policy must be a Policy, got 5": lambda: with_policy(plain, 5),
@@ -271,10 +299,20 @@ WRITTEN = {
     "state must be a RetryState, got {}; RetryState.from_dict makes one": (
         lambda: resume(plain, {})
     ),
+    f"state must be of a call that may go on, got {DONE!r}; it has its result": (
+        lambda: resume(plain, DONE)
+    ),
+    "error must be a BaseException, got 'busy'; what an except clause caught": (
+        lambda: state_of("busy")
+    ),
+    "policy must be a Policy, got constant(1.0); write Policy(schedule=...)": (
+        lambda: Backoff(s.constant(1))
+    ),
+    f"logger must be a logger, got 'shop'; {LOGGER}": lambda: observer("shop"),
     "state must be a RetryState, got []; RetryState.from_dict makes one": (
         lambda: retrying(state=[])
     ),
-    "fn must be a function, got <class 'int'>; decorate a function that makes the "
+    "fn must be a function, got <class 'int'>; decorate one that makes the "
     "object": lambda: retry(int),
     f"fn must be a function, got {PROPERTY!r}; put the decorator below the property": (
         lambda: retry(PROPERTY)
@@ -284,7 +322,7 @@ WRITTEN = {
     f"got {rows!r}; {LATER}": lambda: retry(rows),
     f"fn must be a function that runs when it is called, not a generator function, "
     f"got {pages!r}; {LATER}": lambda: aretry(pages),
-    f"fn must be a function that is not async, got {fetch!r}; await it with acall, or "
+    f"fn must be a function that is not async, got {fetch!r}; use acall or arun, or "
     "decorate it with retry or aretry": lambda: Policy().call(fetch),
     "fn must be a coroutine function, or one that returns an awaitable, under aretry, "
     f"got {plain!r}; decorate it with retry": lambda: aretry(plain),
@@ -294,20 +332,17 @@ WRITTEN = {
     f"on must be {PLAIN}, got {fetch!r}; an async predicate needs aretry": (
         lambda: retry(on=fetch)(plain)
     ),
-    f"on_result must be {PLAIN}, got {fetch!r}; an async predicate needs aretry": (
-        lambda: aretrying(Policy(on_result=fetch))
-    ),
+    f"on_result must be {PLAIN}, got {fetch!r}; put the block into a function under "
+    "aretry": lambda: aretrying(Policy(on_result=fetch)),
     # signals
     f"delay must be a finite number >= 0, got -1; {SECONDS}": lambda: RetryAfter(-1),
-    "cause must be an exception (an instance of Exception), got 'busy'": (
-        lambda: RetryAfter(1, "busy")
-    ),
-    "cause must be an exception (an instance of Exception), got <class 'OSError'>": (
+    "cause must be an exception (an instance of Exception), got 'busy'; write raise "
+    "RetryAfter from error, or raise an error": lambda: RetryAfter(1, "busy"),
+    f"cause must be an exception (an instance of Exception), got {OSError}; {CAUSE}": (
         lambda: GiveUp(OSError)
     ),
-    "cause must be an exception (an instance of Exception), got KeyboardInterrupt()": (
-        lambda: GiveUp(KeyboardInterrupt())
-    ),
+    "cause must be an exception (an instance of Exception), got KeyboardInterrupt(); "
+    f"{CAUSE}": lambda: GiveUp(KeyboardInterrupt()),
     # dialects
     "initial_interval must be a finite number >= 0.001, got 0.0": (
         lambda: dialects.google(initial_interval=0)
@@ -361,6 +396,9 @@ WRITTEN = {
     f"on must be {NAMED}, got 'NoSuchError'; built-in types need no module": (
         lambda: Policy.from_dict({"on": "NoSuchError"})
     ),
+    f"on must be {NAMED}, got 'os:system'; os has no such": (
+        lambda: Policy.from_dict({"on": "os:system"})
+    ),
     f"on must be {NAMED}, got 'shop.errors:Busy'; import shop.errors first": (
         lambda: Policy.from_dict({"on": ["OSError", "shop.errors:Busy"]})
     ),
@@ -371,6 +409,8 @@ WRITTEN = {
     "{'kind': ['cap']}": lambda: s.from_dict({"kind": ["cap"]}),
     "schedule must be a dict with the keys kind, of, limit, got {'kind': 'cap', 'of': "
     "[1], 'top': 5}": lambda: s.from_dict({"kind": "cap", "of": [1], "top": 5}),
+    "schedule must be a dict with the keys kind, first, factor (optional), got "
+    "{'kind': 'exponential'}": lambda: s.from_dict({"kind": "exponential"}),
     "observers must be left out of a policy that is written as data, got "
     f"{(print,)!r}": lambda: Policy(observers=[print]).to_dict(),
     "schedule must be made of retrykit's own parts, to be written as data, got mine; "

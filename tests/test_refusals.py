@@ -116,7 +116,7 @@ class Page:
     partial = functools.partialmethod(print)
 
 
-A_CLASS = "a function", "; decorate a function that makes the object"
+A_CLASS = "a function", "; decorate one that makes the object"
 A_PROPERTY = "a function", "; put the decorator below the property"
 NO_CALLABLE = "a function or another callable", ""
 NO_FUNCTIONS = {
@@ -150,18 +150,29 @@ def test_what_is_no_function_is_refused_without_parentheses_too(kind):
     assert str(caught.value) == f"fn must be {rule}, got {fn!r}{way_out}"
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [[1, 2], 5, 0.5, "5s", (OSError,), s.constant(1), {}, False],
-    ids=["list", "int", "float", "text", "tuple", "schedule", "dict", "False"],
-)
+INSTEAD = {
+    "list": ([1, 2], "schedule=..."),
+    "float": (0.5, "schedule=..."),
+    "text": ("5s", "schedule=..."),
+    "schedule": (s.constant(1), "schedule=..."),
+    "dict": ({}, "schedule=..."),
+    "nothing": ((), "schedule=..."),
+    "False": (False, "schedule=..."),
+    "int": (5, "max_attempts=5"),
+    "type": (OSError, "on=OSError"),
+    "types": ((OSError, KeyError), "on=(OSError, KeyError)"),
+    "the class": (Policy, "Policy()"),
+}
+
+
+@pytest.mark.parametrize("kind", INSTEAD)
 @pytest.mark.parametrize("decorator", [retry, aretry])
-def test_a_policy_of_another_type_is_refused(decorator, policy):
+def test_what_is_no_policy_is_refused_with_what_was_meant(decorator, kind):
+    policy, meant = INSTEAD[kind]
     with pytest.raises(ConfigError) as caught:
         decorator(policy)
     assert str(caught.value) == (
-        f"policy must be a Policy, got {policy!r}; "
-        f"write {decorator.__name__}(schedule=...) to give a schedule"
+        f"policy must be a Policy, got {policy!r}; write {decorator.__name__}({meant})"
     )
 
 
@@ -183,7 +194,7 @@ def test_a_coroutine_function_is_refused_where_nobody_awaits_it(call, fn):
         call(fn)
     assert str(caught.value) == (
         f"fn must be a function that is not async, got {fn!r}; "
-        "await it with acall, or decorate it with retry or aretry"
+        "use acall or arun, or decorate it with retry or aretry"
     )
 
 
@@ -192,18 +203,26 @@ SETTINGS = {
     "aretry": aretry,
     "with_policy": functools.partial(with_policy, print),
     "resume": functools.partial(resume, print, STATE),
+    "retrying": retrying,
+    "aretrying": aretrying,
     "Policy": Policy,
     "replace": Policy().replace,
 }
 UNKNOWN = {
     "max_attemps": "did you mean max_attempts?",
-    "attempts": "did you mean max_attempts?",
     "max_elapse": "did you mean max_elapsed?",
     "shedule": "did you mean schedule?",
     "observer": "did you mean observers?",
     "giveup_on": "did you mean give_up_on?",
     "on_results": "did you mean on_result?",
-    "reraise": "did you mean raises?",
+    "attempts": "write max_attempts, which counts the first call too",
+    "max_retries": "write max_attempts, which counts the first call too",
+    "wait": "write schedule, a list of delays or one of retrykit.schedules",
+    "max_delay": "write schedule, with .cap() on it",
+    "exceptions": "write on",
+    "timeout": "write max_elapsed",
+    "before_sleep": "write observers",
+    "reraise": "write raises",
     "zzz": "there are schedule, max_attempts, max_elapsed, deadline, on, give_up_on, "
     "on_result, raises, max_failures, seed, observers, name",
 }
@@ -240,9 +259,12 @@ ASKING = {
 def test_an_async_predicate_is_refused_where_nobody_awaits_it(place, setting):
     with pytest.raises(ConfigError) as caught:
         ASKING[place](Policy(**{setting: is_busy}))
+    way_out = "an async predicate needs aretry"
+    if place in {"retrying", "aretrying"}:
+        way_out = "put the block into a function under aretry"
     assert str(caught.value) == (
-        f"{setting} must be a plain function where the retried function is one, "
-        f"got {is_busy!r}; an async predicate needs aretry"
+        f"{setting} must be a plain function where nothing can await it, "
+        f"got {is_busy!r}; {way_out}"
     )
 
 

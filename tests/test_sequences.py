@@ -13,8 +13,9 @@ import pytest
 from retrykit import ConfigError, Policy, schedules as s
 from retrykit.jitter import Draws
 
+WAIT = "for a single delay write constant()"
 REFUSED = "schedule must be one of schedules, a re-iterable of durations, or a "
-REFUSED += "generator function, got {}; for a single delay write constant()"
+REFUSED += f"generator function, got {{}}; {WAIT}"
 ONE_SHOT = "schedule must be re-iterable, got the one-shot {}; pass a list, a "
 ONE_SHOT += "generator function, or an object whose __iter__ starts afresh"
 NEEDS = "schedule must be a generator function that can be called without "
@@ -148,7 +149,14 @@ def wrong(message, value):
     return message.format(repr(value)), value
 
 
+OF_A_DICT = REFUSED.replace(WAIT, "retrykit.schedules.from_dict reads a dict")
+OF_CODE = REFUSED.replace(
+    WAIT, "call it if it makes a schedule, or let it yield the delays"
+)
+NO_ORDER = "schedule must be in order, got {}; write a list"
 WRONG = {
+    "set": wrong(NO_ORDER, {1, 2}),
+    "frozenset": wrong(NO_ORDER, frozenset([1, 2])),
     "one-shot iterator": wrong(ONE_SHOT, iter([1, 2])),
     "generator": wrong(ONE_SHOT, three()),
     "itertools": wrong(ONE_SHOT, itertools.repeat(1)),
@@ -156,12 +164,12 @@ WRONG = {
     "text": wrong(REFUSED, "5s"),
     "bytes": wrong(REFUSED, b"12"),
     "bytes that change": wrong(REFUSED, bytearray(b"12")),
-    "dict": wrong(REFUSED, {1: 2}),
+    "dict": wrong(OF_A_DICT, {1: 2}),
     "number": wrong(REFUSED, 5),
     "none": wrong(REFUSED, None),
     "duration": wrong(REFUSED, timedelta(seconds=5)),
-    "plain function": wrong(REFUSED, len),
-    "class": wrong(REFUSED, Countdown),
+    "plain function": wrong(OF_CODE, len),
+    "class": wrong(OF_CODE, Countdown),
     "function that needs an argument": wrong(NEEDS, needing),
     "method that is not bound": wrong(NEEDS, Book.growing),
     "partial that binds too little": wrong(NEEDS, functools.partial(needing)),

@@ -1,7 +1,9 @@
 """Events of retried calls in the standard library's log."""
 
 import logging
+from typing import Any
 
+from retrykit.checks import refuse
 from retrykit.durations import readable
 from retrykit.events import Event, GaveUp, Observer, RetryScheduled, Succeeded
 from retrykit.state import RetryState
@@ -9,7 +11,9 @@ from retrykit.state import RetryState
 __all__ = ["observer"]
 
 
-def observer(logger: logging.Logger | None = None) -> Observer:
+def observer(
+    logger: "logging.Logger | logging.LoggerAdapter[Any] | None" = None,
+) -> Observer:
     """Return an observer that logs what a person on call wants to know.
 
     A scheduled retry is a WARNING, giving up an ERROR, a success after
@@ -26,8 +30,14 @@ def observer(logger: logging.Logger | None = None) -> Observer:
 
     Args:
         logger: Where to log; by default the logger named ``retrykit``.
+
+    Raises:
+        ConfigError: *logger* is no logger.
     """
-    log = logger or logging.getLogger("retrykit")
+    log = logging.getLogger("retrykit") if logger is None else logger
+    if not isinstance(log, logging.Logger | logging.LoggerAdapter):
+        way_out = "write observer() for an observer, logging.getLogger(name) for a name"
+        raise refuse("logger", "a logger", logger, way_out)
 
     def write(event: Event) -> None:
         state = event.state

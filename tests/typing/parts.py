@@ -54,7 +54,9 @@ async def blocks(state: RetryState) -> None:
             assert_type(entered, Attempt)
     for attempt in aretrying():  # type: ignore[attr-defined]  # pyright: ignore[reportGeneralTypeIssues]
         attempt.set_result(5)
-    retrying(max_attempts=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    for attempt in retrying(max_attempts=3, on=OSError):
+        assert_type(attempt, Attempt)
+    retrying(max_attempts="3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     retrying(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
