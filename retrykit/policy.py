@@ -89,9 +89,11 @@ the first call counts; None is unlimited
             treated as a failure. None by default.
         raises: What a call that gives up raises: ``"last"``, the last error
             itself; ``"retry_error"``, a `RetryError` from it; ``"group"``, an
-            ExceptionGroup of all errors. An error that `on` does not include
-            is let out as it is. Where the last attempt gave a refused result
-            there is no error to let out: a `RetryError` is raised.
+            ExceptionGroup of all errors that the state keeps (records from
+            another process are no errors to raise). An error that `on` does
+            not include is let out as it is. Where the last attempt gave a
+            refused result there is no error to let out: a `RetryError` is
+            raised.
         max_failures: How many failures the state keeps: the first and the last
             ones. Count, >= 2; 100 by default.
         seed: The seed of every call's chance, for tests. An integer, >= 0; by

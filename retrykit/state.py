@@ -164,6 +164,8 @@ class RetryState:
         """Seconds left of `max_elapsed`, >= 0; None if it is unlimited.
 
         A client takes it as its timeout: ``timeout=current_state().remaining``.
+        Under the deadline rules ``"clip"`` and ``"overshoot"`` an attempt may
+        begin when nothing is left: keep a least timeout of your own there.
         """
         if self.max_elapsed is None:
             return None
