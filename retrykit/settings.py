@@ -6,7 +6,7 @@ its user writes it, and nowhere else.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, Self, TypedDict, Unpack, get_args
+from typing import Literal, Self, TypedDict, Unpack, get_args
 
 from retrykit.algebra import Schedule, as_schedule
 from retrykit.checks import choice, refuse, whole
@@ -74,11 +74,13 @@ class Settings:
     name: str | None = None
 
     def __init__(self, **settings: Unpack[Changes]) -> None:
-        given: Mapping[str, object] = settings
+        self._set(settings, _DEFAULTS)
+
+    def _set(self, given: Mapping[str, object], others: Mapping[str, object]) -> None:
         for unknown in given.keys() - _CHECKS.keys():
             raise _unknown(unknown, given[unknown])
         for name, check in _CHECKS.items():
-            value = check(name, given[name]) if name in given else _DEFAULTS[name]
+            value = check(name, given[name]) if name in given else others[name]
             object.__setattr__(self, name, value)
         self._check_together()
 
@@ -103,9 +105,9 @@ class Settings:
         Raises:
             ConfigError: A setting is wrong, or contradicts another.
         """
-        kept: dict[str, Any] = {name: getattr(self, name) for name in _CHECKS}
-        kept.update(changes)
-        return type(self)(**kept)
+        other = object.__new__(type(self))
+        other._set(changes, {name: getattr(self, name) for name in _CHECKS})
+        return other
 
     def __repr__(self) -> str:
         told = (
