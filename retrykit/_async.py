@@ -53,7 +53,7 @@ def drive(  # noqa: C901  one loop, to be read in one piece
                         book.succeeded(call, result)
                         watch = book.watch
                         return result
-                    delay = book.rejected(call, result)
+                    delay = book.failed(call, None, None, result)
                 if delay is None:
                     ending = call.pop()
                     context = ending.__context__

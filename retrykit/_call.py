@@ -144,9 +144,13 @@ class Book:
         return state.next_delay
 
     def failed(
-        self, call: Call, error: Exception, refusal: StopReason | None
+        self,
+        call: Call,
+        error: Exception | None,
+        refusal: StopReason | None,
+        result: object = None,
     ) -> float | None:
-        """Write an error down.
+        """Write down an error, or a result that is refused.
 
         Returns:
             The delay before the next attempt, in seconds. None if the call has
@@ -156,38 +160,40 @@ class Book:
         state: RetryState | None = call[2]
         if state is None or state.now is None:
             state = self.state(call)
-        elapsed = state.now() - state.origin if state.now else state.elapsed
-        trace = error.__traceback__
-        if self._driven and trace is not None:
-            # The driver's own frame says nothing to a reader.
-            trace = trace.tb_next
-            error.with_traceback(trace)
-        if state.failures and state.failures[-1].error is error:
-            _cut(trace, state.trace)
-        state.trace = trace
-        attempt = state.attempt
+        now, failures = state.now, state.failures
+        elapsed = now() - state.origin if now else state.elapsed
+        if error is not None:
+            trace = error.__traceback__
+            if self._driven and trace is not None:
+                # The driver's own frame says nothing to a reader.
+                trace = trace.tb_next
+                error.with_traceback(trace)
+            if failures and failures[-1].error is error:
+                _cut(trace, state.trace)
+            state.trace = trace
+        attempt, started = state.attempt, state.attempt_started
         try:
             follows = decide(self._policy, state, attempt, elapsed, error, refusal)
-        except Exception as fault:  # noqa: BLE001  the user's error must come through
+        except Exception as fault:
+            if error is None:
+                raise
             report(error, fault)
             follows = StopReason.NOT_RETRYABLE
         told = error.error if isinstance(error, Signal) else error
-        delay = self._written(call, state, elapsed, follows, told, None)
-        if delay is None:
+        taken = elapsed - started
+        if isinstance(follows, str):
+            failure = Failure(attempt, told, result, started, taken, None)
+            self._ended(call, state, failure, follows)
             ending = self._ending(state, told)
             if ending is not error:
                 call.append(ending)
-        return delay
-
-    def rejected(self, call: Call, result: object) -> float | None:
-        """Write a refused result down, as `failed` does an error."""
-        state: RetryState = call[2]
-        elapsed = state.elapsed
-        follows = decide(self._policy, state, state.attempt, elapsed)
-        delay = self._written(call, state, elapsed, follows, None, result)
-        if delay is None:
-            call.append(self._ending(state, None))
-        return delay
+            return None
+        failure = Failure(attempt, told, result, started, taken, follows)
+        state.record(failure)
+        if self._observers or events.everyone:
+            self._tell(events.AttemptFailed(state, failure))
+            self._tell(events.RetryScheduled(state, follows))
+        return follows
 
     def again(self, call: Call) -> None:
         """Write down that the delay is over and an attempt begins."""
@@ -240,33 +246,16 @@ class Book:
             origin=started,
         )
 
-    def _written(  # noqa: PLR0913, PLR0917  loose, so that none is made twice
-        self,
-        call: Call,
-        state: RetryState,
-        elapsed: float,
-        follows: float | StopReason,
-        error: Exception | None,
-        result: object,
-    ) -> float | None:
-        """Write down a failure and what follows; return the delay, if any."""
-        started = state.attempt_started
-        delay = None if isinstance(follows, str) else follows
-        failure = Failure(
-            state.attempt, error, result, started, elapsed - started, delay
-        )
+    def _ended(
+        self, call: Call, state: RetryState, failure: Failure, reason: StopReason
+    ) -> None:
+        """Write down the last failure, and that the call has ended with it."""
         state.record(failure)
-        if isinstance(follows, str):
-            state.end(follows)
-            call.clear()
+        state.end(reason)
+        call.clear()
         if self._observers or events.everyone:
             self._tell(events.AttemptFailed(state, failure))
-            self._tell(
-                events.GaveUp(state)
-                if delay is None
-                else events.RetryScheduled(state, delay)
-            )
-        return delay
+            self._tell(events.GaveUp(state))
 
     def _ending(self, state: RetryState, error: Exception | None) -> Exception:
         """Return what the call lets out, with its state and its note."""

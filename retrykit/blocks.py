@@ -288,7 +288,7 @@ class Attempt:
             book.interrupted(call, exit_)
             raise
         if rejected:
-            book.rejected(call, self._result)
+            book.failed(call, None, None, self._result)
         else:
             book.succeeded(call, None)
 

@@ -5,6 +5,7 @@ import pytest
 
 import retrykit
 from retrykit import (
+    ConfigError,
     GiveUp,
     Policy,
     RetryAfter,
@@ -387,6 +388,19 @@ def test_an_error_in_a_schedule_does_not_replace_the_users(colour, caplog, delay
     assert "not retried, because its policy failed with" in error.__notes__[0]
     assert "schedule[0] must be" in error.__notes__[0]
     assert caplog.records
+
+
+def test_an_error_in_a_schedule_comes_out_where_a_result_was_refused(colour, clock):
+    def endless():
+        yield 1.0
+        yield "soon"
+
+    refusing = colour(schedule=endless, on_result=lambda _page: True)
+    with pytest.raises(ConfigError, match="must be a duration") as caught:
+        refusing(lambda: "page")()
+    state = state_of(caught.value)
+    assert (state.attempt, len(state.failures)) == (2, 1)
+    assert clock.naps == [1.0]
 
 
 def test_an_error_in_the_result_predicate_is_let_out(colour, flaky):
