@@ -43,8 +43,10 @@ class Stop(Value):
 Decision = Again | Stop
 """What follows a failed attempt; match it exhaustively."""
 
-# Sums of delays are off by a hair: 0.1 + 0.1 + 0.1 is in time for 0.3.
-_AND_A_HAIR: Final = 1 + 1e-12
+# Sums of delays and readings of clocks are off by a hair, in seconds: 0.1 + 0.1
+# + 0.1 is in time for 0.3, and a sleep up to the limit may end just below it.
+_HAIR: Final = 1e-6
+_MARGINS: Final = {"stop": 0.0, "clip": -_HAIR, "overshoot": _HAIR}
 
 
 def decide(  # noqa: PLR0911, PLR0913, PLR0917  rules in order; facts made once
@@ -77,10 +79,8 @@ def decide(  # noqa: PLR0911, PLR0913, PLR0917  rules in order; facts made once
     if settings.max_attempts is not None and attempt >= settings.max_attempts:
         return StopReason.ATTEMPTS
     allowed, rule = settings.max_elapsed, settings.deadline
-    if allowed is not None and elapsed >= allowed:
-        used_up = rule != "overshoot" or elapsed > allowed * _AND_A_HAIR
-        if used_up:
-            return StopReason.ELAPSED
+    if allowed is not None and elapsed >= allowed + _MARGINS[rule]:
+        return StopReason.ELAPSED
     failures = state.failures
     previous = failures[-1].delay if failures else None
     delay = settings.schedule.delay(attempt, previous, Draws(state.seed, attempt))
@@ -91,7 +91,7 @@ def decide(  # noqa: PLR0911, PLR0913, PLR0917  rules in order; facts made once
         raise refuse("schedule", wanted, delay, "see its delay method")
     if isinstance(error, RetryAfter):
         delay = error.delay
-    if allowed is None or elapsed + delay <= allowed * _AND_A_HAIR:
+    if allowed is None or elapsed + delay <= allowed + _HAIR:
         return delay
     if rule == "overshoot":
         return delay

@@ -1,6 +1,7 @@
-"""The only tests that really wait, and not for long."""
+"""The clocks of the system, and of event loops: tests that really wait a moment."""
 
 import asyncio
+import signal
 import time
 
 import pytest
@@ -14,7 +15,13 @@ from retrykit.testing import FakeClock
 MOMENT = 0.003
 
 
-def test_the_clock_of_threads_is_monotonic_and_really_sleeps():
+def test_the_clock_of_threads_is_the_monotonic_one():
+    """5. Time is monotonic: a wall clock that is set back changes nothing."""
+    assert SystemClock.now is time.monotonic
+    assert thread.real.now is time.monotonic
+
+
+def test_the_clock_of_threads_really_sleeps():
     clock = SystemClock()
     before = clock.now()
     clock.sleep(MOMENT)
@@ -22,6 +29,24 @@ def test_the_clock_of_threads_is_monotonic_and_really_sleeps():
 
 
 def test_what_no_timer_can_hold_is_slept_in_naps():
+    clock = SystemClock(longest_nap=0.0)
+    reached = []
+
+    def interrupt(*_):
+        reached.append(clock.now() - before)
+        raise KeyboardInterrupt
+
+    # Without naps, time.sleep itself would refuse what is too long for it.
+    before = clock.now()
+    kept = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, MOMENT)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            clock.sleep(1e30)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, kept)
+    assert reached[0] >= MOMENT * 0.9
     clock = SystemClock(longest_nap=MOMENT / 4)
     before = clock.now()
     clock.sleep(MOMENT)

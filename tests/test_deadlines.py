@@ -1,7 +1,10 @@
 import pytest
+from hypothesis import example, given, strategies as st
 
-from retrykit import StopReason, retry, state_of
+from retrykit import Policy, StopReason, state_of
 from retrykit.schedules import constant
+from retrykit.testing import virtual_time
+from tests.strategies import quick
 
 UNCOUNTED = {"schedule": constant(4), "max_attempts": None, "max_elapsed": 10}
 
@@ -55,10 +58,18 @@ def test_no_time_at_all_means_one_attempt(colour, clock, flaky):
     assert (fetch.calls, clock.naps) == (1, [])
 
 
-def test_a_wall_clock_that_is_set_back_changes_nothing(clock, flaky):
-    """5. Time is monotonic and the call's own duration counts."""
-    error = OSError()
-    with pytest.raises(OSError):
-        retry(schedule=[1])(flaky(OSError(), error))()
-    assert state_of(error).elapsed == 1.0
-    assert clock.now() == 1.0
+@quick
+@given(
+    start=st.floats(0, 1e6),
+    delay=st.floats(0.001, 10),
+    allowed=st.floats(0, 50),
+)
+@example(start=369955.1665480792, delay=0.24558498082097246, allowed=2.0884584505919)
+def test_a_clipped_call_makes_one_last_attempt_at_the_limit(start, delay, allowed):
+    """Rounding of the clock leaves no moment for another one."""
+    policy = Policy(schedule=constant(delay), max_elapsed=allowed, max_attempts=None)
+    with virtual_time(start) as clock:
+        outcome = policy.replace(deadline="clip").run(int, "text")
+    assert outcome.state.stop_reason is StopReason.ELAPSED
+    assert outcome.state.elapsed == pytest.approx(allowed, abs=2e-6)
+    assert set(clock.naps[:-1]) <= {delay}
