@@ -1,8 +1,10 @@
 """Who is measured, each set up as its users would set it up.
 
 All make up to `ATTEMPTS` attempts on `ConnectionError`, with delays that grow
-exponentially and are jittered. What a library does by default beside that, it
-does here, too: stamina and backoff log each retry, google-api-core keeps time.
+exponentially and are jittered; but google-api-core counts no attempts, and
+redress retries what it classifies itself. What a library does by default beside
+that, it does here, too: stamina and backoff log each retry, google-api-core
+keeps time.
 """
 
 # ruff: noqa: PLC0415  a peer is imported only where it is asked for

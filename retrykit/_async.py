@@ -25,7 +25,7 @@ def drive(  # noqa: C901  one loop, to be read in one piece
 ) -> Callable[..., Any]:
     """Return *fn* under *policy*: a function that makes the attempts."""
     book = Book(policy, name, clock, resumed)
-    # Calls are watched until one succeeds: its result must not be awaitable.
+    # As in the twin, where the result of the first success is looked at.
     watch: Sequence[object] = (book,)
 
     async def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901

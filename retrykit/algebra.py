@@ -75,7 +75,11 @@ class Schedule(Value, ABC):
 
     @abstractmethod
     def bounds(self, retry: int, /) -> Bounds | None:
-        """Return the exact bounds of the delay before a retry.
+        """Return the bounds of the delay before a retry.
+
+        No delay that is drawn leaves them, and they are exact, with one
+        exception: a schedule made from `decorrelated` by changing its delays
+        may stay well within them, since its walk goes on from what was drawn.
 
         Args:
             retry: Number of the retry, >= 1.
@@ -175,16 +179,16 @@ class Schedule(Value, ABC):
         return self._made("at_least", limit=seconds("limit", limit))
 
     def round_down(self, unit: Duration) -> "Schedule":
-        """Let every delay be a whole number of *units*, a duration > 0.
+        """Let every delay be a whole number of times *unit*, a duration > 0.
 
         >>> from retrykit.schedules import constant
         >>> list(constant("2.9s").round_down("1s").take(1).draw())
         [2.0]
         """
-        unit = seconds("unit", unit)
-        if not unit:
+        step = seconds("unit", unit)
+        if not step:
             raise refuse("unit", "a duration > 0", unit)
-        return self._made("round_down", unit=unit)
+        return self._made("round_down", unit=step)
 
     def take(self, retries: int) -> "Schedule":
         """End after *retries* delays, a count >= 0."""

@@ -4,7 +4,7 @@ from enum import Enum
 from typing import Final, Literal, final
 
 from retrykit._decide import decide
-from retrykit.checks import instance
+from retrykit.checks import instance, refuse
 from retrykit.clocks import Clock, thread
 from retrykit.jitter import new_seed
 from retrykit.policy import Policy
@@ -46,7 +46,7 @@ class Backoff:
         clock: Where the elapsed time is read; by default the monotonic clock.
 
     Raises:
-        ConfigError: *policy* is no policy.
+        ConfigError: *policy* is no policy, or *clock* no clock.
 
     Source:
         The interface is that of `BackOff`, Google HTTP Client Library for Java.
@@ -56,11 +56,16 @@ class Backoff:
         way_out = "write Policy(schedule=...)"
         self._policy = instance("policy", policy, Policy, way_out)
         self._intervals = policy.schedule.without_jitter()
-        self._clock = clock or thread
+        if clock is not None and not hasattr(clock, "now"):
+            raise refuse("clock", "a clock, with a method now", clock)
+        self._clock = thread if clock is None else clock
         self.reset()
 
     def reset(self) -> None:
-        """Start again: first interval, no time elapsed, new chance."""
+        """Start again: first interval, no time elapsed, other chance.
+
+        Under a policy with a seed, chance is the same again.
+        """
         seed = self._policy.seed
         seed = new_seed() if seed is None else seed
         now = self._clock.now
@@ -72,6 +77,9 @@ class Backoff:
         Returns:
             Seconds, >= 0; or `STOP` if a limit of the policy is reached or its
             schedule has ended.
+
+        Raises:
+            ConfigError: The user's own schedule gave what is no delay.
         """
         state = self._state
         attempt, elapsed = state.attempt, state.elapsed
@@ -92,7 +100,10 @@ class Backoff:
 
     @property
     def current_interval(self) -> float | None:
-        """The next delay before chance is applied, in seconds; None at the end."""
+        """The next delay before chance is applied, in seconds.
+
+        None where the schedule has ended; other limits are not asked.
+        """
         retry = self._state.attempt
         bounds = self._intervals.bounds(retry)
         ended = self._policy.schedule.bounds(retry) is None

@@ -148,7 +148,7 @@ class _Turns:
         if self.attempt is None:
             return True
         if not self.attempt.entered:
-            refuse_entry(self.attempt)
+            _refuse_entry(self.attempt)
         return bool(self.call)
 
     def upcoming(self) -> float | None:
@@ -204,7 +204,7 @@ class _AsyncLoop(_Turns):
 _NOTHING = object()
 
 
-def refuse_entry(attempt: "Attempt") -> NoReturn:
+def _refuse_entry(attempt: "Attempt") -> NoReturn:
     """Refuse a loop that leaves out its ``with``, or repeats it."""
     rule = "entered once in its turn"
     raise refuse("attempt", rule, attempt, "write with attempt: in the loop")
@@ -244,7 +244,7 @@ class Attempt:
 
     def __enter__(self) -> "Attempt":
         if self.entered:
-            refuse_entry(self)
+            _refuse_entry(self)
         self.entered = True
         self._token: Token[Call] = current.set(self._turns.call)
         return self

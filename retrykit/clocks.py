@@ -17,7 +17,8 @@ from typing import Any, Generic, Protocol, TypeVar, final
 
 from retrykit import attention
 
-__all__ = ["AsyncClock", "Clock", "Source", "task", "thread", "wall"]
+__all__ = ["AsyncClock", "Clock", "LoopClock", "Source", "SystemClock", "task"]
+__all__ += ["thread", "wall"]
 
 
 class Clock(Protocol):

@@ -101,9 +101,9 @@ def refusal(conditions: Conditions, error: Exception) -> StopReason | None:
         return _spoken(error)
     never, on = conditions.give_up_on, conditions.on
     try:
-        if never and _accepted(never, error):
+        if never and _accepted("give_up_on", never, error):
             return StopReason.GAVE_UP
-        if on is Exception or _accepted(on, error):
+        if on is Exception or _accepted("on", on, error):
             return None
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         report(error, fault)
@@ -152,10 +152,10 @@ def _spoken(error: Exception) -> StopReason | None:
     return StopReason.GAVE_UP if isinstance(error, GiveUp) else None
 
 
-def _accepted(condition: Condition, error: Exception) -> bool:
+def _accepted(name: str, condition: Condition, error: Exception) -> bool:
     if isinstance(condition, _BY_TYPE):
         return isinstance(error, condition)
-    return _plain("on", condition(error))
+    return _plain(name, condition(error))
 
 
 async def _aaccepted(condition: Condition, error: Exception) -> bool:

@@ -85,7 +85,7 @@ def _text(name: str, kind: object) -> str:
         text = f"{module}{kind.__qualname__}"
         if _found(text) is kind:
             return text
-    rule = "exception types of modules in a policy that is written as data"
+    rule = "types that their modules hold by name, in a policy that is written as data"
     raise refuse(name, rule, kind)
 
 
@@ -95,10 +95,10 @@ def _type(name: str, text: object) -> object:
     if not isinstance(found, type):
         module = str(text).rpartition(":")[0]
         rule = "the name of an exception type, as OSError or module:Name"
-        way_out = "built-in types need no module"
+        way_out = "for a type that is not built in write module:Name"
         if module:
             there = module in sys.modules
-            way_out = f"{module} has no such" if there else f"import {module} first"
+            way_out = f"{module} has none" if there else f"import {module} first"
         raise refuse(name, rule, text, way_out)
     return found
 

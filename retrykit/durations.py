@@ -48,17 +48,21 @@ def seconds(name: str, value: object) -> float:
         ConfigError: *value* is none of these, is negative, or is not finite.
     """
     if isinstance(value, timedelta):
-        value = value.total_seconds()
-    if isinstance(value, str):
-        return number(name, _parse(name, value.strip()))
-    return number(name, value, way_out=_WAY_OUT)
+        length = value.total_seconds()
+    elif isinstance(value, str):
+        length = _parse(name, value)
+    else:
+        return number(name, value, way_out=_WAY_OUT)
+    if not 0 <= length < math.inf:
+        raise refuse(name, "a finite duration >= 0", value)
+    return length
 
 
 _WAY_OUT = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 
 
 def _parse(name: str, text: str) -> float:
-    if not _TEXT.fullmatch(text):
+    if not _TEXT.fullmatch(text.strip()):
         rule = 'a duration such as "12.5s", "500ms" or "1h30m"'
         way_out = "write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
         raise refuse(name, rule, text, way_out)

@@ -10,9 +10,10 @@ It knows the names of the faults and nothing of retrying::
             ├── RetryAfter     make another attempt, after this delay
             └── GiveUp         stop at once, with this cause
 
-`RetryError` is written in `retrykit.state`, beside the state that it carries,
-and the signals in `retrykit.signals`. A call that gives up raises none of
-these by default: it lets the last error of the user's function out.
+`RetryError` is written in `retrykit.verdicts`, beside `FailureGroup`, the
+ExceptionGroup of all errors of a call; the signals are in `retrykit.signals`.
+A call that gives up raises none of these by default: it lets the last error
+of the user's function out.
 """
 
 __all__ = ["ConfigError", "RetrykitError"]

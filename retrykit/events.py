@@ -18,7 +18,8 @@ from retrykit.state import Failure, RetryState
 from retrykit.values import Value
 
 __all__ = ["AttemptFailed", "AttemptStarted", "Event", "GaveUp", "Observer"]
-__all__ += ["RetryScheduled", "Succeeded", "check_observer", "observe", "tell"]
+__all__ += ["RetryScheduled", "Succeeded", "check_observer", "everyone", "observe"]
+__all__ += ["tell"]
 
 
 @final
@@ -124,7 +125,8 @@ def check_observer(name: str, observer: object) -> Observer:
     """Return *observer* if it can be told of events, else raise `ConfigError`."""
     if not callable(observer) or is_coroutine_function(observer):
         rule = "a plain function (or callable) that takes an event"
-        raise refuse(name, rule, observer, "start a task in it where it must await")
+        way_out = "start a task in it where it must await" if callable(observer) else ""
+        raise refuse(name, rule, observer, way_out)
     if not takes_one(observer):
         raise refuse(
             name, "a function that takes the event, and nothing else", observer

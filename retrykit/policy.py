@@ -92,8 +92,7 @@ the first call counts; None is unlimited
             ExceptionGroup of all errors that the state keeps (records from
             another process are no errors to raise). An error that `on` does
             not include is let out as it is. Where the last attempt gave a
-            refused result there is no error to let out: a `RetryError` is
-            raised.
+            refused result there is no last error: a `RetryError` is raised.
         max_failures: How many failures the state keeps: the first and the last
             ones. Count, >= 2; 100 by default.
         seed: The seed of every call's chance, for tests. An integer, >= 0; by
@@ -112,7 +111,8 @@ the first call counts; None is unlimited
         """Decide what follows a failure: `Again` with a delay, or `Stop`.
 
         Pure: the same arguments give the same answer, and nothing is written,
-        slept or read from a clock.
+        slept or read from a clock. (A predicate of the policy that fails is
+        noted on the error and logged, as in a call.)
 
         >>> state = RetryState("fetch", seed=7, epoch=0.0)
         >>> failure = Failure(1, OSError("refused"), None, 0.0, 0.1, None)
@@ -125,6 +125,9 @@ the first call counts; None is unlimited
             state: The history before this failure.
             failure: The failed attempt; one without an error is of a refused
                 result.
+
+        Returns:
+            `Again` with seconds, >= 0, or `Stop` with its reason.
 
         Raises:
             ConfigError: A predicate of the policy must be awaited, or its
@@ -171,7 +174,10 @@ the first call counts; None is unlimited
 
         Returns:
             The value or the error that the call gave up with, and its state.
-            Errors that the policy does not retry are raised.
+
+        Raises:
+            Exception: An error that `on` does not include, as it is.
+            ConfigError: The function must be awaited.
         """
         events: list[Event] = []
         try:
@@ -191,7 +197,7 @@ the first call counts; None is unlimited
         """Await a coroutine function under this policy, and return what came of it.
 
         Returns:
-            What `run` returns.
+            What `run` returns, and it raises what `run` raises.
         """
         events: list[Event] = []
         try:

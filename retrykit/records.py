@@ -32,7 +32,7 @@ class ErrorRecord(Value):
 
 @final
 class ResultRecord(Value):
-    """What is kept of a refused result that JSON has no form for.
+    """What is kept of a refused result that is no number, text or None.
 
     Attributes:
         type: Its class as ``module.Name``, a built-in one by its name alone.
@@ -71,7 +71,7 @@ def error_from(data: Mapping[str, str] | None) -> ErrorRecord | None:
 
 
 def result_data(result: object) -> Any:
-    """Return a result as JSON can hold it: itself, or a dict that records it."""
+    """Return a result as JSON holds it: a plain one itself, or a record of it."""
     if isinstance(result, ResultRecord):
         return {"record": parts_of(result)}
     # JSON has no form for infinities and for what is no number.

@@ -154,7 +154,9 @@ def decorrelated(first: Duration, *, factor: float = 3.0) -> Schedule:
     return Decorrelated(seconds("first", first), factor)
 
 
-def sequence(delays: Iterable[Duration] | Callable[[], Iterator[float]]) -> Schedule:
+def sequence(
+    delays: Iterable[Duration] | Callable[[], Iterator[Duration]],
+) -> Schedule:
     """Wait as a list says, or anything that can be iterated afresh.
 
     Whatever takes a schedule takes such a list as it is.
@@ -224,7 +226,7 @@ def google_interval(
     first = seconds("initial_interval", initial_interval)
     number("initial_interval", first, at_least=0.001)
     longest = seconds("max_interval", max_interval)
-    way_out = "it must not be below initial_interval"
+    way_out = "no shorter than initial_interval, no longer than the original can hold"
     number("max_interval", longest, at_least=first, at_most=_LARGEST, way_out=way_out)
     spread = number("randomization_factor", randomization_factor, at_most=1)
     if spread == 1:

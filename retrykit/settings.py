@@ -31,7 +31,7 @@ DeadlineRule = Literal["stop", "clip", "overshoot"]
 Raises = Literal["last", "retry_error", "group"]
 """What a call raises when it gives up."""
 
-ScheduleLike = Schedule | Iterable[Duration] | Callable[[], Iterator[float]]
+ScheduleLike = Schedule | Iterable[Duration] | Callable[[], Iterator[Duration]]
 """A schedule, a re-iterable of durations, or a generator function."""
 
 # The delays are the defaults of Google's ExponentialBackOff; five attempts in
@@ -77,8 +77,9 @@ class Settings:
         self._set(settings, _DEFAULTS)
 
     def _set(self, given: Mapping[str, object], others: Mapping[str, object]) -> None:
-        for unknown in given.keys() - _CHECKS.keys():
-            raise _unknown(unknown, given[unknown])
+        for name, value in given.items():
+            if name not in _CHECKS:
+                raise _unknown(name, value)
         for name, check in _CHECKS.items():
             value = check(name, given[name]) if name in given else others[name]
             object.__setattr__(self, name, value)
@@ -179,7 +180,8 @@ def _seed(name: str, value: object) -> int | None:
 def _observers(name: str, value: object) -> tuple[Observer, ...]:
     if not isinstance(value, Iterable) or isinstance(value, str):
         rule = "a list of functions that take an event"
-        raise refuse(name, rule, value, "put brackets around it")
+        way_out = "put brackets around it" if callable(value) else ""
+        raise refuse(name, rule, value, way_out)
     return tuple(check_observer(name, observer) for observer in value)
 
 

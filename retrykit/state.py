@@ -67,7 +67,8 @@ class Failure(NamedTuple):
         attempt: Its number, from 1.
         error: The error that was captured; an `ErrorRecord` of it in a state
             that came from another process; None if a result was refused.
-        result: The result that was refused.
+        result: The result that was refused; maybe a `ResultRecord` of it in a
+            state that came from another process.
         started: When it began, in seconds since the call began.
         duration: How long it took, in seconds.
         delay: The delay that followed, in seconds; None if none did.
@@ -217,8 +218,9 @@ class RetryState:
     def to_dict(self) -> dict[str, Any]:
         """Return this state as plain data, for JSON.
 
-        Errors become dicts of type, message and formatted traceback; results
-        that JSON has no form for become their ``repr``.
+        Errors become dicts of type, message and formatted traceback. Results
+        stay as they are if they are None, a bool, a text or a finite number;
+        all others become a record of their type and ``repr``.
         """
         data = {field.name: getattr(self, field.name) for field in fields(self)}
         del data["now"], data["origin"], data["trace"]

@@ -20,9 +20,9 @@ class RetryError(RetrykitError):
     """A call gave up, and its policy asks to be told so.
 
     Raised under ``raises="retry_error"``, where the last error is its
-    ``__cause__``; and under every setting where there is no error to let out,
-    because the last attempt gave a result that `on_result` refuses. It can be
-    pickled: its state then holds records of the errors.
+    ``__cause__``; and where there is no error to let out, because the last
+    attempt gave a result that `on_result` refuses, and no group to let out
+    either. It can be pickled: its state then holds records of the errors.
 
     Attributes:
         state: The history of the call.
@@ -86,7 +86,7 @@ def state_of(error: BaseException) -> RetryState | None:
     Raises:
         ConfigError: *error* is no exception.
     """
-    instance("error", error, BaseException, "what an except clause caught")
+    instance("error", error, BaseException, "pass what an except clause caught")
     if isinstance(error, RetryError):
         return error.state
     state: RetryState | None = vars(error).get(_STATE)

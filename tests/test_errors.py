@@ -128,6 +128,7 @@ OBSERVER = "a plain function (or callable) that takes an event"
 SELECTS = "an Exception type, a tuple of them, or a predicate of the error"
 NAMED = "the name of an exception type, as OSError or module:Name"
 PLAIN = "a plain function where nothing can await it"
+HELD = "shorter than initial_interval, no longer than the original can hold"
 TUPLE = "put the types in a tuple, as (ConnectionError, TimeoutError)"
 CAUSE = "write raise GiveUp from error, or raise an error"
 LOGGER = "write observer() for an observer, logging.getLogger(name) for a name"
@@ -153,8 +154,8 @@ WRITTEN = {
     f"first must be a finite number >= 0, got True; {SECONDS}": (
         lambda: s.polynomial(2, first=True)
     ),
-    f"first must be a finite number >= 0, got -60.0; {SECONDS}": (
-        lambda: s.fibonacci(timedelta(minutes=-1))
+    f"first must be a finite duration >= 0, got {timedelta(-1)!r}": (
+        lambda: s.fibonacci(timedelta(-1))
     ),
     "factor must be a finite number >= 1, got nan": (
         lambda: s.decorrelated(1, factor=math.nan)
@@ -166,12 +167,12 @@ WRITTEN = {
     f"{UNIT}": lambda: s.linear(1).cap("soon"),
     'limit must be a duration such as "12.5s", "500ms" or "1h30m", got \'-5s\'; '
     f"{UNIT}": lambda: s.linear(1).at_least("-5s"),
-    "total must be a finite number >= 0, got inf": (
+    f"total must be a finite duration >= 0, got '{'9' * 400}s'": (
         lambda: s.linear(1).within("9" * 400 + "s")
     ),
     'unit must be a duration such as "12.5s", "500ms" or "1h30m", got \'\'; '
     f"{UNIT}": lambda: s.linear(1).round_down(""),
-    "unit must be a duration > 0, got 0.0": lambda: s.linear(1).round_down(0),
+    "unit must be a duration > 0, got 0": lambda: s.linear(1).round_down(0),
     "retries must be a whole number >= 0, got -1": lambda: s.linear(1).take(-1),
     "after must be a whole number >= 0, got 1.5": (
         lambda: s.linear(1).switch(after=1.5, to=[1])
@@ -265,18 +266,14 @@ WRITTEN = {
     "seed must be a whole number >= 0, got 0.5": lambda: Policy(seed=0.5),
     f"observers must be a list of functions that take an event, got {print!r}; "
     "put brackets around it": lambda: Policy(observers=print),
-    f"observers must be {OBSERVER}, got 5; start a task in it where it must await": (
-        lambda: Policy(observers=[print, 5])
-    ),
+    f"observers must be {OBSERVER}, got 5": (lambda: Policy(observers=[print, 5])),
     f"observers must be {OBSERVER}, got {fetch!r}; start a task in it where it must "
     "await": lambda: Policy(observers=[fetch]),
     f"observers must be {OBSERVER}, got Asked(); start a task in it where it must "
     "await": lambda: Policy(observers=[Asked()]),
     "observers must be a function that takes the event, and nothing else, got "
     f"{unannotated!r}": lambda: Policy(observers=[unannotated]),
-    f"observer must be {OBSERVER}, got 5; start a task in it where it must await": (
-        lambda: observe(5)
-    ),
+    f"observer must be {OBSERVER}, got 5": (lambda: observe(5)),
     "name must be a text that is not empty, got ' '; None takes the function's": (
         lambda: Policy(name=" ")
     ),
@@ -302,12 +299,13 @@ WRITTEN = {
     f"state must be of a call that may go on, got {DONE!r}; it has its result": (
         lambda: resume(plain, DONE)
     ),
-    "error must be a BaseException, got 'busy'; what an except clause caught": (
+    "error must be a BaseException, got 'busy'; pass what an except clause caught": (
         lambda: state_of("busy")
     ),
     "policy must be a Policy, got constant(1.0); write Policy(schedule=...)": (
         lambda: Backoff(s.constant(1))
     ),
+    "clock must be a clock, with a method now, got 5": lambda: Backoff(Policy(), 5),
     f"logger must be a logger, got 'shop'; {LOGGER}": lambda: observer("shop"),
     "state must be a RetryState, got []; RetryState.from_dict makes one": (
         lambda: retrying(state=[])
@@ -356,13 +354,13 @@ WRITTEN = {
     "multiplier must be a finite number >= 1, got 0.9": (
         lambda: dialects.google(multiplier=0.9)
     ),
-    "max_interval must be a finite number >= 0.5 and <= 2.14748e+06, got 0.25; it "
-    "must not be below initial_interval": lambda: dialects.google(max_interval="250ms"),
+    "max_interval must be a finite number >= 0.5 and <= 2.14748e+06, got 0.25; no "
+    f"{HELD}": lambda: dialects.google(max_interval="250ms"),
     "initial_interval must be a finite number >= 0.001, got 0.0005": (
         lambda: s.google_interval("500us")
     ),
-    "max_interval must be a finite number >= 2 and <= 2.14748e+06, got 1.0; it must "
-    "not be below initial_interval": (lambda: s.google_interval(2, max_interval=1)),
+    "max_interval must be a finite number >= 2 and <= 2.14748e+06, got 1.0; no "
+    f"{HELD}": (lambda: s.google_interval(2, max_interval=1)),
     f"max_interval must be a finite number >= 0, got nan; {SECONDS}": (
         lambda: s.google_interval(2, max_interval=math.nan)
     ),
@@ -393,10 +391,9 @@ WRITTEN = {
     "deadlines is no setting of a policy, got 'stop'; did you mean deadline?": (
         lambda: Policy.from_dict({"deadlines": "stop"})
     ),
-    f"on must be {NAMED}, got 'NoSuchError'; built-in types need no module": (
-        lambda: Policy.from_dict({"on": "NoSuchError"})
-    ),
-    f"on must be {NAMED}, got 'os:system'; os has no such": (
+    f"on must be {NAMED}, got 'NoSuchError'; for a type that is not built in write "
+    "module:Name": (lambda: Policy.from_dict({"on": "NoSuchError"})),
+    f"on must be {NAMED}, got 'os:system'; os has none": (
         lambda: Policy.from_dict({"on": "os:system"})
     ),
     f"on must be {NAMED}, got 'shop.errors:Busy'; import shop.errors first": (
@@ -417,8 +414,8 @@ WRITTEN = {
     "list its delays": lambda: Policy(schedule=Mine()).to_dict(),
     f"fn must be decorated with retry or aretry last, to be changed, got {COVERED!r}; "
     "put retry above the other decorator": lambda: with_policy(COVERED),
-    "on must be exception types of modules in a policy that is written as data, "
-    f"got {callable!r}": lambda: Policy(on=callable).to_dict(),
+    "on must be types that their modules hold by name, in a policy that is written as "
+    f"data, got {callable!r}": lambda: Policy(on=callable).to_dict(),
     "schedule must be made of retrykit's own parts, to be written as data, got "
     f"{rows!r}; list its delays": lambda: Policy(schedule=rows).to_dict(),
     "state must be a dict from RetryState.to_dict, whole and unchanged, got "
