@@ -28,7 +28,7 @@ def drive(  # noqa: C901  one loop, to be read in one piece
     # As in the twin, where the result of the first success is looked at.
     watch: Sequence[object] = (book,)
 
-    async def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901
+    async def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
         nonlocal watch
         call: Call = [book, _now(), None]
         token = _enter(call)
@@ -42,6 +42,7 @@ def drive(  # noqa: C901  one loop, to be read in one piece
                 try:
                     result = await fn(*args, **kwargs)
                     if call[2] is None:
+                        call.clear()
                         return result
                 except Exception as error:
                     refused = await refusal(policy, error)
@@ -69,6 +70,10 @@ def drive(  # noqa: C901  one loop, to be read in one piece
             book.interrupted(call, exit_)
             raise
         finally:
-            _leave(token)
+            try:  # noqa: SIM105  nothing may be made on the way of success
+                _leave(token)
+            except ValueError:
+                # A coroutine whose task is gone may be closed in any context.
+                pass
 
     return call_with_retries

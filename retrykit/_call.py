@@ -5,7 +5,6 @@ that they tell is here, so that both do the same.
 """
 
 import inspect
-import threading
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import replace
@@ -30,7 +29,7 @@ Call = list[Any]
 
 A list, because nothing is cheaper to make and most calls need nothing more:
 the state is None until an attempt fails or somebody asks for it. The list of
-a call that ended with a state is empty, so that nothing keeps its errors.
+a call that has ended is empty, so that nothing keeps its errors.
 """
 
 current: ContextVar[Call] = ContextVar("retrykit call")
@@ -47,6 +46,9 @@ def current_state() -> RetryState:
     Returns:
         The state of the innermost call: the number of the attempt, the
         failures so far, the time that remains. It changes as the call goes on.
+        Use it in place: a local variable that holds it holds the errors, they
+        hold the frames of their attempts, and those such a variable, until
+        the garbage collector runs.
 
     Raises:
         LookupError: No retried call runs in this context.
@@ -71,7 +73,8 @@ def _cut(trace: TracebackType | None, old: TracebackType | None) -> None:
         trace.tb_next = None
 
 
-_opening = threading.Lock()
+_opening: dict[int, RetryState] = {}
+"""The states of calls that are being opened at this moment."""
 
 
 @final
@@ -118,12 +121,15 @@ class Book:
 
     def state(self, call: Call) -> RetryState:
         """Return the state of a call, made on first demand."""
-        if call[2] is None:
-            # The function may ask for it in several threads of its own.
-            with _opening:
-                opened: RetryState | None = call[2]
-                call[2] = opened or self._opened(call[1])
-        state: RetryState = call[2]
+        state: RetryState | None = call[2]
+        if state is None:
+            # Of threads of the function that ask at once, all get the state of
+            # the first. There is no lock that a signal, a finaliser or a fork
+            # in the middle of this could find taken.
+            opened = _opening.setdefault(id(call), self._opened(call[1]))
+            earlier: RetryState | None = call[2]
+            state = call[2] = earlier or opened
+            _opening.pop(id(call), None)
         if state.now is None:
             state.now = self._clock.reader()
         return state
@@ -132,7 +138,8 @@ class Book:
         """Open the book for a call that is watched, or that goes on.
 
         Returns:
-            The delay that is still to be waited for, in seconds, if any.
+            What is left of the delay before its next attempt, in seconds;
+            None if an attempt begins.
         """
         call[1] = self._clock.now()
         state = self.state(call)
@@ -141,7 +148,11 @@ class Book:
             state.begin_attempt()
         if state.next_delay is None:
             self._tell(events.AttemptStarted(state))
-        return state.next_delay
+            return None
+        waited = 0.0
+        for last in state.failures[-1:]:
+            waited = state.elapsed - (last.started + last.duration)
+        return max(state.next_delay - waited, 0.0)
 
     def failed(
         self,
@@ -215,6 +226,7 @@ class Book:
     def interrupted(self, call: Call, exit_: BaseException) -> None:
         """Write down that the call is left by what is no failed attempt."""
         if not call or call[2] is None:
+            call.clear()
             return
         state = self.state(call)
         cancelled = not isinstance(exit_, Exception)
@@ -253,6 +265,8 @@ class Book:
         state.record(failure)
         state.end(reason)
         call.clear()
+        if isinstance(failure.error, Signal):
+            failure.error.heard = True
         if self._observers or events.everyone:
             self._tell(events.AttemptFailed(state, failure))
             self._tell(events.GaveUp(state))

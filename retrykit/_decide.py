@@ -89,7 +89,7 @@ def decide(  # noqa: PLR0911, PLR0913, PLR0917  rules in order; facts made once
     if not 0 <= delay <= LONGEST:
         wanted = "a schedule of finite numbers >= 0"
         raise refuse("schedule", wanted, delay, "see its delay method")
-    if isinstance(error, RetryAfter):
+    if isinstance(error, RetryAfter) and not error.heard:
         delay = error.delay
     if allowed is None or elapsed + delay <= allowed + _HAIR:
         return delay

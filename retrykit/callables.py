@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from retrykit.checks import has, instance, is_coroutine_function, refuse
@@ -68,7 +69,10 @@ def with_await(fn: Callable[..., Any]) -> Callable[..., Any]:
     """
     if is_coroutine_function(fn):
         return fn
-    returns = getattr(fn, "__annotations__", {}).get("return", Any)
+    annotations = getattr(fn, "__annotations__", None)
+    # An object that has every attribute, as remote ones do, has that one too.
+    known: dict[str, object] = annotations if isinstance(annotations, dict) else {}
+    returns = known.get("return", Any)
     if returns is None or (isinstance(returns, type) and not _awaitable(returns)):
         rule = "a coroutine function, or one that returns an awaitable, under aretry"
         raise refuse("fn", rule, fn, "decorate it with retry")
@@ -107,5 +111,7 @@ def _yields(fn: Any) -> bool:
 
 def _manages_context(fn: Any) -> bool:
     """Return whether contextlib made a function of a generator function."""
-    made_in = getattr(fn, "__globals__", {}).get("__name__")
+    if not isinstance(fn, FunctionType):
+        return False
+    made_in = fn.__globals__.get("__name__")
     return made_in == "contextlib" and _yields(getattr(fn, "__wrapped__", None))

@@ -9,6 +9,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Collection
+from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
 from retrykit.errors import ConfigError
@@ -154,10 +155,10 @@ def takes_one(value: Callable[..., object]) -> bool:
 
     Functions written in Python are asked; of other callables it is assumed.
     """
-    if not inspect.isroutine(value) or inspect.isbuiltin(value):
+    if not isinstance(value, FunctionType | MethodType):
         return True
     try:
-        inspect.signature(value).bind(None)
+        inspect.signature(value, follow_wrapped=False).bind(None)
     except TypeError:
         return False
     return True

@@ -82,10 +82,10 @@ class LoopClock:
     def now(self) -> float:
         """Return the loop's own time."""
         # Asked at every call, so without a function in between.
-        trio = sys.modules.get("trio")
-        if trio is None or not trio.lowlevel.in_trio_task():
+        if "trio" not in sys.modules:
             return asyncio.get_running_loop().time()
-        now: float = trio.current_time()
+        trio = _running_trio()
+        now: float = (trio.current_time if trio else asyncio.get_running_loop().time)()
         return now
 
     def reader(self) -> Callable[[], float]:
@@ -108,7 +108,15 @@ class LoopClock:
 
 def _running_trio() -> ModuleType | None:
     trio = sys.modules.get("trio")
-    return trio if trio is not None and trio.lowlevel.in_trio_task() else None
+    # While it is being imported, nothing is in it and nothing runs in it.
+    current_task = getattr(getattr(trio, "lowlevel", None), "current_task", None)
+    if current_task is None:
+        return None
+    try:
+        current_task()
+    except RuntimeError:
+        return None
+    return trio
 
 
 C = TypeVar("C", Clock, AsyncClock)

@@ -180,21 +180,30 @@ def _found(fn: Any) -> Decorated | None:
     if isinstance(fn, _Proxy):
         return fn._self_retrykit
     function = fn.__func__ if type(fn) is MethodType else fn
-    found: Decorated | None = getattr(function, "__retrykit__", None)
+    found = getattr(function, "__retrykit__", None)
     # Decorators above copy what functions carry, but wrap another function.
     inner = getattr(function, "__wrapped__", None)
-    return found if found is not None and found.fn is inner else None
+    return found if isinstance(found, Decorated) and found.fn is inner else None
 
 
 def nearest(fn: Any) -> Decorated | None:
     """Return what is known of a callable, or of what it is wrapped around."""
-    while not hasattr(fn, "__retrykit__"):
-        around = [name for name in _AROUND if hasattr(fn, name)]
-        if not around:
-            return None
-        fn = getattr(fn, around[0])
-    found: Decorated = fn.__retrykit__
-    return found
+    # An object that has every attribute, as remote ones do, has no innermost one.
+    for _ in range(_DEEPEST):
+        found = getattr(fn, "__retrykit__", None)
+        if isinstance(found, Decorated):
+            return found
+        if isinstance(fn, _WITH_FUNC):
+            fn = fn.func
+        else:
+            fn = getattr(fn, "__func__", None) or getattr(fn, "__wrapped__", None)
+    return None
 
 
-_AROUND = ("__func__", "__wrapped__", "func")
+_DEEPEST = 100
+_WITH_FUNC = (
+    functools.partial,
+    functools.partialmethod,
+    functools.cached_property,
+    functools.singledispatchmethod,
+)

@@ -1,7 +1,8 @@
 """The one stream of events of retried calls, and who is told of it.
 
 An observer is any callable that takes an event. It is called in the middle of
-the call, so it should be quick; what it raises is logged and goes no further.
+the call, so it should be quick; what it raises is logged and goes no further,
+and of retried calls that it makes itself it is not told.
 The state that an event has is the one state of its call, which goes on: to
 keep what it is now, keep its `to_dict`.
 """
@@ -9,6 +10,7 @@ keep what it is now, keep its `to_dict`.
 import logging
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Self, final
 
@@ -134,9 +136,20 @@ def check_observer(name: str, observer: object) -> Observer:
     return observer
 
 
+_told: ContextVar[tuple[Observer, ...]] = ContextVar("retrykit observers", default=())
+"""The observers that are being told something right now."""
+
+
 def tell(observers: tuple[Observer, ...], event: Event) -> None:
-    """Tell the given observers, then those of the process, whatever they raise."""
+    """Tell the given observers, then those of the process, whatever they raise.
+
+    An observer that makes a retried call itself is not told of that one.
+    """
+    busy = _told.get()
     for observer in (*observers, *(told.observer for told in everyone)):
+        if any(observer is other for other in busy):
+            continue
+        token = _told.set((*busy, observer))
         try:
             observer(event)
         except Exception:
@@ -144,3 +157,5 @@ def tell(observers: tuple[Observer, ...], event: Event) -> None:
             log.exception(
                 "an observer failed on %s: %r", type(event).__name__, observer
             )
+        finally:
+            _told.reset(token)

@@ -1,5 +1,6 @@
 """What a policy does: the settings with their verbs."""
 
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, Self, TypeVar, final
@@ -124,7 +125,8 @@ the first call counts; None is unlimited
         Args:
             state: The history before this failure.
             failure: The failed attempt; one without an error is of a refused
-                result.
+                result. Conditions are asked about errors only: a record of one
+                is decided as an error that may be retried.
 
         Returns:
             `Again` with seconds, >= 0, or `Stop` with its reason.
@@ -135,7 +137,11 @@ the first call counts; None is unlimited
         """
         check_colour(self, awaited=False)
         error = failure.error
-        refused = refusal(self, error) if isinstance(error, Exception) else None
+        refused = None
+        if isinstance(error, Exception):
+            refused = refusal(self, error)
+        elif isinstance(error, BaseException):
+            refused = StopReason.CANCELLED
         elapsed = failure.started + failure.duration
         follows = decide(self, state, failure.attempt, elapsed, error, refused)
         return Stop(follows) if isinstance(follows, StopReason) else Again(follows)
@@ -179,7 +185,7 @@ the first call counts; None is unlimited
             Exception: An error that `on` does not include, as it is.
             ConfigError: The function must be awaited.
         """
-        events: list[Event] = []
+        events: deque[Event] = deque(maxlen=1)
         try:
             call = driver(self._heard(events), fn, awaited=False)
             return Outcome(call(*args, **kwargs), None, events[-1].state)
@@ -199,7 +205,7 @@ the first call counts; None is unlimited
         Returns:
             What `run` returns, and it raises what `run` raises.
         """
-        events: list[Event] = []
+        events: deque[Event] = deque(maxlen=1)
         try:
             call = driver(self._heard(events), fn, awaited=True)
             return Outcome(await call(*args, **kwargs), None, events[-1].state)
@@ -238,7 +244,7 @@ the first call counts; None is unlimited
         """
         return cls(**settings_from(data))
 
-    def _heard(self, events: list[Event]) -> "Policy":
+    def _heard(self, events: deque[Event]) -> "Policy":
         return self.replace(observers=(*self.observers, events.append))
 
 
@@ -269,6 +275,6 @@ def driver(
     return drive(policy, called, name_of(fn), resumed)
 
 
-def _not_handled(events: list[Event]) -> bool:
+def _not_handled(events: deque[Event]) -> bool:
     """Return whether an error is none of the policy's business."""
     return not events or events[-1].state.stop_reason is StopReason.NOT_RETRYABLE

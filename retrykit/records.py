@@ -76,6 +76,8 @@ def result_data(result: object) -> Any:
         return {"record": parts_of(result)}
     # JSON has no form for infinities and for what is no number.
     odd = isinstance(result, float) and not math.isfinite(result)
+    # Python itself refuses to write or read an integer of thousands of digits.
+    odd = odd or (isinstance(result, int) and result.bit_length() > _LONGEST_INTEGER)
     if not odd and (result is None or type(result) in _PLAIN):
         return result
     record = ResultRecord(type_name(type(result)), safe_text(result, repr)[:200])
@@ -87,6 +89,7 @@ def result_from(data: Any) -> object:
     return ResultRecord(**data["record"]) if isinstance(data, Mapping) else data
 
 
+_LONGEST_INTEGER = 1024
 _PLAIN = {bool, int, float, str}
 
 
@@ -99,10 +102,14 @@ def safe_text(value: object, form: Callable[[Any], str] = str) -> str:
 
 
 def exactly(*kinds: type) -> Callable[[Any], Any]:
-    """Return what reads a value of one of these types, and refuses all others."""
+    """Return what reads a value of one of these types, and refuses all others.
+
+    A bool is no number here, and a number is finite.
+    """
 
     def read(value: Any) -> Any:
-        if type(value) not in kinds:
+        known = isinstance(value, kinds) and not isinstance(value, bool)
+        if not known or (isinstance(value, float) and not math.isfinite(value)):
             msg = f"{value!r} is none of {kinds}"
             raise TypeError(msg)
         return value

@@ -90,7 +90,7 @@ class Failure(NamedTuple):
         'the result 503'
         """
         if self.error is None:
-            return f"the result {self.result!r:.200}"
+            return f"the result {safe_text(self.result, repr)[:200]}"
         if isinstance(self.error, ErrorRecord):
             return str(self.error)
         return str(ErrorRecord(type_name(type(self.error)), safe_text(self.error), ""))
@@ -176,10 +176,11 @@ class RetryState:
         """Write a failure down, and the delay that follows it; for drivers."""
         self.next_delay = failure.delay
         self.failures += (failure,)
-        if len(self.failures) > self.max_failures:
+        surplus = len(self.failures) - self.max_failures
+        if surplus > 0:
             middle = self.max_failures // 2
-            self.failures = self.failures[:middle] + self.failures[middle + 1 :]
-            self.dropped += 1
+            self.failures = self.failures[:middle] + self.failures[middle + surplus :]
+            self.dropped += surplus
 
     def begin_attempt(self) -> None:
         """Go on to the next attempt, after its delay; for drivers."""
@@ -270,6 +271,14 @@ _text, _count, _number = exactly(str), exactly(int), exactly(int, float)
 _optional = exactly(int, float, type(None))
 
 
+def _delay(value: object) -> float | None:
+    delay: float | None = _optional(value)
+    if delay is not None and delay < 0:
+        msg = f"{delay!r} is no delay"
+        raise ValueError(msg)
+    return delay
+
+
 def _failure_from(data: Mapping[str, Any]) -> Failure:
     if set(data) != set(Failure._fields):
         raise KeyError(*data)
@@ -279,7 +288,7 @@ def _failure_from(data: Mapping[str, Any]) -> Failure:
         result_from(data["result"]),
         _number(data["started"]),
         _number(data["duration"]),
-        _optional(data["delay"]),
+        _delay(data["delay"]),
     )
 
 
@@ -294,7 +303,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "failures": lambda failures: tuple(map(_failure_from, failures)),
     "dropped": _count,
     "slept": _number,
-    "next_delay": _optional,
+    "next_delay": _delay,
     "stop_reason": lambda reason: None if reason is None else StopReason(reason),
     "spent": _number,
 }

@@ -32,13 +32,18 @@ class Value:
     __slots__ = ()
     parts: ClassVar[tuple[str, ...]] = ()
     """The names of its parts."""
+    loose: ClassVar[tuple[str, ...]] = ()
+    """The names of slots without a type: no parts, but compared as they are."""
 
     def __init_subclass__(cls) -> None:
         """Take what a class declares as parts, after those of its bases."""
         super().__init_subclass__()
         declared = inspect.get_annotations(cls)
-        own = (name for name in declared if name in vars(cls).get("__slots__", ()))
+        slots = vars(cls).get("__slots__", ())
+        slots = (slots,) if isinstance(slots, str) else tuple(slots)
+        own = (name for name in declared if name in slots)
         cls.parts += tuple(name for name in own if not name.startswith("_"))
+        cls.loose += tuple(name for name in slots if name not in declared)
         # Type checkers know it of their own, and let nobody assign to it.
         type.__setattr__(cls, "__match_args__", cls.parts)
 
@@ -69,8 +74,8 @@ class Value:
         return hash((type(self), *parts_of(self).values()))
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> str | tuple[Any, ...]:
-        # A class of the user's that needs no slots is pickled as any object is.
-        if hasattr(self, "__dict__"):
+        # A class of the user's is pickled as any object is.
+        if hasattr(self, "__dict__") or self.loose:
             return super().__reduce_ex__(protocol)
         return type(self), tuple(parts_of(self).values())
 
@@ -91,4 +96,5 @@ def parts_of(value: Value) -> dict[str, Any]:
 
 
 def _facts(value: Value) -> list[object]:
-    return [*parts_of(value).values(), getattr(value, "__dict__", None)]
+    loose = [getattr(value, name, None) for name in value.loose]
+    return [*parts_of(value).values(), *loose, getattr(value, "__dict__", None)]

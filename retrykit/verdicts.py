@@ -107,13 +107,14 @@ def _exchanged(
 
 def _same(one: object, other: object) -> bool:
     # A record is known again by its value, because a pickle makes a new one.
-    return one is other or (isinstance(other, ErrorRecord) and one == other)
+    return one is other or (isinstance(one, ErrorRecord) and one == other)
 
 
 def leave_note(error: BaseException, text: str) -> None:
     """Add a note of retrykit's to the error, once."""
     # One error object that is raised again and again must not collect notes.
     start = f"retrykit: {text.split(maxsplit=1)[0]} "
-    notes = vars(error).get("__notes__", ())
+    notes = vars(error).get("__notes__")
+    notes = notes if isinstance(notes, list | tuple) else ()
     kept = [note for note in notes if not str(note).startswith(start)]
     vars(error)["__notes__"] = [*kept, f"retrykit: {text}"]

@@ -158,3 +158,18 @@ def test_ctrl_c_in_a_real_sleep_ends_the_call():
     over.set()
     presser.join()
     signal.signal(signal.SIGINT, before)
+
+
+def test_a_coroutine_that_is_closed_in_another_context_is_closed_quietly():
+    @retry(schedule=[0])
+    async def fetch():
+        await asyncio.sleep(3600)
+
+    async def main():
+        task = asyncio.ensure_future(fetch())
+        await asyncio.sleep(0)
+        coroutine = task.get_coro()
+        task.cancel()
+        coroutine.close()
+
+    asyncio.run(main())

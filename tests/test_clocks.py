@@ -2,7 +2,9 @@
 
 import asyncio
 import signal
+import sys
 import time
+from types import ModuleType
 
 import pytest
 import trio
@@ -94,6 +96,26 @@ def test_a_virtual_loop_is_obeyed():
         assert loop.run_until_complete(aretry(Policy())(main)()) >= 100
     finally:
         loop.close()
+
+
+def test_a_trio_that_is_being_imported_disturbs_nobody(monkeypatch):
+    monkeypatch.setitem(sys.modules, "trio", ModuleType("trio"))
+
+    @aretry
+    async def fetch():
+        return "value"
+
+    assert asyncio.run(fetch()) == "value"
+
+
+def test_without_trio_the_clock_of_tasks_is_that_of_asyncio(monkeypatch):
+    monkeypatch.delitem(sys.modules, "trio")
+
+    async def main():
+        return LoopClock().now(), asyncio.get_running_loop().time()
+
+    now, expected = asyncio.run(main())
+    assert now == pytest.approx(expected, abs=1)
 
 
 def test_outside_of_any_loop_there_is_no_time_for_tasks():

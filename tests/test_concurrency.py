@@ -1,6 +1,7 @@
 """3. A call's state belongs to that call."""
 
 import asyncio
+import contextvars
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -195,3 +196,51 @@ def test_a_clock_handed_in_is_seen_in_its_own_thread_only():
         assert elapsed() == 5.0
         assert pool.submit(elapsed).result() != 5.0
     assert elapsed() != 5.0
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first call", "later call"])
+def test_what_outlives_its_call_sees_no_state_of_it(first):
+    def keep():
+        return contextvars.copy_context()
+
+    fetch = retry(keep)
+    if not first:
+        fetch()
+    context = fetch()
+    with pytest.raises(LookupError):
+        context.run(current_state)
+
+
+def test_what_outlives_a_call_that_was_cancelled_sees_no_state_of_it():
+    kept = []
+
+    @retry
+    def fetch():
+        kept.append(contextvars.copy_context())
+        if len(kept) > 1:
+            raise KeyboardInterrupt
+
+    fetch()
+    with pytest.raises(KeyboardInterrupt):
+        fetch()
+    with pytest.raises(LookupError):
+        kept[1].run(current_state)
+
+
+def test_a_call_may_come_in_the_middle_of_another_that_is_being_opened(clock):
+    """As in a signal handler or a finaliser, which wait for no lock."""
+
+    class Interrupted:
+        inside = False
+
+        def now(self):
+            if not self.inside:
+                self.inside = True
+                Policy(schedule=[0]).run(int, "text")
+                self.inside = False
+            return clock.now()
+
+        sleep = staticmethod(clock.sleep)
+
+    with thread.use(Interrupted()):
+        assert Policy(schedule=[0, 0]).run(int, "text").state.attempt == 3

@@ -1,4 +1,5 @@
 import asyncio
+import functools
 
 import pytest
 
@@ -129,3 +130,21 @@ def test_a_predicate_may_be_a_function_that_does_not_say_what_it_takes():
     policy = Policy(schedule=[0], on_result=max)
     assert policy.call(lambda: [0]) == [0]
     assert policy.run(lambda: [1]).ok is False
+
+
+def test_a_predicate_may_be_a_wrapper_of_one_that_takes_more():
+    def busy(words, error):
+        return str(error) in words
+
+    @functools.wraps(busy)
+    def known(error):
+        return busy(["busy"], error)
+
+    assert Policy(on=known, schedule=[0]).run(fail_as("busy")).state.attempt == 2
+
+
+def fail_as(text):
+    def fail():
+        raise OSError(text)
+
+    return fail

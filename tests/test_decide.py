@@ -145,3 +145,9 @@ def test_an_async_predicate_cannot_be_asked_for_a_decision():
 
     with pytest.raises(ConfigError, match="an async predicate needs aretry"):
         decision({"on": busy})
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_is_no_exception_is_never_retried(kind):
+    """2. Only `Exception` is ever retried."""
+    assert decision({}, error=kind()) == Stop(StopReason.CANCELLED)

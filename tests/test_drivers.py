@@ -480,3 +480,35 @@ def test_the_cause_of_a_signal_keeps_what_it_was_raised_in():
         except ValueError:
             fetch()
     assert caught.value.__context__ is inner
+
+
+def test_a_signal_that_ended_a_call_is_an_error_to_the_call_around_it(colour, clock):
+    seen = []
+
+    def inner():
+        seen.append(1)
+        raise RetryAfter(5)
+
+    def outer():
+        return Policy(schedule=[], name="inner").call(inner)
+
+    with pytest.raises(RetryAfter):
+        colour(schedule=[1], on=KeyError)(outer)()
+    with pytest.raises(RetryAfter):
+        colour(schedule=[1], on=RetryAfter)(outer)()
+    assert (len(seen), clock.naps) == (3, [1.0])
+
+
+def test_an_error_with_odd_notes_is_the_users_all_the_same(colour):
+    error = OSError("odd")
+    error.__notes__ = None
+    with pytest.raises(OSError) as caught:
+        colour(schedule=[0])(failing_with(error))()
+    assert caught.value is error
+
+
+def failing_with(error):
+    def fetch():
+        raise error
+
+    return fetch

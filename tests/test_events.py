@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from retrykit import Policy, StopReason, attention, observe, retrying
+from retrykit import Policy, StopReason, attention, observe, retry, retrying
 from retrykit.clocks import task, thread
 from retrykit.events import (
     AttemptFailed,
@@ -277,3 +277,20 @@ def test_calls_are_no_longer_watched_once_every_observer_is_gone(ear):
         first.close()
         assert len(attention.reasons) == before + 1
     assert len(attention.reasons) == before
+
+
+def test_an_observer_is_not_told_of_the_calls_that_it_makes():
+    """9. Observers cannot hurt."""
+    sent, heard = [], []
+
+    @retry(schedule=[0])
+    def send(event):
+        sent.append(type(event).__name__)
+        raise OSError
+
+    with observe(send), observe(heard.append):
+        Policy(name="outer").call(int)
+    assert sent == ["AttemptStarted", "AttemptStarted", "Succeeded", "Succeeded"]
+    names = [event.state.name for event in heard]
+    assert names.count("outer") == 2
+    assert len(names) > 2

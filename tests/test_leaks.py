@@ -289,3 +289,11 @@ def test_one_error_object_that_compiled_code_raises_is_let_out_as_it_is(clock):
         asyncio.run(main())()
     assert caught.value is error
     assert clock.naps == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("way", ["call", "run", "acall", "arun"])
+def test_no_more_failures_are_kept_than_the_policy_allows(clock, attempts, way):
+    policy = Policy(schedule=constant(0), max_failures=2, max_attempts=30)
+    alive = []
+    handled(way, policy, attempts, 99, by=lambda _error: alive.extend(attempts.alive))
+    assert alive == [1, 30]

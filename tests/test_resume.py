@@ -85,7 +85,7 @@ def test_a_resumed_call_sees_the_delays_of_one_that_was_never_interrupted(
         state = interrupted(seeded, attempt, asleep=asleep)
         clock.advance(1000)
         resumed = ending(OSError, resume(fail, state, policy))
-    assert clock.naps == naps
+    assert clock.naps == pytest.approx(naps)
     assert [(f.attempt, f.delay) for f in resumed.failures] == [
         (f.attempt, f.delay) for f in whole.failures
     ]
@@ -98,6 +98,22 @@ def test_goes_on_with_the_sleep_in_which_it_was_cancelled(clock):
     assert (state.next_delay, state.status) == (2.0, "dead")
     assert resume(lambda: current_state().attempt, state, POLICY)() == 3
     assert clock.naps == [1.0, 2.0]
+
+
+def test_sleeps_only_what_is_left_of_the_delay(clock):
+    """5. No sleep past the deadline."""
+    policy = Policy(schedule=[50], max_elapsed=60)
+
+    def interrupt(event):
+        if isinstance(event, RetryScheduled):
+            clock.advance(45)
+            raise KeyboardInterrupt
+
+    watched = policy.replace(observers=[interrupt])
+    state = ending(KeyboardInterrupt, lambda: watched.call(fail))
+    clock.advance(1000)
+    assert resume(lambda: current_state().elapsed, state, policy)() == 50.0
+    assert clock.naps == [5.0]
 
 
 def test_makes_the_attempt_again_in_which_it_was_cancelled(clock):

@@ -177,3 +177,33 @@ def test_a_call_of_many_attempts_keeps_what_its_policy_allows(colour, clock, fla
     state = colour.run(policy, flaky(*errors)).state
     assert [each.attempt for each in state.failures] == [1, 2, 7, 8]
     assert (state.dropped, state.attempt, state.slept) == (4, 9, sum(clock.naps))
+
+
+def test_a_state_that_is_resumed_with_less_room_keeps_the_first_and_the_last():
+    state = RetryState("fetch", seed=7, epoch=0.0, max_failures=50)
+    for attempt in range(1, 51):
+        state.record(Failure(attempt, OSError(), None, 0.0, 0.0, 1.0))
+    state.max_failures = 4
+    state.record(Failure(51, OSError(), None, 0.0, 0.0, 1.0))
+    assert [failure.attempt for failure in state.failures] == [1, 2, 50, 51]
+    assert state.dropped == 47
+
+
+class AlikeError(OSError):
+    def __eq__(self, other):
+        return self.errno == other.errno
+
+    __hash__ = OSError.__hash__
+
+
+def test_errors_that_compare_in_their_own_way_are_told_apart():
+    raised = []
+
+    def fail():
+        raised.append(AlikeError(1, "busy"))
+        raise raised[-1]
+
+    with pytest.raises(AlikeError) as caught:
+        Policy(schedule=[0, 0]).call(fail)
+    errors = state_of(caught.value).errors
+    assert [id(error) for error in errors] == [id(error) for error in raised]

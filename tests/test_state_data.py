@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from enum import StrEnum
 
 import pytest
 
@@ -193,3 +194,52 @@ FAILED = DATA["failures"][0]
 def test_malformed_data_is_refused(data):
     with pytest.raises(ConfigError, match=r"state must be a dict from RetryState\."):
         RetryState.from_dict(data)
+
+
+@pytest.mark.parametrize("part", ["next_delay", "spent", "slept", "epoch"])
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), True])
+def test_a_number_that_is_none_is_refused(part, number):
+    data = RetryState("fetch", seed=7, epoch=0.0).to_dict()
+    with pytest.raises(ConfigError, match="whole and unchanged"):
+        RetryState.from_dict(data | {part: number})
+
+
+def test_a_delay_below_zero_is_refused():
+    data = RetryState("fetch", seed=7, epoch=0.0).to_dict()
+    with pytest.raises(ConfigError, match="whole and unchanged"):
+        RetryState.from_dict(data | {"next_delay": -5.0})
+
+
+class Name(StrEnum):
+    FETCH = "fetch"
+
+
+class Length(float):
+    pass
+
+
+def test_kinds_of_texts_and_numbers_are_as_good_as_plain_ones():
+    def lengths():
+        yield Length(1)
+        yield Length(2)
+
+    state = Policy(schedule=lengths, name=Name.FETCH).run(int, "text").state
+    again = RetryState.from_dict(json.loads(json.dumps(state.to_dict())))
+    assert (again.name, again.slept) == ("fetch", 3.0)
+    assert pickle.loads(pickle.dumps(state)).name == "fetch"  # noqa: S301
+
+
+def test_an_integer_of_thousands_of_digits_becomes_a_record():
+    state = refused(10**5000)
+    again = RetryState.from_dict(json.loads(json.dumps(state.to_dict())))
+    assert again.failures[0].result.type == "int"
+
+
+class Unprintable:
+    def __repr__(self):
+        raise ZeroDivisionError
+
+
+def test_a_result_that_cannot_be_printed_is_told_all_the_same():
+    failure = Failure(1, None, Unprintable(), 0.0, 0.0, None)
+    assert failure.describe() == "the result <ZeroDivisionError while it was told>"

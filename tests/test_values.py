@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import pytest
 
 from retrykit.values import Value
@@ -5,6 +8,7 @@ from retrykit.values import Value
 
 class Point(Value):
     __slots__ = ("_seen", "x", "y")
+    _seen: int
     x: float
     y: float
 
@@ -16,6 +20,17 @@ class Named(Point):
 
 class Free(Value):
     pass
+
+
+class Loose(Value):
+    __slots__ = "kept"  # noqa: PLC0205  one may write it so
+
+    def __init__(self, kept):
+        self.kept = kept
+
+
+class Looser(Loose):
+    __slots__ = ("more",)
 
 
 def test_has_the_parts_of_its_classes_in_the_order_of_their_types():
@@ -74,12 +89,23 @@ def test_a_part_cannot_be_set_or_deleted():
     assert point == Point(1, 2)
 
 
-def test_a_class_without_slots_may_keep_more():
+def test_a_class_without_slots_may_keepmore():
     one, other = Free(), Free()
     one.kept = 1
     assert one != other
     other.kept = 1
     assert one == other
+
+
+def test_slots_without_a_type_are_compared_copied_and_pickled_as_they_are():
+    one = Looser([1])
+    one.more = 2
+    for same in (copy.copy(one), pickle.loads(pickle.dumps(one))):  # noqa: S301
+        assert same == one
+        assert (same.kept, same.more) == ([1], 2)
+    assert one != Looser([1])
+    assert Loose(1) != Loose(2)
+    assert (Loose.parts, Looser.loose) == ((), ("kept", "more"))
 
 
 def test_a_changed_copy_leaves_the_original():

@@ -282,3 +282,23 @@ def test_classmethods_and_staticmethods_go_on(clock):
     fail_with(resume(client.given, STATE), client)
     assert client.seen == [Client] * 3 + [None] * 3
     assert clock.naps == [3.0, 4.0] * 2
+
+
+class Remote:
+    """A proxy of something far away, which has every attribute."""
+
+    def __getattr__(self, name):
+        return Remote()
+
+    def __call__(self, *args):
+        raise AssertionError(args)
+
+
+def test_what_has_every_attribute_is_not_under_a_policy():
+    with pytest.raises(ConfigError, match="decorated with retry or aretry"):
+        policy_of(Remote())
+
+
+@pytest.mark.parametrize("decorator", [retry, aretry])
+def test_what_has_every_attribute_is_decorated_without_a_call(decorator):
+    assert policy_of(decorator(max_attempts=2)(Remote())).max_attempts == 2
