@@ -20,7 +20,7 @@ from retrykit.jitter import new_seed
 from retrykit.settings import Settings
 from retrykit.signals import Signal
 from retrykit.state import Failure, RetryState, StopReason
-from retrykit.verdicts import FailureGroup, RetryError, attach, leave_note
+from retrykit.verdicts import attach, ending
 
 __all__ = ["Book", "Call", "current", "current_state"]
 
@@ -195,9 +195,9 @@ class Book:
         if isinstance(follows, str):
             failure = Failure(attempt, told, result, started, taken, None)
             self._ended(call, state, failure, follows)
-            ending = self._ending(state, told)
-            if ending is not error:
-                call.append(ending)
+            out = ending(self._policy.raises, state, told)
+            if out is not error:
+                call.append(out)
             return None
         failure = Failure(attempt, told, result, started, taken, follows)
         state.record(failure)
@@ -270,26 +270,6 @@ class Book:
         if self._observers or events.everyone:
             self._tell(events.AttemptFailed(state, failure))
             self._tell(events.GaveUp(state))
-
-    def _ending(self, state: RetryState, error: Exception | None) -> Exception:
-        """Return what the call lets out, with its state and its note."""
-        refused = state.stop_reason is StopReason.NOT_RETRYABLE
-        raises = "last" if refused else self._policy.raises
-        errors = [e for e in state.errors if isinstance(e, Exception)]
-        if raises == "group" and errors:
-            group = FailureGroup(f"{state.name} {state.describe()}", errors)
-            attach(group, state)
-            group.__suppress_context__ = True
-            return group
-        if raises == "retry_error" or error is None:
-            wrapper = RetryError(state)
-            wrapper.__cause__ = error
-            return wrapper
-        attach(error, state)
-        # An error that is none of the policy's business leaves as it came.
-        if state.attempt > 1 or not refused:
-            leave_note(error, state.describe())
-        return error
 
     def _refuse_awaitable(self, result: object) -> NoReturn:
         if inspect.iscoroutine(result):

@@ -6,21 +6,17 @@ retried stays inside.
 
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
-from contextvars import Token
-from types import TracebackType
-from typing import NoReturn, Unpack, final
+from typing import Unpack, final
 
-from retrykit._call import Book, Call, current
+from retrykit.attempts import AsyncLoop, Attempt, Loop
 from retrykit.callables import check_colour, check_resumable
-from retrykit.checks import instance, refuse
-from retrykit.clocks import AsyncClock, Clock, Source, task, thread
-from retrykit.conditions import refusal, rejects
+from retrykit.checks import instance
+from retrykit.clocks import task, thread
 from retrykit.policy import Policy
 from retrykit.settings import Changes
 from retrykit.state import RetryState
 
-__all__ = ["AsyncAttempts", "Attempt", "Attempts", "aretrying", "retrying"]
+__all__ = ["AsyncAttempts", "Attempts", "aretrying", "retrying"]
 
 
 def retrying(
@@ -116,191 +112,16 @@ class _Block:
 class Attempts(_Block):
     """The attempts of a block, afresh for every loop."""
 
-    def __iter__(self) -> Iterator["Attempt"]:
-        return _Loop(*self._parts, thread)
+    def __iter__(self) -> Iterator[Attempt]:
+        return Loop(*self._parts, thread)
 
 
 @final
 class AsyncAttempts(_Block):
     """The attempts of a block in a coroutine, afresh for every loop."""
 
-    def __aiter__(self) -> AsyncIterator["Attempt"]:
-        return _AsyncLoop(*self._parts, task)
-
-
-class _Turns:
-    """One call that is made turn by turn."""
-
-    def __init__(
-        self,
-        policy: Policy,
-        name: str,
-        state: RetryState | None,
-        clock: Source[Clock] | Source[AsyncClock],
-    ) -> None:
-        self.policy = policy
-        self.book = Book(policy, name, clock, state, driven=False)
-        self.call: Call = [self.book, clock.now(), None]
-        self.attempt: Attempt | None = None
-
-    def pending(self) -> bool:
-        """Return whether there is another turn."""
-        if self.attempt is None:
-            return True
-        if not self.attempt.entered:
-            _refuse_entry(self.attempt)
-        return bool(self.call)
-
-    def upcoming(self) -> float | None:
-        """Return the delay before this turn, in seconds; None before the first."""
-        if self.attempt is None:
-            return self.book.begin(self.call)
-        return self.book.state(self.call).next_delay
-
-    def turn(self) -> "Attempt":
-        """Return the attempt of this turn."""
-        self.attempt = Attempt(self, self.book.state(self.call).attempt)
-        return self.attempt
-
-
-@final
-class _Loop(_Turns):
-    def __iter__(self) -> "_Loop":
-        return self
-
-    def __next__(self) -> "Attempt":
-        if not self.pending():
-            raise StopIteration
-        delay = self.upcoming()
-        if delay is not None:
-            try:
-                thread.sleep(delay)
-            except BaseException as exit_:
-                self.book.interrupted(self.call, exit_)
-                raise
-            self.book.again(self.call)
-        return self.turn()
-
-
-@final
-class _AsyncLoop(_Turns):
-    def __aiter__(self) -> "_AsyncLoop":
-        return self
-
-    async def __anext__(self) -> "Attempt":
-        if not self.pending():
-            raise StopAsyncIteration
-        delay = self.upcoming()
-        if delay is not None:
-            try:
-                await task.sleep(delay)
-            except BaseException as exit_:
-                self.book.interrupted(self.call, exit_)
-                raise
-            self.book.again(self.call)
-        return self.turn()
-
-
-_NOTHING = object()
-
-
-def _refuse_entry(attempt: "Attempt") -> NoReturn:
-    """Refuse a loop that leaves out its ``with``, or repeats it."""
-    rule = "entered once in its turn"
-    raise refuse("attempt", rule, attempt, "write with attempt: in the loop")
-
-
-@final
-class Attempt:
-    """One turn of a retried block; enter it with ``with``.
-
-    Attributes:
-        number: Which attempt it is, from 1.
-        entered: Whether its ``with`` was reached.
-    """
-
-    def __init__(self, turns: _Turns, number: int) -> None:
-        self.number = number
-        self.entered = False
-        self._turns = turns
-        self._result: object = _NOTHING
-
-    @property
-    def state(self) -> RetryState:
-        """The state of the block's call.
-
-        Raises:
-            LookupError: The block is over; `state_of` has the state of the
-                error that it gave up with.
-        """
-        if not self._turns.call:
-            msg = "the block is over, and its state is gone with it"
-            raise LookupError(msg)
-        return self._turns.book.state(self._turns.call)
-
-    def set_result(self, result: object) -> None:
-        """Name the result of this attempt, for the policy's `on_result`."""
-        self._result = result
-
-    def __enter__(self) -> "Attempt":
-        if self.entered:
-            _refuse_entry(self)
-        self.entered = True
-        self._token: Token[Call] = current.set(self._turns.call)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> bool:
-        # An async generator may be left in another context than entered.
-        with suppress(ValueError):
-            current.reset(self._token)
-        book, call = self._turns.book, self._turns.call
-        if error is None:
-            self._succeed()
-        elif not isinstance(error, Exception):
-            book.interrupted(call, error)
-        else:
-            refused = refusal(self._turns.policy, error)
-            if book.failed(call, error, refused) is not None:
-                return True
-        # What goes out will have this frame in its traceback.
-        del error, trace
-        if len(call) == 1:
-            ending = call.pop()
-            context = ending.__context__
-            try:
-                raise ending
-            finally:
-                BaseException.__setattr__(ending, "__context__", context)
-                del ending, context
-        return False
-
-    def _succeed(self) -> None:
-        book, call = self._turns.book, self._turns.call
-        try:
-            rejected = self._rejected()
-        except Exception as exit_:
-            book.interrupted(call, exit_)
-            raise
-        if rejected:
-            book.failed(call, None, None, self._result)
-        else:
-            book.succeeded(call, None)
-
-    def _rejected(self) -> bool:
-        policy = self._turns.policy
-        if policy.on_result is not None and self._result is _NOTHING:
-            way_out = "call attempt.set_result(value) in the block"
-            raise refuse("result", "named where on_result asks", None, way_out)
-        return rejects(policy, self._result)
-
-    def __repr__(self) -> str:
-        return f"<Attempt {self.number}>"
+    def __aiter__(self) -> AsyncIterator[Attempt]:
+        return AsyncLoop(*self._parts, task)
 
 
 def _caller() -> str:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from retrykit.checks import has, instance, is_coroutine_function, refuse
+from retrykit.checks import instance, refuse
+from retrykit.inspection import is_coroutine_function, runs
 from retrykit.settings import Settings
 from retrykit.state import RetryState
 
@@ -23,7 +24,7 @@ def check_retryable(fn: object) -> None:
     """
     if not callable(fn):
         raise refuse("fn", "a function or another callable", fn)
-    if has(_yields, fn) or has(_manages_context, fn):
+    if runs(_yields, fn) or runs(_manages_context, fn):
         rule = "a function that runs when it is called, not a generator function"
         way_out = "its errors come later, where it is iterated: retry that code"
         raise refuse("fn", rule, fn, way_out)

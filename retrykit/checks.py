@@ -4,18 +4,14 @@ Every border of the package checks its arguments here, once. What a setting
 means is not known here.
 """
 
-import functools
-import inspect
 import math
 import sys
-from collections.abc import Callable, Collection
-from types import FunctionType, MethodType
-from typing import Any, TypeVar
+from collections.abc import Collection
+from typing import TypeVar
 
 from retrykit.errors import ConfigError
 
-__all__ = ["choice", "has", "instance", "is_coroutine_function", "number"]
-__all__ += ["refuse", "takes_one", "whole"]
+__all__ = ["choice", "instance", "number", "refuse", "whole"]
 
 
 T = TypeVar("T")
@@ -139,34 +135,3 @@ def instance(name: str, value: object, kind: type[T], way_out: str = "") -> T:
     if not isinstance(value, kind):
         raise refuse(name, f"a {kind.__name__}", value, way_out)
     return value
-
-
-def is_coroutine_function(value: object) -> bool:
-    """Return whether calling *value* plainly gives a coroutine.
-
-    True for coroutine functions, partials of them, and objects whose
-    ``__call__`` is one.
-    """
-    return has(inspect.iscoroutinefunction, value)
-
-
-def takes_one(value: Callable[..., object]) -> bool:
-    """Return whether a function can be called with one argument.
-
-    Functions written in Python are asked; of other callables it is assumed.
-    """
-    if not isinstance(value, FunctionType | MethodType):
-        return True
-    try:
-        inspect.signature(value, follow_wrapped=False).bind(None)
-    except TypeError:
-        return False
-    return True
-
-
-def has(test: Callable[[Any], bool], value: object) -> bool:
-    """Return whether a test of functions holds for what a callable runs."""
-    while isinstance(value, functools.partial):
-        value = value.func
-    # An object with a coroutine method __call__ is one as much as a function.
-    return test(value) or test(getattr(type(value), "__call__", None))  # noqa: B004

@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from types import UnionType
 from typing import Any, Protocol
 
-from retrykit.checks import refuse, takes_one
+from retrykit.checks import refuse
 from retrykit.errors import ConfigError
+from retrykit.inspection import takes_one
 from retrykit.records import safe_text, type_name
 from retrykit.signals import GiveUp, Signal
 from retrykit.state import StopReason

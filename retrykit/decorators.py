@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar, Unpack, cast, overload
 
 from retrykit.callables import check_resumable
-from retrykit.checks import instance, is_coroutine_function, refuse
+from retrykit.checks import instance, refuse
 from retrykit.dressing import decorated, inside, nearest
+from retrykit.inspection import is_coroutine_function
 from retrykit.policy import Policy, driver
 from retrykit.settings import Changes, shown
 from retrykit.state import RetryState

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, cast, final
 
 from wrapt import BaseObjectProxy
 
-from retrykit.checks import is_coroutine_function, refuse
+from retrykit.checks import refuse
+from retrykit.inspection import is_coroutine_function
 from retrykit.policy import Policy, driver
 
 __all__ = ["Decorated", "decorated", "inside", "nearest"]

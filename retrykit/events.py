@@ -15,7 +15,8 @@ from types import TracebackType
 from typing import Self, final
 
 from retrykit import attention
-from retrykit.checks import is_coroutine_function, refuse, takes_one
+from retrykit.checks import refuse
+from retrykit.inspection import is_coroutine_function, takes_one
 from retrykit.state import Failure, RetryState
 from retrykit.values import Value
 

@@ -13,10 +13,11 @@ from retrykit.callables import (
     name_of,
     with_await,
 )
-from retrykit.checks import is_coroutine_function, refuse
+from retrykit.checks import refuse
 from retrykit.conditions import refusal
 from retrykit.data import settings_data, settings_from
 from retrykit.events import Event
+from retrykit.inspection import is_coroutine_function
 from retrykit.settings import Settings
 from retrykit.state import Failure, RetryState, StopReason
 from retrykit.values import Value

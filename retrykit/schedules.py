@@ -21,8 +21,8 @@ from retrykit.formulas import (
     GoogleInterval,
     Linear,
     Polynomial,
-    Sequence,
 )
+from retrykit.sequences import Sequence
 
 __all__ = ["Schedule", "constant", "decorrelated", "exponential", "fibonacci"]
 __all__ += ["from_dict", "google_interval", "linear", "polynomial", "sequence"]

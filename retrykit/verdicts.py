@@ -10,9 +10,10 @@ from typing import Any, final
 from retrykit.checks import instance
 from retrykit.errors import RetrykitError
 from retrykit.records import ErrorRecord
-from retrykit.state import RetryState
+from retrykit.state import RetryState, StopReason
 
-__all__ = ["FailureGroup", "RetryError", "attach", "leave_note", "state_of"]
+__all__ = ["FailureGroup", "RetryError", "attach", "ending", "leave_note"]
+__all__ += ["state_of"]
 
 
 @final
@@ -52,6 +53,33 @@ class FailureGroup(ExceptionGroup[Exception]):
         part = FailureGroup(self.message, errors)
         attach(part, vars(self)[_STATE])
         return part
+
+
+def ending(raises: str, state: RetryState, error: Exception | None) -> Exception:
+    """Return what a call lets out, with its state and its note.
+
+    Args:
+        raises: What its policy says that it raises.
+        state: Its state, after its end.
+        error: Its last error; None if a result was refused.
+    """
+    refused = state.stop_reason is StopReason.NOT_RETRYABLE
+    form = "last" if refused else raises
+    errors = [e for e in state.errors if isinstance(e, Exception)]
+    if form == "group" and errors:
+        group = FailureGroup(f"{state.name} {state.describe()}", errors)
+        attach(group, state)
+        group.__suppress_context__ = True
+        return group
+    if form == "retry_error" or error is None:
+        wrapper = RetryError(state)
+        wrapper.__cause__ = error
+        return wrapper
+    attach(error, state)
+    # An error that is none of the policy's business leaves as it came.
+    if state.attempt > 1 or not refused:
+        leave_note(error, state.describe())
+    return error
 
 
 _STATE = "__retrykit_state__"

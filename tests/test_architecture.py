@@ -12,13 +12,22 @@ PACKAGE = Path(retrykit.__file__).parent
 # From the ground up. A module imports from floors below its own, and from
 # modules to the left of it on its own floor.
 FLOORS = {
-    "words": ["errors", "checks", "durations", "signals", "attention", "values"],
+    "words": [
+        "errors",
+        "checks",
+        "durations",
+        "signals",
+        "attention",
+        "inspection",
+        "values",
+    ],
     "numbers": [
         "jitter",
         "algebra",
         "combinators",
         "operators",
         "formulas",
+        "sequences",
         "schedules",
     ],
     "history": ["records", "state", "verdicts", "events"],
@@ -32,6 +41,7 @@ FLOORS = {
         "dialects",
         "dressing",
         "decorators",
+        "attempts",
         "blocks",
         "backoff",
     ],

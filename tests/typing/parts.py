@@ -25,8 +25,8 @@ from retrykit import (
     state_of,
 )
 from retrykit.algebra import Schedule
+from retrykit.attempts import Attempt
 from retrykit.backoff import STOP, Backoff
-from retrykit.blocks import Attempt
 from retrykit.events import (
     AttemptFailed,
     AttemptStarted,
