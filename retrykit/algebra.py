@@ -171,11 +171,19 @@ class Schedule(Value, ABC):
         return self._made("switch", after=after, to=as_schedule(to))
 
     def cap(self, limit: Duration) -> "Schedule":
-        """Let no delay be longer than *limit*, a duration >= 0."""
+        """Let no delay be longer than *limit*, a duration >= 0.
+
+        Raises:
+            ConfigError: *limit* is no duration.
+        """
         return self._made("cap", limit=seconds("limit", limit))
 
     def at_least(self, limit: Duration) -> "Schedule":
-        """Let no delay be shorter than *limit*, a duration >= 0."""
+        """Let no delay be shorter than *limit*, a duration >= 0.
+
+        Raises:
+            ConfigError: *limit* is no duration.
+        """
         return self._made("at_least", limit=seconds("limit", limit))
 
     def round_down(self, unit: Duration) -> "Schedule":
@@ -184,6 +192,9 @@ class Schedule(Value, ABC):
         >>> from retrykit.schedules import constant
         >>> list(constant("2.9s").round_down("1s").take(1).draw())
         [2.0]
+
+        Raises:
+            ConfigError: *unit* is no duration > 0.
         """
         step = seconds("unit", unit)
         if not step:
@@ -191,7 +202,11 @@ class Schedule(Value, ABC):
         return self._made("round_down", unit=step)
 
     def take(self, retries: int) -> "Schedule":
-        """End after *retries* delays, a count >= 0."""
+        """End after *retries* delays, a count >= 0.
+
+        Raises:
+            ConfigError: *retries* is no such count.
+        """
         return self._made("take", retries=whole("retries", retries, at_least=0))
 
     def within(self, total: Duration) -> "Schedule":
@@ -206,6 +221,9 @@ class Schedule(Value, ABC):
 
         Args:
             total: A duration, >= 0.
+
+        Raises:
+            ConfigError: *total* is no duration.
         """
         return self._made("within", total=seconds("total", total))
 
@@ -223,6 +241,9 @@ class Schedule(Value, ABC):
         >>> from retrykit.schedules import constant
         >>> constant(2).jitter(0.5).bounds(1)
         (1.0, 3.0)
+
+        Raises:
+            ConfigError: *factor* is no number from 0 to 1.
         """
         factor = number("factor", factor, at_most=1)
         return self._made("jitter", factor=factor)
@@ -240,7 +261,11 @@ class Schedule(Value, ABC):
         return self._joined("both", other)
 
     def __mul__(self, factor: float) -> "Schedule":
-        """Make each delay *factor* times as long, >= 0."""
+        """Make each delay *factor* times as long, >= 0.
+
+        Raises:
+            ConfigError: *factor* is no finite number >= 0.
+        """
         return self._made("times", factor=number("factor", factor))
 
     __rmul__ = __mul__

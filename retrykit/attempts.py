@@ -1,4 +1,4 @@
-"""A block of code that is retried: its turns, and the attempt in each of them.
+"""A block of code that is retried: its turns, and their attempts.
 
 It knows nothing of how a block is written; `retrykit.blocks` does.
 """

@@ -1,4 +1,7 @@
-"""What can be called again: which callables, in which colour, from which state."""
+"""What can be called again, in which colour, and from which state.
+
+It knows nothing of how a call is made.
+"""
 
 import functools
 import inspect

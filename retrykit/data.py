@@ -49,7 +49,7 @@ def settings_data(settings: Settings) -> dict[str, Any]:
 
 
 def settings_from(data: object) -> dict[str, Any]:
-    """Return the settings that `settings_data` wrote; a missing one is left out.
+    """Return the settings that `settings_data` wrote, and no others.
 
     Raises:
         ConfigError: *data* is no dict, or names a type that is not known here.

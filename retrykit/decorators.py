@@ -208,7 +208,7 @@ def _decorator(
 
 
 def _as_settings(policy: object) -> str | None:
-    """Return how to write what seems to be meant by something else in its place."""
+    """Return how to write what seems to be meant by what is no policy."""
     kinds = policy if isinstance(policy, tuple) and policy else (policy,)
     if all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
         return f"on={shown(policy)}"

@@ -1,4 +1,6 @@
-"""A callable under a policy, as what it was; the only module that knows wrapt.
+"""A callable under a policy, as what it was.
+
+The only module that knows wrapt; it knows nothing of attempts.
 
 A decorated function is a function, which Python binds, pickles and copies like
 any other. Whatever else can be called becomes a wrapt proxy of itself.

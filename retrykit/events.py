@@ -142,9 +142,10 @@ _told: ContextVar[tuple[Observer, ...]] = ContextVar("retrykit observers", defau
 
 
 def tell(observers: tuple[Observer, ...], event: Event) -> None:
-    """Tell the given observers, then those of the process, whatever they raise.
+    """Tell the given observers, then those of the process.
 
-    An observer that makes a retried call itself is not told of that one.
+    What they raise is logged. An observer that makes a retried call itself is
+    not told of that one.
     """
     busy = _told.get()
     for observer in (*observers, *(told.observer for told in everyone)):

@@ -201,7 +201,7 @@ the first call counts; None is unlimited
     async def arun(
         self, fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     ) -> Outcome[T]:
-        """Await a coroutine function under this policy, and return what came of it.
+        """Await a coroutine function, and return what came of it, as `run` does.
 
         Returns:
             What `run` returns, and it raises what `run` raises.
@@ -232,7 +232,9 @@ the first call counts; None is unlimited
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """Return the policy that `to_dict` wrote; a missing setting is the default.
+        """Return the policy that `to_dict` wrote.
+
+        A setting that is missing has its default.
 
         >>> Policy.from_dict({"schedule": ["1s", "1m"], "on": "OSError"})
         Policy(schedule=sequence([1.0, 60.0]), on=OSError)

@@ -1,4 +1,7 @@
-"""Errors and results as plain data: what is left of them in another process."""
+"""Errors and results as plain data, as they are in another process.
+
+Nothing here knows of calls.
+"""
 
 import math
 import traceback

@@ -1,4 +1,4 @@
-"""What a policy says: every setting in one frozen, checked, printable value.
+"""What a policy says: its settings, as one frozen and checked value.
 
 What a policy does is in `retrykit.policy`. A setting is checked here, where
 its user writes it, and nowhere else.

@@ -1,3 +1,6 @@
-"""One module for each library that retrykit works with; each imports only its own."""
+"""One module for each library that retrykit works with.
+
+Each imports its own library, and no other.
+"""
 
 __all__: list[str] = []
