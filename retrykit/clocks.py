@@ -108,6 +108,8 @@ class LoopClock:
 
 def _running_trio() -> ModuleType | None:
     trio = sys.modules.get("trio")
+    if trio is None:
+        return None
     # While it is being imported, nothing is in it and nothing runs in it.
     current_task = getattr(getattr(trio, "lowlevel", None), "current_task", None)
     if current_task is None:

@@ -112,6 +112,7 @@ def test_without_trio_the_clock_of_tasks_is_that_of_asyncio(monkeypatch):
     monkeypatch.delitem(sys.modules, "trio")
 
     async def main():
+        await LoopClock().sleep(0)
         return LoopClock().now(), asyncio.get_running_loop().time()
 
     now, expected = asyncio.run(main())
