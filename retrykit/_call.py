@@ -5,6 +5,8 @@ that they tell is here, so that both do the same.
 """
 
 import inspect
+import os
+import threading
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import replace
@@ -53,12 +55,13 @@ def current_state() -> RetryState:
     Raises:
         LookupError: No retried call runs in this context.
     """
-    call = current.get(None)
-    if not call:
+    call = current.get([])
+    try:
+        book: Book = call[0]
+        return book.state(call)
+    except IndexError:
         msg = "current_state() is for functions that are being retried; none is"
-        raise LookupError(msg)
-    book: Book = call[0]
-    return book.state(call)
+        raise LookupError(msg) from None
 
 
 def _cut(trace: TracebackType | None, old: TracebackType | None) -> None:
@@ -73,8 +76,15 @@ def _cut(trace: TracebackType | None, old: TracebackType | None) -> None:
         trace.tb_next = None
 
 
-_opening: dict[int, RetryState] = {}
-"""The states of calls that are being opened at this moment."""
+# A signal handler or a finaliser in the middle of it may make calls of its own,
+# and a fork must not copy it while another thread has it.
+_opening = threading.RLock()
+if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
+    os.register_at_fork(
+        before=_opening.acquire,
+        after_in_parent=_opening.release,
+        after_in_child=_opening.release,
+    )
 
 
 @final
@@ -123,13 +133,12 @@ class Book:
         """Return the state of a call, made on first demand."""
         state: RetryState | None = call[2]
         if state is None:
-            # Of threads of the function that ask at once, all get the state of
-            # the first. There is no lock that a signal, a finaliser or a fork
-            # in the middle of this could find taken.
-            opened = _opening.setdefault(id(call), self._opened(call[1]))
-            earlier: RetryState | None = call[2]
-            state = call[2] = earlier or opened
-            _opening.pop(id(call), None)
+            # Threads of the function that ask at once get one state, and so does
+            # what asks for it while it is being opened.
+            with _opening:
+                opened = self._opened(call[1])
+                earlier: RetryState | None = call[2]
+                state = call[2] = earlier or opened
         if state.now is None:
             state.now = self._clock.reader()
         return state
@@ -151,7 +160,7 @@ class Book:
             return None
         waited = 0.0
         for last in state.failures[-1:]:
-            waited = state.elapsed - (last.started + last.duration)
+            waited = max(state.elapsed - (last.started + last.duration), 0.0)
         return max(state.next_delay - waited, 0.0)
 
     def failed(
@@ -265,8 +274,6 @@ class Book:
         state.record(failure)
         state.end(reason)
         call.clear()
-        if isinstance(failure.error, Signal):
-            failure.error.heard = True
         if self._observers or events.everyone:
             self._tell(events.AttemptFailed(state, failure))
             self._tell(events.GaveUp(state))

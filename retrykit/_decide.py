@@ -89,8 +89,8 @@ def decide(  # noqa: PLR0911, PLR0913, PLR0917  rules in order; facts made once
     if not 0 <= delay <= LONGEST:
         wanted = "a schedule of finite numbers >= 0"
         raise refuse("schedule", wanted, delay, "see its delay method")
-    if isinstance(error, RetryAfter) and not error.heard:
-        delay = error.delay
+    # A schedule of the user's may give what is a number, and no float.
+    delay = error.delay if isinstance(error, RetryAfter) else float(delay)
     if allowed is None or elapsed + delay <= allowed + _HAIR:
         return delay
     if rule == "overshoot":

@@ -98,7 +98,7 @@ _BY_TYPE = (type, tuple)
 
 def refusal(conditions: Conditions, error: Exception) -> StopReason | None:
     """Return why an error may not be retried; None if it may."""
-    if isinstance(error, _SPOKEN) and not getattr(error, "heard", False):
+    if isinstance(error, _SPOKEN):
         return _spoken(error)
     never, on = conditions.give_up_on, conditions.on
     try:
@@ -113,7 +113,7 @@ def refusal(conditions: Conditions, error: Exception) -> StopReason | None:
 
 async def arefusal(conditions: Conditions, error: Exception) -> StopReason | None:
     """Return why an error may not be retried; None if it may."""
-    if isinstance(error, _SPOKEN) and not getattr(error, "heard", False):
+    if isinstance(error, _SPOKEN):
         return _spoken(error)
     never, on = conditions.give_up_on, conditions.on
     try:

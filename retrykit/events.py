@@ -137,8 +137,10 @@ def check_observer(name: str, observer: object) -> Observer:
     return observer
 
 
-_told: ContextVar[tuple[Observer, ...]] = ContextVar("retrykit observers", default=())
-"""The observers that are being told something right now."""
+_Busy = tuple[list[Observer], ...]
+_busy: ContextVar[_Busy] = ContextVar("retrykit observers", default=())
+"""Who is being told something in this context: emptied when it has been told, so
+that tasks and threads which an observer starts do not inherit its silence."""
 
 
 def tell(observers: tuple[Observer, ...], event: Event) -> None:
@@ -147,11 +149,12 @@ def tell(observers: tuple[Observer, ...], event: Event) -> None:
     What they raise is logged. An observer that makes a retried call itself is
     not told of that one.
     """
-    busy = _told.get()
-    for observer in (*observers, *(told.observer for told in everyone)):
-        if any(observer is other for other in busy):
+    busy = _busy.get()
+    for observer in (*observers, *(each.observer for each in everyone)):
+        if any(observer in told for told in busy):
             continue
-        token = _told.set((*busy, observer))
+        told = [observer]
+        token = _busy.set((*busy, told))
         try:
             observer(event)
         except Exception:
@@ -160,4 +163,5 @@ def tell(observers: tuple[Observer, ...], event: Event) -> None:
                 "an observer failed on %s: %r", type(event).__name__, observer
             )
         finally:
-            _told.reset(token)
+            told.clear()
+            _busy.reset(token)

@@ -16,12 +16,8 @@ __all__ = ["GiveUp", "RetryAfter", "Signal"]
 class Signal(RetrykitError):  # noqa: N818  a wish, not an error
     """A wish of the retried function, addressed to its call.
 
-    Attributes:
-        heard: Whether its call has ended with it: to a call around that one it
-            is an error like any other.
+    Let out by a call, it is a wish to the call around that one.
     """
-
-    heard = False
 
     def __init__(self, *args: object, cause: Exception | None) -> None:
         if cause is not None and not isinstance(cause, Exception):
@@ -34,8 +30,6 @@ class Signal(RetrykitError):  # noqa: N818  a wish, not an error
     @property
     def error(self) -> Exception:
         """The error to record and to raise: the cause, else the signal."""
-        if self.heard:
-            return self
         if self.cause is None and isinstance(self.__cause__, Exception):
             return self.__cause__
         return self.cause or self

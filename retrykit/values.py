@@ -43,9 +43,11 @@ class Value:
         slots = (slots,) if isinstance(slots, str) else tuple(slots)
         own = (name for name in declared if name in slots)
         cls.parts += tuple(name for name in own if not name.startswith("_"))
-        cls.loose += tuple(name for name in slots if name not in declared)
-        # Type checkers know it of their own, and let nobody assign to it.
-        type.__setattr__(cls, "__match_args__", cls.parts)
+        loose = (name for name in slots if name not in declared)
+        cls.loose += tuple(name for name in loose if not name.startswith("__"))
+        if cls.parts and "__match_args__" not in vars(cls):
+            # Type checkers know it of their own, and let nobody assign to it.
+            type.__setattr__(cls, "__match_args__", cls.parts)
 
     def __init__(self, *values: Any, **named: Any) -> None:
         given = dict(zip(self.parts, values, strict=False)) | named
@@ -65,7 +67,7 @@ class Value:
         return _facts(self) == _facts(other)
 
     def __repr__(self) -> str:
-        if not self.parts:
+        if not type(self).parts:
             return super().__repr__()
         told = (f"{name}={part!r}" for name, part in parts_of(self).items())
         return f"{type(self).__qualname__}({', '.join(told)})"
@@ -75,12 +77,18 @@ class Value:
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> str | tuple[Any, ...]:
         # A class of the user's is pickled as any object is.
-        if hasattr(self, "__dict__") or self.loose:
+        if hasattr(self, "__dict__") or type(self).loose:
             return super().__reduce_ex__(protocol)
         return type(self), tuple(parts_of(self).values())
 
+    def __setstate__(self, state: Any) -> None:
+        # As for any object: what is in its dict, and what is in its slots.
+        for kept in state if isinstance(state, tuple) else (state,):
+            for name, value in (kept or {}).items():
+                object.__setattr__(self, name, value)
+
     def __setattr__(self, name: str, value: object) -> None:
-        if name in self.parts:
+        if name in type(self).parts:
             msg = f"{type(self).__name__} is frozen: {name} cannot be set"
             raise AttributeError(msg)
         super().__setattr__(name, value)
@@ -92,9 +100,9 @@ class Value:
 
 def parts_of(value: Value) -> dict[str, Any]:
     """Return the parts of a value by their names."""
-    return {name: getattr(value, name) for name in value.parts}
+    return {name: getattr(value, name) for name in type(value).parts}
 
 
 def _facts(value: Value) -> list[object]:
-    loose = [getattr(value, name, None) for name in value.loose]
+    loose = [getattr(value, name, None) for name in type(value).loose]
     return [*parts_of(value).values(), *loose, getattr(value, "__dict__", None)]

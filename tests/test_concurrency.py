@@ -2,6 +2,8 @@
 
 import asyncio
 import contextvars
+import os
+import signal
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +12,7 @@ import pytest
 import trio
 import trio.lowlevel
 
-from retrykit import Policy, aretry, current_state, retry, state_of
+from retrykit import Policy, RetryState, aretry, current_state, retry, state_of
 from retrykit.clocks import thread
 from retrykit.schedules import constant
 
@@ -263,3 +265,83 @@ def test_a_state_asked_for_while_it_is_being_opened_is_the_one(clock):
 
     with thread.use(Asking()):
         assert Policy().call(current_state) is asked[1]
+
+
+def test_who_asks_while_the_call_ends_gets_no_state_and_leaves_none_behind():
+    asked, over, answers = threading.Event(), threading.Event(), []
+
+    class Slow:
+        def now(self):
+            asked.set()
+            over.wait(10)
+            return 0.0
+
+        def sleep(self, _delay):
+            raise AssertionError
+
+    def ask():
+        with thread.use(Slow()):
+            try:
+                answers.append(current_state())
+            except LookupError as error:
+                answers.append(str(error))
+
+    @retry(name="payments")
+    def first():
+        context = contextvars.copy_context()
+        asking = threading.Thread(target=context.run, args=(ask,))
+        asking.start()
+        asked.wait(10)
+        return asking
+
+    # The first call has its state from its beginning.
+    asked.set()
+    first().join()
+    asked.clear()
+    asking = first()
+    over.set()
+    asking.join()
+    assert isinstance(answers[0], str | RetryState)
+    assert (
+        answers[1] == "current_state() is for functions that are being retried; none is"
+    )
+    names = [
+        Policy(name="search").call(lambda: current_state().name) for _ in range(300)
+    ]
+    assert set(names) == {"search"}
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_in_the_middle_of_opening_states_leaves_no_lock_behind():
+    def fail():
+        return Policy(schedule=[0]).run(int, "text").state.attempt
+
+    busy = threading.Event()
+
+    class Slow:
+        def now(self):
+            return float(sum(range(2000)) and 0)
+
+        def sleep(self, _delay):
+            """Return at once."""
+
+    def keep_failing():
+        with thread.use(Slow()):
+            while not busy.is_set():
+                fail()
+
+    workers = [threading.Thread(target=keep_failing) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    try:
+        for _ in range(20):
+            child = os.fork()
+            if not child:
+                signal.alarm(10)
+                os._exit(fail())
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    finally:
+        busy.set()
+        for worker in workers:
+            worker.join()

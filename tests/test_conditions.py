@@ -1,5 +1,7 @@
 import asyncio
 import functools
+import inspect
+import types
 
 import pytest
 
@@ -130,6 +132,17 @@ def test_a_predicate_may_be_a_function_that_does_not_say_what_it_takes():
     policy = Policy(schedule=[0], on_result=max)
     assert policy.call(lambda: [0]) == [0]
     assert policy.run(lambda: [1]).ok is False
+    bound = types.MethodType(max, [0])
+    assert Policy(schedule=[0], on_result=bound).run(lambda: [1]).ok is False
+
+
+def test_a_predicate_may_say_what_is_not_true_of_it():
+    @functools.wraps(fail_as)
+    def known(error):
+        return str(error) == "busy"
+
+    known.__signature__ = inspect.Signature()
+    assert Policy(on=known, schedule=[0]).run(fail_as("busy")).state.attempt == 2
 
 
 def test_a_predicate_may_be_a_wrapper_of_one_that_takes_more():

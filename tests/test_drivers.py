@@ -482,23 +482,6 @@ def test_the_cause_of_a_signal_keeps_what_it_was_raised_in():
     assert caught.value.__context__ is inner
 
 
-def test_a_signal_that_ended_a_call_is_an_error_to_the_call_around_it(colour, clock):
-    seen = []
-
-    def inner():
-        seen.append(1)
-        raise RetryAfter(5)
-
-    def outer():
-        return Policy(schedule=[], name="inner").call(inner)
-
-    with pytest.raises(RetryAfter):
-        colour(schedule=[1], on=KeyError)(outer)()
-    with pytest.raises(RetryAfter):
-        colour(schedule=[1], on=RetryAfter)(outer)()
-    assert (len(seen), clock.naps) == (3, [1.0])
-
-
 def test_an_error_with_odd_notes_is_the_users_all_the_same(colour):
     error = OSError("odd")
     error.__notes__ = None
@@ -512,3 +495,12 @@ def failing_with(error):
         raise error
 
     return fetch
+
+
+def test_one_signal_may_be_raised_again_and_again(colour, clock, flaky):
+    stop, busy = GiveUp(), RetryAfter(3)
+    for _ in range(2):
+        with pytest.raises(GiveUp):
+            colour(schedule=[0, 0])(flaky(stop, "value"))()
+        assert colour(schedule=[0], on=KeyError)(flaky(busy, "value"))() == "value"
+    assert clock.naps == [3.0, 3.0]

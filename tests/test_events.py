@@ -1,5 +1,6 @@
 """One stream of events: what is told, in which order, and to whom."""
 
+import contextvars
 import sys
 import threading
 
@@ -294,3 +295,36 @@ def test_an_observer_is_not_told_of_the_calls_that_it_makes():
     names = [event.state.name for event in heard]
     assert names.count("outer") == 2
     assert len(names) > 2
+
+
+def test_what_an_observer_starts_is_heard_once_it_has_been_told(ear):
+    contexts = []
+
+    def start(event):
+        ear(event)
+        contexts.append(contextvars.copy_context())
+
+    with observe(start):
+        Policy(name="first").call(int)
+        contexts[-1].run(Policy(name="second").call, int)
+    assert [event.state.name for event in ear.events] == [
+        *["first"] * 2,
+        *["second"] * 2,
+    ]
+
+
+class Sender:
+    """An observer that is a new bound method each time it is named."""
+
+    def __init__(self):
+        self.sent = []
+
+    def on(self, event):
+        self.sent.append(event)
+        Policy(observers=[self.on]).call(int)
+
+
+def test_an_observer_is_known_again_by_what_it_is_equal_to():
+    sender = Sender()
+    Policy(observers=[sender.on]).call(int)
+    assert len(sender.sent) == 2

@@ -3,6 +3,7 @@
 import copy
 import pickle
 from dataclasses import dataclass
+from fractions import Fraction
 
 import pytest
 
@@ -119,3 +120,19 @@ def test_it_cannot_be_written_as_data(own):
     for write in (two, two.cap(60), s.constant(1) + two, Policy(schedule=two)):
         with pytest.raises(ConfigError, match=r"schedule must be made of retrykit's o"):
             write.to_dict()
+
+
+class Exact(s.Schedule):
+    def delay(self, retry, _previous, _random, /):
+        return Fraction(retry, 2)
+
+    def bounds(self, retry, /):
+        return Fraction(retry, 2), Fraction(retry, 2)
+
+
+@pytest.mark.parametrize("limit", [None, 60])
+def test_numbers_of_any_kind_become_seconds(colour, clock, flaky, limit):
+    fetch = flaky(OSError(), OSError(), "value")
+    assert colour(schedule=Exact(), max_elapsed=limit)(fetch)() == "value"
+    assert [type(nap) for nap in clock.naps] == [float, float]
+    assert clock.naps == [0.5, 1.0]

@@ -1,5 +1,6 @@
 import copy
 import pickle
+import weakref
 
 import pytest
 
@@ -31,6 +32,10 @@ class Loose(Value):
 
 class Looser(Loose):
     __slots__ = ("more",)
+
+
+def by_pickle(value):
+    return pickle.loads(pickle.dumps(value))  # noqa: S301
 
 
 def test_has_the_parts_of_its_classes_in_the_order_of_their_types():
@@ -106,6 +111,47 @@ def test_slots_without_a_type_are_compared_copied_and_pickled_as_they_are():
     assert one != Looser([1])
     assert Loose(1) != Loose(2)
     assert (Loose.parts, Looser.loose) == ((), ("kept", "more"))
+
+
+class Mixed(Value):
+    __slots__ = ("__weakref__", "cache", "step")
+    step: float
+
+
+class Open(Mixed):
+    """Without slots, so it may keep more."""
+
+
+@pytest.mark.parametrize("kind", [Mixed, Open])
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, by_pickle])
+def test_parts_and_other_slots_are_copied_together(kind, again):
+    one = kind(2.0)
+    one.cache = [1]
+    kept = weakref.ref(one)
+    same = again(one)
+    assert (same.step, same.cache) == (2.0, [1])
+    assert same == one == kept()
+    assert kind(2.0) != one
+
+
+class Chosen(Value):
+    __slots__ = ("x", "y")
+    __match_args__ = ("y",)
+    x: float
+    y: float
+
+
+def test_a_class_may_say_itself_how_it_is_matched():
+    match Chosen(1, 2):
+        case Chosen(y):
+            assert y == 2
+
+
+def test_a_class_without_slots_may_have_attributes_of_any_name():
+    one, other = Free(), Free()
+    one.parts = one.loose = other.parts = other.loose = 5
+    assert repr(one).startswith("<")
+    assert one == other
 
 
 def test_a_changed_copy_leaves_the_original():
