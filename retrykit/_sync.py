@@ -72,7 +72,7 @@ def drive(  # noqa: C901  one loop, to be read in one piece
         finally:
             try:  # noqa: SIM105  nothing may be made on the way of success
                 _leave(token)
-            except ValueError:  # pragma: no cover  (see the twin)
+            except ValueError:  # pragma: no cover  (a thread stays in its context)
                 pass
 
     return call_with_retries

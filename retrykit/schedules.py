@@ -256,12 +256,11 @@ def from_dict(data: object) -> Schedule:
     """
     if isinstance(data, list | tuple):
         return sequence(data)
-    kind = data.get("kind") if isinstance(data, Mapping) else None
-    if not isinstance(data, Mapping) or str(kind) not in Schedule.kinds:
+    kind = str(data.get("kind")) if isinstance(data, Mapping) else ""
+    if not isinstance(data, Mapping) or kind not in Schedule.kinds:
         known = ", ".join(sorted(Schedule.kinds))
         rule = f"a list, or a dict whose kind is one of {known}"
         raise refuse("schedule", rule, data)
-    kind = str(kind)
     keys = ["kind", *Schedule.kinds[kind].parts]
     optional = _optional(_FORMULAS[kind]) if kind in _FORMULAS else set()
     if not set(keys) - optional <= set(data) <= set(keys):
@@ -288,15 +287,10 @@ def _optional(build: Callable[..., Schedule]) -> set[str]:
 
 
 _NESTED = {"of", "other", "to", "left", "right"}
+_STEADY = (constant, linear, exponential, polynomial, fibonacci)
 _FORMULAS: dict[str, Callable[..., Schedule]] = {
-    "constant": constant,
-    "linear": linear,
-    "exponential": exponential,
-    "polynomial": polynomial,
-    "fibonacci": fibonacci,
-    "decorrelated": decorrelated,
-    "google_interval": google_interval,
-    "sequence": sequence,
+    build.__name__: build
+    for build in (*_STEADY, decorrelated, google_interval, sequence)
 }
 _OPERATORS: dict[str, Callable[..., Schedule]] = {
     "plus": operator.add,

@@ -7,12 +7,12 @@ knows no policy, decides nothing, and reads time only as it is told to.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from enum import StrEnum
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, final
 
 from retrykit.checks import refuse
 from retrykit.durations import readable
+from retrykit.reasons import StopReason
 from retrykit.records import (
     ErrorRecord,
     error_data,
@@ -28,35 +28,6 @@ __all__ = ["Failure", "RetryState", "Status", "StopReason"]
 
 Status = Literal["running", "succeeded", "dead"]
 """Whether a call goes on, gave a value, or gave up."""
-
-
-@final
-class StopReason(StrEnum):
-    """Why a call made no further attempt."""
-
-    SUCCEEDED = "succeeded"
-    ATTEMPTS = "attempts"
-    ELAPSED = "elapsed"
-    SCHEDULE_ENDED = "schedule ended"
-    NOT_RETRYABLE = "not retryable"
-    GAVE_UP = "gave up"
-    CANCELLED = "cancelled"
-
-    @property
-    def explanation(self) -> str:
-        """The reason as the end of a sentence."""
-        return _EXPLANATIONS[self]
-
-
-_EXPLANATIONS = {
-    StopReason.SUCCEEDED: "it succeeded",
-    StopReason.ATTEMPTS: "every attempt is used up",
-    StopReason.ELAPSED: "the next attempt could not start in time",
-    StopReason.SCHEDULE_ENDED: "the schedule has ended",
-    StopReason.NOT_RETRYABLE: "the error is not one to retry",
-    StopReason.GAVE_UP: "it was told to give up",
-    StopReason.CANCELLED: "it was cancelled",
-}
 
 
 @final

@@ -30,7 +30,7 @@ FLOORS = {
         "sequences",
         "schedules",
     ],
-    "history": ["records", "state", "verdicts", "events"],
+    "history": ["reasons", "records", "state", "verdicts", "events"],
     "description": ["elsewhere", "conditions", "settings", "data"],
     "decision": ["_decide"],
     "world": ["clocks"],

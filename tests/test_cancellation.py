@@ -1,6 +1,7 @@
 """2. Cancellation is sacred. Only Exception is ever retried."""
 
 import asyncio
+import inspect
 import signal
 import threading
 
@@ -171,5 +172,6 @@ def test_a_coroutine_that_is_closed_in_another_context_is_closed_quietly():
         coroutine = task.get_coro()
         task.cancel()
         coroutine.close()
+        return inspect.getcoroutinestate(coroutine)
 
-    asyncio.run(main())
+    assert asyncio.run(main()) == inspect.CORO_CLOSED
