@@ -1,7 +1,4 @@
-"""Retrying in tests: a clock that moves only when somebody sleeps.
-
-Nothing here is imported by the rest of retrykit.
-"""
+"""A clock that moves only when somebody sleeps."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
