@@ -24,16 +24,18 @@ def drive(  # noqa: C901  one loop, to be read in one piece
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
     """Return *fn* under *policy*: a function that makes the attempts."""
-    book = Book(policy, name, clock, resumed)
+    own = Book(policy, name, clock, resumed)
     # As in the twin, where the result of the first success is looked at.
-    watch: Sequence[object] = (book,)
+    watch: Sequence[object] = (own,)
 
     async def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
         nonlocal watch
+        book = own
         call: Call = [book, _now(), None]
         token = _enter(call)
         try:
             if watch:
+                book = call[0] = own.limited()
                 delay = book.begin(call)
                 if delay is not None:
                     await clock.sleep(delay)
@@ -45,14 +47,14 @@ def drive(  # noqa: C901  one loop, to be read in one piece
                         call.clear()
                         return result
                 except Exception as error:
-                    refused = await refusal(policy, error)
+                    refused = await refusal(book.policy, error)
                     delay = book.failed(call, error, refused)
                     if delay is None and not call:
                         raise
                 else:
-                    if not await rejects(policy, result):
+                    if not await rejects(book.policy, result):
                         book.succeeded(call, result)
-                        watch = book.watch
+                        watch = own.watch
                         return result
                     delay = book.failed(call, None, None, result)
                 if delay is None:

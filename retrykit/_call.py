@@ -19,6 +19,7 @@ from retrykit.checks import refuse
 from retrykit.clocks import AsyncClock, Clock, Source, task, wall
 from retrykit.conditions import report
 from retrykit.jitter import new_seed
+from retrykit.limits import limits
 from retrykit.settings import Settings
 from retrykit.signals import Signal
 from retrykit.state import Failure, RetryState, StopReason
@@ -105,8 +106,8 @@ class Book:
         "_driven",
         "_name",
         "_observers",
-        "_policy",
         "_resumed",
+        "policy",
         "watch",
     )
 
@@ -120,7 +121,7 @@ class Book:
         driven: bool = True,
     ) -> None:
         self._driven = driven
-        self._policy = policy
+        self.policy = policy
         self._observers = policy.observers
         self._name = policy.name or name
         self._clock = clock
@@ -128,6 +129,14 @@ class Book:
         # What a driver looks at before a call: empty unless it is to be watched.
         watched = policy.observers or policy.on_result or resumed
         self.watch: Sequence[object] = (policy,) if watched else attention.reasons
+
+    def limited(self) -> "Book":
+        """Return the book of a call that begins within the limits of tests."""
+        policy = limits.get().applied(self.policy)
+        if policy is self.policy:
+            return self
+        parts = self._name, self._clock, self._resumed
+        return Book(policy, *parts, driven=self._driven)
 
     def state(self, call: Call) -> RetryState:
         """Return the state of a call, made on first demand."""
@@ -193,7 +202,7 @@ class Book:
             state.trace = trace
         attempt, started = state.attempt, state.attempt_started
         try:
-            follows = decide(self._policy, state, attempt, elapsed, error, refusal)
+            follows = decide(self.policy, state, attempt, elapsed, error, refusal)
         except Exception as fault:
             if error is None:
                 raise
@@ -204,7 +213,7 @@ class Book:
         if isinstance(follows, str):
             failure = Failure(attempt, told, result, started, taken, None)
             self._ended(call, state, failure, follows)
-            out = ending(self._policy.raises, state, told)
+            out = ending(self.policy.raises, state, told)
             if out is not error:
                 call.append(out)
             return None
@@ -245,7 +254,7 @@ class Book:
         self._tell(events.GaveUp(state))
 
     def _opened(self, started: float) -> RetryState:
-        policy, resumed, now = self._policy, self._resumed, self._clock.reader()
+        policy, resumed, now = self.policy, self._resumed, self._clock.reader()
         if resumed is not None:
             # It goes on from the time that it had spent before.
             origin = started - resumed.spent

@@ -28,8 +28,7 @@ class _Turns:
         state: RetryState | None,
         clock: Source[Clock] | Source[AsyncClock],
     ) -> None:
-        self.policy = policy
-        self.book = Book(policy, name, clock, state, driven=False)
+        self.book = Book(policy, name, clock, state, driven=False).limited()
         self.call: Call = [self.book, clock.now(), None]
         self.attempt: Attempt | None = None
 
@@ -159,7 +158,7 @@ class Attempt:
         elif not isinstance(error, Exception):
             book.interrupted(call, error)
         else:
-            refused = refusal(self._turns.policy, error)
+            refused = refusal(book.policy, error)
             if book.failed(call, error, refused) is not None:
                 return True
         # What goes out will have this frame in its traceback.
@@ -187,7 +186,7 @@ class Attempt:
             book.succeeded(call, None)
 
     def _rejected(self) -> bool:
-        policy = self._turns.policy
+        policy = self._turns.book.policy
         if policy.on_result is not None and self._result is _NOTHING:
             way_out = "call attempt.set_result(value) in the block"
             raise refuse("result", "named where on_result asks", None, way_out)

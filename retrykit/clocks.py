@@ -1,21 +1,19 @@
 """Time: the only module that reads it or sleeps.
 
 Drivers read two sources, `thread` for blocking code and `task` for coroutines.
-Both are the real clock until another is handed in for a context with
-``thread.use(clock)``; `retrykit.testing` does that.
+Both are the real clock until another is handed in with ``thread.use(clock)``,
+for a context or everywhere; `retrykit.testing` does that.
 """
 
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable
 from time import monotonic
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar, final
 
-from retrykit import attention
+from retrykit.scopes import Holding, Scoped
 
 __all__ = ["AsyncClock", "Clock", "LoopClock", "Source", "SystemClock", "task"]
 __all__ += ["thread", "wall"]
@@ -137,7 +135,11 @@ class Source(Generic[C]):
 
     def __init__(self, real: C) -> None:
         self.real: C = real
-        self._chosen: ContextVar[C] = ContextVar("retrykit clock", default=real)
+        self._chosen: Scoped[C] = Scoped(real)
+
+    def chosen(self) -> C:
+        """Return the clock of this context."""
+        return self._chosen.get()
 
     def now(self) -> float:
         """Return the seconds of this context's clock."""
@@ -161,16 +163,19 @@ class Source(Generic[C]):
         except RuntimeError:
             return None
 
-    @contextmanager
-    def use(self, clock: C) -> Iterator[C]:
-        """Let *clock* be the time of this context (thread or task)."""
-        attention.ask()
-        token = self._chosen.set(clock)
-        try:
-            yield clock
-        finally:
-            self._chosen.reset(token)
-            attention.withdraw()
+    def use(
+        self, clock: C, what: str = "a clock", *, everywhere: bool = False
+    ) -> Holding[C]:
+        """Let *clock* be the time of this context, until it is closed.
+
+        Args:
+            clock: The other clock.
+            what: What is opened, as its user typed it, for the error of one
+                who closes it in the wrong order.
+            everywhere: Whether it is the time of every context that has no
+                clock of its own, too.
+        """
+        return self._chosen.hold(what, clock, everywhere=everywhere)
 
 
 thread: Source[Clock] = Source(SystemClock())
