@@ -155,13 +155,15 @@ class Source(Generic[C]):
         None in a worker thread of a coroutine, from where the clock of its
         event loop cannot be found.
         """
-        clock = self._chosen.get()
-        if not isinstance(clock, LoopClock):
-            return clock.now
+        clock: Any = self._chosen.get()
+        if not hasattr(type(clock), "reader"):
+            now: Callable[[], float] = clock.now
+            return now
         try:
-            return clock.reader()
+            read: Callable[[], float] = clock.reader()
         except RuntimeError:
             return None
+        return read
 
     def use(
         self, clock: C, what: str = "a clock", *, everywhere: bool = False

@@ -48,6 +48,9 @@ FLOORS = {
     ],
     "front door": ["__init__"],
     "leaves": [
+        "testing.block",
+        "testing.limits",
+        "testing.script",
         "testing.fake_clock",
         "testing",
         "integrations",

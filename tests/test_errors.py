@@ -33,7 +33,7 @@ from retrykit import (
 )
 from retrykit.backoff import Backoff
 from retrykit.integrations.logging import observer
-from retrykit.testing import FakeClock
+from retrykit.testing import AsyncScript, FakeClock, Script, limited
 
 
 def rows():
@@ -135,6 +135,7 @@ LOGGER = "write observer() for an observer, logging.getLogger(name) for a name"
 LATER = "its errors come later, where it is iterated: retry that code"
 
 # What is wrong with a setting is told where the setting is written.
+DOTS = "a list whose last item alone is ..., after an outcome"
 WRITTEN = {
     f"wait must be a finite number >= 0, got -1; {SECONDS}": lambda: s.constant(-1),
     f"wait must be a finite number >= 0, got None; {SECONDS}": lambda: s.constant(None),
@@ -433,6 +434,23 @@ WRITTEN = {
     f"{DATA | {'now': 5}!r}": lambda: RetryState.from_dict(DATA | {"now": 5}),
     f"duration must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: FakeClock().advance(-1)
+    ),
+    # testing
+    "max_attempts must be a whole number >= 1, got 0; the first call counts": (
+        lambda: limited(0)
+    ),
+    "max_attempts must be a whole number >= 1, got True; the first call counts": (
+        lambda: limited(max_attempts=True)
+    ),
+    "outcomes must be a list, got 'ok'; write Script([...]), errors and values in "
+    "their order": lambda: Script("ok"),
+    f"outcomes must be a list, got {OSError!r}; write Script([...]), errors and values "
+    "in their order": lambda: AsyncScript(OSError),
+    f"outcomes must be {DOTS}, got [Ellipsis]; it repeats the one before": (
+        lambda: Script([...])
+    ),
+    f"outcomes must be {DOTS}, got [Ellipsis, 'ok']; it repeats the one before": (
+        lambda: AsyncScript([..., "ok"])
     ),
 }
 

@@ -1,0 +1,154 @@
+"""Fewer attempts, or no delay, for suites that cannot hand in a clock."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from contextvars import ContextVar
+from typing import final
+
+from retrykit.checks import whole
+from retrykit.clocks import AsyncClock, Clock, LoopClock, task, thread
+from retrykit.limits import Limits, limits
+from retrykit.testing.block import Block
+
+__all__ = ["limited", "retries_disabled"]
+
+
+@final
+class retries_disabled(Block[None]):  # noqa: N801  used as a function
+    """Let every function be called exactly once.
+
+    Its error passes through, whatever the policy makes of it otherwise, and so
+    does a result that the policy refuses.
+
+    >>> from retrykit import retry
+    >>> @retry
+    ... def fetch():
+    ...     print("called")
+    ...     raise ConnectionError
+    >>> with retries_disabled():
+    ...     try:
+    ...         fetch()
+    ...     except ConnectionError:
+    ...         print("failed")
+    called
+    failed
+
+    Args:
+        everywhere: Whether it holds for every thread and task of the process;
+            by default for this one, and for the tasks that it starts.
+    """
+
+    def __init__(self, *, everywhere: bool = False) -> None:
+        super().__init__()
+        self._everywhere = everywhere
+
+    def __repr__(self) -> str:
+        return "retries_disabled()"
+
+    def _open(self, opened: ExitStack) -> None:
+        held = Limits(max_attempts=None, disabled=True)
+        opened.enter_context(limits.hold(repr(self), held, everywhere=self._everywhere))
+
+
+@final
+class limited(Block[None]):  # noqa: N801  used as a function
+    """Let calls make few attempts, and wait for none of them.
+
+    Delays that are not waited for count as if they were: a call whose time is
+    limited ends where it would have ended. Within another such block the
+    smaller limit holds, and delays are waited for only if both say so.
+
+    >>> from retrykit import retry, state_of
+    >>> @retry(schedule=["1h"] * 5, max_elapsed="3h")
+    ... def fetch():
+    ...     raise ConnectionError("refused")
+    >>> with limited(max_attempts=3):
+    ...     try:
+    ...         fetch()
+    ...     except ConnectionError as error:
+    ...         round(state_of(error).elapsed)
+    7200
+
+    Args:
+        max_attempts: Most calls of each function; a policy that allows fewer
+            keeps its own limit. Count, >= 1; by default the policies decide.
+        no_delay: Whether delays are left out, sync and async.
+        everywhere: Whether it holds for every thread and task of the process;
+            by default for this one, and for the tasks that it starts.
+
+    Raises:
+        ConfigError: *max_attempts* is no count.
+    """
+
+    def __init__(
+        self,
+        max_attempts: int | None = None,
+        *,
+        no_delay: bool = True,
+        everywhere: bool = False,
+    ) -> None:
+        super().__init__()
+        if max_attempts is not None:
+            way_out = "the first call counts"
+            whole("max_attempts", max_attempts, at_least=1, way_out=way_out)
+        self._max_attempts = max_attempts
+        self._no_delay = no_delay
+        self._everywhere = everywhere
+
+    def __repr__(self) -> str:
+        return f"limited({self._max_attempts}, no_delay={self._no_delay})"
+
+    def _open(self, opened: ExitStack) -> None:
+        what, everywhere = repr(self), self._everywhere
+        outer = limits.get()
+        known = (outer.max_attempts, self._max_attempts)
+        fewest = min((most for most in known if most is not None), default=None)
+        held = outer.replaced(max_attempts=fewest)
+        opened.enter_context(limits.hold(what, held, everywhere=everywhere))
+        if self._no_delay:
+            blocking, awaited = _Skipping(thread.chosen()), _Awaited(task.chosen())
+            opened.enter_context(thread.use(blocking, what, everywhere=everywhere))
+            opened.enter_context(task.use(awaited, what, everywhere=everywhere))
+
+
+_skipped: ContextVar[float] = ContextVar("retrykit skipped delays", default=0.0)
+"""Seconds of delay that were left out: by this thread or task, so that calls
+which run side by side do not spend each other's time."""
+
+
+@final
+class _Skipping:
+    """A clock on which a delay takes no time, although it counts."""
+
+    def __init__(self, clock: Clock) -> None:
+        # On a clock that skips already it would count twice.
+        self.counted: Clock = clock.counted if isinstance(clock, _Skipping) else clock
+
+    def now(self) -> float:
+        return self.counted.now() + _skipped.get()
+
+    def sleep(self, delay: float, /) -> None:
+        _skipped.set(_skipped.get() + delay)
+
+
+@final
+class _Awaited:
+    """The same for coroutines."""
+
+    def __init__(self, clock: AsyncClock) -> None:
+        self.counted: AsyncClock = (
+            clock.counted if isinstance(clock, _Awaited) else clock
+        )
+
+    def now(self) -> float:
+        return self.counted.now() + _skipped.get()
+
+    def reader(self) -> Callable[[], float]:
+        clock = self.counted
+        read = clock.reader() if isinstance(clock, LoopClock) else clock.now
+        return lambda: read() + _skipped.get()
+
+    async def sleep(self, delay: float, /) -> None:
+        _skipped.set(_skipped.get() + delay)
+        # Other tasks get their turn, and a cancellation arrives.
+        await self.counted.sleep(0)

@@ -1,0 +1,120 @@
+"""Fake functions do what their script says, once each."""
+
+import asyncio
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import trio
+
+from retrykit import Policy, aretry, retry
+from retrykit.testing import AsyncScript, Called, Script, ScriptError, virtual_time
+
+
+def test_raises_and_returns_its_outcomes_in_order():
+    own = OSError("its own")
+    script = Script([ConnectionError, own, 503, "ok"])
+    with pytest.raises(ConnectionError):
+        script()
+    with pytest.raises(OSError, match="its own") as caught:
+        script()
+    assert caught.value is own
+    assert (script(), script()) == (503, "ok")
+
+
+def test_knows_how_and_when_it_was_called():
+    script = Script([TimeoutError, "ok"])
+    with virtual_time(start=5):
+        assert retry(schedule=[2])(script)("/", timeout=3) == "ok"
+    assert script.calls == [
+        Called(("/",), {"timeout": 3}, 5.0),
+        Called(("/",), {"timeout": 3}, 7.0),
+    ]
+    assert script.times == [5.0, 7.0]
+
+
+def test_an_exception_that_is_no_error_is_raised_too():
+    with pytest.raises(KeyboardInterrupt):
+        retry(Script([KeyboardInterrupt, "ok"]))()
+
+
+def test_dots_repeat_the_last_outcome():
+    script = Script(["first", "again", ...])
+    assert [script() for _ in range(4)] == ["first", "again", "again", "again"]
+    assert script.remaining == ["again", ...]
+
+
+def test_tells_what_remains():
+    script = Script([TimeoutError, "ok"])
+    with pytest.raises(TimeoutError):
+        script()
+    assert script.remaining == ["ok"]
+    assert repr(script) == "<Script script, called 1 times>"
+
+
+def test_an_outcome_that_compares_with_nothing_is_an_outcome():
+    class Odd:
+        __hash__ = None
+
+        def __eq__(self, other):
+            raise RuntimeError
+
+    odd = Odd()
+    assert Script([odd, odd])() is odd
+
+
+def test_a_call_too_many_ends_the_test_and_is_not_retried():
+    script = Script([OSError], name="fetch")
+    with pytest.raises(ScriptError) as caught, virtual_time() as clock:
+        retry(script)()
+    assert str(caught.value) == (
+        "fetch was called 2 times, and has 1 outcomes; "
+        "end its list with ... to repeat the last one"
+    )
+    assert len(clock.naps) == 1
+
+
+def test_a_script_without_outcomes_must_not_be_called():
+    with pytest.raises(ScriptError, match="has 0 outcomes"):
+        Script([])()
+
+
+@pytest.mark.parametrize("run", [asyncio.run, "trio"], ids=["asyncio", "trio"])
+def test_the_awaited_one_does_the_same(run):
+    script = AsyncScript([ConnectionError, "ok"], name="fetch")
+    call = retry(schedule=[3])(script)
+
+    async def main():
+        with virtual_time():
+            return await call("/")
+
+    result = trio.run(main) if run == "trio" else run(main())
+    assert result == "ok"
+    assert script.calls == [Called(("/",), {}, 0.0), Called(("/",), {}, 3.0)]
+    assert repr(script) == "<AsyncScript fetch, called 2 times>"
+
+
+def test_the_awaited_one_may_be_decorated_with_either():
+    async def main():
+        return await aretry(AsyncScript(["a"]))(), await retry(AsyncScript(["b"]))()
+
+    assert asyncio.run(main()) == ("a", "b")
+
+
+def test_is_called_by_its_name():
+    heard = []
+    policy = Policy(schedule=[0], observers=[heard.append])
+    policy.call(Script([OSError, "ok"], name="fetch"))
+    assert {event.state.name for event in heard} == {"fetch"}
+
+
+def test_threads_never_get_one_outcome_twice():
+    script = Script(range(2000))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            results = list(pool.map(lambda _: script(), range(2000)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert sorted(results) == list(range(2000))
