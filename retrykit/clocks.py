@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar, final
 from retrykit.scopes import Holding, Scoped
 
 __all__ = ["AsyncClock", "Clock", "LoopClock", "Source", "SystemClock", "task"]
-__all__ += ["thread", "wall"]
+__all__ += ["running_trio", "thread", "wall"]
 
 
 class Clock(Protocol):
@@ -82,7 +82,7 @@ class LoopClock:
         # Asked at every call, so without a function in between.
         if "trio" not in sys.modules:
             return asyncio.get_running_loop().time()
-        trio = _running_trio()
+        trio = running_trio()
         now: float = (trio.current_time if trio else asyncio.get_running_loop().time)()
         return now
 
@@ -92,7 +92,7 @@ class LoopClock:
         Raises:
             RuntimeError: No event loop runs in this thread.
         """
-        trio = _running_trio()
+        trio = running_trio()
         if trio is None:
             return asyncio.get_running_loop().time
         now: Callable[[], float] = trio.lowlevel.current_clock().current_time
@@ -100,11 +100,12 @@ class LoopClock:
 
     def sleep(self, delay: float, /) -> Awaitable[None]:
         """Let other tasks run for *delay* seconds."""
-        nap: Awaitable[None] = (_running_trio() or asyncio).sleep(delay)
+        nap: Awaitable[None] = (running_trio() or asyncio).sleep(delay)
         return nap
 
 
-def _running_trio() -> ModuleType | None:
+def running_trio() -> ModuleType | None:
+    """Return trio if this code runs in a task of it, else None."""
     trio = sys.modules.get("trio")
     if trio is None:
         return None

@@ -90,17 +90,21 @@ class observe:  # noqa: N801  used as a function
     Args:
         observer: Takes an `Event`. It is told until `close` is called or the
             ``with`` block ends.
+        only_failing: Whether it is told of a call only from its first failure
+            on. A call that succeeds at once then costs nothing more.
 
     Raises:
         ConfigError: *observer* is no plain function.
     """
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: Observer, *, only_failing: bool = False) -> None:
         self.observer = check_observer("observer", observer)
+        self.only_failing = only_failing
         global everyone  # noqa: PLW0603  replaced whole, never changed in place
         with _lock:
             everyone = (*everyone, self)
-        attention.ask()
+        if not only_failing:
+            attention.ask()
 
     def close(self) -> None:
         """Tell the observer no more; closing twice does no harm."""
@@ -108,7 +112,7 @@ class observe:  # noqa: N801  used as a function
         with _lock:
             others = tuple(told for told in everyone if told is not self)
             closed, everyone = len(everyone) > len(others), others
-        if closed:
+        if closed and not self.only_failing:
             attention.withdraw()
 
     def __enter__(self) -> Self:
@@ -150,7 +154,9 @@ def tell(observers: tuple[Observer, ...], event: Event) -> None:
     not told of that one.
     """
     busy = _busy.get()
-    for observer in (*observers, *(each.observer for each in everyone)):
+    failing = bool(event.state.failures)
+    told_all = [each.observer for each in everyone if failing or not each.only_failing]
+    for observer in (*observers, *told_all):
         if any(observer in told for told in busy):
             continue
         told = [observer]

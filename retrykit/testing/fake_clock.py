@@ -1,84 +1,137 @@
-"""A clock that moves only when somebody sleeps."""
+"""A clock that moves only when everybody sleeps who lives by it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import final
 
-from retrykit.clocks import task, thread
+from retrykit.checks import number, refuse
 from retrykit.durations import Duration, seconds
+from retrykit.events import AttemptStarted, Event
+from retrykit.testing.loops import Loops
+from retrykit.testing.real_sleeps import guard_thread, leave_thread
+from retrykit.testing.timeline import Timeline
+from retrykit.testing.virtual_loop import VirtualLoop
 
-__all__ = ["FakeClock", "virtual_time"]
+__all__ = ["AwaitedClock", "FakeClock"]
 
 
 @final
 class FakeClock:
     """A clock whose time passes only by sleeping on it.
 
+    Sleeping takes no real time. Those who sleep side by side, in threads and in
+    tasks, wake in the order of their times; nobody is overtaken who waits for
+    something real in an attempt.
+
     >>> clock = FakeClock()
     >>> clock.sleep(1.5)
+    >>> clock.advance("1h")
     >>> clock.now(), clock.naps
-    (1.5, [1.5])
+    (3601.5, [1.5])
+
+    Args:
+        start: What it shows at first, in seconds, >= 0.
+        patience: How long time stands still for an attempt of which nothing is
+            heard, in real time. A duration, >= 0.
+        real_sleep: Whether attempts may really sleep.
 
     Attributes:
-        naps: Every delay that was slept, in order, in seconds.
+        naps: Every delay that was slept, in the order in which they began, in
+            seconds.
+
+    Raises:
+        ConfigError: *start* is no number >= 0, or *patience* no duration.
     """
 
-    def __init__(self, start: float = 0.0) -> None:
-        self._now = start
+    def __init__(
+        self, start: float = 0.0, *, patience: Duration = 5.0, real_sleep: bool = True
+    ) -> None:
+        start, patience = number("start", start), seconds("patience", patience)
+        self._timeline = Timeline(start, patience)
+        self._real_sleep = real_sleep
+        self._loops = Loops(self._timeline)
         self.naps: list[float] = []
 
     def now(self) -> float:
         """Return clock seconds."""
-        return self._now
-
-    def sleep(self, delay: float, /) -> None:
-        """Return at once, *delay* seconds later."""
-        self.naps.append(delay)
-        self._now += delay
+        return self._timeline.now
 
     def advance(self, duration: Duration) -> None:
-        """Let a duration pass, >= 0, as a slow attempt would."""
-        self._now += seconds("duration", duration)
+        """Let a duration pass, >= 0, as a slow attempt would.
+
+        Raises:
+            ConfigError: It is no duration; time does not go back.
+        """
+        self._timeline.advance(_length("duration", duration))
+
+    def sleep(self, delay: Duration, /) -> None:
+        """Return when a duration has passed on this clock, >= 0.
+
+        Raises:
+            ConfigError: It is no duration; time does not go back.
+        """
+        length = self._nap(delay)
+        if self._loops.here() is None:
+            self._timeline.block(length)
+        else:
+            # It holds up every task of the loop, as it really would.
+            self._timeline.advance(length)
+
+    async def asleep(self, delay: Duration, /) -> None:
+        """The same for coroutines, under asyncio and trio: others go on.
+
+        Raises:
+            ConfigError: It is no duration; time does not go back.
+            RuntimeError: No event loop runs here.
+        """
+        loop = self._loops.here()
+        if loop is None:
+            msg = "asleep() is for coroutines, and no event loop runs here"
+            raise RuntimeError(msg)
+        await loop.sleep(self._nap(delay))
+
+    def new_event_loop(self) -> VirtualLoop:
+        """Return a new event loop of asyncio whose time is this clock's.
+
+        On it ``asyncio.timeout`` and ``asyncio.sleep`` are virtual, too.
+
+        >>> import asyncio
+        >>> from retrykit.testing import virtual_time
+        >>> with virtual_time() as clock:
+        ...     with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
+        ...         runner.run(asyncio.sleep(3600, "an hour later"))
+        'an hour later'
+        """
+        return VirtualLoop(self._timeline)
+
+    def hear(self, event: Event) -> None:
+        """Take note of what a call does that lives by this clock; an observer."""
+        worker = self._timeline.hear(event)
+        if worker is None or self._real_sleep:
+            return
+        if not isinstance(event, AttemptStarted):
+            leave_thread(worker)
+            return
+        guard_thread(worker)
+        loop = self._loops.here()
+        if loop is not None:
+            loop.guard(worker)
+
+    def _nap(self, delay: Duration) -> float:
+        length = _length("delay", delay)
+        with self._timeline.changed:
+            self.naps.append(length)
+        return length
 
 
 @final
-class _Awaited:
-    """The same clock, for coroutines."""
+class AwaitedClock:
+    """The same clock, as coroutines see it."""
 
     def __init__(self, clock: FakeClock) -> None:
-        self._clock = clock
         self.now = clock.now
-
-    async def sleep(self, delay: float, /) -> None:
-        self._clock.sleep(delay)
+        self.sleep = clock.asleep
 
 
-@contextmanager
-def virtual_time(start: float = 0.0) -> Iterator[FakeClock]:
-    """Let retried calls in this context see a fake clock, and sleep on it.
-
-    A schedule of seven days runs in milliseconds, sync and async. The context
-    is that of `contextvars`: this thread or task, and the tasks it starts. One
-    call at a time is what it is for: calls that run side by side do not wait
-    for one another.
-
-    >>> from retrykit import retry
-    >>> @retry(schedule=["1h", "1d"], max_elapsed=None)
-    ... def verify():
-    ...     raise OSError("not yet")
-    >>> with virtual_time() as clock:
-    ...     try:
-    ...         verify()
-    ...     except OSError:
-    ...         clock.naps
-    [3600.0, 86400.0]
-
-    Args:
-        start: What the clock shows at first, in seconds.
-
-    Returns:
-        A context manager that gives the clock.
-    """
-    clock = FakeClock(start)
-    with thread.use(clock), task.use(_Awaited(clock)):
-        yield clock
+def _length(name: str, duration: object) -> float:
+    if isinstance(duration, int | float) and duration < 0:
+        raise refuse(name, "a duration >= 0", duration, "time does not go back")
+    return seconds(name, duration)

@@ -1,0 +1,197 @@
+"""The pytest plugin: fixtures, a marker, and the history of calls that fail.
+
+pytest loads it wherever retrykit is installed, and it does nothing until it is
+used: a fixture is asked for, or a test fails in which a call was retried.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, final
+
+import pytest
+
+from retrykit.clocks import thread
+from retrykit.errors import RetrykitError
+from retrykit.events import Event, GaveUp, Succeeded, observe
+from retrykit.state import RetryState
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+    from retrykit.testing import FakeClock, Recording
+
+# retrykit.testing is imported by those who use it, and not by every test run.
+__all__ = ["no_retries", "retry_clock", "retry_events", "retry_loop"]
+
+
+@pytest.fixture
+def retry_clock(request: pytest.FixtureRequest) -> "Iterator[FakeClock]":
+    """Virtual time for this test, in all its threads, tasks and event loops.
+
+    The marker ``retry_time`` has its arguments: those of
+    `retrykit.testing.virtual_time`.
+    """
+    from retrykit.testing import virtual_time  # noqa: PLC0415
+
+    marker = request.node.get_closest_marker("retry_time")
+    args, kwargs = (marker.args, marker.kwargs) if marker else ((), {})
+    with virtual_time(*args, **{"everywhere": True} | kwargs) as clock:
+        yield clock
+
+
+@pytest.fixture
+def retry_loop(
+    retry_clock: "FakeClock", request: pytest.FixtureRequest
+) -> "Iterator[FakeClock]":
+    """The same, on an event loop of pytest-asyncio whose time is virtual too.
+
+    There ``asyncio.timeout`` and ``asyncio.sleep`` pass at once.
+    """
+    hook = getattr(request.config.hook, _LOOPS, None)
+    if hook is None or not hook.has_spec():
+        msg = "retry_loop needs pytest-asyncio 1.4 or later, which is not loaded"
+        raise RetrykitError(msg)
+    made = request.config.stash.setdefault(_made, [])
+    made.clear()
+    yield retry_clock
+    if not all(loop.is_closed() for loop in made):
+        msg = "retry_loop must be closed after the event loop of its test; leave "
+        msg += "loop_scope at 'function', since every test has a clock of its own"
+        raise RetrykitError(msg)
+
+
+@pytest.fixture
+def no_retries() -> Iterator[None]:
+    """Every function is called once in this test, in all its threads and tasks."""
+    from retrykit.testing import retries_disabled  # noqa: PLC0415
+
+    with retries_disabled(everywhere=True):
+        yield
+
+
+@pytest.fixture
+def retry_events() -> "Iterator[Recording]":
+    """The `retrykit.testing.Recording` of every retried call of this test."""
+    from retrykit.testing import record  # noqa: PLC0415
+
+    with record(everywhere=True) as recording:
+        yield recording
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell pytest of the marker."""
+    config.addinivalue_line(
+        "markers",
+        "retry_time(start=0.0, *, everywhere=True, patience='5s', real_sleep=False): "
+        "run the test in virtual time, as with the fixture retry_clock",
+    )
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let a test that has the marker use the fixture."""
+    names: list[str] = getattr(item, "fixturenames", [])
+    if item.get_closest_marker("retry_time") and "retry_clock" not in names:
+        names.append("retry_clock")
+
+
+_LOOPS: Final = "pytest_asyncio_loop_factories"
+
+
+_made: Final = pytest.StashKey["list[AbstractEventLoop]"]()
+
+
+@final
+class _VirtualLoops:
+    """What pytest-asyncio asks for the loop of one test."""
+
+    @pytest.hookimpl(optionalhook=True, tryfirst=True)
+    def pytest_asyncio_loop_factories(
+        self, config: pytest.Config
+    ) -> "Mapping[str, Callable[[], AbstractEventLoop]]":
+        made = config.stash.setdefault(_made, [])
+        return {"virtual": partial(_new_loop, made)}
+
+
+def _new_loop(made: "list[AbstractEventLoop]") -> "AbstractEventLoop":
+    from retrykit.testing import FakeClock  # noqa: PLC0415
+
+    clock = thread.chosen()
+    if not isinstance(clock, FakeClock):
+        msg = "retry_loop must be set up before the event loop of its test; name it "
+        msg += "before fixtures that are async"
+        raise RetrykitError(msg)
+    made.append(clock.new_event_loop())
+    return made[-1]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Offer virtual loops to pytest-asyncio, for tests that ask for one."""
+    if "retry_loop" not in metafunc.fixturenames:
+        return (yield)
+    plugins = metafunc.config.pluginmanager
+    loops = _VirtualLoops()
+    plugins.register(loops)
+    try:
+        return (yield)
+    finally:
+        plugins.unregister(loops)
+
+
+@final
+class _Seen:
+    """The histories of the calls of one test that failed at least once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[int, RetryState] = {}
+        # As text: a state would keep the errors, and they their frames.
+        self._ended: deque[str] = deque(maxlen=_MOST)
+        self._left_out = 0
+
+    def hear(self, event: Event) -> None:
+        state = event.state
+        with self._lock:
+            if not isinstance(event, Succeeded | GaveUp):
+                self._running[id(state)] = state
+                return
+            self._running.pop(id(state), None)
+            self._left_out += len(self._ended) == _MOST
+            self._ended.append(_history(state))
+
+    def told(self) -> str:
+        with self._lock:
+            texts = [*self._ended, *map(_history, self._running.values())]
+            if self._left_out:
+                texts.insert(0, f"({self._left_out} earlier calls are left out)")
+            return "\n\n".join(texts)
+
+
+_MOST: Final = 50
+_seen: Final = pytest.StashKey[_Seen]()
+
+
+def _history(state: RetryState) -> str:
+    from retrykit.testing.history import history  # noqa: PLC0415
+
+    return history(state)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Hear of the calls that fail while a test runs; others cost nothing."""
+    item.stash[_seen] = seen = _Seen()
+    with observe(seen.hear, only_failing=True):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Any:
+    """Tell what happened in them, if the test fails."""
+    report: pytest.TestReport = yield
+    told = item.stash[_seen].told() if report.failed and _seen in item.stash else ""
+    if told:
+        report.sections.append(("retried calls", told))
+    return report

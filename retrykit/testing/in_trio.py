@@ -1,0 +1,128 @@
+"""Sleeping in virtual time under trio.
+
+While somebody sleeps, a system task waits until all others are blocked. When
+they are, time may move. Imported where trio runs.
+"""
+
+import contextvars
+from collections.abc import Hashable
+from contextlib import suppress
+from typing import Final, final
+
+import outcome
+import trio
+import trio.testing
+
+from retrykit.testing.real_sleeps import awaited_frame, refusal
+from retrykit.testing.timeline import MOMENT, Silence, Timeline
+from retrykit.testing.workers import Worker
+
+__all__ = ["InTrio"]
+
+
+# Longer sleeps than this are told, in real seconds: as under asyncio.
+_NOTICED: Final = 0.05
+
+# One task of trio's own waits to read what other threads wake it by.
+_OWN: Final = 1
+
+
+@final
+class InTrio(trio.abc.Instrument):
+    """One run of trio, and those of it who live in virtual time."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._token = trio.lowlevel.current_trio_token()
+        self._sleeping = 0
+        self._looking: trio.lowlevel.Task | None = None
+        self._noise = False
+        trio.lowlevel.add_instrument(self)
+
+    async def sleep(self, delay: float) -> None:
+        """Let other tasks run until *delay* virtual seconds have passed."""
+        woken = trio.Event()
+        sleeper = self._timeline.lie_down(delay, lambda: self._wake(woken))
+        self._sleeping += 1
+        if self._looking is None:
+            # It is in none of the calls that began it.
+            context = contextvars.Context()
+            begin = trio.lowlevel.spawn_system_task
+            self._looking = begin(self._look, context=context)
+        try:
+            await woken.wait()
+        finally:
+            self._sleeping -= 1
+            self._timeline.get_up(sleeper)
+
+    def _wake(self, woken: trio.Event) -> None:
+        """Wake a task, from any thread."""
+        with suppress(RuntimeError):
+            if trio.lowlevel.current_trio_token() is self._token:
+                woken.set()
+                return
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(woken.set)
+
+    async def _look(self) -> None:
+        """Look, as long as somebody sleeps, whether time may move."""
+        silence = Silence(self._timeline)
+        try:
+            while self._sleeping:
+                await trio.testing.wait_all_tasks_blocked()
+                sources = _sources()
+                alone = not sources and _no_deadline()
+                needed = self._timeline.held(sources, alone=alone)
+                noise, self._noise = self._noise, False
+                if silence.lasted(needed, noise=noise and bool(needed)):
+                    self._timeline.move(sources)
+                else:
+                    await trio.testing.wait_all_tasks_blocked(MOMENT)
+        finally:
+            self._looking = None
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        """Notice that another task has something to do."""
+        self._noise = self._noise or task is not self._looking
+
+    def guard(self, worker: Worker) -> None:
+        """Refuse that an attempt which begins in this task really sleeps."""
+        worker.task = trio.lowlevel.current_task()
+
+    def before_io_wait(self, timeout: float) -> None:
+        """Find sleeps where every task is blocked, and for long."""
+        if timeout > _NOTICED:
+            for worker in self._timeline.at_work():
+                if _sleep_in(worker) is not None:
+                    # Nothing may be rescheduled in an instrument itself.
+                    self._token.run_sync_soon(_refuse_sleep, worker)
+
+
+def _sleep_in(worker: Worker) -> float | None:
+    """Return how long the attempt of a call really sleeps, if it does."""
+    if not isinstance(worker.task, trio.lowlevel.Task):
+        return None
+    frame = awaited_frame(worker.task.coro, trio.sleep.__code__)
+    delay: float | None = None if frame is None else frame.f_locals["seconds"]
+    return delay if delay is not None and delay > _NOTICED else None
+
+
+def _refuse_sleep(worker: Worker) -> None:
+    delay = _sleep_in(worker)
+    if delay is not None:
+        error = outcome.Error(refusal(f"trio.sleep({delay:g})", worker))
+        trio.lowlevel.reschedule(worker.task, error)
+
+
+def _sources() -> frozenset[Hashable]:
+    """Return what a run of trio waits for: how many files and sockets."""
+    files = trio.lowlevel.current_statistics().io_statistics
+    waiting = sum(
+        getattr(files, name, 0)
+        for name in ("tasks_waiting_read", "tasks_waiting_write")
+    )
+    return frozenset([waiting]) if waiting > _OWN else frozenset()
+
+
+def _no_deadline() -> bool:
+    return trio.lowlevel.current_statistics().seconds_to_next_deadline == float("inf")

@@ -1,0 +1,87 @@
+"""Sleeps that slip past virtual time: found where they begin, and named.
+
+While an attempt runs, its thread is profiled for calls of ``time.sleep``, by
+whatever name: Python tells a profiler before it makes them. What sleeps on an
+event loop is found by looking at what its task awaits.
+"""
+
+import sys
+import threading
+import time
+from types import CodeType, FrameType
+from typing import Any, final
+
+from retrykit.testing.workers import Worker, here
+
+__all__ = ["RealSleepError", "awaited_frame", "guard_thread", "leave_thread"]
+__all__ += ["refusal"]
+
+
+@final
+class RealSleepError(BaseException):
+    """An attempt really sleeps, although its call lives in virtual time.
+
+    No `Exception`, so that nothing retries it: it ends the test.
+    """
+
+
+def refusal(sleep: str, worker: Worker) -> RealSleepError:
+    """Return the error for a sleep in an attempt of a call.
+
+    Args:
+        sleep: What is called, as its user typed it.
+        worker: The call.
+    """
+    state = worker.state
+    return RealSleepError(
+        f"attempt {state.attempt} of {state.name} must sleep on the clock that "
+        f"virtual_time() gives, got {sleep}; clock.advance() stands for a slow "
+        "attempt, and virtual_time(real_sleep=True) allows it"
+    )
+
+
+def awaited_frame(coroutine: Any, code: CodeType) -> FrameType | None:
+    """Return the frame of the function with this code that a coroutine awaits."""
+    while coroutine is not None:
+        frame: FrameType | None = getattr(coroutine, "cr_frame", None)
+        if frame is not None and frame.f_code is code:
+            return frame
+        ways = ("cr_await", "ag_await", "gi_yieldfrom")
+        found = [getattr(coroutine, way) for way in ways if hasattr(coroutine, way)]
+        coroutine = found[0] if found else None
+    return None
+
+
+class _Guarded(threading.local):
+    attempts = 0
+
+
+_guarded = _Guarded()
+
+
+def guard_thread(worker: Worker) -> None:
+    """Refuse that the attempt which begins in this thread really sleeps.
+
+    Where the thread is profiled already, nothing is found.
+    """
+    worker.guarded = threading.get_ident()
+    _guarded.attempts += 1
+    if sys.getprofile() is None:
+        sys.setprofile(_listen)
+
+
+def leave_thread(worker: Worker) -> None:
+    """Let the attempt be over, if it is one of this thread."""
+    if worker.guarded == threading.get_ident():
+        worker.guarded = None
+        _guarded.attempts -= 1
+        if not _guarded.attempts and sys.getprofile() is _listen:
+            sys.setprofile(None)
+
+
+def _listen(_frame: FrameType, event: str, called: object) -> None:
+    # Another task of the thread may be in no attempt.
+    if event == "c_call" and called is time.sleep:
+        worker = here()
+        if worker is not None and worker.guarded == threading.get_ident():
+            raise refusal("time.sleep", worker)

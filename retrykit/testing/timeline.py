@@ -1,0 +1,255 @@
+"""Virtual time: who sleeps until when, and when it may move on.
+
+Time moves to the earliest of those who sleep, and only when every retried call
+is at rest. What an attempt waits for is real (a socket, a thread), so time
+stands still for it, until nothing was heard of it for as long as one has
+patience: then it is taken to wait for a call that sleeps. A thread that was
+started since, and what an event loop waits for besides, get a moment too.
+
+One lock guards it all, since threads may share it.
+"""
+
+import sys
+import threading
+from collections.abc import Callable, Hashable
+from heapq import heappop, heappush
+from itertools import count
+from typing import Final, final
+
+from retrykit.clocks import thread
+from retrykit.events import Event
+from retrykit.testing.workers import Worker, Workers
+
+__all__ = ["MOMENT", "Silence", "Sleeper", "Timeline"]
+
+MOMENT: Final = 0.001
+"""How often one looks whether time may move on, in real seconds."""
+
+# What gets a moment gets this part of the patience.
+_PART: Final = 0.2
+
+# Threads that start one another take turns of 5 ms.
+_BREATH: Final = 0.01
+
+# Where the threads of pools wait for work: the module and the function.
+_IDLE: Final = {
+    ("concurrent.futures.thread", "_worker"),
+    ("trio._core._thread_cache", "_work"),
+}
+
+_real_now = thread.real.now
+
+
+@final
+class Sleeper:
+    """One who sleeps.
+
+    Attributes:
+        when: Until when, in virtual seconds.
+        order: Which one it is of all: among equals, the first wakes first.
+        wake: What to do then, besides.
+        line: The calls that rest meanwhile.
+        awake: Whether it was woken, or left.
+    """
+
+    __slots__ = ("awake", "line", "order", "wake", "when")
+
+    def __init__(
+        self, when: float, order: int, wake: Callable[[], object], line: list[Worker]
+    ) -> None:
+        self.when = when
+        self.order = order
+        self.wake = wake
+        self.line = line
+        self.awake = False
+
+    def __lt__(self, other: "Sleeper") -> bool:
+        return (self.when, self.order) < (other.when, other.order)
+
+
+@final
+class Timeline:
+    """Virtual time, for threads and event loops at once.
+
+    Args:
+        start: What time it is at first, in seconds.
+        patience: How long time stands still for an attempt of which nothing is
+            heard, in real seconds, >= 0.
+
+    Attributes:
+        now: What time it is, in virtual seconds.
+        workers: The calls that live by it.
+        changed: Its lock; it tells of changes to those who wait on it.
+        beats: How often something has happened.
+    """
+
+    def __init__(self, start: float, patience: float) -> None:
+        self.now = start
+        self.patience = patience
+        self.workers = Workers()
+        self.changed = threading.Condition()
+        self.beats = 0
+        self._sleepers: list[Sleeper] = []
+        self._orders = count()
+        self._blocked: set[int] = set()
+        self._settled: set[Hashable] = set()
+        self._settled_threads = _busy_threads()
+        self._born_before = sys._current_frames().keys()  # noqa: SLF001  documented
+
+    def hear(self, event: Event) -> Worker | None:
+        """Take note of an event, and return the call that it is of."""
+        with self.changed:
+            self._beat()
+            return self.workers.hear(event)
+
+    def at_work(self) -> list[Worker]:
+        """Return the calls that are at work."""
+        with self.changed:
+            return self.workers.at_work()
+
+    def advance(self, length: float) -> None:
+        """Let *length* seconds pass, for whoever sleeps too."""
+        with self.changed:
+            self.now += length
+            self._wake_those_due()
+
+    def rest(self) -> list[Worker]:
+        """Let the calls rest that this code is in, and return them."""
+        with self.changed:
+            line = self.workers.line()
+            self.workers.rest(line)
+            self._beat()
+            return line
+
+    def work(self, line: list[Worker]) -> None:
+        """Let calls go on that rested."""
+        with self.changed:
+            self.workers.work(line)
+            self._beat()
+
+    def lie_down(self, delay: float, wake: Callable[[], object]) -> Sleeper:
+        """Let one sleep for *delay* seconds; the calls that it is in rest."""
+        with self.changed:
+            when, order = self.now + delay, next(self._orders)
+            sleeper = Sleeper(when, order, wake, self.rest())
+            heappush(self._sleepers, sleeper)
+            return sleeper
+
+    def get_up(self, sleeper: Sleeper) -> None:
+        """Let one sleep no more, if it does."""
+        with self.changed:
+            if not sleeper.awake:
+                sleeper.awake = True
+                self.work(sleeper.line)
+
+    def block(self, delay: float) -> None:
+        """Sleep in a thread, until others have moved time on or it may move."""
+        me = threading.get_ident()
+        sleeper = self.lie_down(delay, lambda: self._blocked.discard(me))
+        silence = Silence(self)
+        try:
+            with self.changed:
+                self._blocked.add(me)
+                while not sleeper.awake:
+                    if silence.lasted(max(self.held(), self._breath())):
+                        self.move()
+                    else:
+                        self.changed.wait(MOMENT)
+        finally:
+            self._blocked.discard(me)
+            self.get_up(sleeper)
+
+    def held(
+        self, sources: frozenset[Hashable] = frozenset(), *, alone: bool = False
+    ) -> float:
+        """Return how long it must be silent before time may move.
+
+        Args:
+            sources: What an event loop waits for that is real.
+            alone: Whether nothing real can come from that loop: calls that are
+                at work there wait for one another.
+
+        Returns:
+            Real seconds, >= 0.
+        """
+        with self.changed:
+            threads = self._threads(_busy_threads()) - self._settled_threads
+            if self.workers.busy and (threads or not alone):
+                return self.patience
+            foreign = threads or sources - self._settled
+            return self.patience * _PART if foreign else 0.0
+
+    def move(self, sources: frozenset[Hashable] = frozenset()) -> None:
+        """Move to the time at which the next one wakes, and wake those due.
+
+        It was silent for as long as it must be: what held time until now holds
+        it no more.
+        """
+        with self.changed:
+            if self.workers.busy:
+                self.workers.presume_rest()
+            busy = _busy_threads()
+            self._settled |= sources
+            self._settled_threads = self._settled_threads & busy | self._threads(busy)
+            while self._sleepers and self._sleepers[0].awake:
+                heappop(self._sleepers)
+            if self._sleepers:
+                self.now = max(self.now, self._sleepers[0].when)
+                self._wake_those_due()
+
+    def _wake_those_due(self) -> None:
+        while self._sleepers and self._sleepers[0].when <= self.now:
+            sleeper = heappop(self._sleepers)
+            if not sleeper.awake:
+                self.get_up(sleeper)
+                sleeper.wake()
+        self._beat()
+
+    def _beat(self) -> None:
+        self.beats += 1
+        self.changed.notify_all()
+
+    def _breath(self) -> float:
+        """Return the real seconds that threads get to begin their calls."""
+        threads = sys._current_frames().keys()  # noqa: SLF001  documented
+        return _BREATH if threads - self._born_before else 0.0
+
+    def _threads(self, busy: set[int]) -> set[int]:
+        return busy - self._blocked - {threading.get_ident()}
+
+
+def _busy_threads() -> set[int]:
+    """Return the threads that do something, or wait for something."""
+    return {
+        thread
+        for thread, frame in sys._current_frames().items()  # noqa: SLF001  documented
+        if (frame.f_globals.get("__name__"), frame.f_code.co_name) not in _IDLE
+    }
+
+
+@final
+class Silence:
+    """For how long nothing has happened, as one sees who waits for it."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._beats = -1
+        self._beaten = self._since = 0.0
+
+    def lasted(self, needed: float, *, noise: bool = False) -> bool:
+        """Return whether it was silent for *needed* real seconds.
+
+        Args:
+            needed: Real seconds, >= 0.
+            noise: Whether something happens right now that no call tells of.
+                It counts only as long as one has patience: who looks again and
+                again whether a call has ended would else wait for ever.
+        """
+        now = _real_now()
+        if self._beats != self._timeline.beats:
+            self._beats = self._timeline.beats
+            self._beaten = self._since = now
+        if noise:
+            self._since = now
+        stalled = now - self._beaten > self._timeline.patience
+        return stalled or (not noise and now - self._since >= needed)

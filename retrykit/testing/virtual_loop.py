@@ -1,0 +1,102 @@
+"""An event loop of asyncio whose time is that of a fake clock.
+
+For what a clock alone cannot reach: ``asyncio.timeout``, ``wait_for`` and every
+sleep of asyncio wait for the loop's time, which passes at once when all tasks
+wait. Sockets and threads are waited for as under `virtual_time` itself.
+"""
+
+import asyncio
+import math
+import selectors
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, Final, final
+
+from retrykit.testing.timeline import MOMENT, Silence, Timeline
+from retrykit.testing.workers import Worker
+
+__all__ = ["VirtualLoop"]
+
+if TYPE_CHECKING:
+    from _typeshed import FileDescriptorLike
+
+# One file of a loop is its own, by which other threads wake it.
+_OWN: Final = 1
+
+
+@final
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """A loop on a timeline, and those of it who live in virtual time."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        super().__init__(_Selector(timeline))
+        self.timeline = timeline
+
+    def time(self) -> float:
+        """Return virtual seconds."""
+        return self.timeline.now
+
+    async def sleep(self, delay: float) -> None:
+        """Let other tasks run until *delay* virtual seconds have passed."""
+        line = self.timeline.rest()
+        try:
+            await asyncio.sleep(delay)
+        finally:
+            self.timeline.work(line)
+
+    def guard(self, worker: Worker) -> None:
+        """Allow every sleep on this loop: none is real."""
+
+
+@final
+class _Selector(selectors.BaseSelector):
+    """Waits for files as it is told, and for virtual time instead of real time."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._real = selectors.DefaultSelector()
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        """Return the files that are ready, or nothing when the time is over."""
+        ready: list[Any] = self._real.select(0)
+        if ready or (timeout is not None and timeout <= 0):
+            return ready
+        if timeout is None:
+            return self._real.select()
+        # Of a shorter time than this the clock would not move at all.
+        delay = max(timeout, math.ulp(self._timeline.now))
+        sleeper = self._timeline.lie_down(delay, int)
+        silence = Silence(self._timeline)
+        try:
+            while not ready and not sleeper.awake:
+                sources = self._sources()
+                if silence.lasted(self._timeline.held(sources, alone=not sources)):
+                    self._timeline.move(sources)
+                else:
+                    ready = self._real.select(MOMENT)
+        finally:
+            self._timeline.get_up(sleeper)
+        return ready
+
+    def _sources(self) -> frozenset[Hashable]:
+        files = self._real.get_map().values()
+        known = frozenset((key.fd, key.events) for key in files)
+        return frozenset([known]) if len(known) > _OWN else frozenset()
+
+    def register(
+        self, fileobj: "FileDescriptorLike", events: int, data: Any = None
+    ) -> selectors.SelectorKey:
+        return self._real.register(fileobj, events, data)
+
+    def unregister(self, fileobj: "FileDescriptorLike") -> selectors.SelectorKey:
+        return self._real.unregister(fileobj)
+
+    def modify(
+        self, fileobj: "FileDescriptorLike", events: int, data: Any = None
+    ) -> selectors.SelectorKey:
+        return self._real.modify(fileobj, events, data)
+
+    def get_map(self) -> "Mapping[FileDescriptorLike, selectors.SelectorKey]":
+        return self._real.get_map()
+
+    def close(self) -> None:
+        self._real.close()

@@ -1,0 +1,524 @@
+"""The pytest plugin, in test runs of its own."""
+
+import pytest
+
+INI = """
+[pytest]
+filterwarnings = error
+"""
+
+# Each run loads the plugins that it is about, and no others.
+ASYNCIO = ("-p", "pytest_asyncio.plugin")
+STRICT = (
+    *ASYNCIO,
+    "--asyncio-mode=strict",
+    "-o",
+    "asyncio_default_fixture_loop_scope=function",
+)
+AUTO = (
+    *ASYNCIO,
+    "--asyncio-mode=auto",
+    "-o",
+    "asyncio_default_fixture_loop_scope=function",
+)
+TRIO = ("-p", "pytest_trio.plugin")
+ANYIO = ("-p", "anyio.pytest_plugin")
+XDIST = ("-p", "xdist.plugin", "-p", "xdist.looponfail", "-n1")
+
+FETCH = """
+import asyncio
+import pytest
+import trio
+from retrykit import retry
+from retrykit.testing import AsyncScript, Script
+
+fetch = retry(schedule=[60, 3600], max_elapsed=None)(
+    Script([ConnectionError("refused"), TimeoutError("slow"), "data"], name="fetch")
+)
+afetch = retry(schedule=[60, 3600], max_elapsed=None)(
+    AsyncScript([ConnectionError("refused"), TimeoutError("slow"), "ok"], name="afetch")
+)
+"""
+
+
+@pytest.fixture
+def run(pytester):
+    def run(code, *args):
+        pytester.makeini(INI)
+        pytester.makepyfile(FETCH + code)
+        plugin = ("--disable-plugin-autoload", "-p", "retrykit.pytest_plugin")
+        return pytester.runpytest_inprocess(*plugin, *args)
+
+    return run
+
+
+class TestClock:
+    def test_lets_a_test_pass_without_waiting(self, run):
+        result = run(
+            """
+def test_fetch(retry_clock):
+    assert fetch() == "data"
+    assert retry_clock.naps == [60.0, 3600.0]
+"""
+        )
+        result.assert_outcomes(passed=1)
+
+    def test_a_failing_test_tells_the_history(self, run):
+        result = run(
+            """
+def test_fetch(retry_clock):
+    assert fetch() == "other"
+"""
+        )
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(
+            [
+                "*- retried calls -*",
+                "fetch succeeded after 3 attempts in 1h1m",
+                "  attempt  began after  took  next after  outcome",
+                "  1        0s           0s    1m          ConnectionError: refused",
+                "  2        1m           0s    1h          TimeoutError: slow",
+                "  3        1h1m         0s                succeeded",
+            ],
+            consecutive=True,
+        )
+
+    def test_reaches_threads(self, run):
+        result = run(
+            """
+def test_fetch(retry_clock):
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(fetch).result() == "data"
+"""
+        )
+        result.assert_outcomes(passed=1)
+
+    @pytest.mark.parametrize("mode", [STRICT, AUTO], ids=["strict", "auto"])
+    def test_reaches_the_loops_of_pytest_asyncio(self, run, mode):
+        result = run(
+            """
+@pytest.mark.asyncio
+async def test_fetch(retry_clock):
+    assert await afetch() == "ok"
+    assert retry_clock.naps == [60.0, 3600.0]
+""",
+            *mode,
+        )
+        result.assert_outcomes(passed=1)
+
+    def test_needs_no_marker_in_the_auto_mode_of_pytest_asyncio(self, run):
+        result = run(
+            """
+async def test_fetch(retry_clock):
+    assert await afetch() == "ok"
+    assert retry_clock.naps == [60.0, 3600.0]
+""",
+            *AUTO,
+        )
+        result.assert_outcomes(passed=1)
+
+    def test_reaches_the_runs_of_pytest_trio(self, run):
+        result = run(
+            """
+@pytest.mark.trio
+async def test_fetch(retry_clock):
+    assert await afetch() == "ok"
+    assert retry_clock.naps == [60.0, 3600.0]
+""",
+            *STRICT,
+            *TRIO,
+        )
+        result.assert_outcomes(passed=1)
+
+    def test_reaches_the_loops_of_anyio(self, run):
+        result = run(
+            """
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_fetch(retry_clock, anyio_backend):
+    script = AsyncScript([OSError, "data"])
+    assert await retry(schedule=[7])(script)() == "data"
+    assert retry_clock.naps == [7.0]
+""",
+            *ANYIO,
+        )
+        result.assert_outcomes(passed=2)
+
+    def test_ends_with_its_test(self, run):
+        result = run(
+            """
+from retrykit.clocks import thread
+def test_inside(retry_clock):
+    assert thread.now() == 0
+def test_outside():
+    assert thread.chosen() is thread.real
+"""
+        )
+        result.assert_outcomes(passed=2)
+
+
+class TestMarker:
+    def test_runs_a_test_in_virtual_time(self, run):
+        result = run(
+            """
+@pytest.mark.retry_time(start=100)
+def test_fetch():
+    assert fetch() == "data"
+    assert fetch.__wrapped__.times == [100.0, 160.0, 3760.0]
+"""
+        )
+        result.assert_outcomes(passed=1)
+
+    def test_sets_the_clock_of_the_fixture(self, run):
+        result = run(
+            """
+pytestmark = pytest.mark.retry_time(100)
+def test_fetch(retry_clock):
+    assert retry_clock.now() == 100.0
+"""
+        )
+        result.assert_outcomes(passed=1)
+
+    def test_may_hold_in_this_thread_only(self, run):
+        result = run(
+            """
+@pytest.mark.retry_time(everywhere=False)
+def test_fetch():
+    from threading import Thread
+    from retrykit.clocks import thread
+    seen = []
+    other = Thread(target=lambda: seen.append(thread.chosen()))
+    other.start()
+    other.join()
+    assert seen == [thread.real]
+"""
+        )
+        result.assert_outcomes(passed=1)
+
+    def test_a_failing_test_tells_the_history(self, run):
+        result = run(
+            """
+@pytest.mark.retry_time
+@pytest.mark.asyncio
+async def test_fetch():
+    assert await afetch() == "other"
+""",
+            *STRICT,
+        )
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(["afetch succeeded after 3 attempts in 1h1m"])
+
+    def test_a_wrong_argument_is_an_error_of_the_test(self, run):
+        result = run(
+            """
+@pytest.mark.retry_time(start=-1)
+def test_fetch():
+    pass
+"""
+        )
+        result.assert_outcomes(errors=1)
+        result.stdout.fnmatch_lines(
+            ["E*ConfigError: start must be a finite number >= 0, got -1"]
+        )
+
+    def test_is_known_to_pytest(self, run):
+        result = run("def test_nothing(): pass", "--strict-markers", "--markers")
+        result.stdout.fnmatch_lines(["@pytest.mark.retry_time(start=0.0,*"])
+
+
+class TestNoRetries:
+    def test_calls_each_function_once(self, run):
+        result = run(
+            """
+def test_fetch(no_retries):
+    with pytest.raises(ConnectionError):
+        fetch()
+    assert len(fetch.__wrapped__.calls) == 1
+
+@pytest.mark.asyncio
+async def test_afetch(no_retries):
+    with pytest.raises(ConnectionError):
+        await afetch()
+""",
+            *STRICT,
+        )
+        result.assert_outcomes(passed=2)
+
+    def test_a_failing_test_tells_the_history(self, run):
+        result = run(
+            """
+def test_fetch(no_retries):
+    fetch()
+"""
+        )
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(
+            [
+                "fetch gave up after 1 attempt in *: every attempt is used up",
+                "  attempt  began after *",
+                "  1        *ConnectionError: refused",
+            ],
+            consecutive=True,
+        )
+
+
+class TestEvents:
+    def test_records_calls(self, run):
+        result = run(
+            """
+def test_fetch(retry_events, retry_clock):
+    fetch()
+    retry_events.assert_attempts(fetch, 3)
+    retry_events.assert_delays(fetch, [60, 3600])
+    retry_events.assert_succeeded(fetch)
+
+@pytest.mark.trio
+async def test_afetch(retry_events, retry_clock):
+    await afetch()
+    retry_events.assert_attempts(afetch, 3)
+""",
+            *TRIO,
+        )
+        result.assert_outcomes(passed=2)
+
+    def test_a_failing_assertion_tells_the_history_without_its_own_frames(self, run):
+        result = run(
+            """
+def test_fetch(retry_events, retry_clock):
+    fetch()
+    retry_events.assert_attempts(fetch, 2)
+"""
+        )
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(
+            [
+                ">       retry_events.assert_attempts(fetch, 2)",
+                "E       AssertionError: attempts of fetch: [[]3], not [[]2]",
+                "E*",
+                "E       fetch succeeded after 3 attempts in 1h1m",
+                "E         attempt  began after  took  next after  outcome",
+            ],
+        )
+        result.stdout.no_fnmatch_line("*recording.py*")
+
+
+class TestLoop:
+    CODE = """
+@pytest.mark.asyncio
+async def test_fetch(retry_loop):
+    loop = asyncio.get_running_loop()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(100):
+            await afetch()
+    assert (loop.time(), retry_loop.now()) == (100.0, 100.0)
+    assert retry_loop.naps == [60.0, 3600.0]
+    await asyncio.sleep(3600)
+    assert loop.time() == 3700.0
+
+@pytest.mark.asyncio
+async def test_other():
+    assert type(asyncio.get_running_loop()).__name__ != "VirtualLoop"
+"""
+
+    @pytest.mark.parametrize("mode", [STRICT, AUTO], ids=["strict", "auto"])
+    def test_plugs_a_virtual_loop_into_pytest_asyncio(self, run, mode):
+        run(self.CODE, *mode).assert_outcomes(passed=2)
+
+    def test_goes_before_the_loops_of_a_suite(self, run, pytester):
+        pytester.makeconftest(
+            """
+import asyncio
+def pytest_asyncio_loop_factories(config, item):
+    return {"own": asyncio.new_event_loop}
+"""
+        )
+        run(self.CODE, *STRICT).assert_outcomes(passed=2)
+
+    def test_a_failing_test_tells_the_history(self, run):
+        result = run(
+            """
+@pytest.mark.asyncio
+async def test_fetch(retry_loop):
+    async with asyncio.timeout(100):
+        await afetch()
+""",
+            *STRICT,
+        )
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(
+            [
+                "afetch was cancelled after 2 attempts in 1m40s",
+                "  attempt  began after  took  next after  outcome",
+                "  1        0s           0s    1m          ConnectionError: refused",
+                "  2        1m           0s    1h          TimeoutError: slow",
+            ],
+            consecutive=True,
+        )
+
+    def test_a_loop_that_outlives_its_test_is_refused(self, run):
+        result = run(
+            """
+@pytest.mark.asyncio(loop_scope="module")
+async def test_fetch(retry_loop):
+    pass
+""",
+            *STRICT,
+        )
+        result.assert_outcomes(passed=1, errors=1)
+        result.stdout.fnmatch_lines(
+            ["E*retry_loop must be closed after the event loop of its test; leave*"]
+        )
+
+    def test_a_loop_that_was_there_before_is_refused(self, run):
+        result = run(
+            """
+import pytest_asyncio
+@pytest_asyncio.fixture
+async def client():
+    return "client"
+@pytest.mark.asyncio
+async def test_fetch(client, retry_loop):
+    pass
+""",
+            *STRICT,
+        )
+        result.assert_outcomes(errors=1)
+        result.stdout.fnmatch_lines(
+            ["E*retry_loop must be set up before the event loop of its test; name it*"]
+        )
+
+    def test_async_fixtures_may_follow(self, run):
+        result = run(
+            """
+import pytest_asyncio
+@pytest_asyncio.fixture
+async def client():
+    await asyncio.sleep(5)
+    return "client"
+@pytest.mark.asyncio
+async def test_fetch(retry_loop, client):
+    assert retry_loop.now() == 5.0
+@pytest.mark.asyncio
+async def test_again(retry_loop, client):
+    assert retry_loop.now() == 5.0
+""",
+            *STRICT,
+        )
+        result.assert_outcomes(passed=2)
+
+    def test_without_pytest_asyncio_it_says_so(self, run):
+        result = run("def test_fetch(retry_loop): pass")
+        result.assert_outcomes(errors=1)
+        result.stdout.fnmatch_lines(["E*retry_loop needs pytest-asyncio 1.4 or later*"])
+
+
+class TestHistory:
+    def test_is_told_of_calls_that_fail_whatever_the_test_uses(self, run):
+        result = run(
+            """
+@retry(schedule=[0])
+def broken():
+    raise OSError("no route")
+
+def test_fetch():
+    broken()
+"""
+        )
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(
+            [
+                "*- retried calls -*",
+                "*broken gave up after 2 attempts in *: the schedule has ended",
+                "  attempt *",
+                "  1 * OSError: no route",
+                "  2 * OSError: no route",
+            ],
+            consecutive=True,
+        )
+
+    def test_is_told_of_a_call_that_still_runs(self, run):
+        result = run(
+            """
+def test_fetch():
+    @retry(schedule=[0], max_attempts=2)
+    def hanging():
+        if hanging.calls:
+            pytest.fail("it hangs")
+        hanging.calls = 1
+        raise OSError
+    hanging.calls = 0
+    hanging()
+"""
+        )
+        result.stdout.fnmatch_lines(["*hanging was cancelled after 2 attempts in *"])
+
+    def test_is_not_told_where_nothing_failed(self, run):
+        result = run(
+            """
+def test_fetch():
+    retry(lambda: None)()
+    assert False
+"""
+        )
+        result.assert_outcomes(failed=1)
+        result.stdout.no_fnmatch_line("*retried calls*")
+
+    def test_is_not_told_of_a_test_that_passes(self, run):
+        result = run(
+            """
+def test_fetch(retry_clock):
+    fetch()
+""",
+            "-rA",
+        )
+        result.assert_outcomes(passed=1)
+        result.stdout.no_fnmatch_line("*retried calls*")
+
+    def test_is_that_of_its_own_test(self, run):
+        result = run(
+            """
+def test_first(retry_clock):
+    fetch()
+def test_second():
+    assert False
+"""
+        )
+        result.assert_outcomes(passed=1, failed=1)
+        result.stdout.no_fnmatch_line("*retried calls*")
+
+    def test_leaves_out_the_first_of_very_many(self, run):
+        result = run(
+            """
+def test_fetch(retry_clock):
+    for number in range(60):
+        retry(Script([OSError, "data"], name=f"call_{number}"))()
+    assert False
+"""
+        )
+        result.stdout.fnmatch_lines(["(10 earlier calls are left out)", "call_10 *"])
+        result.stdout.no_fnmatch_line("call_9 *")
+
+    def test_is_told_under_xdist(self, run):
+        result = run(
+            """
+def test_fetch(retry_clock):
+    assert fetch() == "other"
+""",
+            *XDIST,
+        )
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(["fetch succeeded after 3 attempts in 1h1m"])
+
+
+def test_does_nothing_until_it_is_used(run):
+    result = run(
+        """
+import sys
+from retrykit import attention, events
+def test_nothing():
+    assert attention.reasons == []
+    assert "retrykit.testing" in sys.modules  # the head of this file imports it
+"""
+    )
+    result.assert_outcomes(passed=1)
