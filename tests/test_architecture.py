@@ -53,6 +53,7 @@ FLOORS = {
         "testing.script",
         "testing.history",
         "testing.recording",
+        "testing.threads",
         "testing.workers",
         "testing.timeline",
         "testing.real_sleeps",

@@ -69,7 +69,9 @@ class InTrio(trio.abc.Instrument):
         silence = Silence(self._timeline)
         try:
             while self._sleeping:
-                await trio.testing.wait_all_tasks_blocked()
+                # A task that asks again and again is blocked at no time.
+                with trio.move_on_after(self._timeline.patience):
+                    await trio.testing.wait_all_tasks_blocked()
                 sources = _sources()
                 alone = not sources and _no_deadline()
                 needed = self._timeline.held(sources, alone=alone)
@@ -77,7 +79,7 @@ class InTrio(trio.abc.Instrument):
                 if silence.lasted(needed, noise=noise and bool(needed)):
                     self._timeline.move(sources)
                 else:
-                    await trio.testing.wait_all_tasks_blocked(MOMENT)
+                    await trio.sleep(MOMENT)
         finally:
             self._looking = None
 
@@ -115,13 +117,13 @@ def _refuse_sleep(worker: Worker) -> None:
 
 
 def _sources() -> frozenset[Hashable]:
-    """Return what a run of trio waits for: how many files and sockets."""
+    """Return what a run of trio waits for: how many files, and how many threads."""
     files = trio.lowlevel.current_statistics().io_statistics
-    waiting = sum(
-        getattr(files, name, 0)
-        for name in ("tasks_waiting_read", "tasks_waiting_write")
-    )
-    return frozenset([waiting]) if waiting > _OWN else frozenset()
+    ways = ("tasks_waiting_read", "tasks_waiting_write")
+    waiting = sum(getattr(files, way, 0) for way in ways) - _OWN
+    threads = trio.to_thread.current_default_thread_limiter().borrowed_tokens
+    counts = (("files", waiting), ("threads", threads))
+    return frozenset(each for each in counts if each[1] > 0)
 
 
 def _no_deadline() -> bool:

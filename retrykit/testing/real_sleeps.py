@@ -5,6 +5,7 @@ whatever name: Python tells a profiler before it makes them. What sleeps on an
 event loop is found by looking at what its task awaits.
 """
 
+import inspect
 import sys
 import threading
 import time
@@ -41,14 +42,15 @@ def refusal(sleep: str, worker: Worker) -> RealSleepError:
 
 
 def awaited_frame(coroutine: Any, code: CodeType) -> FrameType | None:
-    """Return the frame of the function with this code that a coroutine awaits."""
-    while coroutine is not None:
-        frame: FrameType | None = getattr(coroutine, "cr_frame", None)
+    """Return the frame of the function with this code that a coroutine awaits.
+
+    Python does not show what an asynchronous generator awaits.
+    """
+    while inspect.iscoroutine(coroutine):
+        frame: FrameType | None = coroutine.cr_frame
         if frame is not None and frame.f_code is code:
             return frame
-        ways = ("cr_await", "ag_await", "gi_yieldfrom")
-        found = [getattr(coroutine, way) for way in ways if hasattr(coroutine, way)]
-        coroutine = found[0] if found else None
+        coroutine = coroutine.cr_await
     return None
 
 

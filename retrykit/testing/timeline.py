@@ -18,6 +18,7 @@ from typing import Final, final
 
 from retrykit.clocks import thread
 from retrykit.events import Event
+from retrykit.testing.threads import Threads
 from retrykit.testing.workers import Worker, Workers
 
 __all__ = ["MOMENT", "Silence", "Sleeper", "Timeline"]
@@ -25,17 +26,8 @@ __all__ = ["MOMENT", "Silence", "Sleeper", "Timeline"]
 MOMENT: Final = 0.001
 """How often one looks whether time may move on, in real seconds."""
 
-# What gets a moment gets this part of the patience.
-_PART: Final = 0.2
-
-# Threads that start one another take turns of 5 ms.
-_BREATH: Final = 0.01
-
-# Where the threads of pools wait for work: the module and the function.
-_IDLE: Final = {
-    ("concurrent.futures.thread", "_worker"),
-    ("trio._core._thread_cache", "_work"),
-}
+# What no call tells of is waited for no longer than this, in real seconds.
+_GRACE: Final = 1.0
 
 _real_now = thread.real.now
 
@@ -91,10 +83,8 @@ class Timeline:
         self.beats = 0
         self._sleepers: list[Sleeper] = []
         self._orders = count()
-        self._blocked: set[int] = set()
         self._settled: set[Hashable] = set()
-        self._settled_threads = _busy_threads()
-        self._born_before = sys._current_frames().keys()  # noqa: SLF001  documented
+        self._threads = Threads()
 
     def hear(self, event: Event) -> Worker | None:
         """Take note of an event, and return the call that it is of."""
@@ -110,7 +100,7 @@ class Timeline:
     def advance(self, length: float) -> None:
         """Let *length* seconds pass, for whoever sleeps too."""
         with self.changed:
-            self.now += length
+            self.now = self._after(length)
             self._wake_those_due()
 
     def rest(self) -> list[Worker]:
@@ -130,8 +120,8 @@ class Timeline:
     def lie_down(self, delay: float, wake: Callable[[], object]) -> Sleeper:
         """Let one sleep for *delay* seconds; the calls that it is in rest."""
         with self.changed:
-            when, order = self.now + delay, next(self._orders)
-            sleeper = Sleeper(when, order, wake, self.rest())
+            order = next(self._orders)
+            sleeper = Sleeper(self._after(delay), order, wake, self.rest())
             heappush(self._sleepers, sleeper)
             return sleeper
 
@@ -145,18 +135,18 @@ class Timeline:
     def block(self, delay: float) -> None:
         """Sleep in a thread, until others have moved time on or it may move."""
         me = threading.get_ident()
-        sleeper = self.lie_down(delay, lambda: self._blocked.discard(me))
+        sleeper = self.lie_down(delay, lambda: self._threads.blocked.discard(me))
         silence = Silence(self)
         try:
             with self.changed:
-                self._blocked.add(me)
+                self._threads.blocked.add(me)
                 while not sleeper.awake:
-                    if silence.lasted(max(self.held(), self._breath())):
+                    if silence.lasted(max(self.held(), self._threads.breath())):
                         self.move()
                     else:
                         self.changed.wait(MOMENT)
         finally:
-            self._blocked.discard(me)
+            self._threads.blocked.discard(me)
             self.get_up(sleeper)
 
     def held(
@@ -173,11 +163,13 @@ class Timeline:
             Real seconds, >= 0.
         """
         with self.changed:
-            threads = self._threads(_busy_threads()) - self._settled_threads
-            if self.workers.busy and (threads or not alone):
-                return self.patience
+            threads = self._threads.working()
+            if self.workers.busy:
+                # A pool may not have begun yet with what it was given.
+                breath = self._threads.breath(pools=True)
+                return breath if alone and not threads else self.patience
             foreign = threads or sources - self._settled
-            return self.patience * _PART if foreign else 0.0
+            return min(self.patience, _GRACE) if foreign else 0.0
 
     def move(self, sources: frozenset[Hashable] = frozenset()) -> None:
         """Move to the time at which the next one wakes, and wake those due.
@@ -188,14 +180,17 @@ class Timeline:
         with self.changed:
             if self.workers.busy:
                 self.workers.presume_rest()
-            busy = _busy_threads()
             self._settled |= sources
-            self._settled_threads = self._settled_threads & busy | self._threads(busy)
+            self._threads.settle()
             while self._sleepers and self._sleepers[0].awake:
                 heappop(self._sleepers)
             if self._sleepers:
                 self.now = max(self.now, self._sleepers[0].when)
                 self._wake_those_due()
+
+    def _after(self, length: float) -> float:
+        """Return the time then: finite, whatever is slept."""
+        return min(self.now + length, sys.float_info.max)
 
     def _wake_those_due(self) -> None:
         while self._sleepers and self._sleepers[0].when <= self.now:
@@ -208,23 +203,6 @@ class Timeline:
     def _beat(self) -> None:
         self.beats += 1
         self.changed.notify_all()
-
-    def _breath(self) -> float:
-        """Return the real seconds that threads get to begin their calls."""
-        threads = sys._current_frames().keys()  # noqa: SLF001  documented
-        return _BREATH if threads - self._born_before else 0.0
-
-    def _threads(self, busy: set[int]) -> set[int]:
-        return busy - self._blocked - {threading.get_ident()}
-
-
-def _busy_threads() -> set[int]:
-    """Return the threads that do something, or wait for something."""
-    return {
-        thread
-        for thread, frame in sys._current_frames().items()  # noqa: SLF001  documented
-        if (frame.f_globals.get("__name__"), frame.f_code.co_name) not in _IDLE
-    }
 
 
 @final

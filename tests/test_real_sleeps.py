@@ -1,0 +1,229 @@
+"""An attempt that really sleeps in virtual time is told, wherever it does."""
+
+import asyncio
+import sys
+import threading
+import time
+from time import sleep as nap
+
+import pytest
+import trio
+import trio.testing
+
+from retrykit import Policy, aretry, retry, retrying
+from retrykit.testing import RealSleepError, Script, virtual_time
+
+LONG = 600
+
+
+@pytest.mark.parametrize(
+    "sleep", [time.sleep, nap], ids=["time.sleep", "its other name"]
+)
+def test_time_sleep_is_told_where_it_is_called(sleep):
+    @retry(schedule=[1])
+    def fetch():
+        sleep(LONG)
+
+    with pytest.raises(RealSleepError) as caught, virtual_time() as clock:
+        fetch()
+    assert str(caught.value) == (
+        "attempt 1 of tests.test_real_sleeps."
+        "test_time_sleep_is_told_where_it_is_called.<locals>.fetch must sleep on the "
+        "clock that virtual_time() gives, got time.sleep; clock.advance() stands for "
+        "a slow attempt, and virtual_time(real_sleep=True) allows it"
+    )
+    frames = [each.name for each in caught.traceback]
+    assert frames[-2] == "fetch"
+    assert clock.naps == []
+
+
+def test_in_a_later_attempt_too():
+    attempts = Script([OSError, "go on"])
+
+    def fetch():
+        attempts()
+        time.sleep(LONG)
+
+    with pytest.raises(RealSleepError, match="attempt 2 of fetch"), virtual_time():
+        Policy(name="fetch").call(fetch)
+
+
+def test_in_a_block_too():
+    with pytest.raises(RealSleepError, match="attempt 1 of poll"), virtual_time():
+        for attempt in retrying(name="poll"):
+            with attempt:
+                time.sleep(LONG)
+
+
+def test_time_sleep_in_a_coroutine_is_told():
+    @aretry(name="fetch")
+    async def fetch():
+        await asyncio.sleep(0)
+        time.sleep(LONG)  # noqa: ASYNC251  it is what the test is about
+
+    async def main():
+        with virtual_time():
+            await fetch()
+
+    with pytest.raises(RealSleepError, match="attempt 1 of fetch"):
+        asyncio.run(main())
+
+
+def test_the_sleep_of_asyncio_is_told():
+    @aretry(name="fetch")
+    async def fetch():
+        await asyncio.sleep(LONG)
+
+    async def main():
+        with virtual_time() as clock:
+            await asyncio.gather(fetch(), clock.asleep(1))
+
+    with pytest.raises(RealSleepError) as caught:
+        asyncio.run(main())
+    assert "attempt 1 of fetch must sleep" in str(caught.value)
+    assert "got asyncio.sleep(600);" in str(caught.value)
+    assert "fetch" in [each.name for each in caught.traceback]
+
+
+def test_the_sleep_of_trio_is_told():
+    @aretry(name="fetch")
+    async def fetch():
+        await trio.sleep(LONG)
+
+    async def main():
+        with virtual_time():
+            await fetch()
+
+    with pytest.raises(RealSleepError) as caught:
+        trio.run(main)
+    assert "got trio.sleep(600);" in str(caught.value)
+    assert "fetch" in [each.name for each in caught.traceback]
+
+
+def test_short_sleeps_of_event_loops_pass():
+    @aretry
+    async def fetch():
+        await asyncio.sleep(0.001)
+        return "data"
+
+    @aretry
+    async def tfetch():
+        await trio.sleep(0.001)
+        return "data"
+
+    with virtual_time():
+        assert asyncio.run(fetch()) == "data"
+        assert trio.run(tfetch) == "data"
+
+
+def test_an_attempt_that_waits_long_for_something_else_is_let_alone():
+    async def main():
+        done = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.2, done.set)
+        with virtual_time():
+            await aretry(done.wait)()
+
+    asyncio.run(main())
+
+
+def test_a_run_of_trio_that_waits_long_for_something_else_is_let_alone():
+    async def main():
+        with virtual_time(), trio.move_on_after(0.1):
+            await aretry(trio.sleep_forever)()
+
+    trio.run(main)
+
+
+def test_it_is_allowed_if_asked_for():
+    @retry
+    def fetch():
+        time.sleep(0.001)
+
+    @aretry
+    async def afetch():
+        await asyncio.sleep(0.06)
+
+    with virtual_time(real_sleep=True):
+        fetch()
+        asyncio.run(afetch())
+
+
+def test_what_is_no_attempt_may_really_sleep():
+    with virtual_time():
+        time.sleep(0.001)
+        retry(lambda: None)()
+        time.sleep(0.001)
+
+
+def test_another_task_may_really_sleep_meanwhile():
+    async def main():
+        with virtual_time():
+            call = asyncio.create_task(aretry(asyncio.Event().wait)())
+            await asyncio.sleep(0.06)
+            time.sleep(0.001)  # noqa: ASYNC251  it is what the test is about
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+
+    asyncio.run(main())
+
+
+def test_another_thread_of_an_attempt_may_really_sleep():
+    @retry
+    def fetch():
+        thread = threading.Thread(target=time.sleep, args=[0.001])
+        thread.start()
+        thread.join()
+
+    with virtual_time():
+        fetch()
+
+
+def test_a_thread_is_profiled_no_longer_than_an_attempt_runs(colour, flaky):
+    fn = flaky(OSError(), OSError())
+    with virtual_time():
+        colour(schedule=[1, 1])(fn)()
+        assert sys.getprofile() is None
+
+
+def test_a_thread_that_is_profiled_already_is_left_to_its_profiler():
+    def profiler(*_):
+        pass
+
+    seen = []
+
+    @retry
+    def fetch():
+        seen.append(sys.getprofile())
+        time.sleep(0.001)
+
+    sys.setprofile(profiler)
+    try:
+        with virtual_time():
+            fetch()
+        assert sys.getprofile() is profiler
+    finally:
+        sys.setprofile(None)
+    assert seen == [profiler]
+
+
+def test_a_block_left_in_another_thread_leaves_this_one_guarded():
+    """It is closed where it can be, and says nothing of other threads."""
+    with virtual_time():
+        attempt = next(iter(retrying()))
+        attempt.__enter__()
+        other = threading.Thread(target=attempt.__exit__, args=[None, None, None])
+        other.start()
+        other.join()
+        assert sys.getprofile() is not None
+        sys.setprofile(None)
+
+
+def test_on_the_mock_clock_of_trio_a_sleep_is_told_too():
+    async def main():
+        with virtual_time():
+            await aretry(trio.sleep)(LONG)
+
+    clock = trio.testing.MockClock()
+    with pytest.raises(RealSleepError):
+        trio.run(main, clock=clock)
