@@ -48,6 +48,7 @@ FLOORS = {
     "front door": ["__init__"],
     "leaves": [
         "testing.fake_clock",
+        "testing.strategies",
         "testing",
         "integrations",
         "integrations.logging",
@@ -61,6 +62,11 @@ DOORS = {
     "asyncio": {"clocks"},
     "wrapt": {"dressing"},
     "datetime": {"durations", "state"},
+}
+
+# What a leaf is for, beside wrapt and the standard library.
+LIBRARIES = {
+    "testing.strategies": {"hypothesis"},
 }
 
 HEIGHTS = {
@@ -123,9 +129,14 @@ def test_every_door_has_one_keeper(door):
 def test_nothing_but_wrapt_is_needed_at_run_time():
     import sys
 
+    everywhere = {"retrykit", "wrapt", *sys.stdlib_module_names}
     for name, tree in modules():
         roots = {found.split(".")[0] for found in imports(tree)}
-        assert roots <= {"retrykit", "wrapt", *sys.stdlib_module_names}, name
+        assert roots <= everywhere | LIBRARIES.get(name, set()), name
+
+
+def test_only_a_leaf_has_a_library_of_its_own():
+    assert {HEIGHTS[name][0] for name in LIBRARIES} == {LEAVES}
 
 
 class Erased(ast.NodeTransformer):

@@ -20,7 +20,8 @@ from retrykit import (
 from retrykit.events import RetryScheduled
 from retrykit.records import ErrorRecord
 from retrykit.testing import virtual_time
-from tests.strategies import quick, schedules, seeds
+from retrykit.testing.strategies import schedules, seeds
+from tests.profiles import quick
 
 POLICY = Policy(
     schedule=[1, 2, 4, 8], max_attempts=None, max_elapsed=None, name="fetch"

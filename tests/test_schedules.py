@@ -11,7 +11,8 @@ from hypothesis import example, given, strategies as st
 
 from retrykit import Policy, schedules as s
 from retrykit.jitter import LONGEST, Draws
-from tests.strategies import durations, policies, quick, schedules, seeds
+from retrykit.testing.strategies import durations, policies, schedules, seeds
+from tests.profiles import quick
 
 ALMOST_ONE = math.nextafter(1.0, 0.0)
 
