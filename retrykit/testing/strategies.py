@@ -274,7 +274,9 @@ _VARIED: dict[str, SearchStrategy[object]] = {
     "name": st.sampled_from(["fetch", "verify a hostname"]),
 }
 # Apart from the others: without max_elapsed there is one deadline rule alone.
-_LIMITS = st.fixed_dictionaries(
-    {"max_elapsed": durations()},
-    optional={"deadline": st.sampled_from(["stop", "clip", "overshoot"])},
-) | st.sampled_from([{}, {"max_elapsed": None}])
+_LIMITS = st.sampled_from([{}, {"max_elapsed": None}]) | st.fixed_dictionaries(
+    {
+        "max_elapsed": durations(),
+        "deadline": st.sampled_from(["stop", "clip", "overshoot"]),
+    }
+)
