@@ -18,9 +18,8 @@ from retrykit.events import Event, GaveUp, Succeeded, observe
 from retrykit.state import RetryState
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
-
     from retrykit.testing import FakeClock, Recording
+    from retrykit.testing.virtual_loop import VirtualLoop
 
 # retrykit.testing is imported by those who use it, and not by every test run.
 __all__ = ["no_retries", "retry_clock", "retry_events", "retry_loop"]
@@ -99,7 +98,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 _LOOPS: Final = "pytest_asyncio_loop_factories"
 
 
-_made: Final = pytest.StashKey["list[AbstractEventLoop]"]()
+_made: Final = pytest.StashKey["list[VirtualLoop]"]()
 
 
 @final
@@ -109,12 +108,12 @@ class _VirtualLoops:
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_asyncio_loop_factories(
         self, config: pytest.Config
-    ) -> "Mapping[str, Callable[[], AbstractEventLoop]]":
+    ) -> "Mapping[str, Callable[[], VirtualLoop]]":
         made = config.stash.setdefault(_made, [])
         return {"virtual": partial(_new_loop, made)}
 
 
-def _new_loop(made: "list[AbstractEventLoop]") -> "AbstractEventLoop":
+def _new_loop(made: "list[VirtualLoop]") -> "VirtualLoop":
     from retrykit.testing import FakeClock  # noqa: PLC0415
 
     clock = thread.chosen()

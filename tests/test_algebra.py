@@ -8,7 +8,8 @@ from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, schedules as s
 from retrykit.jitter import Draws
-from tests.strategies import quick, schedules
+from retrykit.testing.strategies import schedules
+from tests.profiles import quick
 
 WAVE = s.sequence([1, 8, 3, 0.2])
 

@@ -63,6 +63,7 @@ FLOORS = {
         "testing.loops",
         "testing.fake_clock",
         "testing.virtual",
+        "testing.strategies",
         "testing",
         "pytest_plugin",
         "integrations",
@@ -77,6 +78,13 @@ DOORS = {
     "asyncio": {"clocks", "testing.in_asyncio", "testing.virtual_loop"},
     "wrapt": {"dressing"},
     "datetime": {"durations", "state"},
+}
+
+# What a leaf is for, beside wrapt and the standard library.
+LIBRARIES = {
+    "pytest_plugin": {"pytest"},
+    "testing.in_trio": {"outcome", "trio"},
+    "testing.strategies": {"hypothesis"},
 }
 
 HEIGHTS = {
@@ -136,20 +144,17 @@ def test_every_door_has_one_keeper(door):
     assert users == DOORS[door]
 
 
-# What comes with an extra is imported by its own leaf.
-LIBRARIES = {
-    "pytest_plugin": {"pytest"},
-    "testing.in_trio": {"outcome", "trio"},
-}
-
-
 def test_nothing_but_wrapt_is_needed_at_run_time():
     import sys
 
+    everywhere = {"retrykit", "wrapt", *sys.stdlib_module_names}
     for name, tree in modules():
         roots = {found.split(".")[0] for found in imports(tree)}
-        allowed = {"retrykit", "wrapt"} | LIBRARIES.get(name, set())
-        assert roots - set(sys.stdlib_module_names) <= allowed, name
+        assert roots <= everywhere | LIBRARIES.get(name, set()), name
+
+
+def test_only_a_leaf_has_a_library_of_its_own():
+    assert {HEIGHTS[name][0] for name in LIBRARIES} == {LEAVES}
 
 
 class Erased(ast.NodeTransformer):

@@ -10,7 +10,8 @@ from hypothesis import given
 from retrykit import ConfigError, Policy, dialects, schedules as s
 from retrykit.backoff import STOP, Backoff
 from retrykit.testing import FakeClock, virtual_time
-from tests.strategies import quick, schedules, seeds
+from retrykit.testing.strategies import schedules, seeds
+from tests.profiles import quick
 
 UNLIMITED = Policy(max_attempts=None, max_elapsed=None)
 

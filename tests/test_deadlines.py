@@ -4,7 +4,7 @@ from hypothesis import example, given, strategies as st
 from retrykit import Policy, StopReason, state_of
 from retrykit.schedules import constant
 from retrykit.testing import virtual_time
-from tests.strategies import quick
+from tests.profiles import quick
 
 UNCOUNTED = {"schedule": constant(4), "max_attempts": None, "max_elapsed": 10}
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, StopReason, dialects, schedules as s, state_of
-from tests.strategies import quick, seeds
+from retrykit.testing.strategies import seeds
+from tests.profiles import quick
 
 VECTORS = Path(__file__).parent / "vectors"
 HOSTNAME = json.loads((VECTORS / "hostname_verification.json").read_text())

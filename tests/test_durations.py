@@ -12,7 +12,8 @@ from hypothesis import given, strategies as st
 from retrykit import ConfigError, Policy, schedules as s
 from retrykit.durations import readable, seconds
 from retrykit.jitter import LONGEST
-from tests.strategies import durations, quick
+from retrykit.testing.strategies import durations
+from tests.profiles import quick
 
 ACCEPTED = [
     (0, 0.0),

@@ -33,7 +33,14 @@ from retrykit import (
 )
 from retrykit.backoff import Backoff
 from retrykit.integrations.logging import observer
-from retrykit.testing import AsyncScript, FakeClock, Script, limited
+from retrykit.testing import (
+    AsyncScript,
+    FakeClock,
+    Script,
+    limited,
+    strategies,
+    virtual_time,
+)
 
 
 def rows():
@@ -132,6 +139,9 @@ HELD = "shorter than initial_interval, no longer than the original can hold"
 TUPLE = "put the types in a tuple, as (ConnectionError, TimeoutError)"
 CAUSE = "write raise GiveUp from error, or raise an error"
 LOGGER = "write observer() for an observer, logging.getLogger(name) for a name"
+ERRORS = "a list or tuple of Exception types and instances, at least one"
+NO_OTHER = "no other is ever retried"
+RAISED = "what it raises belongs to errors"
 LATER = "its errors come later, where it is iterated: retry that code"
 
 # What is wrong with a setting is told where the setting is written.
@@ -432,8 +442,19 @@ WRITTEN = {
     f"{DATA | {'colour': 5}!r}": lambda: RetryState.from_dict(DATA | {"colour": 5}),
     "state must be a dict from RetryState.to_dict, whole and unchanged, got "
     f"{DATA | {'now': 5}!r}": lambda: RetryState.from_dict(DATA | {"now": 5}),
-    f"duration must be a finite number >= 0, got -1; {SECONDS}": (
+    # testing
+    "duration must be a duration >= 0, got -1; time does not go back": (
         lambda: FakeClock().advance(-1)
+    ),
+    "delay must be a duration >= 0, got -0.5; time does not go back": (
+        lambda: FakeClock().sleep(-0.5)
+    ),
+    f"delay must be a finite number >= 0, got nan; {SECONDS}": (
+        lambda: FakeClock().sleep(math.nan)
+    ),
+    "start must be a finite number >= 0, got -5": lambda: virtual_time(start=-5),
+    f"patience must be a finite number >= 0, got inf; {SECONDS}": (
+        lambda: virtual_time(patience=math.inf)
     ),
     # testing
     "max_attempts must be a whole number >= 1, got 0; the first call counts": (
@@ -451,6 +472,48 @@ WRITTEN = {
     ),
     f"outcomes must be {DOTS}, got [Ellipsis, 'ok']; it repeats the one before": (
         lambda: AsyncScript([..., "ok"])
+    ),
+    f"at_least must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: strategies.durations(-1)
+    ),
+    f"at_most must be a finite number >= 0, got inf; {SECONDS}": (
+        lambda: strategies.durations(at_most=math.inf)
+    ),
+    "at_most must be a finite number >= 60, got 5.0": (
+        lambda: strategies.durations("1m", "5s")
+    ),
+    "walking must be a bool, got 'no'": lambda: strategies.schedules(walking="no"),
+    "rounding must be a bool, got None": lambda: strategies.schedules(rounding=None),
+    "max_leaves must be a whole number >= 1, got 0": (
+        lambda: strategies.schedules(max_leaves=0)
+    ),
+    "schedules must be a SearchStrategy, got linear(1.0); write "
+    "hypothesis.strategies.just(schedule) for a single one": (
+        lambda: strategies.policies(schedules=s.linear(1))
+    ),
+    "max_attempts must be a whole number >= 1, got 0": (
+        lambda: strategies.policies(max_attempts=0)
+    ),
+    f"errors must be {ERRORS}, got {OSError}; {NO_OTHER}": (
+        lambda: strategies.failure_scripts(errors=OSError)
+    ),
+    f"errors must be {ERRORS}, got []; {NO_OTHER}": (
+        lambda: strategies.failure_scripts(errors=[])
+    ),
+    f"errors must be {ERRORS}, got (KeyboardInterrupt(),); {NO_OTHER}": (
+        lambda: strategies.failure_scripts(errors=(KeyboardInterrupt(),))
+    ),
+    f"value must be what the function returns, got {OSError}; {RAISED}": (
+        lambda: strategies.failure_scripts(value=OSError)
+    ),
+    f"value must be what the function returns, got SystemExit(); {RAISED}": (
+        lambda: strategies.failure_scripts(value=SystemExit())
+    ),
+    "max_failures must be a whole number >= 1, got 0": (
+        lambda: strategies.failure_scripts(max_failures=0)
+    ),
+    "succeeds must be a bool, got 'never'; None draws scripts of both kinds": (
+        lambda: strategies.failure_scripts(succeeds="never")
     ),
 }
 

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from retrykit import schedules as s
 from retrykit.jitter import LONGEST
-from tests.strategies import quick
+from tests.profiles import quick
 
 # Reckoned by hand.
 TABLES = {

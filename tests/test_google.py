@@ -12,7 +12,7 @@ from retrykit import StopReason, dialects, schedules as s
 from retrykit.backoff import STOP, Backoff
 from retrykit.jitter import Draws
 from retrykit.testing import FakeClock
-from tests.strategies import quick
+from tests.profiles import quick
 
 VECTORS = Path(__file__).parent / "vectors" / "exponential_backoff.json"
 GOOGLE = json.loads(VECTORS.read_text())

@@ -21,7 +21,8 @@ from retrykit.jitter import (
     new_seed,
     proportional,
 )
-from tests.strategies import durations, quick, seeds
+from retrykit.testing.strategies import durations, seeds
+from tests.profiles import quick
 
 ALMOST_ONE = math.nextafter(1.0, 0.0)
 MANY = 20_000

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 
 from retrykit import ConfigError, Policy, dialects, schedules as s
-from tests.strategies import policies, quick
+from retrykit.testing.strategies import policies
+from tests.profiles import quick
 
 
 class BusyError(Exception):

@@ -4,7 +4,7 @@ import asyncio
 import json
 
 import pytest
-from hypothesis import assume, given, strategies as st
+from hypothesis import example, given
 
 from retrykit import (
     Policy,
@@ -20,7 +20,8 @@ from retrykit import (
 from retrykit.events import RetryScheduled
 from retrykit.records import ErrorRecord
 from retrykit.testing import virtual_time
-from tests.strategies import quick, schedules, seeds
+from retrykit.testing.strategies import durations, policies, schedules, seeds
+from tests.profiles import quick
 
 POLICY = Policy(
     schedule=[1, 2, 4, 8], max_attempts=None, max_elapsed=None, name="fetch"
@@ -65,32 +66,66 @@ def interrupted(policy, attempt, *, asleep=False):
     return ending(KeyboardInterrupt, lambda: watched.call(fetch))
 
 
+# Whole steps, whose sums are the same in any order: else rounding decides where
+# a delay ends just at a limit.
+STEP = 2.0**-10
+STEPS = durations(at_most="1h").map(lambda delay: delay // STEP * STEP)
+
+
+def in_steps(policy):
+    schedule, limit = policy.schedule.cap("1h").round_down(STEP), policy.max_elapsed
+    limit = limit if limit is None else min(limit, 86_400) // STEP * STEP
+    return policy.replace(schedule=schedule, max_elapsed=limit)
+
+
+STEPPING = policies(schedules=schedules(), max_attempts=6).map(in_steps)
+
+
+def failing_at_length(taken, clock, states):
+    """A function that fails after some time, and stores its state at the start."""
+
+    def fetch():
+        states.append(through_json(current_state()))
+        clock.advance(taken)
+        raise ConnectionError
+
+    return fetch
+
+
+def facts(state):
+    """All of a history but its errors, whose tracebacks are those of two calls."""
+    return state.to_dict() | {
+        "failures": [failure._replace(error=None) for failure in state.failures]
+    }
+
+
 @quick
-@given(
-    schedule=schedules().map(lambda schedule: schedule.cap("1d")),
-    seed=seeds(),
-    attempt=st.integers(1, 7),
-    asleep=st.booleans(),
-)
-def test_a_resumed_call_sees_the_delays_of_one_that_was_never_interrupted(
-    schedule, seed, attempt, asleep
+@given(STEPPING, seeds(), STEPS)
+@example(Policy(schedule=s.decorrelated(1).round_down(STEP), max_elapsed=99), 7, 2.0)
+@example(POLICY.replace(max_failures=2), 7, 0.5)
+@example(POLICY.replace(max_elapsed=9, deadline="clip"), 7, 0.5)
+@example(POLICY.replace(max_elapsed=9, deadline="overshoot"), 7, 0.5)
+def test_a_call_cut_anywhere_goes_on_with_the_delays_it_would_have_had(
+    policy, seed, taken
 ):
     """A replay, a resumed job and a simulation see the very delays of the live call."""
-    policy = Policy(schedule=schedule, max_attempts=8, max_elapsed=None)
-    seeded = policy.replace(seed=seed)
+    states = []
+
+    def watch(event):
+        if isinstance(event, RetryScheduled):
+            states.append(through_json(event.state))
+
+    watched = policy.replace(seed=seed, observers=[watch])
     with virtual_time() as clock:
-        whole = ending(OSError, lambda: seeded.call(fail))
-        assume(whole.attempt > attempt)
-        naps, clock.naps = clock.naps, []
-        state = interrupted(seeded, attempt, asleep=asleep)
-        clock.advance(1000)
-        resumed = ending(OSError, resume(fail, state, policy))
-    assert clock.naps == pytest.approx(naps)
-    assert [(f.attempt, f.delay) for f in resumed.failures] == [
-        (f.attempt, f.delay) for f in whole.failures
-    ]
-    assert resumed.elapsed == pytest.approx(whole.elapsed)
-    assert resumed.slept == pytest.approx(whole.slept)
+        whole = watched.run(failing_at_length(taken, clock, states)).state
+    naps = clock.naps
+    assert len(states) == 2 * len(naps) + 1, "in each attempt and after each failure"
+    for cut, state in enumerate(states):
+        with virtual_time(start=1024) as clock:
+            fetch = failing_at_length(taken, clock, [])
+            resumed = ending(Exception, resume(fetch, state, policy, seed=None))
+        assert clock.naps == naps[cut // 2 :]
+        assert facts(resumed) == facts(through_json(whole))
 
 
 def test_goes_on_with_the_sleep_in_which_it_was_cancelled(clock):

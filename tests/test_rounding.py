@@ -9,7 +9,8 @@ from hypothesis import assume, example, given
 
 from retrykit import schedules as s
 from retrykit.jitter import LONGEST
-from tests.strategies import durations, quick, schedules
+from retrykit.testing.strategies import durations, schedules
+from tests.profiles import quick
 
 # What a few floating-point operations may add, and no more.
 ROUNDING = 1 + 1e-12

@@ -9,9 +9,10 @@ from itertools import islice
 import pytest
 from hypothesis import example, given, strategies as st
 
-from retrykit import Policy, schedules as s
+from retrykit import schedules as s
 from retrykit.jitter import LONGEST, Draws
-from tests.strategies import durations, policies, quick, schedules, seeds
+from retrykit.testing.strategies import durations, schedules, seeds
+from tests.profiles import quick
 
 ALMOST_ONE = math.nextafter(1.0, 0.0)
 
@@ -165,14 +166,6 @@ def test_asking_changes_nothing(schedule, retry):
     answers = [schedule.bounds(asked) for asked in (retry, 1, retry)]
     assert answers[0] == answers[2]
     assert (schedule, repr(schedule)) == (before, text)
-
-
-@quick
-@given(policies())
-def test_every_policy_comes_back_from_its_expression_and_its_data(policy):
-    text = json.dumps(policy.to_dict(), allow_nan=False)
-    assert Policy.from_dict(json.loads(text)) == policy
-    assert eval(repr(policy), {**vars(s), "Policy": Policy}) == policy  # noqa: S307  a repr is for that
 
 
 def test_schedules_are_values():

@@ -6,6 +6,7 @@ import pickle
 from enum import StrEnum
 
 import pytest
+from hypothesis import given, strategies as st
 
 from retrykit import (
     ConfigError,
@@ -17,6 +18,8 @@ from retrykit import (
     current_state,
 )
 from retrykit.records import ErrorRecord, ResultRecord
+from retrykit.testing.strategies import durations, seeds
+from tests.profiles import quick
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -50,6 +53,64 @@ def test_a_state_comes_back_from_json_as_data(clock, flaky):
     assert [str(e) for e in again.errors] == ["OSError: refused", "ValueError: bad"]
     assert (again.stop_reason, again.elapsed) == (StopReason.ATTEMPTS, state.elapsed)
     assert again.started_at == state.started_at
+
+
+COUNTS = st.integers(1, 10**6)
+RESULTS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+RESULTS |= st.binary() | st.lists(st.integers()) | st.dictionaries(st.text(), st.none())
+FAILURES = st.builds(
+    Failure,
+    COUNTS,
+    st.none() | st.builds(OSError, st.text()) | st.builds(KeyError, RESULTS),
+    RESULTS,
+    durations(),
+    durations(),
+    st.none() | durations(),
+)
+STATES = st.builds(
+    RetryState,
+    st.text(),
+    seeds(),
+    epoch=durations(),
+    max_elapsed=st.none() | durations(),
+    max_failures=COUNTS,
+    attempt=COUNTS,
+    attempt_started=durations(),
+    failures=st.lists(FAILURES, max_size=3).map(tuple),
+    dropped=COUNTS,
+    slept=durations(),
+    next_delay=st.none() | durations(),
+    stop_reason=st.none() | st.sampled_from(StopReason),
+    spent=durations(),
+)
+
+
+@quick
+@given(STATES)
+def test_any_state_comes_back_from_json_as_data(state):
+    again = stored(state)
+    assert again.to_dict() == state.to_dict()
+    assert again == stored(again) == pickle.loads(pickle.dumps(state))  # noqa: S301
+    for name in set(RetryState.__slots__) - {"failures", "now", "origin", "trace"}:
+        assert getattr(again, name) == getattr(state, name)
+
+
+@quick
+@given(STATES)
+def test_any_failure_comes_back_from_json_with_records_of_what_is_no_data(state):
+    for came, was in zip(stored(state).failures, state.failures, strict=True):
+        assert came._replace(error=None, result=None) == was._replace(
+            error=None, result=None
+        )
+        told = came.error and (came.error.type, came.error.message)
+        assert told == (was.error and (type(was.error).__name__, str(was.error)))
+        if isinstance(came.result, ResultRecord):
+            kind = type(was.result)
+            assert kind in {int, float, bytes, list, dict}
+            assert came.result == ResultRecord(kind.__name__, repr(was.result)[:200])
+        else:
+            assert came.result == was.result
+            assert type(came.result) is type(was.result)
 
 
 def test_a_state_of_a_running_call_stands_still_once_it_is_stored(clock):

@@ -9,15 +9,12 @@ import asyncio
 import math
 import selectors
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from retrykit.testing.timeline import MOMENT, Silence, Timeline
 from retrykit.testing.workers import Worker
 
 __all__ = ["VirtualLoop"]
-
-if TYPE_CHECKING:
-    from _typeshed import FileDescriptorLike
 
 # One file of a loop is its own, by which other threads wake it.
 _OWN: Final = 1
@@ -83,19 +80,19 @@ class _Selector(selectors.BaseSelector):
         return frozenset([known]) if len(known) > _OWN else frozenset()
 
     def register(
-        self, fileobj: "FileDescriptorLike", events: int, data: Any = None
+        self, fileobj: Any, events: int, data: Any = None
     ) -> selectors.SelectorKey:
         return self._real.register(fileobj, events, data)
 
-    def unregister(self, fileobj: "FileDescriptorLike") -> selectors.SelectorKey:
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
         return self._real.unregister(fileobj)
 
     def modify(
-        self, fileobj: "FileDescriptorLike", events: int, data: Any = None
+        self, fileobj: Any, events: int, data: Any = None
     ) -> selectors.SelectorKey:
         return self._real.modify(fileobj, events, data)
 
-    def get_map(self) -> "Mapping[FileDescriptorLike, selectors.SelectorKey]":
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
         return self._real.get_map()
 
     def close(self) -> None:

@@ -1,0 +1,256 @@
+"""What holds for every policy, whatever its settings, and for every call."""
+
+import asyncio
+import contextlib
+import itertools
+import math
+from typing import NamedTuple
+
+from hypothesis import example, given, strategies as st
+
+from retrykit import (
+    Again,
+    Failure,
+    Policy,
+    RetryAfter,
+    RetryState,
+    Stop,
+    StopReason,
+    aretrying,
+    retrying,
+    schedules as s,
+)
+from retrykit.backoff import STOP, Backoff
+from retrykit.jitter import LONGEST
+from retrykit.testing import virtual_time
+from retrykit.testing.strategies import (
+    durations,
+    failure_scripts,
+    policies,
+    schedules,
+    seeds,
+)
+from tests.profiles import thorough
+
+# What sums of delays and readings of clocks may be off, in seconds.
+HAIR = 1e-6
+
+
+class Decided(NamedTuple):
+    """A decision, and all that it was made from."""
+
+    policy: Policy
+    attempt: int
+    elapsed: float
+    error: Exception
+    decision: Again | Stop
+
+    @property
+    def asked(self):
+        """The bounds of the delay that the error or the schedule asks for."""
+        if isinstance(self.error, RetryAfter):
+            return self.error.delay, self.error.delay
+        return self.policy.schedule.bounds(self.attempt)
+
+
+@st.composite
+def decisions(draw):
+    policy = draw(policies())
+    attempt = draw(st.integers(1, min(policy.max_attempts or 30, 30)))
+    # Around the limit, where there is one.
+    part = draw(st.floats(0, 1.1) | st.sampled_from([1.0, math.nextafter(1.0, 0.0)]))
+    limit = 1e6 if policy.max_elapsed is None else policy.max_elapsed
+    elapsed = min(limit * part, LONGEST)
+    error = draw(st.builds(ConnectionError) | st.builds(RetryAfter, durations()))
+    before = Failure(attempt - 1, error, None, 0.0, 0.0, draw(durations()))
+    failures = (before,) if attempt > 1 else ()
+    state = RetryState("fetch", draw(seeds()), 0.0, attempt=attempt, failures=failures)
+    decision = policy.decide(state, Failure(attempt, error, None, elapsed, 0.0, None))
+    return Decided(policy, attempt, elapsed, error, decision)
+
+
+def again():
+    return decisions().filter(lambda case: isinstance(case.decision, Again))
+
+
+def stop():
+    return decisions().filter(lambda case: isinstance(case.decision, Stop))
+
+
+@thorough
+@given(again())
+def test_no_decision_goes_beyond_a_limit(case):
+    """5. No sleep past the deadline unless `overshoot` says so."""
+    policy, limit = case.policy, case.policy.max_elapsed
+    assert case.attempt < (policy.max_attempts or math.inf)
+    if policy.deadline == "overshoot":
+        assert case.elapsed <= limit + HAIR
+    elif limit is not None:
+        assert case.elapsed < limit
+        end = case.elapsed + case.decision.delay
+        assert end <= limit + max(HAIR, math.ulp(limit))
+
+
+@thorough
+@given(again())
+def test_every_delay_is_the_one_asked_for_unless_it_is_clipped(case):
+    policy, delay, (low, high) = case.policy, case.decision.delay, case.asked
+    if policy.deadline == "clip" and delay == policy.max_elapsed - case.elapsed:
+        assert 0.0 < delay <= high
+    else:
+        assert low <= delay <= high
+
+
+@thorough
+@given(stop())
+def test_every_stop_has_the_reason_that_it_gives(case):
+    policy, reason = case.policy, case.decision.reason
+    if reason is StopReason.ATTEMPTS:
+        assert case.attempt >= policy.max_attempts
+    elif reason is StopReason.SCHEDULE_ENDED:
+        assert policy.schedule.bounds(case.attempt) is None
+    else:
+        assert reason is StopReason.ELAPSED
+        longest = case.asked[1] if policy.deadline == "stop" and case.asked else 0.0
+        assert case.elapsed + longest >= policy.max_elapsed - HAIR
+
+
+class Call(NamedTuple):
+    """A call in virtual time: what came of it, and when its attempts began."""
+
+    outcome: object
+    began: list[float]
+    naps: list[float]
+
+
+def play(policy, script, taken, start=0.0):
+    """Call what plays a script, each attempt of which takes some time."""
+    outcomes = itertools.chain(script, itertools.repeat(ConnectionError))
+    began = []
+
+    def fetch():
+        began.append(clock.now() - start)
+        clock.advance(taken)
+        outcome = next(outcomes)
+        if outcome == "done":
+            return outcome
+        raise outcome
+
+    with virtual_time(start) as clock:
+        return Call(policy.run(fetch), began, clock.naps)
+
+
+def within_reach(policy):
+    """The policy with delays that take a call to its limits in some attempts."""
+    longest = min(policy.max_elapsed or 86_400, 86_400) / 3
+    return policy.replace(schedule=policy.schedule.cap(longest))
+
+
+REACHING = policies(schedules=schedules(), max_attempts=12).map(within_reach)
+FAILING = failure_scripts(succeeds=False)
+
+
+@thorough
+@given(REACHING, FAILING, durations(at_most="1h"), st.floats(0, 1e6))
+def test_no_call_goes_beyond_a_limit(policy, script, taken, start):
+    """5. The call's own duration counts. No sleep past the deadline."""
+    call = play(policy, script, taken, start)
+    assert len(call.began) <= policy.max_attempts
+    assert len(call.naps) == len(call.began) - 1
+    limit = math.inf if policy.max_elapsed is None else policy.max_elapsed
+    _, *later = call.began
+    if policy.deadline == "overshoot":
+        later = [began + taken for began in call.began[:-1]]
+    assert all(moment <= limit + 2 * HAIR for moment in later)
+
+
+@thorough
+@given(REACHING, failure_scripts(), durations(at_most="1h"))
+def test_a_call_succeeds_if_it_gets_as_far_as_the_value(policy, script, taken):
+    outcome, began, naps = play(policy, script, taken)
+    state = outcome.state
+    assert (state.attempt, state.slept) == (len(began), sum(naps))
+    if outcome.ok:
+        assert outcome.value == script[-1] == "done"
+        assert len(began) == len(script)
+    failed = [failure.attempt for failure in state.failures]
+    assert len(failed) + state.dropped == len(began) - outcome.ok
+    assert failed == sorted(failed)
+
+
+def fail():
+    raise ConnectionError
+
+
+async def afail():
+    raise ConnectionError
+
+
+def in_a_block(policy, _clock):
+    for attempt in retrying(policy):
+        with attempt:
+            raise ConnectionError
+
+
+def in_an_async_block(policy, _clock):
+    async def block():
+        async for attempt in aretrying(policy):
+            with attempt:
+                raise ConnectionError
+
+    asyncio.run(block())
+
+
+def in_a_loop_of_ones_own(policy, clock):
+    for wait in iter(Backoff(policy).next, STOP):
+        clock.sleep(wait)
+
+
+def decided_one_by_one(policy, clock):
+    state = RetryState("fetch", policy.seed, 0.0)
+    while True:
+        failure = Failure(state.attempt, None, None, clock.now(), 0.0, None)
+        match policy.decide(state, failure):
+            case Again(delay):
+                clock.sleep(delay)
+                state.record(failure._replace(delay=delay))
+                state.begin_attempt()
+            case Stop():
+                return
+
+
+FORMS = [
+    lambda policy, _clock: policy.call(fail),
+    lambda policy, _clock: asyncio.run(policy.acall(afail)),
+    in_a_block,
+    in_an_async_block,
+    in_a_loop_of_ones_own,
+    decided_one_by_one,
+]
+
+
+def waited(form, policy):
+    with virtual_time() as clock, contextlib.suppress(Exception):
+        form(policy, clock)
+    return clock.naps
+
+
+@thorough
+@given(REACHING, seeds())
+def test_every_form_of_a_call_waits_the_same(policy, seed):
+    """10. A replay and a simulation see the very delays of the live call."""
+    found = [waited(form, policy.replace(seed=seed)) for form in FORMS]
+    assert found == [found[0]] * len(FORMS)
+
+
+@thorough
+@given(REACHING, seeds())
+@example(Policy(schedule=s.decorrelated(1), max_elapsed=None), 7)
+def test_a_call_waits_what_its_schedule_draws(policy, seed):
+    """10. The draw for retry n of a call is a function of the call's seed and n."""
+    naps = waited(FORMS[0], policy.replace(seed=seed))
+    drawn = list(itertools.islice(policy.schedule.draw(seed), len(naps)))
+    if policy.deadline == "clip" and naps != drawn:
+        # Only the last delay is clipped.
+        assert naps.pop() < drawn.pop()
+    assert naps == drawn

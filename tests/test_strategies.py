@@ -1,0 +1,158 @@
+"""What is drawn for properties is what was asked for, and all of it."""
+
+import math
+from dataclasses import fields
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from retrykit import Failure, RetryState, StopReason, schedules as s
+from retrykit.testing.strategies import (
+    durations,
+    failure_scripts,
+    policies,
+    schedules,
+    seeds,
+)
+from tests.profiles import quick
+
+BUSY = OSError("busy")
+
+
+def drawn(strategy, examples=500):
+    found = []
+
+    @settings(quick, max_examples=examples)
+    @given(strategy)
+    def draw(value):
+        found.append(value)
+
+    draw()
+    return found
+
+
+def kinds(data):
+    """The kinds of all schedules in the data of one."""
+    if not isinstance(data, dict):
+        return set()
+    return {data["kind"]}.union(*map(kinds, data.values()))
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (0.0, math.nextafter(math.inf, 0.0)),
+        (1.0, 1.0),
+        (2.0, 3.0),
+        (1e300, 1.5e300),
+        ("1m", timedelta(hours=4)),
+    ],
+    ids=str,
+)
+def test_durations_stay_within_their_bounds(low, high):
+    shortest, longest = s.sequence([low, high]).delays
+    found = drawn(durations(low, high))
+    assert all(type(x) is float and shortest <= x <= longest for x in found)
+    assert len(set(found)) > 10 or shortest == longest
+
+
+def test_durations_are_ordinary_and_extreme():
+    found = drawn(durations())
+    assert {0.0, 0.5, 60.0, 5e-324, 1e300, math.nextafter(math.inf, 0.0)} <= {*found}
+
+
+def test_seeds_are_whole_in_json():
+    found = drawn(seeds())
+    assert all(type(seed) is int and 0 <= seed < 2**53 for seed in found)
+    assert max(found) > 2**50
+
+
+@pytest.mark.parametrize(
+    ("asked", "missing"),
+    [
+        ({}, set()),
+        ({"walking": False}, {"decorrelated"}),
+        ({"rounding": False}, {"round_down"}),
+    ],
+    ids=["all", "none that walks", "none that rounds"],
+)
+def test_schedules_of_every_kind_are_drawn_but_those_left_out(asked, missing):
+    found = drawn(schedules(**asked))
+    assert set().union(*(kinds(schedule.to_dict()) for schedule in found)) == (
+        set(s.Schedule.kinds) - missing
+    )
+
+
+def test_schedules_of_one_leaf_have_no_operators():
+    found = drawn(schedules(max_leaves=1), 100)
+    joined = {"plus", "either", "both", "then", "switch"}
+    assert all(not joined & kinds(schedule.to_dict()) for schedule in found)
+
+
+def test_policies_differ_in_every_setting_that_is_no_code():
+    found = [settings_of(policy) for policy in drawn(policies())]
+    values = {name: {repr(each[name]) for each in found} for name in found[0]}
+    assert {name for name in values if len(values[name]) == 1} == {
+        "observers",
+        "on_result",
+    }
+    assert {"5", "None"} < values["max_attempts"]
+    assert {"60.0", "None"} < values["max_elapsed"]
+    assert values["deadline"] == {"'stop'", "'clip'", "'overshoot'"}
+
+
+def settings_of(policy):
+    return {each.name: getattr(policy, each.name) for each in fields(policy)}
+
+
+@quick
+@given(policies(max_attempts=3))
+def test_policies_allow_no_more_attempts_than_asked_for(policy):
+    assert policy.max_attempts in {1, 2, 3}
+
+
+@quick
+@given(policies(schedules=st.just([1, "2s"])))
+def test_policies_have_the_schedules_that_were_given(policy):
+    assert policy.schedule == s.sequence([1.0, 2.0])
+
+
+@quick
+@given(policies(), st.sampled_from([ConnectionError, TimeoutError]))
+def test_every_policy_retries_what_scripts_raise(policy, kind):
+    state = RetryState("fetch", seed=7, epoch=0.0)
+    failure = Failure(1, kind(), None, 0.0, 0.0, None)
+    asked = policy.replace(max_attempts=None, schedule=[1])
+    stopped = getattr(asked.decide(state, failure), "reason", None)
+    assert stopped in {None, StopReason.ELAPSED}
+
+
+@pytest.mark.parametrize(
+    ("succeeds", "endings"),
+    [(True, {True}), (False, {False}), (None, {True, False})],
+    ids=["succeeds", "never succeeds", "either"],
+)
+def test_scripts_are_failures_and_then_the_value_if_any(succeeds, endings):
+    scripts = failure_scripts(
+        errors=[OSError, BUSY], value=None, max_failures=3, succeeds=succeeds
+    )
+    found = drawn(scripts)
+    assert {script[-1] is None for script in found} == endings
+    failures = [[each for each in script if each is not None] for script in found]
+    shortest = 0 if True in endings else 1
+    assert {len(failed) for failed in failures} == set(range(shortest, 4))
+    for script, failed in zip(found, failures, strict=True):
+        assert set(failed) <= {OSError, BUSY}
+        assert script in (failed, [*failed, None])
+        assert script
+
+
+def test_scripts_by_default_raise_what_a_network_raises():
+    found = drawn(failure_scripts())
+    assert {item for script in found for item in script} == {
+        ConnectionError,
+        TimeoutError,
+        "done",
+    }
+    assert max(map(len, found)) == 6
