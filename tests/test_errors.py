@@ -33,7 +33,7 @@ from retrykit import (
 )
 from retrykit.backoff import Backoff
 from retrykit.integrations.logging import observer
-from retrykit.testing import AsyncScript, FakeClock, Script, limited
+from retrykit.testing import AsyncScript, FakeClock, Recording, Script, limited
 
 
 def rows():
@@ -128,6 +128,8 @@ OBSERVER = "a plain function (or callable) that takes an event"
 SELECTS = "an Exception type, a tuple of them, or a predicate of the error"
 NAMED = "the name of an exception type, as OSError or module:Name"
 PLAIN = "a plain function where nothing can await it"
+CALLS = "a decorated function, or the name of its calls"
+NAME = "write the name of a block, or of what policy.call is given"
 HELD = "shorter than initial_interval, no longer than the original can hold"
 TUPLE = "put the types in a tuple, as (ConnectionError, TimeoutError)"
 CAUSE = "write raise GiveUp from error, or raise an error"
@@ -452,6 +454,8 @@ WRITTEN = {
     f"outcomes must be {DOTS}, got [Ellipsis, 'ok']; it repeats the one before": (
         lambda: AsyncScript([..., "ok"])
     ),
+    f"fn must be {CALLS}, got {plain!r}; {NAME}": (lambda: Recording().of(plain)),
+    f"fn must be {CALLS}, got ''; {NAME}": (lambda: Recording().assert_attempts("", 1)),
 }
 
 # What cannot be seen there is told by the first call.
