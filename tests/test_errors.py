@@ -36,6 +36,7 @@ from retrykit.integrations.logging import observer
 from retrykit.testing import (
     AsyncScript,
     FakeClock,
+    Recording,
     Script,
     limited,
     strategies,
@@ -135,6 +136,8 @@ OBSERVER = "a plain function (or callable) that takes an event"
 SELECTS = "an Exception type, a tuple of them, or a predicate of the error"
 NAMED = "the name of an exception type, as OSError or module:Name"
 PLAIN = "a plain function where nothing can await it"
+CALLS = "a decorated function, or the name of its calls"
+NAME = "write the name of a block, or of what policy.call is given"
 HELD = "shorter than initial_interval, no longer than the original can hold"
 TUPLE = "put the types in a tuple, as (ConnectionError, TimeoutError)"
 CAUSE = "write raise GiveUp from error, or raise an error"
@@ -515,6 +518,8 @@ WRITTEN = {
     "succeeds must be a bool, got 'never'; None draws scripts of both kinds": (
         lambda: strategies.failure_scripts(succeeds="never")
     ),
+    f"fn must be {CALLS}, got {plain!r}; {NAME}": (lambda: Recording().of(plain)),
+    f"fn must be {CALLS}, got ''; {NAME}": (lambda: Recording().assert_attempts("", 1)),
 }
 
 # What cannot be seen there is told by the first call.

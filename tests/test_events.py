@@ -6,7 +6,17 @@ import threading
 
 import pytest
 
-from retrykit import Policy, StopReason, attention, observe, retry, retrying
+from retrykit import (
+    Policy,
+    RetryState,
+    StopReason,
+    attention,
+    observe,
+    resume,
+    retry,
+    retrying,
+)
+from retrykit._call import current
 from retrykit.clocks import task, thread
 from retrykit.events import (
     AttemptFailed,
@@ -328,3 +338,110 @@ def test_an_observer_is_known_again_by_what_it_is_equal_to():
     sender = Sender()
     Policy(observers=[sender.on]).call(int)
     assert len(sender.sent) == 2
+
+
+class TestOnlyFailing:
+    def test_hears_a_call_from_its_first_failure_on(self, colour, clock, flaky, ear):
+        with observe(ear, only_failing=True):
+            colour(POLICY)(flaky(OSError("one"), OSError("two"), "value"))()
+        assert ear.heard == [
+            (FAILED, 1), (SCHEDULED, 1),
+            (STARTED, 2), (FAILED, 2), (SCHEDULED, 2),
+            (STARTED, 3), (SUCCEEDED, 3),
+        ]  # fmt: skip  # one line for each attempt
+        assert clock.naps == [1.0, 2.0]
+
+    def test_hears_a_call_that_gives_up_at_once(self, colour, flaky, ear):
+        with observe(ear, only_failing=True), pytest.raises(KeyError):
+            colour(POLICY)(flaky(KeyError("id")))()
+        assert ear.heard == [(FAILED, 1), (GAVE_UP, 1)]
+
+    def test_hears_of_a_result_that_is_refused(self, colour, clock, flaky, ear):
+        busy = POLICY.replace(on_result=lambda result: result == "busy")
+        with observe(ear, only_failing=True):
+            colour(busy)(flaky("value"))()
+            assert ear.heard == []
+            colour(busy)(flaky("busy", "value"))()
+        assert ear.heard == [(FAILED, 1), (SCHEDULED, 1), (STARTED, 2), (SUCCEEDED, 2)]
+
+    def test_hears_that_a_sleep_was_interrupted(self, colour, flaky, ear):
+        clock = Interrupted()
+        with (
+            observe(ear, only_failing=True),
+            thread.use(clock),
+            task.use(clock),
+            pytest.raises(KeyboardInterrupt),
+        ):
+            colour(POLICY)(flaky(OSError()))()
+        assert ear.heard == [(FAILED, 1), (SCHEDULED, 1), (GAVE_UP, 1)]
+
+    def test_does_not_hear_that_a_first_attempt_was_interrupted(self, flaky, ear):
+        fetch = retry(POLICY, observers=[other := Ear()])(flaky(KeyboardInterrupt()))
+        with observe(ear, only_failing=True), pytest.raises(KeyboardInterrupt):
+            fetch()
+        assert ear.heard == []
+        assert other.heard == [(STARTED, 1), (GAVE_UP, 1)]
+
+    def test_hears_of_blocks(self, clock, flaky, ear):
+        fetch = flaky(OSError(), "value")
+        with observe(ear, only_failing=True):
+            for attempt in retrying(POLICY):
+                with attempt:
+                    fetch()
+            for attempt in retrying(POLICY):
+                with attempt:
+                    fetch()
+        assert ear.heard == [(FAILED, 1), (SCHEDULED, 1), (STARTED, 2), (SUCCEEDED, 2)]
+
+    def test_hears_all_of_a_call_that_goes_on_after_a_failure(self, clock, flaky, ear):
+        state = RetryState("fetch", seed=7, epoch=0.0, attempt=3)
+        failing = POLICY.run(flaky(*[OSError()] * 3)).state
+        with observe(ear, only_failing=True):
+            resume(flaky("value"), state, POLICY)()
+            assert ear.heard == []
+            resume(flaky("value"), failing, POLICY)()
+        assert ear.heard == [(STARTED, 4), (SUCCEEDED, 4)]
+
+    def test_does_not_hear_of_success_that_another_observer_hears_of(
+        self, colour, clock, flaky, ear
+    ):
+        other = Ear()
+        with observe(ear, only_failing=True), observe(other):
+            colour(POLICY)(flaky("value"))()
+            assert ear.heard == []
+            colour(POLICY, observers=[Ear()])(flaky(OSError(), "value"))()
+        assert ear.heard == [(FAILED, 1), (SCHEDULED, 1), (STARTED, 2), (SUCCEEDED, 2)]
+        assert other.heard == [(STARTED, 1), (SUCCEEDED, 1), (STARTED, 1), *ear.heard]
+
+    def test_leaves_calls_that_succeed_at_once_unwatched(self, colour, ear):
+        """No state is made for them; the first call of a function is checked."""
+        states = []
+        before = len(attention.reasons)
+        with observe(ear, only_failing=True):
+            assert len(attention.reasons) == before
+            fetch = colour(POLICY)(lambda: states.append(current.get()[2]))
+            fetch()
+            fetch()
+            with observe(Ear()):
+                fetch()
+        assert [type(state) for state in states[1:]] == [type(None), RetryState]
+        assert ear.heard == []
+
+    def test_is_closed_twice_without_harm(self, flaky, ear):
+        before = len(attention.reasons)
+        with observe(Ear()):
+            observing = observe(ear, only_failing=True)
+            observing.close()
+            observing.close()
+            assert len(attention.reasons) == before + 1
+            with pytest.raises(KeyError):
+                POLICY.call(flaky(KeyError("id")))
+        assert ear.heard == []
+
+    def test_is_as_harmless_as_any_observer(self, clock, flaky, caplog):
+        def broken(_event):
+            raise ZeroDivisionError
+
+        with observe(broken, only_failing=True):
+            assert POLICY.call(flaky(OSError(), "value")) == "value"
+        assert len(caplog.records) == 4

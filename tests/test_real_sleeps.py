@@ -1,6 +1,8 @@
 """An attempt that really sleeps in virtual time is told, wherever it does."""
 
 import asyncio
+import contextvars
+import inspect
 import sys
 import threading
 import time
@@ -207,16 +209,87 @@ def test_a_thread_that_is_profiled_already_is_left_to_its_profiler():
     assert seen == [profiler]
 
 
-def test_a_block_left_in_another_thread_leaves_this_one_guarded():
-    """It is closed where it can be, and says nothing of other threads."""
+def test_an_attempt_that_never_ends_is_watched_no_longer_than_virtual_time():
     with virtual_time():
         attempt = next(iter(retrying()))
-        attempt.__enter__()
-        other = threading.Thread(target=attempt.__exit__, args=[None, None, None])
-        other.start()
-        other.join()
         assert sys.getprofile() is not None
-        sys.setprofile(None)
+    assert sys.getprofile() is None
+    time.sleep(0.001)
+    assert attempt.number == 1
+
+
+def test_nothing_but_a_sleep_is_told():
+    """Python does not show to others what a profiler does: here it is called."""
+
+    @retry(name="fetch")
+    def fetch():
+        listen, frame = sys.getprofile(), inspect.currentframe()
+        listen(frame, "c_call", len)
+        listen(frame, "c_return", time.sleep)
+        contextvars.Context().run(listen, frame, "c_call", time.sleep)
+        with pytest.raises(RealSleepError):
+            listen(frame, "c_call", time.sleep)
+        return "data"
+
+    with virtual_time():
+        assert fetch() == "data"
+
+
+def test_of_calls_inside_of_one_another_the_innermost_is_told():
+    @aretry(name="inner")
+    async def inner(sleep):
+        await sleep(LONG)
+
+    @aretry(name="outer")
+    async def outer(sleep):
+        await inner(sleep)
+
+    with virtual_time():
+        with pytest.raises(RealSleepError, match="attempt 1 of outer"):
+            asyncio.run(outer(asyncio.sleep))
+        with pytest.raises(RealSleepError, match="attempt 1 of inner"):
+            trio.run(outer, trio.sleep)
+
+
+def test_each_attempt_of_a_loop_is_looked_after():
+    @aretry(name="fetch")
+    async def fetch(done):
+        for _ in range(4):
+            await asyncio.sleep(0.03)
+        await done.wait()
+        await asyncio.sleep(LONG)
+
+    async def main():
+        done = asyncio.Event()
+        with virtual_time():
+            call, other = fetch(done), aretry(done.wait)()
+            asyncio.get_running_loop().call_later(0.2, done.set)
+            await asyncio.gather(call, other)
+
+    with pytest.raises(RealSleepError, match="attempt 1 of fetch"):
+        asyncio.run(main())
+
+
+def test_attempts_of_other_threads_are_not_looked_into():
+    @retry
+    def working():
+        end = time.monotonic() + 0.2
+        while time.monotonic() < end:
+            pass
+
+    async def main():
+        call = aretry(asyncio.to_thread)
+        await asyncio.gather(call(working), asyncio.sleep(0.1))
+
+    async def trio_main():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.to_thread.run_sync, working)
+            for _ in range(3):
+                await trio.sleep(0.06)
+
+    with virtual_time():
+        asyncio.run(main())
+        trio.run(trio_main)
 
 
 def test_on_the_mock_clock_of_trio_a_sleep_is_told_too():

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextvars
+import functools
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event, Thread
@@ -42,15 +44,19 @@ def once(delay):
     return aretry(schedule=[delay], max_elapsed=None)(AsyncScript([OSError, "ok"]))()
 
 
-@pytest.fixture(params=["asyncio", "trio", "virtual loop"])
+@pytest.fixture(params=["asyncio", "uvloop", "trio", "virtual loop"])
 def loop(request):
     """What runs an async function: each kind of event loop there is."""
+    if request.param == "trio":
+        return trio.run
 
     def run(main):
-        if request.param == "trio":
-            return trio.run(main)
         with virtual_time() as clock:
-            factory = clock.new_event_loop if request.param == "virtual loop" else None
+            factory = None
+            if request.param == "uvloop":
+                factory = pytest.importorskip("uvloop").new_event_loop
+            elif request.param == "virtual loop":
+                factory = clock.new_event_loop
             with asyncio.Runner(loop_factory=factory) as runner:
                 return runner.run(main())
 
@@ -416,7 +422,66 @@ class TestSideBySide:
             clock.sleep(5)
             assert clock.now() == 5.0
             sleeper.get_coro().close()
-            sleeper._log_destroy_pending = False  # it is what the test is about
+            sleeper._log_destroy_pending = False  # noqa: SLF001  on purpose
+
+    def test_a_run_of_trio_is_woken_from_another_thread(self):
+        lies, over = Event(), Event()
+
+        async def main():
+            async def sleeping():
+                lies.set()
+                await clock.asleep(3)
+                over.set()
+
+            # A thread of an attempt holds time, so that the run cannot move it.
+            waiting = functools.partial(trio.to_thread.run_sync, over.wait)
+            await together(aretry(waiting)(), sleeping())
+
+        with virtual_time(everywhere=True, patience=3600) as clock:
+            other = Thread(target=trio.run, args=[main])
+            other.start()
+            lies.wait()
+            while other.is_alive():
+                clock.advance(1)
+                other.join(0.01)
+
+    def test_a_call_that_ends_in_another_thread_has_ended(self):
+        with virtual_time(everywhere=True, patience=3600) as clock:
+            for attempt in retrying():
+                attempt.__enter__()
+                in_thread(functools.partial(attempt.__exit__, None, None, None))
+            clock.sleep(5)
+
+    def test_a_task_that_outlives_its_call_sleeps_for_nobody(self):
+        tasks = []
+
+        async def leaves_a_task_behind():
+            clock = thread.chosen()
+            tasks.append(asyncio.create_task(clock.asleep(10)))
+
+        async def main():
+            with virtual_time(patience=3600) as clock:
+                await aretry(leaves_a_task_behind)()
+                await asyncio.gather(once(5), *tasks)
+                return clock.now()
+
+        assert asyncio.run(main()) == 10.0
+
+    def test_a_call_that_began_before_is_not_waited_for(self):
+        with virtual_time(patience=3600) as clock:
+            for attempt in retrying(WEEK):
+                inner = virtual_time(patience=3600)
+                with inner as other, attempt:
+                    other.sleep(5)
+                    if attempt.number == 1:
+                        raise OSError
+        assert clock.naps == [DAY]
+
+    def test_what_was_slept_is_finite(self):
+        clock = FakeClock()
+        clock.sleep(1e308)
+        clock.sleep(1e308)
+        assert clock.now() < float("inf")
 
 
 class TestRealThings:
@@ -458,11 +523,8 @@ class TestRealThings:
 
         async def main():
             async with trio.open_nursery() as nursery:
-                listeners = await nursery.start(
-                    lambda task_status=trio.TASK_STATUS_IGNORED: trio.serve_tcp(
-                        serve, 0, host="127.0.0.1", task_status=task_status
-                    )
-                )
+                serving = functools.partial(trio.serve_tcp, serve, 0, host="127.0.0.1")
+                listeners = await nursery.start(serving)
 
                 async def fetch():
                     async with await trio.testing.open_stream_to_socket_listener(
@@ -621,18 +683,132 @@ class TestRealThings:
         def waiting():
             slept.wait()
 
-        with virtual_time(everywhere=True, patience=0.1) as clock:
-            with ThreadPoolExecutor(1) as pool:
-                outcome = pool.submit(Policy().run, waiting)
-                before = time.monotonic()
-                retry(s.constant(1) and Policy(schedule=[1] * 50, max_attempts=None))(
-                    Script([*[OSError] * 50, "ok"])
-                )()
-                took = time.monotonic() - before
-                slept.set()
+        polling = Policy(schedule=[1] * 50, max_attempts=None)
+        virtual = virtual_time(everywhere=True, patience=0.1)
+        with virtual as clock, ThreadPoolExecutor(1) as pool:
+            outcome = pool.submit(Policy().run, waiting)
+            before = time.monotonic()
+            retry(polling)(Script([*[OSError] * 50, "ok"]))()
+            took = time.monotonic() - before
+            slept.set()
         assert outcome.result().ok
         assert clock.now() == 50.0
         assert took < 4
+
+
+class TestTheVirtualLoop:
+    def run(self, main):
+        with (
+            virtual_time() as clock,
+            asyncio.Runner(loop_factory=clock.new_event_loop) as runner,
+        ):
+            return runner.run(main())
+
+    def test_its_timeouts_and_sleeps_are_virtual(self):
+        async def main():
+            loop = asyncio.get_running_loop()
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(100):
+                    await aretry(WEEK)(AsyncScript([OSError, ...]))()
+            await asyncio.wait_for(asyncio.sleep(50), 60)
+            return loop.time(), thread.now(), thread.chosen().naps
+
+        assert self.run(main) == (150.0, 150.0, [DAY])
+
+    def test_a_timeout_of_each_attempt_is_virtual(self):
+        @aretry(schedule=[10, 10], max_elapsed=None)
+        async def fetch():
+            async with asyncio.timeout(5):
+                await asyncio.sleep(3600)
+
+        async def main():
+            with pytest.raises(TimeoutError) as caught:
+                await fetch()
+            return state_of(caught.value).elapsed
+
+        assert self.run(main) == 35.0
+
+    def test_blocking_calls_share_its_time(self):
+        async def main():
+            retry(schedule=[100], max_elapsed=None)(Script([OSError, "ok"]))()
+            await asyncio.sleep(50)
+            return asyncio.get_running_loop().time()
+
+        assert self.run(main) == 150.0
+
+    def test_a_thread_is_not_overtaken_by_its_timeouts(self):
+        async def main():
+            async with asyncio.timeout(60):
+                await asyncio.to_thread(time.sleep, 0.1)
+            await asyncio.to_thread(time.sleep, 0.001)
+            return asyncio.get_running_loop().time()
+
+        assert self.run(main) == 0.0
+
+    def test_a_socket_is_not_overtaken_by_its_timeouts(self):
+        async def main():
+            with socket.create_server(("127.0.0.1", 0)) as listener:
+                server = Thread(target=serve, args=[listener])
+                server.start()
+                async with asyncio.timeout(60):
+                    reader, writer = await asyncio.open_connection(
+                        *listener.getsockname()
+                    )
+                    writer.write(b"get")
+                    data = await reader.read()
+                    writer.close()
+                server.join()
+            return data, asyncio.get_running_loop().time()
+
+        def serve(listener):
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(10)
+                time.sleep(0.1)
+                connection.sendall(b"data")
+
+        assert self.run(main) == (b"data", 0.0)
+
+    def test_a_server_that_only_listens_holds_time_once(self):
+        async def main():
+            loop = asyncio.get_running_loop()
+            server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+            before = time.monotonic()
+            for _ in range(20):
+                await asyncio.sleep(3600)
+            server.close()
+            return loop.time(), time.monotonic() - before
+
+        elapsed, took = self.run(main)
+        assert elapsed == 20 * 3600
+        assert took < 10
+
+    def test_it_moves_by_steps_that_its_clock_can_hardly_show(self):
+        async def main():
+            for start in (1e7, 1e9, 1e15, 1e300):
+                thread.chosen().advance(start)
+                await asyncio.sleep(1e-9)
+                await asyncio.sleep(1)
+            return asyncio.get_running_loop().time()
+
+        assert self.run(main) == pytest.approx(1e300)
+
+    def test_it_watches_files_as_other_loops_do(self):
+        async def main():
+            loop = asyncio.get_running_loop()
+            one, other = socket.socketpair()
+            with one, other:
+                one.setblocking(False)
+                readable, writable = asyncio.Event(), asyncio.Event()
+                loop.add_reader(one, readable.set)
+                loop.add_writer(one, writable.set)
+                await writable.wait()
+                loop.remove_writer(one)
+                other.send(b"x")
+                await readable.wait()
+                loop.remove_reader(one)
+
+        self.run(main)
 
 
 class TestOtherVirtualTimes:

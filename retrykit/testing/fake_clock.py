@@ -115,6 +115,11 @@ class FakeClock:
         if loop is not None:
             loop.guard(worker)
 
+    def end(self) -> None:
+        """Take note of no call any more: what did not end yet goes on unwatched."""
+        for worker in self._timeline.end():
+            leave_thread(worker)
+
     def _nap(self, delay: Duration) -> float:
         length = _length("delay", delay)
         with self._timeline.changed:

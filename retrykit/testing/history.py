@@ -9,8 +9,8 @@ from retrykit.state import Failure, RetryState, StopReason
 
 __all__ = ["history"]
 
-_HEAD = ("attempt", "began after", "took", "next after", "outcome")
-_GAP = ("...", "", "", "", "")
+_HEAD: tuple[str, ...] = ("attempt", "began after", "took", "next after", "outcome")
+_GAP: tuple[str, ...] = ("...", "", "", "", "")
 
 # Of a longer history the first and the last rows are shown.
 _ROWS = 20
@@ -30,14 +30,17 @@ def history(state: RetryState) -> str:
       1        0s           0s    2s          OSError
       2        2s           0s                succeeded
     """
-    rows = [_row(failure) for failure in state.failures]
-    if state.dropped:
-        rows.insert(state.max_failures // 2, _GAP)
-    if len(rows) > _ROWS:
-        rows[_ROWS // 2 : -_ROWS // 2] = [_GAP]
-    if not state.failures or state.attempt > state.failures[-1].attempt:
+    shown = state.failures
+    if len(shown) > _ROWS:
+        shown = shown[: _ROWS // 2] + shown[-_ROWS // 2 :]
+    rows, last = [_HEAD], 0
+    for failure in shown:
+        if last < failure.attempt - 1:
+            rows.append(_GAP)
+        rows.append(_row(failure))
+        last = failure.attempt
+    if last < state.attempt:
         rows.append(_unfailed(state))
-    rows.insert(0, _HEAD)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
     return "\n  ".join([f"{state.name} {state.describe()}", *lines])
@@ -47,7 +50,9 @@ def _row(failure: Failure) -> tuple[str, ...]:
     delay = "" if failure.delay is None else readable(failure.delay)
     outcome = " ".join(failure.describe().split())
     times = readable(failure.started), readable(failure.duration)
-    return (str(failure.attempt), *times, delay, outcome[:_WIDTH])
+    if len(outcome) > _WIDTH:
+        outcome = f"{outcome[: _WIDTH - 3]}..."
+    return (str(failure.attempt), *times, delay, outcome)
 
 
 def _unfailed(state: RetryState) -> tuple[str, ...]:

@@ -43,24 +43,24 @@ class InAsyncio:
 
     async def sleep(self, delay: float) -> None:
         """Let other tasks run until *delay* virtual seconds have passed."""
-        woken = self._loop.create_future()
+        woken = asyncio.Event()
         sleeper = self._timeline.lie_down(delay, lambda: self._wake(woken))
         self._sleeping += 1
         if not self._looking:
             self._looking = True
             self._look_again()
         try:
-            await woken
+            await woken.wait()
         finally:
             self._sleeping -= 1
             self._timeline.get_up(sleeper)
 
-    def _wake(self, woken: "asyncio.Future[None]") -> None:
+    def _wake(self, woken: asyncio.Event) -> None:
         """Wake a task, from any thread."""
         if running_loop() is self._loop:
-            _release(woken)
+            woken.set()
         elif not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(_release, woken)
+            self._loop.call_soon_threadsafe(woken.set)
 
     def _look_again(self) -> None:
         self._loop.call_soon(self._look, context=self._context)
@@ -95,6 +95,7 @@ class InAsyncio:
     def _no_timer(self) -> bool:
         timers = getattr(self._loop, "_scheduled", None)
         if timers is None:
+            # A loop that does not show its timers may have one.
             return False
         return all(each is self._guard or each.cancelled() for each in timers)
 
@@ -133,8 +134,3 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
-
-
-def _release(woken: "asyncio.Future[None]") -> None:
-    if not woken.done():
-        woken.set_result(None)

@@ -7,13 +7,13 @@ they are, time may move. Imported where trio runs.
 import contextvars
 from collections.abc import Hashable
 from contextlib import suppress
-from typing import Final, final
+from typing import Any, Final, final
 
 import outcome
 import trio
 import trio.testing
 
-from retrykit.testing.real_sleeps import awaited_frame, refusal
+from retrykit.testing.real_sleeps import RealSleepError, awaited_frame, refusal
 from retrykit.testing.timeline import MOMENT, Silence, Timeline
 from retrykit.testing.workers import Worker
 
@@ -92,28 +92,26 @@ class InTrio(trio.abc.Instrument):
         worker.task = trio.lowlevel.current_task()
 
     def before_io_wait(self, timeout: float) -> None:
-        """Find sleeps where every task is blocked, and for long."""
-        if timeout > _NOTICED:
-            for worker in self._timeline.at_work():
-                if _sleep_in(worker) is not None:
-                    # Nothing may be rescheduled in an instrument itself.
-                    self._token.run_sync_soon(_refuse_sleep, worker)
+        """Look after sleeps where every task is blocked, and for long."""
+        if timeout > _NOTICED and self._real_sleeps():
+            # Nothing may be rescheduled in an instrument itself.
+            self._token.run_sync_soon(self._refuse_sleeps, idempotent=True)
 
+    def _refuse_sleeps(self) -> None:
+        for task, error in self._real_sleeps().items():
+            trio.lowlevel.reschedule(task, outcome.Error(error))
 
-def _sleep_in(worker: Worker) -> float | None:
-    """Return how long the attempt of a call really sleeps, if it does."""
-    if not isinstance(worker.task, trio.lowlevel.Task):
-        return None
-    frame = awaited_frame(worker.task.coro, trio.sleep.__code__)
-    delay: float | None = None if frame is None else frame.f_locals["seconds"]
-    return delay if delay is not None and delay > _NOTICED else None
-
-
-def _refuse_sleep(worker: Worker) -> None:
-    delay = _sleep_in(worker)
-    if delay is not None:
-        error = outcome.Error(refusal(f"trio.sleep({delay:g})", worker))
-        trio.lowlevel.reschedule(worker.task, error)
+    def _real_sleeps(self) -> dict[trio.lowlevel.Task, RealSleepError]:
+        """Return the tasks whose attempts really sleep, each with its error."""
+        found = {}
+        for worker in self._timeline.at_work():
+            if isinstance(worker.task, trio.lowlevel.Task):
+                frame = awaited_frame(worker.task.coro, trio.sleep.__code__)
+                delay = 0.0 if frame is None else frame.f_locals["seconds"]
+                if delay > _NOTICED:
+                    # Of calls inside of one another, the innermost comes last.
+                    found[worker.task] = refusal(f"trio.sleep({delay:g})", worker)
+        return found
 
 
 def _sources() -> frozenset[Hashable]:
@@ -121,8 +119,8 @@ def _sources() -> frozenset[Hashable]:
     files = trio.lowlevel.current_statistics().io_statistics
     ways = ("tasks_waiting_read", "tasks_waiting_write")
     waiting = sum(getattr(files, way, 0) for way in ways) - _OWN
-    threads = trio.to_thread.current_default_thread_limiter().borrowed_tokens
-    counts = (("files", waiting), ("threads", threads))
+    threads: Any = trio.to_thread.current_default_thread_limiter()
+    counts = (("files", waiting), ("threads", threads.borrowed_tokens))
     return frozenset(each for each in counts if each[1] > 0)
 
 

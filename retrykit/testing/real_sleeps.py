@@ -9,6 +9,7 @@ import inspect
 import sys
 import threading
 import time
+from collections import Counter
 from types import CodeType, FrameType
 from typing import Any, final
 
@@ -54,11 +55,9 @@ def awaited_frame(coroutine: Any, code: CodeType) -> FrameType | None:
     return None
 
 
-class _Guarded(threading.local):
-    attempts = 0
-
-
-_guarded = _Guarded()
+_guarding = threading.Lock()
+_attempts: Counter[int] = Counter()
+"""How many attempts are watched in each thread."""
 
 
 def guard_thread(worker: Worker) -> None:
@@ -66,19 +65,28 @@ def guard_thread(worker: Worker) -> None:
 
     Where the thread is profiled already, nothing is found.
     """
+    # The end of the attempt before may have been told to another clock.
+    leave_thread(worker)
     worker.guarded = threading.get_ident()
-    _guarded.attempts += 1
+    with _guarding:
+        _attempts[worker.guarded] += 1
     if sys.getprofile() is None:
         sys.setprofile(_listen)
 
 
 def leave_thread(worker: Worker) -> None:
-    """Let the attempt be over, if it is one of this thread."""
-    if worker.guarded == threading.get_ident():
-        worker.guarded = None
-        _guarded.attempts -= 1
-        if not _guarded.attempts and sys.getprofile() is _listen:
-            sys.setprofile(None)
+    """Let the attempt be over, if it is watched."""
+    if worker.guarded is None:
+        return
+    with _guarding:
+        _attempts[worker.guarded] -= 1
+        if not _attempts[worker.guarded]:
+            del _attempts[worker.guarded]
+        left = _attempts[threading.get_ident()]
+    worker.guarded = None
+    # Another thread finds out when its next attempt is over.
+    if not left and sys.getprofile() is _listen:
+        sys.setprofile(None)
 
 
 def _listen(_frame: FrameType, event: str, called: object) -> None:

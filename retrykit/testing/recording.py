@@ -1,15 +1,13 @@
 """What retried calls did in a block of a test, and assertions about it."""
 
-import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import NoReturn, final
 
 from retrykit.callables import name_of
 from retrykit.checks import refuse
-from retrykit.decorators import policy_of
 from retrykit.dressing import nearest
-from retrykit.events import Event, observe
+from retrykit.events import Event, RetryScheduled, observe
 from retrykit.scopes import Scoped
 from retrykit.state import RetryState, StopReason
 from retrykit.testing.block import Block
@@ -31,20 +29,11 @@ class Recording:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self._calls: dict[int, RetryState] = {}
-        self._lock = threading.Lock()
 
     @property
     def calls(self) -> list[RetryState]:
         """The state of every call so far, in the order in which they began."""
-        with self._lock:
-            return [*self._calls.values()]
-
-    def hear(self, event: Event) -> None:
-        """Write an event down; an observer."""
-        with self._lock:
-            self.events.append(event)
-            self._calls.setdefault(id(event.state), event.state)
+        return [*{id(event.state): event.state for event in self.events}.values()]
 
     def of(self, fn: object) -> list[RetryState]:
         """Return the states of the calls of a function, in their order.
@@ -56,8 +45,10 @@ class Recording:
         Raises:
             ConfigError: *fn* is neither.
         """
-        end = f".{_name(fn)}"
-        return [call for call in self.calls if f".{call.name}".endswith(end)]
+        name = _name(fn)
+        if not isinstance(fn, str):
+            return [call for call in self.calls if call.name == name]
+        return [call for call in self.calls if f".{call.name}".endswith(f".{name}")]
 
     def assert_attempts(self, fn: object, *attempts: int) -> None:
         """Assert how many attempts each call of a function made.
@@ -87,7 +78,7 @@ class Recording:
             AssertionError: There were other delays, or other calls.
         """
         __tracebackhide__ = True
-        made = [_delays(call) for call in self.of(fn)]
+        made = [self._delays(call) for call in self.of(fn)]
         if made != [*delays]:
             self._fail(fn, "delays", made, delays)
 
@@ -119,7 +110,7 @@ class Recording:
             made = [str(call.status) for call in calls]
             wanted = "dead"
         else:
-            made = [str(call.stop_reason) for call in calls]
+            made = [str(call.stop_reason or call.status) for call in calls]
             wanted = str(reason)
         if set(made) != {wanted}:
             self._fail(fn, "ends", made, [wanted] * max(len(made), 1))
@@ -132,6 +123,11 @@ class Recording:
         """
         calls = self.calls if fn is None else self.of(fn)
         return "\n\n".join(map(history, calls))
+
+    def _delays(self, call: RetryState) -> list[float]:
+        # Of many failures the state keeps some, and the events are all here.
+        scheduled = [each for each in self.events if isinstance(each, RetryScheduled)]
+        return [event.delay for event in scheduled if event.state is call]
 
     def _fail(
         self, fn: object, what: str, made: Sequence[object], wanted: Sequence[object]
@@ -184,12 +180,12 @@ class record(Block[Recording]):  # noqa: N801  used as a function
     def _open(self, opened: ExitStack) -> Recording:
         recording = Recording()
         if self._everywhere:
-            opened.enter_context(observe(recording.hear))
+            opened.enter_context(observe(recording.events.append))
             return recording
 
         def hear(event: Event) -> None:
             if any(each is recording for each in _recordings.get()):
-                recording.hear(event)
+                recording.events.append(event)
 
         opened.enter_context(observe(hear))
         opened.enter_context(
@@ -201,14 +197,12 @@ class record(Block[Recording]):  # noqa: N801  used as a function
 _recordings: Scoped[tuple[Recording, ...]] = Scoped(())
 
 
-def _delays(call: RetryState) -> list[float]:
-    return [failure.delay for failure in call.failures if failure.delay is not None]
-
-
 def _name(fn: object) -> str:
     if isinstance(fn, str) and fn:
         return fn
-    if nearest(fn) is None:
+    found = nearest(fn)
+    if found is None:
         rule = "a decorated function, or the name of its calls"
-        raise refuse("fn", rule, fn, "a call is named after its function or policy")
-    return policy_of(fn).name or name_of(fn)
+        way_out = "write the name of a block, or of what policy.call is given"
+        raise refuse("fn", rule, fn, way_out)
+    return found.policy.name or name_of(found.fn)

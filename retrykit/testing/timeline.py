@@ -92,6 +92,11 @@ class Timeline:
             self._beat()
             return self.workers.hear(event)
 
+    def end(self) -> list[Worker]:
+        """Take note of no call any more, and return those that had not ended."""
+        with self.changed:
+            return self.workers.end_all()
+
     def at_work(self) -> list[Worker]:
         """Return the calls that are at work."""
         with self.changed:
@@ -182,22 +187,25 @@ class Timeline:
                 self.workers.presume_rest()
             self._settled |= sources
             self._threads.settle()
-            while self._sleepers and self._sleepers[0].awake:
-                heappop(self._sleepers)
-            if self._sleepers:
-                self.now = max(self.now, self._sleepers[0].when)
+            earliest = self._earliest()
+            if earliest is not None:
+                self.now = max(self.now, earliest.when)
                 self._wake_those_due()
 
     def _after(self, length: float) -> float:
         """Return the time then: finite, whatever is slept."""
         return min(self.now + length, sys.float_info.max)
 
+    def _earliest(self) -> Sleeper | None:
+        """Return the one who wakes next, if somebody sleeps."""
+        while self._sleepers and self._sleepers[0].awake:
+            heappop(self._sleepers)
+        return self._sleepers[0] if self._sleepers else None
+
     def _wake_those_due(self) -> None:
-        while self._sleepers and self._sleepers[0].when <= self.now:
-            sleeper = heappop(self._sleepers)
-            if not sleeper.awake:
-                self.get_up(sleeper)
-                sleeper.wake()
+        while (sleeper := self._earliest()) and sleeper.when <= self.now:
+            self.get_up(sleeper)
+            sleeper.wake()
         self._beat()
 
     def _beat(self) -> None:

@@ -85,6 +85,7 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
             if thread.chosen() is clock:
                 clock.hear(event)
 
+        opened.callback(clock.end)
         opened.enter_context(observe(hear))
         opened.enter_context(thread.use(clock, what, everywhere=everywhere))
         awaited = AwaitedClock(clock)

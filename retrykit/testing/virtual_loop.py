@@ -19,6 +19,8 @@ __all__ = ["VirtualLoop"]
 # One file of a loop is its own, by which other threads wake it.
 _OWN: Final = 1
 
+_NANOSECOND: Final = 1e-9
+
 
 @final
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -31,6 +33,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Return virtual seconds."""
         return self.timeline.now
+
+    # What asyncio adds to the time to see what is due, and sets itself: the
+    # system's nanosecond, which is lost in rounding after 200 virtual days.
+    @property
+    def _clock_resolution(self) -> float:
+        return max(_NANOSECOND, 2 * math.ulp(self.timeline.now))
+
+    @_clock_resolution.setter
+    def _clock_resolution(self, _systems: float) -> None: ...
 
     async def sleep(self, delay: float) -> None:
         """Let other tasks run until *delay* virtual seconds have passed."""

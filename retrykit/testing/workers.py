@@ -120,6 +120,13 @@ class Workers:
         for worker in self.at_work():
             self._presume(worker, resting=True)
 
+    def end_all(self) -> list[Worker]:
+        """Take note of no call any more, and return those that had not ended."""
+        left = [*self._calls.values()]
+        for worker in left:
+            self._end(worker)
+        return left
+
     def _presume(self, worker: Worker, *, resting: bool) -> None:
         if worker.presumed is not resting:
             worker.presumed = resting

@@ -1,0 +1,266 @@
+"""What is asked and asserted of recorded calls."""
+
+import asyncio
+import functools
+from inspect import cleandoc
+
+import pytest
+import trio
+
+from retrykit import Policy, StopReason, aretry, retry, with_policy
+from retrykit.testing import Script, record, virtual_time
+
+POLICY = Policy(schedule=[1, 60], max_elapsed=None, on=OSError, name="fetch")
+
+
+def succeed(name):
+    Policy(name=name).call(int)
+
+
+class Client:
+    @retry(schedule=[0])
+    def fetch(self):
+        return "own"
+
+    @classmethod
+    @retry
+    def made(cls):
+        return "class"
+
+    @staticmethod
+    @retry
+    def plain():
+        return "static"
+
+    part = functools.partialmethod(fetch)
+
+
+class Service:
+    """A callable object, which has no name of its own."""
+
+    def __call__(self):
+        return "ok"
+
+
+DECORATED = {
+    "method": (Client().fetch, "Client.fetch"),
+    "unbound method": (functools.partial(Client.fetch, Client()), "Client.fetch"),
+    "partialmethod": (Client().part, "Client.fetch"),
+    "classmethod": (Client.made, "Client.made"),
+    "staticmethod": (Client.plain, "Client.plain"),
+    "under another decorator": (functools.cache(Client.plain), "Client.plain"),
+    "callable object": (retry(Service()), "Service"),
+    "partial": (retry(functools.partial(Service())), "Service"),
+    "with_policy": (with_policy(Client().fetch, max_attempts=2), "Client.fetch"),
+    "named by its policy": (retry(name="shop.serve")(Service()), "serve"),
+}
+
+
+class TestOf:
+    def test_a_function_has_its_own_calls(self):
+        @retry
+        def fetch():
+            return "ok"
+
+        @retry
+        def other():
+            return "ok"
+
+        with record() as recorded:
+            fetch()
+            other()
+            fetch()
+        assert recorded.of(fetch) == [recorded.calls[0], recorded.calls[2]]
+        assert recorded.of(other) == [recorded.calls[1]]
+
+    def test_a_function_is_not_meant_by_the_end_of_another_name(self):
+        fetch = retry(Script(["ok"], name="fetch"))
+        with record() as recorded:
+            fetch()
+            succeed("shop.fetch")
+        assert recorded.of(fetch) == [recorded.calls[0]]
+        assert recorded.of("fetch") == recorded.calls
+
+    @pytest.mark.parametrize("name", ["shop.Client.fetch", "Client.fetch", "fetch"])
+    def test_a_name_is_whole_or_its_end_after_a_dot(self, name):
+        with record() as recorded:
+            succeed("shop.Client.fetch")
+            succeed("prefetch")
+        assert recorded.of(name) == [recorded.calls[0]]
+
+    @pytest.mark.parametrize("name", ["etch", "shop", "fetch.more", "Fetch"])
+    def test_a_part_of_a_name_is_none(self, name):
+        with record() as recorded:
+            succeed("shop.fetch")
+        assert recorded.of(name) == []
+
+    @pytest.mark.parametrize(("fn", "end"), DECORATED.values(), ids=DECORATED)
+    def test_whatever_is_decorated_has_its_calls(self, fn, end):
+        with record() as recorded:
+            fn()
+        assert len(recorded.calls) == 1
+        assert recorded.of(fn) == recorded.of(end) == recorded.calls
+
+    def test_a_coroutine_function_has_its_calls(self):
+        @aretry
+        async def fetch():
+            return "ok"
+
+        with record() as recorded:
+            asyncio.run(fetch())
+            trio.run(fetch)
+        assert recorded.of(fetch) == recorded.calls
+        assert len(recorded.calls) == 2
+
+
+def recorded_calls():
+    """Return what is recorded of one call that succeeds and one that gives up."""
+    fetch = Script([ConnectionError("refused"), "ok", *[OSError] * 3], name="fetch")
+    with virtual_time(), record() as recorded:
+        POLICY.run(fetch)
+        POLICY.run(fetch)
+        succeed("shop.load")
+    return recorded
+
+
+def retried(error):
+    """Return what is recorded of a call that fails so, in the end."""
+    script = Script([OSError, OSError, error], name="fetch")
+    with virtual_time(), record() as recorded, pytest.raises(error):
+        POLICY.call(script)
+    return recorded
+
+
+HOLD = {
+    "attempts": lambda it: it.assert_attempts("fetch", 2, 3),
+    "no calls": lambda it: it.assert_attempts("other"),
+    "delays": lambda it: it.assert_delays("fetch", [1], [1, 60]),
+    "no delays": lambda it: it.assert_delays("load", []),
+    "delays, about": lambda it: it.assert_delays(
+        "fetch", [1], pytest.approx([1.01, 59], rel=0.1)
+    ),
+    "succeeded": lambda it: it.assert_succeeded("load"),
+    "gave up": lambda it: retried(OSError).assert_gave_up("fetch"),
+    "gave up, why": lambda it: retried(OSError).assert_gave_up(
+        "fetch", StopReason.SCHEDULE_ENDED
+    ),
+    "gave up, cancelled": lambda it: retried(KeyboardInterrupt).assert_gave_up(
+        "fetch", StopReason.CANCELLED
+    ),
+}
+
+FAIL = {
+    "attempts of fetch: [2, 3], not [2]": (lambda it: it.assert_attempts("fetch", 2)),
+    "attempts of fetch: [2, 3], not []": lambda it: it.assert_attempts("fetch"),
+    "attempts of fetch: [2, 3], not [3, 2]": (
+        lambda it: it.assert_attempts("fetch", 3, 2)
+    ),
+    "attempts of other: [], not [1]": lambda it: it.assert_attempts("other", 1),
+    "delays of fetch: [[1.0], [1.0, 60.0]], not [[1]]": (
+        lambda it: it.assert_delays("fetch", [1])
+    ),
+    "delays of load: [[]], not []": lambda it: it.assert_delays("load"),
+    "status of fetch: ['succeeded', 'dead'], not ['succeeded', 'succeeded']": (
+        lambda it: it.assert_succeeded("fetch")
+    ),
+    "status of other: [], not ['succeeded']": (lambda it: it.assert_succeeded("other")),
+    "ends of fetch: ['succeeded', 'dead'], not ['dead', 'dead']": (
+        lambda it: it.assert_gave_up("fetch")
+    ),
+    "ends of fetch: ['succeeded', 'schedule ended'], not ['elapsed', 'elapsed']": (
+        lambda it: it.assert_gave_up("fetch", StopReason.ELAPSED)
+    ),
+    "ends of other: [], not ['dead']": lambda it: it.assert_gave_up("other"),
+    "ends of other: [], not ['attempts']": (
+        lambda it: it.assert_gave_up("other", StopReason.ATTEMPTS)
+    ),
+}
+
+
+class TestAssertions:
+    @pytest.mark.parametrize("hold", HOLD.values(), ids=HOLD)
+    def test_that_hold_pass(self, hold):
+        hold(recorded_calls())
+
+    @pytest.mark.parametrize(("message", "fail"), FAIL.items(), ids=FAIL)
+    def test_that_do_not_hold_fail(self, message, fail):
+        with pytest.raises(AssertionError) as caught:
+            fail(recorded_calls())
+        assert str(caught.value).split("\n")[:2] == [message, ""]
+
+    def test_fail_with_the_history_of_every_such_call(self):
+        with pytest.raises(AssertionError) as caught:
+            recorded_calls().assert_attempts("fetch", 2)
+        assert str(caught.value) == cleandoc("""
+            attempts of fetch: [2, 3], not [2]
+
+            fetch succeeded after 2 attempts in 1s
+              attempt  began after  took  next after  outcome
+              1        0s           0s    1s          ConnectionError: refused
+              2        1s           0s                succeeded
+
+            fetch gave up after 3 attempts in 1m1s: the schedule has ended
+              attempt  began after  took  next after  outcome
+              1        0s           0s    1s          OSError
+              2        1s           0s    1m          OSError
+              3        1m1s         0s                OSError
+        """)
+
+    def test_fail_with_the_names_that_there_are_where_the_one_is_not(self):
+        with pytest.raises(AssertionError) as caught:
+            recorded_calls().assert_attempts("fetsh", 2)
+        assert str(caught.value) == cleandoc("""
+            attempts of fetsh: [], not [2]
+
+            retried calls were made of: fetch, shop.load
+        """)
+
+    def test_fail_where_nothing_was_called(self):
+        fetch = retry(Script([], name="fetch"))
+        with record() as recorded, pytest.raises(AssertionError) as caught:
+            recorded.assert_succeeded(fetch)
+        assert str(caught.value) == cleandoc("""
+            status of fetch: [], not ['succeeded']
+
+            retried calls were made of: nothing
+        """)
+
+    @pytest.mark.parametrize("reason", [None, StopReason.ATTEMPTS])
+    def test_fail_for_a_call_that_still_runs(self, reason):
+        def fetch():
+            with pytest.raises(AssertionError) as caught:
+                recorded.assert_gave_up("fetch", reason)
+            return str(caught.value).partition(", ")[0]
+
+        with record() as recorded:
+            assert POLICY.call(fetch) == "ends of fetch: ['running']"
+
+    def test_know_the_delays_that_the_state_does_not_keep(self):
+        with virtual_time(), record() as recorded:
+            policy = Policy(schedule=[1, 2, 3, 4, 5], max_attempts=6, max_failures=2)
+            policy.run(Script([OSError, ...], name="fetch"))
+        recorded.assert_delays("fetch", [1, 2, 3, 4, 5])
+
+    def test_tell_the_delays_of_calls_apart_that_overlap(self):
+        outcomes = Script([OSError, OSError, "ok"])
+
+        def outer():
+            POLICY.call(Script([OSError, OSError, "ok"], name="inner"))
+            return outcomes()
+
+        with virtual_time(), record() as recorded:
+            POLICY.replace(schedule=[7, 8], name="outer").call(outer)
+        recorded.assert_delays("outer", [7, 8])
+        recorded.assert_delays("fetch", *[[1, 60]] * 3)
+
+
+def test_the_table_is_that_of_one_function_or_of_all():
+    recorded = recorded_calls()
+    of_load = recorded.table("load")
+    assert of_load.startswith("shop.load succeeded after 1 attempt in 0s\n")
+    assert recorded.table() == f"{recorded.table('fetch')}\n\n{of_load}"
+    assert recorded.table("other") == ""
+
+
+def test_a_recording_tells_how_many_calls_it_has():
+    assert repr(recorded_calls()) == "<Recording of 3 calls>"
