@@ -5,7 +5,7 @@ import pytest
 import trio
 
 from retrykit import Policy, aretry, retry
-from retrykit.testing import virtual_time
+from retrykit.testing import Script, virtual_time
 
 # Checked, never run.
 collect_ignore = ["typing"]
@@ -63,21 +63,7 @@ def clock():
         yield clock
 
 
-class Flaky:
-    """A function that raises or returns what it is given, one after the other."""
-
-    def __init__(self, *outcomes):
-        self.outcomes = list(outcomes)
-        self.calls = 0
-
-    def __call__(self, *_args, **_kwargs):
-        self.calls += 1
-        outcome = self.outcomes.pop(0) if self.outcomes else "done"
-        if isinstance(outcome, BaseException):
-            raise outcome
-        return outcome
-
-
 @pytest.fixture
 def flaky():
-    return Flaky
+    """What makes a function that fails as it is told, and is done after that."""
+    return lambda *outcomes: Script([*outcomes, "done", ...])

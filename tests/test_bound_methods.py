@@ -65,7 +65,7 @@ def test_a_retried_async_override_awaits_its_base(clock, flaky):
             return [await super().get()]
 
     assert asyncio.run(Client().get()) == ["value"]
-    assert (body.calls, clock.naps) == (2, [1.0])
+    assert (len(body.calls), clock.naps) == (2, [1.0])
 
 
 def test_static_coroutine_functions_are_retried_below_retry(clock, flaky):
@@ -79,7 +79,7 @@ def test_static_coroutine_functions_are_retried_below_retry(clock, flaky):
             return body()
 
     assert asyncio.run(Client().get()) == "value"
-    assert (body.calls, clock.naps) == (3, [1.0, 2.0])
+    assert (len(body.calls), clock.naps) == (3, [1.0, 2.0])
 
 
 @pytest.mark.parametrize("place", ["above", "below"])

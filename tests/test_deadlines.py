@@ -55,7 +55,7 @@ def test_no_time_at_all_means_one_attempt(colour, clock, flaky):
     fetch = flaky(OSError(), "value")
     with pytest.raises(OSError):
         colour(max_elapsed=0, schedule=constant(0))(fetch)()
-    assert (fetch.calls, clock.naps) == (1, [])
+    assert (len(fetch.calls), clock.naps) == (1, [])
 
 
 @quick

@@ -14,7 +14,7 @@ POLICY = Policy(schedule=[1, 2], on=OSError)
 def test_a_cached_function_is_retried_until_there_is_something_to_cache(clock, flaky):
     body = flaky(OSError(), OSError(), "value")
     fetch = retry(POLICY)(functools.lru_cache(body))
-    assert [fetch("a"), fetch("a"), body.calls] == ["value", "value", 3]
+    assert [fetch("a"), fetch("a"), len(body.calls)] == ["value", "value", 3]
     assert (fetch.cache_info().hits, fetch.cache_info().misses) == (1, 3)
     fetch.cache_clear()
     assert fetch.cache_info().currsize == 0
@@ -24,7 +24,7 @@ def test_a_cached_function_is_retried_until_there_is_something_to_cache(clock, f
 def test_a_cache_above_keeps_what_the_retries_came_to(clock, flaky):
     body = flaky(OSError(), OSError(), "value")
     fetch = functools.lru_cache(retry(POLICY)(body))
-    assert [fetch("a"), fetch("a"), body.calls] == ["value", "value", 3]
+    assert [fetch("a"), fetch("a"), len(body.calls)] == ["value", "value", 3]
     assert (fetch.cache_info().hits, fetch.cache_info().misses) == (1, 1)
     assert clock.naps == [1.0, 2.0]
 
@@ -41,13 +41,13 @@ def test_the_getter_of_a_property_is_retried(clock, flaky):
 
         @value.setter
         def value(self, _new):
-            body.calls = 0
+            body.calls.clear()
 
     client = Client()
     assert client.value == (client, "value")
-    assert (body.calls, clock.naps) == (3, [1.0, 2.0])
+    assert (len(body.calls), clock.naps) == (3, [1.0, 2.0])
     client.value = "new"
-    assert (client.value, body.calls) == ((client, "later"), 2)
+    assert (client.value, len(body.calls)) == ((client, "later"), 2)
     assert Client.value.__doc__ == "The value."
 
 
@@ -62,7 +62,7 @@ def test_the_getter_of_a_cached_property_is_retried_and_cached(clock, flaky):
 
     client = Client()
     assert client.value == client.value == (client, "value")
-    assert (body.calls, clock.naps) == (3, [1.0, 2.0])
+    assert (len(body.calls), clock.naps) == (3, [1.0, 2.0])
 
 
 def test_a_cached_method_is_retried_on_its_object(clock, flaky):
@@ -77,7 +77,7 @@ def test_a_cached_method_is_retried_on_its_object(clock, flaky):
     client = Client()
     assert client.get("a") == (client, "a", "value")
     assert client.get("a") is client.get("a")
-    assert (Client.get.cache_info().hits, body.calls) == (2, 2)
+    assert (Client.get.cache_info().hits, len(body.calls)) == (2, 2)
     assert clock.naps == [1.0]
 
 
@@ -90,7 +90,7 @@ def test_implementations_can_be_registered_at_a_decorated_singledispatch(clock, 
         return f"any {value}"
 
     describe.register(str, body)
-    assert [describe(5), describe("a"), body.calls] == ["any 5", "a text", 3]
+    assert [describe(5), describe("a"), len(body.calls)] == ["any 5", "a text", 3]
     assert describe.dispatch(int)(6) == "any 6"
     assert clock.naps == [1.0, 2.0]
 
@@ -162,7 +162,7 @@ def test_whatever_can_be_awaited_is_retried_under_aretry(clock, flaky, eager):
         return await aretry(POLICY)(fetch)()
 
     assert asyncio.run(main()) == "value"
-    assert (body.calls, clock.naps) == (3, [1.0, 2.0])
+    assert (len(body.calls), clock.naps) == (3, [1.0, 2.0])
 
 
 def test_decorators_on_decorators_retry_each_on_its_own(clock):
@@ -200,12 +200,12 @@ def test_the_decorator_can_be_written_in_many_ways(clock, flaky, retried):
         return body()
 
     assert asyncio.run(fetch()) == "value"
-    assert (body.calls, len(clock.naps)) == (3, 2)
+    assert (len(body.calls), len(clock.naps)) == (3, 2)
 
 
 def test_settings_beside_a_policy_change_it_for_this_function_alone(clock, flaky):
     body = flaky(*[OSError("refused")] * 9)
     with pytest.raises(OSError, match="refused"):
         retry(POLICY, max_attempts=2)(body)()
-    assert (body.calls, clock.naps) == (2, [1.0])
+    assert (len(body.calls), clock.naps) == (2, [1.0])
     assert POLICY.max_attempts == 5

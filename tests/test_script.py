@@ -52,6 +52,13 @@ def test_tells_what_remains():
     assert repr(script) == "<Script script, called 1 times>"
 
 
+def test_goes_on_when_its_calls_are_cleared():
+    script = Script(["first", "second"])
+    script()
+    script.calls.clear()
+    assert (script(), len(script.calls)) == ("second", 1)
+
+
 def test_an_outcome_that_compares_with_nothing_is_an_outcome():
     class Odd:
         __hash__ = None

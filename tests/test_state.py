@@ -57,7 +57,7 @@ def test_records_every_failure_with_its_times(colour, clock, flaky):
     outcomes = flaky(*errors, "busy", "value")
 
     def fetch():
-        clock.advance(outcomes.calls + 1)
+        clock.advance(len(outcomes.calls) + 1)
         return outcomes()
 
     policy = POLICY.replace(on_result=lambda result: result == "busy")

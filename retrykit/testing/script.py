@@ -52,6 +52,7 @@ class _Script:
             raise refuse("outcomes", rule, self._outcomes, "it repeats the one before")
         self._clock = clock
         self._playing = threading.Lock()
+        self._played = 0
         self.calls: list[Called] = []
         self.__name__ = self.__qualname__ = name
         # As a function of a script has it, so that logs show the name alone.
@@ -60,7 +61,7 @@ class _Script:
     @property
     def remaining(self) -> list[object]:
         """The outcomes that were not used yet; a repeated one remains."""
-        used = len(self.calls)
+        used = self._played
         if self._repeats:
             used = min(used, len(self._outcomes) - 2)
         return self._outcomes[used:]
@@ -75,9 +76,10 @@ class _Script:
         called = Called(args, kwargs, self._clock.now())
         with self._playing:
             remaining = self.remaining
+            self._played += 1
             self.calls.append(called)
         if not remaining:
-            calls, outcomes = len(self.calls), len(self._outcomes)
+            calls, outcomes = self._played, len(self._outcomes)
             msg = f"{self.__name__} was called {calls} times, and has {outcomes} "
             msg += "outcomes; end its list with ... to repeat the last one"
             raise ScriptError(msg)
