@@ -13,9 +13,11 @@ __all__ = ["Threads"]
 # Threads that start one another take turns of 5 ms.
 _BREATH: Final = 0.01
 
-# Where the threads of pools wait for work: the module and the function.
+# Where the threads of pools and of servers wait for work: module and function.
 _IDLE: Final = {
     ("concurrent.futures.thread", "_worker"),
+    ("selectors", "select"),
+    ("socket", "accept"),
     ("trio._core._thread_cache", "_work"),
 }
 
@@ -48,7 +50,7 @@ class Threads:
         """Return the real seconds that threads get to begin with their work.
 
         Args:
-            pools: Whether threads count that were there before, in a pool.
+            pools: Whether threads count that were there before, waiting for work.
         """
         known = _known()
         begun = known.keys() - self._before
@@ -61,7 +63,7 @@ class Threads:
 
 
 def _known() -> dict[int, bool]:
-    """Return every thread, and whether it is one of a pool that waits for work."""
+    """Return every thread, and whether it is one that waits for work."""
     return {
         thread: (frame.f_globals.get("__name__"), frame.f_code.co_name) in _IDLE
         for thread, frame in sys._current_frames().items()  # noqa: SLF001  documented
