@@ -37,7 +37,16 @@ from retrykit.events import (
 )
 from retrykit.integrations.logging import observer
 from retrykit.records import ErrorRecord
-from retrykit.testing import FakeClock, virtual_time
+from retrykit.testing import (
+    AsyncScript,
+    FakeClock,
+    Recording,
+    Script,
+    limited,
+    record,
+    retries_disabled,
+    virtual_time,
+)
 
 POLICY = Policy()
 
@@ -154,3 +163,12 @@ def the_rest() -> None:
     with virtual_time() as clock:
         assert_type(clock, FakeClock)
         assert_type(clock.naps, list[float])
+        clock.advance("1h")
+    with virtual_time(100, everywhere=True, patience="1s", real_sleep=True):
+        pass
+    virtual_time(everywhere=True, speed=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    with record() as recorded, retries_disabled(), limited(3):
+        assert_type(recorded, Recording)
+        assert_type(recorded.calls, list[RetryState])
+    assert_type(Script([OSError, "ok"]).times, list[float])
+    AsyncScript("ok", name=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
