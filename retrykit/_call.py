@@ -7,7 +7,7 @@ that they tell is here, so that both do the same.
 import inspect
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from types import TracebackType
@@ -145,7 +145,8 @@ class Book:
             # Threads of the function that ask at once get one state, and so does
             # what asks for it while it is being opened.
             with _opening:
-                opened = self._opened(call[1])
+                # Nobody watched when it began, by the real clock.
+                opened = self._opened(call[1], self._clock.real_reader())
                 earlier: RetryState | None = call[2]
                 state = call[2] = earlier or opened
         if state.now is None:
@@ -160,7 +161,7 @@ class Book:
             None if an attempt begins.
         """
         call[1] = self._clock.now()
-        state = self.state(call)
+        state = call[2] = self._opened(call[1], self._clock.reader())
         ended = state.failures and state.failures[-1].attempt == state.attempt
         if ended and state.next_delay is None:
             state.begin_attempt()
@@ -253,8 +254,8 @@ class Book:
         call.clear()
         self._tell(events.GaveUp(state))
 
-    def _opened(self, started: float) -> RetryState:
-        policy, resumed, now = self.policy, self._resumed, self._clock.reader()
+    def _opened(self, started: float, now: Callable[[], float] | None) -> RetryState:
+        policy, resumed = self.policy, self._resumed
         if resumed is not None:
             # It goes on from the time that it had spent before.
             origin = started - resumed.spent

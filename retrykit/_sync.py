@@ -14,7 +14,7 @@ from retrykit.state import RetryState
 
 __all__ = ["drive"]
 
-_now, _enter, _leave = clock.real.now, current.set, current.reset
+_enter, _leave = current.set, current.reset
 
 
 def drive(  # noqa: C901  one loop, to be read in one piece
@@ -24,14 +24,15 @@ def drive(  # noqa: C901  one loop, to be read in one piece
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
     """Return *fn* under *policy*: a function that makes the attempts."""
-    own = Book(policy, name, clock, resumed)
+    # Tools that freeze time exchange names of modules, and none of functions.
+    own, now = Book(policy, name, clock, resumed), clock.real.now
     # Calls are watched until one succeeds: its result must not be awaitable.
     watch: Sequence[object] = (own,)
 
     def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
         nonlocal watch
         book = own
-        call: Call = [book, _now(), None]
+        call: Call = [book, now(), None]
         token = _enter(call)
         try:
             if watch:

@@ -156,15 +156,11 @@ class Source(Generic[C]):
         None in a worker thread of a coroutine, from where the clock of its
         event loop cannot be found.
         """
-        clock: Any = self._chosen.get()
-        if not hasattr(type(clock), "reader"):
-            now: Callable[[], float] = clock.now
-            return now
-        try:
-            read: Callable[[], float] = clock.reader()
-        except RuntimeError:
-            return None
-        return read
+        return _reader(self._chosen.get())
+
+    def real_reader(self) -> Callable[[], float] | None:
+        """Return what reads the real clock, in the same way."""
+        return _reader(self.real)
 
     def use(
         self, clock: C, what: str = "a clock", *, everywhere: bool = False
@@ -179,6 +175,17 @@ class Source(Generic[C]):
                 clock of its own, too.
         """
         return self._chosen.hold(what, clock, everywhere=everywhere)
+
+
+def _reader(clock: Any) -> Callable[[], float] | None:
+    if not hasattr(type(clock), "reader"):
+        now: Callable[[], float] = clock.now
+        return now
+    try:
+        read: Callable[[], float] = clock.reader()
+    except RuntimeError:
+        return None
+    return read
 
 
 thread: Source[Clock] = Source(SystemClock())

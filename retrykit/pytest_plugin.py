@@ -4,6 +4,7 @@ pytest loads it wherever retrykit is installed, and it does nothing until it is
 used: a fixture is asked for, or a test fails in which a call was retried.
 """
 
+import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +19,7 @@ from retrykit.events import Event, GaveUp, Succeeded, observe
 from retrykit.state import RetryState
 
 if TYPE_CHECKING:
-    from retrykit.testing import FakeClock, Recording
+    from retrykit.testing import FakeClock, Recording, virtual_time
     from retrykit.testing.virtual_loop import VirtualLoop
 
 # retrykit.testing is imported by those who use it, and not by every test run.
@@ -30,14 +31,28 @@ def retry_clock(request: pytest.FixtureRequest) -> "Iterator[FakeClock]":
     """Virtual time for this test, in all its threads, tasks and event loops.
 
     The marker ``retry_time`` has its arguments: those of
-    `retrykit.testing.virtual_time`.
+    `retrykit.testing.virtual_time`; markers of a class or module count too.
     """
+    item: pytest.Item = request.node
+    with _virtual_time(item) as clock:
+        yield clock
+        if _failed in item.stash:
+            # The test has told why already.
+            clock.slips.clear()
+
+
+def _virtual_time(item: pytest.Item) -> "virtual_time":
     from retrykit.testing import virtual_time  # noqa: PLC0415
 
-    marker = request.node.get_closest_marker("retry_time")
-    args, kwargs = (marker.args, marker.kwargs) if marker else ((), {})
-    with virtual_time(*args, **{"everywhere": True} | kwargs) as clock:
-        yield clock
+    settings: dict[str, Any] = {"everywhere": True}
+    try:
+        for marker in reversed([*item.iter_markers("retry_time")]):
+            start = dict(zip(["start"], marker.args, strict=bool(marker.args)))
+            settings |= start | dict(marker.kwargs)
+        return virtual_time(**settings)
+    except (TypeError, ValueError) as error:
+        told = f"@pytest.mark.retry_time: {error}"
+    pytest.fail(told, pytrace=False)
 
 
 @pytest.fixture
@@ -46,7 +61,8 @@ def retry_loop(
 ) -> "Iterator[FakeClock]":
     """The same, on an event loop of pytest-asyncio whose time is virtual too.
 
-    There ``asyncio.timeout`` and ``asyncio.sleep`` pass at once.
+    There ``asyncio.timeout`` and ``asyncio.sleep`` pass at once. The loop is
+    that of the test: what has a wider ``loop_scope`` keeps an ordinary one.
     """
     hook = getattr(request.config.hook, _LOOPS, None)
     if hook is None or not hook.has_spec():
@@ -72,7 +88,7 @@ def no_retries() -> Iterator[None]:
 
 @pytest.fixture
 def retry_events() -> "Iterator[Recording]":
-    """The `retrykit.testing.Recording` of every retried call of this test."""
+    """The `retrykit.testing.Recording` of every retried call, from here on."""
     from retrykit.testing import record  # noqa: PLC0415
 
     with record(everywhere=True) as recording:
@@ -95,6 +111,26 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         names.append("retry_clock")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup(
+    fixturedef: "pytest.FixtureDef[Any]", request: pytest.FixtureRequest
+) -> None:
+    """Let the clock of the marker come before every other fixture of a test."""
+    own = fixturedef.scope == "function" and fixturedef.argname != "retry_clock"
+    if own and request.node.get_closest_marker("retry_time"):
+        request.getfixturevalue("retry_clock")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Refuse that a test asks for a virtual loop and runs on another."""
+    asked = "retry_loop" in getattr(item, "fixturenames", [])
+    if asked and not item.config.stash.get(_made, []):
+        msg = "retry_loop is for tests that pytest-asyncio runs, and must come before "
+        msg += "fixtures that are async: this test runs on no virtual loop"
+        pytest.fail(msg, pytrace=False)
+
+
 _LOOPS: Final = "pytest_asyncio_loop_factories"
 
 
@@ -108,19 +144,18 @@ class _VirtualLoops:
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_asyncio_loop_factories(
         self, config: pytest.Config
-    ) -> "Mapping[str, Callable[[], VirtualLoop]]":
+    ) -> "Mapping[str, Callable[[], asyncio.AbstractEventLoop]]":
         made = config.stash.setdefault(_made, [])
         return {"virtual": partial(_new_loop, made)}
 
 
-def _new_loop(made: "list[VirtualLoop]") -> "VirtualLoop":
+def _new_loop(made: "list[VirtualLoop]") -> asyncio.AbstractEventLoop:
     from retrykit.testing import FakeClock  # noqa: PLC0415
 
     clock = thread.chosen()
     if not isinstance(clock, FakeClock):
-        msg = "retry_loop must be set up before the event loop of its test; name it "
-        msg += "before fixtures that are async"
-        raise RetrykitError(msg)
+        # A loop of a wider scope, which was there before the clock.
+        return asyncio.new_event_loop()
     made.append(clock.new_event_loop())
     return made[-1]
 
@@ -168,7 +203,8 @@ class _Seen:
             return "\n\n".join(texts)
 
 
-_MOST: Final = 50
+_MOST: Final = 20
+_failed: Final = pytest.StashKey[bool]()
 _seen: Final = pytest.StashKey[_Seen]()
 
 
@@ -190,6 +226,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 def pytest_runtest_makereport(item: pytest.Item) -> Any:
     """Tell what happened in them, if the test fails."""
     report: pytest.TestReport = yield
+    if report.failed:
+        item.stash[_failed] = True
     told = item.stash[_seen].told() if report.failed and _seen in item.stash else ""
     if told:
         report.sections.append(("retried calls", told))

@@ -75,7 +75,12 @@ FLOORS = {
 DOORS = {
     "random": {"jitter"},
     "time": {"clocks", "testing.real_sleeps"},
-    "asyncio": {"clocks", "testing.in_asyncio", "testing.virtual_loop"},
+    "asyncio": {
+        "clocks",
+        "pytest_plugin",
+        "testing.in_asyncio",
+        "testing.virtual_loop",
+    },
     "wrapt": {"dressing"},
     "datetime": {"durations", "state"},
 }

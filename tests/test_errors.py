@@ -39,6 +39,8 @@ from retrykit.testing import (
     Recording,
     Script,
     limited,
+    record,
+    retries_disabled,
     strategies,
     virtual_time,
 )
@@ -136,8 +138,8 @@ OBSERVER = "a plain function (or callable) that takes an event"
 SELECTS = "an Exception type, a tuple of them, or a predicate of the error"
 NAMED = "the name of an exception type, as OSError or module:Name"
 PLAIN = "a plain function where nothing can await it"
-CALLS = "a decorated function, or the name of its calls"
-NAME = "write the name of a block, or of what policy.call is given"
+CALLS = "a function, or the name of its calls"
+NAME = "a block is named after its function"
 HELD = "shorter than initial_interval, no longer than the original can hold"
 TUPLE = "put the types in a tuple, as (ConnectionError, TimeoutError)"
 CAUSE = "write raise GiveUp from error, or raise an error"
@@ -148,7 +150,7 @@ RAISED = "what it raises belongs to errors"
 LATER = "its errors come later, where it is iterated: retry that code"
 
 # What is wrong with a setting is told where the setting is written.
-DOTS = "a list whose last item alone is ..., after an outcome"
+DOTS = "a list in which ... comes last and after an outcome"
 WRITTEN = {
     f"wait must be a finite number >= 0, got -1; {SECONDS}": lambda: s.constant(-1),
     f"wait must be a finite number >= 0, got None; {SECONDS}": lambda: s.constant(None),
@@ -470,10 +472,10 @@ WRITTEN = {
     "their order": lambda: Script("ok"),
     f"outcomes must be a list, got {OSError!r}; write Script([...]), errors and values "
     "in their order": lambda: AsyncScript(OSError),
-    f"outcomes must be {DOTS}, got [Ellipsis]; it repeats the one before": (
+    f"outcomes must be {DOTS}, got [Ellipsis]; it repeats that outcome": (
         lambda: Script([...])
     ),
-    f"outcomes must be {DOTS}, got [Ellipsis, 'ok']; it repeats the one before": (
+    f"outcomes must be {DOTS}, got [Ellipsis, 'ok']; it repeats that outcome": (
         lambda: AsyncScript([..., "ok"])
     ),
     f"at_least must be a finite number >= 0, got -1; {SECONDS}": (
@@ -518,7 +520,16 @@ WRITTEN = {
     "succeeds must be a bool, got 'never'; None draws scripts of both kinds": (
         lambda: strategies.failure_scripts(succeeds="never")
     ),
-    f"fn must be {CALLS}, got {plain!r}; {NAME}": (lambda: Recording().of(plain)),
+    f"fn must be {CALLS}, got 7; {NAME}": (lambda: Recording().of(7)),
+    "everywhere must be a bool, got 'no'": lambda: virtual_time(everywhere="no"),
+    "everywhere must be a bool, got 0": lambda: record(everywhere=0),
+    "everywhere must be a bool, got 1": lambda: limited(everywhere=1),
+    "everywhere must be a bool, got None": lambda: retries_disabled(everywhere=None),
+    "no_delay must be a bool, got 'yes'": lambda: limited(no_delay="yes"),
+    "real_sleep must be a bool, got 'no'": lambda: virtual_time(real_sleep="no"),
+    "name must be a str, got 3": lambda: Script([1], name=3),
+    "outcomes must be a list, got {1}; write Script([...]), errors and values in "
+    "their order": lambda: Script({1}),
     f"fn must be {CALLS}, got ''; {NAME}": (lambda: Recording().assert_attempts("", 1)),
 }
 

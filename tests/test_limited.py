@@ -1,6 +1,7 @@
 """Suites that cannot hand in a clock: fewer attempts, and no delay."""
 
 import asyncio
+import inspect
 import time
 from threading import Thread
 
@@ -250,7 +251,8 @@ def test_a_block_is_opened_once_at_a_time():
     with block, pytest.raises(NestingError) as caught, block:
         pass
     assert str(caught.value) == (
-        "limited(3, no_delay=True) must be closed before it is opened again"
+        "limited(3, no_delay=True, everywhere=False) must be closed before it is "
+        "opened again"
     )
     with block:
         assert attempts() == 3
@@ -260,19 +262,21 @@ def test_a_block_that_is_not_open_cannot_be_closed():
     with pytest.raises(NestingError) as caught:
         retries_disabled().__exit__(None, None, None)
     assert str(caught.value) == (
-        "retries_disabled() must be opened before it is closed"
+        "retries_disabled(everywhere=False) must be opened before it is closed"
     )
 
 
 def test_blocks_that_are_closed_in_the_wrong_order_name_themselves():
     outer, inner = retries_disabled(), limited(3, no_delay=False)
+    line = inspect.currentframe().f_lineno
     outer.__enter__()
     inner.__enter__()
     with pytest.raises(NestingError) as caught:
         outer.__exit__(None, None, None)
     assert str(caught.value) == (
-        "retries_disabled() must be closed after limited(3, no_delay=False), "
-        "opened inside of it"
+        f"retries_disabled(everywhere=False) (opened at {__file__}:{line + 1}) must be "
+        "closed after limited(3, no_delay=False, everywhere=False) "
+        f"(opened at {__file__}:{line + 2}), opened inside of it"
     )
     inner.__exit__(None, None, None)
     with limited():

@@ -157,6 +157,42 @@ def test_outside():
         )
         result.assert_outcomes(passed=2)
 
+    def test_a_real_sleep_fails_the_test_once(self, run):
+        result = run(
+            """
+@retry
+def sleeps():
+    import time
+    time.sleep(600)
+def test_sleeps(retry_clock):
+    sleeps()
+"""
+        )
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(
+            ["E*RealSleepError: attempt 1 of *sleeps must not*"]
+        )
+        result.stdout.no_fnmatch_line("*_listen*")
+
+    def test_a_real_sleep_that_is_swallowed_fails_the_test_in_the_end(self, run):
+        result = run(
+            """
+@retry
+def sleeps():
+    import time
+    time.sleep(600)
+def test_sleeps(retry_clock):
+    try:
+        sleeps()
+    except BaseException:
+        pass
+"""
+        )
+        result.assert_outcomes(passed=1, errors=1)
+        result.stdout.fnmatch_lines(
+            ["E*RealSleepError: attempt 1 of *sleeps must not*"]
+        )
+
 
 class TestMarker:
     def test_runs_a_test_in_virtual_time(self, run):
@@ -219,8 +255,58 @@ def test_fetch():
         )
         result.assert_outcomes(errors=1)
         result.stdout.fnmatch_lines(
-            ["E*ConfigError: start must be a finite number >= 0, got -1"]
+            ["@pytest.mark.retry_time: start must be a finite number >= 0, got -1"]
         )
+
+    @pytest.mark.parametrize(
+        "arguments", ["1, 2", "begin=3", "everywhere='no'"], ids=str
+    )
+    def test_wrong_arguments_are_told_without_a_traceback(self, run, arguments):
+        result = run(
+            f"""
+@pytest.mark.retry_time({arguments})
+def test_fetch():
+    pass
+"""
+        )
+        result.assert_outcomes(errors=1)
+        result.stdout.fnmatch_lines(["@pytest.mark.retry_time: *"])
+        result.stdout.no_fnmatch_line("*pytest_plugin.py*")
+
+    def test_adds_to_that_of_its_class(self, run):
+        result = run(
+            """
+@pytest.mark.retry_time(start=100)
+class TestFetch:
+    @pytest.mark.retry_time(real_sleep=True)
+    def test_sleeps(self, retry_clock):
+        import time
+        retry(lambda: time.sleep(0.001))()
+        assert retry_clock.now() == 100.0
+
+    @pytest.mark.retry_time(200)
+    def test_begins_later(self, retry_clock):
+        assert retry_clock.now() == 200.0
+"""
+        )
+        result.assert_outcomes(passed=2)
+
+    def test_comes_before_the_other_fixtures_of_a_test(self, run):
+        result = run(
+            """
+@pytest.fixture(scope="module")
+def wide():
+    from retrykit.clocks import thread
+    assert thread.chosen() is thread.real
+@pytest.fixture
+def warm():
+    return fetch()
+@pytest.mark.retry_time(start=100)
+def test_fetch(warm, wide, retry_clock):
+    assert (warm, retry_clock.naps) == ("data", [60.0, 3600.0])
+"""
+        )
+        result.assert_outcomes(passed=1)
 
     def test_is_known_to_pytest(self, run):
         result = run("def test_nothing(): pass", "--strict-markers", "--markers")
@@ -370,8 +456,9 @@ async def test_fetch(retry_loop):
             ["E*retry_loop must be closed after the event loop of its test; leave*"]
         )
 
-    def test_a_loop_that_was_there_before_is_refused(self, run):
-        result = run(
+    @pytest.mark.parametrize(
+        "code",
+        [
             """
 import pytest_asyncio
 @pytest_asyncio.fixture
@@ -381,12 +468,50 @@ async def client():
 async def test_fetch(client, retry_loop):
     pass
 """,
-            *STRICT,
-        )
-        result.assert_outcomes(errors=1)
-        result.stdout.fnmatch_lines(
-            ["E*retry_loop must be set up before the event loop of its test; name it*"]
-        )
+            """
+def test_fetch(retry_loop):
+    asyncio.run(afetch())
+""",
+            """
+import unittest
+class TestFetch(unittest.IsolatedAsyncioTestCase):
+    @pytest.fixture(autouse=True)
+    def virtual(self, retry_loop):
+        pass
+    async def test_fetch(self):
+        pass
+""",
+        ],
+        ids=["a fixture made the loop", "no async test", "another runner"],
+    )
+    def test_a_test_that_runs_on_no_virtual_loop_is_refused(self, run, code):
+        result = run(code, *STRICT)
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(["retry_loop is for tests that pytest-asyncio*"])
+
+    @pytest.mark.parametrize("names", ["first second", "second first", "second"])
+    def test_fixtures_of_a_wider_scope_keep_an_ordinary_loop(self, run, names):
+        tests = {
+            "first": """
+async def test_first(shared):
+    assert shared == "pool"
+""",
+            "second": """
+async def test_second(shared, retry_loop):
+    await asyncio.sleep(100)
+    assert retry_loop.now() == 100.0
+""",
+        }
+        shared = """
+import pytest_asyncio
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shared():
+    await asyncio.sleep(0)
+    return "pool"
+"""
+        order = names.split()
+        result = run(shared + "".join(map(tests.get, order)), *AUTO)
+        result.assert_outcomes(passed=len(order))
 
     def test_async_fixtures_may_follow(self, run):
         result = run(
@@ -496,8 +621,8 @@ def test_fetch(retry_clock):
     assert False
 """
         )
-        result.stdout.fnmatch_lines(["(10 earlier calls are left out)", "call_10 *"])
-        result.stdout.no_fnmatch_line("call_9 *")
+        result.stdout.fnmatch_lines(["(40 earlier calls are left out)", "call_40 *"])
+        result.stdout.no_fnmatch_line("call_39 *")
 
     def test_is_told_under_xdist(self, run):
         result = run(

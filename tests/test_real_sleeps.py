@@ -1,6 +1,7 @@
 """An attempt that really sleeps in virtual time is told, wherever it does."""
 
 import asyncio
+import contextlib
 import contextvars
 import inspect
 import sys
@@ -30,9 +31,11 @@ def test_time_sleep_is_told_where_it_is_called(sleep):
         fetch()
     assert str(caught.value) == (
         "attempt 1 of tests.test_real_sleeps."
-        "test_time_sleep_is_told_where_it_is_called.<locals>.fetch must sleep on the "
-        "clock that virtual_time() gives, got time.sleep; clock.advance() stands for "
-        "a slow attempt, and virtual_time(real_sleep=True) allows it"
+        "test_time_sleep_is_told_where_it_is_called.<locals>.fetch must not really "
+        "sleep in virtual time, got time.sleep; clock.advance() stands for a slow "
+        "attempt, asyncio's own sleep is virtual on clock.new_event_loop() or with "
+        "the fixture retry_loop, and real_sleep=True allows it, for virtual_time and "
+        "the marker retry_time"
     )
     frames = [each.name for each in caught.traceback]
     assert frames[-2] == "fetch"
@@ -82,7 +85,7 @@ def test_the_sleep_of_asyncio_is_told():
 
     with pytest.raises(RealSleepError) as caught:
         asyncio.run(main())
-    assert "attempt 1 of fetch must sleep" in str(caught.value)
+    assert "attempt 1 of fetch must not" in str(caught.value)
     assert "got asyncio.sleep(600);" in str(caught.value)
     assert "fetch" in [each.name for each in caught.traceback]
 
@@ -116,6 +119,18 @@ def test_short_sleeps_of_event_loops_pass():
     with virtual_time():
         assert asyncio.run(fetch()) == "data"
         assert trio.run(tfetch) == "data"
+
+
+def test_a_sleep_after_many_turns_of_none_is_told():
+    @aretry(name="fetch")
+    async def fetch():
+        end = time.monotonic() + 0.1
+        while time.monotonic() < end:  # noqa: ASYNC110  it is what is tested
+            await asyncio.sleep(0)
+        await asyncio.sleep(LONG)
+
+    with pytest.raises(RealSleepError), virtual_time():
+        asyncio.run(fetch())
 
 
 def test_an_attempt_that_waits_long_for_something_else_is_let_alone():
@@ -231,11 +246,11 @@ def test_nothing_but_a_sleep_is_told():
             listen(frame, "c_call", time.sleep)
         return "data"
 
-    with virtual_time():
+    with pytest.raises(RealSleepError), virtual_time():
         assert fetch() == "data"
 
 
-def test_of_calls_inside_of_one_another_the_innermost_is_told():
+def test_of_calls_inside_of_one_another_the_innermost_is_told(caplog):
     @aretry(name="inner")
     async def inner(sleep):
         await sleep(LONG)
@@ -244,11 +259,25 @@ def test_of_calls_inside_of_one_another_the_innermost_is_told():
     async def outer(sleep):
         await inner(sleep)
 
-    with virtual_time():
-        with pytest.raises(RealSleepError, match="attempt 1 of outer"):
-            asyncio.run(outer(asyncio.sleep))
-        with pytest.raises(RealSleepError, match="attempt 1 of inner"):
-            trio.run(outer, trio.sleep)
+    with pytest.raises(RealSleepError, match="attempt 1 of inner"), virtual_time():
+        asyncio.run(outer(asyncio.sleep))
+    with pytest.raises(RealSleepError, match="attempt 1 of inner"), virtual_time():
+        trio.run(outer, trio.sleep)
+    assert caplog.records == []
+
+
+def test_one_that_gets_lost_is_raised_at_the_end_of_the_block():
+    ended = []
+
+    @retry(name="fetch")
+    def fetch():
+        with contextlib.suppress(RealSleepError):
+            time.sleep(LONG)
+
+    with pytest.raises(RealSleepError, match="attempt 1 of fetch"), virtual_time():
+        fetch()
+        ended.append(True)
+    assert ended == [True]
 
 
 def test_each_attempt_of_a_loop_is_looked_after():

@@ -160,18 +160,20 @@ FAIL = {
         lambda it: it.assert_delays("fetch", [1])
     ),
     "delays of load: [[]], not []": lambda it: it.assert_delays("load"),
-    "status of fetch: ['succeeded', 'dead'], not ['succeeded', 'succeeded']": (
+    "outcomes of fetch: ['succeeded', 'gave up'], not ['succeeded', 'succeeded']": (
         lambda it: it.assert_succeeded("fetch")
     ),
-    "status of other: [], not ['succeeded']": (lambda it: it.assert_succeeded("other")),
-    "ends of fetch: ['succeeded', 'dead'], not ['dead', 'dead']": (
+    "outcomes of other: [], not ['succeeded']": (
+        lambda it: it.assert_succeeded("other")
+    ),
+    "outcomes of fetch: ['succeeded', 'gave up'], not ['gave up', 'gave up']": (
         lambda it: it.assert_gave_up("fetch")
     ),
-    "ends of fetch: ['succeeded', 'schedule ended'], not ['elapsed', 'elapsed']": (
+    "outcomes of fetch: ['succeeded', 'schedule ended'], not ['elapsed', 'elapsed']": (
         lambda it: it.assert_gave_up("fetch", StopReason.ELAPSED)
     ),
-    "ends of other: [], not ['dead']": lambda it: it.assert_gave_up("other"),
-    "ends of other: [], not ['attempts']": (
+    "outcomes of other: [], not ['gave up']": lambda it: it.assert_gave_up("other"),
+    "outcomes of other: [], not ['attempts']": (
         lambda it: it.assert_gave_up("other", StopReason.ATTEMPTS)
     ),
 }
@@ -212,7 +214,7 @@ class TestAssertions:
         assert str(caught.value) == cleandoc("""
             attempts of fetsh: [], not [2]
 
-            retried calls were made of: fetch, shop.load
+            since this recording began, calls were made of: fetch, shop.load
         """)
 
     def test_fail_where_nothing_was_called(self):
@@ -220,9 +222,9 @@ class TestAssertions:
         with record() as recorded, pytest.raises(AssertionError) as caught:
             recorded.assert_succeeded(fetch)
         assert str(caught.value) == cleandoc("""
-            status of fetch: [], not ['succeeded']
+            outcomes of fetch: [], not ['succeeded']
 
-            retried calls were made of: nothing
+            since this recording began, calls were made of: nothing
         """)
 
     @pytest.mark.parametrize("reason", [None, StopReason.ATTEMPTS])
@@ -233,7 +235,7 @@ class TestAssertions:
             return str(caught.value).partition(", ")[0]
 
         with record() as recorded:
-            assert POLICY.call(fetch) == "ends of fetch: ['running']"
+            assert POLICY.call(fetch) == "outcomes of fetch: ['running']"
 
     def test_know_the_delays_that_the_state_does_not_keep(self):
         with virtual_time(), record() as recorded:
@@ -263,4 +265,4 @@ def test_the_table_is_that_of_one_function_or_of_all():
 
 
 def test_a_recording_tells_how_many_calls_it_has():
-    assert repr(recorded_calls()) == "<Recording of 3 calls>"
+    assert repr(recorded_calls()) == "<Recording, calls: 3>"

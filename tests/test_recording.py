@@ -235,12 +235,18 @@ class TestBlock:
         block = record()
         with block, pytest.raises(NestingError) as caught, block:
             pass
-        assert str(caught.value) == "record() must be closed before it is opened again"
+        assert (
+            str(caught.value)
+            == "record(everywhere=False) must be closed before it is opened again"
+        )
 
     def test_is_opened_before_it_is_closed(self):
         with pytest.raises(NestingError) as caught:
             record().__exit__(None, None, None)
-        assert str(caught.value) == "record() must be opened before it is closed"
+        assert (
+            str(caught.value)
+            == "record(everywhere=False) must be opened before it is closed"
+        )
 
     def test_that_is_closed_out_of_turn_records_no_more(self):
         outer, inner = record(), record()
@@ -250,9 +256,7 @@ class TestBlock:
         succeed("inside")
         inner.__exit__(None, None, None)
         succeed("outside")
-        assert str(caught.value) == (
-            "record() must be closed after record(), opened inside of it"
-        )
+        assert "must be closed after record(everywhere=False)" in str(caught.value)
         assert (names(first), names(second)) == ([], ["inside"])
 
     def test_that_fails_to_open_closes_what_it_had_opened(self):

@@ -49,7 +49,7 @@ def test_tells_what_remains():
     with pytest.raises(TimeoutError):
         script()
     assert script.remaining == ["ok"]
-    assert repr(script) == "<Script script, called 1 times>"
+    assert repr(script) == "<Script script, calls: 1>"
 
 
 def test_goes_on_when_its_calls_are_cleared():
@@ -75,14 +75,14 @@ def test_a_call_too_many_ends_the_test_and_is_not_retried():
     with pytest.raises(ScriptError) as caught, virtual_time() as clock:
         retry(script)()
     assert str(caught.value) == (
-        "fetch was called 2 times, and has 1 outcomes; "
-        "end its list with ... to repeat the last one"
+        "call 2 of fetch has no outcome, since the script ends after 1; "
+        "end it with ... to repeat the last one"
     )
     assert len(clock.naps) == 1
 
 
 def test_a_script_without_outcomes_must_not_be_called():
-    with pytest.raises(ScriptError, match="has 0 outcomes"):
+    with pytest.raises(ScriptError, match="ends after 0"):
         Script([])()
 
 
@@ -98,7 +98,7 @@ def test_the_awaited_one_does_the_same(run):
     result = trio.run(main) if run == "trio" else run(main())
     assert result == "ok"
     assert script.calls == [Called(("/",), {}, 0.0), Called(("/",), {}, 3.0)]
-    assert repr(script) == "<AsyncScript fetch, called 2 times>"
+    assert repr(script) == "<AsyncScript fetch, calls: 2>"
 
 
 def test_the_awaited_one_may_be_decorated_with_either():

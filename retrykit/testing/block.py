@@ -1,9 +1,12 @@
 """What is opened by ``with`` and closed with it, once at a time.
 
+It says where it was opened, for the error of who closes it in the wrong order.
+
 Unlike `contextlib.contextmanager`, it makes nothing that decorates: above a
 coroutine function that would open and close it before the first line runs.
 """
 
+import sys
 from abc import abstractmethod
 from contextlib import ExitStack
 from types import TracebackType
@@ -17,10 +20,15 @@ T = TypeVar("T")
 
 
 class Block(Generic[T]):
-    """A ``with`` block; its ``repr`` is the expression that opened it."""
+    """A ``with`` block; its ``repr`` is the expression that opened it.
+
+    Attributes:
+        what: That expression, and the line where it was opened.
+    """
 
     def __init__(self) -> None:
         self._opened: ExitStack | None = None
+        self.what = repr(self)
 
     @abstractmethod
     def _open(self, opened: ExitStack) -> T:
@@ -30,6 +38,9 @@ class Block(Generic[T]):
         if self._opened is not None:
             msg = f"{self!r} must be closed before it is opened again"
             raise NestingError(msg)
+        caller = sys._getframe(1)  # noqa: SLF001  documented, and logging does it too
+        at = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+        self.what = f"{self!r} (opened at {at})"
         with ExitStack() as opened:
             given = self._open(opened)
             self._opened = opened.pop_all()

@@ -1,8 +1,9 @@
 """A clock that moves only when everybody sleeps who lives by it."""
 
+from types import TracebackType
 from typing import final
 
-from retrykit.checks import number, refuse
+from retrykit.checks import instance, number, refuse
 from retrykit.durations import Duration, seconds
 from retrykit.events import AttemptStarted, Event
 from retrykit.testing.loops import Loops
@@ -11,6 +12,9 @@ from retrykit.testing.timeline import Timeline
 from retrykit.testing.virtual_loop import VirtualLoop
 
 __all__ = ["AwaitedClock", "FakeClock"]
+
+# How many naps its repr shows.
+_SHOWN = 6
 
 
 @final
@@ -36,6 +40,7 @@ class FakeClock:
     Attributes:
         naps: Every delay that was slept, in the order in which they began, in
             seconds.
+        slips: The errors that were raised for real sleeps.
 
     Raises:
         ConfigError: *start* is no number >= 0, or *patience* no duration.
@@ -46,9 +51,10 @@ class FakeClock:
     ) -> None:
         start, patience = number("start", start), seconds("patience", patience)
         self._timeline = Timeline(start, patience)
-        self._real_sleep = real_sleep
+        self._real_sleep = instance("real_sleep", real_sleep, bool)
         self._loops = Loops(self._timeline)
         self.naps: list[float] = []
+        self.slips = self._timeline.workers.slips
 
     def now(self) -> float:
         """Return clock seconds."""
@@ -115,10 +121,24 @@ class FakeClock:
         if loop is not None:
             loop.guard(worker)
 
-    def end(self) -> None:
-        """Take note of no call any more: what did not end yet goes on unwatched."""
+    def end(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _trace: TracebackType | None,
+        /,
+    ) -> None:
+        """Take note of no call any more, and tell of real sleeps that got lost."""
         for worker in self._timeline.end():
             leave_thread(worker)
+        self._loops.leave()
+        if error is None and self.slips:
+            raise self.slips[0]
+
+    def __repr__(self) -> str:
+        naps = [f"{nap:g}" for nap in self.naps[:_SHOWN]]
+        naps += ["..."] if len(self.naps) > _SHOWN else []
+        return f"<FakeClock at {self.now():g}, naps: {', '.join(naps) or 'none'}>"
 
     def _nap(self, delay: Duration) -> float:
         length = _length("delay", delay)

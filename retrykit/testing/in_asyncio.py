@@ -6,6 +6,7 @@ another one has something to do. When none has, time may move.
 
 import asyncio
 import contextvars
+import math
 from collections.abc import Hashable
 from typing import Any, Final, final
 
@@ -21,9 +22,14 @@ __all__ = ["InAsyncio", "running_loop"]
 _ROUNDS: Final = 2
 _BLIND_ROUNDS: Final = 20
 
+# So many rounds in a row are made by a task that asks again and again.
+_RESTLESS: Final = 1000
 
 # How long an attempt may really sleep before it is told, in real seconds.
 _NOTICED: Final = 0.05
+
+_looks: set[asyncio.Handle] = set()
+"""What only looks, for whatever clock: nobody waits for it."""
 
 
 @final
@@ -33,77 +39,109 @@ class InAsyncio:
     def __init__(self, timeline: Timeline, loop: asyncio.AbstractEventLoop) -> None:
         self._timeline = timeline
         self._loop = loop
-        self._sleeping = 0
-        self._looking = False
+        self._sleepers: set[asyncio.Future[None]] = set()
+        self._look: asyncio.Handle | None = None
         self._silence = Silence(timeline)
-        self._quiet = 0
+        self._quiet = self._restless = 0
         self._guard: asyncio.TimerHandle | None = None
         # Callbacks are in none of the calls that began them.
         self._context = contextvars.Context()
 
     async def sleep(self, delay: float) -> None:
         """Let other tasks run until *delay* virtual seconds have passed."""
-        woken = asyncio.Event()
+        woken = self._loop.create_future()
         sleeper = self._timeline.lie_down(delay, lambda: self._wake(woken))
-        self._sleeping += 1
-        if not self._looking:
-            self._looking = True
+        self._sleepers.add(woken)
+        if self._look is None:
             self._look_again()
         try:
-            await woken.wait()
+            await woken
         finally:
-            self._sleeping -= 1
+            self._sleepers.discard(woken)
             self._timeline.get_up(sleeper)
 
-    def _wake(self, woken: asyncio.Event) -> None:
+    def _wake(self, woken: "asyncio.Future[None]") -> None:
         """Wake a task, from any thread."""
         if running_loop() is self._loop:
-            woken.set()
+            _end(woken)
         elif not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(woken.set)
+            self._loop.call_soon_threadsafe(_end, woken)
 
     def _look_again(self) -> None:
-        self._loop.call_soon(self._look, context=self._context)
+        self._look = self._loop.call_soon(self._look_around, context=self._context)
+        _looks.add(self._look)
 
-    def _look(self) -> None:
+    def _look_around(self) -> None:
         """Look, as long as somebody sleeps, whether time may move."""
-        if not self._sleeping:
-            self._looking = False
+        if self._look is not None:
+            _looks.discard(self._look)
+        self._look = None
+        if not self._sleepers:
             return
+        self._look_again()
+        try:
+            self._move_if_silent()
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  raised by a signal handler
+            # The loop would log it and go on; those who sleep here let it out.
+            for woken in self._sleepers:
+                _end(woken, error)
+
+    def _move_if_silent(self) -> None:
         ready = getattr(self._loop, "_ready", None)
-        noise = bool(ready)
+        noise = any(handle not in _looks for handle in ready or ())
         self._quiet = 0 if noise else self._quiet + 1
+        self._restless = self._restless + 1 if noise else 0
+        if self._restless >= _RESTLESS and not self._timeline.workers.busy:
+            noise = False
         sources = self._sources()
-        needed = self._timeline.held(sources, alone=not sources and self._no_timer())
+        needed = self._needed(sources)
         silent = self._silence.lasted(needed, noise=noise)
         if not silent:
             if not noise:
                 thread.real.sleep(MOMENT)
-        elif noise or self._quiet >= (_BLIND_ROUNDS if ready is None else _ROUNDS):
-            self._quiet = 0
+            return
+        rounds = _BLIND_ROUNDS if ready is None else _ROUNDS
+        if self._quiet >= rounds or self._restless:
+            self._quiet = self._restless = 0
             self._timeline.move(sources)
-        self._look_again()
+
+    def _needed(self, sources: frozenset[Hashable]) -> float:
+        """Return how long it must be silent, in real seconds."""
+        timers = getattr(self._loop, "_scheduled", None)
+        due = [
+            each
+            for each in timers or ()
+            if each is not self._guard and not each.cancelled()
+        ]
+        limits = [each for each in due if _only_ends_something(each)]
+        alone = not sources and timers is not None and len(due) == len(limits)
+        needed = self._timeline.held(sources, alone=alone)
+        # A timeout of an attempt must not end it meanwhile.
+        left = min((each.when() for each in limits), default=math.inf)
+        return min(needed, max(left - self._loop.time(), 0.0) / 2)
 
     def _sources(self) -> frozenset[Hashable]:
         """Return what the loop waits for: files and sockets, taken together."""
         selector: Any = getattr(self._loop, "_selector", None)
-        files = selector.get_map() if hasattr(selector, "get_map") else {}
-        known = frozenset((key.fd, key.events) for key in files.values())
+        if not hasattr(selector, "get_map"):
+            return frozenset(["a loop that does not show them"])
+        known = frozenset((key.fd, key.events) for key in selector.get_map().values())
         # One of them is the loop's own, by which other threads wake it.
         return frozenset([known]) if len(known) > 1 else frozenset()
-
-    def _no_timer(self) -> bool:
-        timers = getattr(self._loop, "_scheduled", None)
-        if timers is None:
-            # A loop that does not show its timers may have one.
-            return False
-        return all(each is self._guard or each.cancelled() for each in timers)
 
     def guard(self, worker: Worker) -> None:
         """Refuse that an attempt which begins in this task really sleeps."""
         worker.task = asyncio.current_task()
         if self._guard is None:
             self._guard_again()
+
+    def leave(self) -> None:
+        """Look at this loop no more, but for those who sleep on."""
+        if self._guard is not None:
+            self._guard.cancel()
+            self._guard = None
 
     def _guard_again(self) -> None:
         self._guard = self._loop.call_later(
@@ -113,19 +151,39 @@ class InAsyncio:
     def _find_sleeps(self) -> None:
         self._guard = None
         tasks = asyncio.all_tasks()
-        for worker in self._timeline.at_work():
-            if worker.task in tasks:
-                self._refuse_sleep(worker)
-                if self._guard is None:
-                    self._guard_again()
+        # Of calls inside of one another, the innermost came last.
+        here = [each for each in self._timeline.at_work() if each.task in tasks]
+        if here:
+            self._guard_again()
+        for worker in reversed(here):
+            _refuse_sleep(worker)
 
-    def _refuse_sleep(self, worker: Worker) -> None:
-        frame = awaited_frame(worker.task.get_coro(), asyncio.sleep.__code__)
-        if frame is None:
-            return
-        delay, sleeping = frame.f_locals["delay"], frame.f_locals["future"]
-        if delay > _NOTICED and not sleeping.done():
-            sleeping.set_exception(refusal(f"asyncio.sleep({delay:g})", worker))
+
+def _only_ends_something(timer: asyncio.TimerHandle) -> bool:
+    """Return whether it is a timeout's, whether of ``timeout`` or ``wait_for``."""
+    callback = getattr(timer, "_callback", None)
+    of_timeout = isinstance(getattr(callback, "__self__", None), asyncio.Timeout)
+    return of_timeout or getattr(callback, "__name__", "") == "_release_waiter"
+
+
+def _refuse_sleep(worker: Worker) -> None:
+    frame = awaited_frame(worker.task.get_coro(), asyncio.sleep.__code__)
+    if frame is None:
+        return
+    # There is no future where a task only lets others have their turn.
+    delay, sleeping = frame.f_locals["delay"], frame.f_locals.get("future")
+    if delay > _NOTICED and sleeping is not None:
+        _end(sleeping, refusal(f"asyncio.sleep({delay:g})", worker))
+
+
+def _end(future: "asyncio.Future[None]", error: BaseException | None = None) -> None:
+    """Let a future be over, unless it is: its task may have been cancelled."""
+    if future.done():
+        return
+    if error is None:
+        future.set_result(None)
+    else:
+        future.set_exception(error)
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:

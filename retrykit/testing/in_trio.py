@@ -5,6 +5,7 @@ they are, time may move. Imported where trio runs.
 """
 
 import contextvars
+import math
 from collections.abc import Hashable
 from contextlib import suppress
 from typing import Any, Final, final
@@ -73,7 +74,8 @@ class InTrio(trio.abc.Instrument):
                 with trio.move_on_after(self._timeline.patience):
                     await trio.testing.wait_all_tasks_blocked()
                 sources = _sources()
-                alone = not sources and _no_deadline()
+                left = trio.lowlevel.current_statistics().seconds_to_next_deadline
+                alone = not sources and left == math.inf
                 needed = self._timeline.held(sources, alone=alone)
                 noise, self._noise = self._noise, False
                 if silence.lasted(needed, noise=noise and bool(needed)):
@@ -82,6 +84,10 @@ class InTrio(trio.abc.Instrument):
                     await trio.sleep(MOMENT)
         finally:
             self._looking = None
+
+    def leave(self) -> None:
+        """Look at this run no more."""
+        trio.lowlevel.remove_instrument(self)
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
         """Notice that another task has something to do."""
@@ -122,7 +128,3 @@ def _sources() -> frozenset[Hashable]:
     threads: Any = trio.to_thread.current_default_thread_limiter()
     counts = (("files", waiting), ("threads", threads.borrowed_tokens))
     return frozenset(each for each in counts if each[1] > 0)
-
-
-def _no_deadline() -> bool:
-    return trio.lowlevel.current_statistics().seconds_to_next_deadline == float("inf")

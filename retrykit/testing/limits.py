@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from contextvars import ContextVar
 from typing import final
 
-from retrykit.checks import whole
+from retrykit.checks import instance, whole
 from retrykit.clocks import AsyncClock, Clock, LoopClock, task, thread
 from retrykit.limits import Limits, limits
 from retrykit.testing.block import Block
@@ -39,15 +39,16 @@ class retries_disabled(Block[None]):  # noqa: N801  used as a function
     """
 
     def __init__(self, *, everywhere: bool = False) -> None:
+        self._everywhere = instance("everywhere", everywhere, bool)
         super().__init__()
-        self._everywhere = everywhere
 
     def __repr__(self) -> str:
-        return "retries_disabled()"
+        return f"retries_disabled(everywhere={self._everywhere})"
 
     def _open(self, opened: ExitStack) -> None:
+        everywhere = self._everywhere
         held = Limits(max_attempts=None, disabled=True)
-        opened.enter_context(limits.hold(repr(self), held, everywhere=self._everywhere))
+        opened.enter_context(limits.hold(self.what, held, everywhere=everywhere))
 
 
 @final
@@ -77,7 +78,7 @@ class limited(Block[None]):  # noqa: N801  used as a function
             by default for this one, and for the tasks that it starts.
 
     Raises:
-        ConfigError: *max_attempts* is no count.
+        ConfigError: *max_attempts* is no count, or another argument no bool.
     """
 
     def __init__(
@@ -87,19 +88,20 @@ class limited(Block[None]):  # noqa: N801  used as a function
         no_delay: bool = True,
         everywhere: bool = False,
     ) -> None:
-        super().__init__()
         if max_attempts is not None:
             way_out = "the first call counts"
             whole("max_attempts", max_attempts, at_least=1, way_out=way_out)
         self._max_attempts = max_attempts
-        self._no_delay = no_delay
-        self._everywhere = everywhere
+        self._no_delay = instance("no_delay", no_delay, bool)
+        self._everywhere = instance("everywhere", everywhere, bool)
+        super().__init__()
 
     def __repr__(self) -> str:
-        return f"limited({self._max_attempts}, no_delay={self._no_delay})"
+        settings = f"no_delay={self._no_delay}, everywhere={self._everywhere}"
+        return f"limited({self._max_attempts}, {settings})"
 
     def _open(self, opened: ExitStack) -> None:
-        what, everywhere = repr(self), self._everywhere
+        what, everywhere = self.what, self._everywhere
         outer = limits.get()
         known = (outer.max_attempts, self._max_attempts)
         fewest = min((most for most in known if most is not None), default=None)
@@ -151,4 +153,4 @@ class _Awaited:
     async def sleep(self, delay: float, /) -> None:
         _skipped.set(_skipped.get() + delay)
         # Other tasks get their turn, and a cancellation arrives.
-        await self.counted.sleep(0)
+        await task.real.sleep(0)

@@ -22,6 +22,10 @@ class Loop(Protocol):
         """Refuse that an attempt which begins in this task really sleeps."""
         ...
 
+    def leave(self) -> None:
+        """Look at this loop no more; asked in the loop itself."""
+        ...
+
 
 @final
 class Loops:
@@ -50,3 +54,9 @@ class Loops:
         if loop not in self._known:
             self._known[loop] = InAsyncio(self._timeline, loop)
         return self._known[loop]
+
+    def leave(self) -> None:
+        """Look no more at the loop that runs this code."""
+        here = self.here()
+        if here is not None:
+            here.leave()

@@ -28,18 +28,21 @@ class RealSleepError(BaseException):
 
 
 def refusal(sleep: str, worker: Worker) -> RealSleepError:
-    """Return the error for a sleep in an attempt of a call.
+    """Return the error for a sleep in an attempt of a call, and keep it.
 
     Args:
         sleep: What is called, as its user typed it.
         worker: The call.
     """
     state = worker.state
-    return RealSleepError(
-        f"attempt {state.attempt} of {state.name} must sleep on the clock that "
-        f"virtual_time() gives, got {sleep}; clock.advance() stands for a slow "
-        "attempt, and virtual_time(real_sleep=True) allows it"
+    error = RealSleepError(
+        f"attempt {state.attempt} of {state.name} must not really sleep in virtual "
+        f"time, got {sleep}; clock.advance() stands for a slow attempt, asyncio's own "
+        "sleep is virtual on clock.new_event_loop() or with the fixture retry_loop, "
+        "and real_sleep=True allows it, for virtual_time and the marker retry_time"
     )
+    worker.workers.slips.append(error)
+    return error
 
 
 def awaited_frame(coroutine: Any, code: CodeType) -> FrameType | None:
@@ -94,4 +97,5 @@ def _listen(_frame: FrameType, event: str, called: object) -> None:
     if event == "c_call" and called is time.sleep:
         worker = here()
         if worker is not None and worker.guarded == threading.get_ident():
+            __tracebackhide__ = True
             raise refusal("time.sleep", worker)

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from typing import NoReturn, final
 
 from retrykit.callables import name_of
-from retrykit.checks import refuse
+from retrykit.checks import instance, refuse
 from retrykit.dressing import nearest
 from retrykit.events import Event, RetryScheduled, observe
 from retrykit.scopes import Scoped
@@ -14,6 +14,10 @@ from retrykit.testing.block import Block
 from retrykit.testing.history import history
 
 __all__ = ["Recording", "record"]
+
+
+# How many histories a failing assertion prints.
+_SHOWN = 10
 
 
 @final
@@ -39,8 +43,8 @@ class Recording:
         """Return the states of the calls of a function, in their order.
 
         Args:
-            fn: A decorated function, or the name of the calls: all of it, or
-                its end after a dot.
+            fn: The function, decorated or not, or the name of the calls: all
+                of it, or its end after a dot.
 
         Raises:
             ConfigError: *fn* is neither.
@@ -89,9 +93,9 @@ class Recording:
             AssertionError: One has none, or it was not called.
         """
         __tracebackhide__ = True
-        made = [call.status for call in self.of(fn)]
+        made = [_outcome(call) for call in self.of(fn)]
         if set(made) != {"succeeded"}:
-            self._fail(fn, "status", made, ["succeeded"] * max(len(made), 1))
+            self._fail(fn, "outcomes", made, ["succeeded"] * max(len(made), 1))
 
     def assert_gave_up(self, fn: object, reason: StopReason | None = None) -> None:
         """Assert that a function was called, and each call gave up.
@@ -105,15 +109,12 @@ class Recording:
                 called.
         """
         __tracebackhide__ = True
-        calls = self.of(fn)
-        if reason is None:
-            made = [str(call.status) for call in calls]
-            wanted = "dead"
-        else:
-            made = [str(call.stop_reason or call.status) for call in calls]
+        made, wanted = [_outcome(call) for call in self.of(fn)], "gave up"
+        if reason is not None:
+            made = [str(call.stop_reason or call.status) for call in self.of(fn)]
             wanted = str(reason)
         if set(made) != {wanted}:
-            self._fail(fn, "ends", made, [wanted] * max(len(made), 1))
+            self._fail(fn, "outcomes", made, [wanted] * max(len(made), 1))
 
     def table(self, fn: object = None) -> str:
         """Return the history of each call as a table.
@@ -133,15 +134,21 @@ class Recording:
         self, fn: object, what: str, made: Sequence[object], wanted: Sequence[object]
     ) -> NoReturn:
         __tracebackhide__ = True
-        known = self.table(fn)
+        calls = self.of(fn)
+        tables = [*map(history, calls[:_SHOWN])]
+        if len(calls) > _SHOWN:
+            tables.append(f"({len(calls) - _SHOWN} more calls)")
+        known = "\n\n".join(tables)
         if not made:
             others = ", ".join(sorted({call.name for call in self.calls}))
-            known = f"retried calls were made of: {others or 'nothing'}"
+            known = (
+                f"since this recording began, calls were made of: {others or 'nothing'}"
+            )
         msg = f"{what} of {_name(fn)}: {[*made]!r}, not {[*wanted]!r}\n\n{known}"
         raise AssertionError(msg)
 
     def __repr__(self) -> str:
-        return f"<Recording of {len(self.calls)} calls>"
+        return f"<Recording, calls: {len(self.calls)}>"
 
 
 @final
@@ -171,11 +178,11 @@ class record(Block[Recording]):  # noqa: N801  used as a function
     """
 
     def __init__(self, *, everywhere: bool = False) -> None:
+        self._everywhere = instance("everywhere", everywhere, bool)
         super().__init__()
-        self._everywhere = everywhere
 
     def __repr__(self) -> str:
-        return "record()"
+        return f"record(everywhere={self._everywhere})"
 
     def _open(self, opened: ExitStack) -> Recording:
         recording = Recording()
@@ -189,7 +196,7 @@ class record(Block[Recording]):  # noqa: N801  used as a function
 
         opened.enter_context(observe(hear))
         opened.enter_context(
-            _recordings.hold(repr(self), (*_recordings.get(), recording))
+            _recordings.hold(self.what, (*_recordings.get(), recording))
         )
         return recording
 
@@ -197,12 +204,17 @@ class record(Block[Recording]):  # noqa: N801  used as a function
 _recordings: Scoped[tuple[Recording, ...]] = Scoped(())
 
 
+def _outcome(call: RetryState) -> str:
+    return "gave up" if call.status == "dead" else call.status
+
+
 def _name(fn: object) -> str:
     if isinstance(fn, str) and fn:
         return fn
     found = nearest(fn)
-    if found is None:
-        rule = "a decorated function, or the name of its calls"
-        way_out = "write the name of a block, or of what policy.call is given"
-        raise refuse("fn", rule, fn, way_out)
-    return found.policy.name or name_of(found.fn)
+    if found is not None:
+        return found.policy.name or name_of(found.fn)
+    if not callable(fn):
+        rule = "a function, or the name of its calls"
+        raise refuse("fn", rule, fn, "a block is named after its function")
+    return name_of(fn)

@@ -1,10 +1,10 @@
 """Fake functions that fail on a script, and know how they were called."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set as AbstractSet
 from typing import Any, final
 
-from retrykit.checks import refuse
+from retrykit.checks import instance, refuse
 from retrykit.clocks import Source, task, thread
 from retrykit.values import Value
 
@@ -35,28 +35,31 @@ class ScriptError(BaseException):
     """
 
 
+_UNORDERED = (str, bytes, Mapping, AbstractSet)
+
+
 class _Script:
     """What both colours have."""
 
     def __init__(
         self, outcomes: Iterable[object], name: str, clock: Source[Any]
     ) -> None:
-        if isinstance(outcomes, str | bytes) or not isinstance(outcomes, Iterable):
+        self.__name__ = self.__qualname__ = instance("name", name, str)
+        # As a function of a script has it, so that logs show the name alone.
+        self.__module__ = "__main__"
+        self.calls: list[Called] = []
+        if isinstance(outcomes, _UNORDERED) or not isinstance(outcomes, Iterable):
             way_out = "write Script([...]), errors and values in their order"
             raise refuse("outcomes", "a list", outcomes, way_out)
         self._outcomes = [*outcomes]
         self._repeats = bool(self._outcomes) and self._outcomes[-1] is ...
         listed = self._outcomes[: -1 if self._repeats else None]
         if any(each is ... for each in listed) or (self._repeats and not listed):
-            rule = "a list whose last item alone is ..., after an outcome"
-            raise refuse("outcomes", rule, self._outcomes, "it repeats the one before")
+            rule = "a list in which ... comes last and after an outcome"
+            raise refuse("outcomes", rule, self._outcomes, "it repeats that outcome")
         self._clock = clock
         self._playing = threading.Lock()
         self._played = 0
-        self.calls: list[Called] = []
-        self.__name__ = self.__qualname__ = name
-        # As a function of a script has it, so that logs show the name alone.
-        self.__module__ = "__main__"
 
     @property
     def remaining(self) -> list[object]:
@@ -80,8 +83,8 @@ class _Script:
             self.calls.append(called)
         if not remaining:
             calls, outcomes = self._played, len(self._outcomes)
-            msg = f"{self.__name__} was called {calls} times, and has {outcomes} "
-            msg += "outcomes; end its list with ... to repeat the last one"
+            msg = f"call {calls} of {self.__name__} has no outcome, since the script "
+            msg += f"ends after {outcomes}; end it with ... to repeat the last one"
             raise ScriptError(msg)
         outcome: Any = remaining[0]
         if isinstance(outcome, type) and issubclass(outcome, BaseException):
@@ -91,9 +94,7 @@ class _Script:
         return outcome
 
     def __repr__(self) -> str:
-        return (
-            f"<{type(self).__name__} {self.__name__}, called {len(self.calls)} times>"
-        )
+        return f"<{type(self).__name__} {self.__name__}, calls: {len(self.calls)}>"
 
 
 @final

@@ -162,6 +162,9 @@ def failure_scripts(
     >>> find(failure_scripts(succeeds=False), lambda script: TimeoutError in script)
     [<class 'TimeoutError'>]
 
+    A script of failures alone ends: ``Script([*script, ...])`` goes on with the
+    last one, under `policies` with ``max_attempts``, whose calls end.
+
     Args:
         errors: What may be raised: Exception types and instances. An instance
             is one object in all scripts, which keeps the notes of each call.

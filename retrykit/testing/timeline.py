@@ -29,8 +29,6 @@ MOMENT: Final = 0.001
 # What no call tells of is waited for no longer than this, in real seconds.
 _GRACE: Final = 1.0
 
-_real_now = thread.real.now
-
 
 @final
 class Sleeper:
@@ -155,7 +153,11 @@ class Timeline:
             self.get_up(sleeper)
 
     def held(
-        self, sources: frozenset[Hashable] = frozenset(), *, alone: bool = False
+        self,
+        sources: frozenset[Hashable] = frozenset(),
+        *,
+        alone: bool = False,
+        patient: bool = False,
     ) -> float:
         """Return how long it must be silent before time may move.
 
@@ -163,18 +165,20 @@ class Timeline:
             sources: What an event loop waits for that is real.
             alone: Whether nothing real can come from that loop: calls that are
                 at work there wait for one another.
+            patient: Whether one has as much patience with what no call tells of.
 
         Returns:
             Real seconds, >= 0.
         """
         with self.changed:
-            threads = self._threads.working()
             if self.workers.busy:
+                if not alone or self._threads.others():
+                    return self.patience
                 # A pool may not have begun yet with what it was given.
-                breath = self._threads.breath(pools=True)
-                return breath if alone and not threads else self.patience
-            foreign = threads or sources - self._settled
-            return min(self.patience, _GRACE) if foreign else 0.0
+                return self._threads.breath(pools=True)
+            if not self._threads.working() and not sources - self._settled:
+                return 0.0
+            return self.patience if patient else min(self.patience, _GRACE)
 
     def move(self, sources: frozenset[Hashable] = frozenset()) -> None:
         """Move to the time at which the next one wakes, and wake those due.
@@ -189,7 +193,7 @@ class Timeline:
             self._threads.settle()
             earliest = self._earliest()
             if earliest is not None:
-                self.now = max(self.now, earliest.when)
+                self.now = earliest.when
                 self._wake_those_due()
 
     def _after(self, length: float) -> float:
@@ -231,7 +235,7 @@ class Silence:
                 It counts only as long as one has patience: who looks again and
                 again whether a call has ended would else wait for ever.
         """
-        now = _real_now()
+        now = thread.real.now()
         if self._beats != self._timeline.beats:
             self._beats = self._timeline.beats
             self._beaten = self._since = now

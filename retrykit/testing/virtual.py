@@ -4,6 +4,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import final
 
+from retrykit.checks import instance
 from retrykit.clocks import task, thread
 from retrykit.durations import Duration
 from retrykit.events import Event, observe
@@ -46,7 +47,9 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
             heard, in real time. A duration, >= 0; 5 s by default.
         real_sleep: Whether an attempt may call ``time.sleep``, or await the
             sleep of asyncio or trio itself. By default it is told not to, by a
-            `RealSleepError`.
+            `RealSleepError`, which is raised at the end of the block once more
+            if it got lost. What a function waits for otherwise, an event or a
+            thread, is no sleep, and is waited for.
 
     Returns:
         A ``with`` block that gives the clock.
@@ -55,6 +58,7 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
         ConfigError: *start* is no number >= 0, or *patience* no duration.
         NestingError: When it is closed before a block that was opened in it,
             or in another thread or task.
+        RealSleepError: When an attempt really sleeps.
     """
 
     def __init__(
@@ -65,27 +69,27 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
         patience: Duration = 5.0,
         real_sleep: bool = False,
     ) -> None:
-        super().__init__()
-        self._start = start
-        self._everywhere = everywhere
+        self._everywhere = instance("everywhere", everywhere, bool)
+        self._shown = f"start={start!r}, {everywhere=}, {patience=}, {real_sleep=}"
         self._clock = partial(
             FakeClock, start, patience=patience, real_sleep=real_sleep
         )
         # What is wrong is refused where it is written, not where it is opened.
         self._clock()
+        super().__init__()
 
     def __repr__(self) -> str:
-        return f"virtual_time(start={self._start!r})"
+        return f"virtual_time({self._shown})"
 
     def _open(self, opened: ExitStack) -> FakeClock:
         clock = self._clock()
-        what, everywhere = repr(self), self._everywhere
+        what, everywhere = self.what, self._everywhere
 
         def hear(event: Event) -> None:
             if thread.chosen() is clock:
                 clock.hear(event)
 
-        opened.callback(clock.end)
+        opened.push(clock.end)
         opened.enter_context(observe(hear))
         opened.enter_context(thread.use(clock, what, everywhere=everywhere))
         awaited = AwaitedClock(clock)

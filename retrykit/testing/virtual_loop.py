@@ -8,13 +8,19 @@ wait. Sockets and threads are waited for as under `virtual_time` itself.
 import asyncio
 import math
 import selectors
-from collections.abc import Hashable, Mapping
-from typing import Any, Final, final
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import Executor
+from contextvars import Context
+from itertools import count
+from typing import Any, Final, TypeVar, TypeVarTuple, Unpack, final
 
 from retrykit.testing.timeline import MOMENT, Silence, Timeline
 from retrykit.testing.workers import Worker
 
 __all__ = ["VirtualLoop"]
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 # One file of a loop is its own, by which other threads wake it.
 _OWN: Final = 1
@@ -27,8 +33,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """A loop on a timeline, and those of it who live in virtual time."""
 
     def __init__(self, timeline: Timeline) -> None:
-        super().__init__(_Selector(timeline))
         self.timeline = timeline
+        self.pending: set[Hashable] = set()
+        self._orders = count()
+        super().__init__(_Selector(timeline, self.pending))
 
     def time(self) -> float:
         """Return virtual seconds."""
@@ -43,6 +51,30 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     @_clock_resolution.setter
     def _clock_resolution(self, _systems: float) -> None: ...
 
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Call something at a time; of equal times, the first comes first."""
+        due = _Due(when)
+        due.order = next(self._orders)
+        return super().call_at(due, callback, *args, context=context)
+
+    def run_in_executor(
+        self,
+        executor: Executor | None,
+        func: Callable[[Unpack[Ts]], T],
+        *args: *Ts,
+    ) -> asyncio.Future[T]:
+        """Run a function in a thread of a pool: time waits for it."""
+        running = super().run_in_executor(executor, func, *args)
+        self.pending.add(running)
+        running.add_done_callback(self.pending.discard)
+        return running
+
     async def sleep(self, delay: float) -> None:
         """Let other tasks run until *delay* virtual seconds have passed."""
         line = self.timeline.rest()
@@ -54,13 +86,30 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def guard(self, worker: Worker) -> None:
         """Allow every sleep on this loop: none is real."""
 
+    def leave(self) -> None:
+        """Do nothing: the loop goes on as it is."""
+
+
+class _Due(float):
+    """A time at which something is due, and which one it is of all."""
+
+    __slots__ = ("order",)
+    order: int
+
+    def __lt__(self, other: float) -> bool:
+        mine, its = float(self), float(other)
+        return mine < its or (mine == its and self.order < getattr(other, "order", 0))
+
+    __hash__ = float.__hash__
+
 
 @final
 class _Selector(selectors.BaseSelector):
     """Waits for files as it is told, and for virtual time instead of real time."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: Timeline, pending: set[Hashable]) -> None:
         self._timeline = timeline
+        self._pending = pending
         self._real = selectors.DefaultSelector()
 
     def select(self, timeout: float | None = None) -> list[Any]:
@@ -77,7 +126,10 @@ class _Selector(selectors.BaseSelector):
         try:
             while not ready and not sleeper.awake:
                 sources = self._sources()
-                if silence.lasted(self._timeline.held(sources, alone=not sources)):
+                needed = self._timeline.held(
+                    sources, alone=not sources, patient=bool(self._pending)
+                )
+                if silence.lasted(needed):
                     self._timeline.move(sources)
                 else:
                     ready = self._real.select(MOMENT)
@@ -86,9 +138,9 @@ class _Selector(selectors.BaseSelector):
         return ready
 
     def _sources(self) -> frozenset[Hashable]:
-        files = self._real.get_map().values()
-        known = frozenset((key.fd, key.events) for key in files)
-        return frozenset([known]) if len(known) > _OWN else frozenset()
+        keys = self._real.get_map().values()
+        files = frozenset((key.fd, key.events) for key in keys)
+        return frozenset([files] if len(files) > _OWN else []) | self._pending
 
     def register(
         self, fileobj: Any, events: int, data: Any = None

@@ -19,7 +19,7 @@ class Worker:
     """One call.
 
     Attributes:
-        state: The state of the call.
+        state: The state of the call, until it ends.
         outer: The call in whose attempt it was begun, if there is one.
         workers: Whom it belongs to.
         guarded: The thread in which an attempt is watched for real sleeps.
@@ -70,10 +70,12 @@ class Workers:
 
     Attributes:
         busy: How many calls are at work.
+        slips: The errors that were raised because attempts really slept.
     """
 
     def __init__(self) -> None:
         self.busy = 0
+        self.slips: list[BaseException] = []
         self._calls: dict[int, Worker] = {}
 
     def hear(self, event: Event) -> Worker | None:
@@ -86,7 +88,6 @@ class Workers:
             self._calls[id(event.state)] = worker
             self.busy += 1
             _innermost.set(worker)
-        self._presume(worker, resting=False)
         if isinstance(event, Succeeded | GaveUp):
             self._end(worker)
         return worker
@@ -95,7 +96,7 @@ class Workers:
         """Return the calls that rest while this code sleeps, innermost first."""
         line, worker = [], here()
         while worker is not None:
-            if worker.workers is self and not worker.ended:
+            if worker.workers is self:
                 line.append(worker)
             worker = worker.outer
         return line
@@ -144,5 +145,7 @@ class Workers:
         self.busy -= not worker.rests
         worker.ended = True
         del self._calls[id(worker.state)]
+        # Tasks that an attempt began have it in their context, maybe for long.
+        del worker.state
         if _innermost.get() is worker:
             _innermost.set(worker.outer)
