@@ -138,15 +138,17 @@ class Book:
         parts = self._name, self._clock, self._resumed
         return Book(policy, *parts, driven=self._driven)
 
-    def state(self, call: Call) -> RetryState:
+    def state(self, call: Call, *, watched: bool = False) -> RetryState:
         """Return the state of a call, made on first demand."""
         state: RetryState | None = call[2]
         if state is None:
             # Threads of the function that ask at once get one state, and so does
             # what asks for it while it is being opened.
             with _opening:
-                # Nobody watched when it began, by the real clock.
-                opened = self._opened(call[1], self._clock.real_reader())
+                # A call that nobody watches began by the real clock.
+                clock = self._clock
+                now = clock.reader() if watched else clock.real_reader()
+                opened = self._opened(call[1], now)
                 earlier: RetryState | None = call[2]
                 state = call[2] = earlier or opened
         if state.now is None:
@@ -161,7 +163,7 @@ class Book:
             None if an attempt begins.
         """
         call[1] = self._clock.now()
-        state = call[2] = self._opened(call[1], self._clock.reader())
+        state = self.state(call, watched=True)
         ended = state.failures and state.failures[-1].attempt == state.attempt
         if ended and state.next_delay is None:
             state.begin_attempt()

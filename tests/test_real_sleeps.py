@@ -313,8 +313,14 @@ def test_attempts_of_other_threads_are_not_looked_into():
     async def trio_main():
         async with trio.open_nursery() as nursery:
             nursery.start_soon(trio.to_thread.run_sync, working)
-            for _ in range(3):
-                await trio.sleep(0.06)
+            nursery.start_soon(tick)
+            with trio.move_on_after(0.2):
+                await aretry(trio.sleep_forever)()
+
+    async def tick():
+        # Each time it looks around before it waits.
+        for _ in range(2):
+            await trio.sleep(0.06)
 
     with virtual_time():
         asyncio.run(main())

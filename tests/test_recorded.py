@@ -217,6 +217,22 @@ class TestAssertions:
             since this recording began, calls were made of: fetch, shop.load
         """)
 
+    def test_tell_of_ten_calls_at_most(self):
+        with record() as recorded, pytest.raises(AssertionError) as caught:
+            for _ in range(12):
+                succeed("fetch")
+            recorded.assert_gave_up("fetch")
+        assert str(caught.value).count("fetch succeeded") == 10
+        assert str(caught.value).endswith("\n\n(2 more calls)")
+
+    def test_take_the_function_that_is_called_under_a_policy(self):
+        fetch = Script([OSError, "ok"], name="fetch")
+        with virtual_time(), record() as recorded:
+            Policy().call(fetch)
+            Policy().call(int)
+        recorded.assert_attempts(fetch, 2)
+        recorded.assert_attempts(int, 1)
+
     def test_fail_where_nothing_was_called(self):
         fetch = retry(Script([], name="fetch"))
         with record() as recorded, pytest.raises(AssertionError) as caught:

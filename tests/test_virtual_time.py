@@ -31,6 +31,7 @@ from retrykit import (
 from retrykit.clocks import task, thread
 from retrykit.errors import NestingError
 from retrykit.testing import AsyncScript, FakeClock, Script, virtual_time
+from retrykit.testing.timeline import Timeline
 
 DAY = 86_400.0
 WEEK = Policy(schedule=["1d"] * 7, max_attempts=None, max_elapsed=None)
@@ -431,8 +432,10 @@ class TestSideBySide:
             sleeper.get_coro().close()
             sleeper._log_destroy_pending = False  # noqa: SLF001  on purpose
 
-    def test_a_run_of_trio_is_woken_from_another_thread(self):
+    @pytest.mark.parametrize("kind", ["asyncio", "trio"])
+    def test_a_loop_is_woken_from_another_thread(self, kind):
         lies, over = Event(), Event()
+        run_sync = asyncio.to_thread if kind == "asyncio" else trio.to_thread.run_sync
 
         async def main():
             async def sleeping():
@@ -440,12 +443,15 @@ class TestSideBySide:
                 await clock.asleep(3)
                 over.set()
 
-            # A thread of an attempt holds time, so that the run cannot move it.
-            waiting = functools.partial(trio.to_thread.run_sync, over.wait)
+            # A thread of an attempt holds time, so that the loop cannot move it.
+            waiting = functools.partial(run_sync, over.wait)
             await together(aretry(waiting)(), sleeping())
 
+        def run():
+            return asyncio.run(main()) if kind == "asyncio" else trio.run(main)
+
         with virtual_time(everywhere=True, patience=3600) as clock:
-            other = Thread(target=trio.run, args=[main])
+            other = Thread(target=run)
             other.start()
             lies.wait()
             while other.is_alive():
@@ -458,6 +464,21 @@ class TestSideBySide:
                 attempt.__enter__()
                 in_thread(functools.partial(attempt.__exit__, None, None, None))
             clock.sleep(5)
+
+    def test_a_run_of_trio_goes_on_when_nobody_sleeps_any_more(self):
+        async def main():
+            with virtual_time() as clock:
+                await once(5)
+                await trio.sleep(0.02)
+                await once(5)
+                return clock.now()
+
+        assert trio.run(main) == 10.0
+
+    def test_where_nobody_sleeps_time_does_not_move(self):
+        timeline = Timeline(5.0, 1.0)
+        timeline.move()
+        assert timeline.now == 5.0
 
     def test_a_task_that_outlives_its_call_sleeps_for_nobody(self):
         tasks = []
@@ -747,19 +768,28 @@ class TestRealThings:
             signal.signal(signal.SIGALRM, kept)
 
     def test_after_an_interrupt_the_loop_goes_on(self):
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
         async def sleeping(clock):
             await clock.asleep(5)
             return clock.now()
 
-        with virtual_time(patience=3600) as clock:
-            loop = asyncio.new_event_loop()
-            loop.call_later(0.05, signal.raise_signal, signal.SIGINT)
-            waiting = loop.create_task(aretry(asyncio.to_thread)(time.sleep, 0.2))
-            first = loop.create_task(sleeping(clock))
-            with pytest.raises(KeyboardInterrupt):
-                loop.run_until_complete(first)
-            assert loop.run_until_complete(first) == 5.0
-            loop.run_until_complete(waiting)
+        loop = asyncio.new_event_loop()
+        kept = signal.signal(signal.SIGALRM, interrupt)
+        try:
+            with virtual_time(patience=3600) as clock:
+                work = aretry(asyncio.to_thread)(time.sleep, 0.3)
+                waiting = loop.create_task(work)
+                first = loop.create_task(sleeping(clock))
+                for _ in range(5):
+                    signal.setitimer(signal.ITIMER_REAL, 0.02)
+                    with pytest.raises(KeyboardInterrupt):
+                        loop.run_until_complete(first)
+                assert loop.run_until_complete(first) == 5.0
+                loop.run_until_complete(waiting)
+        finally:
+            signal.signal(signal.SIGALRM, kept)
             loop.close()
 
     def test_two_clocks_on_one_loop_do_not_disturb_each_other(self):

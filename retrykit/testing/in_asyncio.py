@@ -28,7 +28,7 @@ _RESTLESS: Final = 1000
 # How long an attempt may really sleep before it is told, in real seconds.
 _NOTICED: Final = 0.05
 
-_looks: set[asyncio.Handle] = set()
+_looks: set[asyncio.Handle | None] = set()
 """What only looks, for whatever clock: nobody waits for it."""
 
 
@@ -73,8 +73,7 @@ class InAsyncio:
 
     def _look_around(self) -> None:
         """Look, as long as somebody sleeps, whether time may move."""
-        if self._look is not None:
-            _looks.discard(self._look)
+        _looks.discard(self._look)
         self._look = None
         if not self._sleepers:
             return
