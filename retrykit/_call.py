@@ -101,15 +101,8 @@ class Book:
             first in the traceback of every error.
     """
 
-    __slots__ = (
-        "_clock",
-        "_driven",
-        "_name",
-        "_observers",
-        "_resumed",
-        "policy",
-        "watch",
-    )
+    __slots__ = ("_clock", "_driven", "_name", "_observers", "_resumed", "policy")
+    __slots__ += ("watch",)
 
     def __init__(
         self,

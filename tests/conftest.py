@@ -67,3 +67,22 @@ def clock():
 def flaky():
     """What makes a function that fails as it is told, and is done after that."""
     return lambda *outcomes: Script([*outcomes, "done", ...])
+
+
+@pytest.fixture(params=["asyncio", "uvloop", "trio", "virtual loop"])
+def loop(request):
+    """What runs an async function: each kind of event loop there is."""
+    if request.param == "trio":
+        return trio.run
+
+    def run(main):
+        with virtual_time() as clock:
+            factory = None
+            if request.param == "uvloop":
+                factory = pytest.importorskip("uvloop").new_event_loop
+            elif request.param == "virtual loop":
+                factory = clock.new_event_loop
+            with asyncio.Runner(loop_factory=factory) as runner:
+                return runner.run(main())
+
+    return run

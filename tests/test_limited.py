@@ -3,7 +3,6 @@
 import asyncio
 import inspect
 import time
-from threading import Thread
 
 import pytest
 import trio
@@ -28,16 +27,9 @@ from retrykit.testing import (
     retries_disabled,
     virtual_time,
 )
+from tests.side import in_thread
 
 PATIENT = Policy(schedule=["1h"] * 5, max_attempts=None, max_elapsed=None)
-
-
-def in_thread(fn):
-    results = []
-    thread = Thread(target=lambda: results.append(fn()))
-    thread.start()
-    thread.join()
-    return results[0]
 
 
 def attempts(policy=PATIENT):

@@ -2,22 +2,13 @@
 
 import asyncio
 import contextvars
-from threading import Thread
 
 import pytest
 
 from retrykit import attention
 from retrykit.errors import NestingError
 from retrykit.scopes import Scoped
-
-
-def in_thread(fn):
-    """Return what a function returns in a thread of its own."""
-    results = []
-    thread = Thread(target=lambda: results.append(fn()))
-    thread.start()
-    thread.join()
-    return results[0]
+from tests.side import in_thread
 
 
 def test_holds_until_it_is_closed():

@@ -1,4 +1,17 @@
-"""Retrying in tests: names, and nothing else.
+"""Retrying in tests, without waiting.
+
+- `virtual_time`: retried calls see a fake clock and sleep on it, in this thread
+  or task, or ``everywhere=True``. It gives a `FakeClock`, which knows every nap;
+  its `FakeClock.new_event_loop` makes a loop of asyncio whose timeouts are
+  virtual, too.
+- `retries_disabled`: every function is called once. `limited`: a few times, and
+  without delays.
+- `record`: the events of every retried call, with assertions about them.
+- `Script`, `AsyncScript`: fake functions that fail as they are told.
+- `retrykit.testing.strategies`: schedules, policies and scripts for hypothesis.
+
+pytest has all that as fixtures, from `retrykit.pytest_plugin`: ``retry_clock``
+(or the marker ``retry_time``), ``retry_loop``, ``no_retries``, ``retry_events``.
 
 Nothing here is imported by the rest of retrykit.
 """

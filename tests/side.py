@@ -1,0 +1,41 @@
+"""What calls side by side are tested with."""
+
+import asyncio
+from threading import Thread
+
+import trio
+
+from retrykit import Policy, aretry
+from retrykit.testing import AsyncScript
+
+DAY = 86_400.0
+WEEK = Policy(schedule=["1d"] * 7, max_attempts=None, max_elapsed=None)
+
+
+def in_thread(fn):
+    """Return what a function returns in a thread of its own."""
+    results = []
+    thread = Thread(target=lambda: results.append(fn()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+def once(delay):
+    """Return a coroutine that sleeps once for *delay* in a retried call."""
+    return aretry(schedule=[delay], max_elapsed=None)(AsyncScript([OSError, "ok"]))()
+
+
+async def together(*calls):
+    """Await coroutines side by side, in the way of the loop that runs."""
+    try:
+        trio.lowlevel.current_task()
+    except RuntimeError:
+        async with asyncio.TaskGroup() as group:
+            for call in calls:
+                group.create_task(call)
+    else:
+        # Trio begins the tasks of one round in an order of its own.
+        async with trio.open_nursery() as nursery:
+            for call in calls:
+                nursery.start_soon(lambda call=call: call)
