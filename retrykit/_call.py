@@ -101,8 +101,15 @@ class Book:
             first in the traceback of every error.
     """
 
-    __slots__ = ("_clock", "_driven", "_name", "_observers", "_resumed", "policy")
-    __slots__ += ("watch",)
+    __slots__ = (
+        "_clock",
+        "_driven",
+        "_name",
+        "_observers",
+        "_resumed",
+        "policy",
+        "watch",
+    )
 
     def __init__(
         self,
@@ -139,8 +146,7 @@ class Book:
             # what asks for it while it is being opened.
             with _opening:
                 # A call that nobody watches began by the real clock.
-                clock = self._clock
-                now = clock.reader() if watched else clock.real_reader()
+                now = self._clock.reader() if watched else self._clock.real_reader()
                 opened = self._opened(call[1], now)
                 earlier: RetryState | None = call[2]
                 state = call[2] = earlier or opened
