@@ -108,6 +108,8 @@ class InAsyncio:
 
     def _needed(self, sources: frozenset[Hashable]) -> float:
         """Return how long it must be silent, in real seconds."""
+        if not self._timeline.workers.busy:
+            return self._timeline.held(sources)
         timers = getattr(self._loop, "_scheduled", None)
         due = [
             each
