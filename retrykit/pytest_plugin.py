@@ -51,7 +51,8 @@ def _virtual_time(item: pytest.Item) -> "virtual_time":
             settings |= start | dict(marker.kwargs)
         return virtual_time(**settings)
     except (TypeError, ValueError) as error:
-        told = f"@pytest.mark.retry_time: {error}"
+        told = str(error).replace("virtual_time.__init__()", "it")
+    told = f"@pytest.mark.retry_time: {told}"
     pytest.fail(told, pytrace=False)
 
 

@@ -33,9 +33,8 @@ def test_time_sleep_is_told_where_it_is_called(sleep):
         "attempt 1 of tests.test_real_sleeps."
         "test_time_sleep_is_told_where_it_is_called.<locals>.fetch must not really "
         "sleep in virtual time, got time.sleep; clock.advance() stands for a slow "
-        "attempt, asyncio's own sleep is virtual on clock.new_event_loop() or with "
-        "the fixture retry_loop, and real_sleep=True allows it, for virtual_time and "
-        "the marker retry_time"
+        "attempt, and real_sleep=True allows it, for virtual_time and the marker "
+        "retry_time"
     )
     frames = [each.name for each in caught.traceback]
     assert frames[-2] == "fetch"
@@ -87,6 +86,7 @@ def test_the_sleep_of_asyncio_is_told():
         asyncio.run(main())
     assert "attempt 1 of fetch must not" in str(caught.value)
     assert "got asyncio.sleep(600);" in str(caught.value)
+    assert "the fixture retry_loop make it virtual" in str(caught.value)
     assert "fetch" in [each.name for each in caught.traceback]
 
 
