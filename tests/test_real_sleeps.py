@@ -250,6 +250,23 @@ def test_nothing_but_a_sleep_is_told():
         assert fetch() == "data"
 
 
+def test_a_thread_that_has_the_context_of_an_attempt_is_not_told():
+    heard = []
+
+    @retry
+    def fetch():
+        listen, frame = sys.getprofile(), inspect.currentframe()
+        context = contextvars.copy_context()
+        told = [listen, frame, "c_call", time.sleep]
+        other = threading.Thread(target=lambda: heard.append(context.run(*told)))
+        other.start()
+        other.join()
+
+    with virtual_time():
+        fetch()
+    assert heard == [None]
+
+
 def test_of_calls_inside_of_one_another_the_innermost_is_told(caplog):
     @aretry(name="inner")
     async def inner(sleep):

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread
 
 import trio
+import trio.lowlevel
 import trio.testing
 
 from retrykit import Policy, aretry, retry, schedules as s
@@ -199,7 +200,7 @@ class TestAttempts:
             except RuntimeError:
                 await asyncio.sleep(0)
             else:
-                await trio.sleep(0.001)
+                await trio.lowlevel.checkpoint()
 
         assert loop(main) == 5.0
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread
 
@@ -253,6 +254,7 @@ class TestOnSeveral:
                     if attempt.number == 1:
                         raise OSError
         assert clock.naps == [DAY]
+        assert sys.getprofile() is None
 
     def test_what_was_slept_is_finite(self):
         clock = FakeClock()

@@ -100,6 +100,21 @@ class TestTheVirtualLoop:
         assert elapsed == 20 * 3600
         assert took < 10
 
+    def test_calls_that_sleep_on_it_rest(self):
+        """A server listens: something real might come, if one were at work."""
+
+        async def main():
+            async with await asyncio.start_server(print, "127.0.0.1", 0):
+                await once("1d")
+            return asyncio.get_running_loop().time()
+
+        with (
+            virtual_time(patience=3600) as clock,
+            asyncio.Runner(loop_factory=clock.new_event_loop) as runner,
+        ):
+            # What is open is waited for once, and not with all patience.
+            assert runner.run(main()) == 86_400.0
+
     def test_it_moves_by_steps_that_its_clock_can_hardly_show(self):
         async def main():
             for start in (1e7, 1e9, 1e15, 1e300):

@@ -5,7 +5,7 @@ import contextvars
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event, Thread
 
 import pytest
 import trio
@@ -199,6 +199,22 @@ class TestScope:
 
         with ThreadPoolExecutor(2) as pool:
             assert list(pool.map(test, [2, 3])) == [[DAY] * 2, [DAY] * 3]
+
+    def test_a_call_outside_of_it_holds_no_time(self):
+        begun, over = Event(), Event()
+
+        def wait():
+            begun.set()
+            over.wait()
+
+        outside = Thread(target=retry(wait))
+        outside.start()
+        begun.wait()
+        with virtual_time(patience=3600) as clock:
+            retry(WEEK)(Script([OSError, "ok"]))()
+        over.set()
+        outside.join()
+        assert clock.naps == [DAY]
 
     def test_closing_the_outer_one_first_is_an_error(self):
         outer, inner = virtual_time(start=1), virtual_time()

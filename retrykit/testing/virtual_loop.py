@@ -119,9 +119,7 @@ class _Selector(selectors.BaseSelector):
             return ready
         if timeout is None:
             return self._real.select()
-        # Of a shorter time than this the clock would not move at all.
-        delay = max(timeout, math.ulp(self._timeline.now))
-        sleeper = self._timeline.lie_down(delay, int)
+        sleeper = self._timeline.lie_down(timeout, int)
         silence = Silence(self._timeline)
         try:
             while not ready and not sleeper.awake:
