@@ -72,7 +72,7 @@ class Scoped(Generic[T]):
         inner = here = self._here.get()
         if inner is held:
             # A task that goes on after the block keeps what it began with.
-            self._here.set(_valid(held.below))
+            self._here.set(held.below)
             return
         held.valid = False
         while here is not None and here is not held:

@@ -348,6 +348,17 @@ def test_fetch(no_retries):
             consecutive=True,
         )
 
+    def test_reaches_threads(self, run):
+        result = run(
+            """
+def test_fetch(no_retries):
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor() as pool, pytest.raises(ConnectionError):
+        pool.submit(fetch).result()
+"""
+        )
+        result.assert_outcomes(passed=1)
+
 
 class TestEvents:
     def test_records_calls(self, run):
@@ -387,6 +398,18 @@ def test_fetch(retry_events, retry_clock):
             ],
         )
         result.stdout.no_fnmatch_line("*recording.py*")
+
+    def test_reaches_threads(self, run):
+        result = run(
+            """
+def test_fetch(retry_events, retry_clock):
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor() as pool:
+        pool.submit(fetch).result()
+    retry_events.assert_attempts(fetch, 3)
+"""
+        )
+        result.assert_outcomes(passed=1)
 
 
 class TestLoop:
@@ -488,6 +511,19 @@ class TestFetch(unittest.IsolatedAsyncioTestCase):
         result = run(code, *STRICT)
         result.assert_outcomes(failed=1)
         result.stdout.fnmatch_lines(["retry_loop is for tests that pytest-asyncio*"])
+
+    def test_the_loop_of_another_test_is_not_that_of_this_one(self, run):
+        result = run(
+            """
+@pytest.mark.asyncio
+async def test_first(retry_loop):
+    await asyncio.sleep(5)
+def test_second(retry_loop):
+    pass
+""",
+            *STRICT,
+        )
+        result.assert_outcomes(passed=1, failed=1)
 
     @pytest.mark.parametrize("names", ["first second", "second first", "second"])
     def test_fixtures_of_a_wider_scope_keep_an_ordinary_loop(self, run, names):
