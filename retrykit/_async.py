@@ -24,7 +24,6 @@ def drive(  # noqa: C901  one loop, to be read in one piece
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
     """Return *fn* under *policy*: a function that makes the attempts."""
-    # As in the twin.
     own, now = Book(policy, name, clock, resumed), clock.real.now
     # As in the twin, where the result of the first success is looked at.
     watch: Sequence[object] = (own,)

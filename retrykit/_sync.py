@@ -1,6 +1,8 @@
 """The driver of blocking calls: it calls, sleeps, and judges nothing.
 
 Its twin is `retrykit._async`, the same program awaited; a test compares them.
+Time is read by a name of the function's own, and by none of the module's, which
+tools that freeze time would exchange here and not elsewhere.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +26,6 @@ def drive(  # noqa: C901  one loop, to be read in one piece
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
     """Return *fn* under *policy*: a function that makes the attempts."""
-    # Tools that freeze time exchange names of modules, and none of functions.
     own, now = Book(policy, name, clock, resumed), clock.real.now
     # Calls are watched until one succeeds: its result must not be awaitable.
     watch: Sequence[object] = (own,)

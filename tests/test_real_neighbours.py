@@ -86,12 +86,13 @@ class TestInterrupts:
 
     def test_a_task_that_asks_again_and_again_holds_nobody_up(self):
         async def main():
-            with virtual_time(patience=3600):
+            with virtual_time(patience=3600) as clock:
                 call = asyncio.create_task(once(5))
                 while not call.done():  # noqa: ASYNC110  it is what is tested
                     await asyncio.sleep(0)
+                return clock.now()
 
-        asyncio.run(main())
+        assert asyncio.run(main()) == 5.0
 
 
 class TestNeighbours:

@@ -137,18 +137,19 @@ def test_an_attempt_that_waits_long_for_something_else_is_let_alone():
     async def main():
         done = asyncio.Event()
         asyncio.get_running_loop().call_later(0.2, done.set)
-        with virtual_time():
-            await aretry(done.wait)()
+        with virtual_time() as clock:
+            return await aretry(done.wait)(), clock.slips
 
-    asyncio.run(main())
+    assert asyncio.run(main()) == (True, [])
 
 
 def test_a_run_of_trio_that_waits_long_for_something_else_is_let_alone():
     async def main():
-        with virtual_time(), trio.move_on_after(0.1):
+        with virtual_time() as clock, trio.move_on_after(0.1) as scope:
             await aretry(trio.sleep_forever)()
+        return scope.cancelled_caught, clock.slips
 
-    trio.run(main)
+    assert trio.run(main) == (True, [])
 
 
 def test_it_is_allowed_if_asked_for():
@@ -160,29 +161,32 @@ def test_it_is_allowed_if_asked_for():
     async def afetch():
         await asyncio.sleep(0.06)
 
-    with virtual_time(real_sleep=True):
+    with virtual_time(real_sleep=True) as clock:
         fetch()
         asyncio.run(afetch())
+    assert clock.slips == []
 
 
 def test_what_is_no_attempt_may_really_sleep():
-    with virtual_time():
+    with virtual_time() as clock:
         time.sleep(0.001)
         retry(lambda: None)()
         time.sleep(0.001)
+    assert clock.slips == []
 
 
 def test_another_task_may_really_sleep_meanwhile():
     async def main():
-        with virtual_time():
+        with virtual_time() as clock:
             call = asyncio.create_task(aretry(asyncio.Event().wait)())
             await asyncio.sleep(0.06)
             time.sleep(0.001)  # noqa: ASYNC251  it is what the test is about
             call.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await call
+        return clock.slips
 
-    asyncio.run(main())
+    assert asyncio.run(main()) == []
 
 
 def test_another_thread_of_an_attempt_may_really_sleep():
@@ -192,8 +196,9 @@ def test_another_thread_of_an_attempt_may_really_sleep():
         thread.start()
         thread.join()
 
-    with virtual_time():
+    with virtual_time() as clock:
         fetch()
+    assert clock.slips == []
 
 
 def test_a_thread_is_profiled_no_longer_than_an_attempt_runs(colour, flaky):
@@ -339,9 +344,10 @@ def test_attempts_of_other_threads_are_not_looked_into():
         for _ in range(2):
             await trio.sleep(0.06)
 
-    with virtual_time():
+    with virtual_time() as clock:
         asyncio.run(main())
         trio.run(trio_main)
+    assert clock.slips == []
 
 
 def test_on_the_mock_clock_of_trio_a_sleep_is_told_too():
