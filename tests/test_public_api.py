@@ -135,13 +135,47 @@ def test_every_public_function_can_be_read_with_its_types():
             assert get_type_hints(value).keys() == {*parameters, "return"}, name
 
 
-def test_the_front_door_imports_no_leaf_and_no_other_library_than_wrapt():
-    script = "import sys, retrykit; print(*sys.modules)"
-    loaded = subprocess.run(  # noqa: S603  this interpreter, and the line above
-        [sys.executable, "-c", script], capture_output=True, check=True, text=True
+def loaded_by(script):
+    """The modules that a fresh interpreter has loaded after a script."""
+    return subprocess.run(  # noqa: S603  this interpreter, and a line from below
+        [sys.executable, "-c", f"{script}\nimport sys; print(*sys.modules)"],
+        capture_output=True,
+        check=True,
+        text=True,
     ).stdout.split()
+
+
+def test_the_front_door_imports_no_leaf_and_no_other_library_than_wrapt():
+    loaded = loaded_by("from retrykit import *")
     leaves = {"retrykit.testing", "retrykit.cli", "retrykit.pytest_plugin"}
     assert leaves & set(loaded) == set()
     assert [name for name in loaded if name.startswith("retrykit.integrations")] == []
     assert {"trio", "anyio", "pytest", "hypothesis", "httpx"} & set(loaded) == set()
+    assert {"rich", "click", "matplotlib", "tomllib", "json"} & set(loaded) == set()
     assert {"retrykit.policy", "wrapt"} <= set(loaded)
+
+
+def test_a_name_is_imported_when_it_is_first_asked_for():
+    assert [name for name in loaded_by("import retrykit") if "wrapt" in name] == []
+    asked = loaded_by("import retrykit; retrykit.Policy().call(int)")
+    assert "retrykit.policy" in asked
+    assert "retrykit.decorators" not in asked
+    for name in ("dialects", "schedules"):
+        assert f"retrykit.{name}" in loaded_by(f"import retrykit; retrykit.{name}")
+
+
+def test_every_name_is_what_type_checkers_are_told():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
+    [told] = [node for node in tree.body if isinstance(node, ast.If)]
+    names = [alias.name for node in told.body for alias in node.names]
+    assert sorted(names) == sorted(retrykit.__all__)
+    for node in told.body:
+        home = importlib.import_module(node.module)
+        for alias in node.names:
+            assert getattr(retrykit, alias.name) is getattr(home, alias.name)
+
+
+def test_the_front_door_has_no_other_names():
+    assert set(retrykit.__all__) <= set(dir(retrykit))
+    with pytest.raises(AttributeError, match="'retrykit' has no attribute 'Retry'"):
+        _ = retrykit.Retry
