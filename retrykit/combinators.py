@@ -214,13 +214,14 @@ class _Then(_Of):
         delay = self.of.delay(retry, previous, random)
         if delay is not None:
             return delay
-        later = self._later(retry)
+        later = self.later(retry)
         return self.other.delay(later, previous if later > 1 else None, random)
 
     def bounds(self, retry: int, /) -> Bounds | None:
-        return self.of.bounds(retry) or self.other.bounds(self._later(retry))
+        return self.of.bounds(retry) or self.other.bounds(self.later(retry))
 
-    def _later(self, retry: int) -> int:
+    def later(self, retry: int, /) -> int:
+        """Return which retry of the other schedule a retry is."""
         # Whether it has ended is false up to its last retry, and true from there.
         ends = range(1, retry + 1)
         ended = bisect_left(ends, 1, key=lambda n: self.of.bounds(n) is None)

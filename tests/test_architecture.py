@@ -48,6 +48,11 @@ FLOORS = {
     ],
     "front door": ["__init__"],
     "leaves": [
+        "preview.spreads",
+        "preview.delays",
+        "preview.course",
+        "preview.windows",
+        "preview",
         "testing.block",
         "testing.limits",
         "testing.script",
@@ -82,7 +87,7 @@ DOORS = {
         "testing.virtual_loop",
     },
     "wrapt": {"dressing"},
-    "datetime": {"durations", "state"},
+    "datetime": {"durations", "preview.course", "state"},
 }
 
 # What a leaf is for, beside wrapt and the standard library.

@@ -33,6 +33,7 @@ from retrykit import (
 )
 from retrykit.backoff import Backoff
 from retrykit.integrations.logging import observer
+from retrykit.preview import preview
 from retrykit.testing import (
     AsyncScript,
     FakeClock,
@@ -531,6 +532,17 @@ WRITTEN = {
     "outcomes must be a list, got {1}; write Script([...]), errors and values in "
     "their order": lambda: Script({1}),
     f"fn must be {CALLS}, got ''; {NAME}": (lambda: Recording().assert_attempts("", 1)),
+}
+
+WRITTEN |= {
+    "policy must be a Policy, got 5; write Policy(schedule=...)": lambda: preview(5),
+    f"attempt must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: preview(Policy(), attempt=-1)
+    ),
+    "retries must be a whole number >= 1, got 0": lambda: preview(Policy(), retries=0),
+    "samples must be a whole number >= 0, got -1": (
+        lambda: preview(Policy(), samples=-1)
+    ),
 }
 
 # What cannot be seen there is told by the first call.
