@@ -18,8 +18,9 @@ from typing import Any, NamedTuple, cast, final
 from wrapt import BaseObjectProxy
 
 from retrykit.checks import refuse
+from retrykit.driving import driver
 from retrykit.inspection import is_coroutine_function
-from retrykit.policy import Policy, driver
+from retrykit.policy import Policy
 
 __all__ = ["Decorated", "decorated", "inside", "nearest"]
 

@@ -5,24 +5,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, Self, TypeVar, final
 
-from retrykit import _async, _sync
 from retrykit._decide import Again, Decision, Stop, decide
-from retrykit.callables import (
-    check_colour,
-    check_retryable,
-    name_of,
-    with_await,
-)
-from retrykit.checks import refuse
+from retrykit.callables import check_colour
 from retrykit.conditions import refusal
 from retrykit.data import settings_data, settings_from
+from retrykit.driving import driver
 from retrykit.events import Event
-from retrykit.inspection import is_coroutine_function
 from retrykit.settings import Settings
 from retrykit.state import Failure, RetryState, StopReason
 from retrykit.values import Value
 
-__all__ = ["Outcome", "Policy", "driver"]
+__all__ = ["Outcome", "Policy"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -249,33 +242,6 @@ the first call counts; None is unlimited
 
     def _heard(self, events: deque[Event]) -> "Policy":
         return self.replace(observers=(*self.observers, events.append))
-
-
-def driver(
-    policy: Settings,
-    fn: Callable[..., Any],
-    *,
-    awaited: bool,
-    resumed: RetryState | None = None,
-) -> Callable[..., Any]:
-    """Return *fn* under a policy, in one of the two colours.
-
-    Args:
-        policy: What the calls are held to.
-        fn: What is called.
-        awaited: Whether the function that is returned is to be awaited.
-        resumed: The state that every call goes on from, if there is one.
-
-    Raises:
-        ConfigError: *fn* cannot be retried, or not in that colour.
-    """
-    check_retryable(fn)
-    if not awaited and is_coroutine_function(fn):
-        way_out = "use acall or arun, or decorate it with retry or aretry"
-        raise refuse("fn", "a function that is not async", fn, way_out)
-    check_colour(policy, awaited=awaited)
-    called, drive = (with_await(fn), _async.drive) if awaited else (fn, _sync.drive)
-    return drive(policy, called, name_of(fn), resumed)
 
 
 def _not_handled(events: deque[Event]) -> bool:

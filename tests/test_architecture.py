@@ -38,6 +38,7 @@ FLOORS = {
     "drivers": ["_call", "_sync", "_async"],
     "syntax": [
         "callables",
+        "driving",
         "policy",
         "dialects",
         "dressing",

@@ -1,0 +1,48 @@
+"""A function put under a policy: checked, and driven in one of the two colours.
+
+Everything that calls under a policy, decorated or not, goes through here.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from retrykit import _async, _sync
+from retrykit.callables import (
+    check_colour,
+    check_retryable,
+    name_of,
+    with_await,
+)
+from retrykit.checks import refuse
+from retrykit.inspection import is_coroutine_function
+from retrykit.settings import Settings
+from retrykit.state import RetryState
+
+__all__ = ["driver"]
+
+
+def driver(
+    policy: Settings,
+    fn: Callable[..., Any],
+    *,
+    awaited: bool,
+    resumed: RetryState | None = None,
+) -> Callable[..., Any]:
+    """Return *fn* under a policy, in one of the two colours.
+
+    Args:
+        policy: What the calls are held to.
+        fn: What is called.
+        awaited: Whether the function that is returned is to be awaited.
+        resumed: The state that every call goes on from, if there is one.
+
+    Raises:
+        ConfigError: *fn* cannot be retried, or not in that colour.
+    """
+    check_retryable(fn)
+    if not awaited and is_coroutine_function(fn):
+        way_out = "use acall or arun, or decorate it with retry or aretry"
+        raise refuse("fn", "a function that is not async", fn, way_out)
+    check_colour(policy, awaited=awaited)
+    called, drive = (with_await(fn), _async.drive) if awaited else (fn, _sync.drive)
+    return drive(policy, called, name_of(fn), resumed)
