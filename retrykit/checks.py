@@ -6,13 +6,12 @@ means is not known here.
 
 import math
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TypeVar
 
 from retrykit.errors import ConfigError
 
-__all__ = ["choice", "instance", "number", "refuse", "whole"]
-
+__all__ = ["choice", "instance", "nearest", "number", "refuse", "whole"]
 
 T = TypeVar("T")
 
@@ -135,3 +134,26 @@ def instance(name: str, value: object, kind: type[T], way_out: str = "") -> T:
     if not isinstance(value, kind):
         raise refuse(name, f"a {kind.__name__}", value, way_out)
     return value
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the way out of a name that is mistyped.
+
+    >>> nearest("Max_attemps", ["max_attempts", "max_elapsed"])
+    'did you mean max_attempts?'
+    >>> nearest("colour", ["max_attempts", "max_elapsed"])
+    ''
+
+    Args:
+        name: The name as its user typed it.
+        known: The names that exist.
+
+    Returns:
+        A question, or an empty text if no known name is near.
+    """
+    # Imported here: only who mistypes needs it, and everyone would wait for it.
+    import difflib  # noqa: PLC0415
+
+    meant = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), meant, n=1)
+    return f"did you mean {meant[near[0]]}?" if near else ""

@@ -3,8 +3,9 @@
 Imported only by who mistypes a setting.
 """
 
-import difflib
 from collections.abc import Collection
+
+from retrykit.checks import nearest
 
 __all__ = ["advice"]
 
@@ -50,5 +51,4 @@ def advice(name: str, known: Collection[str]) -> str:
     """
     if name in _BY_NAME:
         return f"write {_BY_NAME[name]}"
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    return nearest(name, known) or f"there are {', '.join(known)}"

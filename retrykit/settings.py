@@ -6,7 +6,7 @@ its user writes it, and nowhere else.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Literal, Self, TypedDict, Unpack, get_args
+from typing import Literal, Self, TypedDict, TypeVar, Unpack, get_args
 
 from retrykit.algebra import Schedule, as_schedule
 from retrykit.checks import choice, refuse, whole
@@ -23,7 +23,7 @@ from retrykit.records import type_name
 from retrykit.schedules import exponential
 
 __all__ = ["Changes", "DeadlineRule", "Raises", "ScheduleLike", "Settings"]
-__all__ += ["shown"]
+__all__ += ["recast", "shown"]
 
 DeadlineRule = Literal["stop", "clip", "overshoot"]
 """What happens when the next attempt could not start in time."""
@@ -117,6 +117,18 @@ class Settings:
             if getattr(self, name) != _DEFAULTS[name]
         )
         return f"{type(self).__name__}({', '.join(told)})"
+
+
+S = TypeVar("S", bound=Settings)
+
+
+def recast(settings: Settings, kind: type[S]) -> S:
+    """Return the same settings as a value of another class of them."""
+    # They are checked, so only their class is another.
+    other = object.__new__(kind)
+    for name in _CHECKS:
+        object.__setattr__(other, name, getattr(settings, name))
+    return other
 
 
 def shown(value: object) -> str:

@@ -34,6 +34,7 @@ from retrykit import (
 from retrykit.backoff import Backoff
 from retrykit.integrations.logging import observer
 from retrykit.preview import preview
+from retrykit.systems import settings_named
 from retrykit.testing import (
     AsyncScript,
     FakeClock,
@@ -402,6 +403,10 @@ WRITTEN = {
     f"jitter must be a finite number >= 0, got inf; {SECONDS}": (
         lambda: dialects.zizq(jitter=math.inf)
     ),
+    "dialect must be one of google, hostname-verification, zizq, got 'zizk'; did you "
+    "mean zizq?": lambda: settings_named("zizk"),
+    "dialect must be zizq, or zizq:parameter=value,... with each parameter once, got "
+    "'zizq:retry_limit'": lambda: settings_named("zizq:retry_limit"),
     # data
     "policy must be a dict of settings, got []": lambda: Policy.from_dict([]),
     "policy must be a dict of settings, got {1: 2}": lambda: Policy.from_dict({1: 2}),

@@ -1,0 +1,207 @@
+"""The settings of real systems, each reproduced from its documentation.
+
+Known by name, so that a file or a command line can ask for them. The same
+functions are in `retrykit.dialects`, where they return policies.
+"""
+
+import inspect
+from collections.abc import Callable
+
+from retrykit.checks import nearest, refuse, whole
+from retrykit.durations import Duration, seconds
+from retrykit.errors import ConfigError
+from retrykit.schedules import (
+    constant,
+    exponential,
+    google_interval,
+    linear,
+    polynomial,
+)
+from retrykit.settings import Settings
+
+__all__ = ["BUILT_IN", "google", "hostname_verification", "settings_named", "zizq"]
+
+
+def hostname_verification() -> Settings:
+    """Return the schedule by which a custom hostname is verified for a week.
+
+    75 retries over 7.06 days. Before retry n the delay is ``60 * 1.05 ** (n - 1)``
+    seconds for the first ten, ``60 * 1.15 ** (n - 1)`` for those after, cut to
+    whole seconds, and 4 hours at most.
+
+    Its documentation says that the first 10 checks complete within 2 minutes
+    and that most complete in the first 4 hours. The numbers of its own table
+    say otherwise: the first 10 retries take 751 s, 12 min 31 s, and 26 of the
+    75 come within 4 hours. The numbers are what is reproduced.
+
+    >>> delays = list(hostname_verification().schedule.draw())
+    >>> delays[:3], delays[10], delays[-1], len(delays)
+    ([60.0, 63.0, 66.0], 242.0, 14400.0, 75)
+    >>> sum(delays[:10]), round(sum(delays) / 86_400, 2)
+    (751.0, 7.06)
+
+    Source:
+        "Hostname verification backoff schedule", documentation of custom
+        hostnames, 2021.
+    """
+    first = exponential("60s", factor=1.05)
+    remaining = exponential("60s", factor=1.15)
+    checks = first.switch(after=10, to=remaining).round_down("1s").cap("4h").take(75)
+    return Settings(schedule=checks, max_attempts=None, max_elapsed=None)
+
+
+def google(
+    *,
+    initial_interval: Duration = "500ms",
+    randomization_factor: float = 0.5,
+    multiplier: float = 1.5,
+    max_interval: Duration = "1m",
+    max_elapsed_time: Duration = "15m",
+) -> Settings:
+    """Return the policy of Google's `ExponentialBackOff`.
+
+    The interval grows by *multiplier* up to *max_interval*; what is waited is
+    drawn around it, so it may be longer than *max_interval*. The elapsed time
+    is asked before the interval is drawn: the last wait may end far beyond
+    *max_elapsed_time* (the rule ``"overshoot"``). Delays are whole
+    milliseconds, those of the original for the same chance.
+
+    >>> schedule = google().schedule
+    >>> [schedule.bounds(request) for request in (1, 2, 3)]
+    [(0.25, 0.75), (0.375, 1.125), (0.562, 1.688)]
+
+    Args:
+        initial_interval: First interval. A duration, >= 1 ms.
+        randomization_factor: Part of the interval that a wait may be shorter
+            or longer. Dimensionless, 0 <= factor < 1.
+        multiplier: Growth of the interval. Dimensionless, >= 1.
+        max_interval: Bound on the interval. A duration, >= *initial_interval*.
+        max_elapsed_time: When it has passed, no retry is made. A duration, > 0.
+
+    Raises:
+        ConfigError: A setting is out of its bounds.
+
+    Source:
+        `ExponentialBackOff`, Google HTTP Client Library for Java, API
+        documentation.
+    """
+    allowed = seconds("max_elapsed_time", max_elapsed_time)
+    if not allowed:
+        raise refuse("max_elapsed_time", "a duration > 0", max_elapsed_time)
+    schedule = google_interval(
+        initial_interval,
+        randomization_factor=randomization_factor,
+        multiplier=multiplier,
+        max_interval=max_interval,
+    )
+    return Settings(
+        schedule=schedule,
+        max_attempts=None,
+        max_elapsed=allowed,
+        deadline="overshoot",
+    )
+
+
+def zizq(
+    *,
+    retry_limit: int = 25,
+    base: Duration = "15s",
+    exponent: float = 4,
+    jitter: Duration = "30s",
+) -> Settings:
+    """Return the backoff policy of the Zizq job queue.
+
+    ``t = B + a ** E + a * rand(0 to J)`` seconds after the a-th attempt. With
+    the defaults its documentation speaks of roughly 3 weeks; the formula gives
+    24.9 to 25.0 days. After *retry_limit* retries the call is dead, with every
+    error on its list: a limit of 3 means four calls.
+
+    >>> zizq().schedule
+    constant(15.0) + polynomial(4.0, first=1.0) + linear(30.0).full_jitter()
+    >>> zizq().schedule.bounds(10)
+    (10015.0, 10315.0)
+
+    Args:
+        retry_limit: Most retries. Count, >= 0.
+        base: Delay that every retry has. A duration, >= 0.
+        exponent: Growth with the attempts. Dimensionless, >= 0; may be
+            fractional.
+        jitter: Widest chance per attempt made. A duration, >= 0.
+
+    Raises:
+        ConfigError: A setting is out of its bounds.
+
+    Source:
+        "Backoff & Retry Policies", documentation of Zizq.
+    """
+    limit = whole("retry_limit", retry_limit, at_least=0)
+    base, jitter = seconds("base", base), seconds("jitter", jitter)
+    schedule = constant(base) + polynomial(exponent) + linear(jitter).full_jitter()
+    return Settings(
+        schedule=schedule,
+        max_attempts=limit + 1,
+        max_elapsed=None,
+        max_failures=max(limit + 1, 100),
+    )
+
+
+BUILT_IN: dict[str, Callable[..., Settings]] = {
+    "google": google,
+    "hostname-verification": hostname_verification,
+    "zizq": zizq,
+}
+"""What makes the settings of each dialect, by the name that is written."""
+
+
+def settings_named(text: str) -> Settings:
+    """Return the settings of a dialect that is named in a text.
+
+    >>> settings_named("zizq:retry_limit=10,jitter=5s").max_attempts
+    11
+    >>> settings_named("hostname_verification") == hostname_verification()
+    True
+    >>> settings_named("zizk")
+    Traceback (most recent call last):
+    ...
+    retrykit.errors.ConfigError: dialect must be one of google, hostname-verification, \
+zizq, got 'zizk'; did you mean zizq?
+
+    Args:
+        text: A name of `BUILT_IN`, with hyphens or underscores, and after a
+            colon its parameters, if there are any. A duration has its unit.
+
+    Raises:
+        ConfigError: There is no such dialect or parameter, or a parameter is
+            wrong.
+    """
+    name, colon, told = text.partition(":")
+    key = name.strip().replace("_", "-")
+    if key not in BUILT_IN:
+        rule = f"one of {', '.join(BUILT_IN)}"
+        raise refuse("dialect", rule, name, nearest(key, BUILT_IN))
+    build = BUILT_IN[key]
+    given: dict[str, object] = {}
+    for part in told.split(",") if colon else ():
+        parameter, equals, value = (each.strip() for each in part.partition("="))
+        if not equals or parameter in given:
+            rule = f"{key}, or {key}:parameter=value,... with each parameter once"
+            raise refuse("dialect", rule, text)
+        given[parameter] = _read(key, parameter, value)
+    return build(**given)
+
+
+def _read(dialect: str, name: str, text: str) -> object:
+    """Return what the text of a parameter means, or the text where it is none."""
+    known = inspect.signature(BUILT_IN[dialect]).parameters
+    if name not in known:
+        way_out = nearest(name, known) or f"there are {', '.join(known) or 'none'}"
+        told = f"{name} is no parameter of {dialect}, got {text!r}; {way_out}"
+        raise ConfigError(told)
+    kind = known[name].annotation
+    if kind not in {int, float}:
+        return text
+    try:
+        return kind(text)
+    except ValueError:
+        # The dialect says itself what it must be.
+        return text
