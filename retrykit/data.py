@@ -9,8 +9,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from retrykit.checks import refuse
-from retrykit.schedules import from_dict
+from retrykit.checks import refuse, whole
+from retrykit.errors import ConfigError
+from retrykit.schedules import Schedule, from_dict
 from retrykit.settings import Settings
 
 __all__ = ["settings_data", "settings_from"]
@@ -62,14 +63,31 @@ def settings_from(data: object) -> dict[str, Any]:
 
 def _read(name: str, value: Any) -> Any:
     if name == "schedule":
-        return from_dict(value)
-    if name in {"max_attempts", "max_elapsed"}:
-        return None if value == _UNLIMITED else value
+        return _schedule(value)
+    if name in {"max_attempts", "max_elapsed"} and value in (None, _UNLIMITED):
+        return None
+    if name == "max_attempts":
+        # What code writes as None is no way out here.
+        way_out = f"the first call counts; {_UNLIMITED!r} is no limit"
+        return whole(name, value, at_least=1, way_out=way_out)
     if name not in {"on", "give_up_on"}:
         return value
     if isinstance(value, list | tuple):
         return tuple(_type(name, each) for each in value)
     return _type(name, value)
+
+
+def _schedule(value: object) -> Schedule:
+    if isinstance(value, str):
+        # Imported here: only who writes one as a text needs it.
+        from retrykit.expressions import schedule_from  # noqa: PLC0415
+
+        return schedule_from(value)
+    try:
+        return from_dict(value)
+    except RecursionError:
+        told = "schedule must be nested some levels deep, got more than Python can read"
+        raise ConfigError(told) from None
 
 
 def _names(name: str, condition: object) -> str | list[str]:

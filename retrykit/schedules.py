@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from retrykit import combinators, operators  # noqa: F401  make the kinds known
 from retrykit.algebra import Schedule
-from retrykit.checks import number, refuse
+from retrykit.checks import nearest, number, refuse
 from retrykit.durations import Duration, seconds
 from retrykit.formulas import (
     Constant,
@@ -260,18 +260,16 @@ def from_dict(data: object) -> Schedule:
     if not isinstance(data, Mapping) or kind not in Schedule.kinds:
         known = ", ".join(sorted(Schedule.kinds))
         rule = f"a list, or a dict whose kind is one of {known}"
-        raise refuse("schedule", rule, data)
+        raise refuse("schedule", rule, data, nearest(kind, Schedule.kinds))
     keys = ["kind", *Schedule.kinds[kind].parts]
     optional = _optional(_FORMULAS[kind]) if kind in _FORMULAS else set()
     if not set(keys) - optional <= set(data) <= set(keys):
         told = (f"{key} (optional)" if key in optional else key for key in keys)
         rule = f"a dict with the keys {', '.join(told)}"
-        raise refuse("schedule", rule, dict(data))
-    parts = {
-        name: from_dict(data[name]) if name in _NESTED else data[name]
-        for name in keys[1:]
-        if name in data
-    }
+        unknown = next((str(key) for key in data if key not in keys), "")
+        raise refuse("schedule", rule, dict(data), nearest(unknown, keys))
+    given = {key: data[key] for key in keys[1:] if key in data}
+    parts = {key: from_dict(x) if key in _NESTED else x for key, x in given.items()}
     # Built as its user would write it, so that it is checked as there.
     if kind in _FORMULAS:
         return _FORMULAS[kind](**parts)

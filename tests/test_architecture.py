@@ -30,6 +30,7 @@ FLOORS = {
         "formulas",
         "sequences",
         "schedules",
+        "expressions",
     ],
     "history": ["reasons", "records", "state", "verdicts", "events"],
     "description": [

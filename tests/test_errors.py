@@ -32,6 +32,7 @@ from retrykit import (
     with_policy,
 )
 from retrykit.backoff import Backoff
+from retrykit.expressions import schedule_from
 from retrykit.integrations.logging import observer
 from retrykit.preview import preview
 from retrykit.systems import settings_named
@@ -132,6 +133,8 @@ UNIT = "write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
 SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 DELAYS = "one of schedules, a re-iterable of durations, or a generator function"
 KINDS = ", ".join(sorted(s.Schedule.kinds))
+DELAYED = 'delays such as "1s, 5s, 1m", or an expression such as constant("5s")'
+MADE = "made of constructors, methods and operators of schedules"
 NAMES = (
     "schedule, max_attempts, max_elapsed, deadline, on, give_up_on, on_result, raises, "
     "max_failures, seed, observers, name"
@@ -421,15 +424,45 @@ WRITTEN = {
     f"on must be {NAMED}, got 'shop.errors:Busy'; import shop.errors first": (
         lambda: Policy.from_dict({"on": ["OSError", "shop.errors:Busy"]})
     ),
-    f"schedule must be a list, or a dict whose kind is one of {KINDS}, got 'linear'": (
-        lambda: Policy.from_dict({"schedule": "linear"})
+    f"schedule must be a list, or a dict whose kind is one of {KINDS}, got 5": (
+        lambda: Policy.from_dict({"schedule": 5})
     ),
     f"schedule must be a list, or a dict whose kind is one of {KINDS}, got "
-    "{'kind': ['cap']}": lambda: s.from_dict({"kind": ["cap"]}),
+    "{'kind': 'exponentail'}; did you mean exponential?": (
+        lambda: s.from_dict({"kind": "exponentail"})
+    ),
+    "schedule must be a dict with the keys kind, of, limit, got {'kind': 'cap', 'of': "
+    "[1], 'limt': 5}; did you mean limit?": (
+        lambda: s.from_dict({"kind": "cap", "of": [1], "limt": 5})
+    ),
+    "max_attempts must be a whole number >= 1, got 0; the first call counts; "
+    "'unlimited' is no limit": lambda: Policy.from_dict({"max_attempts": 0}),
     "schedule must be a dict with the keys kind, of, limit, got {'kind': 'cap', 'of': "
     "[1], 'top': 5}": lambda: s.from_dict({"kind": "cap", "of": [1], "top": 5}),
     "schedule must be a dict with the keys kind, first, factor (optional), got "
     "{'kind': 'exponential'}": lambda: s.from_dict({"kind": "exponential"}),
+    # expressions
+    "schedule must be a str, got 5": lambda: schedule_from(5),
+    f"schedule must be a text of at most 100000 characters, got '{'5, ' * 26}5,...'": (
+        lambda: schedule_from("5, " * 40_000)
+    ),
+    f"schedule must be an expression of at most 100 levels, got '{'-' * 80}...'": (
+        lambda: schedule_from("-" * 5000 + "linear(1)")
+    ),
+    f"schedule must be {DELAYED}, got '5s'; for a single delay write constant() around "
+    "it, or [] for one retry": lambda: schedule_from("5s"),
+    'schedule[1] must be a duration such as "12.5s", "500ms" or "1h30m", got \'5\'; '
+    f"{UNIT}": lambda: schedule_from("1s, 5"),
+    "schedule must be an expression, got 'linear(1'; '(' was never closed": (
+        lambda: schedule_from("linear(1")
+    ),
+    f"schedule must be {MADE}, got 'lineer'; did you mean linear(...)?": (
+        lambda: schedule_from("lineer(1)")
+    ),
+    "schedule must be made with the methods of schedules, got '.kap'; did you mean "
+    "cap?": lambda: schedule_from("linear(1).kap(3)"),
+    "schedule must be made with linear(step), got 'linear(stap=1)'; did you mean "
+    "step?": lambda: schedule_from("linear(stap=1)"),
     "observers must be left out of a policy that is written as data, got "
     f"{(print,)!r}": lambda: Policy(observers=[print]).to_dict(),
     "schedule must be made of retrykit's own parts, to be written as data, got mine; "

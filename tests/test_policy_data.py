@@ -121,6 +121,40 @@ def test_a_person_writes_a_policy_in_toml():
     )
 
 
+TEXTS = {
+    "1s, 1m": s.sequence([1, 60]),
+    '[1, "1m"]': s.sequence([1, 60]),
+    'exponential("500ms").cap("1m").jitter(0.5)': (
+        s.exponential(0.5).cap(60).jitter(0.5)
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "schedule"), TEXTS.items(), ids=TEXTS)
+def test_a_person_writes_a_schedule_in_a_line(text, schedule):
+    assert Policy.from_dict({"schedule": text}) == Policy(schedule=schedule)
+
+
+@quick
+@given(policies())
+def test_a_schedule_comes_back_from_what_it_prints_among_the_data(policy):
+    data = policy.to_dict() | {"schedule": repr(policy.schedule)}
+    assert Policy.from_dict(json.loads(json.dumps(data))) == policy
+
+
+def test_a_schedule_nested_beyond_use_is_refused():
+    data = [1]
+    for _ in range(5_000):
+        data = {"kind": "full_jitter", "of": data}
+    with pytest.raises(ConfigError, match="schedule must be nested some levels deep"):
+        Policy.from_dict({"schedule": data})
+
+
+def test_none_is_no_limit_either():
+    data = {"max_attempts": None, "max_elapsed": None}
+    assert Policy.from_dict(data) == Policy(max_attempts=None, max_elapsed=None)
+
+
 def test_what_is_not_written_is_the_default():
     assert Policy.from_dict({}) == Policy()
     assert Policy.from_dict({"max_attempts": 2}) == Policy(max_attempts=2)

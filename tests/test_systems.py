@@ -103,5 +103,7 @@ def test_a_dialect_reads_as_a_function_that_returns_a_policy(name):
 @pytest.mark.parametrize("name", dialects.__all__)
 def test_a_dialect_is_pickled_by_its_name(name):
     dialect = getattr(dialects, name)
-    assert pickle.loads(pickle.dumps(dialect)) is dialect
-    assert pickle.loads(pickle.dumps(dialect())) == dialect()
+    again = pickle.loads(pickle.dumps(dialect))  # noqa: S301  written here
+    assert again is dialect
+    again = pickle.loads(pickle.dumps(dialect()))  # noqa: S301  and here
+    assert again == dialect()
