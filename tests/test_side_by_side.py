@@ -160,12 +160,13 @@ class TestOnSeveral:
             return asyncio.run(aretry(schedule=[3])(attempt)())
 
         async def main():
-            thread = asyncio.create_task(asyncio.to_thread(other))
-            # While this is at work, the other one cannot move time alone.
+            # Not to_thread, which would make it a call inside of this one: while
+            # this is at work, the other one cannot move time alone.
+            thread = asyncio.get_running_loop().run_in_executor(None, other)
             await asyncio.to_thread(begun.wait)
             return await asyncio.gather(once(5), thread, once(1))
 
-        with virtual_time(patience=3600) as clock:
+        with virtual_time(patience=3600, everywhere=True) as clock:
             assert asyncio.run(aretry(main)()) == ["ok", "ok", "ok"]
         assert script.times == [0.0, 3.0]
         assert clock.now() == 5.0
