@@ -14,10 +14,11 @@ from retrykit.errors import ConfigError
 from retrykit.schedules import Schedule, from_dict
 from retrykit.settings import Settings
 
-__all__ = ["settings_data", "settings_from"]
+__all__ = ["UNLIMITED", "settings_data", "settings_from"]
 
 # TOML has no null.
-_UNLIMITED = "unlimited"
+UNLIMITED = "unlimited"
+"""How a limit that is None is written."""
 
 
 def settings_data(settings: Settings) -> dict[str, Any]:
@@ -31,7 +32,7 @@ def settings_data(settings: Settings) -> dict[str, Any]:
             value = getattr(settings, name)
             raise refuse(name, "left out of a policy that is written as data", value)
     limits = {
-        name: _UNLIMITED if limit is None else limit
+        name: UNLIMITED if limit is None else limit
         for name, limit in (
             ("max_attempts", settings.max_attempts),
             ("max_elapsed", settings.max_elapsed),
@@ -64,11 +65,11 @@ def settings_from(data: object) -> dict[str, Any]:
 def _read(name: str, value: Any) -> Any:
     if name == "schedule":
         return _schedule(value)
-    if name in {"max_attempts", "max_elapsed"} and value in (None, _UNLIMITED):
+    if name in {"max_attempts", "max_elapsed"} and value in (None, UNLIMITED):
         return None
     if name == "max_attempts":
         # What code writes as None is no way out here.
-        way_out = f"the first call counts; {_UNLIMITED!r} is no limit"
+        way_out = f"the first call counts; {UNLIMITED!r} is no limit"
         return whole(name, value, at_least=1, way_out=way_out)
     if name not in {"on", "give_up_on"}:
         return value

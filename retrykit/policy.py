@@ -3,16 +3,15 @@
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec, Self, TypeVar, final
+from typing import Generic, ParamSpec, TypeVar, final
 
 from retrykit._decide import Again, Decision, Stop, decide
 from retrykit.callables import check_colour
 from retrykit.conditions import refusal
-from retrykit.data import settings_data, settings_from
 from retrykit.driving import driver
 from retrykit.events import Event
-from retrykit.settings import Settings
 from retrykit.state import Failure, RetryState, StopReason
+from retrykit.stored import Stored
 from retrykit.values import Value
 
 __all__ = ["Outcome", "Policy"]
@@ -45,7 +44,7 @@ class Outcome(Value, Generic[T_co]):
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Policy(Settings):
+class Policy(Stored):
     """When a failed call is made again, and when no more: a frozen value.
 
     Policies compare, hash (if their parts do), print as the expression that
@@ -210,35 +209,6 @@ the first call counts; None is unlimited
         finally:
             # The errors' tracebacks hold this frame, and it must not hold them.
             events.clear()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return this policy as plain data, for JSON and TOML.
-
-        >>> Policy(max_elapsed=None, schedule=[1]).to_dict()["max_elapsed"]
-        'unlimited'
-
-        Raises:
-            ConfigError: A setting is code: a predicate, an observer, a
-                generator function.
-        """
-        return settings_data(self)
-
-    @classmethod
-    def from_dict(cls, data: object) -> Self:
-        """Return the policy that `to_dict` wrote.
-
-        A setting that is missing has its default.
-
-        >>> Policy.from_dict({"schedule": ["1s", "1m"], "on": "OSError"})
-        Policy(schedule=sequence([1.0, 60.0]), on=OSError)
-
-        Exception types are named as ``OSError`` or ``module:Name``; no module
-        is imported to find them.
-
-        Raises:
-            ConfigError: A setting is unknown or wrong.
-        """
-        return cls(**settings_from(data))
 
     def _heard(self, events: deque[Event]) -> "Policy":
         return self.replace(observers=(*self.observers, events.append))

@@ -19,7 +19,8 @@ from retrykit.schedules import (
 )
 from retrykit.settings import Settings
 
-__all__ = ["BUILT_IN", "google", "hostname_verification", "settings_named", "zizq"]
+__all__ = ["BUILT_IN", "as_written", "google", "hostname_verification"]
+__all__ += ["settings_named", "zizq"]
 
 
 def hostname_verification() -> Settings:
@@ -198,10 +199,22 @@ def _read(dialect: str, name: str, text: str) -> object:
         told = f"{name} is no parameter of {dialect}, got {text!r}; {way_out}"
         raise ConfigError(told)
     kind = known[name].annotation
-    if kind not in {int, float}:
-        return text
+    return as_written(kind, text) if kind in {int, float} else text
+
+
+def as_written(kind: type[float], text: str) -> object:
+    """Return the number that a text is, or the text itself if it is none.
+
+    What it must be is said by who takes it.
+
+    >>> as_written(int, "3"), as_written(float, "2.5"), as_written(int, "ten")
+    (3, 2.5, 'ten')
+
+    Args:
+        kind: Either `int` or `float`.
+        text: A number as Python writes it.
+    """
     try:
         return kind(text)
     except ValueError:
-        # The dialect says itself what it must be.
         return text

@@ -40,6 +40,10 @@ FLOORS = {
         "limits",
         "data",
         "systems",
+        "documents",
+        "files",
+        "environment",
+        "stored",
     ],
     "decision": ["_decide"],
     "world": ["clocks"],
@@ -97,6 +101,8 @@ DOORS = {
     },
     "wrapt": {"dressing"},
     "datetime": {"durations", "preview.course", "state"},
+    "ast": {"expressions"},
+    "tomllib": {"documents"},
 }
 
 # What a leaf is for, beside wrapt and the standard library.

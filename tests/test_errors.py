@@ -2,8 +2,10 @@
 
 import ast
 import asyncio
+import contextlib
 import functools
 import math
+import tempfile
 from datetime import timedelta
 from pathlib import Path
 
@@ -119,6 +121,17 @@ def name_nothing():
     for attempt in retrying(Policy(on_result=callable)):
         with attempt:
             pass
+
+
+def in_a_file(file, data, name="fetch"):
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        if data is not None:
+            Path(file).write_bytes(data)
+        Policy.from_toml(file, name)
+
+
+def in_variables(**texts):
+    Policy.from_env("APP", environ={f"APP_{key}": x for key, x in texts.items()})
 
 
 ONE_SHOT = (number * 0.1 for number in range(5))
@@ -486,6 +499,61 @@ WRITTEN = {
     f"{DATA | {'colour': 5}!r}": lambda: RetryState.from_dict(DATA | {"colour": 5}),
     "state must be a dict from RetryState.to_dict, whole and unchanged, got "
     f"{DATA | {'now': 5}!r}": lambda: RetryState.from_dict(DATA | {"now": 5}),
+    # files
+    "path must be the path of a file, got 5": lambda: Policy.from_toml(5, "fetch"),
+    "no.toml must be a file that can be read, got 'No such file or directory'": (
+        lambda: in_a_file("no.toml", None)
+    ),
+    "a.toml, line 2, must be text in UTF-8, got b'\\xff'": (
+        lambda: in_a_file("a.toml", b"x = 1\n\xff")
+    ),
+    "a.json must be a JSON object, got []": lambda: in_a_file("a.json", b"[]"),
+    "name must be a str, got 7": lambda: in_a_file("a.toml", b"[policies]", 7),
+    "name must be the name of a policy in a.toml, got 'fetch'; there are none": (
+        lambda: in_a_file("a.toml", b"[policies]")
+    ),
+    "a.toml must be a file with a table [policies] of tables by name, got []; in "
+    "pyproject.toml [tool.retrykit.policies]": lambda: in_a_file("a.toml", b""),
+    "a.toml, policy 'fetch': policy must be a table of settings, got 5": (
+        lambda: in_a_file("a.toml", b"policies.fetch = 5")
+    ),
+    "a.toml, policy 'fetch': extends must be a str, got 5": (
+        lambda: in_a_file("a.toml", b"policies.fetch.extends = 5")
+    ),
+    "a.toml, policy 'fetch': extends must be a policy that does not extend this one, "
+    "got 'fetch'; fetch -> fetch": (
+        lambda: in_a_file("a.toml", b"policies.fetch.extends = 'fetch'")
+    ),
+    "a.toml, policy 'fetch': extends must be a policy of the same file, or a dialect, "
+    "got 'ftch'; did you mean fetch?": (
+        lambda: in_a_file("a.toml", b"policies.fetch.extends = 'ftch'")
+    ),
+    # environment
+    "prefix must be a str, got 5": lambda: Policy.from_env(5),
+    "prefix must be a name such as APP_RETRY, got '_'": lambda: Policy.from_env("_"),
+    "base must be a Settings, got {}; write Policy(...)": (
+        lambda: Policy.from_env("APP", base={}, environ={})
+    ),
+    "APP_SEED must be a str, got 7": lambda: in_variables(SEED=7),
+    "APP_MAX_ATTEMPTS must be left out where APP_RETRY_LIMIT is given, got '4'": (
+        lambda: in_variables(MAX_ATTEMPTS="4", RETRY_LIMIT="3")
+    ),
+    "APP_RETRY_LIMIT must be a whole number >= 0, got 'ten'": (
+        lambda: in_variables(RETRY_LIMIT="ten")
+    ),
+    "APP_BACKOFF_BASE must be given together with APP_BACKOFF_EXPONENT and "
+    "APP_BACKOFF_JITTER, got '5s'; they are one formula": (
+        lambda: in_variables(BACKOFF_BASE="5s")
+    ),
+    "APP_BACKOFF_EXPONENT must be a finite number >= 0, got 'x'": lambda: in_variables(
+        BACKOFF_BASE="5s", BACKOFF_EXPONENT="x", BACKOFF_JITTER="5"
+    ),
+    "APP_BACKOFF_BASE must be a number of milliseconds, or a duration such as "
+    "\"12.5s\", got '-5'": lambda: in_variables(
+        BACKOFF_BASE="-5", BACKOFF_EXPONENT="4", BACKOFF_JITTER="5"
+    ),
+    'APP_MAX_ELAPSED must be a duration with its unit, such as "90s" or "1h30m", or '
+    "unlimited, got '90'": lambda: in_variables(MAX_ELAPSED="90"),
     # testing
     "duration must be a duration >= 0, got -1; time does not go back": (
         lambda: FakeClock().advance(-1)

@@ -153,6 +153,10 @@ def test_the_front_door_imports_no_leaf_and_no_other_library_than_wrapt():
     assert {"trio", "anyio", "pytest", "hypothesis", "httpx"} & set(loaded) == set()
     assert {"rich", "click", "matplotlib", "tomllib", "json"} & set(loaded) == set()
     assert {"retrykit.policy", "wrapt"} <= set(loaded)
+    # What reads settings is there for those who keep them somewhere.
+    readers = {"documents", "environment", "expressions", "files"}
+    assert {f"retrykit.{name}" for name in readers} & set(loaded) == set()
+    assert "difflib" not in loaded
 
 
 def test_a_name_is_imported_when_it_is_first_asked_for():

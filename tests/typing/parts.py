@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal, assert_never, assert_type
 
 from retrykit import (
@@ -154,6 +155,16 @@ def the_rest() -> None:
     assert_type(dialects.hostname_verification().replace(name="host"), Policy)
     assert_type(Policy.from_dict({}), Policy)
     assert_type(POLICY.to_dict(), dict[str, Any])
+    assert_type(Policy.from_toml("pyproject.toml", "fetch"), Policy)
+    assert_type(Policy.from_toml(Path("policies.json"), "fetch"), Policy)
+    assert_type(Policy.from_env("APP_RETRY"), Policy)
+    assert_type(Policy.from_env("APP", base=POLICY, environ={"APP_SEED": "7"}), Policy)
+    Policy.from_toml("pyproject.toml")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    Policy.from_toml(5, "fetch")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Policy.from_env("APP", POLICY)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    Policy.from_env("APP", environ={"APP_SEED": 7})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
+    dialects.zizq(limit=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    dialects.zizq(base=[])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert_type(POLICY.max_elapsed, float | None)
     assert_type(POLICY.schedule, Schedule)
     backoff = Backoff(POLICY)

@@ -1,0 +1,397 @@
+"""Policies in environment variables, and flags that are laid over them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from retrykit import ConfigError, Policy, dialects, schedules as s
+from retrykit.environment import VARIABLES, settings_from_env
+from retrykit.settings import Settings
+
+FORMULA = {"BACKOFF_BASE": "500", "BACKOFF_EXPONENT": "2.5", "BACKOFF_JITTER": "12.5s"}
+
+
+def env(texts, prefix="APP_RETRY"):
+    return {f"{prefix}_{key}": text for key, text in texts.items()}
+
+
+def policy_of(prefix="APP_RETRY", base=None, **texts):
+    return Policy.from_env(prefix, base=base, environ=env(texts, prefix))
+
+
+def refused(prefix="APP_RETRY", base=None, **texts):
+    with pytest.raises(ConfigError) as caught:
+        policy_of(prefix, base, **texts)
+    return str(caught.value)
+
+
+EACH = {
+    "SCHEDULE": (
+        "exponential('500ms').cap('1m')",
+        {"schedule": s.exponential(0.5).cap(60)},
+    ),
+    "SCHEDULE as delays": ("1s, 5s", {"schedule": [1, 5]}),
+    "SCHEDULE as a list": ('[1, "5s"]', {"schedule": [1, 5]}),
+    "MAX_ATTEMPTS": ("8", {"max_attempts": 8}),
+    "MAX_ATTEMPTS without end": ("unlimited", {"max_attempts": None}),
+    "MAX_ELAPSED": ("1h30m", {"max_elapsed": 5400}),
+    "MAX_ELAPSED without end": ("unlimited", {"max_elapsed": None}),
+    "DEADLINE": ("clip", {"deadline": "clip"}),
+    "ON": ("OSError", {"on": OSError}),
+    "ON of several": (
+        "OSError, json.decoder:JSONDecodeError",
+        {"on": (OSError, json.JSONDecodeError)},
+    ),
+    "GIVE_UP_ON": ("OSError,ValueError", {"give_up_on": (OSError, ValueError)}),
+    "RAISES": ("group", {"raises": "group"}),
+    "MAX_FAILURES": ("9", {"max_failures": 9}),
+    "SEED": ("7", {"seed": 7}),
+    "NAME": (" fetch ", {"name": "fetch"}),
+}
+
+
+@pytest.mark.parametrize(("key", "told"), EACH.items(), ids=EACH)
+def test_each_setting_has_a_variable(key, told):
+    text, settings = told
+    policy = policy_of(**{key.split()[0]: text})
+    assert policy == Policy(**settings)
+    assert type(policy) is Policy
+
+
+def test_every_setting_that_is_no_code_has_a_variable():
+    code = {"on_result", "observers"}
+    known = {name.lower() for name in VARIABLES}
+    assert set(Settings.__annotations__) - code <= known
+    assert set(Policy().to_dict()) <= known
+
+
+@pytest.mark.parametrize("prefix", ["APP_RETRY", "APP_RETRY_"])
+def test_the_underscore_after_the_prefix_may_be_written(prefix):
+    environ = {"APP_RETRY_SEED": "7", "MY_APP_RETRY_SEED": "8"}
+    assert Policy.from_env(prefix, environ=environ).seed == 7
+
+
+def test_without_variables_everything_is_as_without_them():
+    assert policy_of() == Policy()
+    assert policy_of(base=dialects.google()) == dialects.google()
+    assert policy_of(MAX_ATTEMPTS="", SEED=" ", BACKOFF_BASE="") == Policy()
+
+
+def test_the_environment_wins_over_its_base():
+    base = Policy(max_attempts=9, on=OSError, name="fetch")
+    assert policy_of(base=base, MAX_ATTEMPTS="2") == base.replace(max_attempts=2)
+
+
+def test_a_dialect_takes_the_place_of_the_base():
+    policy = policy_of(base=Policy(name="fetch"), EXTENDS="google", SEED="7")
+    assert policy == dialects.google().replace(seed=7)
+    limited = policy_of(EXTENDS="zizq:retry_limit=10,jitter=5s")
+    assert limited == dialects.zizq(retry_limit=10, jitter=5)
+
+
+def test_zizq_has_its_defaults_where_its_prefix_is():
+    assert policy_of("ZIZQ_DEFAULT") == dialects.zizq()
+    assert policy_of("ZIZQ_DEFAULT_") == dialects.zizq()
+
+
+@pytest.mark.parametrize("prefix", ["ZIZQ_DEFAULT", "APP_RETRY"])
+def test_zizq_is_set_as_its_documentation_says(prefix):
+    assert policy_of(prefix, RETRY_LIMIT="3") == dialects.zizq(retry_limit=3)
+    assert policy_of(prefix, RETRY_LIMIT="0") == dialects.zizq(retry_limit=0)
+    assert policy_of(prefix, RETRY_LIMIT="200") == dialects.zizq(retry_limit=200)
+    formula = dialects.zizq(base=0.5, exponent=2.5, jitter=12.5)
+    assert policy_of(prefix, **FORMULA) == formula
+    both = dialects.zizq(retry_limit=3, base=0.5, exponent=2.5, jitter=12.5)
+    assert policy_of(prefix, **FORMULA, RETRY_LIMIT="3") == both
+
+
+BASES = {"15000": 15, "0": 0, "0.5": 0.0005, "12.5s": 12.5, "1m30s": 90, "250ms": 0.25}
+
+
+@pytest.mark.parametrize(("text", "seconds"), BASES.items(), ids=BASES)
+def test_a_bare_number_is_milliseconds_and_a_unit_may_be_written(text, seconds):
+    told = FORMULA | {"BACKOFF_BASE": text, "BACKOFF_JITTER": text}
+    expected = dialects.zizq(base=seconds, exponent=2.5, jitter=seconds)
+    assert policy_of(**told) == expected
+
+
+def test_zizq_on_a_base_changes_its_limit_and_its_formula_alone():
+    base = Policy(on=OSError, max_elapsed="1h", max_failures=10)
+    limited = policy_of(base=base, RETRY_LIMIT="25")
+    assert limited == base.replace(max_attempts=26, max_failures=26)
+    assert policy_of(base=base, RETRY_LIMIT="3").max_failures == 10
+    kept = policy_of(base=base, RETRY_LIMIT="25", MAX_FAILURES="5")
+    assert kept.max_failures == 5
+    formula = dialects.zizq(base=0.5, exponent=2.5, jitter=12.5).schedule
+    assert policy_of(base=base, **FORMULA) == base.replace(schedule=formula)
+
+
+PARTS = [
+    (["BASE"], ["EXPONENT", "JITTER"]),
+    (["EXPONENT"], ["BASE", "JITTER"]),
+    (["JITTER"], ["BASE", "EXPONENT"]),
+    (["BASE", "EXPONENT"], ["JITTER"]),
+    (["BASE", "JITTER"], ["EXPONENT"]),
+    (["EXPONENT", "JITTER"], ["BASE"]),
+]
+
+
+@pytest.mark.parametrize(("given", "missing"), PARTS, ids=str)
+@pytest.mark.parametrize("base", [None, dialects.zizq()], ids=["alone", "on a base"])
+def test_half_a_formula_is_refused_with_what_is_missing(given, missing, base):
+    texts = {f"BACKOFF_{part}": FORMULA[f"BACKOFF_{part}"] for part in given}
+    empty = {f"BACKOFF_{part}": "" for part in missing}
+    named = " and ".join(f"ZIZQ_DEFAULT_BACKOFF_{part}" for part in missing)
+    first = f"BACKOFF_{given[0]}"
+    assert refused("ZIZQ_DEFAULT", base, **texts, **empty) == (
+        f"ZIZQ_DEFAULT_{first} must be given together with {named}, got "
+        f"{FORMULA[first]!r}; they are one formula"
+    )
+
+
+MILLISECONDS = 'a number of milliseconds, or a duration such as "12.5s"'
+WRONG = [
+    (
+        {"MAX_ATTEMPTS": "five"},
+        (
+            "_MAX_ATTEMPTS must be a whole number >= 1, got 'five'; the first call "
+            "counts; 'unlimited' is no limit"
+        ),
+    ),
+    (
+        {"MAX_ELAPSED": "30"},
+        (
+            '_MAX_ELAPSED must be a duration with its unit, such as "90s" or "1h30m", '
+            "or unlimited, got '30'"
+        ),
+    ),
+    (
+        {"DEADLINE": "never"},
+        (
+            "_DEADLINE must be one of 'stop', 'clip', 'overshoot', got 'never'; a "
+            "time limit is max_elapsed"
+        ),
+    ),
+    (
+        {"RAISES": "all"},
+        "_RAISES must be one of 'last', 'retry_error', 'group', got 'all'",
+    ),
+    ({"SEED": "x"}, "_SEED must be a whole number >= 0, got 'x'"),
+    (
+        {"MAX_FAILURES": "1"},
+        (
+            "_MAX_FAILURES must be a whole number >= 2, got 1; the first and the last "
+            "are always kept"
+        ),
+    ),
+    (
+        {"ON": "OSError,"},
+        (
+            "_ON must be the name of an exception type, as OSError or module:Name, "
+            "got ''; for a type that is not built in write module:Name"
+        ),
+    ),
+    (
+        {"GIVE_UP_ON": "this:Error"},
+        (
+            "_GIVE_UP_ON must be the name of an exception type, as OSError or "
+            "module:Name, got 'this:Error'; import this first"
+        ),
+    ),
+    (
+        {"ON": "KeyboardInterrupt"},
+        (
+            "_ON must be an Exception type, since no other is ever retried, got <class "
+            "'KeyboardInterrupt'>; write Exception, or narrower"
+        ),
+    ),
+    (
+        {"SCHEDULE": "__import__('this')"},
+        (
+            "_SCHEDULE must be made of constructors, methods and operators of "
+            "schedules, got '__import__'; there are constant, decorrelated, "
+            "exponential, fibonacci, google_interval, linear, polynomial, sequence"
+        ),
+    ),
+    (
+        {"SCHEDULE": "1s, -1s"},
+        (
+            '_SCHEDULE[1] must be a duration such as "12.5s", "500ms" or "1h30m", got '
+            "'-1s'; write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
+        ),
+    ),
+    (
+        {"SCHEDULE": "linear(-1)"},
+        (
+            "_SCHEDULE: step must be a finite number >= 0, got -1; give seconds as a "
+            'number, a timedelta, or text such as "1h30m"'
+        ),
+    ),
+    (
+        {"EXTENDS": "gogle"},
+        (
+            "_EXTENDS must be one of google, hostname-verification, zizq, got "
+            "'gogle'; did you mean google?"
+        ),
+    ),
+    (
+        {"EXTENDS": "zizq:retry_limt=3"},
+        (
+            "_EXTENDS: retry_limt is no parameter of zizq, got '3'; did you mean "
+            "retry_limit?"
+        ),
+    ),
+    ({"RETRY_LIMIT": "-1"}, "_RETRY_LIMIT must be a whole number >= 0, got -1"),
+    ({"RETRY_LIMIT": "2.5"}, "_RETRY_LIMIT must be a whole number >= 0, got '2.5'"),
+    (
+        FORMULA | {"BACKOFF_BASE": "-500"},
+        f"_BACKOFF_BASE must be {MILLISECONDS}, got '-500'",
+    ),
+    (
+        FORMULA | {"BACKOFF_JITTER": "soon"},
+        f"_BACKOFF_JITTER must be {MILLISECONDS}, got 'soon'",
+    ),
+    (
+        FORMULA | {"BACKOFF_JITTER": "9" * 400},
+        f"_BACKOFF_JITTER must be {MILLISECONDS}, got '{'9' * 400}'",
+    ),
+    (
+        FORMULA | {"BACKOFF_EXPONENT": "four"},
+        "_BACKOFF_EXPONENT must be a finite number >= 0, got 'four'",
+    ),
+    (
+        FORMULA | {"BACKOFF_EXPONENT": "inf"},
+        "_BACKOFF_EXPONENT must be a finite number >= 0, got inf",
+    ),
+    (
+        {"RETRY_LIMIT": "3", "MAX_ATTEMPTS": "4"},
+        "_MAX_ATTEMPTS must be left out where APP_RETRY_RETRY_LIMIT is given, got '4'",
+    ),
+    (
+        FORMULA | {"SCHEDULE": "[1]"},
+        "_SCHEDULE must be left out where APP_RETRY_BACKOFF_BASE is given, got '[1]'",
+    ),
+    (
+        {"MAX_ELAPSED": "unlimited", "DEADLINE": "clip"},
+        (
+            "_DEADLINE must be 'stop' where max_elapsed is None, got 'clip'; set "
+            "max_elapsed, the time that it is about"
+        ),
+    ),
+    (
+        {"EXTENDS": "google", "MAX_ELAPSED": "unlimited"},
+        (
+            "_EXTENDS, APP_RETRY_MAX_ELAPSED: deadline must be 'stop' where "
+            "max_elapsed is None, got 'overshoot'; set max_elapsed, the time that it "
+            "is about"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"), WRONG, ids=[message[:40] for _, message in WRONG]
+)
+def test_an_error_names_the_variable_as_it_was_typed(texts, message):
+    assert "this" not in sys.modules
+    assert refused(**texts) == f"APP_RETRY{message}"
+    assert "this" not in sys.modules
+
+
+NEAR = {
+    "MAX_ATTEMPT": "MAX_ATTEMPTS",
+    "max_attempts": None,
+    "RETRY_LIMITS": "RETRY_LIMIT",
+    "SHEDULE": "SCHEDULE",
+    "BACKOFF_EXPONENTS": "BACKOFF_EXPONENT",
+    "PORT": None,
+    "URL": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize(("key", "meant"), NEAR.items(), ids=str)
+def test_a_variable_that_is_nearly_one_of_these_is_refused(key, meant):
+    assert policy_of(**{key: ""}) == Policy()
+    if meant is None:
+        assert policy_of(**{key: "s3cret"}) == Policy()
+    else:
+        assert refused(**{key: "s3cret"}) == (
+            f"APP_RETRY_{key} is no setting of a policy; did you mean "
+            f"APP_RETRY_{meant}?"
+        )
+
+
+FLAGS = {
+    f"ZIZQ_DEFAULT_{key}": f"--default-{key.lower().replace('_', '-')}"
+    for key in ("RETRY_LIMIT", *FORMULA)
+}
+
+
+def laid(flags, texts):
+    """What a command line does: flags win, and errors name what was typed."""
+    variables = {flag: name for name, flag in FLAGS.items()}
+    given = {variables[flag]: text for flag, text in flags.items()}
+    environ = env(texts, "ZIZQ_DEFAULT")
+    asked = given.keys() | FLAGS.keys() - environ.keys() if given else ()
+    spelled = {name: FLAGS[name] for name in asked}
+    return settings_from_env("ZIZQ_DEFAULT", environ | given, spelled=spelled)
+
+
+def test_flags_win_over_the_environment():
+    settings = laid({"--default-retry-limit": "3"}, {"RETRY_LIMIT": "9"})
+    assert settings.max_attempts == 4
+
+
+def test_flags_and_environment_make_one_formula():
+    flags = {"--default-backoff-jitter": "1s"}
+    texts = {"BACKOFF_BASE": "500", "BACKOFF_EXPONENT": "2"}
+    expected = dialects.zizq(base=0.5, exponent=2, jitter=1)
+    assert laid(flags, texts).schedule == expected.schedule
+
+
+def test_an_error_names_the_flag_where_it_is_one():
+    with pytest.raises(ConfigError, match=r"^--default-retry-limit must be a whole"):
+        laid({"--default-retry-limit": "many"}, {"RETRY_LIMIT": "9"})
+    with pytest.raises(ConfigError, match=r"^ZIZQ_DEFAULT_RETRY_LIMIT must be a whole"):
+        laid({}, {"RETRY_LIMIT": "many"})
+    with pytest.raises(ConfigError) as caught:
+        laid({"--default-backoff-jitter": "1s"}, {"BACKOFF_BASE": "500"})
+    assert str(caught.value) == (
+        "ZIZQ_DEFAULT_BACKOFF_BASE must be given together with "
+        "--default-backoff-exponent, got '500'; they are one formula"
+    )
+
+
+@pytest.mark.parametrize("prefix", ["", "_"], ids=repr)
+def test_a_prefix_is_not_empty(prefix):
+    with pytest.raises(ConfigError, match=r"^prefix must be a name such as APP_RETRY"):
+        Policy.from_env(prefix, environ={})
+
+
+def test_what_is_no_text_is_refused():
+    with pytest.raises(ConfigError, match=r"^prefix must be a str, got 5"):
+        Policy.from_env(5, environ={})
+    with pytest.raises(ConfigError, match=r"^APP_SEED must be a str, got 5"):
+        Policy.from_env("APP", environ={"APP_SEED": 5})
+    with pytest.raises(ConfigError, match=r"^base must be a Settings, got 5"):
+        Policy.from_env("APP", base=5, environ={})
+
+
+def test_the_environment_of_the_process_is_read_when_it_is_asked_for():
+    script = (
+        "import os; from retrykit import Policy; os.environ['APP_SEED'] = '7'; "
+        "print(Policy.from_env('APP'), Policy.from_env('APP', environ={}))"
+    )
+    environ = os.environ | {"APP_SEED": "x", "APP_NAME": "fetch"}
+    told = subprocess.run(  # noqa: S603  this interpreter, and the line above
+        [sys.executable, "-c", script],
+        capture_output=True,
+        check=True,
+        text=True,
+        env=environ,
+    )
+    assert told.stdout == "Policy(seed=7, name='fetch') Policy()\n"

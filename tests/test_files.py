@@ -1,0 +1,316 @@
+"""Policies in files: what is read, what extends what, and what is refused."""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+import tomli_w
+from hypothesis import given
+
+from retrykit import ConfigError, Policy, dialects, schedules as s
+from retrykit.files import names_in
+from retrykit.testing.strategies import policies
+from tests.profiles import quick
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Write a file, and return its path."""
+
+    def write(text, name="policies.toml"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def refused(path, name="fetch"):
+    with pytest.raises(ConfigError) as caught:
+        Policy.from_toml(path, name)
+    return str(caught.value).replace(f"{path}", path.name)
+
+
+FETCH = Policy(schedule=[1, 5], max_attempts=3, on=OSError)
+SETTINGS = 'schedule = "1s, 5s"\nmax_attempts = 3\non = "OSError"\n'
+PLACES = {
+    "pyproject.toml": f"[project]\nname = 'shop'\n[tool.retrykit.policies.fetch]\n"
+    f"{SETTINGS}",
+    "policies.toml": f"[policies.fetch]\n{SETTINGS}",
+    "policies.json": '{"policies": {"fetch": {"schedule": [1, "5s"], '
+    '"max_attempts": 3, "on": "OSError"}}}',
+    "nested.json": '{"tool": {"retrykit": {"policies": {"fetch": {"schedule": [1, 5], '
+    '"max_attempts": 3, "on": "OSError"}}}}}',
+    "both.toml": f"[policies.fetch]\nmax_attempts = 9\n[tool.retrykit.policies.fetch]\n"
+    f"{SETTINGS}",
+    "other_tool.toml": f"[tool.other]\nx = 1\n[policies.fetch]\n{SETTINGS}",
+    "tool_is_no_table.toml": f"tool = 5\n[policies.fetch]\n{SETTINGS}",
+    "lines.toml": f"[policies.fetch]\n{SETTINGS}".replace("\n", "\r\n"),
+    "mark.toml": f"\N{ZERO WIDTH NO-BREAK SPACE}[policies.fetch]\n{SETTINGS}",
+    "mark.json": '\N{ZERO WIDTH NO-BREAK SPACE}{"policies": {"fetch": {"schedule": '
+    '[1, 5], "max_attempts": 3, "on": "OSError"}}}',
+    "no_suffix": f"[policies.fetch]\n{SETTINGS}",
+}
+
+
+@pytest.mark.parametrize(("file", "text"), PLACES.items(), ids=PLACES)
+def test_a_policy_is_read_from_a_file(written, file, text):
+    path = written(text, file)
+    assert Policy.from_toml(path, "fetch") == FETCH
+    assert Policy.from_toml(str(path), "fetch") == FETCH
+    assert names_in(path) == ["fetch"]
+
+
+@quick
+@given(policies())
+def test_any_policy_comes_back_from_toml_and_from_json(policy):
+    data = {"policies": {"a policy": policy.to_dict()}}
+    with tempfile.TemporaryDirectory() as folder:
+        toml, plain = Path(folder, "some.toml"), Path(folder, "some.json")
+        toml.write_text(tomli_w.dumps(data), "utf-8")
+        plain.write_text(json.dumps(data), "utf-8")
+        assert Policy.from_toml(toml, "a policy") == policy
+        assert Policy.from_toml(plain, "a policy") == policy
+
+
+NAMES = ["fetch", "a.b", "", "5", "größe", "two words", "tool", "extends", "__class__"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_policy_may_have_any_name(written, name):
+    data = {"policies": {name: {"max_attempts": 3}, "other": {}}}
+    path = written(tomli_w.dumps(data))
+    assert Policy.from_toml(path, name) == Policy(max_attempts=3)
+    assert names_in(path) == [name, "other"]
+
+
+def test_a_policy_does_not_get_a_name_by_itself(written):
+    path = written("[policies.fetch]\n[policies.pay]\nname = 'payment'")
+    assert Policy.from_toml(path, "fetch").name is None
+    assert Policy.from_toml(path, "pay").name == "payment"
+
+
+def test_a_policy_extends_another_of_the_same_file(written):
+    path = written("""
+        [policies.fetch]
+        extends = "polite"
+        max_attempts = 3
+        [policies.polite]
+        extends = "patient"
+        schedule = {kind = "cap", of = [1, 90], limit = "1m"}
+        [policies.patient]
+        max_elapsed = "1h"
+        name = "patient"
+    """)
+    assert Policy.from_toml(path, "fetch") == Policy(
+        schedule=s.sequence([1, 90]).cap(60),
+        max_attempts=3,
+        max_elapsed=3600,
+        name="patient",
+    )
+
+
+def test_a_key_overrides_the_whole_key_of_its_base(written):
+    path = written("""
+        [policies.base]
+        on = ["OSError", "ValueError"]
+        schedule = {kind = "exponential", first = "1s", factor = 3}
+        [policies.fetch]
+        extends = "base"
+        on = "OSError"
+        schedule = {kind = "exponential", first = "2s"}
+    """)
+    expected = Policy(on=OSError, schedule=s.exponential(2))
+    assert Policy.from_toml(path, "fetch") == expected
+
+
+DIALECTS = {
+    "zizq": dialects.zizq(),
+    "zizq:retry_limit=10,jitter=5s": dialects.zizq(retry_limit=10, jitter=5),
+    "hostname_verification": dialects.hostname_verification(),
+}
+
+
+@pytest.mark.parametrize(("text", "policy"), DIALECTS.items(), ids=DIALECTS)
+def test_a_policy_extends_a_dialect(written, text, policy):
+    path = written(f"[policies.fetch]\nextends = {text!r}\nname = 'fetch'")
+    assert Policy.from_toml(path, "fetch") == policy.replace(name="fetch")
+
+
+def test_a_policy_of_the_file_hides_a_dialect(written):
+    path = written("[policies.zizq]\n[policies.fetch]\nextends = 'zizq'")
+    assert Policy.from_toml(path, "fetch") == Policy()
+
+
+def test_ten_thousand_policies_extend_one_another(written):
+    chain = {f"p{n}": {"extends": f"p{n + 1}"} for n in range(10_000)}
+    last = {"p10000": {"max_attempts": 3}}
+    path = written(json.dumps({"policies": chain | last}), "chain.json")
+    assert Policy.from_toml(path, "p0") == Policy(max_attempts=3)
+
+
+ATTEMPTS = "max_attempts must be a whole number >= 1, got 0; the first call counts; "
+WRONG = {
+    "a wrong setting": (
+        "[policies.fetch]\nmax_attempts = 0",
+        f"policies.toml, policy 'fetch': {ATTEMPTS}'unlimited' is no limit",
+    ),
+    "a wrong setting of what is extended": (
+        "[policies.fetch]\nextends = 'slow'\n[policies.slow]\nmax_attempts = 0",
+        f"policies.toml, policy 'slow': {ATTEMPTS}'unlimited' is no limit",
+    ),
+    "an unknown setting": (
+        "[policies.fetch]\nmax_attemps = 3",
+        (
+            "policies.toml, policy 'fetch': max_attemps is no setting of a policy, "
+            "got 3; did you mean max_attempts?"
+        ),
+    ),
+    "a setting of another library": (
+        "[policies.fetch]\nretries = 3",
+        (
+            "policies.toml, policy 'fetch': retries is no setting of a policy, got 3; "
+            "write max_attempts, which counts the first call too"
+        ),
+    ),
+    "an expression that runs code": (
+        "[policies.fetch]\nschedule = \"__import__('this')\"",
+        (
+            "policies.toml, policy 'fetch': schedule must be made of constructors, "
+            "methods and operators of schedules, got '__import__'; there are "
+            "constant, decorrelated, exponential, fibonacci, google_interval, linear, "
+            "polynomial, sequence"
+        ),
+    ),
+    "a type that would have to be imported": (
+        "[policies.fetch]\non = 'this:Error'",
+        (
+            "policies.toml, policy 'fetch': on must be the name of an exception type, "
+            "as OSError or module:Name, got 'this:Error'; import this first"
+        ),
+    ),
+    "a date for a duration": (
+        "[policies.fetch]\nmax_elapsed = 00:01:00",
+        (
+            "policies.toml, policy 'fetch': max_elapsed must be a finite number >= 0, "
+            "got datetime.time(0, 1); give seconds as a number, a timedelta, or text "
+            'such as "1h30m"'
+        ),
+    ),
+    "a base that does not exist": (
+        "[policies.base]\n[policies.fetch]\nextends = 'bsae'",
+        (
+            "policies.toml, policy 'fetch': extends must be a policy of the same "
+            "file, or a dialect, got 'bsae'; did you mean base?"
+        ),
+    ),
+    "a base like nothing there is": (
+        "[policies.fetch]\nextends = 'colour'",
+        (
+            "policies.toml, policy 'fetch': extends must be a policy of the same "
+            "file, or a dialect, got 'colour'; there are fetch, google, "
+            "hostname-verification, zizq"
+        ),
+    ),
+    "a dialect that is mistyped": (
+        "[policies.fetch]\nextends = 'zizk'",
+        (
+            "policies.toml, policy 'fetch': extends must be a policy of the same "
+            "file, or a dialect, got 'zizk'; did you mean zizq?"
+        ),
+    ),
+    "a parameter that is mistyped": (
+        "[policies.fetch]\nextends = 'zizq:retry_limt=3'",
+        (
+            "policies.toml, policy 'fetch': retry_limt is no parameter of zizq, got "
+            "'3'; did you mean retry_limit?"
+        ),
+    ),
+    "a base that is no text": (
+        "[policies.fetch]\nextends = ['base']",
+        "policies.toml, policy 'fetch': extends must be a str, got ['base']",
+    ),
+    "a circle": (
+        "policies = {fetch.extends = 'a', a.extends = 'b', b.extends = 'a'}",
+        (
+            "policies.toml, policy 'b': extends must be a policy that does not extend "
+            "this one, got 'a'; fetch -> a -> b -> a"
+        ),
+    ),
+    "a policy that extends itself": (
+        "[policies.fetch]\nextends = 'fetch'",
+        (
+            "policies.toml, policy 'fetch': extends must be a policy that does not "
+            "extend this one, got 'fetch'; fetch -> fetch"
+        ),
+    ),
+    "a policy that is no table": (
+        "policies.fetch = 5",
+        "policies.toml, policy 'fetch': policy must be a table of settings, got 5",
+    ),
+    "a policy that is an array of tables": (
+        "[[policies.fetch]]\nmax_attempts = 3",
+        (
+            "policies.toml, policy 'fetch': policy must be a table of settings, got "
+            "[{'max_attempts': 3}]"
+        ),
+    ),
+    "a policy that is not there": (
+        "[policies.ftech]\n[policies.pay]",
+        (
+            "name must be the name of a policy in policies.toml, got 'fetch'; did you "
+            "mean ftech?"
+        ),
+    ),
+    "no policy at all": (
+        "[policies]",
+        (
+            "name must be the name of a policy in policies.toml, got 'fetch'; there "
+            "are none"
+        ),
+    ),
+    "no table of policies": (
+        "[policy.fetch]\nmax_attempts = 3",
+        (
+            "policies.toml must be a file with a table [policies] of tables by name, "
+            "got ['policy']; in pyproject.toml [tool.retrykit.policies]"
+        ),
+    ),
+    "no table of policies of its own": (
+        "[tool.retrykit.policy.fetch]\n[policies.fetch]",
+        (
+            "policies.toml must be a file with a table [tool.retrykit.policies] of "
+            "tables by name, got ['policy']"
+        ),
+    ),
+    "an array of policies": (
+        "[[policies]]\nname = 'fetch'",
+        (
+            "policies.toml must be a file with a table [policies] of tables by name, "
+            "got [{'name': 'fetch'}]; in pyproject.toml [tool.retrykit.policies]"
+        ),
+    ),
+    "a tool that is no table": (
+        "tool.retrykit = 5",
+        (
+            "policies.toml must be a file with a table [tool.retrykit.policies] of "
+            "tables by name, got 5"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_with_a_file_is_told_with_its_place(written, text, message):
+    assert "this" not in sys.modules
+    assert refused(written(text)) == message
+    assert "this" not in sys.modules
+
+
+@pytest.mark.parametrize("name", [5, None, ["fetch"]], ids=repr)
+def test_a_name_is_a_text(written, name):
+    path = written("[policies.fetch]")
+    with pytest.raises(ConfigError, match=r"^name must be a str, got "):
+        Policy.from_toml(path, name)
