@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from retrykit.errors import ConfigError
 
-__all__ = ["choice", "instance", "nearest", "number", "refuse", "whole"]
+__all__ = ["choice", "instance", "nearest", "number", "refuse", "told", "whole"]
 
 T = TypeVar("T")
 
@@ -32,7 +32,23 @@ def refuse(name: str, rule: str, value: object, way_out: str = "") -> ConfigErro
         The error, to be raised by the caller.
     """
     ending = f"; {way_out}" if way_out else ""
-    return ConfigError(f"{name} must be {rule}, got {value!r}{ending}")
+    return ConfigError(f"{name} must be {rule}, got {told(value)}{ending}")
+
+
+def told(value: object) -> str:
+    """Return how a value is told in an error, whatever it is.
+
+    >>> told("soon"), told(10**5000)
+    ("'soon'", '<int that cannot be shown>')
+
+    Args:
+        value: What was given. Its repr, the user's own or a very long or deep
+            one, may fail.
+    """
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001  the error is about something else
+        return f"<{type(value).__name__} that cannot be shown>"
 
 
 def number(

@@ -5,12 +5,12 @@ written: code of the user's has no form here. Reading never imports a module.
 """
 
 import builtins
+import inspect
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 from retrykit.checks import refuse, whole
-from retrykit.errors import ConfigError
 from retrykit.schedules import Schedule, from_dict
 from retrykit.settings import Settings
 
@@ -20,6 +20,8 @@ __all__ = ["UNLIMITED", "settings_data", "settings_from"]
 UNLIMITED = "unlimited"
 """How a limit that is None is written."""
 
+_CODE = ("on_result", "observers")
+
 
 def settings_data(settings: Settings) -> dict[str, Any]:
     """Return settings as a dict of numbers, texts, lists and dicts.
@@ -27,7 +29,7 @@ def settings_data(settings: Settings) -> dict[str, Any]:
     Raises:
         ConfigError: A setting is code: a predicate, an observer, a generator.
     """
-    for name in ("on_result", "observers"):
+    for name in _CODE:
         if getattr(settings, name):
             value = getattr(settings, name)
             raise refuse(name, "left out of a policy that is written as data", value)
@@ -59,6 +61,10 @@ def settings_from(data: object) -> dict[str, Any]:
     """
     if not isinstance(data, Mapping) or not all(isinstance(n, str) for n in data):
         raise refuse("policy", "a dict of settings", data)
+    for name in _CODE:
+        if name in data:
+            rule = "left out of a policy that is read from data"
+            raise refuse(name, rule, data[name], f"add it with .replace({name}=...)")
     return {name: _read(name, value) for name, value in data.items()}
 
 
@@ -79,16 +85,12 @@ def _read(name: str, value: Any) -> Any:
 
 
 def _schedule(value: object) -> Schedule:
-    if isinstance(value, str):
-        # Imported here: only who writes one as a text needs it.
-        from retrykit.expressions import schedule_from  # noqa: PLC0415
-
-        return schedule_from(value)
-    try:
+    if not isinstance(value, str):
         return from_dict(value)
-    except RecursionError:
-        told = "schedule must be nested some levels deep, got more than Python can read"
-        raise ConfigError(told) from None
+    # Imported here: only who writes one as a text needs it.
+    from retrykit.expressions import schedule_from  # noqa: PLC0415
+
+    return schedule_from(value)
 
 
 def _names(name: str, condition: object) -> str | list[str]:
@@ -110,9 +112,9 @@ def _text(name: str, kind: object) -> str:
 
 def _type(name: str, text: object) -> object:
     """Return the type that a text names: ``OSError``, ``package.module:Name``."""
-    found = _found(str(text))
-    if not isinstance(found, type):
-        module = str(text).rpartition(":")[0]
+    found = _found(text) if isinstance(text, str) else None
+    if not isinstance(text, str) or not isinstance(found, type):
+        module = text.rpartition(":")[0] if isinstance(text, str) else ""
         rule = "the name of an exception type, as OSError or module:Name"
         way_out = "for a type that is not built in write module:Name"
         if module:
@@ -123,9 +125,10 @@ def _type(name: str, text: object) -> object:
 
 
 def _found(text: str) -> object:
-    module, _, path = text.rpartition(":")
-    # Importing would let a file of settings run code.
-    found: object = sys.modules.get(module) if module else builtins
+    module, colon, path = text.rpartition(":")
+    # Importing would let a file of settings run code, and so would asking an
+    # object for what it may make up: a lazy module, a property.
+    found: object = sys.modules.get(module) if colon else builtins
     for part in path.split("."):
-        found = getattr(found, part, None)
+        found = inspect.getattr_static(found, part, None)
     return found

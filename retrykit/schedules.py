@@ -8,6 +8,7 @@ of them. Nothing here overflows: delays saturate at the largest float.
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from retrykit import combinators, operators  # noqa: F401  make the kinds known
 from retrykit.algebra import Schedule
@@ -236,10 +237,6 @@ def google_interval(
     return GoogleInterval(first, spread, growth, longest)
 
 
-# The original keeps milliseconds in 32 bits.
-_LARGEST = (2**31 - 1) / 1000
-
-
 def from_dict(data: object) -> Schedule:
     """Return the schedule that `Schedule.to_dict` wrote.
 
@@ -254,13 +251,20 @@ def from_dict(data: object) -> Schedule:
     Raises:
         ConfigError: The kind or a part of it is unknown, missing or wrong.
     """
+    try:
+        return _read(data)
+    except RecursionError as error:
+        raise refuse("schedule", "nested less deeply", data) from error
+
+
+def _read(data: object) -> Schedule:
     if isinstance(data, list | tuple):
         return sequence(data)
-    kind = str(data.get("kind")) if isinstance(data, Mapping) else ""
-    if not isinstance(data, Mapping) or kind not in Schedule.kinds:
+    kind: Any = data.get("kind") if isinstance(data, Mapping) else None
+    if not isinstance(data, Mapping) or kind not in list(Schedule.kinds):
         known = ", ".join(sorted(Schedule.kinds))
         rule = f"a list, or a dict whose kind is one of {known}"
-        raise refuse("schedule", rule, data, nearest(kind, Schedule.kinds))
+        raise refuse("schedule", rule, data, nearest(str(kind), Schedule.kinds))
     keys = ["kind", *Schedule.kinds[kind].parts]
     optional = _optional(_FORMULAS[kind]) if kind in _FORMULAS else set()
     if not set(keys) - optional <= set(data) <= set(keys):
@@ -269,7 +273,7 @@ def from_dict(data: object) -> Schedule:
         unknown = next((str(key) for key in data if key not in keys), "")
         raise refuse("schedule", rule, dict(data), nearest(unknown, keys))
     given = {key: data[key] for key in keys[1:] if key in data}
-    parts = {key: from_dict(x) if key in _NESTED else x for key, x in given.items()}
+    parts = {key: _read(x) if key in _NESTED else x for key, x in given.items()}
     # Built as its user would write it, so that it is checked as there.
     if kind in _FORMULAS:
         return _FORMULAS[kind](**parts)
@@ -284,11 +288,11 @@ def _optional(build: Callable[..., Schedule]) -> set[str]:
     return {each.name for each in known if each.default is not each.empty}
 
 
+_LARGEST = (2**31 - 1) / 1000  # the original keeps milliseconds in 32 bits
 _NESTED = {"of", "other", "to", "left", "right"}
-_STEADY = (constant, linear, exponential, polynomial, fibonacci)
+_SIMPLE = (constant, linear, exponential, polynomial, fibonacci, decorrelated)
 _FORMULAS: dict[str, Callable[..., Schedule]] = {
-    build.__name__: build
-    for build in (*_STEADY, decorrelated, google_interval, sequence)
+    build.__name__: build for build in (*_SIMPLE, google_interval, sequence)
 }
 _OPERATORS: dict[str, Callable[..., Schedule]] = {
     "plus": operator.add,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Literal, Self, TypedDict, TypeVar, Unpack, get_args
 
 from retrykit.algebra import Schedule, as_schedule
-from retrykit.checks import choice, refuse, whole
+from retrykit.checks import choice, refuse, told, whole
 from retrykit.conditions import (
     Condition,
     ResultCondition,
@@ -145,7 +145,9 @@ def _unknown(name: str, value: object) -> ConfigError:
     from retrykit.elsewhere import advice  # noqa: PLC0415
 
     way_out = advice(name, _CHECKS)
-    return ConfigError(f"{name} is no setting of a policy, got {value!r}; {way_out}")
+    return ConfigError(
+        f"{name} is no setting of a policy, got {told(value)}; {way_out}"
+    )
 
 
 def _schedule(_name: str, value: object) -> Schedule:

@@ -63,6 +63,13 @@ def doubling(first):
     yield first
 
 
+def caps(depth):
+    data = [1]
+    for _ in range(depth):
+        data = {"kind": "cap", "of": data, "limit": 1}
+    return data
+
+
 def plain() -> int:
     return 1
 
@@ -576,6 +583,11 @@ WRITTEN = {
     ),
     "outcomes must be a list, got 'ok'; write Script([...]), errors and values in "
     "their order": lambda: Script("ok"),
+    "schedule must be nested less deeply, got <dict that cannot be shown>": (
+        lambda: s.from_dict(caps(10**5))
+    ),
+    "observers must be left out of a policy that is read from data, got []; "
+    "add it with .replace(observers=...)": lambda: Policy.from_dict({"observers": []}),
     f"outcomes must be a list, got {OSError!r}; write Script([...]), errors and values "
     "in their order": lambda: AsyncScript(OSError),
     f"outcomes must be {DOTS}, got [Ellipsis]; it repeats that outcome": (

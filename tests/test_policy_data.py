@@ -3,13 +3,14 @@
 import json
 import sys
 import tomllib
+from types import ModuleType
 
 import pytest
-from hypothesis import given
+from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, dialects, schedules as s
 from retrykit.testing.strategies import policies
-from tests.profiles import quick
+from tests.profiles import quick, thorough
 
 
 class BusyError(Exception):
@@ -187,6 +188,48 @@ def test_what_is_no_type_is_not_taken_for_one(name):
         Policy.from_dict({"on": name})
 
 
+@pytest.mark.parametrize("name", [":OSError", 7, None, ["OSError"], OSError], ids=repr)
+def test_what_is_no_name_is_not_taken_for_one(name):
+    with pytest.raises(ConfigError, match="on must be the name of an exception type"):
+        Policy.from_dict({"on": [name]})
+
+
+class Lazy:
+    """What runs code when it is asked for something."""
+
+    def __init__(self):
+        self.asked = []
+
+    @property
+    def error(self):
+        self.asked.append("error")
+        return OSError
+
+    def __getattr__(self, name):
+        self.asked.append(name)
+        return OSError
+
+
+@pytest.mark.parametrize("name", ["error", "other"])
+def test_no_code_is_run_to_find_a_type(name):
+    module = ModuleType("lazy_errors")
+    module.lazy = Lazy()
+    sys.modules["lazy_errors"] = module
+    try:
+        with pytest.raises(ConfigError, match="on must be the name of an exception"):
+            Policy.from_dict({"on": f"lazy_errors:lazy.{name}"})
+        assert module.lazy.asked == []
+    finally:
+        del sys.modules["lazy_errors"]
+
+
+@pytest.mark.parametrize("name", ["on_result", "observers"])
+@pytest.mark.parametrize("value", [None, [], print], ids=repr)
+def test_code_is_not_read_from_data(name, value):
+    with pytest.raises(ConfigError, match=f"{name} must be left out of a policy"):
+        Policy.from_dict({name: value})
+
+
 @pytest.mark.parametrize("name", ["int", "KeyboardInterrupt", "json:JSONDecoder"])
 def test_a_type_that_is_never_retried_is_refused(name):
     with pytest.raises(ConfigError, match="on must be an Exception type"):
@@ -215,3 +258,70 @@ def test_a_type_that_cannot_be_found_again_is_not_written_as_data():
 
     with pytest.raises(ConfigError, match="on must be"):
         Policy(on=LocalError).to_dict()
+
+
+def nested(depth, wrap):
+    data = [1]
+    for _ in range(depth):
+        data = wrap(data)
+    return data
+
+
+@pytest.mark.parametrize("depth", [10**3, 10**5])
+@pytest.mark.parametrize(
+    "wrap",
+    {
+        "a list": lambda data: [data],
+        "a kind": lambda data: {"kind": "cap", "of": data, "limit": 1},
+        "no kind": lambda data: {"kind": data},
+    }.values(),
+    ids=["a list", "a kind", "no kind"],
+)
+@pytest.mark.parametrize("name", ["schedule", "max_elapsed", "on", "unknown"])
+def test_what_is_nested_too_deeply_is_a_wrong_setting(name, wrap, depth):
+    with pytest.raises(ConfigError):
+        Policy.from_dict({name: nested(depth, wrap)})
+
+
+# Beyond what Python shows of an integer; TOML has such ones, in hexadecimal.
+LONG = 10**5000
+
+
+@pytest.mark.parametrize("data", [-LONG, [-LONG], {"kind": LONG}, {LONG: 1}], ids=type)
+@pytest.mark.parametrize("name", [*Policy().to_dict(), "seed", "name", "unknown"])
+def test_a_number_that_cannot_be_shown_is_a_wrong_setting(name, data):
+    with pytest.raises(ConfigError, match=f"^{name}.* cannot be shown>"):
+        Policy.from_dict({name: data})
+
+
+def parts_of_kinds(parts):
+    return st.sampled_from(sorted(s.Schedule.kinds)).flatmap(
+        lambda kind: st.fixed_dictionaries(
+            {"kind": st.just(kind)} | dict.fromkeys(s.Schedule.kinds[kind].parts, parts)
+        )
+    )
+
+
+numbers = st.integers() | st.floats() | st.sampled_from([10**309, -(10**309)])
+texts = st.text() | st.sampled_from(["5s", "OSError", "json:Error", "unlimited"])
+leaves = st.none() | st.booleans() | numbers | texts
+junk = st.recursive(
+    leaves,
+    lambda parts: (
+        st.lists(parts, max_size=3)
+        | st.dictionaries(leaves, parts, max_size=3)
+        | parts_of_kinds(parts | st.just([1]))
+    ),
+    max_leaves=20,
+)
+settings = st.sampled_from([*Policy().to_dict(), "seed", "name", "observers"])
+
+
+@thorough
+@given(junk | st.dictionaries(settings, junk, max_size=3))
+def test_whatever_is_read_is_a_policy_or_a_wrong_setting(data):
+    try:
+        policy = Policy.from_dict(data)
+    except ConfigError:
+        return
+    assert Policy.from_dict(policy.to_dict()) == policy
