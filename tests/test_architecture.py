@@ -86,6 +86,7 @@ FLOORS = {
         "pytest_plugin",
         "integrations",
         "integrations.logging",
+        "json_schema",
     ],
 }
 
