@@ -87,6 +87,8 @@ FLOORS = {
         "integrations",
         "integrations.logging",
         "json_schema",
+        "status_codes",
+        "service_config",
     ],
 }
 

@@ -38,6 +38,8 @@ from retrykit.expressions import schedule_from
 from retrykit.integrations.logging import observer
 from retrykit.preview import preview
 from retrykit.systems import settings_named
+from retrykit.service_config import from_service_config, to_service_config
+from retrykit.status_codes import StatusCodes
 from retrykit.testing import (
     AsyncScript,
     FakeClock,
@@ -68,6 +70,31 @@ def caps(depth):
     for _ in range(depth):
         data = {"kind": "cap", "of": data, "limit": 1}
     return data
+
+
+def grpc(**changes):
+    """Return what reads a retryPolicy of gRPC with some of its keys changed."""
+    policy = {
+        "maxAttempts": 4,
+        "initialBackoff": "0.1s",
+        "maxBackoff": "1s",
+        "backoffMultiplier": 2,
+        "retryableStatusCodes": ["UNAVAILABLE"],
+    }
+    return lambda: from_service_config(policy | changes)
+
+
+def part(method=None, **keys):
+    """Return what reads a config with one part, which is for all methods."""
+    config = {"methodConfig": [{"name": [{}], **keys}]}
+    return lambda: from_service_config(config, method=method)
+
+
+def to_grpc(method="a.B/C", jitter="proportional", **changes):
+    """Return what writes a policy of gRPC with some settings changed."""
+    schedule = s.exponential(1).cap(9).jitter(0.2)
+    policy = Policy(schedule=schedule, on=StatusCodes([14])).replace(**changes)
+    return lambda: to_service_config(policy, method, jitter=jitter)
 
 
 def plain() -> int:
@@ -176,6 +203,11 @@ LATER = "its errors come later, where it is iterated: retry that code"
 
 # What is wrong with a setting is told where the setting is written.
 DOTS = "a list in which ... comes last and after an outcome"
+GRPC = (
+    "maxAttempts, initialBackoff, maxBackoff, backoffMultiplier, retryableStatusCodes"
+)
+SHORT = 'longer than 0s, such as "0.1s", with nine digits of a second at most'
+
 WRITTEN = {
     f"wait must be a finite number >= 0, got -1; {SECONDS}": lambda: s.constant(-1),
     f"wait must be a finite number >= 0, got None; {SECONDS}": lambda: s.constant(None),
@@ -588,6 +620,91 @@ WRITTEN = {
     ),
     "observers must be left out of a policy that is read from data, got []; "
     "add it with .replace(observers=...)": lambda: Policy.from_dict({"observers": []}),
+    "jitter must be one of 'proportional', 'full', got 'none'; gRPC has changed it in "
+    "2024": lambda: from_service_config({}, jitter="none"),
+    "jitter must be one of 'proportional', 'full', got 0.2; gRPC has changed it in "
+    "2024": to_grpc(jitter=0.2),
+    "config must be JSON, got '{'; Expecting property name enclosed in double quotes: "
+    "line 1 column 2 (char 1)": lambda: from_service_config("{"),
+    "config must be a service config or a retryPolicy, as a dict or as JSON, got []": (
+        lambda: from_service_config("[]")
+    ),
+    "method must be left out beside one retryPolicy, got 'a.B/C'": (
+        lambda: from_service_config({}, method="a.B/C")
+    ),
+    f"retryPolicy must be a dict with the keys {GRPC}, got {{}}; a whole service "
+    "config has methodConfig": lambda: from_service_config({}),
+    "retryThrottling must be left out, got {'maxTokens': 9}; put None in its place to "
+    "read the rest": lambda: from_service_config(
+        {"methodConfig": [], "retryThrottling": {"maxTokens": 9}}
+    ),
+    "hedgingPolicy must be left out, got {'maxAttempts': 2}; no policy sends a request "
+    "that may still succeed again": part(hedgingPolicy={"maxAttempts": 2}),
+    "methodConfig must be a list of dicts, got {}": lambda: from_service_config(
+        {"methodConfig": {}}
+    ),
+    "methodConfig must be a list where each name comes once, got ['/', '/']": part(
+        name=[{}, {"service": None}]
+    ),
+    "name must be a dict of texts, got {'service': 5}": part(name=[{"service": 5}]),
+    "name must be of a method and its service, got {'method': 'C'}": part(
+        name=[{"method": "C"}]
+    ),
+    "method must be one that the config retries: there is none, got None": part(),
+    "method must be one that the config retries: /, got 'a.B/C'; write "
+    "Policy(max_attempts=1) to go without": lambda: from_service_config(
+        {
+            "methodConfig": [
+                {"name": [{}], "retryPolicy": {}},
+                {"name": [{"service": "a.B"}]},
+            ]
+        },
+        method="a.B/C",
+    ),
+    "method must be as \"package.Service/Method\", got 'a/b/c'": part("a/b/c"),
+    "maxAttempts must be a whole number >= 2, got 1": grpc(maxAttempts=1),
+    f"initialBackoff must be {SHORT}, got '0s'": grpc(initialBackoff="0s"),
+    f"maxBackoff must be {SHORT}, got 1": grpc(maxBackoff=1),
+    f"timeout must be {SHORT}, got '1m'": part(
+        timeout="1m",
+        retryPolicy=dict.fromkeys(GRPC.split(", "), 2)
+        | {
+            "initialBackoff": "1s",
+            "maxBackoff": "1s",
+            "retryableStatusCodes": [14],
+        },
+    ),
+    "backoffMultiplier must be a finite number >= 0, got '2'": grpc(
+        backoffMultiplier="2"
+    ),
+    "backoffMultiplier must be a number > 0, got 0": grpc(backoffMultiplier=0),
+    "retryableStatusCodes must be a list of status codes, at least one, got []": grpc(
+        retryableStatusCodes=[]
+    ),
+    "codes must be names of status codes of failures, or their numbers, 1 to 16, got "
+    "'OK'": lambda: StatusCodes([14, "OK"]),
+    "policy must be a Policy, got None": lambda: to_service_config(None),
+    "deadline must be 'stop' in a policy for gRPC, got 'clip'; write "
+    ".replace(deadline='stop')": to_grpc(deadline="clip"),
+    "name must be None in a policy for gRPC, got 'add'; write .replace(name=None)": (
+        to_grpc(name="add")
+    ),
+    f'on must be a StatusCodes, got {OSError}; write StatusCodes(["UNAVAILABLE"])': (
+        to_grpc(on=OSError)
+    ),
+    "max_attempts must be a whole number from 2 to 5, for gRPC, got None; it makes no "
+    "more than five attempts": to_grpc(max_attempts=None),
+    "schedule must be as exponential(0.1, factor=2.0).cap(1.0).full_jitter(), for "
+    "gRPC, got exponential(1.0, factor=2.0).cap(9.0).jitter(0.2); jitter is 'full' "
+    "here, and other numbers may stand in it": to_grpc(jitter="full"),
+    "max_elapsed must be from a nanosecond to 315576000000 seconds, for gRPC, "
+    "got 0.0": (to_grpc(max_elapsed=0)),
+    "first must be from a nanosecond to 315576000000 seconds, for gRPC, got 0.0": (
+        to_grpc(schedule=s.exponential(0).cap(9).jitter(0.2))
+    ),
+    "limit must be from a nanosecond to 315576000000 seconds, for gRPC, got 1e+300": (
+        to_grpc(schedule=s.exponential(1).cap(1e300).jitter(0.2))
+    ),
     f"outcomes must be a list, got {OSError!r}; write Script([...]), errors and values "
     "in their order": lambda: AsyncScript(OSError),
     f"outcomes must be {DOTS}, got [Ellipsis]; it repeats that outcome": (

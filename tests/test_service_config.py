@@ -1,0 +1,377 @@
+"""The retry policies of gRPC are read, written, and come back as they were."""
+
+import copy
+import json
+import pickle
+from enum import Enum
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit import ConfigError, Policy, schedules as s
+from retrykit.service_config import from_service_config, to_service_config
+from retrykit.status_codes import StatusCodes
+from retrykit.testing import Script, virtual_time
+from tests.profiles import quick
+
+# The example of gRFC A6, with the parts of a config around it.
+EXAMPLE = {
+    "maxAttempts": 4,
+    "initialBackoff": "0.1s",
+    "maxBackoff": "1s",
+    "backoffMultiplier": 2,
+    "retryableStatusCodes": ["UNAVAILABLE"],
+}
+DELAYS = s.exponential(0.1, factor=2).cap(1)
+UNAVAILABLE = StatusCodes(["UNAVAILABLE"])
+READ = Policy(
+    schedule=DELAYS.jitter(0.2), max_attempts=4, max_elapsed=None, on=UNAVAILABLE
+)
+
+
+def whole(*entries, **more):
+    return {"methodConfig": [*entries], **more}
+
+
+def entry(*names, attempts=2, **more):
+    return {
+        "name": [*names],
+        "retryPolicy": EXAMPLE | {"maxAttempts": attempts},
+        **more,
+    }
+
+
+def test_the_example_is_read_as_it_is_described():
+    policy = from_service_config(EXAMPLE)
+    assert policy == READ
+    bounds = [policy.schedule.bounds(retry) for retry in (1, 2, 3, 4, 5)]
+    rounded = [tuple(round(bound, 9) for bound in both) for both in bounds]
+    assert rounded == [
+        (0.08, 0.12),
+        (0.16, 0.24),
+        (0.32, 0.48),
+        (0.64, 0.96),
+        (0.8, 1.2),
+    ]
+
+
+def test_clients_from_before_2024_wait_anything_up_to_the_delay():
+    policy = from_service_config(EXAMPLE, jitter="full")
+    assert policy == READ.replace(schedule=DELAYS.full_jitter())
+    assert policy.schedule.bounds(9) == (0, 1)
+
+
+CHANGED = {
+    "a text of JSON": (json.dumps(EXAMPLE), READ),
+    "no whole seconds": (EXAMPLE | {"initialBackoff": ".1s"}, READ),
+    "nine digits": (EXAMPLE | {"initialBackoff": "0.100000000s"}, READ),
+    "six attempts": (EXAMPLE | {"maxAttempts": 6}, READ.replace(max_attempts=5)),
+    "a number of a code": (EXAMPLE | {"retryableStatusCodes": [14]}, READ),
+    "a small code": (EXAMPLE | {"retryableStatusCodes": ["unavailable"]}, READ),
+    "a code twice": (EXAMPLE | {"retryableStatusCodes": [14, "UNAVAILABLE"]}, READ),
+    "codes in any order": (
+        EXAMPLE | {"retryableStatusCodes": ["UNAVAILABLE", 4]},
+        READ.replace(on=StatusCodes(["DEADLINE_EXCEEDED", "UNAVAILABLE"])),
+    ),
+    "steady": (
+        EXAMPLE | {"backoffMultiplier": 1},
+        READ.replace(schedule=s.exponential(0.1, factor=1).cap(1).jitter(0.2)),
+    ),
+    "shrinking": (
+        EXAMPLE | {"backoffMultiplier": 0.5, "initialBackoff": "2s"},
+        READ.replace(schedule=s.sequence([1, 1, 0.5, 0.25]).jitter(0.2)),
+    ),
+    "whole": (whole(entry({}, attempts=4)), READ),
+    "whole, with a timeout": (
+        whole(entry({}, attempts=4, timeout="1.5s")),
+        READ.replace(max_elapsed=1.5),
+    ),
+    "whole, without throttling": (
+        whole(entry({}, attempts=4), retryThrottling=None, loadBalancingConfig=[]),
+        READ,
+    ),
+    "whole, one part retried": (
+        whole(entry({"service": "a"}, {"service": "b"}, attempts=4), {"name": [{}]}),
+        READ,
+    ),
+    "whole, one part without a name": (
+        whole(entry({}, attempts=4), entry(), {"retryPolicy": EXAMPLE, "name": None}),
+        READ,
+    ),
+}
+
+
+@pytest.mark.parametrize(("config", "policy"), CHANGED.values(), ids=CHANGED)
+def test_a_config_is_read_as_grpc_reads_it(config, policy):
+    before = copy.deepcopy(config)
+    assert from_service_config(config) == policy
+    assert config == before
+
+
+SERVICES = whole(
+    entry({}, attempts=2),
+    entry({"service": "shop.Cart", "method": ""}, {"service": "shop.Pay"}, attempts=3),
+    entry({"service": "shop.Cart", "method": "Add"}, attempts=4),
+    {"name": [{"service": "shop.Cart", "method": "Drop"}], "timeout": "1s"},
+)
+
+
+@pytest.mark.parametrize(
+    ("method", "attempts"),
+    {
+        "shop.Cart/Add": 4,
+        "/shop.Cart/Add": 4,
+        "shop.Cart/List": 3,
+        "shop.Cart": 3,
+        "shop.Pay/Add": 3,
+        "shop.Other/Add": 2,
+        "Cart/Add": 2,
+    }.items(),
+)
+def test_the_nearest_part_of_a_config_holds_for_a_method(method, attempts):
+    assert from_service_config(SERVICES, method=method).max_attempts == attempts
+
+
+@pytest.mark.parametrize("method", ["shop.Cart/Drop", None])
+def test_where_no_part_retries_a_method_or_several_could_nothing_is_guessed(method):
+    with pytest.raises(
+        ConfigError, match=r"/, shop\.Cart/, shop\.Pay/, shop\.Cart/Add, got"
+    ):
+        from_service_config(SERVICES, method=method)
+
+
+@pytest.mark.parametrize("missing", EXAMPLE)
+def test_every_key_of_a_retry_policy_is_required(missing):
+    config = {key: value for key, value in EXAMPLE.items() if key != missing}
+    with pytest.raises(ConfigError, match="retryPolicy must be a dict with the keys"):
+        from_service_config(config)
+
+
+def test_a_key_that_has_no_meaning_here_is_not_lost():
+    with pytest.raises(ConfigError, match="retryPolicy must be a dict with the keys"):
+        from_service_config(EXAMPLE | {"perAttemptRecvTimeout": "1s"})
+
+
+BAD_DURATIONS = ["", "1", "s", "1.s", "-1s", "0s", "0.000s", "1m", " 1s", "1e3s", "٣s"]
+BAD_DURATIONS += ["0.1234567891s", "315576000001s", "9" * 400 + "s", 1, None, True]
+
+
+@pytest.mark.parametrize("value", BAD_DURATIONS, ids=lambda value: repr(value)[:20])
+@pytest.mark.parametrize("key", ["initialBackoff", "maxBackoff"])
+def test_what_is_no_duration_of_protobuf_is_refused(key, value):
+    with pytest.raises(ConfigError, match=f"{key} must be longer than 0s"):
+        from_service_config(EXAMPLE | {key: value})
+
+
+BAD_CODES = [
+    ["OK"],
+    [0],
+    [17],
+    [-1],
+    [True],
+    ["NOPE"],
+    ["\u0131nternal"],
+    [None],
+    [[14]],
+]
+
+
+@pytest.mark.parametrize("codes", [*BAD_CODES, [], "UNAVAILABLE", None, {}], ids=repr)
+def test_what_is_no_status_code_is_refused(codes):
+    with pytest.raises(ConfigError, match="retryableStatusCodes must be"):
+        from_service_config(EXAMPLE | {"retryableStatusCodes": codes})
+    with pytest.raises(ConfigError, match="codes must be"):
+        StatusCodes(codes)
+
+
+class Code(Enum):
+    UNAVAILABLE = (14, "unavailable")
+    INTERNAL = (13, "internal")
+
+
+class RpcError(Exception):
+    def __init__(self, answer):
+        super().__init__(str(answer))
+        self.answer = answer
+
+    def code(self):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+class UnreadableError(Exception):
+    @property
+    def code(self):
+        raise LookupError
+
+
+class NumberedError(Exception):
+    code = 14
+
+
+@pytest.mark.parametrize(
+    ("error", "retried"),
+    {
+        "the code": (RpcError(Code.UNAVAILABLE), True),
+        "another code": (RpcError(Code.INTERNAL), False),
+        "no code": (RpcError(None), False),
+        "a number": (RpcError(14), False),
+        "a failing method": (RpcError(ValueError()), False),
+        "no method": (NumberedError(), False),
+        "a failing property": (UnreadableError(), False),
+        "none of gRPC": (ConnectionError(), False),
+    }.values(),
+)
+def test_an_error_is_retried_by_its_code(error, retried):
+    assert UNAVAILABLE(error) is retried
+
+
+def test_a_call_is_retried_by_what_was_read():
+    fetch = Script([RpcError(Code.UNAVAILABLE), RpcError(Code.INTERNAL)])
+    with virtual_time() as clock, pytest.raises(RpcError, match="INTERNAL"):
+        from_service_config(EXAMPLE).call(fetch)
+    assert len(clock.naps) == 1
+    assert 0.08 <= clock.naps[0] <= 0.12
+
+
+def test_the_predicate_is_a_value():
+    codes = StatusCodes({"unavailable", 4})
+    assert codes == StatusCodes([4, 14])
+    assert hash(codes) == hash(StatusCodes([4, 14]))
+    assert codes != UNAVAILABLE
+    assert eval(repr(codes)) == codes  # noqa: S307  what it promises
+    assert pickle.loads(pickle.dumps(codes)) == codes  # noqa: S301  its own
+
+
+durations = st.integers(1, 10**6 * 10**9).map(lambda nano: nano / 10**9)
+texts = st.integers(1, 10**15).map(lambda nano: f"{nano // 10**9}.{nano % 10**9:09}s")
+codes = st.sets(st.integers(1, 16), min_size=1)
+factors = st.floats(1, 1e6)
+jitters = st.sampled_from(["proportional", "full"])
+
+
+@st.composite
+def grpc_policies(draw, jitter):
+    delays = s.exponential(draw(durations), factor=draw(factors)).cap(draw(durations))
+    return Policy(
+        schedule=delays.full_jitter() if jitter == "full" else delays.jitter(0.2),
+        max_attempts=draw(st.integers(2, 5)),
+        max_elapsed=draw(st.none() | durations),
+        on=StatusCodes(draw(codes)),
+    )
+
+
+@quick
+@given(st.data(), jitters)
+def test_a_policy_comes_back_from_a_service_config_as_it_was(data, jitter):
+    policy = data.draw(grpc_policies(jitter))
+    config = json.dumps(to_service_config(policy, jitter=jitter), allow_nan=False)
+    assert from_service_config(config, jitter=jitter) == policy
+
+
+@quick
+@given(
+    st.fixed_dictionaries(
+        {
+            "maxAttempts": st.integers(2, 5),
+            "initialBackoff": texts,
+            "maxBackoff": texts,
+            "backoffMultiplier": factors,
+            "retryableStatusCodes": codes.map(StatusCodes).map(lambda on: [*on.codes]),
+        }
+    ),
+    st.none() | texts,
+    jitters,
+)
+def test_a_service_config_comes_back_from_a_policy_as_it_was(policy, timeout, jitter):
+    limit = {} if timeout is None else {"timeout": timeout}
+    name = {"service": "shop.Cart", "method": "Add"}
+    config = whole({"name": [name], "retryPolicy": policy, **limit})
+    read = from_service_config(config, jitter=jitter)
+    assert plain(to_service_config(read, "shop.Cart/Add", jitter=jitter)) == plain(
+        config
+    )
+
+
+def plain(data):
+    """Return a config with its durations as numbers: 1s, 1.0s and 1.000s are one."""
+    if isinstance(data, dict):
+        return {key: plain(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [plain(value) for value in data]
+    is_duration = isinstance(data, str) and data[0].isdigit()
+    return float(data[:-1]) if is_duration else data
+
+
+def test_a_policy_is_written_for_the_methods_that_are_named():
+    written = to_service_config(READ, "shop.Cart/Add", "/shop.Pay/Pay", "shop.Ship")
+    assert written == whole(
+        {
+            "name": [
+                {"service": "shop.Cart", "method": "Add"},
+                {"service": "shop.Pay", "method": "Pay"},
+                {"service": "shop.Ship"},
+            ],
+            "retryPolicy": EXAMPLE,
+        }
+    )
+    assert to_service_config(READ)["methodConfig"][0]["name"] == [{}]
+
+
+OTHERS = {
+    "no jitter": DELAYS,
+    "more jitter": DELAYS.jitter(0.5),
+    "full jitter": DELAYS.full_jitter(),
+    "no cap": s.exponential(0.1).jitter(0.2),
+    "the cap outside": s.exponential(0.1).jitter(0.2).cap(1),
+    "a cap of all that": DELAYS.jitter(0.2).cap(1),
+    "an end": DELAYS.jitter(0.2).take(3),
+    "at least instead of cap": s.exponential(0.1).at_least(1).jitter(0.2),
+    "another growth": s.decorrelated(0.1, factor=2).cap(1).jitter(0.2),
+    "a list": s.sequence([1, 0.5]).jitter(0.2),
+    "the default": Policy().schedule,
+}
+
+
+@pytest.mark.parametrize("schedule", OTHERS.values(), ids=OTHERS)
+def test_a_schedule_that_grpc_cannot_follow_is_refused(schedule):
+    with pytest.raises(ConfigError, match="schedule must be as exponential"):
+        to_service_config(READ.replace(schedule=schedule))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"deadline": "clip", "max_elapsed": 9},
+        {"give_up_on": OSError},
+        {"on_result": callable},
+        {"raises": "group"},
+        {"max_failures": 5},
+        {"seed": 1},
+        {"observers": [print]},
+        {"name": "add"},
+    ],
+    ids=lambda setting: next(iter(setting)),
+)
+def test_a_setting_that_grpc_has_not_is_refused(setting):
+    name = next(iter(setting))
+    with pytest.raises(ConfigError, match=f"{name} must be .* in a policy for gRPC"):
+        to_service_config(READ.replace(**setting))
+
+
+@pytest.mark.parametrize("most", [None, 1, 6])
+def test_attempts_that_grpc_does_not_make_are_refused(most):
+    with pytest.raises(ConfigError, match="max_attempts must be a whole number from 2"):
+        to_service_config(READ.replace(max_attempts=most))
+
+
+def test_what_is_finer_than_nanoseconds_is_rounded():
+    written = to_service_config(READ.replace(max_elapsed=1 / 3))
+    assert written["methodConfig"][0]["timeout"] == "0.333333333s"
+
+
+def test_a_method_that_no_part_is_for_is_not_retried():
+    config = whole(entry({"service": "shop.Cart"}))
+    with pytest.raises(ConfigError, match=r"retries: shop\.Cart/, got 'shop\.Pay/Pay'"):
+        from_service_config(config, method="shop.Pay/Pay")
