@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrykit.checks import refuse, whole
-from retrykit.schedules import Schedule, from_dict
+from retrykit.schedules import from_dict
 from retrykit.settings import Settings
 
 __all__ = ["UNLIMITED", "settings_data", "settings_from"]
@@ -70,7 +70,7 @@ def settings_from(data: object) -> dict[str, Any]:
 
 def _read(name: str, value: Any) -> Any:
     if name == "schedule":
-        return _schedule(value)
+        return from_dict(value)
     if name in {"max_attempts", "max_elapsed"} and value in (None, UNLIMITED):
         return None
     if name == "max_attempts":
@@ -82,15 +82,6 @@ def _read(name: str, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(_type(name, each) for each in value)
     return _type(name, value)
-
-
-def _schedule(value: object) -> Schedule:
-    if not isinstance(value, str):
-        return from_dict(value)
-    # Imported here: only who writes one as a text needs it.
-    from retrykit.expressions import schedule_from  # noqa: PLC0415
-
-    return schedule_from(value)
 
 
 def _names(name: str, condition: object) -> str | list[str]:

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from retrykit import schedules
+from retrykit import constructors
 from retrykit.algebra import Schedule, as_schedule
 from retrykit.checks import instance, nearest, refuse
 from retrykit.durations import seconds
@@ -25,9 +25,7 @@ _DEEPEST = 100
 _SHOWN = 80
 
 _CONSTRUCTORS: dict[str, Callable[..., Schedule]] = {
-    name: getattr(schedules, name)
-    for name in schedules.__all__
-    if name not in {"Schedule", "from_dict"}
+    name: getattr(constructors, name) for name in constructors.__all__
 }
 _METHODS = (
     "at_least",
@@ -98,7 +96,7 @@ def _listed(text: str) -> Schedule:
         if not text[:1].isdigit():
             way_out = _constructor(text)
         raise refuse("schedule", rule, _short(text), way_out)
-    return schedules.sequence(
+    return constructors.sequence(
         [seconds(f"schedule[{i}]", delay) for i, delay in enumerate(delays)]
     )
 

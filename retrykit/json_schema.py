@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any, get_args
 
-from retrykit import schedules
+from retrykit import constructors
 from retrykit.algebra import Schedule
 from retrykit.durations import PATTERN, Duration
 from retrykit.jitter import LONGEST
@@ -236,7 +236,7 @@ def _kind(kind: str) -> _Schema:
 
 def _builder(kind: str) -> Callable[..., Schedule]:
     """Return what makes schedules of a kind in code."""
-    home = schedules if kind in schedules.__all__ else Schedule
+    home = constructors if kind in constructors.__all__ else Schedule
     build: Callable[..., Schedule] = getattr(home, _OPERATORS.get(kind, kind))
     return build
 
@@ -274,7 +274,7 @@ _FORMS: dict[Any, Callable[[str], _Schema]] = {
     int: _whole,
     float: _number,
     Duration: _duration,
-    inspect.signature(schedules.sequence).parameters["delays"].annotation: _delays,
+    inspect.signature(constructors.sequence).parameters["delays"].annotation: _delays,
 }
 
 

@@ -29,8 +29,10 @@ FLOORS = {
         "operators",
         "formulas",
         "sequences",
-        "schedules",
+        "constructors",
         "expressions",
+        "plain",
+        "schedules",
     ],
     "history": ["reasons", "records", "state", "verdicts", "events"],
     "description": [

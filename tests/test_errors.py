@@ -37,9 +37,9 @@ from retrykit.backoff import Backoff
 from retrykit.expressions import schedule_from
 from retrykit.integrations.logging import observer
 from retrykit.preview import preview
-from retrykit.systems import settings_named
 from retrykit.service_config import from_service_config, to_service_config
 from retrykit.status_codes import StatusCodes
+from retrykit.systems import settings_named
 from retrykit.testing import (
     AsyncScript,
     FakeClock,
@@ -475,10 +475,10 @@ WRITTEN = {
     f"on must be {NAMED}, got 'shop.errors:Busy'; import shop.errors first": (
         lambda: Policy.from_dict({"on": ["OSError", "shop.errors:Busy"]})
     ),
-    f"schedule must be a list, or a dict whose kind is one of {KINDS}, got 5": (
+    f"schedule must be a list, a text, or a dict whose kind is one of {KINDS}, got 5": (
         lambda: Policy.from_dict({"schedule": 5})
     ),
-    f"schedule must be a list, or a dict whose kind is one of {KINDS}, got "
+    f"schedule must be a list, a text, or a dict whose kind is one of {KINDS}, got "
     "{'kind': 'exponentail'}; did you mean exponential?": (
         lambda: s.from_dict({"kind": "exponentail"})
     ),

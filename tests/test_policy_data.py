@@ -147,7 +147,7 @@ def test_a_schedule_nested_beyond_use_is_refused():
     data = [1]
     for _ in range(5_000):
         data = {"kind": "full_jitter", "of": data}
-    with pytest.raises(ConfigError, match="schedule must be nested some levels deep"):
+    with pytest.raises(ConfigError, match="schedule must be nested less deeply"):
         Policy.from_dict({"schedule": data})
 
 

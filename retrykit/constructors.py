@@ -1,0 +1,237 @@
+"""The schedules that exist by name, each with its formula.
+
+All of them are immutable values that compare, hash, pickle and print as the
+expression that builds them; `retrykit.algebra.Schedule` says what can be made
+of them. Nothing here overflows: delays saturate at the largest float.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from retrykit import combinators, operators  # noqa: F401  make the kinds known
+from retrykit.algebra import Schedule
+from retrykit.checks import number, refuse
+from retrykit.durations import Duration, seconds
+from retrykit.formulas import (
+    Constant,
+    Decorrelated,
+    Exponential,
+    Fibonacci,
+    GoogleInterval,
+    Linear,
+    Polynomial,
+)
+from retrykit.sequences import Sequence
+
+__all__ = ["constant", "decorrelated", "exponential", "fibonacci"]
+__all__ += ["google_interval", "linear", "polynomial", "sequence"]
+
+
+def constant(wait: Duration) -> Schedule:
+    """Wait the same time before every retry.
+
+    >>> list(constant("1.5s").take(3).draw())
+    [1.5, 1.5, 1.5]
+
+    Args:
+        wait: Seconds, timedelta or text, >= 0.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: *wait* is no duration.
+    """
+    return Constant(seconds("wait", wait))
+
+
+def linear(step: Duration) -> Schedule:
+    """Wait *step* longer each time: ``step * n`` before retry n.
+
+    >>> list(linear(2).take(3).draw())
+    [2.0, 4.0, 6.0]
+
+    Args:
+        step: Seconds, timedelta or text, >= 0.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: *step* is no duration.
+    """
+    return Linear(seconds("step", step))
+
+
+def exponential(first: Duration, *, factor: float = 2.0) -> Schedule:
+    """Wait *factor* times longer each time: ``first * factor ** (n - 1)``.
+
+    Give it a ``.cap()``, or the delays soon outgrow any use.
+
+    >>> list(exponential(0.5).cap(3).take(5).draw())
+    [0.5, 1.0, 2.0, 3.0, 3.0]
+
+    Args:
+        first: Delay before retry 1. Seconds, timedelta or text, >= 0.
+        factor: Growth from one delay to the next. Dimensionless, >= 1.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: *first* is no duration, or *factor* is below 1.
+    """
+    factor = number("factor", factor, at_least=1)
+    return Exponential(seconds("first", first), factor)
+
+
+def polynomial(exponent: float, *, first: Duration = 1.0) -> Schedule:
+    """Wait ``first * n ** exponent`` before retry n.
+
+    Slower to grow than exponential, so that many retries fit in weeks.
+
+    >>> list(polynomial(4).take(3).draw())
+    [1.0, 16.0, 81.0]
+
+    Args:
+        exponent: Dimensionless, >= 0, fractional if you like.
+        first: Delay before retry 1. Seconds, timedelta or text, >= 0.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: *exponent* is negative, or *first* is no duration.
+    """
+    return Polynomial(number("exponent", exponent), seconds("first", first))
+
+
+def fibonacci(first: Duration = 1.0) -> Schedule:
+    """Wait the sum of the two delays before: 1, 1, 2, 3, 5 times *first*.
+
+    >>> list(fibonacci("1m").take(6).draw())
+    [60.0, 60.0, 120.0, 180.0, 300.0, 480.0]
+
+    Args:
+        first: Delay before retries 1 and 2. Seconds, timedelta or text, >= 0.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: *first* is no duration.
+    """
+    return Fibonacci(seconds("first", first))
+
+
+def decorrelated(first: Duration, *, factor: float = 3.0) -> Schedule:
+    """Draw between *first* and *factor* times the delay before.
+
+    A random walk that grows on average and spreads callers well. It needs a
+    ``.cap()``. What goes in as the delay before is kept within this
+    schedule's own bounds, so a sum or a multiple of it keeps its promises.
+
+    >>> walk = decorrelated(1).cap(10)
+    >>> [walk.bounds(retry) for retry in (1, 2, 3)]
+    [(1.0, 3.0), (1.0, 9.0), (1.0, 10.0)]
+
+    Args:
+        first: Shortest delay. Seconds, timedelta or text, >= 0.
+        factor: Growth of the longest delay. Dimensionless, >= 1.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: *first* is no duration, or *factor* is below 1.
+
+    Source:
+        Decorrelated jitter, M. Brooker, "Exponential Backoff And Jitter", AWS
+        Architecture Blog, 2015.
+    """
+    factor = number("factor", factor, at_least=1)
+    return Decorrelated(seconds("first", first), factor)
+
+
+def sequence(
+    delays: Iterable[Duration] | Callable[[], Iterator[Duration]],
+) -> Schedule:
+    """Wait as a list says, or anything that can be iterated afresh.
+
+    Whatever takes a schedule takes such a list as it is.
+
+    >>> list(sequence([0.1, "2s"]).draw())
+    [0.1, 2.0]
+    >>> def halving():
+    ...     delay = 8.0
+    ...     while True:
+    ...         yield delay
+    ...         delay /= 2
+    >>> list(sequence(halving).take(3).draw())
+    [8.0, 4.0, 2.0]
+
+    Args:
+        delays: A list, a tuple or another re-iterable of durations, or a
+            generator function without parameters. Of one that has no length
+            the n-th delay is found by going through it from its start.
+
+    Returns:
+        A schedule that ends where *delays* ends.
+
+    Raises:
+        ConfigError: *delays* can be iterated only once or not at all, or a
+            delay in it is no duration.
+    """
+    return Sequence(delays)
+
+
+def google_interval(
+    initial_interval: Duration = 0.5,
+    *,
+    randomization_factor: float = 0.5,
+    multiplier: float = 1.5,
+    max_interval: Duration = 60.0,
+) -> Schedule:
+    """Wait as `ExponentialBackOff` does, in whole milliseconds.
+
+    Its intervals are cut to whole milliseconds as they grow, and so is what
+    is drawn around them: for the same chance, the very numbers of the
+    original. Where those do not matter, ``exponential(0.5, factor=1.5)``
+    with ``.cap(60).jitter(0.5)`` is the same in seconds.
+
+    >>> list(google_interval(randomization_factor=0).take(5).draw())
+    [0.5, 0.75, 1.125, 1.687, 2.53]
+    >>> google_interval().bounds(1)
+    (0.25, 0.75)
+
+    Args:
+        initial_interval: Interval before retry 1. A duration, >= 1 ms.
+        randomization_factor: Part of the interval that a delay may be shorter
+            or longer. Dimensionless, 0 <= factor < 1.
+        multiplier: Growth of the interval. Dimensionless, >= 1.
+        max_interval: Bound on the interval, not on what is drawn around it. A
+            duration, >= *initial_interval*, <= 2**31 - 1 ms as in the original.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: A setting is out of its bounds.
+
+    Source:
+        `ExponentialBackOff`, Google HTTP Client Library for Java: class
+        documentation and checks.
+    """
+    first = seconds("initial_interval", initial_interval)
+    number("initial_interval", first, at_least=0.001)
+    longest = seconds("max_interval", max_interval)
+    way_out = "no shorter than initial_interval, no longer than the original can hold"
+    number("max_interval", longest, at_least=first, at_most=_LARGEST, way_out=way_out)
+    spread = number("randomization_factor", randomization_factor, at_most=1)
+    if spread == 1:
+        rule = "a number >= 0 and < 1"
+        raise refuse("randomization_factor", rule, randomization_factor)
+    growth = number("multiplier", multiplier, at_least=1)
+    return GoogleInterval(first, spread, growth, longest)
+
+
+_LARGEST = (2**31 - 1) / 1000  # the original keeps milliseconds in 32 bits
