@@ -66,6 +66,7 @@ FLOORS = {
         "preview.spreads",
         "preview.delays",
         "preview.course",
+        "preview.draws",
         "preview.windows",
         "preview",
         "testing.block",

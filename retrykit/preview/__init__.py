@@ -14,23 +14,17 @@ stops after retry 3 to 4: max_elapsed or max_attempts
 (120.0, (4, 5))
 """
 
-import math
 from collections.abc import Callable, Sequence
-from itertools import islice
-from typing import Any, final
+from typing import final
 
 from retrykit.checks import instance, whole
 from retrykit.durations import Duration, seconds
+from retrykit.jitter import LONGEST
 from retrykit.policy import Policy
-from retrykit.preview.course import End, Row, end_of, rows_of
-from retrykit.preview.delays import spreads
-from retrykit.preview.windows import (
-    Quantile,
-    Window,
-    exact_window,
-    mean_of,
-    sampled_window,
-)
+from retrykit.preview.course import Course, End, Row, course_of, walk
+from retrykit.preview.draws import drawn, with_means
+from retrykit.preview.spreads import total
+from retrykit.preview.windows import Quantile, Window, exact_window, sampled_window
 from retrykit.values import Value
 
 __all__ = ["End", "Preview", "Quantile", "Row", "Window", "preview"]
@@ -98,91 +92,51 @@ def preview(
         samples: How many calls are drawn for what has no formula, with the
             policy's seed or else the same ones each time. Count, >= 0; with 0
             what has none is None.
-        progress: Called after each call that is drawn.
+        progress: Called after each call that is drawn, *samples* times in all
+            if any is.
 
     Raises:
         ConfigError: An argument is none of these, or the user's own schedule
-            gave what is no delay.
+            gave what is no delay, in as many retries as are looked at.
     """
     instance("policy", policy, Policy, "write Policy(schedule=...)")
     took = seconds("attempt", attempt)
     most = whole("retries", retries, at_least=1)
     count = whole("samples", samples, at_least=0)
-    rows, end = tuple(rows_of(policy, took, most)), end_of(policy, took, most)
-    known = tuple(islice(spreads(policy.schedule), len(rows)))
-    steady = end is not None and _waits_all(policy, rows, end)
-    window = exact_window(known) if steady else None
-    if count and end and window is None:
-        window = sampled_window(policy, took, count, progress)
-        if steady and None not in known:
-            mean = math.fsum(each.mean for each in known if each)
-            window = window.replaced(mean=mean, error=0.0)
-    if count and None in known:
-        rows = _with_means(policy, rows, count, progress)
-    drawn = None in known or (window and window.samples)
+    course = course_of(policy, took, most)
+    rows, end = course.rows, course.end
     worst = max((row.begins_high for row in rows), default=0.0) + took
+    window = exact_window(course.spreads) if end and course.steady else None
+    calls: list[Sequence[float]] = []
+    if None in course.spreads or (end and not window):
+        for call in drawn(policy, len(rows), count):
+            calls.append(call)
+            progress()
     return Preview(
         policy=policy,
         attempt=took,
-        rows=rows,
+        rows=tuple(with_means(rows, calls)),
         end=end,
-        limits=_limits(policy, took, most),
-        window=window,
+        limits=course.limits,
+        window=window or _sampled(policy, took, course, calls),
         calls=end and (end.soonest + 1, end.latest + 1),
-        worst=worst if end else None,
-        samples=count if drawn else 0,
+        worst=min(worst, LONGEST) if end else None,
+        samples=len(calls),
     )
 
 
-def _waits_all(policy: Policy, rows: tuple[Row, ...], end: End) -> bool:
-    """Return whether every delay is waited, and as it is drawn."""
-    clipped = policy.deadline == "clip" and policy.max_elapsed is not None
-    return end.soonest == end.latest and not (
-        clipped and rows and rows[-1].begins_high >= (policy.max_elapsed or 0.0)
-    )
-
-
-_UNLIMITED: dict[str, Any] = {
-    "max_attempts": None,
-    "max_elapsed": None,
-    "deadline": "stop",
-}
-
-
-def _limits(policy: Policy, attempt: float, most: int) -> dict[str, End]:
-    kept: dict[str, dict[str, Any]] = {
-        "max_attempts": {"max_attempts": policy.max_attempts},
-        "max_elapsed": {"max_elapsed": policy.max_elapsed, "deadline": policy.deadline},
-        "schedule": {},
-    }
-    ends = {
-        name: end_of(policy.replace(**_UNLIMITED | settings), attempt, most)
-        for name, settings in kept.items()
-    }
-    # A schedule that ends first ends every one of them.
-    return {name: end for name, end in ends.items() if end and name in end.reasons}
-
-
-def _with_means(
-    policy: Policy,
-    rows: tuple[Row, ...],
-    samples: int,
-    progress: Callable[[], object],
-) -> tuple[Row, ...]:
-    """Return rows whose means are drawn where they could not be worked out."""
-    calls: list[list[float]] = []
-    for number in range(samples):
-        delays = policy.schedule.draw((policy.seed or 0) + number)
-        calls.append(list(islice(delays, len(rows))))
-        progress()
-    columns = zip(*calls, strict=True)
-    return tuple(
-        row if row.mean is not None else _sampled(row, column)
-        for row, column in zip(rows, columns, strict=True)
-    )
-
-
-def _sampled(row: Row, column: Sequence[float]) -> Row:
-    mean, error = mean_of(column)
-    sampled: Row = row.replaced(mean=mean, mean_error=error)
-    return sampled
+def _sampled(
+    policy: Policy, attempt: float, course: Course, calls: Sequence[Sequence[float]]
+) -> Window | None:
+    """Return the window as drawn calls show it, held to the limits of the policy."""
+    if not course.end or not calls:
+        return None
+    if not course.steady:
+        calls = [walk(policy, call, attempt, len(call))[0] for call in calls]
+    longest = max(row.total_high for row in course.rows)
+    window = sampled_window(calls, longest, course.end.latest)
+    if not course.steady or None in course.spreads:
+        return window
+    mean = total(each.mean for each in course.spreads if each)
+    known: Window = window.replaced(mean=mean, error=0.0)
+    return known

@@ -5,20 +5,22 @@ are held to, so what is told here is what happens there. What lies between is
 the business of the other modules.
 """
 
-from collections.abc import Iterator
-from datetime import datetime, timedelta
-from typing import final
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Any, final
 
 from retrykit._decide import decide
 from retrykit.algebra import Bounds, Schedule
 from retrykit.formulas import Fixed
 from retrykit.jitter import LONGEST, Random
 from retrykit.preview.delays import spreads
+from retrykit.preview.spreads import Spread
 from retrykit.settings import Settings
 from retrykit.state import RetryState, StopReason
 from retrykit.values import Value
 
-__all__ = ["End", "Row", "end_of", "rows_of"]
+__all__ = ["Course", "End", "Row", "course_of", "walk"]
 
 
 @final
@@ -27,11 +29,12 @@ class Row(Value):
 
     Attributes:
         retry: Its number, from 1; attempt ``retry + 1`` is made then.
-        low: The shortest delay before it, in seconds.
+        low: The shortest delay before it, in seconds, as its schedule has it.
+            Under the rule `clip` the last delay of a call may be shorter.
         mean: The mean of the delay, in seconds; None where it is not known.
         mean_error: Half the width of the interval, in seconds, that the mean
             lies in with a confidence of 95 %; 0 where it is exact.
-        high: The longest delay before it, in seconds.
+        high: The longest delay before it, in seconds, as its schedule has it.
         total_low: The delays up to it in all, at the least, in seconds.
         total_high: The same at the most, as far as the policy allows it.
         begins_low: When it is made at the soonest: seconds from the start of
@@ -64,7 +67,9 @@ class Row(Value):
         """Return when it is made, of a call that starts at a given time.
 
         Args:
-            start: When the first attempt is made.
+            start: When the first attempt is made. Where it is aware of its
+                time zone, an hour that the zone skips or repeats is no time
+                that passes.
 
         Returns:
             The soonest and the latest time; None for one that lies beyond the
@@ -97,57 +102,112 @@ class End(Value):
         return f"stops after retry {retries}: {told}"
 
 
-def end_of(policy: Settings, attempt: float, most: int) -> End | None:
-    """Return where a call ends; None if it may go on after *most* retries."""
-    (fewer, soon), (more, late) = (
-        _path(policy, side, attempt, most) for side in (1, 0)
-    )
-    if soon is None or late is None:
-        return None
-    return End(len(fewer), len(more), (_SETTINGS[soon], _SETTINGS[late]))
+@final
+class Course(Value):
+    """What is known of the calls of a policy without drawing any.
+
+    Attributes:
+        rows: The retries that they may come to, in order.
+        spreads: How the delay before each of these is spread; None where that
+            cannot be worked out.
+        end: Where they end; None if they may go on.
+        limits: Where each setting alone would end them, by its name.
+        steady: Whether every call waits the delays of all the rows, each as
+            it was drawn.
+    """
+
+    __slots__ = ("end", "limits", "rows", "spreads", "steady")
+    rows: tuple[Row, ...]
+    spreads: tuple[Spread | None, ...]
+    end: End | None
+    limits: dict[str, End]
+    steady: bool
 
 
-def rows_of(policy: Settings, attempt: float, most: int) -> Iterator[Row]:
-    """Give the retries that a call may come to, up to *most* of them.
+def course_of(policy: Settings, attempt: float, most: int) -> Course:
+    """Return what is known of the calls of a policy that fail every time.
 
     Args:
-        policy: What the call is held to.
+        policy: What they are held to.
         attempt: How long each attempt takes, in seconds.
-        most: Count, >= 1.
+        most: Most retries that are looked at. Count, >= 1.
     """
-    delays, _ = _path(policy, 0, attempt, most)
-    allowed = LONGEST if policy.max_elapsed is None else policy.max_elapsed
-    shortest, longest = 0.0, 0.0
-    known = zip(delays, spreads(policy.schedule), strict=False)
-    for retry, (delay, spread) in enumerate(known, 1):
-        low, high = policy.schedule.bounds(retry) or (delay, delay)
-        shortest = min(shortest + delay, LONGEST)
-        # What is waited in all leaves the attempts before it their time.
-        bound = max(allowed - retry * attempt, shortest)
-        if policy.deadline == "overshoot":
-            longest = min(min(longest, bound) + high, LONGEST)
-        else:
-            longest = min(longest + high, bound)
-        mean = spread and spread.mean
-        begins = shortest + retry * attempt, longest + retry * attempt
-        yield Row(retry, low, mean, 0.0, high, shortest, longest, *begins)
+    # One more than is looked at tells whether the schedule goes on.
+    bounds = list(_bounds(policy.schedule, most + 1))
+    lows, highs = ([float(each[side]) for each in bounds] for side in (0, 1))
+
+    def walks(held: Settings) -> tuple[_Walk, _Walk]:
+        return walk(held, highs, attempt, most), walk(held, lows, attempt, most)
+
+    (longest, _), (shortest, _) = whole = walks(policy)
+    alone = {
+        name: _end(walks(policy.replace(**others))) for name, others in _OTHERS.items()
+    }
+    known = tuple(islice(spreads(policy.schedule), len(shortest)))
+    return Course(
+        tuple(_rows(policy, attempt, zip(shortest, lows, highs, known, strict=False))),
+        known,
+        _end(whole),
+        # A schedule that ends first ends every one of them.
+        {name: end for name, end in alone.items() if end and name in end.reasons},
+        longest == highs[: len(shortest)],
+    )
+
+
+_Walk = tuple[list[float], StopReason | None]
+
+
+def walk(policy: Settings, delays: Sequence[float], attempt: float, most: int) -> _Walk:
+    """Return what a call waits, and why it ends; None if it may go on.
+
+    Args:
+        policy: What it is held to; its schedule is not asked.
+        delays: What its schedule gives, in seconds.
+        attempt: How long each attempt takes, in seconds.
+        most: Most retries that are looked at. Count, >= 0.
+    """
+    held = policy.replace(schedule=_Given(delays))
+    state, elapsed = RetryState("", seed=0, epoch=0.0), 0.0
+    waited: list[float] = []
+    while True:
+        made = len(waited) + 1
+        elapsed += attempt
+        follows = decide(held, state, made, elapsed)
+        if isinstance(follows, StopReason):
+            return waited, follows
+        if made > most:
+            return waited, None
+        waited.append(follows)
+        elapsed += follows
+
+
+def _bounds(schedule: Schedule, most: int) -> Iterator[Bounds]:
+    for retry in range(1, most + 1):
+        bounds = schedule.bounds(retry)
+        if bounds is None:
+            return
+        yield bounds
 
 
 @final
-class _Side(Fixed):
-    """A schedule of which nothing but the shortest, or the longest, is drawn."""
+class _Given(Fixed):
+    """Delays that are known, unchecked: the decision is what checks them."""
 
-    __slots__ = ("of", "side")
-    of: Schedule
-    side: int
+    __slots__ = ("delays",)
+    delays: Sequence[float]
 
     def delay(
         self, retry: int, _previous: float | None, _random: Random, /
     ) -> float | None:
-        bounds: Bounds | None = self.of.bounds(retry)
-        return bounds and bounds[self.side]
+        return self.delays[retry - 1] if retry <= len(self.delays) else None
 
 
+# What takes away all settings but one.
+_OTHERS: dict[str, dict[str, Any]] = {
+    "max_attempts": {"max_elapsed": None, "deadline": "stop"},
+    "max_elapsed": {"max_attempts": None},
+    "schedule": {"max_attempts": None, "max_elapsed": None, "deadline": "stop"},
+}
 _SETTINGS = {
     StopReason.ATTEMPTS: "max_attempts",
     StopReason.ELAPSED: "max_elapsed",
@@ -155,26 +215,40 @@ _SETTINGS = {
 }
 
 
-def _path(
-    policy: Settings, side: int, attempt: float, most: int
-) -> tuple[list[float], StopReason | None]:
-    """Return the delays of a call, and why it ends there; None if it goes on."""
-    edge = policy.replace(schedule=_Side(policy.schedule, side))
-    state, slept = RetryState("", seed=0, epoch=0.0), 0.0
-    delays: list[float] = []
-    while True:
-        made = len(delays) + 1
-        follows = decide(edge, state, made, slept + made * attempt)
-        if isinstance(follows, StopReason):
-            return delays, follows
-        if made > most:
-            return delays, None
-        delays.append(follows)
-        slept = min(slept + follows, LONGEST)
+def _end(walks: tuple[_Walk, _Walk]) -> End | None:
+    (fewer, soon), (more, late) = walks
+    if soon is None or late is None:
+        return None
+    return End(len(fewer), len(more), (_SETTINGS[soon], _SETTINGS[late]))
+
+
+def _rows(
+    policy: Settings,
+    attempt: float,
+    known: Iterable[tuple[float, float, float, Spread | None]],
+) -> Iterator[Row]:
+    """Give the retries of the shortest delays, each with all that is known of it."""
+    allowed = LONGEST if policy.max_elapsed is None else policy.max_elapsed
+    shortest = longest = 0.0
+    for retry, (delay, low, high, spread) in enumerate(known, 1):
+        taken = retry * attempt
+        # The attempts before it leave that much for the delays.
+        left = max(allowed - taken, shortest)
+        shortest = min(shortest + delay, LONGEST)
+        if policy.deadline == "overshoot":
+            longest = min(min(longest, left) + high, LONGEST)
+        else:
+            longest = min(longest + high, max(left, shortest))
+        begins = (min(total + taken, LONGEST) for total in (shortest, longest))
+        mean = spread and spread.mean
+        yield Row(retry, low, mean, 0.0, high, shortest, longest, *begins)
 
 
 def _later(start: datetime, seconds: float) -> datetime | None:
     try:
-        return start + timedelta(seconds=seconds)
+        if start.tzinfo is None:
+            return start + timedelta(seconds=seconds)
+        later = start.astimezone(UTC) + timedelta(seconds=seconds)
+        return later.astimezone(start.tzinfo)
     except OverflowError:
         return None

@@ -51,13 +51,19 @@ def _spread(schedule: Schedule, retry: int, previous: Spread | None) -> Spread |
         retry: Number of the retry, >= 1.
         previous: The spread of the delay before; None where it is not known.
     """
-    low, high = schedule.bounds(retry) or (0.0, 0.0)
+    low, high = map(float, schedule.bounds(retry) or (0.0, 0.0))
     if low == high:
         return one(low)
     known = _KINDS.get(schedule.kind)
-    return known(schedule, retry, previous) if known else None
+    if known is None or high > _FAR:
+        return None
+    found = known(schedule, retry, previous)
+    # Rounding can carry a mean past the ends by a few steps of the float.
+    return found and found.replaced(mean=min(max(found.mean, low), high))
 
 
+# Where delays saturate, or nearly so, formulas do not hold.
+_FAR = LONGEST / 16
 # What stands for the delay before the first retry.
 _NONE_BEFORE = one(0.0)
 
@@ -96,7 +102,7 @@ def _plus(schedule: Any, retry: int, previous: Spread | None) -> Spread | None:
     if pieces is not None and is_one(right):
         return mixed((share, a + more, b + more) for share, a, b in pieces)
     low, high = schedule.bounds(retry)
-    return Spread(min(left.mean + right.mean, LONGEST), low, high, None)
+    return Spread(left.mean + right.mean, low, high, None)
 
 
 def _smaller(schedule: Any, retry: int, previous: Spread | None) -> Spread | None:
@@ -151,11 +157,10 @@ def _google(schedule: Any, retry: int, _previous: Spread | None) -> Spread | Non
     delta = schedule.randomization_factor * interval
     drawn = mixed([(1.0, interval - delta, interval + delta + 1)])
     cut = rounded(drawn, 1.0)
-    if cut is None:
-        return None
-    pieces = cut.pieces and tuple((p, a / 1000, b / 1000) for p, a, b in cut.pieces)
+    steps = cut and cut.pieces
+    pieces = steps and tuple((p, a / 1000, b / 1000) for p, a, b in steps)
     low, high = schedule.bounds(retry)
-    return Spread(cut.mean / 1000, low, high, pieces)
+    return cut and Spread(cut.mean / 1000, low, high, pieces)
 
 
 _KINDS: dict[str, _Known] = {

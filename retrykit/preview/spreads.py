@@ -15,14 +15,14 @@ from retrykit.jitter import LONGEST
 from retrykit.values import Value
 
 __all__ = ["Piece", "Spread", "clamped", "is_one", "least", "mixed", "one"]
-__all__ += ["rounded", "scaled"]
+__all__ += ["rounded", "scaled", "total"]
 
 Piece = tuple[float, float, float]
 """A share of all draws, and the ends between which it is spread evenly."""
 
 # A rounded delay is a mixture of its steps; beyond this many only their mean
-# is worked out.
-_STEPS = 1_000
+# is worked out. The work of `least` grows with their square.
+_STEPS = 100
 
 
 @final
@@ -88,17 +88,13 @@ def _cut(piece: Piece, low: float, high: float) -> Iterator[Piece]:
         yield share * above, high, high
 
 
-def scaled(known: Spread, least: float, most: float) -> Spread:
+def scaled(known: Spread, shortest: float, longest: float) -> Spread:
     """Return the spread of a delay times a chance between two factors."""
-    low, high = known.low * least, min(known.high * most, LONGEST)
-    steady = least == most or all(a == b for _, a, b in known.pieces or ())
+    steady = shortest == longest or all(a == b for _, a, b in known.pieces or ())
     if known.pieces is None or not steady:
-        mean = min(known.mean * (least / 2 + most / 2), high)
-        return Spread(mean, low, high, None)
-    return mixed(
-        (share, min(a * least, LONGEST), min(b * most, LONGEST))
-        for share, a, b in known.pieces
-    )
+        mean = known.mean * (shortest / 2 + longest / 2)
+        return Spread(mean, known.low * shortest, known.high * longest, None)
+    return mixed((share, a * shortest, b * longest) for share, a, b in known.pieces)
 
 
 def rounded(known: Spread, unit: float) -> Spread | None:
@@ -137,6 +133,8 @@ def _mean_of_floor(a: float, b: float, unit: float) -> float:
     first = math.floor(a / unit)
     # Counted from the first step, so that little is lost in the difference.
     start, end = a / unit - first, b / unit - first
+    if start == end:
+        return first * unit
     whole = math.floor(end)
     area = whole * (whole - 1) / 2 + whole * (end - whole)
     return (first + area / (end - start)) * unit
@@ -167,3 +165,11 @@ def _above(known: Spread, delay: float) -> float:
         share * (float(b > delay) if a == b else min(max((b - delay) / (b - a), 0), 1))
         for share, a, b in known.pieces or ()
     )
+
+
+def total(delays: Iterable[float]) -> float:
+    """Return the sum of delays, or the largest float if that is less."""
+    try:
+        return math.fsum(delays)
+    except OverflowError:
+        return LONGEST

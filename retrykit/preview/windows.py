@@ -1,30 +1,27 @@
 """How long a call waits in all before it gives up: exactly, or by a sample.
 
 The sum of delays that are each spread evenly has a formula; where it has too
-many terms, or delays depend on each other or on a limit, calls are drawn with
-known seeds and held to the decision of live calls.
+many terms, or delays depend on each other or on a limit, calls that were drawn
+show it.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import combinations
 from typing import final
 
-from retrykit._decide import decide
 from retrykit.jitter import LONGEST
-from retrykit.preview.spreads import Spread
-from retrykit.settings import Settings
-from retrykit.state import Failure, RetryState, StopReason
+from retrykit.preview.draws import SIGMAS, mean_of
+from retrykit.preview.spreads import Spread, total
 from retrykit.values import Value
 
-__all__ = ["Quantile", "Window", "exact_window", "mean_of", "sampled_window"]
+__all__ = ["Quantile", "Window", "exact_window", "sampled_window"]
 
 # The formula has two to that many terms, each of them a fraction of long numbers.
 _MOST = 8
 _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-# Of 95 % of a normal distribution.
-_SIGMAS = 1.959964
 
 
 @final
@@ -81,86 +78,72 @@ def exact_window(spreads: Sequence[Spread | None]) -> Window | None:
     """
     even = [(a, b) for each in spreads if each for _, a, b in each.pieces or ()]
     single = all(each and len(each.pieces or ()) == 1 for each in spreads)
-    widths = [Fraction(b) - Fraction(a) for a, b in even if a < b]
+    widths = [b - a for a, b in even if a < b]
     if not single or len(widths) > _MOST:
         return None
-    lowest = math.fsum(a for a, _ in even)
-    quantiles = (Quantile(p, lowest + _inverted(widths, p), 0.0) for p in _SHARES)
-    mean = math.fsum(a / 2 + b / 2 for a, b in even)
+    lowest = total(a for a, _ in even)
+    quantiles = (
+        Quantile(share, min(lowest + _inverted(widths, share), LONGEST), 0.0)
+        for share in _SHARES
+    )
+    mean = total(a / 2 + b / 2 for a, b in even)
     return Window(tuple(quantiles), mean, 0.0, len(spreads) + 1.0, 0.0, 0)
 
 
-def _inverted(widths: list[Fraction], share: float) -> float:
+def _inverted(widths: Sequence[float], share: float) -> float:
     """Return what a sum of numbers between 0 and each width does not exceed."""
-    count = len(widths)
+    if not widths:
+        return 0.0
+    # Terms of either sign cancel out, so all of them are whole numbers: of steps
+    # so small that a float knows no smaller ones, and 2**62 of them in all.
+    step = Fraction(max(widths)) / 2**59
+    steps = [max(round(width / step), 1) for width in widths]
+    count = len(steps)
     corners = [
-        (
-            (-1) ** sum(chosen),
-            sum((w for w, c in zip(widths, chosen, strict=True) if c), Fraction()),
-        )
-        for chosen in product((0, 1), repeat=count)
+        ((-1) ** size, sum(chosen))
+        for size in range(count + 1)
+        for chosen in combinations(steps, size)
     ]
-    volume = math.factorial(count) * math.prod(widths)
-    low, high = 0.0, float(sum(widths))
-    while low < (middle := low / 2 + high / 2) < high:
-        at = Fraction(middle)
-        below = sum(
-            sign * (at - corner) ** count for sign, corner in corners if corner < at
-        )
-        low, high = (middle, high) if below < share * volume else (low, middle)
-    return high
+
+    def below(total: int) -> int:
+        parts = ((sign, total - corner) for sign, corner in corners)
+        return sum(sign * part**count for sign, part in parts if part > 0)
+
+    wanted = Fraction(share) * math.factorial(count) * math.prod(steps)
+    found = bisect_left(range(sum(steps)), math.ceil(wanted), key=below)
+    return float(found * step)
 
 
 def sampled_window(
-    policy: Settings, attempt: float, samples: int, progress: Callable[[], object]
+    calls: Sequence[Sequence[float]], longest: float, most: int
 ) -> Window:
-    """Return the window as calls show it that are drawn.
+    """Return the window as calls show it that were drawn.
 
     Args:
-        policy: What they are held to; it must end them.
-        attempt: How long each attempt takes, in seconds.
-        samples: How many are drawn. Count, >= 1.
-        progress: Called after each of them.
+        calls: What each of them waits, delay by delay; at least one.
+        longest: What any of them waits at the most, in seconds.
+        most: How many retries any of them makes at the most.
     """
-    totals, calls = [], []
-    for number in range(samples):
-        state = _drawn(policy, attempt, (policy.seed or 0) + number)
-        totals.append(min(state.slept, LONGEST))
-        calls.append(state.attempt)
-        progress()
-    totals.sort()
-    quantiles = tuple(_quantile(totals, share) for share in _SHARES)
-    return Window(quantiles, *mean_of(totals), *mean_of(calls), samples)
+    totals = sorted(map(total, calls))
+    # Where a sample is too small to tell the ends of an interval, these do.
+    known = [0.0, *totals, longest]
+    quantiles = tuple(_quantile(known, share) for share in _SHARES)
+    made = [len(call) + 1.0 for call in calls]
+    return Window(
+        quantiles,
+        *mean_of(totals, longest),
+        *mean_of(made, float(most)),
+        len(calls),
+    )
 
 
-def _drawn(policy: Settings, attempt: float, seed: int) -> RetryState:
-    """Return the state at the end of a call that fails every time."""
-    state = RetryState("", seed, epoch=0.0, max_failures=2)
-    while True:
-        elapsed = state.slept + state.attempt * attempt
-        follows = decide(policy, state, state.attempt, elapsed)
-        if isinstance(follows, StopReason):
-            return state
-        state.record(Failure(state.attempt, None, None, 0.0, attempt, follows))
-        state.begin_attempt()
-
-
-def _quantile(totals: Sequence[float], share: float) -> Quantile:
-    last = len(totals) - 1
+def _quantile(known: Sequence[float], share: float) -> Quantile:
+    """Return the quantile of a sorted sample between two ends."""
+    count = len(known) - 2
     # How many of a sample lie below its quantile is binomially distributed.
-    spread = _SIGMAS * math.sqrt(share * (1 - share) * len(totals))
-    ranks = (share * last + side for side in (-spread, 0, spread))
-    low, value, high = (totals[min(max(round(rank), 0), last)] for rank in ranks)
+    spread = SIGMAS * math.sqrt(share * (1 - share) * count)
+    rank = share * (count + 1)
+    value = known[min(max(round(rank), 1), count)]
+    low = known[max(round(rank - spread), 0)]
+    high = known[min(round(rank + spread), count + 1)]
     return Quantile(share, value, max(value - low, high - value))
-
-
-def mean_of(sample: Sequence[float]) -> tuple[float, float]:
-    """Return the mean of a sample, and its error at a confidence of 95 %.
-
-    Args:
-        sample: Numbers, at least one.
-    """
-    mean = math.fsum(x / len(sample) for x in sample)
-    squares = math.fsum((x - mean) ** 2 for x in sample)
-    spread = math.sqrt(squares / max(len(sample) - 1, 1))
-    return mean, _SIGMAS * spread / math.sqrt(len(sample))

@@ -1,0 +1,147 @@
+"""What is told of a call beforehand is what happens then."""
+
+from typing import NamedTuple
+
+import pytest
+from hypothesis import example, given, strategies as st
+
+from retrykit import Policy, StopReason, schedules as s
+from retrykit.preview import preview
+from retrykit.preview.spreads import total
+from retrykit.state import RetryState
+from retrykit.testing import virtual_time
+from retrykit.testing.strategies import durations, policies, schedules, seeds
+from tests.profiles import thorough
+
+DAY = 86_400
+SETTINGS = {
+    StopReason.ATTEMPTS: "max_attempts",
+    StopReason.ELAPSED: "max_elapsed",
+    StopReason.SCHEDULE_ENDED: "schedule",
+}
+
+
+class Call(NamedTuple):
+    """A call in virtual time that failed every time."""
+
+    began: list[float]
+    naps: list[float]
+    state: RetryState
+
+
+def play(policy, taken):
+    """Call what fails each time, and takes some time for it."""
+    began = []
+
+    def fetch():
+        began.append(clock.now())
+        clock.advance(taken)
+        raise ConnectionError
+
+    with virtual_time() as clock:
+        return Call(began, clock.naps, policy.run(fetch).state)
+
+
+def within_reach(policy):
+    """The policy with delays that take a call to its limits in some attempts."""
+    longest = min(policy.max_elapsed or DAY, DAY) / 3
+    return policy.replace(schedule=policy.schedule.cap(longest))
+
+
+def off(moment):
+    """What sums of delays and readings of clocks may be off, in seconds."""
+    return 2e-6 + abs(moment) * 1e-12
+
+
+def assert_agree(seen, call):
+    made, end = len(call.naps), seen.end
+    assert end.soonest <= made <= end.latest
+    assert SETTINGS[call.state.stop_reason] in end.reasons
+    assert seen.calls[0] <= len(call.began) <= seen.calls[1]
+    assert call.state.elapsed <= seen.worst + off(seen.worst)
+    moments = zip(seen.rows, call.naps, call.began[1:], strict=False)
+    for row, nap, began in moments:
+        clipped = seen.policy.deadline == "clip" and row.retry == made
+        assert (0 if clipped else row.low) <= nap <= row.high
+        assert row.begins_low - off(began) <= began
+        assert began <= row.begins_high + off(row.begins_high)
+        waited = total(call.naps[: row.retry])
+        assert row.total_low - off(waited) <= waited <= row.total_high + off(waited)
+
+
+EVERY = policies(schedules=schedules(), max_attempts=12)
+REACHING = EVERY.map(within_reach)
+TAKEN = st.just(0.0) | durations(at_most="1h")
+
+
+@thorough
+@given(REACHING | EVERY, TAKEN, seeds())
+@example(Policy(schedule=s.constant(5).jitter(1), max_elapsed=12, seed=3), 0.1, 3)
+def test_a_call_does_what_its_preview_says(policy, taken, seed):
+    seen = preview(policy, attempt=taken, samples=0)
+    assert_agree(seen, play(policy.replace(seed=seed), taken))
+
+
+class Edge(s.Schedule):
+    """Another schedule whose chance is always the same."""
+
+    __slots__ = ("chance", "of")
+    of: s.Schedule
+    chance: float
+
+    def random(self):
+        return self.chance
+
+    def delay(self, retry, previous, _random, /):
+        return self.of.delay(retry, previous, self)
+
+    def bounds(self, retry, /):
+        return self.of.bounds(retry)
+
+
+STEADY = policies(
+    schedules=schedules(walking=False, rounding=False), max_attempts=12
+).map(within_reach)
+
+
+@thorough
+@given(STEADY, TAKEN)
+@example(Policy(schedule=s.constant(4).full_jitter(), max_elapsed=9), 0.5)
+@example(Policy(schedule=s.decorrelated(1), max_elapsed=60, max_attempts=9), 0.5)
+@example(
+    Policy(
+        schedule=s.constant(54).jitter(46 / 54), max_elapsed=10, deadline="overshoot"
+    ),
+    0.25,
+)
+def test_the_shortest_and_the_longest_delays_come_to_both_ends(policy, taken):
+    seen = preview(policy, attempt=taken, samples=0)
+    for chance, end in [(0.0, seen.end.latest), (1 - 2**-53, seen.end.soonest)]:
+        edge = policy.replace(schedule=Edge(policy.schedule, chance))
+        call = play(edge, taken)
+        assert_agree(seen, call)
+        assert len(call.naps) == end
+        if chance == 0.0:
+            begins = [row.begins_low for row in seen.rows]
+            assert call.began[1:] == pytest.approx(begins)
+    assert len(seen.rows) == seen.end.latest
+
+
+@pytest.mark.parametrize(
+    ("rule", "begins", "worst"),
+    [
+        ("stop", [(8.5, 10.0)], 10.5),
+        ("clip", [(8.5, 10.0), (10.0, 10.0)], 10.5),
+        ("overshoot", [(8.5, 100.5), (17.0, 110.0)], 110.5),
+    ],
+    ids=["stop", "clip", "overshoot"],
+)
+def test_the_worst_case_is_one_that_happens(rule, begins, worst):
+    """Two delays of 8 to 100 seconds, where one attempt may begin up to the 10th."""
+    policy = Policy(
+        schedule=s.constant(54).jitter(46 / 54), max_elapsed=10, deadline=rule
+    )
+    seen = preview(policy, attempt=0.5)
+    found = [(row.begins_low, row.begins_high) for row in seen.rows]
+    assert [*map(pytest.approx, begins)] == found
+    assert seen.worst == pytest.approx(worst)

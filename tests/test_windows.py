@@ -1,0 +1,243 @@
+"""How long calls wait in all: by formulas of textbooks, and by samples."""
+
+import math
+from fractions import Fraction
+from itertools import islice, pairwise
+
+import pytest
+from hypothesis import example, given, strategies as st
+
+from retrykit import Policy, schedules as s
+from retrykit.jitter import LONGEST
+from retrykit.preview import preview
+from retrykit.preview.draws import mean_of
+from retrykit.preview.windows import sampled_window
+from tests.profiles import quick
+
+SHARES = [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]
+
+
+def window_of(schedule, retries, **changes):
+    policy = Policy(schedule=schedule, max_attempts=retries + 1, max_elapsed=None)
+    return preview(policy.replace(**changes)).window
+
+
+def values(window):
+    assert [quantile.share for quantile in window.quantiles] == SHARES
+    return [quantile.value for quantile in window.quantiles]
+
+
+def at_most(total, count):
+    """The share of sums of so many numbers from 0 to 1 that a total exceeds.
+
+    Irwin and Hall, each term a fraction, so that nothing is lost.
+    """
+    terms = (
+        (-1) ** k * math.comb(count, k) * (Fraction(total) - k) ** count
+        for k in range(math.floor(total) + 1)
+    )
+    return sum(terms) / math.factorial(count)
+
+
+ONE_SECOND = s.constant(1).full_jitter()
+
+
+def test_of_delays_without_chance_every_quantile_is_their_sum():
+    window = window_of(s.linear(1), 4)
+    assert values(window) == [10.0] * 6
+    assert {quantile.error for quantile in window.quantiles} == {0.0}
+    told = (window.mean, window.error, window.calls, window.calls_error)
+    assert told == (10.0, 0.0, 5.0, 0.0)
+    assert window.samples == 0
+
+
+def test_of_no_delays_every_quantile_is_zero():
+    window = window_of(ONE_SECOND, 0)
+    assert values(window) == [0.0] * 6
+    assert (window.mean, window.calls, window.samples) == (0.0, 1.0, 0)
+
+
+def test_one_jittered_delay_is_uniform():
+    window = window_of(s.constant(8).jitter(0.5), 1)
+    assert values(window) == pytest.approx([4 + 8 * share for share in SHARES])
+    assert (window.mean, window.samples) == (8.0, 0)
+
+
+def test_two_alike_are_a_triangle():
+    window = window_of(s.constant(3).full_jitter(), 2)
+    wanted = [
+        3 * math.sqrt(2 * p) if p <= 0.5 else 6 - 3 * math.sqrt(2 * (1 - p))
+        for p in SHARES
+    ]
+    assert values(window) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_two_that_differ_are_a_trapezium():
+    window = window_of(s.sequence([1, 3]).full_jitter(), 2)
+    wanted = [math.sqrt(6 * 0.05), 1.25, 2.0, 2.75, 4 - math.sqrt(6 * 0.05)]
+    assert values(window)[:5] == pytest.approx(wanted, rel=1e-12)
+    assert window.mean == 2.0
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8], ids=str)
+def test_many_alike_are_the_sum_of_irwin_and_hall(count):
+    window = window_of(ONE_SECOND, count)
+    shares = [float(at_most(value, count)) for value in values(window)]
+    assert shares == pytest.approx(SHARES, rel=1e-12)
+    assert window.mean == count / 2
+    assert (window.samples, window.calls) == (0, count + 1)
+
+
+def test_a_delay_without_chance_moves_the_whole_window():
+    jittered = window_of(s.sequence([5, 9]).full_jitter(), 2)
+    moved = window_of(s.sequence([5, 9]).full_jitter().then(s.constant(7)), 3)
+    wanted = [value + 7 for value in values(jittered)]
+    assert values(moved) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_eight_that_differ_are_those_of_a_big_sample():
+    schedule = s.exponential(0.5, factor=1.4).jitter(0.75)
+    count = 20_000
+    totals = sorted(math.fsum(islice(schedule.draw(seed), 8)) for seed in range(count))
+    window = window_of(schedule, 8)
+    assert window.samples == 0
+    for quantile in window.quantiles:
+        below = sum(total <= quantile.value for total in totals) / count
+        error = math.sqrt(quantile.share * (1 - quantile.share) / count)
+        assert below == pytest.approx(quantile.share, abs=4 * error)
+
+
+@quick
+@given(st.lists(st.just(0.0) | st.floats(0.001, 1e9), max_size=8))
+@example([1e300, 1e-300, 1.0])
+def test_a_larger_share_takes_longer(delays):
+    window = window_of(s.sequence(delays).full_jitter(), 9)
+    assert all(a <= b for a, b in pairwise(values(window)))
+    assert values(window)[0] >= 0.0
+    assert values(window)[-1] <= math.fsum(delays)
+    assert window.mean == pytest.approx(math.fsum(delays) / 2)
+    assert window.samples == 0
+
+
+def exact_quantile(share, count):
+    low, high = 0.0, float(count)
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if at_most(middle, count) < share else (low, middle)
+    return high
+
+
+NINE = [exact_quantile(share, 9) for share in SHARES]
+
+
+def test_nine_jittered_delays_are_sampled():
+    window = window_of(ONE_SECOND, 9)
+    assert window.samples == 2000
+    assert window.calls == 10.0
+    assert window.calls_error == 0.0
+    for quantile, exact in zip(window.quantiles, NINE, strict=True):
+        assert 0 < quantile.error < 0.3
+        assert abs(quantile.value - exact) <= quantile.error
+    # What the means of the delays tell is not drawn.
+    assert (window.mean, window.error) == (4.5, 0.0)
+
+
+def test_the_quantiles_are_those_of_the_calls_that_are_drawn():
+    window = window_of(ONE_SECOND, 9, seed=7)
+    totals = sorted(
+        math.fsum(islice(ONE_SECOND.draw(7 + number), 9)) for number in range(2000)
+    )
+    assert values(window) == [totals[round(share * 2001) - 1] for share in SHARES]
+
+
+def test_every_run_tells_the_same_numbers():
+    policy = Policy(schedule=ONE_SECOND, max_attempts=10, max_elapsed=None)
+    assert preview(policy) == preview(policy)
+    assert preview(policy) != preview(policy.replace(seed=1))
+    assert preview(policy).window == preview(policy.replace(seed=0)).window
+
+
+def test_an_error_is_an_interval_of_95_percent():
+    """Of 200 samples 181 or more is what a true 95 % does but once in 200."""
+    held = dict.fromkeys(SHARES, 0)
+    for turn in range(200):
+        policy = Policy(
+            schedule=ONE_SECOND, max_attempts=10, max_elapsed=None, seed=turn * 1000
+        )
+        for quantile, exact in zip(
+            preview(policy, samples=150).window.quantiles, NINE, strict=True
+        ):
+            held[quantile.share] += abs(quantile.value - exact) <= quantile.error
+    assert all(count >= 181 for count in held.values()), held
+    # Symmetrical about its value, it is a little too wide for some.
+    assert held[0.5] < 200
+
+
+def test_the_error_of_a_mean_is_an_interval_of_95_percent():
+    held = 0
+    for turn in range(200):
+        draws = [next(ONE_SECOND.draw(turn * 1000 + number)) for number in range(100)]
+        mean, error = mean_of(draws, 1.0)
+        assert mean == pytest.approx(math.fsum(draws) / 100)
+        held += abs(mean - 0.5) <= error
+    assert 181 <= held < 200
+
+
+def test_the_mean_of_numbers_and_its_error():
+    assert mean_of([1.0, 3.0], 9.0) == pytest.approx((2.0, 1.959964))
+    assert mean_of([4.0] * 5, 9.0) == (4.0, 0.0)
+    assert mean_of([4.0], 9.0) == (4.0, 9.0)
+    assert mean_of([5e-324] * 3, 9.0) == (5e-324, 0.0)
+    mean, error = mean_of([0.0, LONGEST], 9.0)
+    assert mean == LONGEST / 2
+    assert math.isfinite(error)
+
+
+def test_a_small_sample_says_that_it_knows_little():
+    window = sampled_window([[2.0, 1.0]], 8.0, 2)
+    assert values(window) == [3.0] * 6
+    assert [quantile.error for quantile in window.quantiles] == [3, 3, 5, 5, 5, 5]
+    assert (window.mean, window.error) == (3.0, 8.0)
+    assert (window.calls, window.calls_error, window.samples) == (3.0, 2.0, 1)
+
+
+def test_calls_that_a_limit_ends_are_sampled():
+    policy = Policy(schedule=s.constant(4).jitter(0.5), max_elapsed=10, max_attempts=9)
+    window = preview(policy).window
+    made = []
+    for seed in range(2000):
+        total, calls = 0.0, 1
+        for delay in policy.schedule.draw(seed):
+            if total + delay > 10:
+                break
+            total, calls = total + delay, calls + 1
+        made.append((total, calls))
+    totals, calls = zip(*made, strict=True)
+    assert values(window)[2] == pytest.approx(sorted(totals)[999])
+    assert (window.mean, window.error) == pytest.approx(mean_of(totals, 10))
+    assert (window.calls, window.calls_error) == pytest.approx(mean_of(calls, 10))
+    assert window.samples == 2000
+
+
+def test_clipped_calls_are_sampled():
+    """All make three calls, but not all wait as long as was drawn."""
+    clipped = {"max_attempts": 3, "max_elapsed": 10, "deadline": "clip"}
+    policy = Policy(schedule=s.constant(4).jitter(0.5), **clipped)
+    assert preview(policy).end.soonest == preview(policy).end.latest == 2
+    window = preview(policy).window
+    assert window.samples == 2000
+    assert values(window)[-1] == 10.0
+    assert preview(policy.replace(max_elapsed=12)).window.samples == 0
+
+
+def test_what_has_no_formula_is_left_out_where_nothing_is_drawn():
+    policy = Policy(schedule=ONE_SECOND, max_attempts=10, max_elapsed=None)
+    assert preview(policy, samples=0).window is None
+    assert preview(policy.replace(max_attempts=9), samples=0).window is not None
+
+
+def test_windows_saturate():
+    longest = s.constant(LONGEST)
+    assert values(window_of(longest, 3)) == [LONGEST] * 6
+    assert values(window_of(longest.full_jitter(), 3))[-1] == LONGEST
+    mixed = s.sequence([LONGEST, LONGEST, 1]) + ONE_SECOND.round_down(0.5)
+    assert window_of(mixed, 3).mean == LONGEST
