@@ -111,6 +111,8 @@ def test_each_limit_is_told_as_if_it_were_the_only_one():
         "max_elapsed": End(2, 5, ("max_elapsed", "max_elapsed")),
         "schedule": End(20, 20, ("schedule", "schedule")),
     }
+    few = preview(seen.policy.replace(max_attempts=2))
+    assert few.limits == seen.limits | {"max_attempts": few.end}
     # What its schedule ends before is no limit.
     short = preview(seen.policy.replace(schedule=FOURS.take(1)))
     assert short.limits == {"schedule": End(1, 1, ("schedule", "schedule"))}
@@ -145,6 +147,16 @@ def test_an_attempt_may_take_longer_than_all_that_is_allowed():
     seen = preview(Policy(max_elapsed=10), attempt=11)
     assert str(seen.end) == "stops after retry 0: max_elapsed"
     assert (seen.rows, seen.worst, seen.window.mean) == ((), 11.0, 0.0)
+
+
+def test_a_hair_beyond_the_limit_makes_no_total_lower_than_the_lowest():
+    """Under `overshoot` 10.0000008 is still in time for 10."""
+    policy = Policy(
+        schedule=s.constant(5.0000004), max_elapsed=10, deadline="overshoot"
+    )
+    rows = preview(policy).rows
+    assert len(rows) == 3
+    assert all(row.total_low == row.total_high for row in rows)
 
 
 def test_times_saturate():
@@ -216,6 +228,16 @@ def test_means_of_ones_own_schedule_are_drawn():
     assert (unknown.window, unknown.samples) == (None, 0)
 
 
+def test_fractions_become_seconds():
+    class Halves(Own):
+        def bounds(self, retry, /):
+            return Fraction(retry, 2), Fraction(retry, 2)
+
+    row = preview(Policy(schedule=Halves(None), max_elapsed=None)).rows[0]
+    assert {type(row.low), type(row.mean), type(row.total_high)} == {float}
+    assert row.low == row.mean == row.total_high == 0.5
+
+
 def test_means_are_drawn_only_where_they_are_not_known():
     schedule = s.constant(3).full_jitter().take(1).then(Own(lambda _, chance: chance))
     endless = Policy(schedule=schedule, max_attempts=None, max_elapsed=None)
@@ -249,6 +271,12 @@ def test_what_is_no_delay_is_refused(wrong, most):
     policy = own(lambda retry, chance: wrong if chance < 0.01 else 1.0)
     with pytest.raises(ConfigError, match="schedule must be a schedule of finite"):
         preview(policy.replace(max_attempts=most))
+
+
+def test_what_is_no_delay_is_refused_beyond_the_time_allowed():
+    policy = own(lambda retry, _: 9.0 if retry == 1 else -1.0, max_elapsed=7)
+    with pytest.raises(ConfigError, match="schedule must be a schedule of finite"):
+        preview(policy)
 
 
 @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf], ids=str)

@@ -59,7 +59,7 @@ WORKED_OUT = {
     "round_down and a cap": (DICE.cap(1), [0.75]),
     "round_down and a cap of many steps": (LONG.round_down(1).cap(9), [None]),
     "round_down of a cap": (FOUR.cap(2.5).round_down(1), [(0 + 1 + 2 * 2) / 4]),
-    "round_down of what is too many steps": (FOUR.round_down(1e-300), [None]),
+    "round_down of what is too many steps": (FOUR.round_down(1e-16), [None]),
     "jitter of a jittered delay": (s.constant(8).equal_jitter().jitter(0.5), [6]),
     "times and jitter of a jittered delay": ((FOUR * 2).full_jitter() * 2, [4]),
     "round_down of a jitter of a jittered delay": (
@@ -79,6 +79,8 @@ WORKED_OUT = {
     "& of two jittered delays": (TWO & THREE, [49 / 24]),
     "| of the same": (TWO | TWO, [2 / 3]),
     "& of the same": (TWO & TWO, [4 / 3]),
+    "| of what is never short": (THREE | THREE, [5 / 3]),
+    "& of what is never short": (THREE & THREE, [7 / 3]),
     "| of what does not meet": (
         s.constant(1).full_jitter() | TWO + s.constant(2),
         [0.5],
@@ -208,6 +210,7 @@ def test_a_mean_is_that_of_many_draws(schedule):
 @example(s.decorrelated(1e306, factor=1.5))
 @example(s.constant(1).jitter(1.2e-16).round_down(3))
 @example(s.constant(0.3).jitter(1e-9).round_down(0.1))
+@example(s.constant(1e-323).full_jitter().at_least(5e-324))
 @example((s.constant(1e-323).full_jitter() | s.constant(5e-324)).at_least(5e-324))
 @example((s.constant(1e307).full_jitter() & s.constant(1e307).jitter(0.5)) * 0.9)
 def test_every_mean_lies_within_the_bounds_of_its_delay(schedule):
@@ -254,6 +257,11 @@ def test_steps_and_their_mean_tell_the_same(width, unit):
     if found.pieces is not None:
         assert all(a == b for _, a, b in found.pieces)
         assert mixed(found.pieces).mean == pytest.approx(found.mean, abs=1e-9 * unit)
+
+
+def test_what_is_rounded_down_has_ends_that_are():
+    found = rounded(mixed([(1.0, 1.5, 3.5)]), 1.0)
+    assert (found.low, found.high) == (1.0, 3.0)
 
 
 def test_a_width_that_is_lost_in_the_division_is_none():

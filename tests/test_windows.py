@@ -115,6 +115,8 @@ def test_a_larger_share_takes_longer(delays):
     assert all(a <= b for a, b in pairwise(values(window)))
     assert values(window)[0] >= 0.0
     assert values(window)[-1] <= math.fsum(delays)
+    # Both ends are alike: half of all sums are below the mean.
+    assert values(window)[2] == pytest.approx(window.mean, rel=1e-12)
     assert window.mean == pytest.approx(math.fsum(delays) / 2)
     assert window.samples == 0
 
@@ -239,5 +241,7 @@ def test_windows_saturate():
     longest = s.constant(LONGEST)
     assert values(window_of(longest, 3)) == [LONGEST] * 6
     assert values(window_of(longest.full_jitter(), 3))[-1] == LONGEST
+    jittered = longest.take(1).then(s.constant(1e307).full_jitter())
+    assert values(window_of(jittered, 2)) == [LONGEST] * 6
     mixed = s.sequence([LONGEST, LONGEST, 1]) + ONE_SECOND.round_down(0.5)
     assert window_of(mixed, 3).mean == LONGEST

@@ -30,13 +30,13 @@ def drawn(policy: Settings, retries: int, samples: int) -> Iterator[Sequence[flo
     Raises:
         ConfigError: The user's own schedule gave what is no delay.
     """
-    endless = policy.replace(max_attempts=None, max_elapsed=None, deadline="stop")
+    timeless = policy.replace(max_elapsed=None, deadline="stop")
     for number in range(samples):
         chance = policy.schedule.draw((policy.seed or 0) + number)
         delays = list(islice(chance, retries))
         if not all(0 <= delay <= LONGEST for delay in delays):
             # The decision knows how to refuse them.
-            walk(endless, delays, 0.0, retries)
+            walk(timeless, delays, 0.0, retries)
         yield array("d", delays)
 
 

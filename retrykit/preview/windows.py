@@ -101,7 +101,7 @@ def _inverted(widths: Sequence[float], share: float) -> float:
     count = len(steps)
     corners = [
         ((-1) ** size, sum(chosen))
-        for size in range(count + 1)
+        for size in range(count)
         for chosen in combinations(steps, size)
     ]
 
