@@ -204,28 +204,42 @@ class _Within(_Cut):
 
 @final
 class _Then(_Of):
-    __slots__ = ("other",)
+    __slots__ = ("_length", "other")
     kind: ClassVar[str] = "then"
     other: Schedule
+    _length: int | None
+
+    def __init__(self, of: Schedule, other: Schedule) -> None:
+        Value.__init__(self, of, other)
+        # How many delays the first one has, once it is known. A thread that
+        # comes late only finds out again.
+        object.__setattr__(self, "_length", None)
 
     def delay(
         self, retry: int, previous: float | None, random: Random, /
     ) -> float | None:
-        delay = self.of.delay(retry, previous, random)
-        if delay is not None:
-            return delay
+        if self._length is None or retry <= self._length:
+            delay = self.of.delay(retry, previous, random)
+            if delay is not None:
+                return delay
         later = self.later(retry)
         return self.other.delay(later, previous if later > 1 else None, random)
 
     def bounds(self, retry: int, /) -> Bounds | None:
-        return self.of.bounds(retry) or self.other.bounds(self.later(retry))
+        if self._length is None or retry <= self._length:
+            bounds = self.of.bounds(retry)
+            if bounds is not None:
+                return bounds
+        return self.other.bounds(self.later(retry))
 
     def later(self, retry: int, /) -> int:
         """Return which retry of the other schedule a retry is."""
-        # Whether it has ended is false up to its last retry, and true from there.
-        ends = range(1, retry + 1)
-        ended = bisect_left(ends, 1, key=lambda n: self.of.bounds(n) is None)
-        return retry - ended
+        if self._length is None:
+            # Whether it has ended is false up to its last retry, and true from there.
+            ends = range(1, retry + 1)
+            length = bisect_left(ends, 1, key=lambda n: self.of.bounds(n) is None)
+            object.__setattr__(self, "_length", length)
+        return retry - (self._length or 0)
 
 
 @final

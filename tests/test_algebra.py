@@ -148,6 +148,27 @@ def test_within_counts_the_longest_delays():
     assert len(list(s.constant(4).within(17).draw())) == 4
 
 
+def test_the_cost_of_then_does_not_grow_with_each_link():
+    """Each link asks the one before it, and must not ask it again and again."""
+    asked = []
+
+    class Counted(s.Schedule):
+        def delay(self, retry, _previous, _random, /):
+            asked.append(retry)
+            return 1.0 if retry <= 3 else None
+
+        def bounds(self, retry, /):
+            asked.append(retry)
+            return (1.0, 1.0) if retry <= 3 else None
+
+    chained = Counted()
+    for link in range(10):
+        chained = chained.then([float(link)])
+    asked.clear()
+    assert list(chained.draw()) == [1, 1, 1, *range(10)]
+    assert len(asked) < 20
+
+
 @pytest.mark.parametrize("nested", [1, 2])
 def test_the_cost_of_within_does_not_grow_with_the_square_of_the_retries(nested):
     class Counted(s.Schedule):
