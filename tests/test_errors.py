@@ -36,6 +36,7 @@ from retrykit import (
 from retrykit.backoff import Backoff
 from retrykit.expressions import schedule_from
 from retrykit.integrations.logging import observer
+from retrykit.lint import RULES, check, found_in
 from retrykit.preview import preview
 from retrykit.service_config import from_service_config, to_service_config
 from retrykit.status_codes import StatusCodes
@@ -777,6 +778,29 @@ WRITTEN |= {
     "samples must be a whole number >= 0, got -1": (
         lambda: preview(Policy(), samples=-1)
     ),
+}
+
+A_PLACE = "a module, a .py file or a folder"
+WRITTEN |= {
+    f"rules must be one of {', '.join(map(repr, RULES))}, got 'jitter'": (
+        lambda: check(Policy(), rules=["jitter"])
+    ),
+    "calls must be a whole number >= 1, got 0": lambda: check(Policy(), calls=0),
+    f"lifetime must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: check(Policy(), lifetime=-1)
+    ),
+    "target must be a str, got 5": lambda: found_in(5),
+    f"target must be {A_PLACE}, got 'no/such.py'; there is none": (
+        lambda: found_in("no/such.py")
+    ),
+    f"target must be {A_PLACE}, got 'retrykit.such'; there is none": (
+        lambda: found_in("retrykit.such")
+    ),
+    "target must be a name in retrykit.dialects, got 'such.one'; there is none": (
+        lambda: found_in("retrykit.dialects:such.one")
+    ),
+    "target must be decorated with retry or aretry, or a Policy, got "
+    "'retrykit.dialects'": lambda: found_in("retrykit.dialects:__name__"),
 }
 
 # What cannot be seen there is told by the first call.

@@ -1,0 +1,51 @@
+"""The rules about what retrying costs: calls, time, and hidden mistakes."""
+
+from collections.abc import Iterator
+
+from retrykit.lint.findings import Advice, Case, told
+
+__all__ = ["retries_every_exception", "too_many_calls", "window_outlives_process"]
+
+
+def retries_every_exception(case: Case) -> Iterator[Advice]:
+    """Warn of mistakes in the code that are called again as outages are."""
+    on = case.policy.on
+    every = Exception in on if isinstance(on, tuple) else on is Exception
+    if case.seen.rows and every and case.policy.give_up_on == ():
+        reason = (
+            "on is Exception, and give_up_on is empty: a TypeError, which no retry "
+            f"mends, is raised by {case.up_to} {case.most} calls before it is seen"
+        )
+        yield (
+            reason,
+            "on=(ConnectionError, TimeoutError), or give_up_on=(TypeError, ValueError)",
+        )
+
+
+def window_outlives_process(case: Case) -> Iterator[Advice]:
+    """Warn of calls that take longer than a process lives."""
+    rows, worst = case.seen.rows, case.seen.worst
+    if not rows or case.unbounded:
+        return
+    longest = rows[-1].begins_high if worst is None else worst
+    if longest > case.lifetime:
+        reason = (
+            f"a call that fails every time takes {case.up_to} {told(longest)}, and a "
+            f"process may live for {told(case.lifetime)}: its retries end with it"
+        )
+        yield (
+            reason,
+            f"run it on a durable job engine, or set max_elapsed={case.lifetime!r}",
+        )
+
+
+def too_many_calls(case: Case) -> Iterator[Advice]:
+    """Warn of one request that becomes many, when all of them fail."""
+    most = case.most
+    if most > case.calls and not case.unbounded:
+        reason = (
+            f"a request that fails every time makes {case.up_to} {most} calls: an "
+            f"outage multiplies the load by {most}, and by {most**2} if its caller "
+            "retries as often"
+        )
+        yield reason, f"max_attempts={case.calls}"

@@ -1,0 +1,52 @@
+"""Folders of code that is written for a test, and found there."""
+
+import sys
+from contextlib import contextmanager
+from textwrap import dedent
+
+from retrykit.lint import found_in
+
+HEAD = "from retrykit import Policy, retry, aretry, with_policy\n"
+
+
+def write(folder, **files):
+    """Write modules below a folder: ``deep__jobs="..."`` is deep/jobs.py."""
+    for name, text in files.items():
+        path = folder.joinpath(*name.split("__")).with_suffix(".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(HEAD + dedent(text), "utf-8")
+    return folder
+
+
+def shop(folder, **files):
+    """Write a package `shop` of modules, and return its folder."""
+    write(folder / "shop", **files)
+    (folder / "shop" / "__init__.py").touch()
+    return folder / "shop"
+
+
+def names(target, **told):
+    """Return what is found in a target, by name."""
+    return [str(found) for found in found_in(str(target), **told).found]
+
+
+@contextmanager
+def importable(folder):
+    """Let everybody import what is in a folder, and forget it after that."""
+    before = set(sys.modules)
+    sys.path.insert(0, str(folder))
+    yield
+    sys.path.remove(str(folder))
+    for name in set(sys.modules) - before:
+        if name.partition(".")[0] in {"jobs", "shop"}:
+            del sys.modules[name]
+
+
+@contextmanager
+def untouched():
+    """Hold that nothing is left of what is imported meanwhile."""
+    path, before = list(sys.path), set(sys.modules)
+    yield
+    assert sys.path == path
+    left = {name.partition(".")[0] for name in set(sys.modules) - before}
+    assert left & {"jobs", "shop", "near", "a", "json"} == set()

@@ -1,0 +1,318 @@
+"""The rules of the lint: which policies they warn of, and in which words."""
+
+import time
+
+import pytest
+from hypothesis import given
+
+from retrykit import Policy, dialects, schedules as s
+from retrykit.lint import RULES, check
+from retrykit.lint.caps import caps
+from retrykit.testing import strategies
+from tests.profiles import quick
+
+
+def polite(**settings):
+    """A policy that there is nothing to say about, and what differs from it."""
+    return Policy(**{"on": OSError} | settings)
+
+
+def found(policy, **thresholds):
+    return {finding.rule for finding in check(policy, **thresholds)}
+
+
+class Mine(s.Schedule):
+    """A schedule of the user's own, made of another."""
+
+    def delay(self, retry, _previous, _random, /):
+        return 1.5 * retry
+
+    def bounds(self, retry, /):
+        return 1.5 * retry, 2.0 * retry
+
+
+def halving():
+    yield from (4.0, 2.0)
+
+
+GROWING = s.exponential(1).jitter(0.5)
+POLICIES = {
+    "the default": (Policy(), {"retries-every-exception"}),
+    "some errors": (polite(), set()),
+    "a predicate": (Policy(on=callable), set()),
+    "Exception in a tuple": (
+        Policy(on=(Exception, OSError)),
+        {"retries-every-exception"},
+    ),
+    "all but some errors": (Policy(give_up_on=TypeError), set()),
+    "all but those of a predicate": (Policy(give_up_on=callable), set()),
+    "no limit": (polite(max_attempts=None, max_elapsed=None), {"unbounded"}),
+    "no limit but its schedule": (
+        polite(schedule=GROWING.take(4), max_attempts=None, max_elapsed=None),
+        set(),
+    ),
+    "one attempt": (Policy(max_attempts=1), {"never-retries"}),
+    "no delay": (Policy(schedule=[]), {"never-retries"}),
+    "no delay and no time": (Policy(schedule=[], max_elapsed=0), {"never-retries"}),
+    "one attempt in no time": (
+        Policy(max_attempts=1, max_elapsed=0),
+        {"never-retries"},
+    ),
+    "no time": (Policy(max_elapsed=0), {"deadline-before-first-delay"}),
+    "time for the shortest delay": (
+        polite(schedule=GROWING, max_elapsed=0.5, max_attempts=2),
+        set(),
+    ),
+    "time for less than that": (
+        polite(schedule=GROWING, max_elapsed=0.49, max_attempts=2),
+        {"deadline-before-first-delay"},
+    ),
+    "a delay that is clipped": (
+        polite(schedule=[9], max_elapsed=1, deadline="clip"),
+        set(),
+    ),
+    "a delay that overshoots": (
+        polite(schedule=[9], max_elapsed=1, deadline="overshoot"),
+        set(),
+    ),
+    "time for all attempts": (
+        polite(schedule=GROWING, max_elapsed=7.5),
+        set(),
+    ),
+    "time for all but one": (
+        polite(schedule=GROWING, max_elapsed=7.4),
+        {"max-attempts-unreachable"},
+    ),
+    "a schedule shorter than by default": (polite(schedule=GROWING.take(2)), set()),
+    "a schedule shorter than asked for": (
+        polite(schedule=GROWING.take(2), max_attempts=4),
+        {"max-attempts-unreachable"},
+    ),
+    "a schedule as long as asked for": (
+        polite(schedule=GROWING.take(3), max_attempts=4),
+        set(),
+    ),
+    "a schedule longer than asked for": (
+        polite(schedule=GROWING.take(4), max_attempts=4),
+        {"delays-never-used"},
+    ),
+    "a schedule longer than the time": (
+        polite(schedule=[1, 5, "1m"]),
+        {"delays-never-used", "no-jitter"},
+    ),
+    "a schedule longer than the time, and attempts beyond it": (
+        polite(schedule=GROWING.take(5), max_elapsed=9, max_attempts=9),
+        {"delays-never-used", "max-attempts-unreachable"},
+    ),
+    "a cap on the longest delay": (
+        polite(schedule=s.linear(2).cap(8).jitter(1)),
+        set(),
+    ),
+    "a cap above the longest delay": (
+        polite(schedule=s.linear(2).cap(8.1).jitter(1)),
+        {"cap-never-reached"},
+    ),
+    "a cap on a jittered delay": (polite(schedule=GROWING.cap(11.9)), set()),
+    "a cap above every jittered delay": (
+        polite(schedule=GROWING.cap(12.1)),
+        {"cap-never-reached"},
+    ),
+    "a cap that another is below": (
+        polite(schedule=s.exponential(1).cap(60).cap(4).jitter(0.5)),
+        {"cap-never-reached"},
+    ),
+    "a cap that is rounded": (
+        polite(schedule=s.linear(2).cap(8).round_down(1).full_jitter()),
+        set(),
+    ),
+    "a cap in the second part": (
+        polite(schedule=GROWING.take(2).then(s.linear(4).cap(8).full_jitter())),
+        set(),
+    ),
+    "a cap in a part that is not reached": (
+        polite(schedule=GROWING.switch(after=4, to=s.constant(9).cap(5).jitter(0.1))),
+        {"cap-never-reached"},
+    ),
+    "a cap in the default schedule": (polite(max_attempts=9), set()),
+    "no retry to come to a cap": (
+        polite(schedule=s.constant(1).cap(5), max_attempts=1),
+        {"never-retries"},
+    ),
+    "an interval at its maximum": (
+        polite(schedule=s.google_interval(max_interval="1.687s")),
+        set(),
+    ),
+    "an interval below its maximum": (
+        polite(schedule=s.google_interval(max_interval="1.688s")),
+        {"cap-never-reached"},
+    ),
+    "an interval that starts at its maximum": (
+        polite(schedule=s.google_interval(1, max_interval=1), max_attempts=2),
+        set(),
+    ),
+    "a constant delay": (polite(schedule=s.constant(1)), {"no-jitter"}),
+    "two delays": (polite(schedule=[1, 2]), {"no-jitter"}),
+    "one delay": (polite(schedule=[1]), set()),
+    "one delay after none": (polite(schedule=[0, 1]), set()),
+    "one jittered delay": (polite(schedule=s.sequence([1]).then(GROWING)), set()),
+    "jitter of nothing": (polite(schedule=s.linear(1).jitter(0)), {"no-jitter"}),
+    "one retry at once": (polite(schedule=[0]), set()),
+    "two retries at once": (polite(schedule=[0, 0]), {"retries-at-once"}),
+    "two retries that may be at once": (
+        polite(schedule=s.constant(1).full_jitter()),
+        set(),
+    ),
+    "jitter that is capped once": (polite(schedule=GROWING.cap(3)), set()),
+    "jitter that is capped twice": (polite(schedule=GROWING.cap(2)), {"capped-jitter"}),
+    "jitter that is all capped": (
+        polite(schedule=GROWING.cap(0.5)),
+        {"capped-jitter", "no-jitter"},
+    ),
+    "a cap of nothing": (polite(schedule=GROWING.cap(0)), {"retries-at-once"}),
+    "a cap before the jitter": (
+        polite(schedule=s.exponential(1).cap(2).jitter(0.5)),
+        set(),
+    ),
+    "a seed": (polite(seed=7), {"fixed-seed"}),
+    "a seed without chance": (polite(schedule=[1], seed=7), set()),
+    "ten calls": (polite(schedule=s.constant(1).jitter(0.1), max_attempts=10), set()),
+    "eleven calls": (
+        polite(schedule=s.constant(1).jitter(0.1), max_attempts=11),
+        {"too-many-calls"},
+    ),
+    "ever so many calls in a minute": (
+        polite(schedule=s.constant(0), max_attempts=None),
+        {"retries-at-once", "too-many-calls"},
+    ),
+    "an hour": (
+        polite(schedule=["30m", "30m"], max_elapsed=None),
+        {"no-jitter"},
+    ),
+    "more than an hour": (
+        polite(schedule=["30m", "31m"], max_elapsed=None),
+        {"no-jitter", "window-outlives-process"},
+    ),
+    "a schedule of one's own": (polite(schedule=Mine()), set()),
+    "a generator function": (polite(schedule=halving), {"no-jitter"}),
+    "google": (
+        dialects.google(),
+        {"retries-every-exception", "too-many-calls"},
+    ),
+    "zizq": (
+        dialects.zizq(),
+        {"retries-every-exception", "too-many-calls", "window-outlives-process"},
+    ),
+    "hostname verification": (
+        dialects.hostname_verification(),
+        {
+            "no-jitter",
+            "retries-every-exception",
+            "too-many-calls",
+            "window-outlives-process",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(("policy", "rules"), POLICIES.values(), ids=POLICIES)
+def test_warns_of_what_is_wrong_and_of_nothing_else(policy, rules):
+    assert found(policy) == rules
+
+
+def test_every_rule_is_broken_by_some_policy_of_the_table():
+    assert set().union(*(rules for _, rules in POLICIES.values())) == set(RULES)
+
+
+def test_every_rule_has_a_stable_name_and_says_in_a_line_what_it_warns_of():
+    assert list(RULES) == [
+        "unbounded",
+        "never-retries",
+        "deadline-before-first-delay",
+        "max-attempts-unreachable",
+        "delays-never-used",
+        "cap-never-reached",
+        "no-jitter",
+        "capped-jitter",
+        "fixed-seed",
+        "retries-at-once",
+        "retries-every-exception",
+        "too-many-calls",
+        "window-outlives-process",
+    ]
+    assert all(0 < len(rule.about) <= 64 for rule in RULES.values())
+
+
+def test_warns_in_the_order_of_the_table():
+    policy = dialects.hostname_verification()
+    told = [finding.rule for finding in check(policy)]
+    assert told == sorted(told, key=list(RULES).index)
+
+
+def test_holds_a_policy_to_the_rules_that_are_chosen():
+    policy = dialects.hostname_verification()
+    assert found(policy, rules=["no-jitter", "unbounded"]) == {"no-jitter"}
+    assert check(policy, rules=()) == ()
+    assert found(policy, rules=iter(RULES)) == found(policy)
+
+
+@pytest.mark.parametrize(
+    ("calls", "rules"),
+    [(4, {"too-many-calls"}), (5, set()), (6, set())],
+    ids=["one less", "as many", "one more"],
+)
+def test_warns_of_more_calls_than_are_allowed(calls, rules):
+    assert found(polite(), calls=calls) == rules
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "rules"),
+    [("59s", {"window-outlives-process"}), ("1m", set()), ("61s", set())],
+    ids=["shorter", "as long", "longer"],
+)
+def test_warns_of_calls_longer_than_a_process_lives(lifetime, rules):
+    assert found(polite(schedule=[60]), lifetime=lifetime) == rules
+
+
+def test_attempts_count_by_the_time_they_take():
+    policy = polite(schedule=GROWING.take(3), max_attempts=4)
+    assert found(policy, attempt="15s") == set()
+    assert found(policy, attempt="20s") == {
+        "delays-never-used",
+        "max-attempts-unreachable",
+    }
+    assert found(policy, attempt="1h") == {"deadline-before-first-delay"}
+
+
+def test_a_fix_that_is_taken_ends_the_warning():
+    policy = polite(schedule=s.sequence([5, 0]).take(2), max_attempts=3, max_elapsed=4)
+    assert found(policy.replace(max_elapsed=5)) == {
+        "delays-never-used",
+        "max-attempts-unreachable",
+    }
+    [finding] = check(policy.replace(max_elapsed=5), rules=["delays-never-used"])
+    assert finding.fix == "a shorter schedule, or max_elapsed=6"
+    assert found(policy.replace(max_elapsed=6)) == set()
+
+
+def test_a_cap_is_known_by_what_another_would_change():
+    within = s.exponential(1).cap(4).jitter(0.5).within(40)
+    assert [(cap.text, cap.reached(2), cap.reached(3)) for cap in caps(within)] == [
+        (".cap(4.0)", False, True)
+    ]
+    assert list(caps(Mine().take(3))) == []
+    both = s.constant(1).cap(2) | s.google_interval(max_interval=3).cap(4)
+    assert [cap.text for cap in caps(both)] == [
+        ".cap(2.0)",
+        ".cap(4.0)",
+        "max_interval=3.0",
+    ]
+
+
+@quick
+@given(strategies.policies())
+def test_has_an_opinion_on_every_policy(policy):
+    started = time.perf_counter()
+    findings = check(policy)
+    assert time.perf_counter() - started < 10
+    assert {finding.rule for finding in findings} <= set(RULES)
+    assert all(finding.reason and finding.fix for finding in findings)

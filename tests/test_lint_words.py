@@ -1,0 +1,209 @@
+"""In which words the lint warns: every reason and every fix."""
+
+import pytest
+
+from retrykit import Policy, schedules as s
+from retrykit.lint import RULES, Finding, check
+
+GROWING = s.exponential(1).jitter(0.5)
+
+
+def polite(**settings):
+    return Policy(**{"on": OSError} | settings)
+
+
+EXACT = [
+    Finding(
+        "unbounded",
+        "neither max_attempts nor max_elapsed is set, and the schedule goes on after "
+        "retry 1000: a call that fails every time never ends",
+        'max_attempts=5, or max_elapsed="1m"',
+    ),
+    Finding(
+        "never-retries",
+        "max_attempts=1 counts the first call: no retry is ever made",
+        "max_attempts=2 for one retry",
+    ),
+    Finding(
+        "never-retries",
+        "the schedule has no delay: no retry is ever made",
+        "schedule=[1.0] for one retry after a second",
+    ),
+    Finding(
+        "deadline-before-first-delay",
+        "max_elapsed=0.2, and retry 1 comes after 250ms at the soonest: no retry is "
+        "ever made",
+        "max_elapsed above 750ms, or a shorter first delay",
+    ),
+    Finding(
+        "max-attempts-unreachable",
+        "max_elapsed=60.0 ends every call after 7 of max_attempts=8",
+        "max_attempts=7, or max_elapsed=191",
+    ),
+    Finding(
+        "max-attempts-unreachable",
+        "max_elapsed=9.0 ends every call after 5 of max_attempts=10000",
+        "max_attempts=5",
+    ),
+    Finding(
+        "max-attempts-unreachable",
+        "max_elapsed=9.0 ends every call after 5 of max_attempts=100",
+        "max_attempts=5",
+    ),
+    Finding(
+        "max-attempts-unreachable",
+        "max_elapsed=9.0 ends every call after 10 of max_attempts=10000",
+        "max_attempts=10",
+    ),
+    Finding(
+        "max-attempts-unreachable",
+        "max_elapsed=2.0 ends every call after 3 of max_attempts=4",
+        "max_attempts=3, or max_elapsed=11",
+    ),
+    Finding(
+        "max-attempts-unreachable",
+        "the schedule ends every call after 3 of max_attempts=4",
+        "max_attempts=3, or a longer schedule",
+    ),
+    Finding(
+        "delays-never-used",
+        "max_attempts=3 ends every call after 2 of the 4 delays of its schedule",
+        "a shorter schedule, or max_attempts=5",
+    ),
+    Finding(
+        "delays-never-used",
+        "max_elapsed=60.0 ends every call after 6 of the 7 delays of its schedule",
+        "a shorter schedule, or max_elapsed=191",
+    ),
+    Finding(
+        "cap-never-reached",
+        "no delay up to retry 4 comes to .cap(60.0): the longest is 12s",
+        "leave out .cap(60.0), or allow the 8 attempts it takes",
+    ),
+    Finding(
+        "cap-never-reached",
+        "no delay up to retry 2 comes to .cap(60.0): the longest is 9s",
+        "leave out .cap(60.0)",
+    ),
+    Finding(
+        "cap-never-reached",
+        "no delay up to retry 4 comes to max_interval=60.0: the longest is 2.53s",
+        "a shorter max_interval, or allow the 14 attempts it takes",
+    ),
+    Finding(
+        "no-jitter",
+        "none of its 4 delays is left to chance: callers that fail together come back "
+        "together, 1s later and each time after that",
+        "end the schedule with .jitter(0.5)",
+    ),
+    Finding(
+        "no-jitter",
+        "none of its 2 delays is left to chance: callers that fail together come back "
+        "together, 5s later and each time after that",
+        "write schedules.sequence([...]).jitter(0.5)",
+    ),
+    Finding(
+        "capped-jitter",
+        "2 of 4 delays are 2s for every caller: .cap(2.0) cuts off what the jitter "
+        "before it drew",
+        "put .cap(2.0) before the jitter",
+    ),
+    Finding(
+        "fixed-seed",
+        "seed=7 gives every call the same delays, so that its jitter spreads nothing",
+        "leave out seed, which is for tests",
+    ),
+    Finding(
+        "retries-at-once",
+        "2 of 3 retries come at once: what has just failed is called again before it "
+        "can recover",
+        "schedule=exponential(0.5).cap(60).jitter(0.5)",
+    ),
+    Finding(
+        "retries-every-exception",
+        "on is Exception, and give_up_on is empty: a TypeError, which no retry mends, "
+        "is raised by up to 5 calls before it is seen",
+        "on=(ConnectionError, TimeoutError), or give_up_on=(TypeError, ValueError)",
+    ),
+    Finding(
+        "too-many-calls",
+        "a request that fails every time makes up to 12 calls: an outage multiplies "
+        "the load by 12, and by 144 if its caller retries as often",
+        "max_attempts=10",
+    ),
+    Finding(
+        "too-many-calls",
+        "a request that fails every time makes at least 1001 calls: an outage "
+        "multiplies the load by 1001, and by 1002001 if its caller retries as often",
+        "max_attempts=10",
+    ),
+    Finding(
+        "window-outlives-process",
+        "a call that fails every time takes up to 2h, and a process may live for 1h: "
+        "its retries end with it",
+        "run it on a durable job engine, or set max_elapsed=3600.0",
+    ),
+    Finding(
+        "window-outlives-process",
+        "a call that fails every time takes at least 16h40m, and a process may live "
+        "for 1h: its retries end with it",
+        "run it on a durable job engine, or set max_elapsed=3600.0",
+    ),
+    Finding(
+        "window-outlives-process",
+        "a call that fails every time takes up to over a century, and a process may "
+        "live for 1h: its retries end with it",
+        "run it on a durable job engine, or set max_elapsed=3600.0",
+    ),
+]
+BROKEN = [
+    polite(max_attempts=None, max_elapsed=None),
+    polite(max_attempts=1),
+    polite(schedule=[]),
+    polite(max_elapsed=0.2),
+    polite(schedule=GROWING, max_attempts=8),
+    polite(schedule=GROWING, max_attempts=10_000, max_elapsed=9),
+    polite(schedule=GROWING, max_attempts=100, max_elapsed=9),
+    polite(schedule=s.constant(1), max_attempts=10_000, max_elapsed=9),
+    polite(schedule=GROWING.take(3), max_attempts=4, max_elapsed=2),
+    polite(schedule=GROWING.take(2), max_attempts=4),
+    polite(schedule=GROWING.take(4), max_attempts=3),
+    polite(schedule=GROWING.take(7), max_attempts=None),
+    polite(schedule=s.exponential(1).cap(60).jitter(0.5)),
+    polite(schedule=s.sequence([4, 6]).cap(60).jitter(0.5)),
+    polite(schedule=s.google_interval()),
+    polite(schedule=s.exponential(1)),
+    polite(schedule=[5, 0, 7]),
+    polite(schedule=GROWING.cap(2)),
+    polite(seed=7),
+    polite(schedule=[0, 0, 1]),
+    Policy(),
+    polite(max_attempts=12, max_elapsed=None),
+    polite(schedule=s.constant(0.02).jitter(0.5), max_attempts=None),
+    polite(schedule=["2h"], max_elapsed=None),
+    polite(schedule=s.constant(60), max_attempts=None, max_elapsed="7d"),
+    polite(schedule=[1e300], max_elapsed=None),
+]
+
+
+@pytest.mark.parametrize(
+    ("finding", "policy"),
+    list(zip(EXACT, BROKEN, strict=True)),
+    ids=[f"{each.rule}: {each.reason[:30]}" for each in EXACT],
+)
+def test_gives_the_reason_with_the_numbers_and_the_fix(finding, policy):
+    [found] = check(policy, rules=[finding.rule])
+    assert found == finding
+
+
+def test_every_rule_has_its_words_in_the_table():
+    assert {finding.rule for finding in EXACT} == set(RULES)
+
+
+def test_a_finding_reads_as_one_line():
+    line = str(check(Policy())[0])
+    assert line.startswith("retries-every-exception: on is Exception, and ")
+    assert line.endswith(
+        "is seen; on=(ConnectionError, TimeoutError), or "
+        "give_up_on=(TypeError, ValueError)"
+    )
