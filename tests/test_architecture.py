@@ -103,6 +103,8 @@ FLOORS = {
         "json_schema",
         "status_codes",
         "service_config",
+        "page.unseen",
+        "page",
     ],
 }
 

@@ -37,6 +37,7 @@ from retrykit.backoff import Backoff
 from retrykit.expressions import schedule_from
 from retrykit.integrations.logging import observer
 from retrykit.lint import RULES, check, found_in
+from retrykit.page import page
 from retrykit.preview import preview
 from retrykit.service_config import from_service_config, to_service_config
 from retrykit.status_codes import StatusCodes
@@ -778,6 +779,16 @@ WRITTEN |= {
     "samples must be a whole number >= 0, got -1": (
         lambda: preview(Policy(), samples=-1)
     ),
+    "policies must be a dict of policies by name, got {}; "
+    'write {"name": policy}': lambda: page({}),
+    "policies['mine'] must be a Policy, got [1]": lambda: page({"mine": [1]}),
+    f"attempt must be a finite number >= 0, got -2; {SECONDS}": (
+        lambda: page({"mine": Policy()}, attempt=-2)
+    ),
+    "retries must be a whole number >= 1, got -1": (
+        lambda: page({"mine": Policy()}, retries=-1)
+    ),
+    "title must be a str, got None": lambda: page({"mine": Policy()}, title=None),
 }
 
 A_PLACE = "a module, a .py file or a folder"

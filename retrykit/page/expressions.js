@@ -1,0 +1,114 @@
+/*
+ * A policy as text: the Python that builds it, and the TOML that is read as it.
+ *
+ * Settings that are not on the screen come written from Python. Pure.
+ */
+
+const SYMBOLS = { plus: "+", either: "|", both: "&" };
+const COMPOUND = ["plus", "either", "both", "times"];
+
+/** Return the expression of a schedule, as its repr is. */
+function expression(s, number = (quantity, value) => quantity.python(value)) {
+  const parts = Object.entries(PARTS[s.kind]).map(([name, quantity]) => [
+    name,
+    number(quantity, s[name]),
+  ]);
+  const inner = (part) => expression(part, number);
+  const operand = (part) =>
+    COMPOUND.includes(part.kind) ? `(${inner(part)})` : inner(part);
+  if (s.kind in SYMBOLS) {
+    const left = s.left.kind === s.kind ? inner(s.left) : operand(s.left);
+    return `${left} ${SYMBOLS[s.kind]} ${operand(s.right)}`;
+  }
+  if (!s.of) {
+    const [[, first], ...rest] = parts;
+    const named = rest.map(([name, value]) => `${name}=${value}`);
+    return `${s.kind}(${[first, ...named].join(", ")})`;
+  }
+  if (s.kind === "times") return `${operand(s.of)} * ${parts[0][1]}`;
+  const values = parts.map(([, value]) => value);
+  if (s.kind === "switch")
+    return `${operand(s.of)}.switch(after=${values}, to=${inner(s.to)})`;
+  return `${operand(s.of)}.${s.kind}(${s.other ? inner(s.other) : values})`;
+}
+
+/** Return a duration as people write it: text from a minute up, where it is exact. */
+function written(quantity, value) {
+  const told = quantity.tell === readable && value >= 60 && readable(value);
+  return told && parsed(told) === value ? `"${told}"` : quantity.python(value);
+}
+
+/** Return the Python text of a policy. */
+function pythonText(policy) {
+  const settings = [
+    `schedule=${expression(policy.schedule, written)}`,
+    ...limits(policy, "None", "="),
+    ...policy.settings.map((setting) => setting.python),
+  ];
+  const imports = [
+    ...policy.imports.map((module) => `import ${module}`),
+    ...(policy.imports.length ? [""] : []),
+    "from retrykit import Policy",
+    `from retrykit.schedules import ${constructors(policy.schedule).join(", ")}`,
+  ];
+  const body = settings.map((setting) => `    ${setting},`);
+  return [...imports, "", "policy = Policy(", ...body, ")", ...leftOut(policy)].join(
+    "\n",
+  );
+}
+
+/** Return the TOML text of a policy, as for pyproject.toml. */
+function tomlText(policy) {
+  const table = `tool.retrykit.policies.${policy.key}`;
+  const own = [
+    ...limits(policy, '"unlimited"', " = "),
+    ...policy.settings.map((setting) => setting.toml),
+  ];
+  const lines = [
+    `[${table}]`,
+    ...own,
+    ...tomlSchedule("schedule", policy.schedule, table),
+  ];
+  return [...lines, ...leftOut(policy)].join("\n");
+}
+
+/** Return the lines of a schedule: on one if it is plain, else a table of its own. */
+function tomlSchedule(name, s, table) {
+  if (s.kind === "sequence") return [`${name} = ${LIST.python(s.delays)}`];
+  const values = Object.entries(PARTS[s.kind]).map(
+    ([part, quantity]) => `${part} = ${written(quantity, s[part])}`,
+  );
+  const lines = [`kind = "${s.kind}"`, ...values];
+  const nested = Object.entries(s).filter(([, part]) => part.kind);
+  if (!nested.length) return [`${name} = { ${lines.join(", ")} }`];
+  const path = `${table}.${name}`;
+  // What stands on one line comes first: below a table's head all is the table's.
+  const parts = nested
+    .map(([part, of]) => tomlSchedule(part, of, path))
+    .sort((a, b) => (a.length > 1) - (b.length > 1));
+  return ["", `[${path}]`, ...lines, ...parts.flat()];
+}
+
+function limits(policy, none, equals) {
+  const limit = (name) =>
+    policy[name] === null ? none : written(SETTINGS[name], policy[name]);
+  const rule =
+    policy.deadline === "stop" ? [] : [`deadline${equals}"${policy.deadline}"`];
+  return [
+    `max_attempts${equals}${limit("max_attempts")}`,
+    `max_elapsed${equals}${limit("max_elapsed")}`,
+    ...rule,
+  ];
+}
+
+function constructors(schedule) {
+  const nested = Object.values(schedule).filter((part) => part?.kind);
+  const own = nested.length ? [] : [schedule.kind];
+  return [...new Set([...own, ...nested.flatMap(constructors)])].sort();
+}
+
+function leftOut(policy) {
+  return policy.left_out.length
+    ? [`# left out, being code: ${policy.left_out.join(", ")}`]
+    : [];
+}

@@ -1,0 +1,184 @@
+"""What is written into the page, before any browser reads it."""
+
+import json
+import re
+import tomllib
+from html.parser import HTMLParser
+from importlib.resources import files
+from zipfile import BadZipFile
+
+import pytest
+
+from retrykit import ConfigError, Policy, dialects, schedules as s
+from retrykit.page import page
+from retrykit.page.unseen import as_toml, unseen
+from retrykit.schedules import Schedule
+
+
+class Read(HTMLParser):
+    """The parts of the page that are not its skeleton."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.texts, self.attributes, self.tag = {}, [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tag = tag
+        self.attributes += attributes
+
+    def handle_data(self, data):
+        if self.tag in {"title", "style", "script"}:
+            self.texts.setdefault(self.tag, []).append(data)
+            self.tag = ""
+
+
+def data(policies, **settings):
+    return json.loads(Read(page(policies, **settings)).texts["script"][0])
+
+
+def test_the_page_needs_no_other_file():
+    read = Read(page({"default": Policy()}))
+    assert {name for name, _ in read.attributes} & {"src", "href", "action"} == set()
+    text = page({"default": Policy()})
+    # The namespace of SVG is a name, and no place.
+    assert re.findall(r"https?://[^\"']*", text) == ["http://www.w3.org/2000/svg"]
+    assert re.findall(r"url\(|@import|\bimport\(", text) == []
+
+
+def test_the_page_allows_its_own_style_and_script_and_nothing_else():
+    read = Read(page({"default": Policy()}))
+    allowed = next(
+        value for name, value in read.attributes if (value or "").startswith("default")
+    )
+    assert re.fullmatch(
+        r"default-src 'none'; script-src 'sha256-[\w+/=]+'; "
+        r"style-src 'sha256-[\w+/=]+'; base-uri 'none'",
+        allowed,
+    )
+
+
+def test_every_file_of_the_page_is_in_it():
+    text = page({"default": Policy()})
+    folder = files("retrykit.page")
+    for file in folder.iterdir():
+        if file.name.endswith((".js", ".css")):
+            assert file.read_text("utf-8") in text, file.name
+            assert len(file.read_text("utf-8").splitlines()) <= 300
+
+
+def test_what_is_given_is_written():
+    found = data({"mine": Policy(schedule=[1, 2])}, attempt="2s", retries=7)
+    assert (found["attempt"], found["retries"]) == (2.0, 7)
+    assert found["policies"] == [
+        {
+            "name": "mine",
+            "key": "mine",
+            "schedule": {"kind": "sequence", "delays": [1.0, 2.0]},
+            "max_attempts": 5,
+            "max_elapsed": 60.0,
+            "deadline": "stop",
+            "settings": [],
+            "imports": [],
+            "left_out": [],
+        }
+    ]
+
+
+def test_no_limit_is_null():
+    (zizq,) = data({"zizq": dialects.zizq()})["policies"]
+    assert (zizq["max_attempts"], zizq["max_elapsed"]) == (26, None)
+
+
+def test_every_kind_is_told_in_plain_words():
+    told = data({"default": Policy()})["told"]
+    assert set(told) == set(Schedule.kinds)
+    assert told["times"] == "Make each delay `factor` times as long, >= 0."
+    assert told["exponential"].endswith(
+        "longer each time: `first * factor ** (n - 1)`."
+    )
+    assert all(
+        re.fullmatch(r"[A-Z][^`*]*(`[^`]+`[^`*]*)*\.", each) for each in told.values()
+    )
+
+
+@pytest.mark.parametrize("name", ["a b", "ä", 'quo"te', "", "back\\slash\n", "a.b"])
+def test_any_name_is_a_key_of_toml(name):
+    (found,) = data({name: Policy()})["policies"]
+    assert tomllib.loads(f"[{found['key']}]") == {name: {}}
+
+
+def test_markup_in_a_name_stays_text():
+    read = Read(page({"</script><b>": Policy()}, title="</title><b>"))
+    assert json.loads(read.texts["script"][0])["policies"][0]["name"] == "</script><b>"
+    assert read.texts["title"] == ["</title><b>"]
+
+
+def is_busy(error):
+    return "busy" in str(error)
+
+
+class Local(Exception):  # noqa: N818  named by the test alone
+    pass
+
+
+UNSEEN = {
+    "a type": {"on": ConnectionError},
+    "types": {"on": (OSError, BadZipFile)},
+    "one in a tuple": {"give_up_on": (FileNotFoundError,)},
+    "of a module": {"on": BadZipFile, "give_up_on": ()},
+    "raises": {"raises": "group", "max_failures": 7},
+    "a seed and a name": {"seed": 2**70, "name": 'pay "now"\x7f'},
+}
+
+
+@pytest.mark.parametrize("settings", UNSEEN.values(), ids=UNSEEN)
+def test_settings_that_are_not_shown_are_written_in_both_languages(settings):
+    policy = Policy(**settings)
+    found = unseen(policy)
+    assert found["left_out"] == []
+    names = {name: __import__(name) for name in found["imports"]}
+    python = ", ".join(setting["python"] for setting in found["settings"])
+    assert eval(f"Policy({python})", {"Policy": Policy, **names}) == policy  # noqa: S307
+    toml = "\n".join(setting["toml"] for setting in found["settings"])
+    assert Policy.from_dict(tomllib.loads(toml)) == policy
+
+
+def test_settings_that_are_code_are_named():
+    policy = Policy(
+        on=is_busy,
+        on_result=callable,
+        observers=[print],
+        give_up_on=KeyError,
+        name="pay",
+    )
+    found = unseen(policy)
+    assert found["left_out"] == ["on", "on_result", "observers"]
+    assert [setting["toml"] for setting in found["settings"]] == [
+        'give_up_on = "KeyError"',
+        'name = "pay"',
+    ]
+
+
+def test_a_type_that_no_module_holds_is_code():
+    class Inner(Local):
+        pass
+
+    assert unseen(Policy(on=Inner))["left_out"] == ["on"]
+    assert unseen(Policy(on=(Inner, Local)))["left_out"] == ["on"]
+
+
+def test_texts_lists_and_numbers_are_written_as_toml():
+    values = ["\x00\x1f\x7f\u2028\U0001f600\"\\'\n\t", "OSError", ""]
+    assert tomllib.loads(f"a = {as_toml(values)}\nb = {as_toml(7)}") == {
+        "a": values,
+        "b": 7,
+    }
+
+
+def test_a_schedule_of_the_users_own_code_is_refused():
+    def own():
+        yield 1.0
+
+    with pytest.raises(ConfigError, match="list its delays"):
+        page({"own": Policy(schedule=s.constant(1) + s.sequence(own))})
