@@ -1,0 +1,301 @@
+"""What a person does on the page, in a real browser."""
+
+import re
+import tomllib
+from zipfile import BadZipFile
+
+import pytest
+
+from retrykit import Policy, dialects, schedules as s
+from tests import browsing
+
+STEADY = Policy(schedule=s.exponential(1).cap(60).jitter(0.5), max_elapsed=None)
+THREE = {
+    "zizq": dialects.zizq(),
+    "google": dialects.google(),
+    "hostname-verification": dialects.hostname_verification(),
+}
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with browsing.started(tmp_path_factory.mktemp("browser")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def steady(browser):
+    return browser.open({"steady": STEADY})
+
+
+@pytest.fixture
+def three(browser):
+    return browser.open(THREE)
+
+
+def paths(browser):
+    """Return the chart's lines as they are drawn."""
+    script = (
+        "return [...document.querySelectorAll('.line path')].map((p) => p.outerHTML)"
+    )
+    return browser.run(script)
+
+
+def ticks(browser):
+    return [tick.text for tick in browser.all(".level text")]
+
+
+def test_a_slider_moved_by_key_moves_field_chart_table_and_texts(steady):
+    was = paths(steady)
+    steady.press(steady.slider("schedule.of.of.first"), "ARROW_RIGHT")
+    assert steady.field("schedule.of.of.first").get_property("value") == "1.5"
+    slider = steady.slider("schedule.of.of.first")
+    assert slider.get_attribute("aria-valuetext") == "1.5s"
+    assert paths(steady) != was
+    assert steady.rows()[0] == (1, 0.75, 2.25, 0.75, 2.25)
+    assert "exponential(1.5, factor=2.0)" in steady.text("#python")
+    assert "first = 1.5" in steady.text("#toml")
+    assert "exponential(1.5, factor=2.0)" in steady.text("#expression")
+
+
+def test_a_number_typed_moves_its_slider(steady):
+    was = steady.slider("schedule.of.limit").get_property("value")
+    steady.type("schedule.of.limit", "1h30m")
+    slider = steady.slider("schedule.of.limit")
+    assert float(slider.get_property("value")) > float(was)
+    assert slider.get_attribute("aria-valuetext") == "1h30m"
+    assert '.cap("1h30m")' in steady.text("#python")
+    steady.press(steady.field("schedule.of.limit"), "TAB")
+    assert steady.field("schedule.of.limit").get_property("value") == "5400"
+
+
+def test_each_slider_goes_from_its_least_to_its_most(browser):
+    schedule = (s.constant(1) + s.google_interval() * 2).round_down(1).take(3)
+    browser.open({"all": Policy(schedule=schedule.then(s.polynomial(2).jitter(0.5)))})
+    for slider in browser.all("[data-slider]"):
+        path = slider.get_attribute("data-slider")
+        for key, end in [("HOME", "min"), ("END", "max")]:
+            browser.press(slider, key)
+            place = slider.get_property("value")
+            # One interval of Google's may not be longer than the other.
+            if browser.error(path) == "" or "interval" not in path:
+                assert browser.error(path) == ""
+                assert place == slider.get_attribute(end)
+    assert browser.complaints() == []
+
+
+def test_reset_brings_back_what_was_given(steady):
+    was = steady.rows(), steady.text("#python")
+    steady.type("schedule.of.of.first", "7")
+    steady.type("attempt", "3")
+    steady.limit("max_attempts", wanted=False)
+    assert (steady.rows(), steady.text("#python")) != was
+    steady.find("#reset").click()
+    assert (steady.rows(), steady.text("#python")) == was
+    assert steady.field("attempt").get_property("value") == "0"
+
+
+def test_a_limit_can_be_taken_away_and_comes_back(steady):
+    steady.type("max_attempts", "7")
+    steady.limit("max_attempts", wanted=False)
+    assert not steady.field("max_attempts").is_enabled()
+    assert not steady.slider("max_attempts").is_enabled()
+    assert len(steady.rows()) == 100
+    assert steady.text(".ending") == "goes on beyond retry 100, the last one shown"
+    assert "max_attempts=None" in steady.text("#python")
+    assert 'max_attempts = "unlimited"' in steady.text("#toml")
+    steady.limit("max_attempts", wanted=True)
+    assert steady.field("max_attempts").get_property("value") == "7"
+
+
+def test_an_end_within_what_is_shown_is_told_beside_one_beyond(browser):
+    policy = Policy(
+        schedule=s.constant(9).full_jitter(), max_attempts=None, max_elapsed=60
+    )
+    browser.open({"long": policy}, retries=10)
+    told = "stops after retry 6 at the soonest: max_elapsed; or goes on beyond retry 10"
+    assert browser.text(".ending") == f"{told}, the last one shown"
+
+
+def test_the_deadline_rules_need_max_elapsed(steady):
+    assert not steady.field("deadline").is_enabled()
+    steady.limit("max_elapsed", wanted=True)
+    steady.select("deadline", "overshoot")
+    assert 'deadline="overshoot"' in steady.text("#python")
+    steady.limit("max_elapsed", wanted=False)
+    assert steady.field("deadline").get_property("value") == "stop"
+    assert "deadline" not in steady.text("#python") + steady.text("#toml")
+
+
+def test_a_chart_has_two_lines_and_the_band_between_them(steady):
+    assert [path.get_attribute("class") for path in steady.all(".line > path")] == [
+        "band",
+        "high",
+        "low",
+    ]
+    assert len(steady.all(".marks > *")) == 8 + 2  # and two in the legends
+
+
+def test_cumulative_and_logarithmic_are_a_switch_each(three):
+    delays, linear = paths(three), ticks(three)
+    three.choose("cumulative", "yes")
+    sums = paths(three)
+    assert sums != delays
+    assert three.text("#chart-title") == "Time waited up to each retry"
+    three.choose("log", "yes")
+    assert paths(three) != sums
+    assert {"10s", "1m", "1h", "1d"} <= set(ticks(three))
+    three.choose("log", "no")
+    three.choose("cumulative", "no")
+    assert (paths(three), ticks(three)) == (delays, linear)
+    assert ticks(three) == ["0s", "1d", "2d", "3d", "4d", "5d"]
+
+
+def test_the_mouse_reads_the_retry_below_it(three):
+    from selenium.webdriver import ActionChains
+
+    chart = three.find("#chart")
+    width = chart.size["width"]
+    ActionChains(three.chrome).move_to_element_with_offset(
+        chart, -width // 2 + 9, 0
+    ).perform()
+    tooltip = three.find("#tooltip")
+    assert tooltip.text.splitlines()[0] == "Retry 1"
+    assert "google 250ms to 750ms" in tooltip.text
+    ActionChains(three.chrome).move_to_element(three.find("h1")).perform()
+    assert not tooltip.is_displayed()
+
+
+def test_the_arrow_keys_read_retry_by_retry_and_tell_it(three):
+    chart = three.find("#chart")
+    three.press(chart, "ARROW_RIGHT", "ARROW_RIGHT", "ARROW_LEFT", "ARROW_UP")
+    assert three.find("#tooltip").text.splitlines()[0] == "Retry 2"
+    told = (
+        "Retry 2. zizq: 31s to 1m31s. google: 375ms to 1.13s. hostname-verification: "
+    )
+    assert three.text("#told") == f"{told}1m3s"
+    assert three.find("#told").get_attribute("aria-live") == "polite"
+    for keys, retry in [(["END"], 75), (["PAGE_DOWN"], 65), (["HOME"], 1)]:
+        three.press(chart, *keys)
+        assert three.find("#tooltip p").text == f"Retry {retry}"
+    three.press(chart, "END")
+    assert "zizq: no retry" in three.text("#told")
+    three.press(chart, "ESCAPE")
+    assert not three.find("#tooltip").is_displayed()
+    assert three.text("#told") == ""
+
+
+def test_the_tooltip_stays_on_the_chart(three):
+    chart = three.find("#chart")
+    for key in ("HOME", "END"):
+        three.press(chart, key)
+        within = three.run(
+            "const [t, c] = ['tooltip', 'chart'].map((id) =>"
+            " document.getElementById(id).getBoundingClientRect());"
+            "return t.left >= c.left && t.right <= c.right + 1"
+        )
+        assert within
+
+
+def test_policies_lie_over_one_another_and_can_be_hidden(three):
+    lines = [line.get_attribute("data-name") for line in three.all("#chart .line")]
+    assert lines == list(THREE)
+    three.all("#legend input")[0].click()
+    lines = [line.get_attribute("data-name") for line in three.all("#chart .line")]
+    assert lines == list(THREE)[1:]
+    assert ticks(three)[-1] == "4h"
+    for box in three.all("#legend input")[1:]:
+        box.click()
+    assert three.find("#nothing").is_displayed()
+
+
+def test_the_policy_that_is_edited_is_chosen(three):
+    zizq = three.text("[data-name='zizq'].end")
+    three.edit("google")
+    assert len(three.rows()) == 40
+    three.type("schedule.multiplier", "3")
+    assert (
+        "google_interval(0.5, randomization_factor=0.5, multiplier=3.0"
+        in three.text("#python")
+    )
+    assert three.text("[data-name='zizq'].end") == zizq
+    three.edit("zizq")
+    three.edit("google")
+    assert three.field("schedule.multiplier").get_property("value") == "3"
+    assert three.text("#table-name") == "google"
+
+
+def test_one_policy_needs_no_legend_and_no_choice(steady):
+    assert not steady.find("#legend").is_displayed()
+    assert not steady.find("#edited").is_displayed()
+
+
+def test_a_policy_without_retries_says_so(browser):
+    browser.open({"once": Policy(max_attempts=1)})
+    assert browser.find("#nothing").text == "no retry is made"
+    assert browser.text("#rows") == "no retry is made"
+    assert browser.text(".ending") == "stops after retry 0: max_attempts"
+    browser.press(browser.find("#chart"), "ARROW_RIGHT")
+    assert browser.text("#told") == "Retry 1. once: no retry"
+
+
+def test_the_scale_holds_the_longest_delays_there_are(browser):
+    longest = Policy(schedule=[0, 5e-324, 1.7e308])
+    browser.open({"odd": longest.replace(max_elapsed=None)})
+    for log in ("yes", "no"):
+        browser.choose("log", log)
+        drawn = browser.find("#chart").get_attribute("innerHTML")
+        assert re.findall("NaN|Infinity|undefined", drawn) == []
+        assert 2 <= len(ticks(browser)) <= 12, ticks(browser)
+    assert browser.rows()[-1][2] == 1.7e308
+
+
+def test_settings_that_are_not_shown_are_in_both_texts(browser):
+    policy = Policy(on=(OSError, BadZipFile), raises="group", seed=7, name="pay")
+    browser.open({"pay it": policy.replace(on_result=callable)})
+    names = {}
+    exec(browser.text("#python"), names)  # noqa: S102  it is what is copied and run
+    assert names["policy"] == policy
+    toml = browser.text("#toml")
+    tables = tomllib.loads(toml)["tool"]["retrykit"]["policies"]
+    assert Policy.from_dict(tables["pay it"]) == policy
+    for text in (toml, browser.text("#python")):
+        assert text.endswith("\n# left out, being code: on_result")
+
+
+def test_a_text_is_copied(steady):
+    from selenium.webdriver.common.keys import Keys
+
+    steady.find("[data-copies='toml']").click()
+    copied = "return document.querySelector('[data-copies=toml]').textContent"
+    steady.wait(f"{copied} === 'Copied'")
+    assert steady.text("#told") == "Copied."
+    steady.field("schedule.factor").send_keys(Keys.CONTROL + "av")
+    pasted = steady.field("schedule.factor").get_property("value")
+    # A field has one line.
+    assert pasted.split() == steady.text("#toml").split() or pasted == steady.text(
+        "#toml"
+    ).replace("\n", "")
+
+
+def test_no_request_leaves_the_page(three):
+    assert three.run("return performance.getEntriesByType('resource')") == []
+    assert three.complaints() == []
+    blocked = three.chrome.execute_async_script(
+        "const done = arguments[0];"
+        "const violation = 'securitypolicyviolation';"
+        "document.addEventListener(violation, (e) => done(e.effectiveDirective));"
+        "fetch('http://127.0.0.1:9/').catch(() => {})"
+    )
+    assert blocked == "connect-src"
+    three.complaints()
+
+
+def test_a_name_is_never_markup(browser):
+    name = "</script><img src=x onerror=alert(1)> \"'\\\x7f"
+    browser.open({name: STEADY}, title="<b>A & B</b>")
+    assert browser.text("h1") == browser.chrome.title == "<b>A & B</b>"
+    assert browser.text(".end h3") == name
+    tables = tomllib.loads(browser.text("#toml"))["tool"]["retrykit"]["policies"]
+    assert Policy.from_dict(tables[name]) == STEADY
+    assert browser.complaints() == []

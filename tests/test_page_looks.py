@@ -1,0 +1,132 @@
+"""The page can be read by everyone: in any light, at any width, without a mouse."""
+
+import re
+
+import pytest
+
+from retrykit import Policy, dialects, schedules as s
+from tests import browsing
+
+STEADY = Policy(schedule=s.exponential(1).cap(60).jitter(0.5), max_elapsed=None)
+THREE = {
+    "zizq": dialects.zizq(),
+    "google": dialects.google(),
+    "hostname-verification": dialects.hostname_verification(),
+}
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with browsing.started(tmp_path_factory.mktemp("browser")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def steady(browser):
+    return browser.open({"steady": STEADY})
+
+
+@pytest.fixture
+def three(browser):
+    return browser.open(THREE)
+
+
+def test_the_theme_follows_the_system_and_a_switch(steady):
+    def paper():
+        return steady.run(
+            "return getComputedStyle(document.documentElement).backgroundColor"
+        )
+
+    def system(theme):
+        feature = {"name": "prefers-color-scheme", "value": theme}
+        steady.chrome.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [feature]}
+        )
+        return paper()
+
+    light, dark = system("light"), system("dark")
+    assert light != dark
+    steady.choose("theme", "light")
+    assert paper() == light
+    steady.choose("theme", "dark")
+    assert system("light") == dark
+    steady.choose("theme", "system")
+    assert paper() == light
+
+
+def luminance(colour):
+    channels = [int(each) / 255 for each in re.findall(r"\d+", colour)[:3]]
+    red, green, blue = (
+        each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4
+        for each in channels
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one, other):
+    dark, light = sorted([luminance(one), luminance(other)])
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_lines_and_texts_stand_out_from_the_paper(browser, theme):
+    """WCAG 2.2: 3 to 1 for what is drawn, 4.5 to 1 for what is read."""
+    browser.open({f"policy {number}": STEADY for number in range(7)})
+    browser.choose("theme", theme)
+    browser.type("schedule.factor", "x")
+
+    def styles(selector, name):
+        return browser.run(
+            "return [...document.querySelectorAll(arguments[0])].map("
+            "(each) => getComputedStyle(each)[arguments[1]])",
+            selector,
+            name,
+        )
+
+    (card,) = set(styles(".card", "backgroundColor"))
+    drawn = styles(".line .high", "stroke")
+    assert len(set(drawn)) == 6
+    assert min(contrast(card, each) for each in drawn) >= 3
+    read = [
+        *styles(".hint, .exact, .error, dt", "color"),
+        *styles(".level text", "fill"),
+    ]
+    assert min(contrast(card, each) for each in read) >= 4.5
+
+
+def test_everything_is_reached_by_keyboard_and_shows_it(three):
+    reached = []
+    for _ in range(60):
+        three.press(three.chrome.switch_to.active_element, "TAB")
+        active = three.chrome.switch_to.active_element
+        if active.tag_name == "body":
+            break
+        seen = active
+        if active.get_attribute("type") == "radio":
+            seen = active.find_element("xpath", "following-sibling::span")
+        assert seen.value_of_css_property("outline-style") == "solid"
+        reached.append(
+            active.get_attribute("id") or active.get_attribute("data-slider")
+        )
+    assert {"chart", "reset", "edited", "python", "toml"} <= set(reached)
+    assert {
+        s.get_attribute("data-slider") for s in three.all("[data-slider]:enabled")
+    } <= set(reached)
+
+
+def test_everything_has_a_name_for_those_who_do_not_see_it(three):
+    for control in three.all("input, select, button, [tabindex]"):
+        assert control.accessible_name.strip(), control.get_attribute("outerHTML")
+
+
+@pytest.mark.parametrize("width", [400, 700, 1100, 1600], ids="{} px".format)
+def test_no_width_makes_the_page_scroll_sideways(three, width):
+    three.resize(width)
+    try:
+        assert three.run("return document.documentElement.scrollWidth") <= width
+        chart = three.run(
+            "return document.querySelector('#chart > svg').viewBox.baseVal.width"
+        )
+        assert abs(chart - three.find("#chart").size["width"]) <= 1
+    finally:
+        three.chrome.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
