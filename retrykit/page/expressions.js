@@ -59,34 +59,17 @@ function pythonText(policy) {
 
 /** Return the TOML text of a policy, as for pyproject.toml. */
 function tomlText(policy) {
-  const table = `tool.retrykit.policies.${policy.key}`;
   const own = [
     ...limits(policy, '"unlimited"', " = "),
     ...policy.settings.map((setting) => setting.toml),
   ];
   const lines = [
-    `[${table}]`,
+    `[tool.retrykit.policies.${policy.key}]`,
+    // No expression has a quote of this kind in it, so nothing is to be escaped.
+    `schedule = '${expression(policy.schedule, written)}'`,
     ...own,
-    ...tomlSchedule("schedule", policy.schedule, table),
   ];
   return [...lines, ...leftOut(policy)].join("\n");
-}
-
-/** Return the lines of a schedule: on one if it is plain, else a table of its own. */
-function tomlSchedule(name, s, table) {
-  if (s.kind === "sequence") return [`${name} = ${LIST.python(s.delays)}`];
-  const values = Object.entries(PARTS[s.kind]).map(
-    ([part, quantity]) => `${part} = ${written(quantity, s[part])}`,
-  );
-  const lines = [`kind = "${s.kind}"`, ...values];
-  const nested = Object.entries(s).filter(([, part]) => part.kind);
-  if (!nested.length) return [`${name} = { ${lines.join(", ")} }`];
-  const path = `${table}.${name}`;
-  // What stands on one line comes first: below a table's head all is the table's.
-  const parts = nested
-    .map(([part, of]) => tomlSchedule(part, of, path))
-    .sort((a, b) => (a.length > 1) - (b.length > 1));
-  return ["", `[${path}]`, ...lines, ...parts.flat()];
 }
 
 function limits(policy, none, equals) {
