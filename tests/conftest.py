@@ -7,8 +7,8 @@ import trio
 from retrykit import Policy, aretry, retry
 from retrykit.testing import Script, virtual_time
 
-# Checked, never run.
-collect_ignore = ["typing"]
+# Checked, never run; and what the command line is tried on.
+collect_ignore = ["typing", "transcripts"]
 
 
 class Colour:

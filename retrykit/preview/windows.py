@@ -97,7 +97,7 @@ def _inverted(widths: Sequence[float], share: float) -> float:
     # Terms of either sign cancel out, so all of them are whole numbers: of steps
     # so small that a float knows no smaller ones, and 2**62 of them in all.
     step = Fraction(max(widths)) / 2**59
-    steps = [max(round(width / step), 1) for width in widths]
+    steps = [max(round(Fraction(width) / step), 1) for width in widths]
     count = len(steps)
     corners = [
         ((-1) ** size, sum(chosen))

@@ -1,0 +1,105 @@
+"""``retrykit chart``: the band of policies in the terminal, or as a file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from retrykit.checks import refuse
+from retrykit.cli.bars import Bands, bars
+from retrykit.cli.options import (
+    attempt,
+    command_of,
+    policies_argument,
+    policy_flags,
+    retries,
+)
+from retrykit.cli.targets import chosen
+from retrykit.cli.terminal import console, print_figures
+from retrykit.cli.watched import drawn, shown
+from retrykit.errors import ConfigError
+from retrykit.policy import Policy
+
+__all__ = ["command"]
+
+
+@command_of(
+    "chart",
+    "retrykit chart zizq",
+    "retrykit chart google hostname-verification --cumulative --log",
+    "retrykit chart zizq zizq:retry_limit=10,jitter=5m -o zizq.html",
+    "retrykit chart mypackage.clients:fetch -o fetch.png",
+)
+@policies_argument
+@policy_flags
+@attempt
+@retries
+@click.option("--cumulative", is_flag=True, help="Add the delays up.")
+@click.option("--log", is_flag=True, help="Draw times on a logarithmic scale.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write FILE: .svg, .png or .html.",
+)
+def command(
+    policies: tuple[str, ...],
+    attempt: float,
+    retries: int | None,
+    cumulative: bool,
+    log: bool,
+    output: Path | None,
+    **flags: Any,
+) -> None:
+    """Draw the band in which the delays of each POLICY lie.
+
+    In the terminal, one bar for each retry; with --output an SVG or PNG
+    picture, or an HTML page that stands on its own, on which every parameter
+    can be moved.
+    """
+    meant = chosen(policies, flags)
+    shape = {"cumulative": cumulative, "log": log}
+    if output is None:
+        _print(meant, attempt, retries, **shape)
+    elif output.suffix in {".svg", ".png"}:
+        _save(meant, output, attempt=attempt, retries=retries, **shape)
+    elif output.suffix == ".html":
+        from retrykit.page import page  # noqa: PLC0415  read for this alone
+
+        text = page(meant, attempt=attempt, retries=retries or 100)
+        output.write_text(text, "utf-8")
+    else:
+        raise refuse("--output", "a file that ends in .svg, .png or .html", str(output))
+
+
+def _print(
+    policies: Mapping[str, Policy],
+    attempt: float,
+    retries: int | None,
+    *,
+    cumulative: bool,
+    log: bool,
+) -> None:
+    bands: dict[str, Bands] = {}
+    for name, policy in policies.items():
+        seen = drawn(policy, attempt=attempt, retries=retries)
+        bands[name] = [
+            (row.retry, row.total_low, row.total_high)
+            if cumulative
+            else (row.retry, row.low, row.high)
+            for row in shown(seen, retries)
+        ]
+    out = console()
+    for table in bars(bands, out, log=log):
+        print_figures(out, table)
+
+
+def _save(policies: Mapping[str, Policy], output: Path, **drawn: Any) -> None:
+    try:
+        from retrykit.plot import figure, save  # noqa: PLC0415  it takes its time
+    except ModuleNotFoundError as error:
+        msg = f"{output} needs {error.name}; pip install 'retrykit[plot]'"
+        raise ConfigError(msg) from error
+    save(figure(policies, **drawn), output)

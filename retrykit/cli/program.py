@@ -1,0 +1,134 @@
+"""The program: its commands by name, and what becomes of an error.
+
+What a command does is in the module of its name.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from retrykit.cli.options import CONTEXT, debug
+from retrykit.errors import ConfigError
+
+__all__ = ["COMMANDS", "program", "run"]
+
+COMMANDS = {
+    "show": "Show every delay of a policy as a table.",
+    "chart": "Draw the band in which delays lie.",
+    "compare": "Show two policies side by side.",
+    "lint": "Check policies and decorated functions.",
+    "convert": "Write a policy as TOML, JSON, Python or gRPC.",
+    "dialects": "List the policies that are built in.",
+    "schema": "Print the JSON Schema of policies.",
+    "completion": "Print the completion script of a shell.",
+}
+"""The commands, each with what it does in a line."""
+
+
+class _Commands(click.Group):
+    """Commands that are imported when they are run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = [*COMMANDS, *(name for name in args[:1] if name.startswith("-"))]
+        if args[0] not in known and not ctx.resilient_parsing:
+            raise click.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"retrykit.cli.{cmd_name}").command
+        return command
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        formatter: click.HelpFormatter,
+    ) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _print_version(ctx: click.Context, _option: click.Parameter, value: Any) -> None:
+    if value:
+        # It takes longer than all of the help.
+        from importlib.metadata import version  # noqa: PLC0415
+
+        click.echo(f"retrykit {version('retrykit')}")
+        ctx.exit()
+
+
+_EPILOG = """\b
+Examples:
+  retrykit show hostname-verification
+  retrykit show zizq:retry_limit=10,jitter=5s --csv
+  retrykit chart google zizq --log -o policies.html
+  retrykit lint src/mypackage
+  retrykit show pyproject.toml:fetch --max-attempts 8
+
+\b
+A POLICY is a dialect with parameters (zizq:retry_limit=10), a
+module:attribute, a file and a name in it (pyproject.toml:fetch), or flags.
+'retrykit COMMAND --help' says more."""
+
+
+@click.group(cls=_Commands, context_settings=CONTEXT, epilog=_EPILOG)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version and exit.",
+)
+def program() -> None:
+    """See what a retry policy does before it runs, and keep it in order."""
+
+
+program.params.append(debug)
+
+
+def run(args: Sequence[str]) -> int:
+    """Run the program, and tell its errors in a line each.
+
+    Args:
+        args: What stands after its name.
+
+    Returns:
+        The exit code.
+    """
+    try:
+        code = program.main(list(args), prog_name="retrykit", standalone_mode=False)
+    except click.Abort:
+        return _INTERRUPTED
+    except Exception as error:
+        if "--debug" in args:
+            raise
+        click.echo(f"retrykit: {_told(error)}", err=True)
+        return 2
+    return code if isinstance(code, int) else 0
+
+
+# What shells say of a program that Ctrl-C ended.
+_INTERRUPTED = 130
+
+
+def _told(error: Exception) -> str:
+    """Return what is wrong, in one line."""
+    from retrykit.records import safe_text  # noqa: PLC0415  the help needs none
+
+    if isinstance(error, click.UsageError) and error.ctx:
+        told = " ".join(error.format_message().split())
+        return f"{told} See {error.ctx.command_path} --help."
+    if isinstance(error, ConfigError):
+        return " ".join(str(error).split())
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return f"{type(error).__name__}: {safe_text(error)}; --debug shows where"

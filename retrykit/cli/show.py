@@ -1,0 +1,224 @@
+"""``retrykit show``: every delay of a policy, as a table, JSON or CSV."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import click
+from rich.text import Text
+
+from retrykit.checks import choice, refuse
+from retrykit.cli.options import (
+    attempt,
+    command_of,
+    policy_argument,
+    policy_flags,
+    retries,
+    samples,
+    start,
+)
+from retrykit.cli.summary import summary
+from retrykit.cli.targets import chosen
+from retrykit.cli.terminal import console, decimal, listed, pairs, print_figures, span
+from retrykit.cli.watched import drawn, shown
+from retrykit.preview import End, Preview, Row, Window
+from retrykit.values import parts_of
+
+__all__ = ["command", "figures"]
+
+_COLUMNS = ("seconds", "minutes", "hours", "cumulative", "at")
+# Beside the time of day, two units more would be too wide for a terminal.
+_TIMED = ("seconds", "cumulative", "at")
+
+
+@command_of(
+    "show",
+    "retrykit show hostname-verification",
+    "retrykit show zizq:retry_limit=10 --start 2026-01-31T09:00",
+    "retrykit show mypackage.clients:fetch --attempt 2s",
+    "retrykit show pyproject.toml:fetch --env FETCH --json",
+    "retrykit show --schedule 'exponential(0.5).cap(60)' --max-attempts 9",
+)
+@policy_argument
+@policy_flags
+@attempt
+@start
+@retries
+@samples
+@click.option("--columns", metavar="NAMES", help=f"Some of {', '.join(_COLUMNS)}.")
+@click.option("--json", "form", flag_value="json", help="Write JSON.")
+@click.option("--csv", "form", flag_value="csv", help="Write CSV.")
+def command(
+    policy: str | None,
+    attempt: float,
+    start: datetime | None,
+    retries: int | None,
+    samples: int,
+    columns: str | None,
+    form: str | None,
+    **flags: Any,
+) -> None:
+    """Show every delay of POLICY: how long, when, and where it ends.
+
+    The delays are exact; where chance is at work there are the shortest, the
+    mean and the longest one. Without POLICY, the policy of a bare @retry.
+    """
+    [(name, meant)] = chosen([policy] if policy else [], flags, most=1).items()
+    wanted = _wanted(columns, start)
+    seen = drawn(meant, attempt=attempt, retries=retries, samples=samples)
+    if form == "json":
+        click.echo(json.dumps(_data(name, seen, start, retries), indent=2))
+    elif form == "csv":
+        click.echo(_csv(shown(seen, retries), start, wanted), nl=False)
+    else:
+        _print(name, seen, start, wanted, retries)
+
+
+def _wanted(columns: str | None, start: datetime | None) -> list[str]:
+    """Return the names of the columns to be shown."""
+    if columns is None:
+        return [*(_TIMED if start else _COLUMNS[:-1])]
+    wanted = [name.strip() for name in columns.split(",")]
+    for name in wanted:
+        choice("--columns", name, _COLUMNS)
+    if "at" in wanted and start is None:
+        rule = "given where the column at is wanted"
+        raise refuse("--start", rule, start, "write --start now")
+    return wanted
+
+
+def figures(row: Row, start: datetime | None) -> dict[str, dict[str, Any]]:
+    """Return the figures of a retry, by the column that they belong to.
+
+    Times are in seconds, and as dates where there is a start.
+    """
+    mean = row.mean
+    soonest, latest = row.at(start) if start else (None, None)
+    return {
+        "seconds": {"seconds_low": row.low, "seconds": mean, "seconds_high": row.high},
+        "minutes": {"minutes": None if mean is None else round(mean / 60, 6)},
+        "hours": {"hours": None if mean is None else round(mean / 3600, 6)},
+        "cumulative": {
+            "cumulative_low": row.total_low,
+            "cumulative_high": row.total_high,
+        },
+        "at": {
+            "at_low": soonest and soonest.isoformat(),
+            "at_high": latest and latest.isoformat(),
+        },
+    }
+
+
+def _data(
+    name: str, seen: Preview, start: datetime | None, retries: int | None
+) -> dict[str, Any]:
+    rows = []
+    for row in shown(seen, retries):
+        told = figures(row, start)
+        if start is None:
+            del told["at"]
+        merged = {key: value for group in told.values() for key, value in group.items()}
+        rows.append({"retry": row.retry, **merged, "seconds_error": row.mean_error})
+    return {
+        "name": name,
+        "policy": repr(seen.policy),
+        "attempt": seen.attempt,
+        "end": _end(seen.end),
+        "limits": {name: _end(end) for name, end in seen.limits.items()},
+        "calls": seen.calls,
+        "worst": seen.worst,
+        "window": _window(seen.window),
+        "samples": seen.samples,
+        "rows": rows,
+    }
+
+
+def _end(end: End | None) -> dict[str, Any] | None:
+    return end and parts_of(end)
+
+
+def _window(window: Window | None) -> dict[str, Any] | None:
+    if window is None:
+        return None
+    return parts_of(window) | {"quantiles": [parts_of(q) for q in window.quantiles]}
+
+
+def _csv(rows: Sequence[Row], start: datetime | None, wanted: list[str]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        told = figures(row, start)
+        cells = {k: v for column in wanted for k, v in told[column].items()}
+        if row is rows[0]:
+            writer.writerow(["retry", *cells])
+        written = (decimal(x) if isinstance(x, float) else x for x in cells.values())
+        writer.writerow([row.retry, *written])
+    return text.getvalue()
+
+
+def _print(
+    name: str,
+    seen: Preview,
+    start: datetime | None,
+    wanted: list[str],
+    retries: int | None,
+) -> None:
+    visible = shown(seen, retries)
+    steady = all(row.low == row.high for row in seen.rows)
+    heads = ["retry", *(head for column in wanted for head in _HEADS[steady][column])]
+    rows = (
+        [str(row.retry), *_cells(row, start, wanted, steady=steady)] for row in visible
+    )
+    out = console()
+    out.print(Text(name, "bold"))
+    print_figures(out, listed(heads, rows))
+    if len(visible) < len(seen.rows):
+        out.print(f"... and so on; --retries {2 * len(visible)} shows more")
+    out.print()
+    out.print(pairs(summary(seen)))
+
+
+_HEADS = {
+    True: {name: [name] for name in _COLUMNS},
+    False: {
+        "seconds": ["low s", "mean s", "high s"],
+        "minutes": ["mean min"],
+        "hours": ["mean h"],
+        "cumulative": ["cumulative"],
+        "at": ["at"],
+    },
+}
+
+
+def _cells(
+    row: Row, start: datetime | None, wanted: list[str], *, steady: bool
+) -> Iterator[str]:
+    mean = row.mean
+    for column in wanted:
+        if column == "seconds":
+            numbers = [row.low] if steady else [row.low, mean, row.high]
+            yield from ("?" if x is None else decimal(x, 3) for x in numbers)
+        elif column == "cumulative":
+            yield span(row.total_low, row.total_high)
+        elif column == "at":
+            yield _moments(*row.at(start)) if start else ""
+        else:
+            unit = _UNITS[column]
+            yield "?" if mean is None else decimal(mean / unit)
+
+
+_UNITS = {"minutes": 60, "hours": 3600}
+
+
+def _moments(soonest: datetime | None, latest: datetime | None) -> str:
+    if soonest is None:
+        return "beyond the calendar"
+    first = soonest.isoformat(" ", "seconds")
+    if latest is None or latest - soonest < timedelta(seconds=1):
+        return first
+    same_day = soonest.date() == latest.date()
+    last = latest.strftime("%H:%M:%S") if same_day else latest.isoformat(" ", "seconds")
+    return f"{first} to {last}"

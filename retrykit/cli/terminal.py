@@ -1,0 +1,101 @@
+"""What is written to the terminal: the console, tables and numbers.
+
+Colour, width and encoding are rich's business; it heeds NO_COLOR.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+
+from rich.console import Console
+from rich.measure import Measurement
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
+
+from retrykit.durations import readable
+
+__all__ = ["COLOURS", "console", "decimal", "listed", "pairs"]
+__all__ += ["print_figures", "progress", "span"]
+
+COLOURS = ("blue", "yellow", "green", "magenta", "cyan", "red")
+"""One for each policy of a chart."""
+
+
+def console(*, to_stderr: bool = False) -> Console:
+    """Return the console for what is printed."""
+    return Console(stderr=to_stderr, highlight=False, emoji=False, markup=False)
+
+
+def progress(*, enabled: bool = True) -> AbstractContextManager[Progress]:
+    """Return a progress bar for long work, shown only where somebody watches."""
+    out = console(to_stderr=True)
+    return Progress(
+        console=out, transient=True, disable=not (enabled and out.is_terminal)
+    )
+
+
+def decimal(number: float, digits: int = 6) -> str:
+    """Return a number with at most so many digits after the point.
+
+    >>> decimal(60.0), decimal(60 / 3600), decimal(3.5629999999999997)
+    ('60', '0.016667', '3.563')
+    """
+    told = f"{number:.{digits}f}"
+    return told.rstrip("0").rstrip(".") if "." in told else told
+
+
+def span(low: float, high: float) -> str:
+    """Return a duration, or the two that it lies between, for people to read.
+
+    >>> span(60, 60), span(0.25, 0.75)
+    ('1m', '250ms to 750ms')
+    """
+    first, last = readable(low), readable(high)
+    return first if first == last else f"{first} to {last}"
+
+
+def listed(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Iterable[int] = ()
+) -> Table:
+    """Return a table of figures, aligned to the right but for some columns.
+
+    Args:
+        columns: Their headings.
+        rows: A text for each column.
+        left: The places of columns that are text, from 0.
+    """
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for place, column in enumerate(columns):
+        text = place in set(left)
+        table.add_column(
+            column,
+            justify="left" if text else "right",
+            no_wrap=not text,
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def print_figures(out: Console, table: Table) -> None:
+    """Print a table of figures whole: no number is ever cut to the terminal."""
+    width = out.width
+    endless = out.options.update(max_width=_ENDLESS)
+    out.width = max(width, Measurement.get(out, endless, table).maximum)
+    out.print(table, crop=False)
+    out.width = width
+
+
+# Columns beyond which no table goes.
+_ENDLESS = 10_000
+
+
+def pairs(told: Iterable[tuple[str, str]]) -> Table:
+    """Return names and what is said of each, side by side."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in told:
+        table.add_row(name, Text(text))
+    return table

@@ -1,0 +1,54 @@
+"""Where an axis of durations is marked: at numbers that people count in."""
+
+import math
+
+__all__ = ["ticks"]
+
+_SECOND, _MINUTE, _HOUR, _DAY = 1.0, 60.0, 3_600.0, 86_400.0
+_TENS = [10.0**power for power in range(-6, 0)]
+_SMALL = [tens * step for tens in _TENS for step in (1, 2, 5)]
+_SIXTIES = (1, 2, 5, 10, 15, 20, 30)
+_STEPS = [
+    *_SMALL,
+    *(_SECOND * step for step in _SIXTIES),
+    *(_MINUTE * step for step in _SIXTIES),
+    *(_HOUR * step for step in (1, 2, 3, 4, 6, 12)),
+]
+_POWERS = [*_TENS, *(n * u for u in (_SECOND, _MINUTE, _HOUR) for n in (1, 10))]
+
+
+def ticks(low: float, high: float, *, log: bool, most: int = 7) -> list[float]:
+    """Return the marks between two durations.
+
+    >>> ticks(0, 300, log=False)
+    [0.0, 60.0, 120.0, 180.0, 240.0, 300.0]
+    >>> ticks(0.5, 7200, log=True, most=4)
+    [1.0, 60.0, 3600.0]
+
+    Args:
+        low: Where the axis begins. Seconds, finite and >= 0.
+        high: Where it ends. Seconds, finite and > *low*.
+        log: Whether it is logarithmic.
+        most: Most marks. Count, >= 2.
+
+    Returns:
+        Seconds, in order.
+    """
+    return _powers(low, high, most) if log else _multiples(low, high, most)
+
+
+def _multiples(low: float, high: float, most: int) -> list[float]:
+    step = next((each for each in _STEPS if (high - low) / each < most), None)
+    if step is None:
+        days = (high - low) / _DAY / most
+        tens = 10.0 ** max(math.floor(math.log10(days)), 0)
+        step = next(n * tens for n in (1, 2, 5, 10) if days < n * tens) * _DAY
+    first = math.ceil(low / step)
+    return [n * step for n in range(first, math.floor(high / step) + 1)]
+
+
+def _powers(low: float, high: float, most: int) -> list[float]:
+    days = range(max(math.floor(math.log10(high / _DAY)), 0) + 1)
+    marks = [*_POWERS, *(_DAY * 10.0**power for power in days)]
+    within = [mark for mark in marks if low <= mark <= high]
+    return within[:: math.ceil(len(within) / most) or 1]

@@ -1,0 +1,284 @@
+"""The command line, as its user sees it at a terminal of 80 columns."""
+
+import contextlib
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from retrykit import ConfigError
+from retrykit.cli import main
+from retrykit.cli.program import COMMANDS, program
+from tests.terminal import FOLDER, TRANSCRIPTS, replayed, typed
+
+VECTORS = Path(__file__).parent / "vectors"
+
+
+@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
+def test_every_command_prints_its_transcript(path):
+    """``python -m tests.terminal`` writes them anew, to be looked at."""
+    text = path.read_text("utf-8")
+    assert replayed(text) == text
+
+
+def test_every_command_has_a_transcript_of_its_help_and_of_itself():
+    text = "".join(path.read_text("utf-8") for path in TRANSCRIPTS)
+    for name in COMMANDS:
+        assert f"$ retrykit {name} --help\n" in text
+        if name not in {"completion", "schema"}:
+            assert text.count(f"$ retrykit {name}") > 1
+
+
+def test_the_help_says_of_each_command_what_the_command_says():
+    ctx = click.Context(program)
+    for name, line in COMMANDS.items():
+        command = program.get_command(ctx, name)
+        assert command.name == name
+        assert command.get_short_help_str(100).rstrip(".")
+        assert line.endswith(".")
+
+
+def test_hostname_verification_as_csv_equals_its_documentation():
+    printed = typed("show", "hostname-verification", "--csv").out
+    rows = list(csv.DictReader(io.StringIO(printed)))
+    known = json.loads((VECTORS / "hostname_verification.json").read_text())["rows"]
+    assert len(rows) == 75
+    for row, told in zip(rows, known[:75], strict=True):
+        assert int(row["retry"]) == told["retry_attempt"] + 1
+        for unit in ("seconds", "minutes", "hours"):
+            assert float(row[unit]) == told[unit]
+
+
+def test_json_holds_every_figure_unrounded():
+    told = json.loads(typed("show", "google", "--json", "--samples", "0").out)
+    assert told["rows"][3]["cumulative_low"] == 0.25 + 0.375 + 0.562 + 0.843
+    assert (told["end"]["soonest"], told["end"]["latest"]) == (20, 40)
+    assert told["window"] is None
+
+
+def test_columns_of_csv_can_be_chosen():
+    printed = typed("show", "zizq:retry_limit=1", "--csv", "--columns", "hours,seconds")
+    assert printed.out.splitlines() == [
+        "retry,hours,seconds_low,seconds,seconds_high",
+        "1,0.008611,16,31,46",
+    ]
+
+
+def test_colour_is_for_terminals_that_want_it():
+    plain = typed("chart", "zizq", "--retries", "3").out
+    coloured = typed("chart", "zizq", "--retries", "3", FORCE_COLOR="1").out
+    refused = typed("chart", "zizq", "--retries", "3", FORCE_COLOR="1", NO_COLOR="1")
+    assert "\x1b[34m" in coloured
+    assert "\x1b[34m" not in plain + refused.out
+
+
+def test_no_figure_is_cut_off_in_a_narrow_terminal():
+    wide = typed("show", "zizq", width=200).out.splitlines()
+    narrow = typed("show", "zizq", width=30).out.splitlines()
+    assert [line.split() for line in narrow[:27]] == [
+        line.split() for line in wide[:27]
+    ]
+
+
+def test_a_terminal_without_blocks_gets_plain_characters():
+    printed = typed("chart", "zizq", "--retries", "2", charset="ascii", width=60)
+    assert [line.split()[1].strip("#") for line in printed.out.splitlines()[2:]] == [
+        "",
+        "",
+    ]
+
+
+def test_marks_of_a_chart_do_not_run_into_each_other():
+    args = ("chart", "--schedule", "[1, 86401]", "--max-elapsed", "unlimited", "--log")
+    for width in range(50, 110):
+        axis = typed(*args, width=width).out.splitlines()[1]
+        known = {"retry", "1s", "10s", "1m", "10m", "1h", "10h", "1d"}
+        assert set(axis.split()) <= known
+
+
+def test_the_schema_is_the_one_that_is_published():
+    published = Path(__file__).parent.parent / "docs" / "policy.schema.json"
+    assert typed("schema").out == published.read_text("utf-8")
+
+
+@pytest.mark.parametrize("end", ["svg", "png", "html"])
+def test_a_chart_is_written_to_a_file(end, tmp_path):
+    path = tmp_path / f"zizq.{end}"
+    assert typed("chart", "zizq", "google", "-o", str(path)) == (0, "", "")
+    begins = {"svg": b"<?xml", "png": b"\x89PNG", "html": b"<!doctype html>"}
+    assert path.read_bytes().lower().startswith(begins[end].lower())
+
+
+@contextlib.contextmanager
+def without(library, module):
+    """A library that is not installed, for a module that is imported anew."""
+    kept = {name: sys.modules.pop(name, None) for name in (library, module)}
+    sys.modules[library] = None
+    try:
+        yield
+    finally:
+        sys.modules.update(kept)
+
+
+def test_a_missing_extra_is_told_with_the_way_out():
+    with without("click", "retrykit.cli.program"):
+        assert typed("--help") == (
+            2,
+            "",
+            "retrykit: the command line needs click; pip install 'retrykit[cli]'\n",
+        )
+    broken = pytest.raises(ModuleNotFoundError, match=r"retrykit\.errors")
+    with without("retrykit.errors", "retrykit.cli.program"), broken:
+        typed("--help")
+
+
+def test_a_missing_library_for_pictures_is_told_with_the_way_out(tmp_path):
+    path = tmp_path / "a.png"
+    with without("matplotlib", "retrykit.plot"):
+        assert typed("chart", "zizq", "-o", str(path)).err == (
+            f"retrykit: {path} needs matplotlib; pip install 'retrykit[plot]'\n"
+        )
+    assert not path.exists()
+
+
+def test_it_is_a_module_too():
+    done = subprocess.run(
+        [sys.executable, "-m", "retrykit", "shwo"],
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("retrykit: No such command 'shwo'.")
+
+
+def test_debug_shows_the_traceback():
+    with pytest.raises(ConfigError, match=r"broken\.toml must be TOML"):
+        typed("show", "broken.toml:fetch", "--debug")
+
+
+def ran(script, *, check=True, **environ):
+    return subprocess.run(  # noqa: S603  this interpreter, and a line from here
+        [sys.executable, "-c", script],
+        env={**os.environ, **environ},
+        capture_output=True,
+        check=check,
+        cwd=FOLDER,
+        text=True,
+    )
+
+
+HELP = """
+import sys
+from retrykit.cli import main
+main(["--help"])
+print(*sys.modules)
+"""
+
+
+def test_the_help_waits_for_nothing_that_it_does_not_need():
+    loaded = set(ran(HELP).stdout.splitlines()[-1].split())
+    heavy = {"rich", "matplotlib", "numpy", "wrapt", "asyncio", "tomllib"}
+    assert loaded & heavy == set()
+    assert "retrykit.policy" not in loaded
+
+
+def test_plotting_is_imported_only_where_a_picture_is_written():
+    script = "import sys; from retrykit.cli import main; main(['{}', 'zizq']{})"
+    script += "; assert 'matplotlib' not in sys.modules"
+    for command in ("show", "chart"):
+        assert ran(script.format(command, "")).returncode == 0
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly():
+    line = "-m retrykit show zizq --json | head -n 1"
+    done = subprocess.run(  # noqa: S602  a pipe is what is tested
+        f"set -o pipefail; {sys.executable} {line} > /dev/null",
+        capture_output=True,
+        check=False,
+        executable="/bin/bash",
+        shell=True,
+        text=True,
+    )
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_ask_the_program(shell):
+    printed = typed("completion", shell)
+    assert printed.code == 0
+    assert "_RETRYKIT_COMPLETE" in printed.out
+
+
+def completed(*words):
+    """Return what bash would offer after some words."""
+    told = {
+        "_RETRYKIT_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(["retrykit", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    with CliRunner().isolation(env=told) as (out, *_), pytest.raises(SystemExit):
+        main([])
+    return out.getvalue().decode().splitlines()
+
+
+def test_commands_flags_dialects_and_files_are_completed():
+    assert completed("co") == ["plain,compare", "plain,convert", "plain,completion"]
+    assert completed("show", "zi") == ["plain,zizq", "file,zi"]
+    assert "plain,--default-retry-limit" in completed("show", "--default")
+    assert completed("shwo", "zi") == [""]
+
+
+def test_the_environment_is_laid_over_the_policy_and_flags_over_both():
+    told = {"FETCH_MAX_ATTEMPTS": "4", "FETCH_MAX_ELAPSED": "9s"}
+    args = ("convert", "policies.toml:fetch", "--to", "python", "--env", "FETCH")
+    printed = typed(*args, "--max-attempts", "2", **told).out
+    assert "max_attempts=2, max_elapsed=9.0, on=ConnectionError" in printed
+    assert "max_attempts=4" in typed(*args, **told).out
+
+
+def test_the_variables_of_the_job_queue_mean_what_it_documents():
+    told = {
+        "ZIZQ_DEFAULT_RETRY_LIMIT": "3",
+        "ZIZQ_DEFAULT_BACKOFF_BASE": "15000",
+        "ZIZQ_DEFAULT_BACKOFF_EXPONENT": "4",
+        "ZIZQ_DEFAULT_BACKOFF_JITTER": "30s",
+    }
+    by_name = typed("show", "zizq:retry_limit=3", "--csv").out
+    assert typed("show", "--env", "ZIZQ_DEFAULT", "--csv", **told).out == by_name
+    half = {"ZIZQ_DEFAULT_BACKOFF_BASE": "15000"}
+    flags = ["--default-backoff-exponent", "4", "--default-backoff-jitter", "30s"]
+    args = ("show", "--env", "ZIZQ_DEFAULT", "--default-retry-limit", "3", *flags)
+    assert typed(*args, "--csv", **half).out == by_name
+    assert typed("show", "--env", "ZIZQ_DEFAULT", **half).err == (
+        "retrykit: ZIZQ_DEFAULT_BACKOFF_BASE must be given together with "
+        "--default-backoff-exponent and --default-backoff-jitter, got '15000'; "
+        "they are one formula\n"
+    )
+
+
+def test_a_file_can_name_errors_of_a_module_that_is_imported_first(tmp_path):
+    text = '[policies.call]\non = "xml.parsers.expat:ExpatError"\n'
+    (tmp_path / "own.toml").write_text(text)
+    args = ("convert", "own.toml:call", "--to", "python")
+    shown = typed(*args, "--import", "xml.parsers.expat", folder=tmp_path)
+    assert "on=xml.parsers.expat.ExpatError" in shown.out
+
+
+def test_the_start_may_be_now():
+    printed = typed("show", "zizq:retry_limit=1", "--start", "now", "--csv").out
+    assert printed.splitlines()[0].endswith("at_low,at_high")
+
+
+def test_times_beyond_the_calendar_are_told_as_such():
+    args = ("show", "--schedule", "1s, 9e11", "--start", "2026-01-01")
+    args = ("show", "--schedule", "[1, 1e12]", "--start", "2026-01-01")
+    printed = typed(*args, "--max-elapsed", "unlimited").out
+    assert "beyond the calendar" in printed

@@ -1,0 +1,109 @@
+"""Pictures of policies: what is drawn, read from the figure itself."""
+
+import pytest
+from matplotlib.figure import Figure
+
+from retrykit import ConfigError, Policy, dialects
+from retrykit.plot import figure, save
+from retrykit.preview import preview
+
+ZIZQ = {"zizq": dialects.zizq()}
+
+
+def lines(drawn):
+    """Return what each line shows: its high end first, then its low one."""
+    return [list(line.get_ydata()) for line in drawn.axes[0].lines]
+
+
+def test_draws_two_lines_and_the_band_between_them():
+    drawn = figure(ZIZQ)
+    rows = preview(dialects.zizq()).rows
+    assert isinstance(drawn, Figure)
+    assert lines(drawn) == [[row.high for row in rows], [row.low for row in rows]]
+    [band] = drawn.axes[0].collections
+    corners = {tuple(point) for point in band.get_paths()[0].vertices}
+    assert {(row.retry, row.low) for row in rows} <= corners
+    assert {(row.retry, row.high) for row in rows} <= corners
+
+
+def test_adds_delays_up_where_asked_to():
+    rows = preview(dialects.zizq()).rows
+    high, low = lines(figure(ZIZQ, cumulative=True))
+    assert high == [row.total_high for row in rows]
+    assert low == [row.total_low for row in rows]
+
+
+def test_each_policy_has_its_colour_and_its_name():
+    drawn = figure(ZIZQ | {"google": dialects.google()})
+    axes = drawn.axes[0]
+    colours = [line.get_color() for line in axes.lines]
+    assert colours[0] == colours[1] != colours[2] == colours[3]
+    told = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert told == ["zizq", "google"]
+
+
+def test_time_is_told_as_people_tell_it():
+    axes = figure(ZIZQ).axes[0]
+    format_of = axes.yaxis.get_major_formatter()
+    told = [format_of(mark) for mark in axes.yaxis.get_majorticklocs()]
+    assert told == ["0s", "1d", "2d", "3d", "4d"]
+
+
+def test_a_logarithmic_scale_is_marked_at_units():
+    axes = figure(ZIZQ, log=True).axes[0]
+    assert axes.get_yscale() == "log"
+    assert {60, 3_600, 86_400} <= set(axes.yaxis.get_majorticklocs())
+
+
+def test_zero_delays_do_not_break_a_logarithmic_scale(tmp_path):
+    free = Policy(schedule=[0, 0, 0])
+    figure({"at once": free}, log=True).savefig(tmp_path / "at_once.png")
+    jittered = Policy(schedule=Policy().schedule.full_jitter())
+    figure({"from zero": jittered}, log=True).savefig(tmp_path / "from_zero.png")
+
+
+def test_a_policy_without_end_is_drawn_for_twenty_retries():
+    endless = {"endless": Policy(max_attempts=None, max_elapsed=None)}
+    assert len(lines(figure(endless))[0]) == 20
+    assert len(lines(figure(endless, retries=33))[0]) == 33
+
+
+def test_attempts_take_their_time():
+    limited = {"limited": Policy(schedule=[10] * 9, max_attempts=9, max_elapsed=60)}
+    assert len(lines(figure(limited))[0]) == 6
+    assert len(lines(figure(limited, attempt="10s"))[0]) == 3
+
+
+@pytest.mark.parametrize("policy", [Policy(schedule=[1]), Policy(schedule=[])])
+def test_one_retry_is_a_point_and_none_is_an_empty_picture(policy, tmp_path):
+    drawn = figure({"short": policy})
+    drawn.savefig(tmp_path / "short.png")
+    markers = {line.get_marker() for line in drawn.axes[0].lines}
+    assert markers == ({"o"} if preview(policy).rows else {"None"})
+
+
+def test_no_policy_is_an_empty_picture(tmp_path):
+    save(figure({}), tmp_path / "empty.png")
+
+
+def test_the_same_policy_gives_the_same_file(tmp_path):
+    for end in ("svg", "png"):
+        for name in ("one", "two"):
+            save(figure(ZIZQ), tmp_path / f"{name}.{end}")
+        one, two = (tmp_path / f"{name}.{end}" for name in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+    assert b"dc:date" not in (tmp_path / "one.svg").read_bytes()
+
+
+def test_what_is_no_dict_of_policies_is_refused():
+    with pytest.raises(ConfigError, match="policies must be a dict of policies"):
+        figure(dialects.zizq())
+    with pytest.raises(ConfigError, match="policy must be a Policy"):
+        figure({"zizq": "zizq"})
+
+
+def test_no_window_system_is_asked_for():
+    import sys
+
+    figure(ZIZQ)
+    assert "matplotlib.pyplot" not in sys.modules
