@@ -3,6 +3,8 @@
 import itertools
 import math
 import tomllib
+from functools import reduce
+from operator import add
 from random import Random
 
 import pytest
@@ -126,8 +128,9 @@ def test_sums_that_are_off_by_a_hair_are_judged_as_the_library_judges_them(brows
     def endless(delay):
         return Policy(schedule=s.constant(delay), max_attempts=None)
 
-    assert sum([0.1] * 3) > 0.3
-    assert sum([0.1] * 8) < 0.8
+    # Added one by one: from Python 3.12 on, sum() makes up for what is lost.
+    assert reduce(add, [0.1] * 3) > 0.3
+    assert reduce(add, [0.1] * 8) < 0.8
     edges = [
         (endless(delay).replace(max_elapsed=allowed, deadline=rule), attempt)
         for delay in (0.0, 0.1)

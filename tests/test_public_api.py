@@ -151,7 +151,7 @@ def test_the_front_door_imports_no_leaf_and_no_other_library_than_wrapt():
     assert leaves & set(loaded) == set()
     assert [name for name in loaded if name.startswith("retrykit.integrations")] == []
     assert {"trio", "anyio", "pytest", "hypothesis", "httpx"} & set(loaded) == set()
-    assert {"rich", "click", "matplotlib", "tomllib", "json"} & set(loaded) == set()
+    assert {"rich", "click", "matplotlib", "tomllib"} & set(loaded) == set()
     assert {"retrykit.policy", "wrapt"} <= set(loaded)
     # What reads settings is there for those who keep them somewhere.
     readers = {"documents", "environment", "expressions", "files"}
