@@ -23,7 +23,6 @@ __all__ = ["figure", "save"]
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-_ENDLESS = 20
 
 
 def figure(
@@ -63,9 +62,15 @@ def figure(
     drawn = Figure(figsize=(8, 4.5), layout="constrained")
     axes: Axes = drawn.subplots()
     for place, (name, policy) in enumerate(policies.items()):
-        seen = preview(policy, attempt=attempt, retries=retries or 1000, samples=0)
-        rows = seen.rows if seen.end or retries else seen.rows[:_ENDLESS]
-        _band(axes, name, rows, _COLOURS[place % len(_COLOURS)], cumulative=cumulative)
+        most = 1_000 if retries is None else retries
+        seen = preview(policy, attempt=attempt, retries=most, samples=0)
+        _band(
+            axes,
+            name,
+            seen.shown(retries),
+            _COLOURS[place % len(_COLOURS)],
+            cumulative=cumulative,
+        )
     _dress(axes, cumulative=cumulative, log=log)
     return drawn
 
@@ -87,8 +92,8 @@ def _band(
     axes: Axes, name: str, rows: tuple[Row, ...], colour: str, *, cumulative: bool
 ) -> None:
     numbers = [row.retry for row in rows]
-    low = [row.total_low if cumulative else row.low for row in rows]
-    high = [row.total_high if cumulative else row.high for row in rows]
+    bands = [row.band(cumulative=cumulative) for row in rows]
+    low, high = [low for low, _ in bands], [high for _, high in bands]
     looks: dict[str, Any] = {"color": colour, "linewidth": 1.6}
     if len(rows) == 1:
         looks["marker"] = "o"
@@ -101,6 +106,7 @@ def _dress(axes: Axes, *, cumulative: bool, log: bool) -> None:
     axes.set_xlabel("retry")
     axes.set_ylabel("delays in all" if cumulative else "delay")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlim(left=0.5)
     # Where every delay is zero there is nothing to take the logarithm of.
     log = log and axes.dataLim.ymax > 0
     if log:

@@ -5,9 +5,11 @@ import csv
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 import pytest
@@ -38,11 +40,13 @@ def test_every_command_has_a_transcript_of_its_help_and_of_itself():
 
 def test_the_help_says_of_each_command_what_the_command_says():
     ctx = click.Context(program)
-    for name, line in COMMANDS.items():
-        command = program.get_command(ctx, name)
-        assert command.name == name
-        assert command.get_short_help_str(100).rstrip(".")
-        assert line.endswith(".")
+    own = {name: program.get_command(ctx, name) for name in COMMANDS}
+    assert {name: command.name for name, command in own.items()} == {
+        name: name for name in COMMANDS
+    }
+    assert {
+        name: command.help.splitlines()[0] for name, command in own.items()
+    } == COMMANDS
 
 
 def test_hostname_verification_as_csv_equals_its_documentation():
@@ -198,16 +202,35 @@ def test_plotting_is_imported_only_where_a_picture_is_written():
 
 
 def test_a_reader_that_has_seen_enough_ends_it_quietly():
-    line = "-m retrykit show zizq --json | head -n 1"
+    """Long enough that the writer meets the end of the pipe."""
+    flags = "--schedule 'linear(1)' --max-attempts 9999 --max-elapsed unlimited"
+    line = f"-m retrykit show {flags} --retries 9000 --json"
     done = subprocess.run(  # noqa: S602  a pipe is what is tested
-        f"set -o pipefail; {sys.executable} {line} > /dev/null",
+        f"set -o pipefail; {sys.executable} {line} | head -n 1",
         capture_output=True,
         check=False,
         executable="/bin/bash",
         shell=True,
         text=True,
     )
-    assert done.stderr == ""
+    assert (done.stdout, done.stderr) == ("{\n", "")
+
+
+def test_long_work_has_a_progress_bar_where_somebody_watches():
+    args = ("show", "google", "--samples", "3000")
+    assert "drawing calls" in typed(*args, FORCE_COLOR="1").err
+    assert typed(*args).err == ""
+    assert typed("show", "google", "--samples", "99", FORCE_COLOR="1").err == ""
+    assert "importing" in typed("lint", "shop.py", FORCE_COLOR="1").err
+    assert typed("lint", "shop.py").err == ""
+
+
+def test_what_a_module_prints_does_not_mix_with_json(tmp_path):
+    text = "from retrykit import Policy\nPOLICY = Policy()\nprint('loading')\n"
+    (tmp_path / "loud.py").write_text(text)
+    printed = typed("show", "loud:POLICY", "--json", folder=tmp_path)
+    assert json.loads(printed.out)["name"] == "loud:POLICY"
+    assert printed.err == "loading\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -224,16 +247,46 @@ def completed(*words):
         "COMP_WORDS": " ".join(["retrykit", *words]),
         "COMP_CWORD": str(len(words)),
     }
-    with CliRunner().isolation(env=told) as (out, *_), pytest.raises(SystemExit):
+    ended = pytest.raises(SystemExit)
+    isolated = CliRunner().isolation(env=told)
+    with contextlib.chdir(FOLDER), isolated as (out, *_), ended:
         main([])
     return out.getvalue().decode().splitlines()
 
 
 def test_commands_flags_dialects_and_files_are_completed():
     assert completed("co") == ["plain,compare", "plain,convert", "plain,completion"]
-    assert completed("show", "zi") == ["plain,zizq", "file,zi"]
+    assert completed("show", "zi") == ["plain,zizq"]
+    assert completed("compare", "google", "z") == ["plain,zizq"]
+    assert completed("show", "po") == ["plain,policies.toml"]
+    assert completed("lint", "../transcrip") == ["plain,../transcripts/"]
     assert "plain,--default-retry-limit" in completed("show", "--default")
     assert completed("shwo", "zi") == [""]
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="it is for bash")
+def test_bash_completes_what_is_typed():
+    """Click's own script forgets words beside which it is told of a file."""
+    script = (
+        typed("completion", "bash").out
+        + """
+        COMP_WORDS=(retrykit show zi) COMP_CWORD=2
+        _retrykit_completion "$SHIM"; printf '%s ' "${COMPREPLY[@]}"
+    """
+    )
+    with TemporaryDirectory() as folder:
+        shim = Path(folder, "retrykit")
+        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m retrykit "$@"\n')
+        shim.chmod(0o755)
+        done = subprocess.run(  # noqa: S603  the script of the program itself
+            ["bash", "-c", script],  # noqa: S607  whichever bash there is
+            env={**os.environ, "SHIM": str(shim)},
+            capture_output=True,
+            check=True,
+            cwd=FOLDER,
+            text=True,
+        )
+    assert done.stdout.split() == ["zizq"]
 
 
 def test_the_environment_is_laid_over_the_policy_and_flags_over_both():
@@ -278,7 +331,6 @@ def test_the_start_may_be_now():
 
 
 def test_times_beyond_the_calendar_are_told_as_such():
-    args = ("show", "--schedule", "1s, 9e11", "--start", "2026-01-01")
     args = ("show", "--schedule", "[1, 1e12]", "--start", "2026-01-01")
     printed = typed(*args, "--max-elapsed", "unlimited").out
     assert "beyond the calendar" in printed

@@ -75,8 +75,10 @@ def test_a_module_that_is_named_and_cannot_be_imported_is_told(package):
         [unread] = found_in("shop.orders").unread
         [missing] = found_in("shop.pay").unread
     zero = "ZeroDivisionError: division by zero"
-    assert unread == Unread("shop.orders", None, None, zero)
+    assert unread.reason == zero
+    assert (unread.file, unread.line) == (shop / "orders.py", 2)
     assert missing.reason == "ModuleNotFoundError: No module named 'nowhere_at_all'"
+    assert missing.place.endswith("pay.py:2")
 
 
 def test_ctrl_c_ends_the_search(write):

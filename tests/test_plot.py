@@ -56,10 +56,13 @@ def test_a_logarithmic_scale_is_marked_at_units():
 
 
 def test_zero_delays_do_not_break_a_logarithmic_scale(tmp_path):
-    free = Policy(schedule=[0, 0, 0])
-    figure({"at once": free}, log=True).savefig(tmp_path / "at_once.png")
+    free = figure({"at once": Policy(schedule=[0, 0, 0])}, log=True)
+    save(free, tmp_path / "at_once.png")
+    assert free.axes[0].get_yscale() == "linear"
     jittered = Policy(schedule=Policy().schedule.full_jitter())
-    figure({"from zero": jittered}, log=True).savefig(tmp_path / "from_zero.png")
+    some = figure({"from zero": jittered}, log=True)
+    save(some, tmp_path / "from_zero.png")
+    assert some.axes[0].get_yscale() == "log"
 
 
 def test_a_policy_without_end_is_drawn_for_twenty_retries():
@@ -83,7 +86,9 @@ def test_one_retry_is_a_point_and_none_is_an_empty_picture(policy, tmp_path):
 
 
 def test_no_policy_is_an_empty_picture(tmp_path):
-    save(figure({}), tmp_path / "empty.png")
+    empty = figure({})
+    save(empty, tmp_path / "empty.png")
+    assert empty.axes[0].get_legend() is None
 
 
 def test_the_same_policy_gives_the_same_file(tmp_path):

@@ -12,12 +12,12 @@ from retrykit.cli.options import (
     attempt,
     command_of,
     policies_argument,
-    policy_flags,
     retries,
 )
+from retrykit.cli.policy_options import policy_flags
+from retrykit.cli.previews import previewed
 from retrykit.cli.targets import chosen
 from retrykit.cli.terminal import console, print_figures
-from retrykit.cli.watched import drawn, shown
 from retrykit.errors import ConfigError
 from retrykit.policy import Policy
 
@@ -32,7 +32,6 @@ __all__ = ["command"]
     "retrykit chart mypackage.clients:fetch -o fetch.png",
 )
 @policies_argument
-@policy_flags
 @attempt
 @retries
 @click.option("--cumulative", is_flag=True, help="Add the delays up.")
@@ -44,6 +43,7 @@ __all__ = ["command"]
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write FILE: .svg, .png or .html.",
 )
+@policy_flags
 def command(
     policies: tuple[str, ...],
     attempt: float,
@@ -53,7 +53,7 @@ def command(
     output: Path | None,
     **flags: Any,
 ) -> None:
-    """Draw the band in which the delays of each POLICY lie.
+    """Draw the band in which delays lie.
 
     In the terminal, one bar for each retry; with --output an SVG or PNG
     picture, or an HTML page that stands on its own, on which every parameter
@@ -84,22 +84,18 @@ def _print(
 ) -> None:
     bands: dict[str, Bands] = {}
     for name, policy in policies.items():
-        seen = drawn(policy, attempt=attempt, retries=retries)
-        bands[name] = [
-            (row.retry, row.total_low, row.total_high)
-            if cumulative
-            else (row.retry, row.low, row.high)
-            for row in shown(seen, retries)
-        ]
+        seen = previewed(name, policy, attempt=attempt, retries=retries)
+        rows = seen.shown(retries)
+        bands[name] = [(row.retry, *row.band(cumulative=cumulative)) for row in rows]
     out = console()
     for table in bars(bands, out, log=log):
         print_figures(out, table)
 
 
-def _save(policies: Mapping[str, Policy], output: Path, **drawn: Any) -> None:
+def _save(policies: Mapping[str, Policy], output: Path, **looks: Any) -> None:
     try:
         from retrykit.plot import figure, save  # noqa: PLC0415  it takes its time
     except ModuleNotFoundError as error:
         msg = f"{output} needs {error.name}; pip install 'retrykit[plot]'"
         raise ConfigError(msg) from error
-    save(figure(policies, **drawn), output)
+    save(figure(policies, **looks), output)

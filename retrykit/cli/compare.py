@@ -6,18 +6,19 @@ from typing import Any
 
 import click
 
+from retrykit.checks import refuse
 from retrykit.cli.options import (
     PolicyText,
     attempt,
     command_of,
-    policy_flags,
     retries,
     samples,
 )
+from retrykit.cli.policy_options import policy_flags
+from retrykit.cli.previews import previewed
 from retrykit.cli.summary import summary
-from retrykit.cli.targets import chosen, imported
+from retrykit.cli.targets import chosen
 from retrykit.cli.terminal import console, listed, print_figures, span
-from retrykit.cli.watched import drawn, shown
 from retrykit.preview import Preview, Row
 
 __all__ = ["command"]
@@ -31,10 +32,10 @@ __all__ = ["command"]
 )
 @click.argument("a", type=PolicyText())
 @click.argument("b", required=False, type=PolicyText())
-@policy_flags
 @attempt
 @retries
 @samples
+@policy_flags
 def command(
     a: str,
     b: str | None,
@@ -43,17 +44,18 @@ def command(
     samples: int,
     **flags: Any,
 ) -> None:
-    """Show policies A and B side by side: settings, ends, totals and delays.
+    """Show two policies side by side.
 
+    Their settings, ends, totals and delays.
     Flags change B; without B, it is A as the flags change it.
     """
-    for module in flags["imports"]:
-        imported(module)
+    if b is None and not any(flags.values()):
+        raise refuse("B", "given, or a flag that changes A", "")
     [(left, first)] = chosen([a], {}, most=1).items()
     [(right, second)] = chosen([b or a], flags, most=1).items()
     seen = [
-        drawn(policy, attempt=attempt, retries=retries, samples=samples)
-        for policy in (first, second)
+        previewed(name, policy, attempt=attempt, retries=retries, samples=samples)
+        for name, policy in ((left, first), (right, second))
     ]
     names = [left, f"{right} as changed" if right == left else right]
     out = console()
@@ -63,7 +65,7 @@ def command(
         "retry",
         *(f"{what} {side}" for side in "AB" for what in ("delay", "in all")),
     ]
-    rows = _delays(*(shown(each, retries) for each in seen))
+    rows = _delays(*(each.shown(retries) for each in seen))
     print_figures(out, listed(heads, rows))
 
 

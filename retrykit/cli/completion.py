@@ -17,7 +17,10 @@ __all__ = ["command"]
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print the script by which SHELL completes commands, flags and dialects."""
+    """Print the completion script of a shell.
+
+    By it the shell completes commands, flags and dialects.
+    """
     kind = get_completion_class(shell)
     if kind is not None:  # pragma: no branch  (click knows these three)
         script = kind(ctx.find_root().command, {}, "retrykit", "_RETRYKIT_COMPLETE")

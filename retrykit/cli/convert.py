@@ -8,7 +8,9 @@ import click
 import tomli_w
 
 from retrykit import constructors
-from retrykit.cli.options import command_of, policy_argument, policy_flags
+from retrykit.checks import refuse
+from retrykit.cli.options import command_of, policy_argument
+from retrykit.cli.policy_options import policy_flags
 from retrykit.cli.targets import chosen
 from retrykit.policy import Policy
 from retrykit.service_config import to_service_config
@@ -62,10 +64,9 @@ _FORMS: dict[str, Callable[[str, Policy], str]] = {
     "convert",
     "retrykit convert zizq --to toml --name jobs >> pyproject.toml",
     "retrykit convert pyproject.toml:fetch --to json",
-    "retrykit convert grpc.json --to toml",
+    "retrykit convert grpc.json:shop.Orders/Place --to python",
 )
 @policy_argument
-@policy_flags
 @click.option("--to", "form", type=click.Choice([*_FORMS, "grpc"]), required=True)
 @click.option("--name", help="What it is called in the file.")
 @click.option(
@@ -75,6 +76,7 @@ _FORMS: dict[str, Callable[[str, Policy], str]] = {
     multiple=True,
     help="gRPC: package.Service/Method or package.Service.",
 )
+@policy_flags
 def command(
     policy: str | None,
     form: str,
@@ -82,13 +84,16 @@ def command(
     methods: tuple[str, ...],
     **flags: Any,
 ) -> None:
-    """Write POLICY as TOML for pyproject.toml, as JSON, Python or gRPC config.
+    """Write a policy as TOML, JSON, Python or gRPC.
 
     gRPC is the JSON of a service config, whose retryPolicy can be read as a
     POLICY, too: config.json, or config.json:package.Service/Method.
     """
     [(own, meant)] = chosen([policy] if policy else [], flags, most=1).items()
     if form == "grpc":
+        if not methods:
+            rule = "given for gRPC, as package.Service/Method or package.Service"
+            raise refuse("--method", rule, "")
         click.echo(json.dumps(to_service_config(meant, *methods), indent=2))
     else:
         click.echo(_FORMS[form](name or own, meant).rstrip("\n"))

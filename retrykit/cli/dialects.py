@@ -21,7 +21,10 @@ __all__ = ["command"]
 )
 @click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 def command(*, as_json: bool) -> None:
-    """List the policies that are built in: parameters, and the source of each."""
+    """List the policies that are built in.
+
+    With their parameters, and the source of each.
+    """
     known = list(_known())
     if as_json:
         click.echo(json.dumps(known, indent=2))

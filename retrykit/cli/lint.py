@@ -1,18 +1,21 @@
 """``retrykit lint``: warnings about policies, wherever they are written."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from retrykit.cli.looked import Case, look
-from retrykit.cli.options import PolicyText, attempt, command_of, policy_flags
+from retrykit.cli.lint_targets import looked_at
+from retrykit.cli.options import PolicyText, attempt, command_of
+from retrykit.cli.policy_options import policy_flags
 from retrykit.cli.terminal import console, listed
 from retrykit.durations import seconds
-from retrykit.lint import RULES, Finding, check
+from retrykit.lint import RULES, Finding, Found, Unread, check
+from retrykit.lint.imports import place_of
+from retrykit.records import safe_text
 from retrykit.values import parts_of
 
 __all__ = ["command"]
@@ -33,7 +36,6 @@ def _lifetime(_ctx: click.Context, _param: click.Parameter, value: str) -> float
     "retrykit lint --rules",
 )
 @click.argument("targets", nargs=-1, type=PolicyText(), metavar="[TARGET]...")
-@policy_flags
 @attempt
 @click.option(
     "--calls",
@@ -55,6 +57,7 @@ def _lifetime(_ctx: click.Context, _param: click.Parameter, value: str) -> float
 @click.option("--ignore", metavar="RULE", type=_RULE, multiple=True, help="Not these.")
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@policy_flags
 def command(
     targets: tuple[str, ...],
     select: tuple[str, ...],
@@ -63,8 +66,9 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Warn of what is wrong with policies: with the reason, and with a fix.
+    """Warn of what is wrong with policies.
 
+    Each warning has a reason and a fix.
     TARGET is a POLICY, a module, module:name, a .py file or a folder: what is
     decorated there is found by importing it, which runs the code of scripts.
     The exit code is 0 where there is no warning, 1 where there is one, and 2
@@ -76,55 +80,53 @@ def command(
         return 0
     held = [name for name in select or RULES if name not in ignore]
     limits = {name: options.pop(name) for name in ("attempt", "calls", "lifetime")}
-    cases, unread = look(targets, options)
-    found: list[tuple[Case, Sequence[Finding]]] = []
-    for case in cases:
+    looked = looked_at(targets, options)
+    unread = [*looked.unread]
+    checked: list[tuple[Found, Sequence[Finding]]] = []
+    for each in looked.found:
         try:
-            found.append((case, check(case.policy, rules=held, **limits)))
+            checked.append((each, check(each.policy, rules=held, **limits)))
         except Exception as error:  # noqa: BLE001  of the user's own schedule
-            unread.append(case.unread(error))
-    (_write if as_json else _print)(found, unread)
+            reason = f"{type(error).__name__}: {safe_text(error)}"
+            unread.append(Unread(each.name, each.file, each.line, reason))
+    (_write if as_json else _print)(checked, unread)
     if unread:
         return _UNREAD
-    return _FOUND if any(findings for _, findings in found) else 0
+    return _FOUND if any(findings for _, findings in checked) else 0
 
 
-_Checked = Sequence[tuple[Case, Sequence[Finding]]]
+_Checked = Sequence[tuple[Found, Sequence[Finding]]]
 
 
-def _print(found: _Checked, unread: Sequence[Case]) -> None:
+def _print(checked: _Checked, unread: Sequence[Unread]) -> None:
     out = console()
-    for case in unread:
-        _line(out, case, "unread", case.fault)
-    for case, findings in found:
-        for each in findings:
-            _line(out, case, each.rule, f"{each.reason}; {each.fix}")
-    warnings = sum(len(findings) for _, findings in found)
+    for fault in unread:
+        _line(out, [fault.place, fault.module], "unread", fault.reason)
+    for each, findings in checked:
+        for found in findings:
+            place = place_of(each.file, each.line)
+            _line(out, [place, each.name], found.rule, f"{found.reason}; {found.fix}")
+    warnings = sum(len(findings) for _, findings in checked)
     ending = "" if warnings == 1 else "s"
-    policies = "policy" if len(found) == 1 else "policies"
-    told = f"{warnings or 'no'} warning{ending} about {len(found)} {policies}"
-    out.print(told if found else "nothing here has a policy")
+    policies = "policy" if len(checked) == 1 else "policies"
+    told = f"{warnings or 'no'} warning{ending} about {len(checked)} {policies}"
+    out.print(told if checked else "nothing here has a policy")
 
 
-def _line(out: Console, case: Case, rule: str, text: str) -> None:
-    told = Text.assemble((str(case), "bold"), ": ", (rule, "yellow"), ": ", text)
+def _line(out: Console, place: Sequence[str], rule: str, text: str) -> None:
+    where = ": ".join(each for each in place if each)
+    told = Text.assemble((where, "bold"), ": ", (rule, "yellow"), ": ", text)
     out.print(told, soft_wrap=True)
 
 
-def _write(found: _Checked, unread: Sequence[Case]) -> None:
-    told = {
-        "findings": list(_findings(found)),
-        "unread": [_data(case) | {"reason": case.fault} for case in unread],
-    }
-    click.echo(json.dumps(told, indent=2))
-
-
-def _findings(found: _Checked) -> Iterator[dict[str, Any]]:
-    for case, findings in found:
-        for each in findings:
-            yield _data(case) | parts_of(each)
-
-
-def _data(case: Case) -> dict[str, Any]:
-    file = case.near and str(case.near)
-    return {"name": case.name, "file": file, "line": case.line}
+def _write(checked: _Checked, unread: Sequence[Unread]) -> None:
+    findings = [
+        {"place": place_of(each.file, each.line), "name": each.name} | parts_of(found)
+        for each, findings in checked
+        for found in findings
+    ]
+    faults = [
+        {"place": fault.place, "name": fault.module, "reason": fault.reason}
+        for fault in unread
+    ]
+    click.echo(json.dumps({"findings": findings, "unread": faults}, indent=2))

@@ -1,8 +1,10 @@
 """What the commands share: how a policy is given, and how a command is made."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any, TypeVar
+from glob import escape, glob
+from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,9 +18,7 @@ __all__ = [
     "debug",
     "policies_argument",
 ]
-__all__ += ["policy_argument", "policy_flags", "retries", "samples", "start"]
-
-F = TypeVar("F", bound=Callable[..., Any])
+__all__ += ["policy_argument", "retries", "samples", "start"]
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 88}
 """How every command shows its help."""
@@ -63,12 +63,22 @@ class PolicyText(StringParamType):
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Return the dialects that begin so, and let the shell add files."""
+        """Return the dialects, files and folders that begin so."""
         from retrykit.systems import BUILT_IN  # noqa: PLC0415  the help needs none
 
-        begun = (name for name in BUILT_IN if name.startswith(incomplete))
-        known = [CompletionItem(name) for name in begun]
-        return [*known, CompletionItem(incomplete, type="file")]
+        # As plain words: where click's script for bash meets a file among them,
+        # it forgets the others.
+        known = (name for name in BUILT_IN if name.startswith(incomplete))
+        return [CompletionItem(each) for each in (*known, *_paths(incomplete))]
+
+
+def _paths(incomplete: str) -> Iterator[str]:
+    # Not Path.glob, which knows no pattern of another folder.
+    for path in sorted(glob(f"{escape(incomplete)}*")):  # noqa: PTH207
+        if Path(path).is_dir():
+            yield f"{path}/"
+        elif path.endswith((".toml", ".json", ".py")):
+            yield path
 
 
 policy_argument = click.argument("policy", required=False, type=PolicyText())
@@ -134,7 +144,7 @@ start = click.option(
 """When the call starts, handed on as a `datetime`."""
 
 FLAGS = {
-    "--schedule": ("SCHEDULE", "TEXT", "Delays (1s, 5s, 1m) or an expression."),
+    "--schedule": ("SCHEDULE", "TEXT", "Delays '1s, 5s, 1m', or an expression."),
     "--max-attempts": ("MAX_ATTEMPTS", "N", "Most calls in all, or unlimited."),
     "--max-elapsed": ("MAX_ELAPSED", "TIME", "Time in all, or unlimited."),
     "--deadline": ("DEADLINE", "RULE", "stop, clip or overshoot."),
@@ -144,24 +154,3 @@ FLAGS = {
     "--default-backoff-jitter": ("BACKOFF_JITTER", "TIME", "Zizq: J, bare in ms."),
 }
 """Each flag that changes a policy: its variable in the environment, and its help."""
-
-
-def policy_flags(function: F) -> F:
-    """Add the flags that make a policy, or change the one that is given.
-
-    They win over the environment, and that over a file.
-    """
-    known = click.option(
-        "--import",
-        "imports",
-        metavar="MODULE",
-        multiple=True,
-        help="Import it first, for the exception types that a file names.",
-    )
-    env = click.option(
-        "--env", metavar="PREFIX", help="Read the variables PREFIX_... first."
-    )
-    function = env(known(function))
-    for flag, (_, metavar, text) in reversed(FLAGS.items()):
-        function = click.option(flag, metavar=metavar, help=text)(function)
-    return function

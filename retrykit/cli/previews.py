@@ -1,46 +1,56 @@
-"""What a command looks at: previews, and the part of them that is shown."""
+"""The previews that commands show."""
 
 from retrykit.cli.terminal import progress
+from retrykit.errors import ConfigError
 from retrykit.policy import Policy
-from retrykit.preview import Preview, Row, preview
+from retrykit.preview import Preview, preview
+from retrykit.records import safe_text
 
-__all__ = ["drawn", "shown"]
+__all__ = ["previewed"]
 
 _MOST = 1_000
-# Of an endless policy, as many as fit on a screen.
-_ENDLESS = 20
 # Of delays to be drawn: what takes less than a moment needs no bar.
 _LONG = 100_000
 
 
-def drawn(
-    policy: Policy, *, attempt: float, retries: int | None, samples: int = 0
+def previewed(
+    name: str,
+    policy: Policy,
+    *,
+    attempt: float,
+    retries: int | None = None,
+    samples: int = 0,
 ) -> Preview:
     """Return the preview of a policy, its calls drawn where there is no formula.
 
     Args:
+        name: What the policy is called on the command line.
         policy: The policy.
         attempt: How long each attempt takes, in seconds.
-        retries: How many retries will be shown; None if `shown` decides.
+        retries: How many retries will be shown at least.
         samples: How many calls are drawn at most. Count, >= 0.
+
+    Raises:
+        ConfigError: The user's own schedule raised an error, or gave what is
+            no delay.
     """
     most = max(retries or 0, _MOST)
-    quick = preview(policy, attempt=attempt, retries=most, samples=0)
-    if not samples:
-        return quick
-    with progress(enabled=len(quick.rows) * samples >= _LONG) as bar:
-        task = bar.add_task("drawing calls", total=samples)
-        return preview(
-            policy,
-            attempt=attempt,
-            retries=most,
-            samples=samples,
-            progress=lambda: bar.advance(task),
-        )
-
-
-def shown(seen: Preview, retries: int | None) -> tuple[Row, ...]:
-    """Return the rows to show: as many as asked for, or as make sense."""
-    if retries is None and seen.end is None:
-        return seen.rows[:_ENDLESS]
-    return seen.rows[:retries]
+    try:
+        # Quick, and tells how long it takes to draw calls.
+        seen = preview(policy, attempt=attempt, retries=most, samples=0)
+        if not samples:
+            return seen
+        with progress(enabled=len(seen.rows) * samples >= _LONG) as bar:
+            task = bar.add_task("drawing calls", total=samples)
+            return preview(
+                policy,
+                attempt=attempt,
+                retries=most,
+                samples=samples,
+                progress=lambda: bar.advance(task),
+            )
+    except ConfigError:
+        raise
+    except Exception as error:
+        msg = f"{name}: its schedule raised {type(error).__name__}: {safe_text(error)}"
+        raise ConfigError(msg) from error

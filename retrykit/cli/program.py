@@ -3,6 +3,7 @@
 What a command does is in the module of its name.
 """
 
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -18,7 +19,7 @@ COMMANDS = {
     "show": "Show every delay of a policy as a table.",
     "chart": "Draw the band in which delays lie.",
     "compare": "Show two policies side by side.",
-    "lint": "Check policies and decorated functions.",
+    "lint": "Warn of what is wrong with policies.",
     "convert": "Write a policy as TOML, JSON, Python or gRPC.",
     "dialects": "List the policies that are built in.",
     "schema": "Print the JSON Schema of policies.",
@@ -124,11 +125,15 @@ def _told(error: Exception) -> str:
     """Return what is wrong, in one line."""
     from retrykit.records import safe_text  # noqa: PLC0415  the help needs none
 
-    if isinstance(error, click.UsageError) and error.ctx:
+    if isinstance(error, click.UsageError):
         told = " ".join(error.format_message().split())
-        return f"{told} See {error.ctx.command_path} --help."
+        stop = "" if told.endswith((".", "?")) else "."
+        path = error.ctx.command_path if error.ctx else "retrykit"
+        return f"{told}{stop} See {path} --help."
     if isinstance(error, ConfigError):
-        return " ".join(str(error).split())
+        told = " ".join(str(error).split())
+        # Where there is no program, a flag is the way to import a module.
+        return re.sub(r"; import ([\w.]+) first$", r"; add --import \1", told)
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}"
     return f"{type(error).__name__}: {safe_text(error)}; --debug shows where"

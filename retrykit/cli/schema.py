@@ -15,5 +15,8 @@ __all__ = ["command"]
     "retrykit schema > policy.schema.json",
 )
 def command() -> None:
-    """Print the JSON Schema of policies, for editors and checkers."""
+    """Print the JSON Schema of policies.
+
+    Editors and checkers hold files of policies to it.
+    """
     click.echo(json.dumps(policy_schema(), indent=2))

@@ -10,28 +10,26 @@ from typing import Any
 import click
 from rich.text import Text
 
-from retrykit.checks import choice, refuse
+from retrykit.checks import choice, nearest, refuse
 from retrykit.cli.options import (
     attempt,
     command_of,
     policy_argument,
-    policy_flags,
     retries,
     samples,
     start,
 )
+from retrykit.cli.policy_options import policy_flags
+from retrykit.cli.previews import previewed
 from retrykit.cli.summary import summary
 from retrykit.cli.targets import chosen
 from retrykit.cli.terminal import console, decimal, listed, pairs, print_figures, span
-from retrykit.cli.watched import drawn, shown
 from retrykit.preview import End, Preview, Row, Window
 from retrykit.values import parts_of
 
 __all__ = ["command", "figures"]
 
 _COLUMNS = ("seconds", "minutes", "hours", "cumulative", "at")
-# Beside the time of day, two units more would be too wide for a terminal.
-_TIMED = ("seconds", "cumulative", "at")
 
 
 @command_of(
@@ -43,7 +41,6 @@ _TIMED = ("seconds", "cumulative", "at")
     "retrykit show --schedule 'exponential(0.5).cap(60)' --max-attempts 9",
 )
 @policy_argument
-@policy_flags
 @attempt
 @start
 @retries
@@ -51,6 +48,7 @@ _TIMED = ("seconds", "cumulative", "at")
 @click.option("--columns", metavar="NAMES", help=f"Some of {', '.join(_COLUMNS)}.")
 @click.option("--json", "form", flag_value="json", help="Write JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Write CSV.")
+@policy_flags
 def command(
     policy: str | None,
     attempt: float,
@@ -61,33 +59,46 @@ def command(
     form: str | None,
     **flags: Any,
 ) -> None:
-    """Show every delay of POLICY: how long, when, and where it ends.
+    """Show every delay of a policy as a table.
 
-    The delays are exact; where chance is at work there are the shortest, the
-    mean and the longest one. Without POLICY, the policy of a bare @retry.
+    How long each is, when it is over, and where the policy ends. They are
+    exact; where chance is at work there are the shortest, the mean and the
+    longest one. Without POLICY, the policy of a bare @retry.
     """
     [(name, meant)] = chosen([policy] if policy else [], flags, most=1).items()
-    wanted = _wanted(columns, start)
-    seen = drawn(meant, attempt=attempt, retries=retries, samples=samples)
+    wanted = _wanted(columns, start) if columns else None
+    seen = previewed(name, meant, attempt=attempt, retries=retries, samples=samples)
     if form == "json":
         click.echo(json.dumps(_data(name, seen, start, retries), indent=2))
     elif form == "csv":
-        click.echo(_csv(shown(seen, retries), start, wanted), nl=False)
+        click.echo(_csv(seen.shown(retries), start, wanted or _all(start)), nl=False)
     else:
         _print(name, seen, start, wanted, retries)
 
 
-def _wanted(columns: str | None, start: datetime | None) -> list[str]:
-    """Return the names of the columns to be shown."""
-    if columns is None:
-        return [*(_TIMED if start else _COLUMNS[:-1])]
+def _wanted(columns: str, start: datetime | None) -> list[str]:
+    """Return the names of the columns that are asked for."""
     wanted = [name.strip() for name in columns.split(",")]
     for name in wanted:
-        choice("--columns", name, _COLUMNS)
+        choice("--columns", name, _COLUMNS, nearest(name, _COLUMNS))
     if "at" in wanted and start is None:
         rule = "given where the column at is wanted"
         raise refuse("--start", rule, start, "write --start now")
     return wanted
+
+
+def _all(start: datetime | None) -> list[str]:
+    return [name for name in _COLUMNS if start or name != "at"]
+
+
+def _fitting(rows: Sequence[Row], start: datetime | None) -> list[str]:
+    """Return the names of the columns that say something of these delays."""
+    if start:
+        # Beside the time of day, two units more would be too wide for a terminal.
+        return ["seconds", "cumulative", "at"]
+    longest = max((row.high for row in rows), default=0.0)
+    units = [name for name, unit in _UNITS.items() if longest >= unit]
+    return ["seconds", *units, "cumulative"]
 
 
 def figures(row: Row, start: datetime | None) -> dict[str, dict[str, Any]]:
@@ -116,7 +127,7 @@ def _data(
     name: str, seen: Preview, start: datetime | None, retries: int | None
 ) -> dict[str, Any]:
     rows = []
-    for row in shown(seen, retries):
+    for row in seen.shown(retries):
         told = figures(row, start)
         if start is None:
             del told["at"]
@@ -163,10 +174,11 @@ def _print(
     name: str,
     seen: Preview,
     start: datetime | None,
-    wanted: list[str],
+    wanted: list[str] | None,
     retries: int | None,
 ) -> None:
-    visible = shown(seen, retries)
+    visible = seen.shown(retries)
+    wanted = wanted or _fitting(visible, start)
     steady = all(row.low == row.high for row in seen.rows)
     heads = ["retry", *(head for column in wanted for head in _HEADS[steady][column])]
     rows = (

@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 
 from retrykit.durations import readable
-from retrykit.preview import Preview, Window
+from retrykit.preview import Preview, Quantile, Window
 
 __all__ = ["summary"]
-
-_SHOWN = (0.05, 0.5, 0.95)
 
 
 def summary(seen: Preview) -> Iterator[tuple[str, str]]:
@@ -44,15 +42,17 @@ def _calls(seen: Preview) -> str:
 
 
 def _window(window: Window) -> str:
-    mean = f"{readable(window.mean)} on average"
-    known = {each.share: each for each in window.quantiles}
-    if len({each.value for each in window.quantiles}) == 1 and not window.samples:
+    values = {each.value for each in window.quantiles}
+    if len(values) == 1 and not window.error:
         return f"{readable(window.mean)} in all"
-    shares = ", ".join(
-        f"{share:.0%} of calls up to {readable(known[share].value)}" for share in _SHOWN
-    )
-    error = max(known[share].error for share in _SHOWN)
-    source = "exact"
-    if window.samples:
-        source = f"{window.samples:,} calls drawn, ± {readable(error)}"
-    return f"{mean}; {shares} ({source})"
+    median, most = (_quantile(window, share) for share in (0.5, 0.95))
+    told = f"{readable(window.mean)} on average; half of the calls up to "
+    told += f"{readable(median.value)}, 95% up to {readable(most.value)}"
+    if not window.samples:
+        return f"{told} (exact)"
+    error = max(median.error, most.error)
+    return f"{told} ({window.samples:,} calls drawn, ± {readable(error)})"
+
+
+def _quantile(window: Window, share: float) -> Quantile:
+    return next(each for each in window.quantiles if each.share == share)

@@ -1,8 +1,6 @@
 """Which policies a POLICY on the command line means."""
 
-import importlib
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -14,16 +12,18 @@ from retrykit.decorators import policy_of
 from retrykit.documents import document
 from retrykit.errors import ConfigError
 from retrykit.files import names_in, settings_in
+from retrykit.lint import found_in, imports
 from retrykit.policy import Policy
-from retrykit.records import safe_text
 from retrykit.schedules import Schedule
 from retrykit.service_config import from_service_config
 from retrykit.settings import recast
 from retrykit.systems import BUILT_IN, settings_named
 
 __all__ = ["chosen", "file_of", "imported", "is_policy", "meant"]
+__all__ += ["names_of"]
 
 _FILE = re.compile(r"(?P<path>.+\.(?:toml|json))(?::(?P<name>.+))?")
+_SCRIPT = re.compile(r".+\.py(?::.+)?")
 _ATTRIBUTE = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<path>[A-Za-z_][\w.]*)")
 
 
@@ -40,8 +40,6 @@ def chosen(
     Raises:
         ConfigError: There is no such policy, or a flag is wrong.
     """
-    for module in flags.get("imports", ()):
-        imported(module)
     found: dict[str, Policy] = {}
     for text in texts:
         found |= {_free(name, found): policy for name, policy in meant(text).items()}
@@ -73,10 +71,31 @@ def meant(text: str) -> dict[str, Policy]:
             return {file["name"] or Path(file["path"]).stem: policy}
         names = [file["name"]] if file["name"] else names_in(file["path"])
         return {name: recast(settings_in(file["path"], name), Policy) for name in names}
+    if _SCRIPT.fullmatch(text):
+        return _written(text)
     attribute = _ATTRIBUTE.fullmatch(text)
-    if attribute and attribute["module"].replace("_", "-") not in BUILT_IN:
+    if attribute and not _is_dialect(text):
         return {text: _policy_of(text, _found(attribute["module"], attribute["path"]))}
+    if not _is_dialect(text):
+        rule = "a dialect, a module:attribute, or a file and a name in it"
+        there = nearest(text.partition(":")[0], BUILT_IN)
+        way_out = there or f"the dialects are {', '.join(BUILT_IN)}"
+        raise refuse("POLICY", rule, text, way_out)
     return {text: recast(settings_named(text), Policy)}
+
+
+def _written(text: str) -> dict[str, Policy]:
+    """Return what a file of code holds, which is imported."""
+    discovery = found_in(text)
+    for fault in discovery.unread:
+        msg = f"{text} must be in a file that can be imported, got {fault.reason}"
+        msg += f" at {fault.place}"
+        raise ConfigError(msg)
+    return {each.name: each.policy for each in discovery.found}
+
+
+def _is_dialect(text: str) -> bool:
+    return text.partition(":")[0].strip().replace("_", "-") in BUILT_IN
 
 
 def _service_config(path: str) -> dict[str, Any] | None:
@@ -91,26 +110,34 @@ def file_of(text: str) -> str | None:
     return file and file["path"]
 
 
+def names_of(path: str) -> list[str]:
+    """Return the names of the policies in a file; none in one of gRPC."""
+    return [] if _service_config(path) else names_in(path)
+
+
 def is_policy(text: str) -> bool:
     """Return whether a text names a policy without a module: no code is in it."""
-    head = text.partition(":")[0].replace("_", "-")
-    return file_of(text) is not None or head in BUILT_IN
+    return file_of(text) is not None or _is_dialect(text)
 
 
 def imported(name: str) -> ModuleType:
-    """Import a module as one started here would: from this folder first.
+    """Import a module as ``python -m`` does: from this folder first.
 
     Raises:
         ConfigError: There is none, or it cannot be imported.
     """
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        return importlib.import_module(name)
-    except (Exception, SystemExit) as error:
-        told = f"{type(error).__name__}: {safe_text(error)}"
-        msg = f"{name} must be a module that can be imported, got {told}"
-        raise ConfigError(msg) from error
+    rule = "must be a module that can be imported"
+    with imports.searching([Path.cwd()], forget=False):
+        try:
+            module = imports.imported(name)
+        except ConfigError:
+            msg = f"{name} {rule} from this folder, got none of that name"
+            raise ConfigError(msg) from None
+    if isinstance(module, ModuleType):
+        return module
+    where = f" at {module.place}" if module.place else ""
+    msg = f"{name} {rule}, got {module.reason}{where}"
+    raise ConfigError(msg)
 
 
 def _found(module: str, path: str) -> object:

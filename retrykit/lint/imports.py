@@ -17,7 +17,7 @@ from retrykit.checks import refuse
 from retrykit.lint.sources import A_PLACE, Source
 from retrykit.values import Value
 
-__all__ = ["Unread", "imported", "searching"]
+__all__ = ["Unread", "imported", "place_of", "searching"]
 
 
 @final
@@ -36,6 +36,24 @@ class Unread(Value):
     file: Path | None
     line: int | None
     reason: str
+
+    @property
+    def place(self) -> str:
+        """The file as it is typed in this folder, and the line, if known."""
+        return place_of(self.file, self.line)
+
+
+def place_of(file: Path | None, line: int | None) -> str:
+    """Return a file as it is typed in this folder, with a line in it.
+
+    >>> place_of(Path.cwd() / "shop.py", 7), place_of(None, None)
+    ('shop.py:7', '')
+    """
+    if file is None:
+        return ""
+    here = Path.cwd()
+    near = file.relative_to(here) if file.is_relative_to(here) else file
+    return f"{near}:{line}" if line else f"{near}"
 
 
 @contextmanager
@@ -83,7 +101,8 @@ def imported(name: str, source: Source | None = None) -> ModuleType | Unread:
     except BaseException as error:  # noqa: BLE001  a script may end the process
         if source is None and _is_missing(name, error):
             raise refuse("target", A_PLACE, name, "there is none") from None
-        return Unread(name, file, _line(error, file), _told(error))
+        at = file or _file(error)
+        return Unread(name, at, _line(error, at), _told(error))
     if file is None or file.resolve() in [each.resolve() for each in _places(module)]:
         return module
     places = ", ".join(map(str, _places(module))) or "the interpreter"
@@ -99,6 +118,16 @@ def _is_missing(name: str, error: BaseException) -> bool:
 def _told(error: BaseException) -> str:
     text, _, _ = str(error).partition("\n")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _file(error: BaseException) -> Path | None:
+    """Return the file of the module that an error was raised in."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return Path(error.filename)
+    frames = (Path(frame.filename) for frame in extract_tb(error.__traceback__))
+    # Above it are only this module and the import system, part of it frozen.
+    outside = (each for each in frames if each.is_file() and each != Path(__file__))
+    return next((each for each in outside if "importlib" not in each.parts), None)
 
 
 def _line(error: BaseException, file: Path | None) -> int | None:

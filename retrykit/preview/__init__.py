@@ -74,6 +74,19 @@ class Preview(Value):
     worst: float | None
     samples: int
 
+    def shown(self, retries: int | None = None) -> tuple[Row, ...]:
+        """Return the rows to show to people.
+
+        Args:
+            retries: The most of them; None is all, and 20 where there is no end.
+        """
+        endless = _ENDLESS if self.end is None else None
+        return self.rows[: endless if retries is None else retries]
+
+
+# As many as fit on a screen.
+_ENDLESS = 20
+
 
 def preview(
     policy: Policy,
@@ -81,7 +94,7 @@ def preview(
     attempt: Duration = 0.0,
     retries: int = 1000,
     samples: int = 2000,
-    progress: Callable[[], object] = lambda: None,
+    progress: Callable[[], object] | None = None,
 ) -> Preview:
     """Return what a call does under a policy if it fails every time.
 
@@ -111,7 +124,8 @@ def preview(
     if None in course.spreads or (end and not window):
         for call in drawn(policy, len(rows), count):
             calls.append(call)
-            progress()
+            if progress:
+                progress()
     return Preview(
         policy=policy,
         attempt=took,

@@ -63,6 +63,16 @@ class Row(Value):
     begins_low: float
     begins_high: float
 
+    def band(self, *, cumulative: bool) -> tuple[float, float]:
+        """Return the ends that a chart shows, in seconds.
+
+        Args:
+            cumulative: Whether the delays up to it are added up.
+        """
+        if cumulative:
+            return self.total_low, self.total_high
+        return self.low, self.high
+
     def at(self, start: datetime) -> tuple[datetime | None, datetime | None]:
         """Return when it is made, of a call that starts at a given time.
 
