@@ -87,13 +87,16 @@ def readable(duration: float) -> str:
         duration: Seconds, finite and >= 0.
 
     Returns:
-        Three digits below a minute, and the two largest units above it.
+        Three digits below a minute, the two largest units above it, and two
+        digits from a million days on.
     """
     if duration < 1e-9:  # noqa: PLR2004  less than clocks can tell
         return "0s"
     for unit, size, end in _SMALL:
         if duration < end:
             return f"{duration / size:.3g}{unit}"
+    if duration >= _MOST:
+        return f"{duration / 86_400:.2g}d"
     totals = ((round(duration / step) * step, end) for step, end in _STEPS)
     total = next(total for total, end in totals if total < end)
     units = [(unit, size) for unit, size in _LARGE if size <= total]
@@ -105,6 +108,9 @@ def readable(duration: float) -> str:
     small, step = units[1]
     return f"{told}{rest // step}{small}" if rest >= step else told
 
+
+# A million days; nobody counts the hours of more.
+_MOST = 86_400 * 1e6
 
 # What three digits would round up to the next unit is told in the next unit.
 _SMALL = [("us", 1e-6, 0.9995e-3), ("ms", 1e-3, 0.9995), ("s", 1, 59.95)]

@@ -88,7 +88,7 @@ class Settings:
     def _check_together(self) -> None:
         if self.deadline != "stop" and self.max_elapsed is None:
             rule = "'stop' where max_elapsed is None"
-            way_out = "set max_elapsed, the time that it is about"
+            way_out = "set max_elapsed, the time that it is about, or deadline='stop'"
             raise refuse("deadline", rule, self.deadline, way_out)
         on, never = self.on, self.give_up_on
         if isinstance(on, type | tuple) and isinstance(never, type | tuple):

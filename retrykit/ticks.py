@@ -48,7 +48,7 @@ def _multiples(low: float, high: float, most: int) -> list[float]:
 
 
 def _powers(low: float, high: float, most: int) -> list[float]:
-    days = range(max(math.floor(math.log10(high / _DAY)), 0) + 1)
+    days = range(math.floor(math.log10(max(high / _DAY, 1.0))) + 1)
     marks = [*_POWERS, *(_DAY * 10.0**power for power in days)]
     within = [mark for mark in marks if low <= mark <= high]
     return within[:: math.ceil(len(within) / most) or 1]

@@ -163,6 +163,19 @@ def test_it_is_a_module_too():
     assert done.stderr.startswith("retrykit: No such command 'shwo'.")
 
 
+def test_it_writes_to_what_is_no_terminal_and_no_file():
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(["--version"]) == 0
+    assert out.getvalue().startswith("retrykit ")
+
+
+def test_names_that_a_terminal_cannot_show_are_escaped(tmp_path):
+    text = '[policies."\u00fcn\u00ef"]\nschedule = "1s, 2s"\n'
+    (tmp_path / "own.toml").write_text(text, "utf-8")
+    printed = typed("chart", "own.toml", folder=tmp_path, charset="ascii")
+    assert printed.out.startswith(r"\xfcn\xef")
+
+
 def test_debug_shows_the_traceback():
     with pytest.raises(ConfigError, match=r"broken\.toml must be TOML"):
         typed("show", "broken.toml:fetch", "--debug")
@@ -261,7 +274,7 @@ def test_commands_flags_dialects_and_files_are_completed():
     assert completed("show", "po") == ["plain,policies.toml"]
     assert completed("lint", "../transcrip") == ["plain,../transcripts/"]
     assert "plain,--default-retry-limit" in completed("show", "--default")
-    assert completed("shwo", "zi") == [""]
+    assert completed("show", "err") == completed("shwo", "zi") == [""]
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="it is for bash")

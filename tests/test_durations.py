@@ -164,6 +164,9 @@ READABLE = {
     604_800: "7d",
     610_000: "7d1h",
     100_000_000: "1157d10h",
+    86_399_999_999: "1000000d",
+    86_400_000_000: "1e+06d",
+    1.2e300: "1.4e+295d",
 }
 
 
@@ -173,14 +176,14 @@ def test_durations_are_told_in_three_digits_or_two_units(duration, text):
 
 
 @quick
-@given(durations(1e-9, 1e12))
+@given(durations(1e-9, 1e10))
 def test_what_is_told_is_near_to_what_it_is(duration):
     text = readable(duration)
     assert math.isclose(seconds("told", text), duration, rel_tol=0.025)
 
 
 @quick
-@given(durations(0, 1e12), durations(0, 1e12))
+@given(durations(0, 8e10), durations(0, 8e10))
 def test_the_longer_is_never_told_as_the_shorter(one, other):
     short, long = sorted([one, other])
     assert seconds("told", readable(short)) <= seconds("told", readable(long))

@@ -278,7 +278,7 @@ WRONG = [
         {"MAX_ELAPSED": "unlimited", "DEADLINE": "clip"},
         (
             "_DEADLINE must be 'stop' where max_elapsed is None, got 'clip'; set "
-            "max_elapsed, the time that it is about"
+            "max_elapsed, the time that it is about, or deadline='stop'"
         ),
     ),
     (
@@ -286,7 +286,7 @@ WRONG = [
         (
             "_EXTENDS, APP_RETRY_MAX_ELAPSED: deadline must be 'stop' where "
             "max_elapsed is None, got 'overshoot'; set max_elapsed, the time that it "
-            "is about"
+            "is about, or deadline='stop'"
         ),
     ),
 ]

@@ -286,11 +286,11 @@ WRITTEN = {
     "deadline must be one of 'stop', 'clip', 'overshoot', got 30; a time limit is "
     "max_elapsed": lambda: Policy(deadline=30),
     "deadline must be 'stop' where max_elapsed is None, got 'clip'; "
-    "set max_elapsed, the time that it is about": (
+    "set max_elapsed, the time that it is about, or deadline='stop'": (
         lambda: Policy(deadline="clip", max_elapsed=None)
     ),
     "deadline must be 'stop' where max_elapsed is None, got 'overshoot'; "
-    "set max_elapsed, the time that it is about": (
+    "set max_elapsed, the time that it is about, or deadline='stop'": (
         lambda: dialects.google().replace(max_elapsed=None)
     ),
     "on must be at least one Exception type, got (); write Exception": (

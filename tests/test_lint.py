@@ -316,3 +316,47 @@ def test_has_an_opinion_on_every_policy(policy):
     assert time.perf_counter() - started < 10
     assert {finding.rule for finding in findings} <= set(RULES)
     assert all(finding.reason and finding.fix for finding in findings)
+
+
+def test_the_fix_of_a_long_window_is_one_that_shortens_it():
+    slow = polite(
+        schedule=s.constant(100).jitter(0.5),
+        max_attempts=10,
+        max_elapsed=7200,
+        deadline="overshoot",
+    )
+    [found] = check(slow, lifetime=600, attempt=5, rules=["window-outlives-process"])
+    assert found.fix.endswith('or set max_elapsed=595.0, deadline="stop"')
+    shorter = slow.replace(max_elapsed=595.0, deadline="stop")
+    assert check(shorter, lifetime=600, attempt=5) == ()
+    [found] = check(slow, lifetime=60, attempt=61, rules=["window-outlives-process"])
+    assert found.fix == "run it on a durable job engine"
+
+
+def test_what_lies_beyond_the_retries_looked_at_is_not_taken_for_absent():
+    far = polite(
+        schedule=s.exponential(0.1, factor=1.003).cap(60).jitter(0.5),
+        max_attempts=3000,
+        max_elapsed=None,
+    )
+    assert "cap-never-reached" not in found(far)
+    ends = polite(
+        schedule=s.constant(1).jitter(0.5).take(3000),
+        max_attempts=None,
+        max_elapsed=None,
+    )
+    assert "unbounded" not in found(ends)
+    month = polite(
+        schedule=s.constant(1).jitter(0.5), max_attempts=None, max_elapsed="30d"
+    )
+    assert "window-outlives-process" in found(month)
+
+
+def test_the_calls_of_delays_near_zero_are_the_fewest():
+    full = Policy(
+        schedule=s.exponential(1).cap(10).full_jitter(),
+        max_attempts=None,
+        max_elapsed=60,
+    )
+    [every] = check(full)
+    assert "at least 9 calls" in every.reason

@@ -145,7 +145,7 @@ EXACT = [
     ),
     Finding(
         "window-outlives-process",
-        "a call that fails every time takes at least 16h40m, and a process may live "
+        "a call that fails every time takes up to 7d, and a process may live "
         "for 1h: its retries end with it",
         "run it on a durable job engine, or set max_elapsed=3600.0",
     ),

@@ -71,7 +71,8 @@ class _Scale:
         if not self.high > self.low or duration <= self.low:
             return 0.0
         if self.log:
-            return math.log(duration / self.low) / math.log(self.high / self.low)
+            length = math.log(self.high) - math.log(self.low)
+            return (math.log(duration) - math.log(self.low)) / length
         return duration / self.high
 
     def bar(self, low: float, high: float, *, blocks: bool) -> str:

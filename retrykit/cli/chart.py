@@ -63,9 +63,9 @@ def command(
     shape = {"cumulative": cumulative, "log": log}
     if output is None:
         _print(meant, attempt, retries, **shape)
-    elif output.suffix in {".svg", ".png"}:
+    elif output.suffix.lower() in {".svg", ".png"}:
         _save(meant, output, attempt=attempt, retries=retries, **shape)
-    elif output.suffix == ".html":
+    elif output.suffix.lower() == ".html":
         from retrykit.page import page  # noqa: PLC0415  read for this alone
 
         text = page(meant, attempt=attempt, retries=retries or 100)

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.progress import Progress
 
+from retrykit.checks import refuse
 from retrykit.cli.targets import chosen, file_of, is_policy, names_of
 from retrykit.cli.terminal import progress
 from retrykit.errors import ConfigError
@@ -36,6 +37,8 @@ def looked_at(targets: Sequence[str], flags: Mapping[str, Any]) -> Discovery:
 
 
 def _found(target: str) -> Discovery:
+    if not target:
+        raise refuse("TARGET", "a policy, a module or a path", target)
     with progress() as bar:
         return found_in(target, progress=_advancing(bar))
 

@@ -107,7 +107,7 @@ attempt = click.option(
 retries = click.option(
     "--retries",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 100_000),
     help="Show the first N retries.",
 )
 """How many retries are shown."""

@@ -3,7 +3,9 @@
 What a command does is in the module of its name.
 """
 
+import io
 import re
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -105,8 +107,15 @@ def run(args: Sequence[str]) -> int:
     Returns:
         The exit code.
     """
+    for stream in (sys.stdout, sys.stderr):
+        # A name that a terminal cannot show is no reason to show nothing.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        code = program.main(list(args), prog_name="retrykit", standalone_mode=False)
+        # Without a word they are asked for help, and given it.
+        code = program.main(
+            list(args) or ["--help"], prog_name="retrykit", standalone_mode=False
+        )
     except click.Abort:
         return _INTERRUPTED
     except Exception as error:
@@ -136,4 +145,5 @@ def _told(error: Exception) -> str:
         return re.sub(r"; import ([\w.]+) first$", r"; add --import \1", told)
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}"
-    return f"{type(error).__name__}: {safe_text(error)}; --debug shows where"
+    told = " ".join(safe_text(error).split())
+    return f"{type(error).__name__}: {told}; --debug shows where"

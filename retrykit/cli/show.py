@@ -65,7 +65,7 @@ def command(
     exact; where chance is at work there are the shortest, the mean and the
     longest one. Without POLICY, the policy of a bare @retry.
     """
-    [(name, meant)] = chosen([policy] if policy else [], flags, most=1).items()
+    [(name, meant)] = chosen([] if policy is None else [policy], flags, most=1).items()
     wanted = _wanted(columns, start) if columns else None
     seen = previewed(name, meant, attempt=attempt, retries=retries, samples=samples)
     if form == "json":

@@ -12,7 +12,7 @@ def summary(seen: Preview) -> Iterator[tuple[str, str]]:
     """Give what there is to say, each with its name."""
     yield "policy", repr(seen.policy)
     yield "ends", "\n".join(_ends(seen))
-    if seen.calls:
+    if seen.soonest is not None:
         yield "calls", f"{_calls(seen)} for a request that fails every time"
     if seen.window:
         yield "waits", _window(seen.window)
@@ -24,6 +24,8 @@ def summary(seen: Preview) -> Iterator[tuple[str, str]]:
 def _ends(seen: Preview) -> Iterator[str]:
     if seen.end:
         yield str(seen.end)
+    elif seen.soonest is not None:
+        yield f"stops after retry {seen.soonest} or later: delays may be near zero"
     elif seen.limits or seen.policy.max_attempts or seen.policy.max_elapsed:
         yield f"not within the first {len(seen.rows)} retries"
     else:
@@ -34,11 +36,12 @@ def _ends(seen: Preview) -> Iterator[str]:
 
 
 def _calls(seen: Preview) -> str:
-    fewest, most = seen.calls or (0, 0)
+    fewest = (seen.soonest or 0) + 1
+    most = seen.calls and seen.calls[1]
     if fewest == most:
         return f"{most}"
     mean = seen.window and f", {seen.window.calls:.1f} on average"
-    return f"{fewest} to {most}{mean or ''}"
+    return f"{fewest} {f'to {most}' if most else 'or more'}{mean or ''}"
 
 
 def _window(window: Window) -> str:

@@ -22,7 +22,7 @@ from retrykit.systems import BUILT_IN, settings_named
 __all__ = ["chosen", "file_of", "imported", "is_policy", "meant"]
 __all__ += ["names_of"]
 
-_FILE = re.compile(r"(?P<path>.+\.(?:toml|json))(?::(?P<name>.+))?")
+_FILE = re.compile(r"(?P<path>.+?\.(?:toml|json))(?::(?P<name>.+))?", re.IGNORECASE)
 _SCRIPT = re.compile(r".+\.py(?::.+)?")
 _ATTRIBUTE = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<path>[A-Za-z_][\w.]*)")
 
@@ -67,7 +67,7 @@ def meant(text: str) -> dict[str, Policy]:
     """
     if file := _FILE.fullmatch(text):
         if config := _service_config(file["path"]):
-            policy = from_service_config(config, method=file["name"])
+            policy = _of_service(config, file)
             return {file["name"] or Path(file["path"]).stem: policy}
         names = [file["name"]] if file["name"] else names_in(file["path"])
         return {name: recast(settings_in(file["path"], name), Policy) for name in names}
@@ -100,7 +100,7 @@ def _is_dialect(text: str) -> bool:
 
 def _service_config(path: str) -> dict[str, Any] | None:
     """Return what a file holds if that is a service config of gRPC."""
-    data = document(path) if path.endswith(".json") else {}
+    data = document(path) if path.lower().endswith(".json") else {}
     return data if data.keys() & {"methodConfig", "initialBackoff"} else None
 
 
@@ -108,6 +108,14 @@ def file_of(text: str) -> str | None:
     """Return the path of the file that a POLICY is in; None if it is in none."""
     file = _FILE.fullmatch(text)
     return file and file["path"]
+
+
+def _of_service(config: dict[str, Any], file: re.Match[str]) -> Policy:
+    try:
+        return from_service_config(config, method=file["name"])
+    except ConfigError as error:
+        msg = f"{file['path']}: {error}; write {file['path']}:package.Service/Method"
+        raise ConfigError(msg) from None
 
 
 def names_of(path: str) -> list[str]:
@@ -161,4 +169,5 @@ def _policy_of(text: str, value: object) -> Policy:
         return policy_of(value)
     except ConfigError:
         rule = f"a policy, a schedule or a decorated function at {text}"
-        raise refuse("POLICY", rule, value) from None
+        # Its type alone: the value may be long, and may hold a secret.
+        raise refuse("POLICY", rule, type(value)) from None

@@ -65,8 +65,9 @@ def capped_jitter(case: Case) -> Iterator[Advice]:
 def cap_never_reached(case: Case) -> Iterator[Advice]:
     """Warn of a cap that no retry comes to."""
     schedule, rows = case.policy.schedule, case.seen.rows
-    # What nobody wrote needs no one to change it.
-    if not rows or schedule == Policy().schedule:
+    # What nobody wrote needs no one to change it; and what is not seen to its
+    # end may come to a cap beyond.
+    if not case.seen.end or not rows or schedule == Policy().schedule:
         return
     longest = told(max(row.high for row in rows))
     for cap in caps(schedule):

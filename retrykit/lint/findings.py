@@ -63,12 +63,17 @@ class Case(Value):
     def unbounded(self) -> bool:
         """Whether nothing ends a call, as far as can be seen."""
         limits = self.policy.max_attempts, self.policy.max_elapsed
-        return self.seen.end is None and limits == (None, None)
+        # A schedule that still has a delay there counts as one without end.
+        endless = self.policy.schedule.bounds(10**6) is not None
+        return self.seen.end is None and limits == (None, None) and endless
 
     @property
     def most(self) -> int:
-        """The most calls of the function; there may be more if nothing ends it."""
-        return self.seen.calls[1] if self.seen.calls else len(self.seen.rows) + 1
+        """The most calls of the function; the fewest where there is no most."""
+        if self.seen.calls:
+            return self.seen.calls[1]
+        soonest = self.seen.soonest
+        return (len(self.seen.rows) if soonest is None else soonest) + 1
 
     @property
     def up_to(self) -> str:

@@ -28,15 +28,23 @@ def window_outlives_process(case: Case) -> Iterator[Advice]:
     if not rows or case.unbounded:
         return
     longest = rows[-1].begins_high if worst is None else worst
+    if worst is None and case.policy.max_elapsed is not None:
+        longest = max(longest, case.policy.max_elapsed + case.seen.attempt)
     if longest > case.lifetime:
         reason = (
-            f"a call that fails every time takes {case.up_to} {told(longest)}, and a "
+            f"a call that fails every time takes up to {told(longest)}, and a "
             f"process may live for {told(case.lifetime)}: its retries end with it"
         )
-        yield (
-            reason,
-            f"run it on a durable job engine, or set max_elapsed={case.lifetime!r}",
-        )
+        yield reason, f"run it on a durable job engine{_shorter(case)}"
+
+
+def _shorter(case: Case) -> str:
+    """Return the time that fits into the life of a process, as a way out."""
+    allowed = case.lifetime - case.seen.attempt
+    if allowed <= 0:
+        return ""
+    rule = ', deadline="stop"' if case.policy.deadline == "overshoot" else ""
+    return f", or set max_elapsed={allowed!r}{rule}"
 
 
 def too_many_calls(case: Case) -> Iterator[Advice]:

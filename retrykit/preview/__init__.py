@@ -14,6 +14,7 @@ stops after retry 3 to 4: max_elapsed or max_attempts
 (120.0, (4, 5))
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import final
 
@@ -40,6 +41,8 @@ class Preview(Value):
         rows: The retries that it may come to, in order.
         end: Where it ends, by all settings together; None if it may go on
             after the last of the rows.
+        soonest: After how many retries it ends if every delay is the longest;
+            None if it may go on even then.
         limits: Where each setting would end it if it were the only one, by
             its name: `max_attempts`, `max_elapsed` and `schedule`; those that
             do not within the rows asked for are left out.
@@ -61,6 +64,7 @@ class Preview(Value):
         "policy",
         "rows",
         "samples",
+        "soonest",
         "window",
         "worst",
     )
@@ -68,6 +72,7 @@ class Preview(Value):
     attempt: float
     rows: tuple[Row, ...]
     end: End | None
+    soonest: int | None
     limits: dict[str, End]
     window: Window | None
     calls: tuple[int, int] | None
@@ -118,11 +123,10 @@ def preview(
     count = whole("samples", samples, at_least=0)
     course = course_of(policy, took, most)
     rows, end = course.rows, course.end
-    worst = max((row.begins_high for row in rows), default=0.0) + took
     window = exact_window(course.spreads) if end and course.steady else None
     calls: list[Sequence[float]] = []
-    if None in course.spreads or (end and not window):
-        for call in drawn(policy, len(rows), count):
+    if None in course.spreads or (course.soonest is not None and not window):
+        for call in drawn(policy, len(rows), count, allowed=_allowed(policy, course)):
             calls.append(call)
             if progress:
                 progress()
@@ -131,24 +135,47 @@ def preview(
         attempt=took,
         rows=tuple(with_means(rows, calls)),
         end=end,
+        soonest=course.soonest,
         limits=course.limits,
         window=window or _sampled(policy, took, course, calls),
         calls=end and (end.soonest + 1, end.latest + 1),
-        worst=min(worst, LONGEST) if end else None,
+        worst=_worst(policy, took, course),
         samples=len(calls),
     )
+
+
+def _allowed(policy: Policy, course: Course) -> float:
+    """Return the delays in all of which no call waits more."""
+    # Where a mean is to be drawn, the delays of long calls belong to it.
+    if course.end or None in course.spreads or policy.max_elapsed is None:
+        return math.inf
+    return policy.max_elapsed
+
+
+def _worst(policy: Policy, attempt: float, course: Course) -> float | None:
+    """Return the longest time in all; None where there is none that is known."""
+    longest = max((row.begins_high for row in course.rows), default=0.0)
+    if course.end is None:
+        # Shorter delays let a call go on, but no longer than it is allowed to.
+        ended = course.soonest is not None and policy.deadline != "overshoot"
+        if not ended or policy.max_elapsed is None:
+            return None
+    return min(longest + attempt, LONGEST)
 
 
 def _sampled(
     policy: Policy, attempt: float, course: Course, calls: Sequence[Sequence[float]]
 ) -> Window | None:
     """Return the window as drawn calls show it, held to the limits of the policy."""
-    if not course.end or not calls:
+    if course.soonest is None or not calls:
         return None
     if not course.steady:
         calls = [walk(policy, call, attempt, len(call))[0] for call in calls]
+    most = course.end.latest if course.end else max(map(len, calls))
+    if not course.end and most == len(course.rows):
+        return None
     longest = max(row.total_high for row in course.rows)
-    window = sampled_window(calls, longest, course.end.latest)
+    window = sampled_window(calls, longest, most)
     if not course.steady or None in course.spreads:
         return window
     mean = total(each.mean for each in course.spreads if each)

@@ -121,15 +121,18 @@ class Course(Value):
         spreads: How the delay before each of these is spread; None where that
             cannot be worked out.
         end: Where they end; None if they may go on.
+        soonest: How many retries they make at the least; None if every one of
+            them goes on.
         limits: Where each setting alone would end them, by its name.
         steady: Whether every call waits the delays of all the rows, each as
             it was drawn.
     """
 
-    __slots__ = ("end", "limits", "rows", "spreads", "steady")
+    __slots__ = ("end", "limits", "rows", "soonest", "spreads", "steady")
     rows: tuple[Row, ...]
     spreads: tuple[Spread | None, ...]
     end: End | None
+    soonest: int | None
     limits: dict[str, End]
     steady: bool
 
@@ -149,7 +152,7 @@ def course_of(policy: Settings, attempt: float, most: int) -> Course:
     def walks(held: Settings) -> tuple[_Walk, _Walk]:
         return walk(held, highs, attempt, most), walk(held, lows, attempt, most)
 
-    (longest, _), (shortest, _) = whole = walks(policy)
+    (longest, reason), (shortest, _) = whole = walks(policy)
     alone = {
         name: _end(walks(policy.replace(**others))) for name, others in _OTHERS.items()
     }
@@ -158,6 +161,7 @@ def course_of(policy: Settings, attempt: float, most: int) -> Course:
         tuple(_rows(policy, attempt, zip(shortest, lows, highs, known, strict=False))),
         known,
         _end(whole),
+        None if reason is None else len(longest),
         # A schedule that ends first ends every one of them.
         {name: end for name, end in alone.items() if end and name in end.reasons},
         longest == highs[: len(shortest)],

@@ -19,13 +19,16 @@ SIGMAS = 1.959964
 """How far 95 % of a normal distribution lie from its middle."""
 
 
-def drawn(policy: Settings, retries: int, samples: int) -> Iterator[Sequence[float]]:
+def drawn(
+    policy: Settings, retries: int, samples: int, *, allowed: float = math.inf
+) -> Iterator[Sequence[float]]:
     """Give the delays of calls, of those that its schedule gives up to a retry.
 
     Args:
         policy: Its seed is that of the first call; without one it is 0.
         retries: Count, >= 0.
         samples: How many calls. Count, >= 0.
+        allowed: Delays in all, in seconds, beyond which no more are asked for.
 
     Raises:
         ConfigError: The user's own schedule gave what is no delay.
@@ -33,11 +36,19 @@ def drawn(policy: Settings, retries: int, samples: int) -> Iterator[Sequence[flo
     timeless = policy.replace(max_elapsed=None, deadline="stop")
     for number in range(samples):
         chance = policy.schedule.draw((policy.seed or 0) + number)
-        delays = list(islice(chance, retries))
+        delays = list(_until(islice(chance, retries), allowed))
         if not all(0 <= delay <= LONGEST for delay in delays):
             # The decision knows how to refuse them.
             walk(timeless, delays, 0.0, retries)
         yield array("d", delays)
+
+
+def _until(delays: Iterator[float], allowed: float) -> Iterator[float]:
+    """Give delays up to the one whose sum with those before it is too long."""
+    passed = 0.0
+    while passed <= allowed and (delay := next(delays, None)) is not None:
+        yield delay
+        passed += delay
 
 
 def with_means(rows: Sequence[Row], calls: Sequence[Sequence[float]]) -> Iterator[Row]:

@@ -17,6 +17,23 @@ class Odd(Schedule):
         raise self.error
 
 
+class Negative(Schedule):
+    """One whose delays are no delays."""
+
+    def delay(self, _retry, _previous, _random, /):
+        return -1.0
+
+    def bounds(self, _retry, /):
+        return -1.0, -1.0
+
+
+def __getattr__(name):
+    if name == "lazy":
+        raise ValueError("not\nready")
+    raise AttributeError(name)
+
+
 RAISING = Odd(ZeroDivisionError("division by zero"))
 STOPPED = Odd(KeyboardInterrupt())
 POLICY = Policy(schedule=RAISING)
+NEGATIVE = Negative()
