@@ -120,6 +120,19 @@ def test_a_chart_is_written_to_a_file(end, tmp_path):
     assert path.read_bytes().lower().startswith(begins[end].lower())
 
 
+@pytest.mark.parametrize("end", ["svg", "png", "html"])
+def test_a_chart_in_a_file_is_drawn_as_its_flags_say(end, tmp_path):
+    seen = set()
+    for flags in ([], ["--cumulative"], ["--log"], ["--cumulative", "--log"]):
+        path = tmp_path / f"{len(seen)}.{end}"
+        assert typed("chart", "zizq", *flags, "-o", str(path)) == (0, "", "")
+        seen.add(path.read_bytes())
+        told = {"cumulative": "--cumulative" in flags, "log": "--log" in flags}
+        if end == "html":
+            assert f'"view": {json.dumps(told)}' in path.read_text("utf-8")
+    assert len(seen) == 4
+
+
 @contextlib.contextmanager
 def without(library, module):
     """A library that is not installed, for a module that is imported anew."""

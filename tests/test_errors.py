@@ -793,6 +793,10 @@ WRITTEN |= {
         lambda: page({"mine": Policy()}, retries=-1)
     ),
     "title must be a str, got None": lambda: page({"mine": Policy()}, title=None),
+    "cumulative must be a bool, got 'yes'": (
+        lambda: page({"mine": Policy()}, cumulative="yes")
+    ),
+    "log must be a bool, got 10": lambda: page({"mine": Policy()}, log=10),
 }
 
 A_PLACE = "a module, a .py file or a folder"

@@ -41,6 +41,12 @@ def paths(browser):
     return browser.run(script)
 
 
+def switches(browser):
+    """Return the value that each switch of the chart stands at."""
+    chosen = browser.all(".picture .switch input:checked")
+    return {each.get_attribute("name"): each.get_attribute("value") for each in chosen}
+
+
 def ticks(browser):
     return [tick.text for tick in browser.all(".level text")]
 
@@ -149,6 +155,21 @@ def test_cumulative_and_logarithmic_are_a_switch_each(three):
     three.choose("cumulative", "no")
     assert (paths(three), ticks(three)) == (delays, linear)
     assert ticks(three) == ["0s", "1d", "2d", "3d", "4d", "5d"]
+
+
+def test_the_page_begins_with_the_view_that_is_asked_for(three):
+    three.choose("cumulative", "yes")
+    three.choose("log", "yes")
+    chosen = paths(three)
+    three.open(THREE, cumulative=True, log=True)
+    assert paths(three) == chosen
+    assert switches(three) == {"cumulative": "yes", "log": "yes"}
+    three.choose("cumulative", "no")
+    three.find("#reset").click()
+    assert switches(three) == {"cumulative": "no", "log": "yes"}
+    three.open(THREE, cumulative=True)
+    assert switches(three) == {"cumulative": "yes", "log": "no"}
+    assert three.text("#chart-title") == "Time waited up to each retry"
 
 
 def test_the_mouse_reads_the_retry_below_it(three):

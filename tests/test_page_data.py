@@ -70,6 +70,7 @@ def test_every_file_of_the_page_is_in_it():
 def test_what_is_given_is_written():
     found = data({"mine": Policy(schedule=[1, 2])}, attempt="2s", retries=7)
     assert (found["attempt"], found["retries"]) == (2.0, 7)
+    assert found["view"] == {"cumulative": False, "log": False}
     assert found["policies"] == [
         {
             "name": "mine",

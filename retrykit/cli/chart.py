@@ -60,7 +60,7 @@ def command(
     can be moved.
     """
     meant = chosen(policies, flags)
-    shape = {"cumulative": cumulative, "log": log}
+    shape: dict[str, Any] = {"cumulative": cumulative, "log": log}
     if output is None:
         _print(meant, attempt, retries, **shape)
     elif output.suffix.lower() in {".svg", ".png"}:
@@ -68,7 +68,7 @@ def command(
     elif output.suffix.lower() == ".html":
         from retrykit.page import page  # noqa: PLC0415  read for this alone
 
-        text = page(meant, attempt=attempt, retries=retries or 100)
+        text = page(meant, attempt=attempt, retries=retries or 100, **shape)
         output.write_text(text, "utf-8")
     else:
         raise refuse("--output", "a file that ends in .svg, .png or .html", str(output))

@@ -27,9 +27,11 @@ from retrykit.policy import Policy
 __all__ = ["page"]
 
 
-def page(
+def page(  # noqa: PLR0913  each says of the page what no other does
     policies: Mapping[str, Policy],
     *,
+    cumulative: bool = False,
+    log: bool = False,
     attempt: Duration = 0.0,
     retries: int = 100,
     title: str = "Retry policies",
@@ -51,6 +53,8 @@ def page(
     Args:
         policies: The policies by the names that the page gives them, one or
             more; up to six are told apart by colour.
+        cumulative: Whether the delays up to a retry are added up at first.
+        log: Whether the time is drawn on a logarithmic scale at first.
         attempt: How long each attempt takes at first. Seconds, timedelta or
             text, >= 0.
         retries: Most retries that are shown of a policy. Count, >= 1.
@@ -67,6 +71,10 @@ def page(
         "policies": [_shown(name, policy) for name, policy in _named(policies)],
         "attempt": seconds("attempt", attempt),
         "retries": whole("retries", retries, at_least=1),
+        "view": {
+            "cumulative": instance("cumulative", cumulative, bool),
+            "log": instance("log", log, bool),
+        },
         "told": {kind: _told(kind) for kind in Schedule.kinds},
     }
     script = "\n".join(_file(f"{name}.js") for name in _SCRIPTS)

@@ -11,7 +11,7 @@ const state = {
   policies: DATA.policies.map((policy, look) => ({ ...policy, look, visible: true })),
   edited: 0,
   attempt: DATA.attempt,
-  view: { cumulative: false, log: false },
+  view: { ...DATA.view },
 };
 
 let lines = [];
@@ -157,7 +157,7 @@ function legendItem(policy, number) {
   return element("li", {}, element("label", {}, box, swatch(policy.look), policy.name));
 }
 
-/** Let the choice of a group of radio buttons be taken now and at each change. */
+/** Let the choice of a group of radio buttons be taken at each change. */
 function onChoice(name, take) {
   for (const radio of document.querySelectorAll(`input[name="${name}"]`)) {
     radio.addEventListener("change", () => take(radio.value));
@@ -189,14 +189,14 @@ at("edited").addEventListener("change", () => edit(Number(at("edited").value)));
 at("reset").addEventListener("click", reset);
 for (const button of document.querySelectorAll("[data-copies]"))
   button.addEventListener("click", () => copy(button));
-onChoice("cumulative", (value) => {
-  state.view.cumulative = value === "yes";
-  show();
-});
-onChoice("log", (value) => {
-  state.view.log = value === "yes";
-  show();
-});
+for (const name of Object.keys(state.view)) {
+  const chosen = state.view[name] ? "yes" : "no";
+  document.querySelector(`input[name="${name}"][value="${chosen}"]`).checked = true;
+  onChoice(name, (value) => {
+    state.view[name] = value === "yes";
+    show();
+  });
+}
 onChoice("theme", (value) => {
   document.documentElement.dataset.theme = value;
 });
