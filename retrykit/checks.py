@@ -104,7 +104,7 @@ def whole(name: str, value: object, *, at_least: int, way_out: str = "") -> int:
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
         raise refuse(name, f"a whole number >= {at_least}", value, way_out)
-    return value
+    return int(value)
 
 
 def choice(

@@ -8,13 +8,14 @@ import builtins
 import inspect
 import sys
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from retrykit.checks import refuse, whole
 from retrykit.schedules import from_dict
 from retrykit.settings import Settings
 
-__all__ = ["UNLIMITED", "settings_data", "settings_from"]
+__all__ = ["UNLIMITED", "setting_data", "settings_data", "settings_from"]
 
 # TOML has no null.
 UNLIMITED = "unlimited"
@@ -29,27 +30,29 @@ def settings_data(settings: Settings) -> dict[str, Any]:
     Raises:
         ConfigError: A setting is code: a predicate, an observer, a generator.
     """
-    for name in _CODE:
-        if getattr(settings, name):
-            value = getattr(settings, name)
+    values = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    data = {name: setting_data(name, value) for name, value in values.items()}
+    return {name: value for name, value in data.items() if value is not None}
+
+
+def setting_data(name: str, value: Any) -> Any:
+    """Return one setting as a number, text, list or dict; None if there is none.
+
+    >>> setting_data("max_elapsed", None), setting_data("on", (OSError, EOFError))
+    ('unlimited', ['OSError', 'EOFError'])
+
+    Raises:
+        ConfigError: It is code.
+    """
+    if name == "schedule":
+        return value.to_dict()
+    if name in _CODE:
+        if value:
             raise refuse(name, "left out of a policy that is written as data", value)
-    limits = {
-        name: UNLIMITED if limit is None else limit
-        for name, limit in (
-            ("max_attempts", settings.max_attempts),
-            ("max_elapsed", settings.max_elapsed),
-        )
-    }
-    optional = {"seed": settings.seed, "name": settings.name}
-    return {
-        "schedule": settings.schedule.to_dict(),
-        **limits,
-        "deadline": settings.deadline,
-        "on": _names("on", settings.on),
-        "give_up_on": _names("give_up_on", settings.give_up_on),
-        "raises": settings.raises,
-        "max_failures": settings.max_failures,
-    } | {name: value for name, value in optional.items() if value is not None}
+        return None
+    if name in {"max_attempts", "max_elapsed"} and value is None:
+        return UNLIMITED
+    return _names(name, value) if name in {"on", "give_up_on"} else value
 
 
 def settings_from(data: object) -> dict[str, Any]:

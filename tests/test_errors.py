@@ -41,6 +41,7 @@ from retrykit.page import page
 from retrykit.plot import figure
 from retrykit.preview import preview
 from retrykit.service_config import from_service_config, to_service_config
+from retrykit.source import python
 from retrykit.status_codes import StatusCodes
 from retrykit.systems import settings_named
 from retrykit.testing import (
@@ -145,6 +146,8 @@ class Mine(s.Schedule):
         return "mine"
 
 
+# Held by its module, but by a name that no one can write.
+UNWRITABLE = globals()["class"] = type("class", (OSError,), {"__module__": __name__})
 COVERED = functools.lru_cache(retry(plain))
 
 
@@ -623,6 +626,8 @@ WRITTEN = {
     ),
     "observers must be left out of a policy that is read from data, got []; "
     "add it with .replace(observers=...)": lambda: Policy.from_dict({"observers": []}),
+    "on must be types that Python can import by their names, got "
+    f"{UNWRITABLE!r}": lambda: python("mine", Policy(on=UNWRITABLE)),
     "jitter must be one of 'proportional', 'full', got 'none'; gRPC has changed it in "
     "2024": lambda: from_service_config({}, jitter="none"),
     "jitter must be one of 'proportional', 'full', got 0.2; gRPC has changed it in "

@@ -7,6 +7,7 @@ from zipfile import BadZipFile
 import pytest
 
 from retrykit import Policy, dialects, schedules as s
+from retrykit.service_config import StatusCodes
 from tests import browsing
 
 STEADY = Policy(schedule=s.exponential(1).cap(60).jitter(0.5), max_elapsed=None)
@@ -282,6 +283,15 @@ def test_settings_that_are_not_shown_are_in_both_texts(browser):
     assert Policy.from_dict(tables["pay it"]) == policy
     for text in (toml, browser.text("#python")):
         assert text.endswith("\n# left out, being code: on_result")
+
+
+def test_what_is_of_retrykit_is_imported_from_it(browser):
+    policy = Policy(on=StatusCodes(["UNAVAILABLE"]), give_up_on=BadZipFile)
+    browser.open({"grpc": policy})
+    names = {}
+    exec(browser.text("#python"), names)  # noqa: S102  it is what is copied and run
+    assert names["policy"] == policy
+    assert browser.text("#toml").endswith("\n# left out, being code: on")
 
 
 def test_a_text_is_copied(steady):

@@ -21,8 +21,9 @@ from retrykit import schedules
 from retrykit.algebra import Schedule
 from retrykit.checks import instance, refuse, whole
 from retrykit.durations import Duration, seconds
-from retrykit.page.unseen import as_toml, unseen
+from retrykit.page.unseen import unseen
 from retrykit.policy import Policy
+from retrykit.source import toml_key
 
 __all__ = ["page"]
 
@@ -124,10 +125,9 @@ def _named(policies: object) -> Iterable[tuple[str, object]]:
 
 def _shown(name: str, given: object) -> dict[str, Any]:
     policy = instance(f"policies[{name!r}]", given, Policy)
-    bare = re.fullmatch("[A-Za-z0-9_-]+", name)
     return {
         "name": name,
-        "key": name if bare else as_toml(name),
+        "key": toml_key(name),
         "schedule": policy.schedule.to_dict(),
         "max_attempts": policy.max_attempts,
         "max_elapsed": policy.max_elapsed,

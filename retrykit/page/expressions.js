@@ -43,25 +43,28 @@ function pythonText(policy) {
   const settings = [
     `schedule=${expression(policy.schedule, written)}`,
     ...limits(policy, "None", "="),
-    ...policy.settings.map((setting) => setting.python),
+    ...policy.python.settings,
   ];
+  // The modules of others first; what is retrykit's own is imported by name.
+  const own = policy.python.imports.filter((line) => line.startsWith("from "));
+  const others = policy.python.imports.filter((line) => !own.includes(line));
   const imports = [
-    ...policy.imports.map((module) => `import ${module}`),
-    ...(policy.imports.length ? [""] : []),
+    ...others,
+    ...(others.length ? [""] : []),
     "from retrykit import Policy",
     `from retrykit.schedules import ${constructors(policy.schedule).join(", ")}`,
+    ...own,
   ];
   const body = settings.map((setting) => `    ${setting},`);
-  return [...imports, "", "policy = Policy(", ...body, ")", ...leftOut(policy)].join(
-    "\n",
-  );
+  const lines = [...imports, "", "policy = Policy(", ...body, ")"];
+  return [...lines, ...leftOut(policy.python)].join("\n");
 }
 
 /** Return the TOML text of a policy, as for pyproject.toml. */
 function tomlText(policy) {
   const own = [
     ...limits(policy, '"unlimited"', " = "),
-    ...policy.settings.map((setting) => setting.toml),
+    ...policy.toml.settings,
   ];
   const lines = [
     `[tool.retrykit.policies.${policy.key}]`,
@@ -69,7 +72,7 @@ function tomlText(policy) {
     `schedule = '${expression(policy.schedule, written)}'`,
     ...own,
   ];
-  return [...lines, ...leftOut(policy)].join("\n");
+  return [...lines, ...leftOut(policy.toml)].join("\n");
 }
 
 function limits(policy, none, equals) {
@@ -90,8 +93,6 @@ function constructors(schedule) {
   return [...new Set([...own, ...nested.flatMap(constructors)])].sort();
 }
 
-function leftOut(policy) {
-  return policy.left_out.length
-    ? [`# left out, being code: ${policy.left_out.join(", ")}`]
-    : [];
+function leftOut({ left_out: names }) {
+  return names.length ? [`# left out, being code: ${names.join(", ")}`] : [];
 }

@@ -1,0 +1,204 @@
+"""A policy written as a person writes it, and read or run again."""
+
+import enum
+import json
+import ssl
+import sys
+import tomllib
+import xml.parsers.expat
+import zipfile
+from concurrent import futures
+from types import ModuleType
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit import ConfigError, Policy, dialects, schedules as s
+from retrykit.files import names_in
+from retrykit.service_config import StatusCodes
+from retrykit.source import changed, data, expression, python, toml
+from retrykit.testing.strategies import policies
+from tests.profiles import quick
+
+
+class BusyError(Exception):
+    class AgainError(Exception):
+        """One that is found by a path."""
+
+
+class Colour(enum.StrEnum):
+    RED = "red"
+
+
+class Count(enum.IntEnum):
+    THREE = 3
+
+
+def run(text):
+    """Run Python as it is printed, and return what it names, but for imports."""
+    names = {}
+    exec(text, names)  # noqa: S102  that it runs is what is tested
+    return {name: each for name, each in names.items() if isinstance(each, Policy)}
+
+
+POLICIES = {
+    "default": Policy(),
+    "zizq": dialects.zizq(),
+    "google": dialects.google(),
+    "verification": dialects.hostname_verification(),
+    "a_type": Policy(on=OSError, give_up_on=ConnectionError),
+    "types": Policy(on=(OSError, ValueError), give_up_on=(TimeoutError,)),
+    "types_of_modules": Policy(on=(zipfile.BadZipFile, ssl.SSLError)),
+    "of_a_submodule": Policy(on=xml.parsers.expat.ExpatError),
+    "of_a_private_module": Policy(on=futures.CancelledError),
+    "nested": Policy(on=BusyError, give_up_on=BusyError.AgainError),
+    "every_other": Policy(
+        schedule=[],
+        max_attempts=None,
+        max_elapsed=0.0,
+        deadline="clip",
+        raises="group",
+        max_failures=2,
+        seed=2**70,
+    ),
+    "named": Policy(name='pay "now" it\'s\n\x7f\x00\\ \U0001f600\u2028'),
+    "enums": Policy(
+        name=Colour.RED, seed=Count.THREE, schedule=s.constant(1).take(Count.THREE)
+    ),
+}
+every_policy = pytest.mark.parametrize(
+    ("name", "policy"), POLICIES.items(), ids=POLICIES
+)
+
+
+@every_policy
+def test_the_python_of_a_policy_makes_it(name, policy):
+    assert run(python(name, policy)) == {name: policy}
+
+
+@quick
+@given(policies())
+def test_the_python_of_any_policy_makes_it(policy):
+    assert run(python("any", policy)) == {"any": policy}
+
+
+def test_the_python_of_status_codes_makes_them():
+    policy = Policy(on=StatusCodes([14, "aborted"]), give_up_on=zipfile.BadZipFile)
+    assert run(python("grpc", policy)) == {"grpc": policy}
+    assert "on=StatusCodes(['ABORTED', 'UNAVAILABLE'])" in python("grpc", policy)
+
+
+def test_python_imports_what_it_uses_and_nothing_else():
+    policy = Policy(schedule=s.sequence([1]).then(s.exponential(1)), name="linear(x)")
+    assert python("fetch", policy).splitlines()[:3] == [
+        "from retrykit import Policy",
+        "from retrykit.schedules import exponential, sequence",
+        "",
+    ]
+    assert python("default", Policy()).splitlines() == [
+        "from retrykit import Policy",
+        "",
+        "default = Policy()",
+    ]
+
+
+@pytest.mark.parametrize("name", ["zizq:base=1s", "class", "None", "a.b", "", "1st"])
+def test_a_name_that_python_does_not_take_is_policy(name):
+    assert run(python(name, Policy())) == {"policy": Policy()}
+
+
+@pytest.mark.parametrize("name", ["Policy", "constant", "zipfile", "größe"])
+def test_a_name_may_be_that_of_an_import(name):
+    policy = Policy(schedule=s.constant(1), on=zipfile.BadZipFile)
+    assert run(python(name, policy)) == {name: policy}
+
+
+@every_policy
+@pytest.mark.parametrize("form", [toml, None], ids=["toml", "json"])
+def test_a_policy_comes_back_from_a_file(form, name, policy, tmp_path):
+    path = tmp_path / f"policies.{'toml' if form else 'json'}"
+    text = (
+        form(name, policy) if form else json.dumps({"policies": {name: data(policy)}})
+    )
+    path.write_text(text, "utf-8")
+    assert Policy.from_toml(path, name) == policy
+
+
+@quick
+@given(policies(), st.text(st.characters(codec="utf-8")))
+def test_any_policy_comes_back_from_toml_by_any_name(policy, name):
+    tables = tomllib.loads(toml(name, policy))["tool"]["retrykit"]["policies"]
+    assert list(tables) == [name]
+    assert Policy.from_dict(tables[name]) == policy
+    assert Policy.from_dict(json.loads(json.dumps(data(policy)))) == policy
+
+
+NAMES = ["a b", "a.b", "ä", 'quo"te', "it's", "", "back\\slash\n", "\x7f", "]"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_quoted_where_toml_asks_for_it(name, tmp_path):
+    path = tmp_path / "policies.toml"
+    path.write_text(toml(name, Policy(seed=7)), "utf-8")
+    assert names_in(path) == [name]
+    assert Policy.from_toml(path, name) == Policy(seed=7)
+
+
+@every_policy
+def test_what_is_as_by_default_is_left_out(name, policy):
+    assert data(policy).keys() == changed(policy).keys()
+    _, *lines = toml(name, policy).split("\n")
+    assert [line.partition(" = ")[0] for line in lines] == [*changed(policy)]
+
+
+def delays():
+    yield 1.0
+
+
+class Unknown(Exception):  # noqa: N818  what no module holds
+    __qualname__ = "Missing"
+
+
+CODE = {
+    "a function": {"on": callable},
+    "a lambda": {"on": lambda _: True},
+    "a lambda beside": {"give_up_on": lambda _: True},
+    "a predicate of the result": {"on_result": callable},
+    "observers": {"observers": [print]},
+    "a generator function": {"schedule": delays},
+    "a part of one": {"schedule": s.constant(1) + s.sequence(delays)},
+    "a type that no module holds": {"on": (OSError, Unknown)},
+}
+
+
+@pytest.mark.parametrize("settings", CODE.values(), ids=CODE)
+def test_code_is_refused_as_to_dict_refuses_it(settings):
+    policy = Policy(**settings)
+    with pytest.raises(ConfigError) as caught:
+        policy.to_dict()
+    for write in (lambda: python("a", policy), lambda: toml("a", policy)):
+        with pytest.raises(ConfigError) as again:
+            write()
+        assert str(again.value) == str(caught.value)
+
+
+def test_a_type_that_cannot_be_imported_is_refused_in_python_alone():
+    own = type("OwnError", (OSError,), {"__module__": "not-a-name"})
+    sys.modules["not-a-name"] = ModuleType("not-a-name")
+    sys.modules["not-a-name"].OwnError = own
+    try:
+        assert data(Policy(on=own)) == {"on": "not-a-name:OwnError"}
+        with pytest.raises(ConfigError, match="types that Python can import"):
+            python("mine", Policy(on=own))
+    finally:
+        del sys.modules["not-a-name"]
+
+
+def test_status_codes_are_refused_where_there_is_only_data():
+    with pytest.raises(ConfigError, match=r"^on must be types .* StatusCodes"):
+        toml("grpc", Policy(on=StatusCodes([14])))
+
+
+def test_an_expression_needs_each_import_once():
+    kinds = (zipfile.BadZipFile, zipfile.LargeZipFile)
+    assert expression("on", kinds).imports == ("import zipfile",)
