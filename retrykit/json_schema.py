@@ -76,8 +76,9 @@ _ABOUT = (
     "another schedule follows with kind then must end. Schedules are not nested too "
     "deeply. The name of an error is that of an Exception type that is built in or in "
     "a module already imported, and give_up_on must leave something of on to be "
-    "retried. extends names another policy of the file, not in a circle, and what is "
-    "inherited must not contradict what is written."
+    "retried. extends names another policy of the file, not in a circle, or a dialect "
+    "and parameters that it has, and what is inherited must not contradict what is "
+    "written."
 )
 
 _DURATION = {
@@ -168,13 +169,14 @@ def _named(policy: _Schema) -> _Schema:
         for name in policy["properties"]
     }
     extends = {
-        "description": "The policy of this file whose settings are taken where this "
-        "one has none.",
+        "description": "The policy whose settings are taken where this one has none: "
+        "another one of this file, or a dialect, which may have parameters.",
         "type": "string",
+        "examples": ["zizq", "zizq:retry_limit=10"],
     }
     return policy | {
         "title": "Policy in a file",
-        "description": f"{_summary(Policy)} It may extend another one of the file.",
+        "description": f"{_summary(Policy)} It may extend another one.",
         "properties": {"extends": extends} | inherited,
     }
 

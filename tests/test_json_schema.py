@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from retrykit import ConfigError, Policy, schedules as s
 from retrykit.durations import PATTERN, seconds
+from retrykit.files import names_in
 from retrykit.jitter import LONGEST
 from retrykit.json_schema import policy_schema
 from retrykit.testing.strategies import policies
@@ -23,10 +24,7 @@ FILE = Draft202012Validator(SCHEMA)
 ALONE = Draft202012Validator({"$defs": SCHEMA["$defs"], "$ref": "#/$defs/policy"})
 
 PUBLISHED = Path(__file__).parents[1] / "docs" / "policy.schema.json"
-COMMAND = (
-    'python -c "import json; from retrykit.json_schema import policy_schema; '
-    'print(json.dumps(policy_schema(), indent=2))" > docs/policy.schema.json'
-)
+COMMAND = "retrykit schema > docs/policy.schema.json"
 
 
 def loads(data):
@@ -111,20 +109,34 @@ def test_what_is_invalid_alone_is_invalid_in_a_file(data):
     assert FILE.is_valid({"policies": {"a": data}}) is extending
 
 
-@pytest.mark.parametrize(
-    ("valid", "file"),
-    {
-        "empty": (True, {"policies": {}}),
-        "extending": (True, {"policies": {"a": {}, "b": {"extends": "a"}}}),
-        "with more in it": (True, {"policies": {}, "title": "ours"}),
-        "no policies": (False, {}),
-        "a list": (False, {"policies": []}),
-        "two bases": (False, {"policies": {"a": {"extends": ["b", "c"]}}}),
-        "no dict": (False, []),
-    }.values(),
-)
-def test_a_file_holds_policies_by_their_names(valid, file):
+FILES = {
+    "empty": (True, {"policies": {}}),
+    "extending": (True, {"policies": {"a": {}, "b": {"extends": "a"}}}),
+    "extending a dialect": (True, {"policies": {"a": {"extends": "google"}}}),
+    "and its parameters": (
+        True,
+        {"policies": {"a": {"extends": "zizq:retry_limit=10"}}},
+    ),
+    "with more in it": (True, {"policies": {}, "title": "ours"}),
+    "no policies": (False, {}),
+    "a list": (False, {"policies": []}),
+    "two bases": (False, {"policies": {"a": {"extends": ["b", "c"]}}}),
+    "no dict": (False, []),
+}
+
+
+@pytest.mark.parametrize(("valid", "file"), FILES.values(), ids=FILES)
+def test_a_file_holds_policies_by_their_names(valid, file, tmp_path):
+    path = tmp_path / "policies.json"
+    path.write_text(json.dumps(file))
     assert FILE.is_valid(file) is valid
+    try:
+        loaded = [Policy.from_toml(path, name) for name in names_in(path)]
+    except ConfigError:
+        assert not valid
+    else:
+        assert valid
+        assert len(loaded) == len(file["policies"])
 
 
 def bounded():
