@@ -82,10 +82,22 @@ def _policies(path: str | os.PathLike[str]) -> dict[str, Any]:
     policies = root.get("policies") if isinstance(root, dict) else root
     if isinstance(policies, dict):
         return policies
-    way_out = "" if own is not None else "in pyproject.toml [tool.retrykit.policies]"
     rule = f"a file with a table [{table}] of tables by name"
+    way_out = "" if own is not None else "in pyproject.toml [tool.retrykit.policies]"
     got = list(root) if policies is None else policies
+    places = {"tool.retrykit": own} if own is not None else {"": data, "tool": tool}
+    for written, meant in _misspelt(places):
+        got, way_out = written, f"did you mean {meant}?"
     raise refuse(os.fspath(path), rule, got, way_out)
+
+
+def _misspelt(places: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Give the tables whose names are nearly right, and what is right."""
+    for place, table in places.items():
+        known = "retrykit" if place == "tool" else "policies"
+        for key in table if isinstance(table, dict) else ():
+            if key != known and nearest(key, [known]):
+                yield f"{place}.{key}".lstrip("."), f"{place}.{known}".lstrip(".")
 
 
 def _chain(

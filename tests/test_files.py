@@ -272,17 +272,39 @@ WRONG = {
         ),
     ),
     "no table of policies": (
-        "[policy.fetch]\nmax_attempts = 3",
+        "[limits.fetch]\nmax_attempts = 3\n[tool.poetry.plugins]\n[tool.pytest]",
         (
             "policies.toml must be a file with a table [policies] of tables by name, "
-            "got ['policy']; in pyproject.toml [tool.retrykit.policies]"
+            "got ['limits', 'tool']; in pyproject.toml [tool.retrykit.policies]"
+        ),
+    ),
+    "a table that is mistyped": (
+        "[title]\n[polices.fetch]\nmax_attempts = 3",
+        (
+            "policies.toml must be a file with a table [policies] of tables by name, "
+            "got 'polices'; did you mean policies?"
+        ),
+    ),
+    "a table of its own that is mistyped": (
+        "[tool.retrykit.polices.fetch]\nmax_attempts = 3",
+        (
+            "policies.toml must be a file with a table [tool.retrykit.policies] of "
+            "tables by name, got 'tool.retrykit.polices'; did you mean "
+            "tool.retrykit.policies?"
+        ),
+    ),
+    "a tool that is mistyped": (
+        "[tool.ruff]\n[tool.retrykt.policies.fetch]\nmax_attempts = 3",
+        (
+            "policies.toml must be a file with a table [policies] of tables by name, "
+            "got 'tool.retrykt'; did you mean tool.retrykit?"
         ),
     ),
     "no table of policies of its own": (
-        "[tool.retrykit.policy.fetch]\n[policies.fetch]",
+        "[tool.retrykit.limits.fetch]\n[policies.fetch]",
         (
             "policies.toml must be a file with a table [tool.retrykit.policies] of "
-            "tables by name, got ['policy']"
+            "tables by name, got ['limits']"
         ),
     ),
     "an array of policies": (
