@@ -15,8 +15,9 @@ from retrykit.checks import instance, number, refuse, whole
 from retrykit.data import UNLIMITED, settings_from
 from retrykit.durations import seconds
 from retrykit.errors import ConfigError
+from retrykit.named import as_written, settings_named
 from retrykit.settings import Settings
-from retrykit.systems import as_written, settings_named, zizq
+from retrykit.systems import zizq
 from retrykit.values import Value
 
 __all__ = ["VARIABLES", "settings_from_env"]

@@ -12,8 +12,8 @@ from retrykit.checks import instance, nearest, refuse
 from retrykit.data import settings_from
 from retrykit.documents import document
 from retrykit.errors import ConfigError
+from retrykit.named import BUILT_IN, settings_named
 from retrykit.settings import Settings
-from retrykit.systems import BUILT_IN, settings_named
 
 __all__ = ["names_in", "settings_in"]
 

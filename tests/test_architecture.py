@@ -42,6 +42,7 @@ FLOORS = {
         "limits",
         "data",
         "systems",
+        "named",
         "documents",
         "files",
         "environment",

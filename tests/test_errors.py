@@ -37,13 +37,13 @@ from retrykit.backoff import Backoff
 from retrykit.expressions import schedule_from
 from retrykit.integrations.logging import observer
 from retrykit.lint import RULES, check, found_in
+from retrykit.named import settings_named
 from retrykit.page import page
 from retrykit.plot import figure
 from retrykit.preview import preview
 from retrykit.service_config import from_service_config, to_service_config
 from retrykit.source import python
 from retrykit.status_codes import StatusCodes
-from retrykit.systems import settings_named
 from retrykit.testing import (
     AsyncScript,
     FakeClock,

@@ -64,7 +64,7 @@ class PolicyText(StringParamType):
         incomplete: str,
     ) -> list[CompletionItem]:
         """Return the dialects, files and folders that begin so."""
-        from retrykit.systems import BUILT_IN  # noqa: PLC0415  the help needs none
+        from retrykit.named import BUILT_IN  # noqa: PLC0415  the help needs none
 
         # As plain words: where click's script for bash meets a file among them,
         # it forgets the others.

@@ -13,11 +13,11 @@ from retrykit.documents import document
 from retrykit.errors import ConfigError
 from retrykit.files import names_in, settings_in
 from retrykit.lint import found_in, imports
+from retrykit.named import BUILT_IN, settings_named
 from retrykit.policy import Policy
 from retrykit.schedules import Schedule
 from retrykit.service_config import from_service_config
 from retrykit.settings import recast
-from retrykit.systems import BUILT_IN, settings_named
 
 __all__ = ["chosen", "file_of", "imported", "is_policy", "meant"]
 __all__ += ["names_of"]

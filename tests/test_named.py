@@ -1,0 +1,72 @@
+"""The built-in dialects by name, as files and command lines write them."""
+
+import pytest
+
+from retrykit import ConfigError, dialects, systems
+from retrykit.named import BUILT_IN, settings_named
+
+UNIT = "write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
+
+NAMED = {
+    "zizq": systems.zizq(),
+    "google": systems.google(),
+    "hostname-verification": systems.hostname_verification(),
+    "hostname_verification": systems.hostname_verification(),
+    " zizq ": systems.zizq(),
+    "zizq:retry_limit=10,jitter=5s": systems.zizq(retry_limit=10, jitter=5),
+    "zizq: base = 1m , exponent=2.5": systems.zizq(base=60, exponent=2.5),
+    "zizq:exponent=2": systems.zizq(exponent=2),
+    "google:multiplier=2,max_interval=1h30m": systems.google(
+        multiplier=2, max_interval="1h30m"
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "settings"), NAMED.items(), ids=NAMED)
+def test_a_dialect_is_found_by_its_name_and_takes_parameters(text, settings):
+    assert settings_named(text) == settings
+
+
+DIALECT = "dialect must be one of google, hostname-verification, zizq, got"
+EVERY_PART = "with each parameter once"
+WRONG = {
+    "zizk": f"{DIALECT} 'zizk'; did you mean zizq?",
+    "ZIZQ": f"{DIALECT} 'ZIZQ'; did you mean zizq?",
+    "hostname": f"{DIALECT} 'hostname'",
+    "": f"{DIALECT} ''",
+    "os:system": f"{DIALECT} 'os'",
+    "zizq:": f"dialect must be zizq, or zizq:parameter=value,... {EVERY_PART}, got "
+    "'zizq:'",
+    "zizq:retry_limit": "dialect must be zizq, or zizq:parameter=value,... "
+    f"{EVERY_PART}, got 'zizq:retry_limit'",
+    "zizq:base=1s,base=2s": "dialect must be zizq, or zizq:parameter=value,... "
+    f"{EVERY_PART}, got 'zizq:base=1s,base=2s'",
+    "zizq:retry_limt=3": "retry_limt is no parameter of zizq, got '3'; did you mean "
+    "retry_limit?",
+    "zizq:colour=3": "colour is no parameter of zizq, got '3'; there are retry_limit, "
+    "base, exponent, jitter",
+    "hostname-verification:cap=3": "cap is no parameter of hostname-verification, got "
+    "'3'; there are none",
+    "zizq:retry_limit=ten": "retry_limit must be a whole number >= 0, got 'ten'",
+    "zizq:retry_limit=2.5": "retry_limit must be a whole number >= 0, got '2.5'",
+    "zizq:retry_limit=" + "9" * 5000: "retry_limit must be a whole number >= 0, got "
+    f"'{'9' * 5000}'",
+    "zizq:exponent=four": "exponent must be a finite number >= 0, got 'four'",
+    "zizq:exponent=nan": "exponent must be a finite number >= 0, got nan",
+    "zizq:base=5": 'base must be a duration such as "12.5s", "500ms" or "1h30m", got '
+    f"'5'; {UNIT}",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), WRONG.items(), ids=[text[:30] for text in WRONG]
+)
+def test_a_text_that_names_no_dialect_is_refused_with_the_way_out(text, message):
+    with pytest.raises(ConfigError) as caught:
+        settings_named(text)
+    assert str(caught.value) == message
+
+
+def test_every_dialect_is_built_in_by_its_name():
+    names = {name.replace("-", "_"): build for name, build in BUILT_IN.items()}
+    assert names == {name: getattr(systems, name) for name in dialects.__all__}
