@@ -12,6 +12,7 @@ from retrykit.algebra import Schedule
 from retrykit.checks import number, refuse
 from retrykit.durations import Duration, seconds
 from retrykit.formulas import (
+    LONGEST_INTERVAL,
     Constant,
     Decorrelated,
     Exponential,
@@ -225,13 +226,16 @@ def google_interval(
     number("initial_interval", first, at_least=0.001)
     longest = seconds("max_interval", max_interval)
     way_out = "no shorter than initial_interval, no longer than the original can hold"
-    number("max_interval", longest, at_least=first, at_most=_LARGEST, way_out=way_out)
+    number(
+        "max_interval",
+        longest,
+        at_least=first,
+        at_most=LONGEST_INTERVAL,
+        way_out=way_out,
+    )
     spread = number("randomization_factor", randomization_factor, at_most=1)
     if spread == 1:
         rule = "a number >= 0 and < 1"
         raise refuse("randomization_factor", rule, randomization_factor)
     growth = number("multiplier", multiplier, at_least=1)
     return GoogleInterval(first, spread, growth, longest)
-
-
-_LARGEST = (2**31 - 1) / 1000  # the original keeps milliseconds in 32 bits

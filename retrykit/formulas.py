@@ -11,7 +11,13 @@ from retrykit.algebra import Bounds, Schedule
 from retrykit.jitter import LONGEST, Draws, Random, between
 
 __all__ = ["Constant", "Decorrelated", "Exponential", "Fibonacci", "Fixed"]
-__all__ += ["GoogleInterval", "Linear", "Polynomial"]
+__all__ += ["LONGEST_INTERVAL", "GoogleInterval", "Linear", "Polynomial"]
+
+LONGEST_INTERVAL = (2**31 - 1) / 1000
+"""The longest interval of `GoogleInterval`, in seconds.
+
+The original keeps milliseconds in 32 bits.
+"""
 
 
 class _Formula(Schedule):

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from retrykit import constructors
 from retrykit.algebra import Schedule
 from retrykit.durations import PATTERN, Duration
+from retrykit.formulas import LONGEST_INTERVAL
 from retrykit.jitter import LONGEST
 from retrykit.policy import Policy
 from retrykit.settings import DeadlineRule, Raises
@@ -111,7 +112,7 @@ _IN_DATA = {
 }
 
 # What the code holds in checks; without a row, a number is >= 0.
-_INTERVAL = {"minimum": 0.001, "maximum": 2_147_483.647}
+_INTERVAL = {"minimum": 0.001, "maximum": LONGEST_INTERVAL}
 _BOUNDS: dict[str, _Schema] = {
     "max_attempts": {"minimum": 1},
     "max_failures": {"minimum": 2},

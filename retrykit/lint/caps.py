@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, final
 
 from retrykit.algebra import Schedule
+from retrykit.formulas import LONGEST_INTERVAL
 from retrykit.jitter import LONGEST
 from retrykit.values import Value, parts_of
 
 __all__ = ["Cap", "caps"]
 
-# What milliseconds in 32 bits can hold, as in `schedules.google_interval`.
-_LARGEST = (2**31 - 1) / 1000
 # More than `round_down` takes for an error of the floats.
 _HAIR_LESS = 1 - 1e-9
 
@@ -80,7 +79,7 @@ def _caps(
         less = part.max_interval - 0.001
         first = min(part.initial_interval, less)
         lower = part.replaced(initial_interval=first, max_interval=less)
-        higher = part.replaced(max_interval=_LARGEST)
+        higher = part.replaced(max_interval=LONGEST_INTERVAL)
         text = f"max_interval={part.max_interval!r}"
         yield Cap(text, "a shorter max_interval", whole, put(lower), put(higher))
     # What a class of the user's is made of is known to itself alone.

@@ -14,6 +14,7 @@ from hypothesis.strategies import SearchStrategy
 from retrykit import schedules as s
 from retrykit.checks import instance, number, refuse, whole
 from retrykit.durations import Duration, seconds
+from retrykit.formulas import LONGEST_INTERVAL
 from retrykit.jitter import LONGEST
 from retrykit.policy import Policy
 from retrykit.schedules import Schedule
@@ -203,8 +204,7 @@ def _is_a(kind: type, value: object) -> bool:
 
 def _formulas(*, walking: bool) -> SearchStrategy[Schedule]:
     factors = st.just(1.0) | st.floats(1, 1e300)
-    # The original keeps milliseconds in 32 bits.
-    intervals = durations(0.001, 2_147_483.647)
+    intervals = durations(0.001, LONGEST_INTERVAL)
     # So that the interval is at its maximum after few steps.
     multipliers = st.just(1.0) | st.floats(1.25, 1e300)
     kinds = [
