@@ -1,7 +1,8 @@
 """The values that the algebra of schedules builds.
 
 Each is written beside its expression: ``repr`` gives the expression back.
-They are reached through the methods and operators of `Schedule`.
+They are reached through the methods and operators of `Schedule`. What rounding
+makes of a delay is public, for those who follow a delay without a schedule.
 """
 
 import math
@@ -13,7 +14,27 @@ from retrykit.algebra import Bounds, Schedule, operand
 from retrykit.jitter import LONGEST, Random, between, equal, full, proportional
 from retrykit.values import Value
 
-__all__: list[str] = []
+__all__ = ["rounded_down"]
+
+
+def rounded_down(delay: float, unit: float) -> float:
+    """Return what is left of a delay in whole times a unit.
+
+    >>> rounded_down(2.9, 1.0), rounded_down(0.3, 0.1) == 3 * 0.1
+    (2.0, True)
+
+    Args:
+        delay: Seconds, >= 0.
+        unit: Seconds, > 0.
+    """
+    steps = delay / unit
+    # Floats so large have no fractions of the unit left to drop.
+    if steps > 2**53:
+        return delay
+    # 0.3 / 0.1 is a hair below 3: what is that near to a step is on it.
+    nearest = round(steps)
+    on_it = math.isclose(steps, nearest, rel_tol=1e-15)
+    return min((nearest if on_it else math.floor(steps)) * unit, LONGEST)
 
 
 class _Of(Schedule):
@@ -76,14 +97,7 @@ class _RoundDown(_Mapped):
     unit: float
 
     def _map(self, delay: float, /) -> float:
-        steps = delay / self.unit
-        # Floats so large have no fractions of the unit left to drop.
-        if steps > 2**53:
-            return delay
-        # 0.3 / 0.1 is a hair below 3: what is that near to a step is on it.
-        nearest = round(steps)
-        on_it = math.isclose(steps, nearest, rel_tol=1e-15)
-        return min((nearest if on_it else math.floor(steps)) * self.unit, LONGEST)
+        return rounded_down(delay, self.unit)
 
 
 @final

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import final
 
-from retrykit.formulas import Constant
+from retrykit.combinators import rounded_down
 from retrykit.jitter import LONGEST
 from retrykit.values import Value
 
@@ -102,25 +102,22 @@ def rounded(known: Spread, unit: float) -> Spread | None:
     if known.pieces is None or known.high / unit > 2**53:
         return None
     mean = math.fsum(
-        share * (_mean_of_floor(a, b, unit) if a < b else _down(a, unit))
+        share * (_mean_of_floor(a, b, unit) if a < b else rounded_down(a, unit))
         for share, a, b in known.pieces
     )
     steps = None
     if sum((b - a) / unit for _, a, b in known.pieces) <= _STEPS:
         steps = tuple(step for piece in known.pieces for step in _steps(piece, unit))
-    return Spread(mean, _down(known.low, unit), _down(known.high, unit), steps)
-
-
-def _down(delay: float, unit: float) -> float:
-    low, _ = Constant(delay).round_down(unit).bounds(1) or (0.0, 0.0)
-    return low
+    low, high = (rounded_down(end, unit) for end in (known.low, known.high))
+    return Spread(mean, low, high, steps)
 
 
 def _steps(piece: Piece, unit: float) -> Iterator[Piece]:
     """Give the single delays that a rounded piece is made of."""
     share, a, b = piece
     if a == b:
-        yield share, _down(a, unit), _down(a, unit)
+        only = rounded_down(a, unit)
+        yield share, only, only
         return
     for step in range(math.floor(a / unit), math.floor(b / unit) + 1):
         start, end = max(a, step * unit), min(b, (step + 1) * unit)
