@@ -7,7 +7,7 @@ itself: it is handed in.
 
 import difflib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, final
 
@@ -20,7 +20,7 @@ from retrykit.settings import Settings
 from retrykit.systems import zizq
 from retrykit.values import Value
 
-__all__ = ["VARIABLES", "settings_from_env"]
+__all__ = ["RIVALS", "VARIABLES", "settings_from_env"]
 
 _SETTINGS = {
     "SCHEDULE": "schedule",
@@ -39,6 +39,9 @@ _ZIZQ = ("RETRY_LIMIT", *_FORMULA)
 
 VARIABLES = ("EXTENDS", *_SETTINGS, *_ZIZQ)
 """What follows the prefix and an underscore in the names of the variables."""
+
+RIVALS = (("MAX_ATTEMPTS", "RETRY_LIMIT"), *(("SCHEDULE", part) for part in _FORMULA))
+"""Pairs of variables that set the same in other words: one at most is given."""
 
 
 def settings_from_env(
@@ -129,8 +132,7 @@ def _start(stem: str, given: _Given, base: Settings | None) -> Settings:
 
 def _of_queue(given: _Given, start: Settings) -> dict[str, Any]:
     """Return the settings that the names of the job queue ask for."""
-    _refuse_both(given, "MAX_ATTEMPTS", ["RETRY_LIMIT"])
-    _refuse_both(given, "SCHEDULE", _FORMULA)
+    _refuse_both(given)
     names, texts = given.names, given.texts
     changes: dict[str, Any] = {}
     if "RETRY_LIMIT" in texts:
@@ -155,10 +157,10 @@ def _of_queue(given: _Given, start: Settings) -> dict[str, Any]:
     return changes | {"schedule": told.schedule}
 
 
-def _refuse_both(given: _Given, key: str, others: Collection[str]) -> None:
-    for other in others:
-        if key in given.texts and other in given.texts:
-            rule = f"left out where {given.names[other]} is given"
+def _refuse_both(given: _Given) -> None:
+    for key, rival in RIVALS:
+        if key in given.texts and rival in given.texts:
+            rule = f"left out where {given.names[rival]} is given"
             raise refuse(given.names[key], rule, given.texts[key])
 
 

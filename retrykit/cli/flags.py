@@ -5,20 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrykit.cli.options import FLAGS
-from retrykit.environment import settings_from_env
+from retrykit.environment import RIVALS, settings_from_env
 from retrykit.settings import Settings
 
 __all__ = ["changed"]
-
-
-_FORMULA = ("BACKOFF_BASE", "BACKOFF_EXPONENT", "BACKOFF_JITTER")
-# A flag wins over the variable that says the same in other words.
-_RIVALS = {
-    "MAX_ATTEMPTS": ("RETRY_LIMIT",),
-    "RETRY_LIMIT": ("MAX_ATTEMPTS",),
-    "SCHEDULE": _FORMULA,
-    **dict.fromkeys(_FORMULA, ("SCHEDULE",)),
-}
 
 
 def changed(base: Settings | None, flags: Mapping[str, Any]) -> Settings:
@@ -42,9 +32,11 @@ def changed(base: Settings | None, flags: Mapping[str, Any]) -> Settings:
     given = {
         key: flags.get(flag[2:].replace("-", "_")) for flag, (key, *_) in FLAGS.items()
     }
-    for key, text in given.items():
-        for rival in _RIVALS.get(key, ()) if text is not None else ():
-            environ.pop(f"{stem}_{rival}", None)
+    # A flag wins over the variable that says the same in other words.
+    for pair in RIVALS:
+        for key, rival in (pair, reversed(pair)):
+            if given[key] is not None:
+                environ.pop(f"{stem}_{rival}", None)
     environ |= {
         f"{stem}_{key}": text for key, text in given.items() if text is not None
     }
