@@ -323,6 +323,21 @@ def test_the_environment_is_laid_over_the_policy_and_flags_over_both():
     assert "max_attempts=4" in typed(*args, **told).out
 
 
+def test_a_flag_wins_over_the_variable_that_says_the_same_in_other_words():
+    args = ("convert", "policies.toml:fetch", "--to", "python", "--env", "FETCH")
+    attempts, limit = {"FETCH_MAX_ATTEMPTS": "4"}, {"FETCH_RETRY_LIMIT": "4"}
+    printed = typed(*args, "--default-retry-limit", "1", **attempts)
+    assert "max_attempts=2," in printed.out
+    assert "max_attempts=2," in typed(*args, "--max-attempts", "2", **limit).out
+    names = ("base", "exponent", "jitter")
+    formula = {f"FETCH_BACKOFF_{name.upper()}": "7" for name in names}
+    flags = [text for name in names for text in (f"--default-backoff-{name}", "7")]
+    printed = typed(*args, "--schedule", "1s, 5s", **formula)
+    assert "sequence([1.0, 5.0])" in printed.out
+    printed = typed(*args, *flags, FETCH_SCHEDULE="1s, 5s")
+    assert "polynomial(7.0" in printed.out
+
+
 def test_the_variables_of_the_job_queue_mean_what_it_documents():
     told = {
         "ZIZQ_DEFAULT_RETRY_LIMIT": "3",
