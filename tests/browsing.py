@@ -5,10 +5,21 @@ import json
 import math
 from itertools import count
 
+import pytest
+
+from retrykit import Policy, dialects, schedules as s
 from retrykit.page import page
 from tests import required
 
-__all__ = ["Browser", "near", "started"]
+__all__ = ["STEADY", "THREE", "Browser", "near", "started"]
+__all__ += ["browser", "steady", "three"]
+
+STEADY = Policy(schedule=s.exponential(1).cap(60).jitter(0.5), max_elapsed=None)
+THREE = {
+    "zizq": dialects.zizq(),
+    "google": dialects.google(),
+    "hostname-verification": dialects.hostname_verification(),
+}
 
 _FLAGS = (
     "headless=new no-sandbox disable-gpu disable-quic no-first-run "
@@ -148,3 +159,19 @@ def near(found, expected):
         )
         for ours, theirs in zip(found, expected, strict=True)
     )
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with started(tmp_path_factory.mktemp("browser")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def steady(browser):
+    return browser.open({"steady": STEADY})
+
+
+@pytest.fixture
+def three(browser):
+    return browser.open(THREE)

@@ -4,31 +4,10 @@ import re
 
 import pytest
 
-from retrykit import Policy, dialects, schedules as s
 from tests import browsing
+from tests.browsing import STEADY
 
-STEADY = Policy(schedule=s.exponential(1).cap(60).jitter(0.5), max_elapsed=None)
-THREE = {
-    "zizq": dialects.zizq(),
-    "google": dialects.google(),
-    "hostname-verification": dialects.hostname_verification(),
-}
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with browsing.started(tmp_path_factory.mktemp("browser")) as browser:
-        yield browser
-
-
-@pytest.fixture
-def steady(browser):
-    return browser.open({"steady": STEADY})
-
-
-@pytest.fixture
-def three(browser):
-    return browser.open(THREE)
+browser, steady, three = browsing.browser, browsing.steady, browsing.three
 
 
 def test_the_theme_follows_the_system_and_a_switch(steady):

@@ -4,14 +4,9 @@ import pytest
 
 from retrykit import ConfigError, Policy, dialects, schedules as s
 from tests import browsing
+from tests.browsing import STEADY
 
-STEADY = Policy(schedule=s.exponential(1).cap(60).jitter(0.5), max_elapsed=None)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with browsing.started(tmp_path_factory.mktemp("browser")) as browser:
-        yield browser
+browser = browsing.browser
 
 
 def paths(browser):
