@@ -1,28 +1,41 @@
 """Folders of code that is written for a test, and found there."""
 
+import functools
 import sys
 from contextlib import contextmanager
 from textwrap import dedent
+
+import pytest
 
 from retrykit.lint import found_in
 
 HEAD = "from retrykit import Policy, retry, aretry, with_policy\n"
 
 
-def write(folder, **files):
+@pytest.fixture
+def write(tmp_path):
     """Write modules below a folder: ``deep__jobs="..."`` is deep/jobs.py."""
+    return functools.partial(_written, tmp_path)
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Write a package `shop` of modules, and return its folder."""
+
+    def shop(**files):
+        folder = _written(tmp_path / "shop", **files)
+        (folder / "__init__.py").touch()
+        return folder
+
+    return shop
+
+
+def _written(folder, **files):
     for name, text in files.items():
         path = folder.joinpath(*name.split("__")).with_suffix(".py")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(HEAD + dedent(text), "utf-8")
     return folder
-
-
-def shop(folder, **files):
-    """Write a package `shop` of modules, and return its folder."""
-    write(folder / "shop", **files)
-    (folder / "shop" / "__init__.py").touch()
-    return folder / "shop"
 
 
 def names(target, **told):
@@ -42,9 +55,9 @@ def importable(folder):
             del sys.modules[name]
 
 
-@contextmanager
-def untouched():
-    """Hold that nothing is left of what is imported meanwhile."""
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    """Hold that nothing is left of what a test imports."""
     path, before = list(sys.path), set(sys.modules)
     yield
     assert sys.path == path

@@ -1,29 +1,14 @@
 """What is found: everything that has a policy, under its name, once."""
 
-import functools
-
 import pytest
 
 from retrykit.lint import found_in
 from retrykit.lint.written import held_by
 from tests import folders
-from tests.folders import HEAD, importable, names, untouched
+from tests.folders import HEAD, importable, names
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_left():
-    with untouched():
-        yield
-
-
-@pytest.fixture
-def write(tmp_path):
-    return functools.partial(folders.write, tmp_path)
-
-
-@pytest.fixture
-def package(tmp_path):
-    return functools.partial(folders.shop, tmp_path)
+nothing_is_left = folders.nothing_is_left
+write, package = folders.write, folders.package
 
 
 def attempts(target):

@@ -1,6 +1,5 @@
 """Where it is looked for: modules, files and folders, and what cannot be read."""
 
-import functools
 import py_compile
 import sys
 from contextlib import chdir
@@ -10,23 +9,10 @@ import pytest
 from retrykit import Policy
 from retrykit.lint import Discovery, Unread, found_in
 from tests import folders
-from tests.folders import HEAD, importable, names, untouched
+from tests.folders import HEAD, importable, names
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_left():
-    with untouched():
-        yield
-
-
-@pytest.fixture
-def write(tmp_path):
-    return functools.partial(folders.write, tmp_path)
-
-
-@pytest.fixture
-def package(tmp_path):
-    return functools.partial(folders.shop, tmp_path)
+nothing_is_left = folders.nothing_is_left
+write, package = folders.write, folders.package
 
 
 BROKEN = {
