@@ -87,7 +87,7 @@ def readable(duration: float) -> str:
         duration: Seconds, finite and >= 0.
 
     Returns:
-        Three digits below a minute, the two largest units above it, and two
+        Three digits below a minute, the two largest units above it, and three
         digits from a million days on.
     """
     if duration < 1e-9:  # noqa: PLR2004  less than clocks can tell
@@ -96,7 +96,7 @@ def readable(duration: float) -> str:
         if duration < end:
             return f"{duration / size:.3g}{unit}"
     if duration >= _MOST:
-        return f"{duration / 86_400:.2g}d"
+        return f"{duration / 86_400:.3g}d"
     totals = ((round(duration / step) * step, end) for step, end in _STEPS)
     total = next(total for total, end in totals if total < end)
     units = [(unit, size) for unit, size in _LARGE if size <= total]

@@ -110,9 +110,10 @@ def _given(stem: str, environ: Mapping[str, str], spelled: Mapping[str, str]) ->
             continue
         if key in VARIABLES:
             texts[key] = text
-        # What else has the prefix may be a setting of the program itself.
-        for near in difflib.get_close_matches(key, VARIABLES, n=1, cutoff=0.8):
-            if near != key:
+        # What else has the prefix may be a setting of the program itself, as
+        # SCHEDULER or NAMES may be: a single word is a name of many things.
+        for near in difflib.get_close_matches(key, VARIABLES, n=1, cutoff=0.85):
+            if key != near and ("_" in near or not key.startswith(near)):
                 # Without its value, which may be a secret.
                 msg = f"{name} is no setting of a policy; did you mean {stem}_{near}?"
                 raise ConfigError(msg)

@@ -56,15 +56,19 @@ def test_what_is_below_a_package_that_cannot_be_imported_is_not_tried(package):
 
 
 def test_a_module_that_is_named_and_cannot_be_imported_is_told(package):
-    shop = package(orders="1 / 0", pay="import nowhere_at_all")
+    shop = package(
+        orders="1 / 0", pay="import nowhere_at_all", ship="pass\ndef ship(: ..."
+    )
     with importable(shop.parent):
         [unread] = found_in("shop.orders").unread
         [missing] = found_in("shop.pay").unread
+        [mistyped] = found_in("shop.ship").unread
     zero = "ZeroDivisionError: division by zero"
     assert unread.reason == zero
     assert (unread.file, unread.line) == (shop / "orders.py", 2)
     assert missing.reason == "ModuleNotFoundError: No module named 'nowhere_at_all'"
     assert missing.place.endswith("pay.py:2")
+    assert mistyped.place.endswith("ship.py:3")
 
 
 def test_ctrl_c_ends_the_search(write):

@@ -105,7 +105,7 @@ function endCard(policy, found) {
 function both(duration) {
   return [
     readable(duration),
-    element("span", { class: "exact" }, `${shortest(duration)} s`),
+    element("span", { class: "exact" }, `${shortest(Number(duration.toPrecision(14)))} s`),
   ];
 }
 

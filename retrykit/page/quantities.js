@@ -14,10 +14,20 @@ function float(x) {
 
 /** Return a number with so many digits at most, as Python's format "g" does. */
 function general(x, digits = 6) {
-  const [mantissa, exponent] = x.toExponential(digits - 1).split("e");
+  const [mantissa, exponent] = rounded(x, digits).split("e");
   const power = Number(exponent);
   if (power < -4 || power >= digits) return Number(mantissa) + powerOfTen(power);
-  return String(Number(x.toPrecision(digits)));
+  return String(Number(`${mantissa}e${exponent}`));
+}
+
+/** Return a number rounded to so many digits; what lies in the middle to even. */
+function rounded(x, digits) {
+  // So many digits show all of a float that lies in the middle.
+  const [all, exponent] = x.toExponential(60).split("e");
+  const cut = all.slice(0, digits + 1);
+  const middle = /^50*$/.test(all.slice(digits + 1));
+  const even = "02468".includes(cut.at(-1));
+  return middle && even && digits > 1 ? `${cut}e${exponent}` : x.toExponential(digits - 1);
 }
 
 function powerOfTen(power) {
