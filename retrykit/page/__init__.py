@@ -78,13 +78,18 @@ def page(  # noqa: PLR0913  each says of the page what no other does
         },
         "told": {kind: _told(kind) for kind in Schedule.kinds},
     }
+    return _composed(data, instance("title", title, str))
+
+
+def _composed(data: object, title: str) -> str:
+    """Return the files beside this one as a single one, about some data."""
     script = "\n".join(_file(f"{name}.js") for name in _SCRIPTS)
     style = _file("page.css")
     # By its hash each is allowed, and nothing that is written into the page.
     allowed = {"script-src": _hash(script), "style-src": _hash(style)}
     rules = {"default-src": "'none'", **allowed, "base-uri": "'none'"}
     return Template(_file("page.html")).substitute(
-        title=html.escape(instance("title", title, str)),
+        title=html.escape(title),
         policy="; ".join(f"{name} {value}" for name, value in rules.items()),
         style=style,
         # No text inside of a script may look like its end.
