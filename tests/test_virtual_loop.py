@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
 import pytest
@@ -146,6 +147,20 @@ class TestTheVirtualLoop:
             async with asyncio.timeout(3600):
                 await asyncio.to_thread(time.sleep, 1.1)
             return asyncio.get_running_loop().time()
+
+        assert self.run(main) == 0.0
+
+    def test_the_threads_of_a_pool_end_in_real_time(self):
+        """From Python 3.12 on, asyncio allows them 300 s when a loop is closed."""
+
+        async def main():
+            loop = asyncio.get_running_loop()
+            pool = ThreadPoolExecutor()
+            loop.set_default_executor(pool)
+            # Not through the loop, which would know of it.
+            pool.submit(time.sleep, 1.2)
+            await loop.shutdown_default_executor(300)
+            return loop.time()
 
         assert self.run(main) == 0.0
 

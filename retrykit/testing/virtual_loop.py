@@ -75,6 +75,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         running.add_done_callback(self.pending.discard)
         return running
 
+    async def shutdown_default_executor(
+        self,
+        timeout: float | None = None,  # noqa: ARG002, ASYNC109  as asyncio has it
+    ) -> None:
+        """Wait until the threads of its pool have ended, however long it takes."""
+        # They end in real time: what is allowed in virtual time would be over.
+        await super().shutdown_default_executor()
+
     async def sleep(self, delay: float) -> None:
         """Let other tasks run until *delay* virtual seconds have passed."""
         line = self.timeline.rest()
