@@ -182,7 +182,7 @@ FAIL = {
 class TestAssertions:
     @pytest.mark.parametrize("hold", HOLD.values(), ids=HOLD)
     def test_that_hold_pass(self, hold):
-        hold(recorded_calls())
+        assert hold(recorded_calls()) is None
 
     @pytest.mark.parametrize(("message", "fail"), FAIL.items(), ids=FAIL)
     def test_that_do_not_hold_fail(self, message, fail):

@@ -208,6 +208,8 @@ class TestOnSeveral:
             while other.is_alive():
                 clock.advance(1)
                 other.join(0.01)
+            assert over.is_set()
+            assert clock.now() >= 3
 
     def test_a_call_that_ends_in_another_thread_has_ended(self):
         with virtual_time(everywhere=True, patience=3600) as clock:
@@ -215,6 +217,7 @@ class TestOnSeveral:
                 attempt.__enter__()
                 in_thread(functools.partial(attempt.__exit__, None, None, None))
             clock.sleep(5)
+            assert clock.now() == 5.0
 
     def test_a_run_of_trio_goes_on_when_nobody_sleeps_any_more(self):
         async def main():

@@ -178,5 +178,6 @@ class TestTheVirtualLoop:
                 other.send(b"x")
                 await readable.wait()
                 loop.remove_reader(one)
+                return one.recv(1), loop.remove_writer(one), loop.remove_reader(one)
 
-        self.run(main)
+        assert self.run(main) == (b"x", False, False)
