@@ -22,6 +22,7 @@ FLOORS = {
         "inspection",
         "values",
     ],
+    "world": ["clocks"],
     "numbers": [
         "jitter",
         "algebra",
@@ -38,6 +39,7 @@ FLOORS = {
     "description": [
         "elsewhere",
         "conditions",
+        "budget",
         "settings",
         "limits",
         "data",
@@ -49,7 +51,6 @@ FLOORS = {
         "stored",
     ],
     "decision": ["_decide"],
-    "world": ["clocks"],
     "drivers": ["_call", "_sync", "_async"],
     "syntax": [
         "callables",
@@ -148,6 +149,10 @@ DOORS = {
     "tomllib": {"documents"},
 }
 
+# Who knows what time it is, of those below the drivers: a policy and a decision
+# are what they are at any time.
+TOLD_THE_TIME = set()
+
 # What a leaf is for, beside wrapt and the standard library.
 LIBRARIES = {
     "cli.bars": {"rich"},
@@ -225,6 +230,16 @@ def test_every_door_has_one_keeper(door):
         if any(found.split(".")[0] == door for found in imports(tree))
     }
     assert users == DOORS[door]
+
+
+def test_no_description_and_no_decision_knows_the_time():
+    drivers = list(FLOORS).index("drivers")
+    told = {
+        name
+        for name, tree in modules()
+        if "clocks" in map(own, imports(tree)) and HEIGHTS[name][0] < drivers
+    }
+    assert told == TOLD_THE_TIME
 
 
 def test_nothing_but_wrapt_is_needed_at_run_time():
