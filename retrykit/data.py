@@ -4,9 +4,6 @@ Only what is made of retrykit's own parts and of exception types can be
 written: code of the user's has no form here. Reading never imports a module.
 """
 
-import builtins
-import inspect
-import sys
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -14,6 +11,7 @@ from typing import Any
 from retrykit.checks import refuse, whole
 from retrykit.schedules import from_dict
 from retrykit.settings import Settings
+from retrykit.type_names import text_of, type_of
 
 __all__ = ["UNLIMITED", "setting_data", "settings_data", "settings_from"]
 
@@ -83,46 +81,11 @@ def _read(name: str, value: Any) -> Any:
     if name not in {"on", "give_up_on"}:
         return value
     if isinstance(value, list | tuple):
-        return tuple(_type(name, each) for each in value)
-    return _type(name, value)
+        return tuple(type_of(name, each) for each in value)
+    return type_of(name, value)
 
 
 def _names(name: str, condition: object) -> str | list[str]:
     if isinstance(condition, tuple):
-        return [_text(name, kind) for kind in condition]
-    return _text(name, condition)
-
-
-def _text(name: str, kind: object) -> str:
-    """Return the text that names a type, and by which it is found again."""
-    if isinstance(kind, type):
-        module = "" if kind.__module__ == "builtins" else f"{kind.__module__}:"
-        text = f"{module}{kind.__qualname__}"
-        if _found(text) is kind:
-            return text
-    rule = "types that their modules hold by name, in a policy that is written as data"
-    raise refuse(name, rule, kind)
-
-
-def _type(name: str, text: object) -> object:
-    """Return the type that a text names: ``OSError``, ``package.module:Name``."""
-    found = _found(text) if isinstance(text, str) else None
-    if not isinstance(text, str) or not isinstance(found, type):
-        module = text.rpartition(":")[0] if isinstance(text, str) else ""
-        rule = "the name of an exception type, as OSError or module:Name"
-        way_out = "for a type that is not built in write module:Name"
-        if module:
-            there = module in sys.modules
-            way_out = f"{module} has none" if there else f"import {module} first"
-        raise refuse(name, rule, text, way_out)
-    return found
-
-
-def _found(text: str) -> object:
-    module, colon, path = text.rpartition(":")
-    # Importing would let a file of settings run code, and so would asking an
-    # object for what it may make up: a lazy module, a property.
-    found: object = sys.modules.get(module) if colon else builtins
-    for part in path.split("."):
-        found = inspect.getattr_static(found, part, None)
-    return found
+        return [text_of(name, kind) for kind in condition]
+    return text_of(name, condition)

@@ -38,6 +38,7 @@ FLOORS = {
     "history": ["reasons", "records", "state", "verdicts", "events"],
     "description": [
         "elsewhere",
+        "type_names",
         "conditions",
         "budget",
         "settings",
