@@ -41,6 +41,16 @@ FLOORS = {
         "type_names",
         "conditions",
         "budget",
+        "budgets.exact",
+        "budgets.recent",
+        "budgets.registry",
+        "budgets.costs",
+        "budgets.described",
+        "budgets.token_bucket",
+        "budgets.throttle",
+        "budgets.ratio",
+        "budgets.stored",
+        "budgets",
         "settings",
         "limits",
         "data",
@@ -152,7 +162,7 @@ DOORS = {
 
 # Who knows what time it is, of those below the drivers: a policy and a decision
 # are what they are at any time.
-TOLD_THE_TIME = set()
+TOLD_THE_TIME = {"budgets.ratio"}
 
 # What a leaf is for, beside wrapt and the standard library.
 LIBRARIES = {

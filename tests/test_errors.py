@@ -34,6 +34,14 @@ from retrykit import (
     with_policy,
 )
 from retrykit.backoff import Backoff
+from retrykit.budgets import (
+    RatioBudget,
+    Registry,
+    Throttle,
+    TokenBucket,
+    budget_from,
+    shared,
+)
 from retrykit.expressions import schedule_from
 from retrykit.integrations.logging import observer
 from retrykit.lint import RULES, check, found_in
@@ -825,6 +833,107 @@ WRITTEN |= {
     ),
     "target must be decorated with retry or aretry, or a Policy, got "
     "'retrykit.dialects'": lambda: found_in("retrykit.dialects:__name__"),
+}
+
+BUDGET = "name the class, or write lambda: TokenBucket(...)"
+WHOLE = "to pay with parts of a token multiply all tokens by the same number"
+PAIRS = "pairs of a condition and what it costs"
+COMMAS = "write ((TimeoutError, 10),), with both commas"
+SCOPE = "'process', or a text such as 'host:api.example' or 'key:orders'"
+MADE_HERE = "what makes a budget of retrykit.budgets when called"
+BUCKET_KEYS = "kind, capacity, cost, costs, reward, scope"
+BUDGETS = "token_bucket, throttle, ratio_budget"
+
+
+async def too_late(error):
+    """Answer later than a cost can be paid."""
+
+
+def share_twice():
+    shared("key:errors", lambda: TokenBucket(capacity=7))
+    shared("key:errors", Throttle)
+
+
+WRITTEN |= {
+    f"capacity must be a whole number >= 0, got -1; {WHOLE}": (
+        lambda: TokenBucket(capacity=-1)
+    ),
+    f"cost must be a whole number >= 0, got 0.5; {WHOLE}": (
+        lambda: TokenBucket(cost=0.5)
+    ),
+    f"reward must be a whole number >= 0, got '1'; {WHOLE}": (
+        lambda: TokenBucket(reward="1")
+    ),
+    f"costs must be {PAIRS}, got 10; {COMMAS}": lambda: TokenBucket(costs=10),
+    f"costs must be {PAIRS}, got (10,); {COMMAS}": lambda: TokenBucket(costs=(10,)),
+    f"costs[0] must be {SELECTS}, got 'TimeoutError'; name the type itself, without "
+    "quotes": lambda: TokenBucket(costs=[("TimeoutError", 10)]),
+    f"costs[0] must be a predicate that answers at once, got {too_late!r}": (
+        lambda: TokenBucket(costs=[(too_late, 10)])
+    ),
+    "costs[1] must be a whole number >= 0, got -2": (
+        lambda: TokenBucket(costs=[(OSError, 2), (ValueError, -2)])
+    ),
+    "costs must be a dict of costs by exception type, got [['OSError', 1]]; write "
+    '{"TimeoutError": 10}': (
+        lambda: budget_from({"kind": "token_bucket", "costs": [["OSError", 1]]})
+    ),
+    f"costs must be {NAMED}, got 'Busy'; for a type that is not built in write "
+    "module:Name": (
+        lambda: budget_from({"kind": "token_bucket", "costs": {"Busy": 1}})
+    ),
+    "costs must be types that their modules hold by name, in a policy that is written "
+    f"as data, got {callable!r}": (
+        lambda: TokenBucket(costs=[(callable, 1)]).to_dict()
+    ),
+    "max_tokens must be a whole number >= 1, got 0": lambda: Throttle(0),
+    "token_ratio must be a finite number >= 0.001, got 0.0009": (
+        lambda: Throttle(10, 0.0009)
+    ),
+    "ratio must be a finite number >= 0 and <= 1000, got -0.1; 0.2 is 20 %": (
+        lambda: RatioBudget(-0.1)
+    ),
+    "reserve must be a finite number >= 0 and <= 1e+06, got nan": (
+        lambda: RatioBudget(reserve=math.nan)
+    ),
+    f"window must be a finite number >= 0, got None; {SECONDS}": (
+        lambda: RatioBudget(window=None)
+    ),
+    "window must be a duration from 1s to 1d, got '999ms'": (
+        lambda: RatioBudget(window="999ms")
+    ),
+    "window must be a duration from 1s to 1d, got '25h'": (
+        lambda: RatioBudget(window="25h")
+    ),
+    "at_most must be a whole number >= 1, got 0": lambda: Registry(Throttle, at_most=0),
+    f"make must be what makes a budget when called, got Throttle(); {BUDGET}": (
+        lambda: Registry(Throttle())
+    ),
+    "make() must be a Budget that is made at each call, got {}; return one": (
+        lambda: Registry(dict)["api.example"]
+    ),
+    f"make must be {MADE_HERE}, got Throttle(); {BUDGET}": (
+        lambda: shared("process", Throttle())
+    ),
+    f"make must be {MADE_HERE}, got []; {BUDGET}": lambda: shared("process", list),
+    f"scope must be {SCOPE}, got 'api.example'": lambda: shared(
+        "api.example", Throttle
+    ),
+    f"scope must be {SCOPE}, got 'host: '": lambda: shared("host: ", Throttle),
+    f"scope must be {SCOPE}, got None": lambda: shared(None, Throttle),
+    "make must be what makes TokenBucket(capacity=7), as for this scope before, got "
+    "Throttle(); another budget needs another scope": share_twice,
+    f"budget must be a dict whose kind is one of {BUDGETS}, got 'throttle'": (
+        lambda: budget_from("throttle")
+    ),
+    f"budget must be a dict whose kind is one of {BUDGETS}, got "
+    "{'kind': 'TokenBucket'}; did you mean token_bucket?": (
+        lambda: budget_from({"kind": "TokenBucket"})
+    ),
+    f"budget must be a dict with the keys {BUCKET_KEYS}, got "
+    "{'kind': 'token_bucket', 'capasity': 5}; did you mean capacity?": (
+        lambda: budget_from({"kind": "token_bucket", "capasity": 5})
+    ),
 }
 
 # What cannot be seen there is told by the first call.
