@@ -11,6 +11,10 @@ by all calls of a service, and when too many of them fail it pays for no more.
 while failures are many; for one of your own derive from `Budget`. All may be
 shared by threads and tasks. A `Registry` holds one for each key; `shared` finds
 one by a scope in the whole process, and `balances` shows all of those.
+
+What is left in a budget stays in its process: copied, pickled or written with
+``to_dict()``, it comes back as a new one, which is full, and one with a scope as
+the shared one of its scope.
 """
 
 from retrykit.budget import Budget

@@ -12,15 +12,18 @@ from retrykit.type_names import text_of, type_of
 __all__ = ["Costs"]
 
 _RULE = "pairs of a condition and what it costs"
-_PAIR = 2
+_WAY_OUT = "write ((TimeoutError, 10),), with both commas"
+_TWO = 2
 
 
 @final
 class Costs(tuple[tuple[Any, int], ...]):
     """Pairs of a condition and a cost; the first condition that holds counts.
 
-    >>> Costs.checked([(TimeoutError, 10), (OSError, 3)])
-    ((TimeoutError, 10), (OSError, 3))
+    Of several types each has a pair of its own, as in data.
+
+    >>> Costs.checked([(TimeoutError, 10), ((OSError, EOFError), 3)])
+    ((TimeoutError, 10), (OSError, 3), (EOFError, 3))
     """
 
     __slots__ = ()
@@ -33,18 +36,9 @@ class Costs(tuple[tuple[Any, int], ...]):
             ConfigError: They are no such pairs; or a condition is none, or must
                 be awaited; or a cost is no whole number >= 0.
         """
-        way_out = "write ((TimeoutError, 10),), with both commas"
         if not isinstance(value, Iterable) or isinstance(value, str | Mapping):
-            raise refuse("costs", _RULE, value, way_out)
-        pairs = tuple(value)
-        for place, pair in enumerate(pairs):
-            if not isinstance(pair, tuple | list) or len(pair) != _PAIR:
-                raise refuse("costs", _RULE, value, way_out)
-            name = f"costs[{place}]"
-            if is_coroutine_function(check_condition(name, pair[0])):
-                raise refuse(name, "a predicate that answers at once", pair[0])
-            whole(name, pair[1], at_least=0)
-        return cls((condition, cost) for condition, cost in pairs)
+            raise refuse("costs", _RULE, value, _WAY_OUT)
+        return cls._apart(_pair(n, pair, value) for n, pair in enumerate(value))
 
     @classmethod
     def read(cls, data: object) -> Self:
@@ -58,27 +52,29 @@ class Costs(tuple[tuple[Any, int], ...]):
             raise refuse("costs", "a dict of costs by exception type", data, way_out)
         return cls((type_of("costs", text), cost) for text, cost in data.items())
 
+    @classmethod
+    def _apart(cls, pairs: Iterable[tuple[Any, int]]) -> Self:
+        single: list[tuple[Any, int]] = []
+        for condition, cost in pairs:
+            for kind in condition if isinstance(condition, tuple) else (condition,):
+                # Of a type that is written twice the first cost counts.
+                if kind not in [known for known, _ in single]:
+                    single.append((kind, cost))
+        return cls(single)
+
     def to_dict(self) -> dict[str, int]:
         """Return the costs by the names of the types, in their order.
 
         Raises:
             ConfigError: A condition is no type that is found by its name.
         """
-        data: dict[str, int] = {}
-        for condition, cost in self:
-            kinds = condition if isinstance(condition, tuple) else (condition,)
-            for kind in kinds:
-                data.setdefault(text_of("costs", kind), cost)
-        return data
+        return {text_of("costs", kind): cost for kind, cost in self}
 
     def of(self, error: Exception | None, otherwise: int) -> int:
         """Return what a retry costs after an error; None is a refused result."""
         for condition, cost in self if error is not None else ():
-            if isinstance(condition, type | tuple):
-                holds = isinstance(error, condition)
-            else:
-                holds = condition(error)
-            if holds:
+            by_type = isinstance(condition, type)
+            if isinstance(error, condition) if by_type else condition(error):
                 return cost
         return otherwise
 
@@ -87,10 +83,16 @@ class Costs(tuple[tuple[Any, int], ...]):
         return f"({', '.join(pairs)}{',' * (len(pairs) == 1)})"
 
 
+def _pair(place: int, pair: object, value: object) -> tuple[object, int]:
+    if not isinstance(pair, tuple | list) or len(pair) != _TWO:
+        raise refuse("costs", _RULE, value, _WAY_OUT)
+    name, (condition, cost) = f"costs[{place}]", pair
+    if is_coroutine_function(check_condition(name, condition)):
+        raise refuse(name, "a predicate that answers at once", condition)
+    return condition, whole(name, cost, at_least=0)
+
+
 def _shown(condition: object) -> str:
-    if isinstance(condition, tuple):
-        kinds = [_shown(kind) for kind in condition]
-        return f"({', '.join(kinds)}{',' * (len(kinds) == 1)})"
     if isinstance(condition, type):
         return type_name(condition)
     return getattr(condition, "__qualname__", None) or repr(condition)

@@ -136,11 +136,10 @@ def _checked(scope: object) -> str:
 
 
 def _found(scope: str, made: Described) -> Described:
-    found = _SHARED.get(scope)
-    if found is not None:
-        return found
-    made.scope = made.scope or scope
-    return _SHARED.setdefault(scope, made)
+    found = _SHARED.setdefault(scope, made)
+    # Whoever finds it names it, so that no thread sees it without its name.
+    found.scope = scope
+    return found
 
 
 def _again(kind: type[D], settings: dict[str, Any], scope: str | None) -> Described:

@@ -40,9 +40,9 @@ class RatioBudget(Described):
     (1.0, 0.0)
 
     What happened counts for a window, and for up to a tenth of it longer. The
-    ratio is the decimal that is written, so that 0.75 is three retries for four
-    requests. The defaults are those of Finagle and tower; of Google's services
-    0.1 without a reserve is known.
+    ratio is the decimal that is written, so 0.75 is three retries for four
+    requests. The defaults are those of Finagle and tower; the SRE book of Google
+    has ``RatioBudget(0.1, reserve=0)``.
 
     Args:
         ratio: Retries for each request. Dimensionless, 0 <= ratio <= 1000.

@@ -41,7 +41,7 @@ class Recent(Generic[T]):
             return self._kept.get(key)
 
     def setdefault(self, key: Hashable, value: T) -> T:
-        """Return what is kept by this key; *value*, if nothing was."""
+        """Return what is kept by this key, longer now; *value*, if nothing was."""
         with self._lock:
             kept = self._kept.setdefault(key, value)
             self._kept.move_to_end(key)

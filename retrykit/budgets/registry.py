@@ -52,8 +52,10 @@ class Registry(Generic[B]):
 
     def __getitem__(self, key: Hashable) -> B:
         kept = self._kept.get(key)
+        if kept is not None:
+            return kept
         # The user's code runs outside of the lock.
-        return kept or self._kept.setdefault(key, self._made())
+        return self._kept.setdefault(key, self._made())
 
     def __len__(self) -> int:
         return len(self._kept.items())

@@ -1,0 +1,259 @@
+"""What budgets count, against models that are too simple to be wrong."""
+
+import threading
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit.budgets import RatioBudget, Throttle, TokenBucket
+from retrykit.clocks import thread
+from retrykit.testing import virtual_time
+from tests.profiles import thorough
+
+ERROR = OSError()
+LATE = TimeoutError()
+
+
+@thorough
+@given(
+    st.integers(0, 40),
+    st.lists(st.sampled_from([ERROR, LATE, None, 5, 10]), max_size=60),
+)
+def test_a_bucket_is_a_number(capacity, steps):
+    bucket, tokens = TokenBucket(capacity), capacity
+    for step in steps:
+        if isinstance(step, Exception):
+            cost = 10 if step is LATE else 5
+            paid = cost if cost <= tokens else None
+            assert bucket.withdraw(step) == paid
+            tokens -= paid or 0
+        else:
+            bucket.deposit(step)
+            tokens = min(tokens + (1 if step is None else step), capacity)
+        assert bucket.balance == tokens
+
+
+@thorough
+@given(
+    st.integers(1, 12),
+    st.integers(1, 1500),
+    st.lists(st.sampled_from(["success", "failure", "other"]), max_size=60),
+)
+def test_a_throttle_is_a_number(most, thousandths, steps):
+    throttle = Throttle(most, thousandths / 1000)
+    tokens, gain = Fraction(most), Fraction(thousandths, 1000)
+    for step in steps:
+        if step == "success":
+            throttle.deposit(None)
+            tokens = min(tokens + gain, Fraction(most))
+        else:
+            throttle.failed(first=True, retryable=step == "failure")
+            tokens = max(tokens - (step == "failure"), Fraction(0))
+        assert throttle.balance == float(tokens)
+        assert throttle.withdraw(ERROR) == (0.0 if 2 * tokens > most else None)
+
+
+LEAPS = st.sampled_from([0, 0, 0, 0.01, 0.1, 0.4, 0.95, 1, 1.05, 1.2, 3, 1e9])
+STEPS = st.lists(
+    st.tuples(LEAPS, st.sampled_from(["ends", "fails", "fails again", "retries"])),
+    max_size=60,
+)
+RATIOS = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.75, 1.0, 1.5])
+
+
+@thorough
+@given(RATIOS, st.sampled_from([0, 1, 2.5]), st.sampled_from([1, 2, 10]), STEPS)
+def test_a_ratio_counts_what_was_in_the_window(ratio, reserve, window, steps):
+    """What is in it is what is in this tenth of it, or in the ten before."""
+    budget, exact = RatioBudget(ratio, reserve=reserve, window=window), Fraction
+    seen = []
+    with virtual_time() as clock:
+        for leap, step in steps:
+            clock.advance(leap * window)
+            place = clock.now() // (window / 10)
+            recent = [amount for at, amount in seen if place - at <= 10]
+            left = sum(recent) + exact(str(reserve)) * window
+            if step == "retries":
+                paid = left >= 1
+                assert budget.withdraw(ERROR) == (1.0 if paid else None)
+                seen.append((place, -paid))
+            elif step == "ends":
+                budget.deposit(None)
+                seen.append((place, exact(str(ratio))))
+            else:
+                first = step == "fails"
+                budget.failed(first=first, retryable=False)
+                seen.append((place, first * exact(str(ratio))))
+            left = sum(amount for at, amount in seen if place - at <= 10)
+            left += exact(str(reserve)) * window
+            assert budget.balance == float(max(left, 0))
+
+
+@thorough
+@given(RATIOS, st.sampled_from([0, 1, 2.5]), STEPS)
+def test_in_no_window_are_there_more_retries_than_the_ratio_says(ratio, reserve, steps):
+    budget, requests, retries = RatioBudget(ratio, reserve=reserve, window=1), [], []
+    with virtual_time() as clock:
+        for leap, step in steps:
+            clock.advance(leap)
+            now = clock.now()
+            if step == "retries":
+                retries += [now] * (budget.withdraw(ERROR) is not None)
+            elif step != "fails again":
+                budget.deposit(None)
+                requests.append(now)
+            made = sum(now - at < 1 for at in retries)
+            paying = sum(now - at <= 1.1 + 1e-6 for at in requests)
+            assert made <= ratio * paying + reserve + 1e-9
+
+
+@thorough
+@given(st.floats(0, 1000), st.integers(0, 200))
+def test_a_ratio_is_the_decimal_that_is_written(ratio, count):
+    budget = RatioBudget(ratio, reserve=0)
+    with virtual_time():
+        for _ in range(count):
+            budget.deposit(None)
+        assert budget.balance == float(Fraction(repr(ratio)) * count)
+
+
+def test_three_quarters_are_three_of_four():
+    budget = RatioBudget(0.75, reserve=0)
+    with virtual_time():
+        for _ in range(4):
+            budget.deposit(None)
+        assert [budget.withdraw(ERROR) for _ in range(4)] == [1.0, 1.0, 1.0, None]
+
+
+def test_a_tenth_three_times_is_three_tenths():
+    budget = RatioBudget(0.1, reserve=0)
+    with virtual_time():
+        for _ in range(3):
+            budget.deposit(None)
+        assert budget.balance == 0.3
+
+
+def test_a_call_is_one_request_however_often_it_is_retried():
+    budget = RatioBudget(1, reserve=0)
+    with virtual_time():
+        budget.failed(first=True, retryable=True)
+        cost = budget.withdraw(ERROR)
+        budget.failed(first=False, retryable=True)
+        budget.deposit(cost)
+        assert budget.balance == 0
+
+
+def test_nothing_is_forgotten_while_time_stands_still():
+    budget = RatioBudget(1, reserve=0)
+    with virtual_time(start=1e15):
+        for _ in range(1000):
+            budget.deposit(None)
+        assert budget.balance == 1000
+
+
+@pytest.mark.parametrize("age", [0, 0.5, 0.999, 1.0], ids=str)
+def test_a_request_counts_for_a_whole_window(age):
+    for start in (0, 0.3, 0.95):
+        budget = RatioBudget(1, reserve=0, window="10s")
+        with virtual_time(start=start) as clock:
+            budget.deposit(None)
+            clock.advance(age * 10)
+            assert budget.balance == 1
+
+
+@pytest.mark.parametrize("age", [1.1, 1.5, 60_480, 1e12], ids=str)
+def test_a_request_counts_no_longer_than_a_tenth_of_the_window_more(age):
+    for start in (0, 0.3, 0.95):
+        budget = RatioBudget(1, reserve=0, window="10s")
+        with virtual_time(start=start) as clock:
+            budget.deposit(None)
+            clock.advance(age * 10 + 1e-6)
+            assert budget.balance == 0
+
+
+def test_what_was_spent_is_given_back_when_it_is_out_of_the_window():
+    budget = RatioBudget(0, reserve=1, window="1s")
+    with virtual_time() as clock:
+        assert (budget.withdraw(ERROR), budget.withdraw(ERROR)) == (1.0, None)
+        clock.advance("2s")
+        assert (budget.withdraw(ERROR), budget.withdraw(ERROR)) == (1.0, None)
+
+
+def test_the_balance_is_never_below_zero():
+    """The requests that paid are out of the window, the retry is not."""
+    budget = RatioBudget(1, reserve=0, window="1s")
+    with virtual_time() as clock:
+        budget.deposit(None)
+        clock.advance("1s")
+        assert budget.withdraw(ERROR) == 1.0
+        clock.advance("500ms")
+        assert budget.balance == 0
+        budget.deposit(None)
+        assert budget.withdraw(ERROR) is None
+
+
+def test_a_clock_that_goes_back_makes_it_forget_nothing_and_stop_nothing():
+    budget = RatioBudget(1, reserve=0, window="1s")
+    with virtual_time(start=1e12):
+        budget.deposit(None)
+    with virtual_time() as clock:
+        assert budget.balance == 1
+        clock.advance("500ms")
+        assert budget.balance == 1
+        clock.advance("2s")
+        assert budget.balance == 0
+
+
+class Interrupted:
+    """A clock in the midst of whose reading something else is done, once."""
+
+    def __init__(self, act):
+        self.acts = [act]
+
+    def now(self):
+        for _ in range(len(self.acts)):
+            self.acts.pop()()
+        return 0.0
+
+    def sleep(self, delay):
+        raise NotImplementedError
+
+
+class Interrupting(int):
+    """A cost in the midst of whose adding something else is done."""
+
+    def __new__(cls, act):
+        cost = super().__new__(cls, 1)
+        cost.act = act
+        return cost
+
+    def __radd__(self, tokens):
+        self.act()
+        return int(self) + tokens
+
+
+def in_time(work):
+    """Do it elsewhere, so that a deadlock is a failure."""
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    worker.join(10)
+    assert not worker.is_alive(), "it waits for itself"
+
+
+def test_a_signal_handler_may_use_the_ratio_that_it_interrupts():
+    budget = RatioBudget(1, reserve=0)
+
+    def work():
+        with thread.use(Interrupted(lambda: budget.deposit(None))):
+            budget.deposit(None)
+            assert budget.balance == 2
+
+    in_time(work)
+
+
+def test_a_signal_handler_may_use_the_bucket_that_it_interrupts():
+    bucket = TokenBucket(capacity=20)
+    bucket.withdraw(LATE)
+    in_time(lambda: bucket.deposit(Interrupting(lambda: bucket.deposit(None))))
+    assert bucket.balance >= 11
