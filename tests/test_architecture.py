@@ -40,6 +40,16 @@ FLOORS = {
         "elsewhere",
         "type_names",
         "conditions",
+        "hint",
+        "hints.ready",
+        "hints.fields",
+        "hints.dates",
+        "hints.http",
+        "hints.pushback",
+        "hints.attributes",
+        "hints.several",
+        "hints.named",
+        "hints",
         "budget",
         "budgets.exact",
         "budgets.recent",
@@ -163,6 +173,8 @@ DOORS = {
 # Who knows what time it is, of those below the drivers: a policy and a decision
 # are what they are at any time.
 TOLD_THE_TIME = {"budgets.ratio"}
+# are what they are at any time. Who reads a date must know the time.
+TOLD_THE_TIME = {"hints.http"}
 
 # What a leaf is for, beside wrapt and the standard library.
 LIBRARIES = {
