@@ -171,10 +171,9 @@ DOORS = {
 }
 
 # Who knows what time it is, of those below the drivers: a policy and a decision
-# are what they are at any time.
-TOLD_THE_TIME = {"budgets.ratio"}
-# are what they are at any time. Who reads a date must know the time.
-TOLD_THE_TIME = {"hints.http"}
+# are what they are at any time. Who reads a date must know the time, and who
+# counts what happened of late, and what ends an attempt.
+TOLD_THE_TIME = {"budgets.ratio", "hints.http"}
 
 # What a leaf is for, beside wrapt and the standard library.
 LIBRARIES = {

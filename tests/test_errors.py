@@ -43,6 +43,15 @@ from retrykit.budgets import (
     shared,
 )
 from retrykit.expressions import schedule_from
+from retrykit.hint import check_hint, understood
+from retrykit.hints import (
+    attribute,
+    first_of,
+    grpc_pushback,
+    hint_named,
+    milliseconds,
+    name_of_hint,
+)
 from retrykit.integrations.logging import observer
 from retrykit.lint import RULES, check, found_in
 from retrykit.named import settings_named
@@ -936,8 +945,57 @@ WRITTEN |= {
     ),
 }
 
+
+OF_DATA = "one of retrykit.hints in a policy that is written as data"
+TEXTS = "retry_after, milliseconds:HEADER, grpc_pushback, attribute:PATH"
+OUTCOME = "the error or result"
+WRITTEN |= {
+    f"hint must be a function of {OUTCOME}, got 5; write one, or take one of "
+    "retrykit.hints": lambda: check_hint("hint", 5),
+    f"hint must be a function of {OUTCOME}, got {timedelta}; write one, or take one "
+    "of retrykit.hints": lambda: check_hint("hint", timedelta),
+    f"hint must be a function that takes {OUTCOME}, got {plain!r}": (
+        lambda: check_hint("hint", plain)
+    ),
+    f"hint must be a plain function, under aretry too, got {fetch!r}; what it reads "
+    "is there when it is asked": lambda: check_hint("hint", fetch),
+    f"hint must be a hint, not what makes one, got {grpc_pushback!r}; call it: "
+    "grpc_pushback(...)": lambda: check_hint("hint", grpc_pushback),
+    "header must be the name of a header, got 'Retry After'": (
+        lambda: milliseconds("Retry After")
+    ),
+    "header must be the name of a header, got b'x'": lambda: milliseconds(b"x"),
+    "path must be the name of an attribute, or several with dots between them, got "
+    "'a..b'": lambda: attribute("a..b"),
+    "path must be the name of an attribute, or several with dots between them, got "
+    "None": lambda: attribute(None),
+    "unit must be one of 's', 'ms', got 'min'": lambda: attribute("wait", "min"),
+    "hints must be at least one hint, got ()": first_of,
+    f"hints must be a function of {OUTCOME}, got 'retry_after'; write one, or take "
+    "one of retrykit.hints": lambda: first_of("retry_after"),
+    f"hint must be {OF_DATA}, got {unannotated!r}; leave it out, and add it with "
+    ".replace(hint=...)": lambda: name_of_hint(unannotated),
+    f"hint must be the text of a hint, got 5; write {TEXTS}": lambda: hint_named(5),
+    f"hint must be the text of a hint, got ''; write {TEXTS}": lambda: hint_named(""),
+    "hint must be the text of a hint, got 'retry-after'; did you mean retry_after?": (
+        lambda: hint_named("milliseconds:retry-after-ms, retry-after")
+    ),
+    "hint must be the text of a hint, got 'retry_after:5'; write retry_after": (
+        lambda: hint_named("retry_after:5")
+    ),
+    "hint must be the text of a hint, got 'attribute'; write attribute:PATH": (
+        lambda: hint_named("attribute")
+    ),
+    "unit must be one of 's', 'ms', got 'h'": lambda: hint_named("attribute:wait:h"),
+}
+
 # What cannot be seen there is told by the first call.
 CALLED = {
+    "its answer must be a delay that it gives at once, under aretry too, got "
+    "Answer()": lambda: understood(Answer()),
+    f"its answer must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: understood(-1)
+    ),
     "fetch must be a function that gives its result at once, under retry, got "
     "Answer(); decorate it with aretry": lambda: Policy(name="fetch").call(Answer),
     "fn must be a function that returns an awaitable, under aretry, got "

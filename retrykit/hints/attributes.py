@@ -60,14 +60,13 @@ class Attribute(Ready):
         try:
             for name in self.path.split("."):
                 outcome = getattr(outcome, name)
+            # A proxy of something remote has any attribute, and none of these.
+            told = outcome if isinstance(outcome, int | Duration) else None
         except Exception:  # noqa: BLE001  attributes may be anyone's code
             return None
-        # A proxy of something remote has any attribute, and none of these.
-        if not isinstance(outcome, int | Duration):
-            return None
-        if isinstance(outcome, int | float) and self.unit == "ms":
-            return outcome / 1_000
-        return outcome
+        if self.unit == "s" or isinstance(told, bool):
+            return told
+        return told / 1_000 if isinstance(told, int | float) else told
 
     def _arguments(self) -> tuple[object, ...]:
         return (self.path,) if self.unit == "s" else (self.path, self.unit)

@@ -38,7 +38,8 @@ class GrpcPushback(Ready):
         try:
             # Of a call that has not failed, it would be waited for or awaited.
             failed = isinstance(error, Exception)
-            sent = getattr(error, "trailing_metadata", tuple)() if failed else ()
+            read = getattr(error, "trailing_metadata", tuple) if failed else tuple
+            sent: object = read()
             pairs = sent if isinstance(sent, Collection) else ()
             asked = [_delay(value) for key, value in pairs if key == _KEY]
         except Exception:  # noqa: BLE001  an error that cannot tell asks for nothing
@@ -50,10 +51,11 @@ class GrpcPushback(Ready):
         return None if longest is None else RetryAfter(longest)
 
 
-def _delay(value: str) -> float | None:
-    if not _INTEGER.fullmatch(value) or int(value) > _LARGEST:
+def _delay(value: object) -> float | None:
+    text = str(value)
+    if not _INTEGER.fullmatch(text) or int(text) > _LARGEST:
         return None
-    return int(value) / 1_000
+    return int(text) / 1_000
 
 
 _KEY = "grpc-retry-pushback-ms"

@@ -48,7 +48,9 @@ class FirstOf(Ready):
 
     def __call__(self, outcome: object, /) -> float | RetryAfter | GiveUp | None:
         """Return the first answer to an error or a result that is not None."""
-        error = outcome if isinstance(outcome, Exception) else None
+        # By its type: what an object says of its class may be anyone's code.
+        failed = issubclass(type(outcome), Exception)
+        error = cast("Exception", outcome) if failed else None
         answers = (ask(hint, outcome, error) for hint in self.hints)
         return next((answer for answer in answers if answer is not None), None)
 

@@ -1,0 +1,394 @@
+"""What the headers of HTTP ask for, on whoever's error or response they are."""
+
+import email.message
+import http.client
+import io
+import logging
+import time
+from email.utils import formatdate
+from types import SimpleNamespace
+from urllib.error import HTTPError
+
+import pytest
+from hypothesis import example, given, strategies as st
+
+from retrykit.hints import milliseconds, retry_after
+from retrykit.hints.dates import date_of
+from retrykit.hints.fields import fields
+from retrykit.hints.http import seconds_asked
+from retrykit.jitter import LONGEST
+from tests.profiles import quick, thorough
+
+# The three forms of one date, as RFC 9110, 5.6.7 shows them.
+FIXED = "Sun, 06 Nov 1994 08:49:37 GMT"
+RFC_850 = "Sunday, 06-Nov-94 08:49:37 GMT"
+ASCTIME = "Sun Nov  6 08:49:37 1994"
+THEN = 784_111_777.0
+
+
+def sent(*lines, **headers):
+    """A response with Retry-After, once for each line."""
+    pairs = [("Retry-After", line) for line in lines]
+    return SimpleNamespace(headers=[*pairs, *headers.items()])
+
+
+def at(time):
+    return lambda: time
+
+
+def never():
+    raise AssertionError("nobody needs to know what time it is")
+
+
+@pytest.mark.parametrize(
+    ("text", "delay"),
+    [
+        ("120", 120.0),
+        ("0", 0.0),
+        ("007", 7.0),
+        (" \t120\r\n", 120.0),
+        ("9999999", 9_999_999.0),
+        ("9" * 309, LONGEST),
+        ("9" * 100_000, LONGEST),
+        (b"120", 120.0),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+def test_seconds_are_digits_however_many(text, delay, caplog):
+    """delay-seconds = 1*DIGIT."""
+    caplog.set_level(logging.DEBUG)
+    assert retry_after()(sent(text)) == delay
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("text", [FIXED, RFC_850, ASCTIME])
+def test_a_date_has_three_forms(text):
+    """A recipient that parses a timestamp value MUST accept all three."""
+    assert date_of(text, THEN) == THEN
+    assert seconds_asked(sent(text), at(THEN - 100)) == 100.0
+
+
+@pytest.mark.parametrize(
+    ("text", "ahead"),
+    [
+        ("Sun, 06 Nov 1994 08:49:37", 0),
+        ("Sun, 06 Nov 1994 08:49:37 -0000", 0),
+        ("Sun, 06 Nov 1994 08:49:37 UTC", 0),
+        ("Sun, 06 Nov 1994 08:49:37 +0100", -3_600),
+        ("Sun, 06 Nov 1994 08:49:37 EST", 5 * 3_600),
+        ("6 Nov 1994 08:49 GMT", -37),
+        ("Sun, 06 Nov 1994 08:59:60 GMT", 623),
+    ],
+    ids=lambda value: str(value)[5:],
+)
+def test_dates_are_read_leniently(text, ahead):
+    """Recipients of timestamp values are encouraged to be robust."""
+    assert date_of(text, THEN) == THEN + ahead
+
+
+@pytest.mark.parametrize(
+    ("year", "digits", "read"),
+    [
+        (1994, "94", 1994),
+        (2026, "94", 1994),
+        (2026, "70", 2070),
+        (2026, "76", 2076),
+        (2026, "77", 1977),
+        (2060, "68", 2068),
+        (1994, "10", 2010),
+        (1994, "50", 1950),
+    ],
+    ids=str,
+)
+def test_a_year_of_two_digits_is_at_most_fifty_years_ahead(year, digits, read):
+    """More than 50 years in the future: the most recent year in the past."""
+    now = date_of(f"01 Jul {year} 00:00:00 GMT", 0)
+    date = date_of(f"Sunday, 06-Nov-{digits} 08:49:37 GMT", now)
+    assert date == date_of(f"06 Nov {read} 08:49:37 GMT", now)
+
+
+NO_DELAYS = [
+    *["", "soon", "-5", "+5", "1.5", "1e3", "0x10", "5s", "1_000", "5 5", "inf", "nan"],
+    *["٣", "五", "²", "12:30", "2026-11-21T00:00:00Z", "-", "GMT"],
+    *["Sun, 06 Nov 1994", "Sun, 06 Now 1994 08:49:37 GMT"],
+    *["Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT"],
+    *["Sun, 06 Nov 1994 08:49:37 XYZ", "Sun, 06 Nov 1994 08:49:37 +9999"],
+    *["Sun, 06 Nov 1994 08:49:37 +01:00", "Sun, 06 Nov 1994 08:60:00 GMT"],
+    *["Sun 06 Nov 1994 ٠٨:49:37 GMT", "Sun, 06 Nov 99999999999999999999 00:00:00 GMT"],
+]
+
+
+@pytest.mark.parametrize("text", NO_DELAYS, ids=ascii)
+def test_what_is_no_delay_is_left_out_with_one_line_for_who_looks(text, caplog):
+    caplog.set_level(logging.DEBUG)
+    assert retry_after()(sent(text)) is None
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("retrykit", "DEBUG")
+    assert record.getMessage() == f"Retry-After is ignored, as no delay: {text!r}"
+
+
+def test_a_log_tells_no_more_than_the_beginning_of_a_header(caplog):
+    caplog.set_level(logging.DEBUG)
+    assert retry_after()(sent("x" * 100_000)) is None
+    assert len(caplog.text) < 200
+
+
+def test_a_date_is_relative_to_the_date_of_its_response():
+    response = sent(FIXED, Date="Sun, 06 Nov 1994 08:49:07 GMT")
+    assert seconds_asked(response, at(0)) == 30.0
+    assert seconds_asked(response, at(THEN + 1e9)) == 30.0
+    assert retry_after()(response) == 30.0
+
+
+@pytest.mark.parametrize("date", ["", "soon", "Sun, 31 Feb 1994 08:49:37 GMT"])
+def test_a_date_is_relative_to_the_wall_clock_where_there_is_no_other(date):
+    assert seconds_asked(sent(FIXED, Date=date), at(THEN - 5)) == 5.0
+
+
+def test_the_clock_of_retry_after_is_that_of_the_wall():
+    delay = retry_after()(sent(formatdate(time.time() + 1e6, usegmt=True)))
+    assert 1e6 - 60 < delay < 1e6 + 60
+
+
+def test_a_clock_that_jumps_changes_no_more_than_a_date_without_a_date():
+    readings = [THEN - 60, THEN - 3_600, THEN + 3_600]
+    delays = [seconds_asked(sent(FIXED), at(reading)) for reading in readings]
+    assert delays == [60.0, 3_600.0, 0.0]
+    assert {seconds_asked(sent("60"), at(reading)) for reading in readings} == {60.0}
+
+
+def test_a_date_that_is_past_means_now():
+    assert seconds_asked(sent(FIXED), at(THEN + 1)) == 0.0
+    assert seconds_asked(sent(FIXED, Date=FIXED), at(0)) == 0.0
+
+
+def test_no_clock_is_read_for_a_response_without_the_header():
+    assert seconds_asked(sent(Date=FIXED), never) is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "delay"),
+    [
+        (["5", "120", "60"], 120.0),
+        (["5, 120,60"], 120.0),
+        (["soon", "5"], 5.0),
+        (["-5, 5"], 5.0),
+        ([f"5, {FIXED}"], 100.0),
+        ([f"{RFC_850}, 5"], 100.0),
+        ([ASCTIME, "500"], 500.0),
+        ([f"{ASCTIME}, {FIXED}"], 100.0),
+    ],
+    ids=str,
+)
+def test_of_repeated_headers_the_longest_wait_is_taken(lines, delay):
+    assert seconds_asked(sent(*lines), at(THEN - 100)) == delay
+
+
+def test_several_headers_that_are_no_delay_are_one_line(caplog):
+    caplog.set_level(logging.DEBUG)
+    assert retry_after()(sent("soon", "5", "later")) == 5.0
+    (record,) = caplog.records
+    assert record.getMessage().endswith(": 'soon', 'later'")
+
+
+@pytest.mark.parametrize(
+    ("text", "delay"),
+    [
+        ("1500", 1.5),
+        ("0", 0.0),
+        ("12.5", 0.0125),
+        ("1, 20", 0.02),
+        ("9" * 400, LONGEST),
+        ("9" * 310, LONGEST),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+def test_a_header_in_milliseconds(text, delay):
+    """x-amz-retry-after, as AWS sends it, and retry-after-ms."""
+    response = SimpleNamespace(headers={"X-Amz-Retry-After": text})
+    assert milliseconds("x-amz-retry-after")(response) == delay
+    assert milliseconds("retry-after-ms")(response) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-1", "soon", "٣", "1.", ".5", "1e3", "nan", FIXED]
+)
+def test_a_header_that_is_no_number_of_milliseconds_is_left_out(text, caplog):
+    caplog.set_level(logging.DEBUG)
+    response = SimpleNamespace(headers={"retry-after-ms": text})
+    assert milliseconds("retry-after-ms")(response) is None
+    assert len(caplog.records) == 1
+
+
+def message(*lines):
+    headers = email.message.Message()
+    for line in lines:
+        headers["retry-after"] = line
+    return headers
+
+
+def test_the_headers_of_urllib_are_found():
+    body = io.BytesIO()
+    error = HTTPError("http://[::1]/", 503, "busy", message("5", "7"), body)
+    with error:
+        assert retry_after()(error) == 7.0
+        assert milliseconds("retry-after-ms")(error) is None
+    assert retry_after()(HTTPError("http://[::1]/", 503, "busy", {}, None)) is None
+
+
+class Wire(io.BytesIO):
+    """What a server has sent."""
+
+    def makefile(self, *_args):
+        return self
+
+
+def test_the_headers_of_http_client_are_found():
+    wire = Wire(b"HTTP/1.1 503 busy\r\nRetry-After: 5\r\nRETRY-AFTER: 7\r\n\r\n")
+    response = http.client.HTTPResponse(wire)
+    response.begin()
+    assert fields(response, "retry-after") == ["5", "7"]
+    response.close()
+
+
+class Joined:
+    """Headers of requests, httpx or tornado: what is repeated is joined."""
+
+    def __init__(self, comma):
+        self.comma = comma
+
+    def items(self):
+        return {"retry-after": f"5{self.comma}7"}.items()
+
+
+class Repeated:
+    """Headers of urllib3 or aiohttp: a mapping whose items are repeated."""
+
+    def items(self):
+        yield "Retry-After", "5"
+        yield "Server", None
+        yield "RETRY-AFTER", "7"
+
+
+class Response:
+    """A response of requests is false where it has failed."""
+
+    def __init__(self, headers):
+        self.headers = headers
+
+    def __bool__(self):
+        return False
+
+
+def failed(response):
+    error = OSError("503")
+    error.response = response
+    return error
+
+
+class RequestError(Exception):
+    """An error of httpx, of a request that was never sent."""
+
+    @property
+    def response(self):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Response(Joined(", ")),
+        Response(Joined(",")),
+        Response(Repeated()),
+        Response({b"Retry-After": b"7"}),
+        Response([(b"retry-after", b"5"), (b"retry-after", b"7")]),
+        Response((("retry-after", "7"),)),
+        failed(Response(Joined(", "))),
+        failed({"ResponseMetadata": {"HTTPHeaders": {"retry-after": "7"}}}),
+        {"ResponseMetadata": {"HTTPHeaders": {"retry-after": "7"}}},
+        SimpleNamespace(headers=None, response=Response(message("7"))),
+    ],
+    ids=[
+        "httpx",
+        "tornado",
+        "urllib3",
+        "bytes",
+        "raw",
+        "tuple",
+        "requests",
+        "botocore",
+        "botocore's result",
+        "aiohttp",
+    ],
+)
+def test_the_headers_are_found_on_errors_and_responses_of(outcome):
+    assert retry_after()(outcome) == 7.0
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        RequestError(),
+        failed(None),
+        Response(None),
+        Response("retry-after: 7"),
+        Response([("retry-after", "7", "more")]),
+        Response({"retry-after": 7, 7: "retry-after"}),
+        {"ResponseMetadata": None},
+        {"retry-after": "7"},
+    ],
+    ids=[
+        "never sent",
+        "no response",
+        "no headers",
+        "text",
+        "triple",
+        "no texts",
+        "no metadata",
+        "no response at all",
+    ],
+)
+def test_what_has_no_such_headers_asks_for_nothing(outcome):
+    assert retry_after()(outcome) is None
+
+
+def test_headers_that_can_be_read_once_are_left_for_their_owner():
+    headers = iter([("retry-after", "7")])
+    assert retry_after()(Response(headers)) is None
+    assert list(headers) == [("retry-after", "7")]
+
+
+def headers_of_any_kind():
+    text = st.text() | st.sampled_from(NO_DELAYS) | st.from_regex(r"[0-9GMT:, ]{1,40}")
+    return st.lists(text | st.binary(), max_size=3)
+
+
+@thorough
+@given(lines=headers_of_any_kind(), date=st.text(), now=st.floats(0, 4e9))
+@example(lines=[FIXED], date="", now=0.0)
+def test_any_header_is_a_delay_or_nothing(lines, date, now):
+    delay = seconds_asked(sent(*lines, Date=date), at(now))
+    assert delay is None or 0.0 <= delay <= LONGEST
+    delay = milliseconds("retry-after")(sent(*lines))
+    assert delay is None or 0.0 <= delay <= LONGEST
+
+
+# As far as years have four digits.
+TIMES = st.integers(0, 253_402_300_799)
+
+
+@quick
+@given(then=TIMES, ahead=st.integers(0, 10**9), now=st.floats(0, 4e9))
+@example(then=0, ahead=0, now=0.0)
+def test_a_date_some_seconds_ahead_of_its_response_asks_for_them(then, ahead, now):
+    then = min(then, 253_402_300_799 - ahead)
+    until = formatdate(then + ahead, usegmt=True)
+    response = sent(until, Date=formatdate(then, usegmt=True))
+    assert seconds_asked(response, at(now)) == ahead
+
+
+@quick
+@given(time=TIMES)
+def test_a_date_means_the_time_that_it_was_made_of(time):
+    assert date_of(formatdate(time, usegmt=True), 0.0) == time
+    assert date_of(formatdate(time), 0.0) == time
