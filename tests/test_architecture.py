@@ -45,6 +45,7 @@ FLOORS = {
         "hints.fields",
         "hints.dates",
         "hints.http",
+        "hints.resets",
         "hints.pushback",
         "hints.attributes",
         "hints.several",
@@ -173,7 +174,7 @@ DOORS = {
 # Who knows what time it is, of those below the drivers: a policy and a decision
 # are what they are at any time. Who reads a date must know the time, and who
 # counts what happened of late, and what ends an attempt.
-TOLD_THE_TIME = {"budgets.ratio", "hints.http"}
+TOLD_THE_TIME = {"budgets.ratio", "hints.http", "hints.resets"}
 
 # What a leaf is for, beside wrapt and the standard library.
 LIBRARIES = {

@@ -51,6 +51,7 @@ from retrykit.hints import (
     hint_named,
     milliseconds,
     name_of_hint,
+    reset_at,
 )
 from retrykit.integrations.logging import observer
 from retrykit.lint import RULES, check, found_in
@@ -947,7 +948,7 @@ WRITTEN |= {
 
 
 OF_DATA = "one of retrykit.hints in a policy that is written as data"
-TEXTS = "retry_after, milliseconds:HEADER, grpc_pushback, attribute:PATH"
+TEXTS = "retry_after, milliseconds:HEADER, grpc_pushback, attribute:PATH, reset_at"
 OUTCOME = "the error or result"
 WRITTEN |= {
     f"hint must be a function of {OUTCOME}, got 5; write one, or take one of "
@@ -965,6 +966,9 @@ WRITTEN |= {
         lambda: milliseconds("Retry After")
     ),
     "header must be the name of a header, got b'x'": lambda: milliseconds(b"x"),
+    "header must be the name of a header with reset in it, got 'Retry-After'": (
+        lambda: reset_at("Retry-After")
+    ),
     "path must be the name of an attribute, or several with dots between them, got "
     "'a..b'": lambda: attribute("a..b"),
     "path must be the name of an attribute, or several with dots between them, got "

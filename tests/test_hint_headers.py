@@ -352,6 +352,10 @@ def test_what_has_no_such_headers_asks_for_nothing(outcome):
     assert retry_after()(outcome) is None
 
 
+def test_a_server_that_sends_too_many_is_heard_no_further():
+    assert len(fields(sent(*["1, 2"] * 1_000), "retry-after")) == 100
+
+
 def test_headers_that_can_be_read_once_are_left_for_their_owner():
     headers = iter([("retry-after", "7")])
     assert retry_after()(Response(headers)) is None

@@ -17,6 +17,7 @@ from retrykit.hints import (
     hint_named,
     milliseconds,
     name_of_hint,
+    reset_at,
     retry_after,
 )
 from retrykit.jitter import LONGEST
@@ -27,6 +28,7 @@ READY = {
     "grpc_pushback": grpc_pushback(),
     "attribute:response.wait": attribute("response.wait"),
     "attribute:wait:ms": attribute("wait", unit="ms"),
+    "reset_at:ratelimit-reset": reset_at("RateLimit-Reset"),
     "milliseconds:retry-after-ms, retry_after": (
         first_of(milliseconds("retry-after-ms"), retry_after())
     ),
@@ -150,6 +152,12 @@ def test_a_hint_that_raises_asks_for_nothing_and_warns_once(caplog):
     assert record.exc_info[0] is ZeroDivisionError
     assert (error.args, error.__traceback__) == (("refused",), None)
     assert not hasattr(error, "__notes__")
+
+
+def test_a_hint_that_raises_about_a_result_asks_for_nothing(caplog):
+    assert ask(lambda page: page["wait"], {}, None) is None
+    (record,) = caplog.records
+    assert "it raised KeyError: 'wait'" in record.getMessage()
 
 
 def test_a_hint_that_raises_the_error_itself_leaves_its_traceback_as_it_is(caplog):

@@ -4,9 +4,10 @@
 >>> hint = first_of(milliseconds("retry-after-ms"), retry_after())
 
 `retry_after` reads the header of HTTP, `milliseconds` those that services
-have beside it, `grpc_pushback` the metadata of a gRPC error, and `attribute`
-an attribute. No client is imported: their errors and responses are known by
-what they look like. A hint of your own is a function; see `Hint`.
+have beside it, `reset_at` when a rate limit begins anew, `grpc_pushback` the
+metadata of a gRPC error, and `attribute` an attribute. No client is imported:
+their errors and responses are known by what they look like. A hint of your own
+is a function; see `Hint`.
 """
 
 from retrykit.hint import Hint
@@ -14,7 +15,8 @@ from retrykit.hints.attributes import attribute
 from retrykit.hints.http import milliseconds, retry_after
 from retrykit.hints.named import hint_named, name_of_hint
 from retrykit.hints.pushback import grpc_pushback
+from retrykit.hints.resets import reset_at
 from retrykit.hints.several import first_of
 
 __all__ = ["Hint", "attribute", "first_of", "grpc_pushback", "hint_named"]
-__all__ += ["milliseconds", "name_of_hint", "retry_after"]
+__all__ += ["milliseconds", "name_of_hint", "reset_at", "retry_after"]

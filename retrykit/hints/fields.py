@@ -5,7 +5,7 @@ is imported. What a field means is not known here.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any
 
 __all__ = ["fields"]
@@ -46,14 +46,14 @@ def fields(outcome: object, name: str) -> list[str]:
 
 
 def _values(headers: Any, name: str) -> list[str]:
-    # Asked of the type, since a proxy of something remote has any attribute,
-    # and a collection, since an iterator would be used up, or never end.
-    if isinstance(headers, Mapping) or hasattr(type(headers), "items"):
+    if hasattr(headers, "items"):
         headers = headers.items()
+    # An iterator would be used up for its owner, or never end.
     elif not isinstance(headers, Collection):
         return []
     sent = [_text(value) for key, value in headers if _text(key).lower() == name]
-    return [each.strip(" \t\r\n") for line in sent for each in _COMMA.split(line)]
+    lines = [each.strip(" \t\r\n") for line in sent for each in _COMMA.split(line)]
+    return lines[:_MOST]
 
 
 def _text(value: object) -> str:
@@ -61,6 +61,9 @@ def _text(value: object) -> str:
         return value.decode("latin-1")
     return value if isinstance(value, str) else ""
 
+
+# Who sends more wants this program to be busy.
+_MOST = 100
 
 # Clients join what was sent repeatedly; dates have a comma of their own.
 _COMMA = re.compile(r",(?![ \t]*[0-9]{1,2}[ -][A-Za-z])")

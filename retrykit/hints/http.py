@@ -16,8 +16,8 @@ from retrykit.hints.fields import fields
 from retrykit.hints.ready import Ready
 from retrykit.jitter import LONGEST
 
-__all__ = ["Milliseconds", "RetryAfterHeader", "milliseconds", "retry_after"]
-__all__ += ["seconds_asked"]
+__all__ = ["DECIMAL", "Milliseconds", "RetryAfterHeader", "header_name", "longest"]
+__all__ += ["milliseconds", "origin", "retry_after", "seconds_asked"]
 
 
 def retry_after() -> "RetryAfterHeader":
@@ -64,18 +64,31 @@ def seconds_asked(outcome: object, now: Callable[[], float]) -> float | None:
     sent = fields(outcome, "retry-after")
     if not sent:
         return None
-    time = now()
-    dates = (date_of(each, time) for each in fields(outcome, "date"))
-    origin = next((date for date in dates if date is not None), time)
-    return _longest("Retry-After", sent, lambda text: _seconds(text, origin))
+    then = origin(outcome, now)
+    return longest("Retry-After", sent, lambda text: _seconds(text, then))
 
 
-def _seconds(text: str, origin: float) -> float | None:
+def _seconds(text: str, then: float) -> float | None:
     if text.isascii() and text.isdigit():
         # Not by way of an integer, of which Python refuses thousands of digits.
         return min(float(text), LONGEST)
-    date = date_of(text, origin)
-    return None if date is None else max(date - origin, 0.0)
+    date = date_of(text, then)
+    return None if date is None else max(date - then, 0.0)
+
+
+def origin(outcome: object, now: Callable[[], float]) -> float:
+    """Return when a response was made, by the clock of who made it.
+
+    Args:
+        outcome: An error, a response, or anything else.
+        now: What reads the wall clock, for one that does not say it.
+
+    Returns:
+        Seconds since 1970.
+    """
+    time = now()
+    dates = (date_of(each, time) for each in fields(outcome, "date"))
+    return next((date for date in dates if date is not None), time)
 
 
 def milliseconds(header: str) -> "Milliseconds":
@@ -94,13 +107,18 @@ def milliseconds(header: str) -> "Milliseconds":
     Raises:
         ConfigError: *header* cannot be the name of one.
     """
-    return Milliseconds(_name(header).lower())
+    return Milliseconds(header_name(header))
 
 
-def _name(header: object) -> str:
+def header_name(header: object) -> str:
+    """Return the name of a header in lower case.
+
+    Raises:
+        ConfigError: *header* cannot be the name of one.
+    """
     if not isinstance(header, str) or not _NAME.fullmatch(header):
         raise refuse("header", "the name of a header", header)
-    return header
+    return header.lower()
 
 
 @final
@@ -117,18 +135,28 @@ class Milliseconds(Ready):
 
     def __call__(self, outcome: object, /) -> float | None:
         """Return the seconds that an error or a response asks for."""
-        return _longest(self.header, fields(outcome, self.header), _parts)
+        return longest(self.header, fields(outcome, self.header), _parts)
 
 
 def _parts(text: str) -> float | None:
-    if not _DECIMAL.fullmatch(text):
+    if not DECIMAL.fullmatch(text):
         return None
     return min(float(text) / 1_000, LONGEST)
 
 
-def _longest(
+def longest(
     header: str, sent: list[str], read: Callable[[str], float | None]
 ) -> float | None:
+    """Return the longest delay of those that were sent.
+
+    Args:
+        header: The name of the header, for the log.
+        sent: Its values.
+        read: What reads one: seconds, or None if it is no delay.
+
+    Returns:
+        Seconds; None if there is no delay among them.
+    """
     delays = [read(text) for text in sent]
     if None in delays:
         odd = (told(x)[:_MOST] for x, y in zip(sent, delays, strict=True) if y is None)
@@ -141,4 +169,6 @@ def _longest(
 _MOST = 80
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+"""A number without a sign, as headers have it."""

@@ -12,6 +12,7 @@ from retrykit.hints.attributes import attribute
 from retrykit.hints.http import milliseconds, retry_after
 from retrykit.hints.pushback import grpc_pushback
 from retrykit.hints.ready import Ready
+from retrykit.hints.resets import reset_at
 from retrykit.hints.several import FirstOf, first_of
 
 __all__ = ["hint_named", "name_of_hint"]
@@ -21,6 +22,7 @@ _BUILDERS: dict[str, Callable[..., Hint]] = {
     "milliseconds": milliseconds,
     "grpc_pushback": grpc_pushback,
     "attribute": attribute,
+    "reset_at": reset_at,
 }
 
 
@@ -34,8 +36,9 @@ def hint_named(text: object) -> Hint:
 
     Args:
         text: ``retry_after``, ``milliseconds:HEADER``, ``grpc_pushback``,
-            ``attribute:PATH`` or ``attribute:PATH:ms``, or several of these
-            with commas between them, of which the first answer is taken.
+            ``attribute:PATH``, ``attribute:PATH:ms``, ``reset_at`` or
+            ``reset_at:HEADER``, or several of these with commas between them,
+            of which the first answer is taken.
 
     Raises:
         ConfigError: It names no hint, or an argument of one is wrong.

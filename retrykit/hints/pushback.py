@@ -4,7 +4,6 @@ gRPC itself is not imported: its errors are known by what they have.
 """
 
 import re
-from collections.abc import Collection
 from typing import final
 
 from retrykit.hints.ready import Ready
@@ -39,9 +38,7 @@ class GrpcPushback(Ready):
             # Of a call that has not failed, it would be waited for or awaited.
             failed = isinstance(error, Exception)
             read = getattr(error, "trailing_metadata", tuple) if failed else tuple
-            sent: object = read()
-            pairs = sent if isinstance(sent, Collection) else ()
-            asked = [_delay(value) for key, value in pairs if key == _KEY]
+            asked = [_delay(value) for key, value in read() if key == _KEY]
         except Exception:  # noqa: BLE001  an error that cannot tell asks for nothing
             return None
         if None in asked:
