@@ -6,6 +6,7 @@ It knows the names of the faults and nothing of retrying::
     └── RetrykitError          whatever retrykit itself has to say
         ├── ConfigError        a setting is wrong; also a ValueError
         ├── NestingError       what was opened last is not closed first
+        ├── AttemptTimeout     an attempt took too long; also a TimeoutError
         ├── RetryError         a call gave up, where the policy asks for it
         └── Signal             raised by a retried function to steer its call
             ├── RetryAfter     make another attempt, after this delay
@@ -17,7 +18,7 @@ A call that gives up raises none of these by default: it lets the last error
 of the user's function out.
 """
 
-__all__ = ["ConfigError", "NestingError", "RetrykitError"]
+__all__ = ["AttemptTimeout", "ConfigError", "NestingError", "RetrykitError"]
 
 
 class RetrykitError(Exception):
@@ -38,3 +39,28 @@ class NestingError(RetrykitError, RuntimeError):
     What is opened for a context (a thread or task) is closed there, the last
     one first, as ``with`` blocks are.
     """
+
+
+class AttemptTimeout(RetrykitError, TimeoutError):  # noqa: N818  told by its name
+    """An attempt was ended because it took longer than its policy allows.
+
+    A failure like any other, which may be retried. Its traceback leads to where
+    the attempt was at that moment.
+
+    >>> raise AttemptTimeout(1.5)
+    Traceback (most recent call last):
+    ...
+    retrykit.errors.AttemptTimeout: the attempt took longer than 1.5s
+
+    Attributes:
+        timeout: How long the attempt was allowed to take, in seconds, >= 0.
+    """
+
+    def __init__(self, timeout: float) -> None:
+        super().__init__(timeout)
+        self.timeout = timeout
+
+    def __str__(self) -> str:
+        # What is left of a deadline has more digits than anybody reads.
+        timeout = round(self.timeout, 3) or self.timeout
+        return f"the attempt took longer than {timeout:g}s"

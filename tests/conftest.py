@@ -6,6 +6,7 @@ import trio
 
 from retrykit import Policy, aretry, retry
 from retrykit.testing import Script, virtual_time
+from tests.side import Under, under_asyncio, under_trio
 
 # Checked, never run; and what the command line is tried on.
 collect_ignore = ["typing", "transcripts"]
@@ -86,3 +87,11 @@ def loop(request):
                 return runner.run(main())
 
     return run
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def under(request):
+    """An event loop whose time is virtual by itself, as retrykit knows none."""
+    if request.param == "trio":
+        return Under(trio, under_trio)
+    return Under(asyncio, under_asyncio)

@@ -3,7 +3,9 @@
 import asyncio
 from threading import Thread
 
+import pytest
 import trio
+import trio.testing
 
 from retrykit import Policy, aretry
 from retrykit.testing import AsyncScript
@@ -39,3 +41,24 @@ async def together(*calls):
         async with trio.open_nursery() as nursery:
             for call in calls:
                 nursery.start_soon(lambda call=call: call)
+
+
+class Under:
+    """One kind of event loop, on virtual time of its own."""
+
+    def __init__(self, module, run):
+        self.sleep = module.sleep
+        self.event = module.Event
+        self.cancelled = module.Cancelled if module is trio else asyncio.CancelledError
+        self.trio = module is trio
+        self.run = run
+
+
+def under_asyncio(main):
+    looptime = pytest.importorskip("looptime")
+    with asyncio.Runner(loop_factory=looptime.new_event_loop) as runner:
+        return runner.run(main())
+
+
+def under_trio(main):
+    return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))

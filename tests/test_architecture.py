@@ -22,7 +22,7 @@ FLOORS = {
         "inspection",
         "values",
     ],
-    "world": ["clocks"],
+    "world": ["clocks", "cutoffs"],
     "numbers": [
         "jitter",
         "algebra",
@@ -161,6 +161,7 @@ DOORS = {
     "time": {"clocks", "testing.real_sleeps"},
     "asyncio": {
         "clocks",
+        "cutoffs",
         "pytest_plugin",
         "testing.in_asyncio",
         "testing.virtual_loop",
@@ -174,7 +175,7 @@ DOORS = {
 # Who knows what time it is, of those below the drivers: a policy and a decision
 # are what they are at any time. Who reads a date must know the time, and who
 # counts what happened of late, and what ends an attempt.
-TOLD_THE_TIME = {"budgets.ratio", "hints.http", "hints.resets"}
+TOLD_THE_TIME = {"budgets.ratio", "cutoffs", "hints.http", "hints.resets"}
 
 # What a leaf is for, beside wrapt and the standard library.
 LIBRARIES = {
@@ -260,7 +261,8 @@ def test_no_description_and_no_decision_knows_the_time():
     told = {
         name
         for name, tree in modules()
-        if "clocks" in map(own, imports(tree)) and HEIGHTS[name][0] < drivers
+        if {"clocks", "cutoffs"} & {*map(own, imports(tree))}
+        and HEIGHTS[name][0] < drivers
     }
     assert told == TOLD_THE_TIME
 

@@ -4,9 +4,10 @@ from types import TracebackType
 from typing import final
 
 from retrykit.checks import instance, number, refuse
+from retrykit.cutoffs import Limit
 from retrykit.durations import Duration, seconds
 from retrykit.events import AttemptStarted, Event
-from retrykit.testing.loops import Loops
+from retrykit.testing.loops import Loop, Loops
 from retrykit.testing.real_sleeps import guard_thread, leave_thread
 from retrykit.testing.timeline import Timeline
 from retrykit.testing.virtual_loop import VirtualLoop
@@ -88,11 +89,20 @@ class FakeClock:
             ConfigError: It is no duration; time does not go back.
             RuntimeError: No event loop runs here.
         """
-        loop = self._loops.here()
-        if loop is None:
-            msg = "asleep() is for coroutines, and no event loop runs here"
-            raise RuntimeError(msg)
+        loop = self._running("asleep()")
         await loop.sleep(self._nap(delay))
+
+    def limit(self, timeout: float, /) -> Limit:
+        """Return a ``with`` block of a coroutine that takes at most *timeout*.
+
+        Args:
+            timeout: Virtual seconds. They pass when all tasks rest, and while an
+                attempt waits for something that is not seen to be real.
+
+        Raises:
+            RuntimeError: No event loop runs here.
+        """
+        return self._running("limit()").limit(timeout)
 
     def new_event_loop(self) -> VirtualLoop:
         """Return a new event loop of asyncio whose time is this clock's.
@@ -140,6 +150,13 @@ class FakeClock:
         naps += ["..."] if len(self.naps) > _SHOWN else []
         return f"<FakeClock at {self.now():g}, naps: {', '.join(naps) or 'none'}>"
 
+    def _running(self, what: str) -> Loop:
+        loop = self._loops.here()
+        if loop is None:
+            msg = f"{what} is for coroutines, and no event loop runs here"
+            raise RuntimeError(msg)
+        return loop
+
     def _nap(self, delay: Duration) -> float:
         length = _length("delay", delay)
         with self._timeline.changed:
@@ -154,6 +171,7 @@ class AwaitedClock:
     def __init__(self, clock: FakeClock) -> None:
         self.now = clock.now
         self.sleep = clock.asleep
+        self.limit = clock.limit
 
 
 def _length(name: str, duration: object) -> float:

@@ -7,10 +7,11 @@ another one has something to do. When none has, time may move.
 import asyncio
 import contextvars
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, Final, final
 
 from retrykit.clocks import thread
+from retrykit.cutoffs import Limit
 from retrykit.testing.real_sleeps import awaited_frame, refusal
 from retrykit.testing.timeline import MOMENT, Silence, Timeline
 from retrykit.testing.workers import Worker
@@ -51,14 +52,35 @@ class InAsyncio:
         """Let other tasks run until *delay* virtual seconds have passed."""
         woken = self._loop.create_future()
         sleeper = self._timeline.lie_down(delay, lambda: self._wake(woken))
-        self._sleepers.add(woken)
-        if self._look is None:
-            self._look_again()
+        self._wait_for(woken)
         try:
             await woken
         finally:
             self._sleepers.discard(woken)
             self._timeline.get_up(sleeper)
+
+    def limit(self, timeout: float) -> Limit:
+        """Return a ``with`` block that takes at most so many virtual seconds."""
+        return Limit(timeout, self._set_alarm)
+
+    def _set_alarm(
+        self, delay: float, ring: Callable[[BaseException | None], None]
+    ) -> Callable[[], None]:
+        woken = self._loop.create_future()
+        woken.add_done_callback(lambda done: ring(done.exception()))
+        alarm = self._timeline.set_alarm(delay, lambda: self._wake(woken))
+        self._wait_for(woken)
+
+        def stop() -> None:
+            self._sleepers.discard(woken)
+            self._timeline.get_up(alarm)
+
+        return stop
+
+    def _wait_for(self, woken: "asyncio.Future[None]") -> None:
+        self._sleepers.add(woken)
+        if self._look is None:
+            self._look_again()
 
     def _wake(self, woken: "asyncio.Future[None]") -> None:
         """Wake a task, from any thread."""

@@ -6,14 +6,16 @@ they are, time may move. Imported where trio runs.
 
 import contextvars
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, final
 
 import outcome
 import trio
 import trio.testing
 
+from retrykit.cutoffs import Limit
 from retrykit.testing.real_sleeps import RealSleepError, awaited_frame, refusal
 from retrykit.testing.timeline import MOMENT, Silence, Timeline
 from retrykit.testing.workers import Worker
@@ -43,27 +45,47 @@ class InTrio(trio.abc.Instrument):
     async def sleep(self, delay: float) -> None:
         """Let other tasks run until *delay* virtual seconds have passed."""
         woken = trio.Event()
-        sleeper = self._timeline.lie_down(delay, lambda: self._wake(woken))
-        self._sleeping += 1
-        if self._looking is None:
-            # It is in none of the calls that began it.
-            context = contextvars.Context()
-            begin = trio.lowlevel.spawn_system_task
-            self._looking = begin(self._look, context=context)
+        sleeper = self._timeline.lie_down(delay, lambda: self._wake(woken.set))
+        self._begin_to_look()
         try:
             await woken.wait()
         finally:
             self._sleeping -= 1
             self._timeline.get_up(sleeper)
 
-    def _wake(self, woken: trio.Event) -> None:
+    def limit(self, timeout: float) -> Limit:
+        """Return a ``with`` block that takes at most so many virtual seconds."""
+        return Limit(timeout, self._set_alarm)
+
+    def _set_alarm(
+        self, delay: float, ring: Callable[[BaseException | None], None]
+    ) -> Callable[[], None]:
+        wake = partial(self._wake, partial(ring, None))
+        alarm = self._timeline.set_alarm(delay, wake)
+        self._begin_to_look()
+
+        def stop() -> None:
+            self._sleeping -= 1
+            self._timeline.get_up(alarm)
+
+        return stop
+
+    def _begin_to_look(self) -> None:
+        self._sleeping += 1
+        if self._looking is None:
+            # It is in none of the calls that began it.
+            context = contextvars.Context()
+            begin = trio.lowlevel.spawn_system_task
+            self._looking = begin(self._look, context=context)
+
+    def _wake(self, wake: Callable[[], object]) -> None:
         """Wake a task, from any thread."""
         with suppress(RuntimeError):
             if trio.lowlevel.current_trio_token() is self._token:
-                woken.set()
+                wake()
                 return
         with suppress(trio.RunFinishedError):
-            self._token.run_sync_soon(woken.set)
+            self._token.run_sync_soon(wake)
 
     async def _look(self) -> None:
         """Look, as long as somebody sleeps, whether time may move."""

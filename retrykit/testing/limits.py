@@ -7,6 +7,7 @@ from typing import final
 
 from retrykit.checks import instance, whole
 from retrykit.clocks import AsyncClock, Clock, LoopClock, task, thread
+from retrykit.cutoffs import Limit, limit
 from retrykit.limits import Limits, limits
 from retrykit.testing.block import Block
 
@@ -149,6 +150,9 @@ class _Awaited:
         clock = self.counted
         read = clock.reader() if isinstance(clock, LoopClock) else clock.now
         return lambda: read() + _skipped.get()
+
+    def limit(self, timeout: float, /) -> Limit:
+        return limit(timeout, self.counted)
 
     async def sleep(self, delay: float, /) -> None:
         _skipped.set(_skipped.get() + delay)

@@ -3,6 +3,7 @@
 from typing import Protocol, final
 
 from retrykit.clocks import running_trio
+from retrykit.cutoffs import Limit
 from retrykit.testing.in_asyncio import InAsyncio, running_loop
 from retrykit.testing.timeline import Timeline
 from retrykit.testing.virtual_loop import VirtualLoop
@@ -16,6 +17,10 @@ class Loop(Protocol):
 
     async def sleep(self, delay: float, /) -> None:
         """Let other tasks run until *delay* virtual seconds have passed."""
+        ...
+
+    def limit(self, timeout: float, /) -> Limit:
+        """Return a ``with`` block that takes at most so many virtual seconds."""
         ...
 
     def guard(self, worker: Worker, /) -> None:

@@ -37,7 +37,7 @@ class Sleeper:
     Attributes:
         when: Until when, in virtual seconds.
         order: Which one it is of all: among equals, the first wakes first.
-        wake: What to do then, besides.
+        wake: What to do then, besides; nothing when it is over.
         line: The calls that rest meanwhile.
         awake: Whether it was woken, or left.
     """
@@ -123,10 +123,22 @@ class Timeline:
     def lie_down(self, delay: float, wake: Callable[[], object]) -> Sleeper:
         """Let one sleep for *delay* seconds; the calls that it is in rest."""
         with self.changed:
-            order = next(self._orders)
-            sleeper = Sleeper(self._after(delay), order, wake, self.rest())
-            heappush(self._sleepers, sleeper)
-            return sleeper
+            return self._asleep(delay, wake, self.rest())
+
+    def set_alarm(self, delay: float, ring: Callable[[], object]) -> Sleeper:
+        """Let something ring in *delay* seconds; the calls it is in work on.
+
+        A call that awaits nothing but that is found to wait, as it is for
+        another call; when it rings, it has something to do.
+        """
+        with self.changed:
+            line = self.workers.line()
+
+            def wake() -> None:
+                self.workers.stir(line)
+                ring()
+
+            return self._asleep(delay, wake, [])
 
     def get_up(self, sleeper: Sleeper) -> None:
         """Let one sleep no more, if it does."""
@@ -134,6 +146,9 @@ class Timeline:
             if not sleeper.awake:
                 sleeper.awake = True
                 self.work(sleeper.line)
+                # It may stay in the heap, and must keep nothing alive.
+                sleeper.wake, sleeper.line = int, []
+                self._earliest()
 
     def block(self, delay: float) -> None:
         """Sleep in a thread, until others have moved time on or it may move."""
@@ -196,6 +211,13 @@ class Timeline:
                 self.now = earliest.when
                 self._wake_those_due()
 
+    def _asleep(
+        self, delay: float, wake: Callable[[], object], line: list[Worker]
+    ) -> Sleeper:
+        sleeper = Sleeper(self._after(delay), next(self._orders), wake, line)
+        heappush(self._sleepers, sleeper)
+        return sleeper
+
     def _after(self, length: float) -> float:
         """Return the time then: finite, whatever is slept."""
         return min(self.now + length, sys.float_info.max)
@@ -208,8 +230,9 @@ class Timeline:
 
     def _wake_those_due(self) -> None:
         while (sleeper := self._earliest()) and sleeper.when <= self.now:
+            wake = sleeper.wake
             self.get_up(sleeper)
-            sleeper.wake()
+            wake()
         self._beat()
 
     def _beat(self) -> None:

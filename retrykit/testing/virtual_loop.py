@@ -14,6 +14,7 @@ from contextvars import Context
 from itertools import count
 from typing import Any, Final, TypeVar, TypeVarTuple, Unpack, final
 
+from retrykit.cutoffs import Limit
 from retrykit.testing.timeline import MOMENT, Silence, Timeline
 from retrykit.testing.workers import Worker
 
@@ -90,6 +91,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             await asyncio.sleep(delay)
         finally:
             self.timeline.work(line)
+
+    def limit(self, timeout: float) -> Limit:
+        """Return a ``with`` block that takes at most so many virtual seconds."""
+        return Limit(timeout)
 
     def guard(self, worker: Worker) -> None:
         """Allow every sleep on this loop: none is real."""

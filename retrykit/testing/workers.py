@@ -112,6 +112,11 @@ class Workers:
         for worker in line:
             self._work(worker)
 
+    def stir(self, line: list[Worker]) -> None:
+        """Take these calls for resting no more because nothing was heard of them."""
+        for worker in line:
+            self._presume(worker, resting=False)
+
     def at_work(self) -> list[Worker]:
         """Return the calls that are at work."""
         return [worker for worker in self._calls.values() if not worker.rests]
