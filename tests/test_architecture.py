@@ -62,6 +62,7 @@ FLOORS = {
         "budgets.ratio",
         "budgets.stored",
         "budgets",
+        "timeouts",
         "settings",
         "limits",
         "data",
@@ -76,6 +77,7 @@ FLOORS = {
     "drivers": ["_call", "_sync", "_async"],
     "syntax": [
         "callables",
+        "bounding",
         "driving",
         "policy",
         "dialects",

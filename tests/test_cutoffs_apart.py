@@ -149,6 +149,34 @@ class TestNothingIsLeft:
 
         assert asyncio.run(main()) == ([], 1)
 
+    def test_a_task_dies_although_its_time_is_not_up(self, clock):
+        async def attempt():
+            with limit(5):
+                await asyncio.sleep(0)
+
+        async def main():
+            sleeper = asyncio.create_task(clock.asleep(3))
+            await asyncio.sleep(0)
+            done = asyncio.create_task(attempt())
+            await done
+            seen = weakref.ref(done)
+            del done
+            await asyncio.sleep(0)
+            assert seen() is None
+            await sleeper
+
+        asyncio.run(main())
+
+    def test_a_block_leaves_no_task_of_trio_in_virtual_time(self, clock):
+        async def main():
+            before = trio.lowlevel.current_statistics().tasks_living
+            with limit(3600):
+                await trio.lowlevel.checkpoint()
+            await trio.sleep(1)
+            return trio.lowlevel.current_statistics().tasks_living - before
+
+        assert under_trio(main) == 0
+
     def test_a_thousand_blocks_leave_no_task_of_trio(self):
         async def main():
             before = trio.lowlevel.current_statistics()

@@ -34,6 +34,7 @@ from retrykit import (
     with_policy,
 )
 from retrykit.backoff import Backoff
+from retrykit.bounding import filled
 from retrykit.budgets import (
     RatioBudget,
     Registry,
@@ -73,6 +74,7 @@ from retrykit.testing import (
     strategies,
     virtual_time,
 )
+from retrykit.timeouts import AsArgument
 
 
 def rows():
@@ -616,6 +618,26 @@ WRITTEN = {
     ),
     'APP_MAX_ELAPSED must be a duration with its unit, such as "90s" or "1h30m", or '
     "unlimited, got '90'": lambda: in_variables(MAX_ELAPSED="90"),
+    # timeouts of attempts
+    "name must be the name of a parameter, got 'time out'": (
+        lambda: AsArgument(5, name="time out")
+    ),
+    "name must be the name of a parameter, got None": lambda: AsArgument(5, name=None),
+    'seconds must be a duration such as "12.5s", "500ms" or "1h30m", got \'5\'; write '
+    "the unit (us, ms, s, m, h, d, w), or give a number of seconds": (
+        lambda: AsArgument("5")
+    ),
+    "seconds must be a duration > 0, got '0s'; nothing is done in no time": (
+        lambda: AsArgument("0s")
+    ),
+    "fn must be a function with a parameter 'timeout' that takes its timeout, got "
+    f"{plain!r}; name the one that it has: AsArgument(5, name=...)": (
+        lambda: filled(plain, AsArgument("5s"), float)
+    ),
+    "fn must be a function with a parameter 'timeout' that takes its timeout, got "
+    f"{vars!r}; it does not show what it takes: call it in a function that has one": (
+        lambda: filled(vars, AsArgument("5s"), float)
+    ),
     # testing
     "duration must be a duration >= 0, got -1; time does not go back": (
         lambda: FakeClock().advance(-1)

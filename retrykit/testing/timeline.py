@@ -148,7 +148,6 @@ class Timeline:
                 self.work(sleeper.line)
                 # It may stay in the heap, and must keep nothing alive.
                 sleeper.wake, sleeper.line = int, []
-                self._earliest()
 
     def block(self, delay: float) -> None:
         """Sleep in a thread, until others have moved time on or it may move."""

@@ -1,0 +1,170 @@
+"""Timeouts of attempts: handed to a function, or put around its calls."""
+
+import asyncio
+import functools
+import inspect
+import pickle
+import traceback
+
+import pytest
+import trio
+import trio.testing
+
+from retrykit import ConfigError
+from retrykit.bounding import bounded, filled
+from retrykit.errors import AttemptTimeout
+from retrykit.timeouts import AsArgument
+
+FIVE = AsArgument("5s")
+
+
+def left():
+    return 2.5
+
+
+class TestAsArgument:
+    def test_is_a_value(self):
+        again = pickle.loads(pickle.dumps(FIVE))  # noqa: S301
+        assert (again, hash(again)) == (AsArgument(5), hash(FIVE))
+        assert AsArgument(5, name="deadline") != FIVE
+        assert eval(repr(FIVE)) == FIVE  # noqa: S307
+
+    def test_knows_its_seconds_and_its_parameter(self):
+        argument = AsArgument("1m30s", "deadline")
+        assert (argument.seconds, argument.name) == (90.0, "deadline")
+
+
+def plain(url, timeout=None, *, retries=0):
+    return url, timeout, retries
+
+
+def named_only(url, *, timeout):
+    return url, timeout
+
+
+def any_name(url, **kwargs):
+    return url, kwargs["timeout"]
+
+
+def anything(*args, **kwargs):
+    return args, kwargs
+
+
+class Client:
+    def get(self, url, timeout):
+        return url, timeout
+
+    @classmethod
+    def made(cls, url, timeout):
+        return url, timeout
+
+    def __call__(self, url, timeout=None):
+        return url, timeout
+
+
+CALLS = {
+    "by its place": (plain, ["/"], {}, ("/", 2.5, 0)),
+    "beside others": (plain, ["/"], {"retries": 3}, ("/", 2.5, 3)),
+    "by its name alone": (named_only, ["/"], {}, ("/", 2.5)),
+    "among any names": (any_name, ["/"], {}, ("/", 2.5)),
+    "beside any arguments": (anything, [1, 2], {}, ((1, 2), {"timeout": 2.5})),
+    "a method": (Client.get, [Client(), "/"], {}, ("/", 2.5)),
+    "a bound method": (Client().get, ["/"], {}, ("/", 2.5)),
+    "a class method": (Client.made, ["/"], {}, ("/", 2.5)),
+    "a callable object": (Client(), ["/"], {}, ("/", 2.5)),
+    "a partial": (functools.partial(plain, "/"), [], {}, ("/", 2.5, 0)),
+}
+GIVEN = {
+    "by name": (plain, ["/"], {"timeout": 9}, ("/", 9, 0)),
+    "by place": (plain, ["/", 9], {}, ("/", 9, 0)),
+    "as None": (plain, ["/", None], {}, ("/", None, 0)),
+    "to a method": (Client.get, [Client(), "/", 9], {}, ("/", 9)),
+    "to a bound method": (Client().get, ["/", 9], {}, ("/", 9)),
+    "among any names": (any_name, ["/"], {"timeout": 9}, ("/", 9)),
+}
+
+
+class TestAFunctionWhoseTimeoutIsFilled:
+    @pytest.mark.parametrize("call", CALLS)
+    def test_gets_what_is_left(self, call):
+        fn, args, kwargs, expected = CALLS[call]
+        assert filled(fn, FIVE, left)(*args, **kwargs) == expected
+
+    @pytest.mark.parametrize("call", GIVEN)
+    def test_gets_what_its_caller_gives(self, call):
+        fn, args, kwargs, expected = GIVEN[call]
+        assert filled(fn, FIVE, left)(*args, **kwargs) == expected
+
+    def test_is_asked_for_at_each_call(self):
+        times = iter([5, 3, 1])
+        fetch = filled(plain, FIVE, lambda: next(times))
+        assert [fetch("/")[1] for _ in range(3)] == [5, 3, 1]
+
+    def test_may_be_a_coroutine_function(self):
+        async def fetch(timeout):  # noqa: ASYNC109  as clients have it
+            return timeout
+
+        assert asyncio.run(filled(fetch, FIVE, left)()) == 2.5
+
+    def test_may_take_it_by_another_name(self):
+        def connect(*, deadline):
+            return deadline
+
+        assert filled(connect, AsArgument(5, "deadline"), left)() == 2.5
+
+    @pytest.mark.parametrize(
+        "fn",
+        [
+            lambda url: url,
+            lambda timeout, /: timeout,
+            lambda *timeout: timeout,
+            functools.partial(plain, "/", 3),
+            vars,
+        ],
+        ids=["none", "by its place only", "as many", "taken already", "unseen"],
+    )
+    def test_is_refused_if_it_cannot_take_it(self, fn):
+        with pytest.raises(ConfigError, match="a parameter 'timeout'") as caught:
+            filled(fn, FIVE, left)
+        assert caught.value.__suppress_context__ is (fn is vars)
+
+    def test_shows_where_it_failed(self):
+        def fetch(timeout):
+            raise OSError(timeout)
+
+        with pytest.raises(OSError) as caught:
+            filled(fetch, FIVE, left)()
+        trace = traceback.extract_tb(caught.value.__traceback__)
+        assert [each.name for each in trace[1:]] == ["filling", "fetch"]
+
+
+async def wait(length, sleep):
+    await sleep(length)
+    return length
+
+
+class TestAFunctionWhoseCallsAreBounded:
+    def test_ends_each_call_in_its_time(self):
+        async def main():
+            times = iter([5, 3])
+            fetch = bounded(wait, lambda: next(times))
+            assert await fetch(4, trio.sleep) == 4
+            with pytest.raises(AttemptTimeout) as caught:
+                await fetch(4, sleep=trio.sleep)
+            return caught.value.timeout, trio.current_time()
+
+        clock = trio.testing.MockClock(autojump_threshold=0)
+        assert trio.run(main, clock=clock) == (3.0, pytest.approx(7.0))
+
+    def test_is_a_coroutine_function(self):
+        assert inspect.iscoroutinefunction(bounded(wait, left))
+
+    def test_shows_where_it_hung(self):
+        async def main():
+            with pytest.raises(AttemptTimeout) as caught:
+                await bounded(wait, lambda: 0)(1, asyncio.sleep)
+            return caught.value
+
+        trace = traceback.extract_tb(asyncio.run(main()).__traceback__)
+        names = [each.name for each in trace]
+        assert names[:5] == ["main", "ending", "__exit__", "ending", "wait"]
