@@ -6,11 +6,12 @@ import traceback
 
 import pytest
 import trio
-import trio.testing
+from hypothesis import given, strategies as st
 
 from retrykit.clocks import LoopClock, task
 from retrykit.cutoffs import limit
 from retrykit.errors import AttemptTimeout
+from tests.profiles import quick
 from tests.side import Under, under_asyncio
 
 
@@ -190,6 +191,36 @@ class TestCancellationFromOutside:
             return asyncio.current_task().cancelling()
 
         assert under_asyncio(main) == 0
+
+    @quick
+    @given(
+        length=st.integers(0, 3),
+        turns=st.integers(0, 3),
+        cancels=st.lists(st.integers(0, 3), max_size=3),
+    )
+    def test_comes_first_in_every_race(self, length, turns, cancels):
+        async def attempt():
+            with limit(length):
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                await asyncio.Event().wait()
+
+        async def main():
+            victim = asyncio.create_task(attempt())
+            reached = []
+
+            def cancel():
+                if not victim.done():
+                    reached.append(victim.cancel())
+
+            for when in cancels:
+                asyncio.get_running_loop().call_later(when, cancel)
+            await asyncio.wait([victim])
+            assert victim.cancelling() == len(reached)
+            assert victim.cancelled() is bool(reached)
+            assert reached or type(victim.exception()) is AttemptTimeout
+
+        under_asyncio(main)
 
     def test_two_of_them_are_counted_as_asyncio_counts_them(self):
         async def main():

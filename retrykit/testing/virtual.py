@@ -23,7 +23,7 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
     wake in the order of their times. Time moves only when every call rests: an
     attempt that waits for something real, a socket or a thread, is waited for.
 
-    It virtualises what retrykit reads and sleeps. The time of the event loop
+    It virtualises what retrykit reads, sleeps and ends. The time of the event loop
     itself, and with it ``asyncio.timeout``, goes on as it did: for those, run
     the test on a virtual loop or under trio's own `MockClock`, which retrykit
     obeys, and leave this out.
