@@ -66,6 +66,7 @@ FLOORS = {
         "settings",
         "limits",
         "data",
+        "systems.ground_truth",
         "systems",
         "named",
         "documents",

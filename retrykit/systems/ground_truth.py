@@ -1,7 +1,6 @@
-"""The settings of real systems, each reproduced from its documentation.
+"""The systems whose published tables and examples retrykit was built against.
 
-The same functions are in `retrykit.dialects`, where they return policies.
-Nothing here knows how a file or a command line asks for them.
+Every number of theirs is reproduced and under test.
 """
 
 from retrykit.checks import refuse, whole
