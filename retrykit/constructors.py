@@ -19,12 +19,13 @@ from retrykit.formulas import (
     Fibonacci,
     GoogleInterval,
     Linear,
+    PollyInterval,
     Polynomial,
 )
 from retrykit.sequences import Sequence
 
 __all__ = ["constant", "decorrelated", "exponential", "fibonacci"]
-__all__ += ["google_interval", "linear", "polynomial", "sequence"]
+__all__ += ["google_interval", "linear", "polly_interval", "polynomial", "sequence"]
 
 
 def constant(wait: Duration) -> Schedule:
@@ -239,3 +240,35 @@ def google_interval(
         raise refuse("randomization_factor", rule, randomization_factor)
     growth = number("multiplier", multiplier, at_least=1)
     return GoogleInterval(first, spread, growth, longest)
+
+
+def polly_interval(median_first_delay: Duration = 1.0) -> Schedule:
+    """Wait as Polly does with jitter: exponential, without a crowd anywhere.
+
+    What is drawn is no delay but the time of the retry: that of retry n is
+    ``2 ** t * tanh(sqrt(4 * t))`` with t between n - 1 and n, where 1.4 is
+    *median_first_delay*. So the retries of many callers follow each other
+    evenly, and after a long wait comes a shorter one. Give it a ``.cap()``.
+
+    >>> smooth = polly_interval("1s")
+    >>> [round(smooth.bounds(retry)[1], 3) for retry in (1, 2, 3, 4)]
+    [1.377, 2.837, 4.326, 8.584]
+    >>> list(smooth.without_jitter().take(5).draw())
+    [1.0, 1.0, 2.0, 4.0, 8.0]
+
+    Args:
+        median_first_delay: When the first half of all first retries is made,
+            nearly; for those after, it is 2, 4, 8 times as late. Seconds,
+            timedelta or text, >= 0.
+
+    Returns:
+        An endless schedule. Each of its delays may be 0.
+
+    Raises:
+        ConfigError: *median_first_delay* is no duration.
+
+    Source:
+        `DecorrelatedJitterBackoffV2`, Polly.Contrib.WaitAndRetry 1.1 and
+        Polly 8, by the formula of G. Polevoy, issue 530 of Polly, 2019.
+    """
+    return PollyInterval(seconds("median_first_delay", median_first_delay))

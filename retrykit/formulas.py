@@ -8,10 +8,11 @@ import math
 from typing import ClassVar, final
 
 from retrykit.algebra import Bounds, Schedule
-from retrykit.jitter import LONGEST, Draws, Random, between
+from retrykit.jitter import LONGEST, Draws, Random, before, between
 
 __all__ = ["Constant", "Decorrelated", "Exponential", "Fibonacci", "Fixed"]
-__all__ += ["LONGEST_INTERVAL", "GoogleInterval", "Linear", "Polynomial"]
+__all__ += ["LONGEST_INTERVAL", "GoogleInterval", "Linear", "PollyInterval"]
+__all__ += ["Polynomial"]
 
 LONGEST_INTERVAL = (2**31 - 1) / 1000
 """The longest interval of `GoogleInterval`, in seconds.
@@ -141,6 +142,42 @@ class Decorrelated(_Formula):
 
     def without_jitter(self) -> Schedule:
         return Exponential(self.first, self.factor)
+
+
+@final
+class PollyInterval(_Formula):
+    """The waits between times, of which one is drawn in each step of a growth."""
+
+    __slots__ = ("median_first_delay",)
+    kind: ClassVar[str] = "polly_interval"
+    median_first_delay: float
+
+    def delay(
+        self, retry: int, _previous: float | None, random: Random, /
+    ) -> float | None:
+        # The chance of the retry before says when it was: no state is kept.
+        last = before(random).random() if retry > 1 else 0.0
+        return self._wait(retry, last, random.random())
+
+    def bounds(self, retry: int, /) -> Bounds:
+        return 0.0, self._wait(retry, 0.0, 1.0)
+
+    def without_jitter(self) -> Schedule:
+        # The medians of its times are near 1, 2, 4, 8, and these their differences.
+        first = self.median_first_delay
+        return Constant(first).switch(after=1, to=Exponential(first / 2, 2.0))
+
+    def _wait(self, retry: int, last: float, drawn: float) -> float:
+        # In units of this step, since the powers of late ones overflow.
+        at = 2**drawn * math.tanh(2 * math.sqrt(retry - 1 + drawn))
+        was = (
+            2**last / 2 * math.tanh(2 * math.sqrt(retry - 2 + last))
+            if retry > 1
+            else 0.0
+        )
+        step = _product(self.median_first_delay / 1.4, 2.0, retry - 1)
+        # Rounding can make what is no time at all a hair less than that.
+        return min(max(at - was, 0.0) * step, LONGEST)
 
 
 @final

@@ -15,8 +15,8 @@ import random
 import sys
 from typing import Protocol, final
 
-__all__ = ["LONGEST", "Draws", "Random", "between", "equal", "full", "new_seed"]
-__all__ += ["proportional"]
+__all__ = ["LONGEST", "Draws", "Random", "before", "between", "equal", "full"]
+__all__ += ["new_seed", "proportional"]
 
 LONGEST = sys.float_info.max
 """Where delays saturate, in seconds: the largest float, never infinity."""
@@ -101,3 +101,23 @@ class Draws:
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
         return ((z ^ (z >> 31)) >> 11) * 2.0**-53
+
+    def earlier(self) -> "Draws":
+        """Return the chance of the retry before, as many draws into it."""
+        earlier = Draws(self._seed, 0)
+        earlier._drawn = self._drawn - (1 << 32)
+        return earlier
+
+
+def before(chance: Random) -> Random:
+    """Return the chance that the retry before had, where it can be known again.
+
+    >>> draws = [Draws(seed=7, retry=1), before(Draws(seed=7, retry=2))]
+    >>> draws[0].random() == draws[1].random()
+    True
+
+    Args:
+        chance: That of a retry. What is no `Draws` is given back: its next
+            draw is as good as one that was forgotten.
+    """
+    return chance.earlier() if isinstance(chance, Draws) else chance

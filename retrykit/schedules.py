@@ -15,10 +15,12 @@ from retrykit.constructors import (
     fibonacci,
     google_interval,
     linear,
+    polly_interval,
     polynomial,
     sequence,
 )
 from retrykit.plain import from_dict
 
 __all__ = ["Schedule", "constant", "decorrelated", "exponential", "fibonacci"]
-__all__ += ["from_dict", "google_interval", "linear", "polynomial", "sequence"]
+__all__ += ["from_dict", "google_interval", "linear", "polly_interval", "polynomial"]
+__all__ += ["sequence"]

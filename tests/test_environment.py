@@ -213,7 +213,8 @@ WRONG = [
         (
             "_SCHEDULE must be made of constructors, methods and operators of "
             "schedules, got '__import__'; there are constant, decorrelated, "
-            "exponential, fibonacci, google_interval, linear, polynomial, sequence"
+            "exponential, fibonacci, google_interval, linear, polly_interval, "
+            "polynomial, sequence"
         ),
     ),
     (

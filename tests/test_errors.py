@@ -253,6 +253,9 @@ WRITTEN = {
     f"first must be a finite number >= 0, got True; {SECONDS}": (
         lambda: s.polynomial(2, first=True)
     ),
+    f"median_first_delay must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: s.polly_interval(-1)
+    ),
     f"first must be a finite duration >= 0, got {timedelta(-1)!r}": (
         lambda: s.fibonacci(timedelta(-1))
     ),

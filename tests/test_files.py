@@ -181,7 +181,7 @@ WRONG = {
             "policies.toml, policy 'fetch': schedule must be made of constructors, "
             "methods and operators of schedules, got '__import__'; there are "
             "constant, decorrelated, exponential, fibonacci, google_interval, linear, "
-            "polynomial, sequence"
+            "polly_interval, polynomial, sequence"
         ),
     ),
     "a type that would have to be imported": (

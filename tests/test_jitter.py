@@ -15,6 +15,7 @@ from retrykit.backoff import Backoff
 from retrykit.jitter import (
     LONGEST,
     Draws,
+    before,
     between,
     equal,
     full,
@@ -248,3 +249,18 @@ def forked_seed():
 def test_a_forked_child_draws_other_seeds_than_its_parent():
     children = [forked_seed(), forked_seed()]
     assert len({*children, new_seed()}) == 3
+
+
+@quick
+@given(seeds(), st.integers(2, 1000), st.integers(0, 5))
+def test_the_chance_of_the_retry_before_is_known_again(seed, retry, draws):
+    """As many draws into it."""
+    now, then = Draws(seed, retry), Draws(seed, retry - 1)
+    drawn(now, draws)
+    drawn(then, draws)
+    assert drawn(before(now), 3) == drawn(then, 3)
+
+
+def test_a_chance_that_is_forgotten_stands_for_itself():
+    chance = random.Random(7)  # noqa: S311  as a user's own
+    assert before(chance) is chance

@@ -198,6 +198,7 @@ KINDS = {
     "sequence": s.sequence([1, 2]),
     "decorrelated": s.decorrelated(1),
     "google_interval": s.google_interval(),
+    "polly_interval": s.polly_interval(),
     "cap": s.exponential(1).cap(5),
     "at_least": s.exponential(1).at_least(5),
     "round_down": s.exponential(1).round_down(1),
@@ -218,7 +219,15 @@ POLICIES = {name: Policy(schedule=schedule) for name, schedule in KINDS.items()}
 
 # What is typed for each part: durations are drawn over six powers of ten, what
 # else there is between two numbers.
-DURATIONS = {"wait", "step", "first", "limit", "unit", "max_elapsed"}
+DURATIONS = {
+    "median_first_delay",
+    "wait",
+    "step",
+    "first",
+    "limit",
+    "unit",
+    "max_elapsed",
+}
 BETWEEN = {
     "initial_interval": (0.001, 10),
     "max_interval": (10, 5000),

@@ -190,6 +190,7 @@ JITTERED = {
     "proportional": s.constant(9).jitter(0.1),
     "decorrelated": s.decorrelated(9),
     "google": s.google_interval(900, max_interval=900),
+    "polly": s.polly_interval(900),
     "within a sum": s.constant(9) + s.constant(1).full_jitter(),
     "after a switch": s.constant(9).switch(after=1, to=s.linear(9).full_jitter()),
 }
@@ -207,7 +208,10 @@ def test_without_a_seed_every_draw_is_another(schedule):
     assert len(calls) == 100
 
 
-@pytest.mark.parametrize("make", [s.constant, s.linear, s.fibonacci, s.decorrelated])
+ZERO = [s.constant, s.linear, s.fibonacci, s.decorrelated, s.polly_interval]
+
+
+@pytest.mark.parametrize("make", ZERO, ids=lambda make: make.__name__)
 @pytest.mark.parametrize("retry", [1, 2, 1024, 10**6])
 def test_a_first_delay_of_zero_stays_zero(make, retry):
     """No zero becomes NaN, and none the longest delay."""

@@ -23,6 +23,7 @@ const KINDS = {
     retry <= s.delays.length ? twice(s.delays[retry - 1]) : null,
   decorrelated: (s, retry) => [s.first, product(s.first, s.factor, retry)],
   google_interval: (s, retry) => googleRange(s, googleInterval(s, retry)),
+  polly_interval: (s, retry) => [0, longestOfPolly(s, retry)],
 
   cap: mapped((s, delay) => (delay < s.limit ? delay : s.limit)),
   at_least: mapped((s, delay) => (delay > s.limit ? delay : s.limit)),
@@ -93,6 +94,12 @@ function googleRange(s, interval) {
   const delta = s.randomization_factor * interval;
   const high = Math.ceil(interval + delta + 1) - 1;
   return [Math.trunc(interval - delta) / 1000, high / 1000];
+}
+
+function longestOfPolly(s, retry) {
+  const at = 2 * Math.tanh(2 * Math.sqrt(retry));
+  const was = retry > 1 ? Math.tanh(2 * Math.sqrt(retry - 2)) / 2 : 0;
+  return saturated((at - was) * product(s.median_first_delay / 1.4, 2, retry - 1));
 }
 
 /** Return the nearest whole number, of two the even one, as Python rounds. */

@@ -84,8 +84,8 @@ def schedules(
     constant(60.0).cap(3600.0)
 
     Args:
-        walking: Whether `decorrelated` is among them, whose delays depend on
-            the delays before.
+        walking: Whether `decorrelated` and `polly_interval` are among them, whose
+            delays depend on those before.
         rounding: Whether `round_down` is, at whose steps a delay jumps.
         max_leaves: How many constructors may be in one expression. Count, >= 1.
 
@@ -228,6 +228,7 @@ def _formulas(*, walking: bool) -> SearchStrategy[Schedule]:
     ]
     if walking:
         kinds.append(st.builds(s.decorrelated, durations(), factor=factors))
+        kinds.append(st.builds(s.polly_interval, durations()))
     return st.one_of(kinds)
 
 

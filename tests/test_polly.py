@@ -1,0 +1,108 @@
+"""The formula of Polly: times of retries that are drawn, and waits between them."""
+
+import math
+from itertools import accumulate, islice
+from random import Random
+from statistics import median
+
+import pytest
+from hypothesis import example, given, strategies as st
+
+from retrykit import schedules as s
+from retrykit.jitter import LONGEST, Draws
+from retrykit.testing.strategies import durations, seeds
+from tests.profiles import quick
+
+
+def original(first, chances):
+    """The formula as its source states it, with what it keeps from one to the next.
+
+    pFactor is 4.0 and rpScalingFactor 1 / 1.4.
+    """
+    previous = 0.0
+    for i, chance in enumerate(chances):
+        t = i + chance
+        following = 2**t * math.tanh(math.sqrt(4.0 * t))
+        yield (following - previous) * (1 / 1.4) * first
+        previous = following
+
+
+class InTurn:
+    """Chance that is known beforehand."""
+
+    def __init__(self, *draws):
+        self.random = iter(draws).__next__
+
+
+@quick
+@given(st.floats(0.001, 1e6), seeds(), st.integers(1, 40))
+def test_for_the_same_chance_polly_waits_the_same(first, seed, retries):
+    chances = [Draws(seed, retry).random() for retry in range(1, retries + 1)]
+    found = list(islice(s.polly_interval(first).draw(seed), retries))
+    expected = list(original(first, chances))
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9 * first * 2**retries)
+
+
+@quick
+@given(seeds(), st.integers(1, 30))
+def test_each_retry_comes_within_its_own_step_of_time(seed, retry):
+    """However the retries before it fell: nothing adds up."""
+    *_, time = accumulate(islice(s.polly_interval(1.4).draw(seed), retry))
+    steps = [2**t * math.tanh(math.sqrt(4 * t)) for t in (retry - 1, retry)]
+    assert steps[0] * (1 - 1e-9) - 1e-9 <= time <= steps[1] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(0, 1000, 7), ids=str)
+def test_polly_waits_as_long_as_its_own_tests_allow(seed):
+    """At most 4 times the first delay for try 1, and 2^(t+1) - 2^(t-1) for try t."""
+    drawn = islice(s.polly_interval(3).draw(seed), 6)
+    for t, delay in enumerate(drawn, 1):
+        factor = 4 if t < 2 else 2 ** (t + 1) - 2 ** (t - 1)
+        assert 0 <= delay <= 3 * factor
+
+
+def test_the_medians_of_the_times_of_polly_are_near_to_1_2_4_and_8():
+    """Of the timing of the retries, not of the delays: 2x, 4x, 8x the first."""
+    schedule = s.polly_interval("1s")
+    calls = [accumulate(islice(schedule.draw(seed), 5)) for seed in range(2000)]
+    found = [median(times) for times in zip(*calls, strict=True)]
+    assert found == pytest.approx([1, 2, 4, 8, 16], rel=0.12)
+    calm = accumulate(schedule.without_jitter().take(5).draw())
+    assert list(calm) == [1, 2, 4, 8, 16]
+
+
+@quick
+@given(durations(0.001, 1e6), st.integers(2, 2000))
+@example(1.0, 2)
+@example(1.0, 10**6)
+def test_the_extremes_of_chance_reach_the_bounds_of_polly(first, retry):
+    schedule = s.polly_interval(first)
+    low, high = schedule.bounds(retry)
+    assert schedule.delay(retry, None, InTurn(1.0, 0.0)) == low == 0.0
+    assert schedule.delay(retry, None, InTurn(0.0, 1.0)) == high
+    assert schedule.delay(1, None, InTurn(0.0)) == schedule.bounds(1)[0]
+    assert schedule.delay(1, None, InTurn(1.0)) == schedule.bounds(1)[1]
+
+
+@quick
+@given(st.integers(0, 10**6), st.integers(1, 2000))
+def test_any_other_chance_draws_within_the_same_bounds(seed, retry):
+    """Without the chance of the retry before, another is as good as that."""
+    schedule = s.polly_interval(5)
+    low, high = schedule.bounds(retry)
+    assert low <= schedule.delay(retry, None, Random(seed)) <= high  # noqa: S311
+
+
+def test_polly_saturates_where_its_powers_would_overflow():
+    for retry in (1100, 10**6):
+        assert s.polly_interval(1).bounds(retry) == (0.0, LONGEST)
+
+
+def test_a_part_of_another_schedule_sees_its_own_chance_again():
+    """As many draws into a retry, whatever else is drawn there."""
+    alone = s.polly_interval(1.4)
+    beside = s.constant(0).full_jitter() + alone
+    times = list(accumulate(islice(beside.draw(7), 10)))
+    steps = [2**t * math.tanh(math.sqrt(4 * t)) for t in range(11)]
+    assert all(steps[n] <= times[n] <= steps[n + 1] for n in range(10))
+    assert times != list(accumulate(islice(alone.draw(7), 10)))
