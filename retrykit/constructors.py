@@ -242,12 +242,12 @@ def google_interval(
     return GoogleInterval(first, spread, growth, longest)
 
 
-def polly_interval(median_first_delay: Duration = 1.0) -> Schedule:
+def polly_interval(median_first_retry_delay: Duration = 1.0) -> Schedule:
     """Wait as Polly does with jitter: exponential, without a crowd anywhere.
 
     What is drawn is no delay but the time of the retry: that of retry n is
     ``2 ** t * tanh(sqrt(4 * t))`` with t between n - 1 and n, where 1.4 is
-    *median_first_delay*. So the retries of many callers follow each other
+    *median_first_retry_delay*. So the retries of many callers follow each other
     evenly, and after a long wait comes a shorter one. Give it a ``.cap()``.
 
     >>> smooth = polly_interval("1s")
@@ -257,7 +257,7 @@ def polly_interval(median_first_delay: Duration = 1.0) -> Schedule:
     [1.0, 1.0, 2.0, 4.0, 8.0]
 
     Args:
-        median_first_delay: When the first half of all first retries is made,
+        median_first_retry_delay: When the first half of all first retries is made,
             nearly; for those after, it is 2, 4, 8 times as late. Seconds,
             timedelta or text, >= 0.
 
@@ -265,10 +265,10 @@ def polly_interval(median_first_delay: Duration = 1.0) -> Schedule:
         An endless schedule. Each of its delays may be 0.
 
     Raises:
-        ConfigError: *median_first_delay* is no duration.
+        ConfigError: *median_first_retry_delay* is no duration.
 
     Source:
         `DecorrelatedJitterBackoffV2`, Polly.Contrib.WaitAndRetry 1.1 and
         Polly 8, by the formula of G. Polevoy, issue 530 of Polly, 2019.
     """
-    return PollyInterval(seconds("median_first_delay", median_first_delay))
+    return PollyInterval(seconds("median_first_retry_delay", median_first_retry_delay))

@@ -17,7 +17,9 @@ from retrykit import systems
 from retrykit.policy import Policy
 from retrykit.settings import Settings, recast
 
-__all__ = ["google", "hostname_verification", "zizq"]
+__all__ = ["aws_adaptive", "aws_standard", "celery", "dramatiq", "finagle", "google"]
+__all__ += ["grpc", "hostname_verification", "polly", "sidekiq", "temporal"]
+__all__ += ["tenacity_default", "zizq"]
 
 P = ParamSpec("P")
 
@@ -36,11 +38,41 @@ def _public(dialect: Callable[P, Settings]) -> Callable[P, Policy]:
     return made
 
 
-hostname_verification = _public(systems.hostname_verification)
-"""The schedule by which a custom hostname is verified for a week."""
+aws_adaptive = _public(systems.aws_adaptive)
+"""What a policy has of the adaptive mode of the AWS SDKs."""
+
+aws_standard = _public(systems.aws_standard)
+"""The standard mode of the AWS SDKs, as it waits after transient errors."""
+
+celery = _public(systems.celery)
+"""The retries of a Celery task that has ``autoretry_for``."""
+
+dramatiq = _public(systems.dramatiq)
+"""The retries of Dramatiq's `Retries` middleware."""
+
+finagle = _public(systems.finagle)
+"""The backoff of Finagle's ``RetryPolicy.tries``."""
 
 google = _public(systems.google)
 """The policy of Google's `ExponentialBackOff`."""
+
+grpc = _public(systems.grpc)
+"""The retry policy of gRPC, by default the example of its design."""
+
+hostname_verification = _public(systems.hostname_verification)
+"""The schedule by which a custom hostname is verified for a week."""
+
+polly = _public(systems.polly)
+"""The wait and retry that Polly recommends: decorrelated jitter V2."""
+
+sidekiq = _public(systems.sidekiq)
+"""The retries of a Sidekiq job, over about three weeks."""
+
+temporal = _public(systems.temporal)
+"""The retry policy that Temporal gives to its activities."""
+
+tenacity_default = _public(systems.tenacity_default)
+"""What ``tenacity.retry`` does without arguments. It is unsafe."""
 
 zizq = _public(systems.zizq)
 """The backoff policy of the Zizq job queue."""

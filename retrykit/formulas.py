@@ -148,9 +148,9 @@ class Decorrelated(_Formula):
 class PollyInterval(_Formula):
     """The waits between times, of which one is drawn in each step of a growth."""
 
-    __slots__ = ("median_first_delay",)
+    __slots__ = ("median_first_retry_delay",)
     kind: ClassVar[str] = "polly_interval"
-    median_first_delay: float
+    median_first_retry_delay: float
 
     def delay(
         self, retry: int, _previous: float | None, random: Random, /
@@ -164,7 +164,7 @@ class PollyInterval(_Formula):
 
     def without_jitter(self) -> Schedule:
         # The medians of its times are near 1, 2, 4, 8, and these their differences.
-        first = self.median_first_delay
+        first = self.median_first_retry_delay
         return Constant(first).switch(after=1, to=Exponential(first / 2, 2.0))
 
     def _wait(self, retry: int, last: float, drawn: float) -> float:
@@ -175,7 +175,7 @@ class PollyInterval(_Formula):
             if retry > 1
             else 0.0
         )
-        step = _product(self.median_first_delay / 1.4, 2.0, retry - 1)
+        step = _product(self.median_first_retry_delay / 1.4, 2.0, retry - 1)
         # Rounding can make what is no time at all a hair less than that.
         return min(max(at - was, 0.0) * step, LONGEST)
 

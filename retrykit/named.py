@@ -7,17 +7,15 @@ What the settings are is not known here.
 import inspect
 from collections.abc import Callable
 
+from retrykit import systems
 from retrykit.checks import nearest, refuse
 from retrykit.errors import ConfigError
 from retrykit.settings import Settings
-from retrykit.systems import google, hostname_verification, zizq
 
 __all__ = ["BUILT_IN", "as_written", "settings_named"]
 
 BUILT_IN: dict[str, Callable[..., Settings]] = {
-    "google": google,
-    "hostname-verification": hostname_verification,
-    "zizq": zizq,
+    name.replace("_", "-"): getattr(systems, name) for name in systems.__all__
 }
 """What makes the settings of each dialect, by the name that is written."""
 
@@ -27,13 +25,13 @@ def settings_named(text: str) -> Settings:
 
     >>> settings_named("zizq:retry_limit=10,jitter=5s").max_attempts
     11
-    >>> settings_named("hostname_verification") == hostname_verification()
+    >>> settings_named("tenacity_default") == systems.tenacity_default()
     True
-    >>> settings_named("zizk")
+    >>> settings_named("zizk")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    retrykit.errors.ConfigError: dialect must be one of google, hostname-verification, \
-zizq, got 'zizk'; did you mean zizq?
+    retrykit.errors.ConfigError: dialect must be one of aws-adaptive, ..., got 'zizk'; \
+did you mean zizq?
 
     Args:
         text: A name of `BUILT_IN`, with hyphens or underscores, and after a

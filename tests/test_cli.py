@@ -284,7 +284,7 @@ def test_commands_flags_dialects_and_files_are_completed():
     assert completed("co") == ["plain,compare", "plain,convert", "plain,completion"]
     assert completed("show", "zi") == ["plain,zizq"]
     assert completed("compare", "google", "z") == ["plain,zizq"]
-    assert completed("show", "po") == ["plain,policies.toml"]
+    assert completed("show", "po") == ["plain,polly", "plain,policies.toml"]
     assert completed("lint", "../transcrip") == ["plain,../transcripts/"]
     assert "plain,--default-retry-limit" in completed("show", "--default")
     assert completed("show", "err") == completed("shwo", "zi") == [""]

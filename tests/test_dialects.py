@@ -8,36 +8,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from retrykit import ConfigError, StopReason, dialects, schedules as s, state_of
+from retrykit import ConfigError, StopReason, dialects, schedules as s
 from retrykit.testing.strategies import seeds
+from tests.dying import died
 from tests.profiles import quick
 
 VECTORS = Path(__file__).parent / "vectors"
 HOSTNAME = json.loads((VECTORS / "hostname_verification.json").read_text())
 ZIZQ = json.loads((VECTORS / "zizq.json").read_text())
 DAY = 86_400
-
-
-class Failing:
-    """A function that fails each time with an error of its own."""
-
-    def __init__(self):
-        self.calls = 0
-
-    def __call__(self):
-        self.calls += 1
-        raise ConnectionError(self.calls)
-
-
-def died(colour, policy):
-    """Return the calls that were made until the error came out, and the state."""
-    fn = Failing()
-    decorated = colour(policy)(fn)
-    with pytest.raises(ConnectionError) as caught:
-        decorated()
-    state = state_of(caught.value)
-    assert state.errors[-1] is caught.value
-    return fn.calls, state
 
 
 ROWS = HOSTNAME["rows"][:75]

@@ -234,7 +234,9 @@ WRONG = [
     (
         {"EXTENDS": "gogle"},
         (
-            "_EXTENDS must be one of google, hostname-verification, zizq, got "
+            "_EXTENDS must be one of aws-adaptive, aws-standard, celery, dramatiq, "
+            "finagle, google, grpc, hostname-verification, polly, sidekiq, temporal, "
+            "tenacity-default, zizq, got "
             "'gogle'; did you mean google?"
         ),
     ),

@@ -75,6 +75,7 @@ from retrykit.testing import (
     virtual_time,
 )
 from retrykit.timeouts import AsArgument
+from tests.dialects_refused import REFUSED
 
 
 def rows():
@@ -253,7 +254,7 @@ WRITTEN = {
     f"first must be a finite number >= 0, got True; {SECONDS}": (
         lambda: s.polynomial(2, first=True)
     ),
-    f"median_first_delay must be a finite number >= 0, got -1; {SECONDS}": (
+    f"median_first_retry_delay must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: s.polly_interval(-1)
     ),
     f"first must be a finite duration >= 0, got {timedelta(-1)!r}": (
@@ -486,7 +487,9 @@ WRITTEN = {
     f"jitter must be a finite number >= 0, got inf; {SECONDS}": (
         lambda: dialects.zizq(jitter=math.inf)
     ),
-    "dialect must be one of google, hostname-verification, zizq, got 'zizk'; did you "
+    "dialect must be one of aws-adaptive, aws-standard, celery, dramatiq, finagle, "
+    "google, grpc, hostname-verification, polly, sidekiq, temporal, tenacity-default, "
+    "zizq, got 'zizk'; did you "
     "mean zizq?": lambda: settings_named("zizk"),
     "dialect must be zizq, or zizq:parameter=value,... with each parameter once, got "
     "'zizq:retry_limit'": lambda: settings_named("zizq:retry_limit"),
@@ -1045,6 +1048,11 @@ CALLED = {
     "result must be named where on_result asks, got None; call "
     "attempt.set_result(value) in the block": name_nothing,
 }
+
+
+# Or a row would be lost.
+assert not WRITTEN.keys() & REFUSED.keys()
+WRITTEN |= REFUSED
 
 
 @pytest.mark.parametrize(

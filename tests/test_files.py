@@ -210,8 +210,9 @@ WRONG = {
         "[policies.fetch]\nextends = 'colour'",
         (
             "policies.toml, policy 'fetch': extends must be a policy of the same "
-            "file, or a dialect, got 'colour'; there are fetch, google, "
-            "hostname-verification, zizq"
+            "file, or a dialect, got 'colour'; there are fetch, "
+            "aws-adaptive, aws-standard, celery, dramatiq, finagle, google, grpc, "
+            "hostname-verification, polly, sidekiq, temporal, tenacity-default, zizq"
         ),
     ),
     "a dialect that is mistyped": (

@@ -16,6 +16,13 @@ NAMED = {
     "zizq:retry_limit=10,jitter=5s": systems.zizq(retry_limit=10, jitter=5),
     "zizq: base = 1m , exponent=2.5": systems.zizq(base=60, exponent=2.5),
     "zizq:exponent=2": systems.zizq(exponent=2),
+    "aws-standard:version=2.0,max_attempts=5": systems.aws_standard(
+        version="2.0", max_attempts=5
+    ),
+    "temporal:maximum_interval=1h": systems.temporal(maximum_interval="1h"),
+    "celery:retry_jitter=none,retry_backoff=5": systems.celery(
+        retry_jitter="none", retry_backoff=5
+    ),
     "google:multiplier=2,max_interval=1h30m": systems.google(
         multiplier=2, max_interval="1h30m"
     ),
@@ -27,7 +34,11 @@ def test_a_dialect_is_found_by_its_name_and_takes_parameters(text, settings):
     assert settings_named(text) == settings
 
 
-DIALECT = "dialect must be one of google, hostname-verification, zizq, got"
+DIALECT = (
+    "dialect must be one of aws-adaptive, aws-standard, celery, dramatiq, finagle, "
+    "google, grpc, hostname-verification, polly, sidekiq, temporal, tenacity-default, "
+    "zizq, got"
+)
 EVERY_PART = "with each parameter once"
 WRONG = {
     "zizk": f"{DIALECT} 'zizk'; did you mean zizq?",

@@ -220,7 +220,7 @@ POLICIES = {name: Policy(schedule=schedule) for name, schedule in KINDS.items()}
 # What is typed for each part: durations are drawn over six powers of ten, what
 # else there is between two numbers.
 DURATIONS = {
-    "median_first_delay",
+    "median_first_retry_delay",
     "wait",
     "step",
     "first",

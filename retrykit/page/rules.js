@@ -161,7 +161,7 @@ const PARTS = {
       LENGTHS.filter((x) => x < 2147483),
     ),
   },
-  polly_interval: { median_first_delay: duration() },
+  polly_interval: { median_first_retry_delay: duration() },
   cap: { limit: duration() },
   at_least: { limit: duration() },
   round_down: { unit: duration(positive, LENGTHS) },

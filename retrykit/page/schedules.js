@@ -99,7 +99,7 @@ function googleRange(s, interval) {
 function longestOfPolly(s, retry) {
   const at = 2 * Math.tanh(2 * Math.sqrt(retry));
   const was = retry > 1 ? Math.tanh(2 * Math.sqrt(retry - 2)) / 2 : 0;
-  return saturated((at - was) * product(s.median_first_delay / 1.4, 2, retry - 1));
+  return saturated((at - was) * product(s.median_first_retry_delay / 1.4, 2, retry - 1));
 }
 
 /** Return the nearest whole number, of two the even one, as Python rounds. */

@@ -4,6 +4,17 @@ The same functions are in `retrykit.dialects`, where they return policies.
 Nothing here knows how a file or a command line asks for them.
 """
 
+from retrykit.systems.clients import (
+    aws_adaptive,
+    aws_standard,
+    finagle,
+    grpc,
+    polly,
+    tenacity_default,
+)
 from retrykit.systems.ground_truth import google, hostname_verification, zizq
+from retrykit.systems.queues import celery, dramatiq, sidekiq, temporal
 
-__all__ = ["google", "hostname_verification", "zizq"]
+__all__ = ["aws_adaptive", "aws_standard", "celery", "dramatiq", "finagle", "google"]
+__all__ += ["grpc", "hostname_verification", "polly", "sidekiq", "temporal"]
+__all__ += ["tenacity_default", "zizq"]

@@ -1,0 +1,177 @@
+"""The retries of clients against the figures of their specifications."""
+
+import math
+from itertools import islice, pairwise
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit import RetryError, StopReason, dialects, schedules as s, state_of
+from retrykit.lint import check
+from retrykit.service_config import StatusCodes, from_service_config
+from retrykit.testing.strategies import seeds
+from tests.dying import died
+from tests.profiles import quick
+
+ALMOST_ONE = math.nextafter(1.0, 0.0)
+chances = st.floats(0, 1, exclude_max=True)
+versions = pytest.mark.parametrize("version", ["2.0", "2.1"])
+
+
+class Always:
+    """Chance that always falls the same way."""
+
+    def __init__(self, chance):
+        self.random = lambda: chance
+
+
+def drawn(policy, retry, chance):
+    return policy.schedule.delay(retry, None, Always(chance))
+
+
+# The longest delays, as the unit tests of botocore have them for a chance of 1.
+AWS = {
+    "2.0": [1, 2, 4, 8, 16, 20, 20],
+    "2.1": [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 20, 20],
+}
+
+
+@pytest.mark.parametrize(("version", "longest"), AWS.items(), ids=AWS)
+def test_aws_waits_at_most_as_long_as_its_client_does(version, longest):
+    policy = dialects.aws_standard(version=version)
+    bounds = [policy.schedule.bounds(retry) for retry in range(1, len(longest) + 1)]
+    assert bounds == [(0, each) for each in longest]
+
+
+@quick
+@given(st.integers(1, 60), chances)
+def test_aws_caps_what_is_drawn_in_2_0_and_the_range_in_2_1(retry, chance):
+    """``min(b * 2 ** i, 20)``, and ``b * min(0.05 * 2 ** i, 20)``."""
+    old = min(chance * 2 ** (retry - 1), 20)
+    new = chance * min(0.05 * 2 ** (retry - 1), 20)
+    found = [drawn(dialects.aws_standard(version=v), retry, chance) for v in AWS]
+    assert found == pytest.approx([old, new])
+
+
+@versions
+def test_aws_makes_three_attempts(colour, clock, version):
+    calls, state = died(colour, dialects.aws_standard(version=version))
+    assert calls == len(clock.naps) + 1 == 3
+    assert state.stop_reason is StopReason.ATTEMPTS
+
+
+def test_aws_is_that_of_2026_unless_the_older_one_is_asked_for():
+    assert dialects.aws_standard() == dialects.aws_standard(version="2.1")
+    assert dialects.aws_standard(max_attempts=4).max_attempts == 4
+
+
+@versions
+def test_aws_adaptive_retries_as_the_standard_mode_does(version):
+    adaptive = dialects.aws_adaptive(version=version, max_attempts=5)
+    assert adaptive == dialects.aws_standard(version=version, max_attempts=5)
+    assert "no retrying" in dialects.aws_adaptive.__doc__
+
+
+# The example of gRFC A6.
+A6 = {
+    "maxAttempts": 4,
+    "initialBackoff": "0.1s",
+    "maxBackoff": "1s",
+    "backoffMultiplier": 2,
+    "retryableStatusCodes": ["UNAVAILABLE"],
+}
+
+
+@pytest.mark.parametrize("jitter", ["proportional", "full"])
+def test_grpc_is_the_example_of_its_design(jitter):
+    policy = dialects.grpc(jitter=jitter).replace(on=StatusCodes(["UNAVAILABLE"]))
+    assert policy == from_service_config(A6, jitter=jitter)
+
+
+@quick
+@given(st.integers(1, 20), chances)
+def test_grpc_has_the_jitter_of_2017_and_of_2024(retry, chance):
+    """random(0, d), and d * random(0.8, 1.2), where d is capped."""
+    d = min(0.1 * 2 ** (retry - 1), 1)
+    assert drawn(dialects.grpc(jitter="full"), retry, chance) == pytest.approx(
+        chance * d
+    )
+    expected = d * (0.8 + 0.4 * chance)
+    assert drawn(dialects.grpc(), retry, chance) == pytest.approx(expected)
+
+
+def test_grpc_makes_no_more_than_five_attempts(colour, clock):
+    calls, _ = died(colour, dialects.grpc(max_attempts=9))
+    assert calls == len(clock.naps) + 1 == 5
+    told = dialects.grpc(
+        max_attempts=2, initial_backoff="1s", max_backoff="5s", backoff_multiplier=3
+    )
+    assert told.schedule == s.exponential(1, factor=3).cap(5).jitter(0.2)
+    assert told.max_attempts == 2
+
+
+@quick
+@given(seeds())
+def test_finagle_walks_from_5_ms_to_200_ms(seed):
+    """Between the start and 3 times the previously selected value, capped."""
+    walk = list(islice(dialects.finagle().schedule.draw(seed), 50))
+    assert walk[0] == 0.005
+    for before, delay in pairwise(walk):
+        assert 0.005 <= delay <= min(3 * before * (1 + 1e-12), 0.2)
+
+
+def test_finagle_reaches_both_ends_of_its_walk():
+    schedule = dialects.finagle().schedule
+    assert schedule.delay(2, 0.005, Always(0.0)) == 0.005
+    assert schedule.delay(2, 0.005, Always(ALMOST_ONE)) == pytest.approx(0.015)
+    assert schedule.delay(3, 0.015, Always(ALMOST_ONE)) == pytest.approx(0.045)
+    assert schedule.delay(9, 0.2, Always(ALMOST_ONE)) == 0.2
+
+
+def test_finagle_counts_the_first_try():
+    """A value of 1 means one attempt and no retries."""
+    assert dialects.finagle(tries=1).max_attempts == 1
+    assert dialects.finagle(tries=5).max_attempts == 5
+
+
+def test_polly_is_the_example_of_its_documentation(colour, clock):
+    """A median first retry delay of 1 s, and 5 retries."""
+    policy = dialects.polly()
+    assert policy.schedule == s.polly_interval("1s")
+    calls, state = died(colour, policy)
+    assert calls == len(clock.naps) + 1 == 6
+    assert state.stop_reason is StopReason.ATTEMPTS
+    told = dialects.polly(median_first_retry_delay="20ms", retry_count=0)
+    assert (told.schedule, told.max_attempts) == (s.polly_interval(0.02), 1)
+
+
+def test_tenacity_retries_without_waiting_and_without_end(colour, clock):
+    failing = iter([ConnectionError()] * 1000)
+
+    @colour(dialects.tenacity_default())
+    def call():
+        if error := next(failing, None):
+            raise error
+        return "at last"
+
+    assert call() == "at last"
+    assert set(clock.naps) <= {0.0}
+
+
+def test_tenacity_wraps_the_last_error_once_it_has_a_limit(colour):
+    """Its RetryError holds the last attempt, unless it is told to reraise."""
+    limited = dialects.tenacity_default().replace(max_attempts=3)
+
+    @colour(limited)
+    def call():
+        raise ConnectionError("no")
+
+    with pytest.raises(RetryError) as caught:
+        call()
+    assert isinstance(caught.value.__cause__, ConnectionError)
+    assert state_of(caught.value).attempt == 3
+
+
+def test_tenacity_is_called_unsafe():
+    assert "unsafe" in dialects.tenacity_default.__doc__
+    assert check(dialects.tenacity_default())
