@@ -51,7 +51,11 @@ def test_the_page_knows_every_kind_of_schedule(browser):
     }
 
 
-@pytest.mark.parametrize("name", dialects.__all__)
+ENDLESS = ["temporal", "tenacity_default"]
+ENDING = [name for name in dialects.__all__ if name not in ENDLESS]
+
+
+@pytest.mark.parametrize("name", ENDING)
 @pytest.mark.parametrize("attempt", [0.0, 2.5], ids=["at once", "2.5 s each"])
 def test_a_dialect_has_the_numbers_of_the_library(browser, name, attempt):
     policy = getattr(dialects, name)()
@@ -61,6 +65,16 @@ def test_a_dialect_has_the_numbers_of_the_library(browser, name, attempt):
     assert browser.text(".ending") == str(seen.end)
     worst = browser.text(".end div:last-child .exact")
     assert math.isclose(float(worst.removesuffix(" s")), seen.worst, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_dialect_that_never_ends_goes_on_beyond_what_is_shown(browser, name):
+    policy = getattr(dialects, name)()
+    browser.open({name: policy})
+    assert near(browser.rows(), rows(policy))
+    assert preview(policy, samples=0).end is None
+    told = "goes on beyond retry 100, the last one shown"
+    assert browser.text(".ending") == told
 
 
 RETRIES = [*range(1, 41), 78, 79, 1000, 1475, 1476, 1477, 10**5]
