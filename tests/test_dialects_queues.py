@@ -105,7 +105,7 @@ def test_celery_without_backoff_waits_3_minutes():
 
 
 def test_celery_grows_from_its_backoff_to_its_maximum():
-    """Its documentation: 5 gives 5, 10, 20 s and so on."""
+    """Celery 5.7.0 gives 5, 10 and 15 for factor 5 and maximum 15."""
     steady = dialects.celery(
         retry_backoff=5, retry_backoff_max=15, retry_jitter="none", max_retries=0
     )
@@ -115,15 +115,15 @@ def test_celery_grows_from_its_backoff_to_its_maximum():
 
 # Milliseconds that compute_backoff of Dramatiq 2.2.1 gives with the defaults of
 # its middleware, where uniform falls to these parts of its range.
-PARTS = [0.0, 0.25, 0.5, 0.75, 0.999]
+PARTS = [0.0, 0.12345, 0.5, 0.75, 0.98765]
 DRAMATIQ = {
-    1: [15000, 18750, 22500, 26250, 29985],
-    2: [30000, 37500, 45000, 52500, 59970],
-    3: [60000, 75000, 90000, 105000, 119940],
-    8: [1920000, 2400000, 2880000, 3360000, 3838080],
-    15: [245760000, 307200000, 368640000, 430080000, 491274240],
-    17: [302400000, 378000000, 453600000, 529200000, 604497600],
-    20: [302400000, 378000000, 453600000, 529200000, 604497600],
+    1: [15000, 16851, 22500, 26250, 29814],
+    2: [30000, 33703, 45000, 52500, 59629],
+    3: [60000, 67407, 90000, 105000, 119259],
+    8: [1920000, 2157024, 2880000, 3360000, 3816288],
+    15: [245760000, 276099072, 368640000, 430080000, 488484864],
+    17: [302400000, 339731280, 453600000, 529200000, 601065360],
+    20: [302400000, 339731280, 453600000, 529200000, 601065360],
 }
 
 
