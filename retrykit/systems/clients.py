@@ -115,10 +115,9 @@ def grpc(
 
     Before retry n it waits ``min(initial_backoff * backoff_multiplier ** (n -
     1), max_backoff)``, times 0.8 to 1.2 by chance. As designed in 2017 it was
-    anything from 0 up to that: the jitter ``"full"``. It retries the status
-    codes that it is given, and none without: write
-    ``.replace(on=StatusCodes(["UNAVAILABLE"]))``. A service config is read by
-    `retrykit.service_config`.
+    anything from 0 up to that: the jitter ``"full"``. Of errors it retries the
+    status codes that it is told: add ``.replace(on=StatusCodes(["UNAVAILABLE"]))``
+    from `retrykit.service_config`, which also reads a whole service config.
 
     >>> grpc().schedule
     exponential(0.1, factor=2.0).cap(1.0).jitter(0.2)
