@@ -72,7 +72,7 @@ def test_seeds_are_whole_in_json():
     ("asked", "missing"),
     [
         ({}, set()),
-        ({"walking": False}, {"decorrelated"}),
+        ({"walking": False}, {"decorrelated", "polly_interval"}),
         ({"rounding": False}, {"round_down"}),
     ],
     ids=["all", "none that walks", "none that rounds"],
