@@ -12,36 +12,44 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from retrykit import dialects, schedules
-    from retrykit._call import current_state
+    from retrykit import budgets, dialects, hints, schedules
     from retrykit._decide import Again, Decision, Stop
+    from retrykit._nesting import current_state
     from retrykit.blocks import aretrying, retrying
     from retrykit.decorators import aretry, policy_of, resume, retry, with_policy
-    from retrykit.errors import ConfigError, RetrykitError
+    from retrykit.errors import AttemptTimeout, ConfigError, RetrykitError
     from retrykit.events import observe
     from retrykit.policy import Outcome, Policy
+    from retrykit.rules import Rule
     from retrykit.signals import GiveUp, RetryAfter
     from retrykit.state import Failure, RetryState, StopReason
-    from retrykit.verdicts import RetryError, state_of
+    from retrykit.timeouts import AsArgument
+    from retrykit.verdicts import NestedRetryError, RetryError, state_of
 
 __all__ = [
     "Again",
+    "AsArgument",
+    "AttemptTimeout",
     "ConfigError",
     "Decision",
     "Failure",
     "GiveUp",
+    "NestedRetryError",
     "Outcome",
     "Policy",
     "RetryAfter",
     "RetryError",
     "RetryState",
     "RetrykitError",
+    "Rule",
     "Stop",
     "StopReason",
     "aretry",
     "aretrying",
+    "budgets",
     "current_state",
     "dialects",
+    "hints",
     "observe",
     "policy_of",
     "resume",
@@ -53,23 +61,26 @@ __all__ = [
 ]
 
 _HOMES = {
-    "_call": ["current_state"],
+    "_nesting": ["current_state"],
     "_decide": ["Again", "Decision", "Stop"],
     "blocks": ["aretrying", "retrying"],
     "decorators": ["aretry", "policy_of", "resume", "retry", "with_policy"],
-    "errors": ["ConfigError", "RetrykitError"],
+    "errors": ["AttemptTimeout", "ConfigError", "RetrykitError"],
     "events": ["observe"],
     "policy": ["Outcome", "Policy"],
+    "rules": ["Rule"],
     "signals": ["GiveUp", "RetryAfter"],
     "state": ["Failure", "RetryState", "StopReason"],
-    "verdicts": ["RetryError", "state_of"],
+    "timeouts": ["AsArgument"],
+    "verdicts": ["NestedRetryError", "RetryError", "state_of"],
 }
+_MODULES = {"budgets", "dialects", "hints", "schedules"}
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
     """Import a name when it is first asked for; a command line needs few."""
-    if name in {"dialects", "schedules"}:
+    if name in _MODULES:
         return import_module(f"retrykit.{name}")
     if name not in _HOME:
         msg = f"module 'retrykit' has no attribute {name!r}"

@@ -6,9 +6,11 @@ Its twin is `retrykit._sync`, the same program blocking; a test compares them.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from retrykit._call import Book, Call, current
+from retrykit._book import Book
+from retrykit._nesting import Call, current
+from retrykit._outcomes import aaccepts as accepts, afails as fails
+from retrykit.budget import adeposit as deposit
 from retrykit.clocks import task as clock
-from retrykit.conditions import arefusal as refusal, arejects as rejects
 from retrykit.settings import Settings
 from retrykit.state import RetryState
 
@@ -24,7 +26,7 @@ def drive(  # noqa: C901  one loop, to be read in one piece
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
     """Return *fn* under *policy*: a function that makes the attempts."""
-    own, now = Book(policy, name, clock, resumed), clock.real.now
+    own, now, budget = Book(policy, name, clock, resumed), clock.real.now, policy.budget
     # As in the twin, where the result of the first success is looked at.
     watch: Sequence[object] = (own,)
 
@@ -32,7 +34,7 @@ def drive(  # noqa: C901  one loop, to be read in one piece
         nonlocal watch
         book = own
         call: Call = [book, now(), None]
-        token = _enter(call)
+        call[2] = token = _enter(call)
         try:
             if watch:
                 book = call[0] = own.limited()
@@ -43,20 +45,20 @@ def drive(  # noqa: C901  one loop, to be read in one piece
             while True:
                 try:
                     result = await fn(*args, **kwargs)
-                    if call[2] is None:
+                    if call[2] is token:
                         call.clear()
+                        if budget is not None:
+                            await deposit(budget, None)
                         return result
                 except Exception as error:
-                    refused = await refusal(book.policy, error)
-                    delay = book.failed(call, error, refused)
+                    delay = await fails(book, call, error)
                     if delay is None and not call:
                         raise
                 else:
-                    if not await rejects(book.policy, result):
-                        book.succeeded(call, result)
+                    if await accepts(book, call, result):
                         watch = own.watch
                         return result
-                    delay = book.failed(call, None, None, result)
+                    delay = await fails(book, call, None, result)
                 if delay is None:
                     ending = call.pop()
                     context = ending.__context__

@@ -9,7 +9,7 @@ from typing import Final, final
 from retrykit.checks import refuse
 from retrykit.jitter import LONGEST, Draws
 from retrykit.settings import Settings
-from retrykit.signals import RetryAfter
+from retrykit.signals import GiveUp, RetryAfter
 from retrykit.state import RetryState, StopReason
 from retrykit.values import Value
 
@@ -55,7 +55,8 @@ def decide(  # noqa: PLR0911, PLR0913, PLR0917  rules in order; facts made once
     attempt: int,
     elapsed: float,
     error: object = None,
-    refusal: StopReason | None = None,
+    ruled: StopReason | int | None = None,
+    hint: float | RetryAfter | GiveUp | None = None,
 ) -> float | StopReason:
     """Decide what follows a failed attempt.
 
@@ -65,8 +66,10 @@ def decide(  # noqa: PLR0911, PLR0913, PLR0917  rules in order; facts made once
         attempt: Number of the attempt that failed, from 1; so is the retry.
         elapsed: Seconds since the call began, >= 0.
         error: What the attempt raised; None if its result was refused.
-        refusal: Why the error may not be retried, None if it may: the answer
-            of the policy's conditions, which may have had to be awaited.
+        ruled: Why the error may not be retried, or the place of the rule that
+            holds for it; None if the policy's own settings do. The answer of
+            the policy's conditions, which may have had to be awaited.
+        hint: What the outcome asks for, as the policy's hint reads it.
 
     Returns:
         The delay before another attempt, in seconds, or why there is none.
@@ -74,16 +77,21 @@ def decide(  # noqa: PLR0911, PLR0913, PLR0917  rules in order; facts made once
     Raises:
         ConfigError: The user's own schedule gave what is no delay.
     """
-    if refusal is not None:
-        return refusal
+    if isinstance(ruled, str):
+        return ruled
     if settings.max_attempts is not None and attempt >= settings.max_attempts:
         return StopReason.ATTEMPTS
-    allowed, rule = settings.max_elapsed, settings.deadline
-    if allowed is not None and elapsed >= allowed + _MARGINS[rule]:
+    allowed = settings.max_elapsed
+    if allowed is not None and elapsed >= allowed + _MARGINS[settings.deadline]:
         return StopReason.ELAPSED
-    failures = state.failures
-    previous = failures[-1].delay if failures else None
-    delay = settings.schedule.delay(attempt, previous, Draws(state.seed, attempt))
+    if settings.rules:
+        delay = _ruled(settings, state, attempt, ruled)
+        if isinstance(delay, str):
+            return delay
+    else:
+        failures = state.failures
+        previous = failures[-1].delay if failures else None
+        delay = settings.schedule.delay(attempt, previous, Draws(state.seed, attempt))
     if delay is None:
         return StopReason.SCHEDULE_ENDED
     if not 0 <= delay <= LONGEST:
@@ -91,8 +99,78 @@ def decide(  # noqa: PLR0911, PLR0913, PLR0917  rules in order; facts made once
         raise refuse("schedule", wanted, delay, "see its delay method")
     # A schedule of the user's may give what is a number, and no float.
     delay = error.delay if isinstance(error, RetryAfter) else float(delay)
-    if allowed is None or elapsed + delay <= allowed + _HAIR:
-        return delay
-    if rule == "overshoot":
-        return delay
-    return allowed - elapsed if rule == "clip" else StopReason.ELAPSED
+    if hint is not None:
+        return _hinted(settings, state, elapsed, delay, hint)
+    return _in_time(settings, state, elapsed, delay)
+
+
+def _hinted(
+    settings: Settings,
+    state: RetryState,
+    elapsed: float,
+    delay: float,
+    hint: float | RetryAfter | GiveUp,
+) -> float | StopReason:
+    """Return the delay that an outcome asks for, and its policy allows."""
+    if isinstance(hint, GiveUp):
+        return StopReason.GAVE_UP
+    exact = isinstance(hint, RetryAfter)
+    asked, cap = hint.delay if isinstance(hint, RetryAfter) else hint, settings.hint_cap
+    if cap is not None and asked > cap and settings.hint_over != "honour":
+        if settings.hint_over == "give_up":
+            return StopReason.HINT
+        asked = cap
+    failures = state.failures
+    if not exact and not asked and failures and failures[-1].hint == 0:
+        # It was asked for at once before: a wrong clock must not make a storm.
+        return _in_time(settings, state, elapsed, delay)
+    # An attempt that comes sooner than it was asked for does harm.
+    if _in_time(settings, state, elapsed, asked) != asked:
+        return StopReason.HINT
+    if exact or not asked:
+        return asked
+    return _in_time(settings, state, elapsed, max(delay, asked))
+
+
+def _in_time(
+    settings: Settings, state: RetryState, elapsed: float, delay: float
+) -> float | StopReason:
+    """Return the delay before an attempt that starts in time."""
+    allowed, rule = settings.max_elapsed, settings.deadline
+    # An attempt whose time is bounded by the limit must start before it.
+    hair = _HAIR if settings.attempt_timeout is None else -_HAIR
+    if allowed is not None and rule != "overshoot":
+        late = elapsed + delay > allowed + (hair if rule == "stop" else _HAIR)
+        if late and rule == "stop":
+            return StopReason.ELAPSED
+        delay = allowed - elapsed if late else delay
+    if state.bound is not None and elapsed + delay > state.bound + hair:
+        return StopReason.ELAPSED
+    return delay
+
+
+def _ruled(
+    settings: Settings, state: RetryState, attempt: int, place: int | None
+) -> float | StopReason | None:
+    """Return the delay by the rule that holds, or by none.
+
+    Every schedule counts the failures that are its own, and knows its own
+    delays; the chance is that of the attempt.
+    """
+    rules = settings.rules
+    own = {n for n, rule in enumerate(rules) if rule.schedule is not None}
+    schedule, position = settings.schedule, attempt
+    for n, failures in enumerate(state.ruled):
+        position -= failures if n in own else 0
+    if place is not None:
+        rule, count = rules[place], state.position(place)
+        if rule.max_attempts is not None and count >= rule.max_attempts:
+            return StopReason.ATTEMPTS
+        if rule.schedule is not None:
+            schedule, position = rule.schedule, count
+    source = place if place in own else None
+    previous = None
+    for failure in state.failures:
+        if (failure.rule if failure.rule in own else None) == source:
+            previous = failure.delay
+    return schedule.delay(position, previous, Draws(state.seed, attempt))

@@ -8,9 +8,11 @@ tools that freeze time would exchange here and not elsewhere.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from retrykit._call import Book, Call, current
+from retrykit._book import Book
+from retrykit._nesting import Call, current
+from retrykit._outcomes import accepts, fails
+from retrykit.budget import deposit
 from retrykit.clocks import thread as clock
-from retrykit.conditions import refusal, rejects
 from retrykit.settings import Settings
 from retrykit.state import RetryState
 
@@ -26,7 +28,7 @@ def drive(  # noqa: C901  one loop, to be read in one piece
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
     """Return *fn* under *policy*: a function that makes the attempts."""
-    own, now = Book(policy, name, clock, resumed), clock.real.now
+    own, now, budget = Book(policy, name, clock, resumed), clock.real.now, policy.budget
     # Calls are watched until one succeeds: its result must not be awaitable.
     watch: Sequence[object] = (own,)
 
@@ -34,7 +36,7 @@ def drive(  # noqa: C901  one loop, to be read in one piece
         nonlocal watch
         book = own
         call: Call = [book, now(), None]
-        token = _enter(call)
+        call[2] = token = _enter(call)
         try:
             if watch:
                 book = call[0] = own.limited()
@@ -45,20 +47,20 @@ def drive(  # noqa: C901  one loop, to be read in one piece
             while True:
                 try:
                     result = fn(*args, **kwargs)
-                    if call[2] is None:
+                    if call[2] is token:
                         call.clear()
+                        if budget is not None:
+                            deposit(budget, None)
                         return result
                 except Exception as error:
-                    refused = refusal(book.policy, error)
-                    delay = book.failed(call, error, refused)
+                    delay = fails(book, call, error)
                     if delay is None and not call:
                         raise
                 else:
-                    if not rejects(book.policy, result):
-                        book.succeeded(call, result)
+                    if accepts(book, call, result):
                         watch = own.watch
                         return result
-                    delay = book.failed(call, None, None, result)
+                    delay = fails(book, call, None, result)
                 if delay is None:
                     ending = call.pop()
                     context = ending.__context__

@@ -8,10 +8,14 @@ from contextvars import Token
 from types import TracebackType
 from typing import NoReturn, final
 
-from retrykit._call import Book, Call, current
+from retrykit._book import Book
+from retrykit._nesting import Call, allowance, current
+from retrykit._outcomes import fails
+from retrykit.budget import deposit
 from retrykit.checks import refuse
 from retrykit.clocks import AsyncClock, Clock, Source, task, thread
-from retrykit.conditions import refusal, rejects
+from retrykit.conditions import rejects
+from retrykit.cutoffs import Limit, limit
 from retrykit.policy import Policy
 from retrykit.state import RetryState
 
@@ -29,27 +33,27 @@ class _Turns:
         clock: Source[Clock] | Source[AsyncClock],
     ) -> None:
         self.book = Book(policy, name, clock, state, driven=False).limited()
-        self.call: Call = [self.book, clock.now(), None]
-        self.attempt: Attempt | None = None
+        self.call: Call = [self.book, clock.now(), current.get(None)]
+        # Whether the ``with`` of this turn was reached; None before the first. The
+        # attempt itself has the turns: it would be kept, and its result too.
+        self.entered: bool | None = None
 
     def pending(self) -> bool:
         """Return whether there is another turn."""
-        if self.attempt is None:
-            return True
-        if not self.attempt.entered:
-            _refuse_entry(self.attempt)
+        if self.entered is False:
+            _refuse_entry(self.turn())
         return bool(self.call)
 
     def upcoming(self) -> float | None:
         """Return the delay before this turn, in seconds; None before the first."""
-        if self.attempt is None:
+        if self.entered is None:
             return self.book.begin(self.call)
         return self.book.state(self.call).next_delay
 
     def turn(self) -> "Attempt":
         """Return the attempt of this turn."""
-        self.attempt = Attempt(self, self.book.state(self.call).attempt)
-        return self.attempt
+        self.entered = False
+        return Attempt(self, self.book.state(self.call).attempt)
 
 
 @final
@@ -117,6 +121,7 @@ class Attempt:
         self.entered = False
         self._turns = turns
         self._result: object = _NOTHING
+        self._limit: Limit | None = None
 
     @property
     def state(self) -> RetryState:
@@ -138,8 +143,12 @@ class Attempt:
     def __enter__(self) -> "Attempt":
         if self.entered:
             _refuse_entry(self)
-        self.entered = True
-        self._token: Token[Call] = current.set(self._turns.call)
+        self.entered = self._turns.entered = True
+        book, call = self._turns.book, self._turns.call
+        self._token: Token[Call] = current.set(call)
+        if book.policy.attempt_timeout is not None:
+            self._limit = limit(allowance(call))
+            self._limit.__enter__()
         return self
 
     def __exit__(
@@ -149,29 +158,28 @@ class Attempt:
         trace: TracebackType | None,
         /,
     ) -> bool:
+        left_by = error if self._limit is None else self._limit.left_by(error)
         # An async generator may be left in another context than entered.
         with suppress(ValueError):
             current.reset(self._token)
         book, call = self._turns.book, self._turns.call
-        if error is None:
+        if left_by is None:
             self._succeed()
-        elif not isinstance(error, Exception):
-            book.interrupted(call, error)
-        else:
-            refused = refusal(book.policy, error)
-            if book.failed(call, error, refused) is not None:
-                return True
-        # What goes out will have this frame in its traceback.
-        del error, trace
-        if len(call) == 1:
-            ending = call.pop()
-            context = ending.__context__
-            try:
-                raise ending
-            finally:
-                BaseException.__setattr__(ending, "__context__", context)
-                del ending, context
-        return False
+        elif not isinstance(left_by, Exception):
+            book.interrupted(call, left_by)
+        elif fails(book, call, left_by) is not None:
+            return True
+        out: BaseException | None = call.pop() if len(call) == 1 else left_by
+        if out is None or out is error:
+            return False
+        # What goes out has this frame in its traceback.
+        del error, trace, left_by
+        context = out.__context__
+        try:
+            raise out
+        finally:
+            BaseException.__setattr__(out, "__context__", context)
+            del out, context
 
     def _succeed(self) -> None:
         book, call = self._turns.book, self._turns.call
@@ -181,9 +189,11 @@ class Attempt:
             book.interrupted(call, exit_)
             raise
         if rejected:
-            book.failed(call, None, None, self._result)
+            fails(book, call, None, self._result)
         else:
-            book.succeeded(call, None)
+            paid = book.succeeded(call, None)
+            if book.policy.budget is not None:
+                deposit(book.policy.budget, paid)
 
     def _rejected(self) -> bool:
         policy = self._turns.book.policy

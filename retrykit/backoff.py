@@ -42,7 +42,8 @@ class Backoff:
     (0.5, 0.75, 1.125)
 
     Args:
-        policy: Its schedule and limits count; its conditions are not asked.
+        policy: Its schedule and limits count; its conditions, rules, hint and
+            budget are not asked, and nothing ends an attempt.
         clock: Where the elapsed time is read; by default the monotonic clock.
 
     Raises:

@@ -6,15 +6,16 @@ retried stays inside.
 
 import sys
 from collections.abc import AsyncIterator, Iterator
-from typing import Unpack, final
+from typing import ClassVar, Unpack, final
 
 from retrykit.attempts import AsyncLoop, Attempt, Loop
 from retrykit.callables import check_colour, check_resumable
-from retrykit.checks import instance
+from retrykit.checks import instance, refuse
 from retrykit.clocks import task, thread
 from retrykit.policy import Policy
 from retrykit.settings import Changes
 from retrykit.state import RetryState
+from retrykit.timeouts import AsArgument
 
 __all__ = ["AsyncAttempts", "Attempts", "aretrying", "retrying"]
 
@@ -88,6 +89,9 @@ def aretrying(
 class _Block:
     """What a block is held to, whatever its colour."""
 
+    _ends: ClassVar[bool] = False
+    """Whether its attempts can be ended when they take too long."""
+
     def __init__(
         self,
         policy: Policy | None,
@@ -98,7 +102,11 @@ class _Block:
         held = Policy() if policy is None else instance("policy", policy, Policy)
         held = held.replace(**changes)
         way_out = "put the block into a function under aretry"
-        check_colour(held, awaited=False, way_out=way_out)
+        check_colour(held, ends=self._ends, way_out=way_out)
+        if isinstance(held.attempt_timeout, AsArgument):
+            rule = "a duration where there is no function to hand it to"
+            way_out = "take current_state().remaining in the block"
+            raise refuse("attempt_timeout", rule, held.attempt_timeout, way_out)
         if state is not None:
             check_resumable(state)
         self._parts = held, name, state
@@ -119,6 +127,8 @@ class Attempts(_Block):
 @final
 class AsyncAttempts(_Block):
     """The attempts of a block in a coroutine, afresh for every loop."""
+
+    _ends = True
 
     def __aiter__(self) -> AsyncIterator[Attempt]:
         return AsyncLoop(*self._parts, task)

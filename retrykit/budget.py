@@ -10,8 +10,11 @@ from collections.abc import Awaitable
 from typing import cast
 
 from retrykit.conditions import report
+from retrykit.failures import Judged
+from retrykit.reasons import StopReason
 
-__all__ = ["Budget", "adeposit", "awithdrawal", "deposit", "withdrawal"]
+__all__ = ["Budget", "adeposit", "awithdrawal", "deposit"]
+__all__ += ["withdrawal"]
 
 
 class Budget(ABC):
@@ -60,25 +63,34 @@ class Budget(ABC):
         """
 
 
-def withdrawal(budget: Budget, error: Exception | None) -> float | None:
-    """Return what a retry cost; None if the budget refuses it, or fails."""
+def withdrawal(budget: Budget, judged: Judged) -> float | None:
+    """Return what a retry cost; None if there is none, or the budget fails."""
     try:
-        cost = budget.withdraw(error)
+        cost = _asked(budget, judged)
     except Exception as fault:  # noqa: BLE001  the user's error must come through
-        _refuse(error, fault)
+        _refuse(judged[0].error, fault)
         return None
     # Where it must be awaited, it was refused when the function was decorated.
     return cast("float | None", cost)
 
 
-async def awithdrawal(budget: Budget, error: Exception | None) -> float | None:
-    """Return what a retry cost; None if the budget refuses it, or fails."""
+async def awithdrawal(budget: Budget, judged: Judged) -> float | None:
+    """Return what a retry cost; None if there is none, or the budget fails."""
     try:
-        cost = budget.withdraw(error)
+        cost = _asked(budget, judged)
         return await cost if isinstance(cost, Awaitable) else cost
     except Exception as fault:  # noqa: BLE001  the user's error must come through
-        _refuse(error, fault)
+        _refuse(judged[0].error, fault)
         return None
+
+
+def _asked(budget: Budget, judged: Judged) -> float | Awaitable[float | None] | None:
+    failure, follows, retryable = judged
+    budget.failed(first=failure.attempt == 1, retryable=retryable)
+    if isinstance(follows, StopReason):
+        return None
+    error = failure.error if isinstance(failure.error, Exception) else None
+    return budget.withdraw(error)
 
 
 def deposit(budget: Budget, cost: float | None) -> None:
@@ -99,9 +111,9 @@ async def adeposit(budget: Budget, cost: float | None) -> None:
         _log("the budget failed on a result", fault)
 
 
-def _refuse(error: Exception | None, fault: Exception) -> None:
+def _refuse(error: object, fault: Exception) -> None:
     """Say that a budget failed: what it would have paid for is not made."""
-    if error is not None:
+    if isinstance(error, Exception):
         report(error, fault)
     else:
         _log("not retried, because the budget failed", fault)

@@ -7,15 +7,17 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
 from retrykit.checks import instance, refuse
 from retrykit.inspection import is_coroutine_function, runs
 from retrykit.settings import Settings
 from retrykit.state import RetryState
 
-__all__ = ["check_colour", "check_resumable", "check_retryable", "name_of"]
-__all__ += ["with_await"]
+__all__ = ["check_colour", "check_predicates", "check_resumable", "check_retryable"]
+__all__ += ["name_of", "with_await"]
+
+_NEEDS_ARETRY: Final = "what is async needs aretry"
 
 
 def check_retryable(fn: object) -> None:
@@ -33,24 +35,48 @@ def check_retryable(fn: object) -> None:
         raise refuse("fn", rule, fn, way_out)
 
 
-def check_colour(
-    policy: Settings, *, awaited: bool, way_out: str = "an async predicate needs aretry"
-) -> None:
-    """Check that a policy's predicates suit the colour of what it is for.
+def check_predicates(policy: Settings, way_out: str = _NEEDS_ARETRY) -> None:
+    """Check that a policy's predicates answer at once.
 
     Args:
-        policy: What holds the predicates.
-        awaited: Whether a predicate can be awaited there.
-        way_out: What to do with one that must be awaited, if it cannot.
+        policy: What holds them.
+        way_out: What to do with one that must be awaited.
 
     Raises:
-        ConfigError: A predicate is async, and the function is not.
+        ConfigError: A predicate is async.
     """
-    for name in ("on", "give_up_on", "on_result"):
-        predicate = getattr(policy, name)
-        if not awaited and is_coroutine_function(predicate):
+    asked = [("on", policy.on), ("give_up_on", policy.give_up_on)]
+    asked += [("on", rule.on) for rule in policy.rules]
+    for name, predicate in [*asked, ("on_result", policy.on_result)]:
+        if is_coroutine_function(predicate):
             rule = "a plain function where nothing can await it"
             raise refuse(name, rule, predicate, way_out)
+
+
+def check_colour(
+    policy: Settings, *, ends: bool = False, way_out: str = _NEEDS_ARETRY
+) -> None:
+    """Check that a policy suits what awaits neither predicates nor budget.
+
+    Args:
+        policy: What is asked.
+        ends: Whether an attempt can be ended there.
+        way_out: What to do with what must be awaited.
+
+    Raises:
+        ConfigError: A predicate or the budget is async, or an attempt that
+            takes too long cannot be ended.
+    """
+    check_predicates(policy, way_out)
+    budget, timeout = policy.budget, policy.attempt_timeout
+    if is_coroutine_function(budget and budget.withdraw):
+        rule = "one that answers at once where nothing can await it"
+        raise refuse("budget", rule, budget, way_out)
+    if isinstance(timeout, float) and not ends:
+        rule = "None where nothing can end an attempt: no thread can be stopped"
+        way_out = "give the client timeout=current_state().remaining, or write "
+        way_out += f"attempt_timeout=AsArgument({timeout:g}), which fills a parameter"
+        raise refuse("attempt_timeout", rule, timeout, way_out)
 
 
 def check_resumable(state: RetryState) -> None:

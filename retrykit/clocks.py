@@ -60,6 +60,10 @@ class SystemClock:
     def __init__(self, longest_nap: float = _LONGEST_NAP) -> None:
         self._longest_nap = longest_nap
 
+    def reader(self) -> Callable[[], float]:
+        """Return what reads the time, from any thread."""
+        return monotonic
+
     def sleep(self, delay: float, /) -> None:
         """Block this thread for *delay* seconds, however many."""
         if delay > self._longest_nap:

@@ -6,7 +6,7 @@ here. The two colours of each question differ in nothing but ``await``.
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from types import UnionType
 from typing import Any, Protocol
 
@@ -18,9 +18,9 @@ from retrykit.signals import GiveUp, Signal
 from retrykit.state import StopReason
 from retrykit.verdicts import leave_note
 
-__all__ = ["Condition", "Conditions", "ResultCondition", "arefusal", "arejects"]
-__all__ += ["check_condition", "check_predicate", "refusal", "rejects"]
-__all__ += ["report"]
+__all__ = ["Condition", "Conditions", "ResultCondition", "arejects"]
+__all__ += ["aruling", "check_condition", "check_predicate", "rejects", "report"]
+__all__ += ["ruling", "shown"]
 
 Condition = (
     type[Exception]
@@ -34,6 +34,13 @@ ResultCondition = Callable[[Any], bool] | Callable[[Any], Awaitable[bool]]
 """A predicate of the result; it may be async under `aretry`."""
 
 
+class HasOn(Protocol):
+    """A part of a policy for some errors."""
+
+    @property
+    def on(self) -> Condition: ...
+
+
 class Conditions(Protocol):
     """The part of a policy that is asked here."""
 
@@ -41,6 +48,8 @@ class Conditions(Protocol):
     def on(self) -> Condition: ...
     @property
     def give_up_on(self) -> Condition: ...
+    @property
+    def rules(self) -> Sequence[HasOn]: ...
     @property
     def on_result(self) -> ResultCondition | None: ...
 
@@ -96,30 +105,53 @@ _SPOKEN = (Signal, ConfigError)
 _BY_TYPE = (type, tuple)
 
 
-def refusal(conditions: Conditions, error: Exception) -> StopReason | None:
-    """Return why an error may not be retried; None if it may."""
+def ruling(
+    policy: Conditions, error: Exception, *, own: bool = False
+) -> StopReason | int | None:
+    """Return by what an error is retried, or why it is not.
+
+    Args:
+        policy: Its conditions and rules.
+        error: What the attempt raised.
+        own: Whether the policy itself made it, by ending the attempt: it needs
+            no `on` then.
+
+    Returns:
+        The place of the rule that holds for it, from 0; None if it is retried
+        and no rule holds; the reason if it may not be retried.
+    """
     if isinstance(error, _SPOKEN):
         return _spoken(error)
-    never, on = conditions.give_up_on, conditions.on
+    never, on = policy.give_up_on, policy.on
     try:
         if never and _accepted("give_up_on", never, error):
             return StopReason.GAVE_UP
-        if on is Exception or _accepted("on", on, error):
+        if policy.rules:
+            for place, rule in enumerate(policy.rules):
+                if _accepted("on", rule.on, error):
+                    return place
+        if on is Exception or own or _accepted("on", on, error):
             return None
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         report(error, fault)
     return StopReason.NOT_RETRYABLE
 
 
-async def arefusal(conditions: Conditions, error: Exception) -> StopReason | None:
-    """Return why an error may not be retried; None if it may."""
+async def aruling(
+    policy: Conditions, error: Exception, *, own: bool = False
+) -> StopReason | int | None:
+    """Return by what an error is retried, or why it is not, as `ruling` does."""
     if isinstance(error, _SPOKEN):
         return _spoken(error)
-    never, on = conditions.give_up_on, conditions.on
+    never, on = policy.give_up_on, policy.on
     try:
         if never and await _aaccepted(never, error):
             return StopReason.GAVE_UP
-        if on is Exception or await _aaccepted(on, error):
+        if policy.rules:
+            for place, rule in enumerate(policy.rules):
+                if await _aaccepted(rule.on, error):
+                    return place
+        if on is Exception or own or await _aaccepted(on, error):
             return None
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         report(error, fault)
@@ -136,6 +168,15 @@ async def arejects(conditions: Conditions, result: object) -> bool:
     """Return whether a result is to be treated as a failure."""
     predicate = conditions.on_result
     return predicate is not None and await _awaited(predicate(result))
+
+
+def shown(value: object) -> str:
+    """Return the expression of a condition: names for types and functions."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(shown, value))}{',' * (len(value) == 1)})"
+    if isinstance(value, type):
+        return type_name(value)
+    return getattr(value, "__qualname__", None) or repr(value)
 
 
 def report(error: Exception, fault: Exception) -> None:

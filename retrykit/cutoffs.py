@@ -7,7 +7,6 @@ said by that clock.
 import asyncio
 import math
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, final
 
@@ -162,5 +161,7 @@ class _Scope:
 
 def _finish(coroutine: Coroutine[Any, Any, object]) -> None:
     """Run a coroutine that awaits nothing."""
-    with suppress(StopIteration):
+    try:  # noqa: SIM105  half a microsecond quicker, at every attempt
         coroutine.send(None)
+    except StopIteration:
+        pass

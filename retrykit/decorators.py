@@ -5,11 +5,12 @@ from typing import Any, TypeVar, Unpack, cast, overload
 
 from retrykit.callables import check_resumable
 from retrykit.checks import instance, refuse
+from retrykit.conditions import shown
 from retrykit.dressing import decorated, inside, nearest
 from retrykit.driving import driver
 from retrykit.inspection import is_coroutine_function
 from retrykit.policy import Policy
-from retrykit.settings import Changes, shown
+from retrykit.settings import Changes
 from retrykit.state import RetryState
 
 __all__ = ["aretry", "policy_of", "resume", "retry", "with_policy"]

@@ -42,7 +42,7 @@ aws_adaptive = _public(systems.aws_adaptive)
 """What a policy has of the adaptive mode of the AWS SDKs."""
 
 aws_standard = _public(systems.aws_standard)
-"""The standard mode of the AWS SDKs, as it waits after transient errors."""
+"""The standard mode of the AWS SDKs."""
 
 celery = _public(systems.celery)
 """The retries of a Celery task that has ``autoretry_for``."""
@@ -51,7 +51,7 @@ dramatiq = _public(systems.dramatiq)
 """The retries of Dramatiq's `Retries` middleware."""
 
 finagle = _public(systems.finagle)
-"""The backoff of Finagle's ``RetryPolicy.tries``."""
+"""The backoff of Finagle's ``RetryPolicy.tries``, and its budget."""
 
 google = _public(systems.google)
 """The policy of Google's `ExponentialBackOff`."""

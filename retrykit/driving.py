@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from retrykit import _async, _sync
+from retrykit._nesting import allowance
+from retrykit.bounding import bounded, filled
 from retrykit.callables import (
     check_colour,
     check_retryable,
@@ -17,6 +19,7 @@ from retrykit.checks import refuse
 from retrykit.inspection import is_coroutine_function
 from retrykit.settings import Settings
 from retrykit.state import RetryState
+from retrykit.timeouts import AsArgument
 
 __all__ = ["driver"]
 
@@ -43,6 +46,14 @@ def driver(
     if not awaited and is_coroutine_function(fn):
         way_out = "use acall or arun, or decorate it with retry or aretry"
         raise refuse("fn", "a function that is not async", fn, way_out)
-    check_colour(policy, awaited=awaited)
-    called, drive = (with_await(fn), _async.drive) if awaited else (fn, _sync.drive)
-    return drive(policy, called, name_of(fn), resumed)
+    if not awaited:
+        check_colour(policy)
+    called, timeout = fn, policy.attempt_timeout
+    if isinstance(timeout, AsArgument):
+        called = filled(fn, timeout, allowance)
+    if not awaited:
+        return _sync.drive(policy, called, name_of(fn), resumed)
+    called = with_await(called)
+    if isinstance(timeout, float):
+        called = bounded(called, allowance)
+    return _async.drive(policy, called, name_of(fn), resumed)

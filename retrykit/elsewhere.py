@@ -15,7 +15,12 @@ _MEANT = {
         "stop_max_attempt_number times total tries"
     ),
     "max_elapsed": (
-        "max_elapsed_time max_time stop_max_delay time_limit timeout total_timeout"
+        "max_elapsed_time max_time stop_max_delay time_limit total_timeout"
+    ),
+    "max_elapsed for all attempts, attempt_timeout for each": "timeout",
+    "attempt_timeout": (
+        "attempt_time_limit per_attempt_timeout per_retry_timeout per_try_timeout "
+        "request_timeout try_timeout"
     ),
     "schedule, a list of delays or one of retrykit.schedules": (
         "backoff backoff_factor delay delays initial interval intervals sleep strategy "
@@ -29,6 +34,17 @@ _MEANT = {
     "on": "catch error errors exc exception exceptions predicate retry retry_on when",
     "give_up_on": "abort_on fatal giveup give_up ignore not_on permanent",
     "on_result": "result retry_on_result status_forcelist",
+    "rules, a list of Rule(on=..., schedule=...)": "overrides per_error strategies",
+    "hint, one of retrykit.hints": (
+        "honor_retry_after respect_retry_after respect_retry_after_header retry_after "
+        "retry_after_header use_retry_after"
+    ),
+    "hint_cap": "max_retry_after retry_after_max",
+    "budget, one of retrykit.budgets": (
+        "bucket retry_budget retry_quota retry_throttling retry_tokens throttle "
+        "throttling token_bucket"
+    ),
+    "outer": "nested on_nested",
     "observers": (
         "after before before_sleep callback hook log logger on_backoff on_error "
         "on_failure on_giveup on_retry on_success"

@@ -29,6 +29,11 @@ _SETTINGS = {
     "DEADLINE": "deadline",
     "ON": "on",
     "GIVE_UP_ON": "give_up_on",
+    "HINT": "hint",
+    "HINT_CAP": "hint_cap",
+    "HINT_OVER": "hint_over",
+    "ATTEMPT_TIMEOUT": "attempt_timeout",
+    "OUTER": "outer",
     "RAISES": "raises",
     "MAX_FAILURES": "max_failures",
     "SEED": "seed",
@@ -192,7 +197,7 @@ def _read(name: str, text: str) -> object:
         return as_written(int, text)
     if name in {"on", "give_up_on"} and "," in text:
         return [each.strip() for each in text.split(",")]
-    if name == "max_elapsed" and text != UNLIMITED:
+    if name in {"max_elapsed", "hint_cap", "attempt_timeout"} and text != UNLIMITED:
         rule = f'a duration with its unit, such as "90s" or "1h30m", or {UNLIMITED}'
         with _told_as(name, rule, text):
             return seconds(name, text)

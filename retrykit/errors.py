@@ -6,14 +6,16 @@ It knows the names of the faults and nothing of retrying::
     └── RetrykitError          whatever retrykit itself has to say
         ├── ConfigError        a setting is wrong; also a ValueError
         ├── NestingError       what was opened last is not closed first
+        ├── NestedRetryError   a call is retried inside of one that would, too
         ├── AttemptTimeout     an attempt took too long; also a TimeoutError
         ├── RetryError         a call gave up, where the policy asks for it
         └── Signal             raised by a retried function to steer its call
             ├── RetryAfter     make another attempt, after this delay
             └── GiveUp         stop at once, with this cause
 
-`RetryError` is written in `retrykit.verdicts`, beside `FailureGroup`, the
-ExceptionGroup of all errors of a call; the signals are in `retrykit.signals`.
+`RetryError` and `NestedRetryError` are written in `retrykit.verdicts`, beside
+`FailureGroup`, the ExceptionGroup of all errors of a call; the signals are in
+`retrykit.signals`.
 A call that gives up raises none of these by default: it lets the last error
 of the user's function out.
 """

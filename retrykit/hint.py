@@ -18,14 +18,17 @@ from retrykit.jitter import LONGEST
 from retrykit.records import safe_text, type_name
 from retrykit.signals import GiveUp, RetryAfter
 
-__all__ = ["Hint", "ask", "check_hint", "understood"]
+__all__ = ["Hint", "Together", "ask", "asked_delay", "check_hint", "understood"]
 
 Hint = Callable[[Any], Duration | RetryAfter | GiveUp | None]
 """A function of the error that was raised, or of the result that was refused.
 
-It returns what that asks for: a duration, to wait at least as long, and 0
-means now; ``RetryAfter(delay)``, to wait as long, whatever the schedule says;
-``GiveUp()``, to make no further attempt; or None, where it asks for nothing.
+It returns what that asks for: a duration, to wait at least as long;
+``RetryAfter(delay)``, to wait as long, whatever the schedule says; ``GiveUp()``,
+to make no further attempt; or None, where it asks for nothing.
+
+A duration of 0 means now. Where that was asked for after the attempt before,
+too, the schedule's delay holds, or a clock that is wrong would make a storm.
 """
 
 
@@ -52,8 +55,22 @@ def check_hint(name: str, value: object) -> object:
 _READY = "retrykit.hints."
 
 
+class Together:
+    """A hint that is made of others, of which the first answer counts.
+
+    Attributes:
+        hints: The hints, in the order in which they are asked.
+    """
+
+    __slots__ = ()
+    hints: tuple[Hint, ...]
+
+
 def ask(
-    hint: Hint, outcome: object, error: Exception | None
+    hint: Hint,
+    outcome: object,
+    error: Exception | None,
+    warned: Callable[[], bool] | None = None,
 ) -> float | RetryAfter | GiveUp | None:
     """Return what an outcome asks for, by a hint that may be broken.
 
@@ -67,24 +84,30 @@ def ask(
         outcome: What the attempt raised or returned.
         error: What it raised, whose traceback is left as it is; None if it
             returned.
+        warned: What says, when a warning is due, whether there was one already;
+            None if there was none.
 
     Returns:
         Seconds, >= 0 and at most `LONGEST`, to wait at least; or a signal; or
         None.
     """
+    if isinstance(hint, Together):
+        answers = (ask(each, outcome, error, warned) for each in hint.hints)
+        return next((answer for answer in answers if answer is not None), None)
     trace = error.__traceback__ if error is not None else None
     try:
         answer = hint(outcome)
     except Exception as fault:  # noqa: BLE001  the user's error must come through
-        _warn(hint, f"it raised {type_name(type(fault))}: {safe_text(fault)}", fault)
+        reason = f"it raised {type_name(type(fault))}: {safe_text(fault)}"
+        _warn(hint, reason, fault, warned)
         if error is not None:
             # A hint that raises the error itself lengthens its traceback.
-            error.__traceback__ = trace
+            BaseException.with_traceback(error, trace)
         return None
     try:
         return understood(answer)
     except Exception as fault:  # noqa: BLE001  a wrong answer is none
-        _warn(hint, safe_text(fault), None)
+        _warn(hint, safe_text(fault), None, warned)
         return None
 
 
@@ -106,7 +129,15 @@ def understood(answer: object) -> float | RetryAfter | GiveUp | None:
         raise refuse(_ANSWER, rule, answer)
     if isinstance(answer, float | int) and answer > LONGEST:
         return LONGEST
-    return seconds(_ANSWER, answer)
+    # A zero may have a sign.
+    return seconds(_ANSWER, answer) + 0.0
+
+
+def asked_delay(answer: float | RetryAfter | GiveUp | None) -> float | None:
+    """Return the seconds that an answer asks for; None if it asks for none."""
+    if isinstance(answer, GiveUp):
+        return None
+    return answer.delay if isinstance(answer, RetryAfter) else answer
 
 
 _ANSWER = "its answer"
@@ -115,7 +146,14 @@ _ANSWER = "its answer"
 _SIGNALS = (RetryAfter, GiveUp)
 
 
-def _warn(hint: object, reason: str, fault: Exception | None) -> None:
+def _warn(
+    hint: object,
+    reason: str,
+    fault: Exception | None,
+    warned: Callable[[], bool] | None,
+) -> None:
+    if warned is not None and warned():
+        return
     name = getattr(hint, "__qualname__", None)
     shown = name if isinstance(name, str) else told(hint)
     log = logging.getLogger("retrykit")

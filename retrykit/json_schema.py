@@ -5,25 +5,29 @@ from where they are written. Only what the code holds in checks is said here
 again: the bounds of numbers. Nothing here knows how a file is read.
 """
 
-import inspect
-import re
-from collections.abc import Callable
-from typing import Any, get_args
+from typing import get_args
 
-from retrykit import constructors
 from retrykit.algebra import Schedule
-from retrykit.durations import PATTERN, Duration
-from retrykit.formulas import LONGEST_INTERVAL
+from retrykit.budgets.stored import KINDS
+from retrykit.documented import arguments, summary
+from retrykit.durations import PATTERN
 from retrykit.jitter import LONGEST
+from retrykit.kind_schemas import (
+    Schema,
+    budget_schema,
+    by_kind,
+    kind_schema,
+    to,
+    whole_number,
+)
 from retrykit.policy import Policy
-from retrykit.settings import DeadlineRule, Raises
+from retrykit.rules import Rule
+from retrykit.settings import DeadlineRule, OuterRule, OverRule, Raises
 
 __all__ = ["policy_schema"]
 
-_Schema = dict[str, Any]
 
-
-def policy_schema() -> _Schema:
+def policy_schema() -> Schema:
     """Return the JSON Schema of a policy, and of a file of policies.
 
     The schema is of such a file, or of ``[tool.retrykit]`` in `pyproject.toml`:
@@ -61,8 +65,12 @@ def policy_schema() -> _Schema:
             "schedule": _schedule(),
             "duration": _DURATION,
             "error": _ERROR,
+            "rule": _rule(),
+            "hint": _HINT,
+            "budget": _BUDGET,
         }
-        | {kind: _kind(kind) for kind in Schedule.kinds},
+        | {kind: kind_schema(kind) for kind in Schedule.kinds}
+        | {kind: budget_schema(kind) for kind in KINDS},
     }
 
 
@@ -76,10 +84,12 @@ _ABOUT = (
     "are stated for numbers. max_interval is no shorter than initial_interval. What "
     "another schedule follows with kind then must end. Schedules are not nested too "
     "deeply. The name of an error is that of an Exception type that is built in or in "
-    "a module already imported, and give_up_on must leave something of on to be "
-    "retried. extends names another policy of the file, not in a circle, or a dialect "
-    "and parameters that it has, and what is inherited must not contradict what is "
-    "written."
+    "a module already imported, and give_up_on must leave something of on and of each "
+    "rule to be retried. A rule comes before those that hold for all of its errors. An "
+    "attribute or a parameter is named as in Python. Budgets of the same scope have "
+    "the same settings. extends names another policy of the file, not in a circle, or "
+    "a dialect and parameters that it has, and what is inherited must not contradict "
+    "what is written."
 )
 
 _DURATION = {
@@ -102,6 +112,50 @@ _ERROR = {
     "examples": ["ConnectionError", "TimeoutError", "json:JSONDecodeError"],
 }
 
+_HEADER = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PATH = r"[^\s,:.]+(?:\.[^\s,:.]+)*"
+_ONE = (
+    rf"(?:retry_after|grpc_pushback|milliseconds:{_HEADER}|reset_at(?::{_HEADER})?"
+    rf"|attribute:{_PATH}(?::m?s)?)"
+)
+_HINT = {
+    "title": "Hint",
+    "description": "What is read from an error or a result: retry_after, "
+    "milliseconds:HEADER, reset_at, reset_at:HEADER, grpc_pushback, attribute:PATH or "
+    "attribute:PATH:ms, or several of these with commas between them, of which the "
+    "first answer is taken.",
+    "type": "string",
+    "pattern": rf"^\s*{_ONE}\s*(?:,\s*{_ONE}\s*)*$",
+    "examples": ["retry_after", "milliseconds:retry-after-ms, retry_after"],
+}
+
+_BUDGET = {
+    "title": "Budget",
+    "description": "What pays for retries: a dict of a kind and its settings.",
+    "type": "object",
+    "properties": {"kind": {"enum": [*KINDS]}},
+    "required": ["kind"],
+    "allOf": by_kind(KINDS),
+    "examples": [{"kind": "token_bucket", "scope": "host:api.example"}],
+}
+
+_TIMEOUT = {
+    "description": "A timeout that is handed to a parameter of the function.",
+    "type": "object",
+    "properties": {
+        "argument": {
+            "description": "The name of the parameter.",
+            "type": "string",
+            "pattern": r"^[^\s\d]\S*$",
+        },
+        "seconds": to("duration") | {"exclusiveMinimum": 0},
+    },
+    "required": ["argument", "seconds"],
+    "additionalProperties": False,
+}
+
+_UNLIMITED = {"enum": [None, "unlimited"]}
+
 # How a setting is written here, where that is not how it is written in code.
 _IN_DATA = {
     "schedule": "a list, a dict of a kind and its parts, or a text",
@@ -109,46 +163,41 @@ _IN_DATA = {
     "max_elapsed": 'no limit is "unlimited"',
     "on": "a name or a list of names",
     "give_up_on": "a name or a list of names",
-}
-
-# What the code holds in checks; without a row, a number is >= 0.
-_INTERVAL = {"minimum": 0.001, "maximum": LONGEST_INTERVAL}
-_BOUNDS: dict[str, _Schema] = {
-    "max_attempts": {"minimum": 1},
-    "max_failures": {"minimum": 2},
-    "exponential.factor": {"minimum": 1},
-    "decorrelated.factor": {"minimum": 1},
-    "google_interval.initial_interval": _INTERVAL,
-    "google_interval.randomization_factor": {"exclusiveMaximum": 1},
-    "google_interval.multiplier": {"minimum": 1},
-    "google_interval.max_interval": _INTERVAL,
-    "round_down.unit": {"exclusiveMinimum": 0},
-    "jitter.factor": {"maximum": 1},
+    "rules": "a list of dicts of on, and of schedule, max_attempts or both",
+    "hint": "a text, such as retry_after",
+    "hint_cap": 'no limit is "unlimited"',
+    "budget": "a dict of a kind and its settings",
+    "attempt_timeout": "a dict of argument and seconds is an AsArgument",
 }
 
 
-def _policy() -> _Schema:
-    errors = [_to("error"), {"type": "array", "items": _to("error")}]
-    some = [errors[0], errors[1] | {"minItems": 1}]
-    unlimited = {"enum": [None, "unlimited"]}
-    allowed = [_whole("max_attempts"), unlimited]
-    forms: dict[str, _Schema] = {
-        "schedule": _to("schedule"),
-        "max_attempts": {"anyOf": allowed},
-        "max_elapsed": {"anyOf": [_to("duration"), unlimited]},
+def _policy() -> Schema:
+    forms: dict[str, Schema] = {
+        "schedule": to("schedule"),
+        "max_attempts": _ATTEMPTS,
+        "max_elapsed": {"anyOf": [to("duration"), _UNLIMITED]},
         "deadline": {"enum": [*get_args(DeadlineRule)]},
-        "on": {"anyOf": some},
-        "give_up_on": {"anyOf": errors},
+        "on": _SOME,
+        "give_up_on": {"anyOf": [to("error"), {"type": "array", "items": to("error")}]},
+        "rules": {"type": "array", "items": to("rule")},
+        "hint": {"anyOf": [to("hint"), {"type": "null"}]},
+        "hint_cap": {"anyOf": [to("duration"), _UNLIMITED]},
+        "hint_over": {"enum": [*get_args(OverRule)]},
+        "budget": {"anyOf": [to("budget"), {"type": "null"}]},
+        "attempt_timeout": {
+            "anyOf": [to("duration") | {"exclusiveMinimum": 0}, _TIMEOUT, _UNLIMITED]
+        },
+        "outer": {"enum": [*get_args(OuterRule)]},
         "raises": {"enum": [*get_args(Raises)]},
-        "max_failures": _whole("max_failures"),
-        "seed": {"anyOf": [_whole("seed"), {"type": "null"}]},
+        "max_failures": whole_number() | {"minimum": 2},
+        "seed": {"anyOf": [whole_number(), {"type": "null"}]},
         "name": {"type": ["string", "null"], "pattern": r"\S"},
     }
-    meant, defaults = _arguments(Policy), Policy().to_dict()
+    meant, defaults = arguments(Policy), Policy().to_dict()
     meant |= {name: f"{meant[name]} In data {so}." for name, so in _IN_DATA.items()}
     return {
         "title": "Policy",
-        "description": f"{_summary(Policy)} A setting left out has its default.",
+        "description": f"{summary(Policy)} A setting left out has its default.",
         "type": "object",
         "properties": {
             name: {"description": meant[name], "default": defaults.get(name)} | form
@@ -159,11 +208,39 @@ def _policy() -> _Schema:
             "properties": {"deadline": {"not": {"const": "stop"}}},
             "required": ["deadline"],
         },
-        "then": {"properties": {"max_elapsed": {"not": unlimited}}},
+        "then": {"properties": {"max_elapsed": {"not": _UNLIMITED}}},
     }
 
 
-def _named(policy: _Schema) -> _Schema:
+_ATTEMPTS: Schema = {"anyOf": [whole_number() | {"minimum": 1}, _UNLIMITED]}
+_SOME: Schema = {
+    "anyOf": [to("error"), {"type": "array", "items": to("error"), "minItems": 1}]
+}
+
+
+def _rule() -> Schema:
+    forms = {"on": _SOME, "schedule": to("schedule"), "max_attempts": _ATTEMPTS}
+    meant = arguments(Rule)
+    return {
+        "title": "Rule",
+        "description": summary(Rule),
+        "type": "object",
+        "properties": {
+            name: {"description": meant[name]} | form for name, form in forms.items()
+        },
+        "required": ["on"],
+        "anyOf": [
+            {"required": ["schedule"]},
+            {
+                "properties": {"max_attempts": {"type": "integer"}},
+                "required": ["max_attempts"],
+            },
+        ],
+        "additionalProperties": False,
+    }
+
+
+def _named(policy: Schema) -> Schema:
     """Return the schema of a policy in a file, which may extend another."""
     inherited = {
         name: {"$ref": f"#/$defs/policy/properties/{name}"}
@@ -177,12 +254,12 @@ def _named(policy: _Schema) -> _Schema:
     }
     return policy | {
         "title": "Policy in a file",
-        "description": f"{_summary(Policy)} It may extend another one.",
+        "description": f"{summary(Policy)} It may extend another one.",
         "properties": {"extends": extends} | inherited,
     }
 
 
-def _schedule() -> _Schema:
+def _schedule() -> Schema:
     expression = 'exponential("500ms").cap("30s").full_jitter()'
     return {
         "title": "Schedule",
@@ -190,108 +267,10 @@ def _schedule() -> _Schema:
         "kind and its parts, or a text, which only the loader can read: an expression "
         f"such as {expression}, or durations separated by commas.",
         "type": ["array", "object", "string"],
-        "items": _to("duration"),
+        "items": to("duration"),
         "pattern": r"\S",
         "properties": {"kind": {"enum": [*Schedule.kinds]}},
         "required": ["kind"],
-        # With anyOf, each kind would look into all that is nested in any other.
-        "allOf": [
-            {
-                "if": {
-                    "type": "object",
-                    "properties": {"kind": {"const": kind}},
-                    "required": ["kind"],
-                },
-                "then": _to(kind),
-            }
-            for kind in Schedule.kinds
-        ],
+        "allOf": by_kind(Schedule.kinds),
         "examples": [["1s", "5s", "1m"], expression],
-    }
-
-
-def _kind(kind: str) -> _Schema:
-    build = _builder(kind)
-    known, meant = inspect.signature(build).parameters, _arguments(build)
-    nested = inspect.get_annotations(Schedule.kinds[kind])
-    properties: _Schema = {"kind": {"const": kind}}
-    required = ["kind"]
-    for name in Schedule.kinds[kind].parts:
-        parameter = known.get(name)
-        properties[name] = {"description": meant[name]} if name in meant else {}
-        if parameter is None or nested.get(name) is Schedule:
-            properties[name] |= _to("schedule")
-        else:
-            properties[name] |= _FORMS[parameter.annotation](f"{kind}.{name}")
-        if parameter is None or parameter.default is parameter.empty:
-            required.append(name)
-        else:
-            properties[name]["default"] = parameter.default
-    return {
-        "title": kind,
-        "description": _summary(build),
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": False,
-    }
-
-
-def _builder(kind: str) -> Callable[..., Schedule]:
-    """Return what makes schedules of a kind in code."""
-    home = constructors if kind in constructors.__all__ else Schedule
-    build: Callable[..., Schedule] = getattr(home, _OPERATORS.get(kind, kind))
-    return build
-
-
-_OPERATORS = {
-    "plus": "__add__",
-    "either": "__or__",
-    "both": "__and__",
-    "times": "__mul__",
-}
-
-
-def _to(definition: str) -> _Schema:
-    return {"$ref": f"#/$defs/{definition}"}
-
-
-def _whole(place: str) -> _Schema:
-    return {"type": "integer", "minimum": 0} | _BOUNDS.get(place, {})
-
-
-def _number(place: str) -> _Schema:
-    return {"type": "number", "minimum": 0, "maximum": LONGEST} | _BOUNDS.get(place, {})
-
-
-def _duration(place: str) -> _Schema:
-    # Bounds of numbers say nothing of texts.
-    return _to("duration") | _BOUNDS.get(place, {})
-
-
-def _delays(_place: str) -> _Schema:
-    return {"type": "array", "items": _to("duration")}
-
-
-_FORMS: dict[Any, Callable[[str], _Schema]] = {
-    int: _whole,
-    float: _number,
-    Duration: _duration,
-    inspect.signature(constructors.sequence).parameters["delays"].annotation: _delays,
-}
-
-
-def _summary(documented: object) -> str:
-    """Return the first line of a docstring."""
-    return (inspect.getdoc(documented) or "").partition("\n")[0]
-
-
-def _arguments(documented: object) -> dict[str, str]:
-    """Return what a docstring says of each argument."""
-    _, _, section = (inspect.getdoc(documented) or "").partition("\nArgs:\n")
-    section = re.split(r"^\S", section, maxsplit=1, flags=re.MULTILINE)[0]
-    found = re.split(r"^    (\w+): ", section, flags=re.MULTILINE)[1:]
-    return {
-        name: " ".join(text.split())
-        for name, text in zip(found[::2], found[1::2], strict=True)
     }

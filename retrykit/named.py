@@ -9,8 +9,10 @@ from collections.abc import Callable
 
 from retrykit import systems
 from retrykit.checks import nearest, refuse
+from retrykit.conditions import Condition
 from retrykit.errors import ConfigError
 from retrykit.settings import Settings
+from retrykit.type_names import type_of
 
 __all__ = ["BUILT_IN", "as_written", "settings_named"]
 
@@ -35,7 +37,8 @@ did you mean zizq?
 
     Args:
         text: A name of `BUILT_IN`, with hyphens or underscores, and after a
-            colon its parameters, if there are any. A duration has its unit.
+            colon its parameters, if there are any. A duration has its unit;
+            errors are the name of one exception type, as `from_dict` reads it.
 
     Raises:
         ConfigError: There is no such dialect or parameter, or a parameter is
@@ -65,6 +68,8 @@ def _read(dialect: str, name: str, text: str) -> object:
         told = f"{name} is no parameter of {dialect}, got {text!r}; {way_out}"
         raise ConfigError(told)
     kind = known[name].annotation
+    if kind == Condition | None:
+        return type_of(name, text)
     return as_written(kind, text) if kind in {int, float} else text
 
 

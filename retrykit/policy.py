@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from typing import Generic, ParamSpec, TypeVar, final
 
 from retrykit._decide import Again, Decision, Stop, decide
-from retrykit.callables import check_colour
-from retrykit.conditions import refusal
+from retrykit.callables import check_predicates
+from retrykit.conditions import ruling
 from retrykit.driving import driver
 from retrykit.events import Event
+from retrykit.hint import ask
+from retrykit.records import ErrorRecord
+from retrykit.signals import GiveUp, RetryAfter, Signal
 from retrykit.state import Failure, RetryState, StopReason
 from retrykit.stored import Stored
 from retrykit.values import Value
+from retrykit.verdicts import ended_here
 
 __all__ = ["Outcome", "Policy"]
 
@@ -81,6 +85,30 @@ the first call counts; None is unlimited
             them, in the same forms; none by default.
         on_result: A predicate of the result: where it is true, the result is
             treated as a failure. None by default.
+        rules: Rules for some errors (`retrykit.rules.Rule`), each with its own
+            delays or attempts; the first one that accepts an error holds for
+            it. None by default.
+        hint: A function of the error, or of the refused result, that reads how
+            long it asks to wait: one of `retrykit.hints`, or your own. A
+            duration is waited at least, and 0 means now; RetryAfter is waited
+            exactly; GiveUp ends the call. None by default. A hint that goes
+            beyond `max_elapsed` ends the call.
+        hint_cap: The longest wait that a hint may ask for. A duration, >= 0;
+            None is unlimited; 1 h by default.
+        hint_over: What happens where a hint asks for more: ``"give_up"``, the
+            default, ends the call, ``"clip"`` waits for `hint_cap`,
+            ``"honour"`` waits as long as it is asked to.
+        budget: What must pay for each retry, and is shared by many calls: one
+            of `retrykit.budgets`, or your own. None by default.
+        attempt_timeout: Time allowed for each attempt. A duration, > 0; None,
+            the default, is unlimited. An attempt under `aretry` is cancelled,
+            and fails with an AttemptTimeout, which is retried whatever `on`
+            says. A blocking one cannot be ended: `retrykit.timeouts.AsArgument`
+            hands the time to a parameter of the function. Under ``"stop"`` it
+            is never more than what remains of `max_elapsed`.
+        outer: What happens when a retried call inside of this one has given up:
+            ``"respect"``, the default, does not retry its error, ``"retry"``
+            does, ``"raise"`` raises a NestedRetryError.
         raises: What a call that gives up raises: ``"last"``, the last error
             itself; ``"retry_error"``, a `RetryError` from it; ``"group"``, an
             ExceptionGroup of all errors that the state keeps (records from
@@ -101,12 +129,16 @@ the first call counts; None is unlimited
 
     __slots__ = ()
 
-    def decide(self, state: RetryState, failure: Failure) -> Decision:
+    def decide(
+        self, state: RetryState, failure: Failure, *, budgeted: bool = True
+    ) -> Decision:
         """Decide what follows a failure: `Again` with a delay, or `Stop`.
 
         Pure: the same arguments give the same answer, and nothing is written,
         slept or read from a clock. (A predicate of the policy that fails is
-        noted on the error and logged, as in a call.)
+        noted on the error and logged, as in a call; and a hint that reads a date
+        without a clock of its own beside it reads ours.) Whether a call inside
+        of this one had given up is known to a call that runs, and not here.
 
         >>> state = RetryState("fetch", seed=7, epoch=0.0)
         >>> failure = Failure(1, OSError("refused"), None, 0.0, 0.1, None)
@@ -118,8 +150,13 @@ the first call counts; None is unlimited
         Args:
             state: The history before this failure.
             failure: The failed attempt; one without an error is of a refused
-                result. Conditions are asked about errors only: a record of one
-                is decided as an error that may be retried.
+                result. Conditions and the hint are asked about errors and
+                results only: a record of one is decided as an error that may
+                be retried, by the rule and the hint that the failure names. A
+                hint that it names is not asked for again.
+            budgeted: Whether the policy's budget, if it has one, pays for a
+                retry. A budget is shared, so it is asked by who carries out
+                the decision, and its answer is handed in.
 
         Returns:
             `Again` with seconds, >= 0, or `Stop` with its reason.
@@ -128,16 +165,25 @@ the first call counts; None is unlimited
             ConfigError: A predicate of the policy must be awaited, or its
                 schedule gave what is no delay.
         """
-        check_colour(self, awaited=False)
+        check_predicates(self)
         error = failure.error
-        refused = None
+        ruled: StopReason | int | None = failure.rule
         if isinstance(error, Exception):
-            refused = refusal(self, error)
+            own = self.attempt_timeout is not None and ended_here(error)
+            ruled = ruling(self, error, own=own)
         elif isinstance(error, BaseException):
-            refused = StopReason.CANCELLED
+            ruled = StopReason.CANCELLED
+        hint: float | RetryAfter | GiveUp | None = failure.hint
+        unread = hint is None and not isinstance(error, ErrorRecord | Signal)
+        if self.hint is not None and unread and not isinstance(ruled, str):
+            raised = error if isinstance(error, Exception) else None
+            outcome = failure.result if raised is None else raised
+            hint = ask(self.hint, outcome, raised)
         elapsed = failure.started + failure.duration
-        follows = decide(self, state, failure.attempt, elapsed, error, refused)
-        return Stop(follows) if isinstance(follows, StopReason) else Again(follows)
+        follows = decide(self, state, failure.attempt, elapsed, error, ruled, hint)
+        if isinstance(follows, StopReason):
+            return Stop(follows)
+        return Again(follows) if budgeted else Stop(StopReason.BUDGET)
 
     def call(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function under this policy, without decorating it.

@@ -16,6 +16,9 @@ class StopReason(StrEnum):
     SCHEDULE_ENDED = "schedule ended"
     NOT_RETRYABLE = "not retryable"
     GAVE_UP = "gave up"
+    HINT = "hint"
+    BUDGET = "budget"
+    NESTED = "nested"
     CANCELLED = "cancelled"
 
     @property
@@ -31,5 +34,8 @@ _EXPLANATIONS = {
     StopReason.SCHEDULE_ENDED: "the schedule has ended",
     StopReason.NOT_RETRYABLE: "the error is not one to retry",
     StopReason.GAVE_UP: "it was told to give up",
+    StopReason.HINT: "it was asked to wait longer than is allowed",
+    StopReason.BUDGET: "the budget for retries is spent",
+    StopReason.NESTED: "a retried call inside of it had given up",
     StopReason.CANCELLED: "it was cancelled",
 }

@@ -7,6 +7,8 @@ A name is looked for here, and written where its idea is: the formulas in
 constant(15.0) + exponential(1.0, factor=2.0).cap(3600.0).full_jitter()
 """
 
+from collections.abc import Callable, Iterable, Iterator
+
 from retrykit.algebra import Schedule
 from retrykit.constructors import (
     constant,
@@ -19,8 +21,12 @@ from retrykit.constructors import (
     polynomial,
     sequence,
 )
+from retrykit.durations import Duration
 from retrykit.plain import from_dict
 
-__all__ = ["Schedule", "constant", "decorrelated", "exponential", "fibonacci"]
-__all__ += ["from_dict", "google_interval", "linear", "polly_interval", "polynomial"]
-__all__ += ["sequence"]
+__all__ = ["Schedule", "ScheduleLike", "constant", "decorrelated", "exponential"]
+__all__ += ["fibonacci", "from_dict", "google_interval", "linear", "polly_interval"]
+__all__ += ["polynomial", "sequence"]
+
+ScheduleLike = Schedule | Iterable[Duration] | Callable[[], Iterator[Duration]]
+"""A schedule, a re-iterable of durations, or a generator function."""

@@ -36,7 +36,9 @@ class Scoped(Generic[T]):
 
     def get(self) -> T:
         """Return what holds in this context."""
-        here = _valid(self._here.get())
+        here = self._here.get()
+        while here is not None and not here.valid:
+            here = here.below
         if here is not None:
             return here.value
         everywhere = self._everywhere
@@ -117,9 +119,3 @@ class Holding(Generic[T]):
         /,
     ) -> None:
         self._scope.release(self)
-
-
-def _valid(held: Holding[T] | None) -> Holding[T] | None:
-    while held is not None and not held.valid:
-        held = held.below
-    return held

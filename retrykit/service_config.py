@@ -11,14 +11,18 @@ Source:
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Literal, get_args
 
 from retrykit.algebra import Schedule
+from retrykit.budget import Budget
+from retrykit.budgets import Throttle
 from retrykit.checks import choice, instance, number, refuse, whole
+from retrykit.hints import grpc_pushback
 from retrykit.policy import Policy
 from retrykit.schedules import exponential, sequence
+from retrykit.service_methods import entry_for, parts_of_name
 from retrykit.settings import Settings
 from retrykit.status_codes import StatusCodes, names_of_codes
 
@@ -39,7 +43,7 @@ def from_service_config(
     Switch the retries of gRPC itself off where you use it (the channel option
     ``grpc.enable_retries``), or each attempt is many. A timeout bounds the
     retries and not an attempt under way: give it to the stub, too. What
-    servers ask for, to wait or not to come back, is not heard.
+    servers ask for, to wait or not to come back, is followed, as gRPC does.
 
     >>> policy = from_service_config('''{
     ...     "maxAttempts": 4, "initialBackoff": "0.1s", "maxBackoff": "1s",
@@ -49,9 +53,10 @@ def from_service_config(
 
     Args:
         config: A service config, with its ``methodConfig``, or one retryPolicy;
-            a dict, or JSON. A ``retryThrottling`` is refused, and so is not
-            lost unseen: a policy has no budget to read it into. With None in
-            its place the rest is read.
+            a dict, or JSON. A ``retryThrottling`` becomes a budget, a `Throttle`
+            that is new at each reading. gRPC has one for all methods of a
+            server: give it to the other policies, with
+            ``.replace(budget=first.budget)``.
         method: As ``package.Service/Method``: its own part of the config holds,
             else that of its service, else the one for all. None where there is
             one retryPolicy alone.
@@ -68,7 +73,8 @@ def from_service_config(
             *method*, or hedges.
     """
     choice("jitter", jitter, get_args(Jitter), "gRPC has changed it in 2024")
-    entry = _entry(_loaded(config), method)
+    loaded = _loaded(config)
+    entry = entry_for(loaded, method)
     if entry.get("hedgingPolicy") is not None:
         way_out = "no policy sends a request that may still succeed again"
         raise refuse("hedgingPolicy", "left out", entry["hedgingPolicy"], way_out)
@@ -84,6 +90,9 @@ def from_service_config(
         max_attempts=min(attempts, _MOST),
         max_elapsed=None if timeout is None else _seconds("timeout", timeout),
         on=StatusCodes(codes),
+        hint=grpc_pushback(),
+        hint_cap=None,
+        budget=_throttle(loaded.get("retryThrottling")),
     )
 
 
@@ -95,6 +104,7 @@ def to_service_config(
     >>> from retrykit.schedules import exponential
     >>> schedule = exponential("100ms", factor=2).cap("1s").jitter(0.2)
     >>> policy = Policy(schedule=schedule, on=StatusCodes(["UNAVAILABLE"]))
+    >>> policy = policy.replace(hint=grpc_pushback(), hint_cap=None)
     >>> config = to_service_config(policy, "shop.Cart/Add")
     >>> config["methodConfig"][0]["name"], config["methodConfig"][0]["timeout"]
     ([{'service': 'shop.Cart', 'method': 'Add'}], '60s')
@@ -103,8 +113,9 @@ def to_service_config(
 
     Args:
         policy: One that gRPC can follow: a capped exponential schedule with the
-            jitter of gRPC, 2 to 5 attempts, on `StatusCodes`, and every other
-            setting as it is by default.
+            jitter of gRPC, 2 to 5 attempts, on `StatusCodes`, a `Throttle` or no
+            budget, and every other setting as it is by default. The hint
+            `grpc_pushback`, without a cap, may be there: gRPC always follows it.
         *methods: What it is for, each as ``package.Service/Method``, or as
             ``package.Service`` for all of a service; every method by default.
         jitter: What the clients do, as for `from_service_config`.
@@ -117,17 +128,54 @@ def to_service_config(
     """
     choice("jitter", jitter, get_args(Jitter), "gRPC has changed it in 2024")
     instance("policy", policy, Policy)
-    for field in fields(Settings):
-        value = getattr(policy, field.name)
-        if field.name not in _WRITTEN and value != field.default:
-            rule = f"{field.default!r} in a policy for gRPC"
-            way_out = f"write .replace({field.name}={field.default!r})"
-            raise refuse(field.name, rule, value, way_out)
-    names = [_parts_of_name(method) for method in methods] or [{}]
+    _check_rest(policy)
+    names = [parts_of_name(method) for method in methods] or [{}]
     written = {"name": names, "retryPolicy": _retry_policy(policy, jitter)}
     if policy.max_elapsed is not None:
         written["timeout"] = _text("max_elapsed", policy.max_elapsed)
-    return {"methodConfig": [written]}
+    return {"methodConfig": [written]} | _throttling(policy.budget)
+
+
+def _check_rest(policy: Policy) -> None:
+    """Check that there is nothing in a policy that gRPC has not."""
+    if policy.hint not in {None, grpc_pushback()}:
+        way_out = "gRPC follows what its servers ask for, and nothing else"
+        rule = "grpc_pushback() or None in a policy for gRPC"
+        raise refuse("hint", rule, policy.hint, way_out)
+    for field in fields(Settings):
+        value, usual = getattr(policy, field.name), field.default
+        # gRPC has no bound on what its servers ask for.
+        usual = None if field.name == "hint_cap" and policy.hint else usual
+        if field.name not in _WRITTEN and value != usual:
+            rule = f"{usual!r} in a policy for gRPC"
+            way_out = f"write .replace({field.name}={usual!r})"
+            raise refuse(field.name, rule, value, way_out)
+
+
+def _throttle(config: object) -> Throttle | None:
+    if config is None:
+        return None
+    if not isinstance(config, Mapping) or set(config) != {"maxTokens", "tokenRatio"}:
+        rule = "a dict with the keys maxTokens, tokenRatio"
+        raise refuse("retryThrottling", rule, config)
+    most = whole("maxTokens", config["maxTokens"], at_least=1)
+    ratio = number("tokenRatio", config["tokenRatio"], at_least=0.001)
+    return Throttle(_few("maxTokens", most), ratio)
+
+
+def _throttling(budget: Budget | None) -> dict[str, Any]:
+    if budget is None:
+        return {}
+    if not isinstance(budget, Throttle):
+        raise refuse("budget", "a Throttle or None in a policy for gRPC", budget)
+    most = _few("max_tokens", budget.max_tokens)
+    return {"retryThrottling": {"maxTokens": most, "tokenRatio": budget.token_ratio}}
+
+
+def _few(name: str, tokens: int) -> int:
+    if tokens > _TOKENS:
+        raise refuse(name, f"a whole number <= {_TOKENS}, for gRPC", tokens)
+    return tokens
 
 
 def _retry_policy(policy: Policy, jitter: Jitter) -> dict[str, Any]:
@@ -186,74 +234,6 @@ def _loaded(config: object) -> Mapping[str, Any]:
     return config
 
 
-def _entry(config: Mapping[str, Any], method: str | None) -> Mapping[str, Any]:
-    """Return the part of a config that holds for a method."""
-    if "methodConfig" not in config:
-        if method is not None:
-            raise refuse("method", "left out beside one retryPolicy", method)
-        return {"retryPolicy": config}
-    if config.get("retryThrottling") is not None:
-        way_out = "put None in its place to read the rest"
-        raise refuse("retryThrottling", "left out", config["retryThrottling"], way_out)
-    named = list(_entries(config["methodConfig"]))
-    found = dict(named)
-    if len(found) < len(named):
-        rule = "a list where each name comes once"
-        raise refuse("methodConfig", rule, [name for name, _ in named])
-    retried = {name: each for name, each in found.items() if _retries(each)}
-    known = f"one that the config retries: {', '.join(retried) or 'there is none'}"
-    if method is None:
-        if len({id(each) for each in retried.values()}) != 1:
-            raise refuse("method", known, method)
-        return next(iter(retried.values()))
-    service, name = _split(method)
-    for key in (f"{service}/{name}", f"{service}/", "/"):
-        # The nearest part holds as a whole, also where it retries nothing.
-        if key in found:
-            if key in retried:
-                return found[key]
-            break
-    raise refuse("method", known, method, "write Policy(max_attempts=1) to go without")
-
-
-def _retries(entry: Mapping[str, Any]) -> bool:
-    return any(entry.get(f"{way}Policy") is not None for way in ("retry", "hedging"))
-
-
-def _entries(entries: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each part of a methodConfig by each of its names."""
-    for each in _listed("methodConfig", entries):
-        for name in _listed("name", each.get("name") or []):
-            service, method = name.get("service") or "", name.get("method") or ""
-            if not isinstance(service, str) or not isinstance(method, str):
-                raise refuse("name", "a dict of texts", name)
-            if method and not service:
-                raise refuse("name", "of a method and its service", name)
-            yield f"{service}/{method}", each
-
-
-def _listed(name: str, value: object) -> list[Mapping[str, Any]]:
-    listed: list[Mapping[str, Any]] = []
-    for each in value if isinstance(value, list | tuple) else [None]:
-        if not isinstance(each, Mapping):
-            raise refuse(name, "a list of dicts", value)
-        listed.append(each)
-    return listed
-
-
-def _split(method: object) -> tuple[str, str]:
-    text = method.removeprefix("/") if isinstance(method, str) else ""
-    service, _, name = text.partition("/")
-    if not service or "/" in name:
-        raise refuse("method", 'as "package.Service/Method"', method)
-    return service, name
-
-
-def _parts_of_name(method: str) -> dict[str, str]:
-    service, name = _split(method)
-    return {"service": service} | ({"method": name} if name else {})
-
-
 def _seconds(name: str, value: object) -> float:
     """Return a duration as JSON of protobuf has it, in seconds."""
     text = value if isinstance(value, str) and _DURATION.fullmatch(value) else "0s"
@@ -272,8 +252,9 @@ def _text(name: str, duration: float) -> str:
 
 
 _FEWEST, _MOST = 2, 5
+_TOKENS = 1000
 _LONGEST = 315_576_000_000  # ten thousand years
 _DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]{1,9})?|\.[0-9]{1,9})s")
 _KEYS = ["maxAttempts", "initialBackoff", "maxBackoff", "backoffMultiplier"]
 _KEYS += ["retryableStatusCodes"]
-_WRITTEN = {"schedule", "max_attempts", "max_elapsed", "on"}
+_WRITTEN = {"schedule", "max_attempts", "max_elapsed", "on", "hint", "budget"}

@@ -4,26 +4,30 @@ What a policy does is in `retrykit.policy`. A setting is checked here, where
 its user writes it, and nowhere else.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Literal, Self, TypedDict, TypeVar, Unpack, get_args
 
 from retrykit.algebra import Schedule, as_schedule
+from retrykit.budget import Budget
 from retrykit.checks import choice, refuse, told, whole
 from retrykit.conditions import (
     Condition,
     ResultCondition,
     check_condition,
     check_predicate,
+    shown,
 )
 from retrykit.durations import Duration, seconds
 from retrykit.errors import ConfigError
 from retrykit.events import Observer, check_observer
-from retrykit.records import type_name
-from retrykit.schedules import exponential
+from retrykit.hint import Hint, check_hint
+from retrykit.rules import Rule, check_rules, types_of
+from retrykit.schedules import ScheduleLike, exponential
+from retrykit.timeouts import AsArgument
 
-__all__ = ["Changes", "DeadlineRule", "Raises", "ScheduleLike", "Settings"]
-__all__ += ["recast", "shown"]
+__all__ = ["Changes", "DeadlineRule", "OuterRule", "OverRule", "Raises"]
+__all__ += ["Settings", "recast"]
 
 DeadlineRule = Literal["stop", "clip", "overshoot"]
 """What happens when the next attempt could not start in time."""
@@ -31,12 +35,16 @@ DeadlineRule = Literal["stop", "clip", "overshoot"]
 Raises = Literal["last", "retry_error", "group"]
 """What a call raises when it gives up."""
 
-ScheduleLike = Schedule | Iterable[Duration] | Callable[[], Iterator[Duration]]
-"""A schedule, a re-iterable of durations, or a generator function."""
+OuterRule = Literal["respect", "retry", "raise"]
+"""What happens when a retried call inside of this one has given up."""
 
 # The delays are the defaults of Google's ExponentialBackOff; five attempts in
 # at most a minute are what a waiting person or request can bear.
 _DEFAULT = exponential(0.5, factor=1.5).cap(60).jitter(0.5)
+
+
+OverRule = Literal["honour", "clip", "give_up"]
+"""What happens when a hint asks for more than `hint_cap`."""
 
 
 class Changes(TypedDict, total=False):
@@ -49,6 +57,13 @@ class Changes(TypedDict, total=False):
     on: Condition
     give_up_on: Condition
     on_result: ResultCondition | None
+    rules: Iterable[Rule]
+    hint: Hint | None
+    hint_cap: Duration | None
+    hint_over: OverRule
+    budget: Budget | None
+    attempt_timeout: Duration | AsArgument | None
+    outer: OuterRule
     raises: Raises
     max_failures: int
     seed: int | None
@@ -67,6 +82,13 @@ class Settings:
     on: Condition = Exception
     give_up_on: Condition = ()
     on_result: ResultCondition | None = None
+    rules: tuple[Rule, ...] = ()
+    hint: Hint | None = None
+    hint_cap: float | None = 3600.0
+    hint_over: OverRule = "give_up"
+    budget: Budget | None = None
+    attempt_timeout: float | AsArgument | None = None
+    outer: OuterRule = "respect"
     raises: Raises = "last"
     max_failures: int = 100
     seed: int | None = None
@@ -90,12 +112,16 @@ class Settings:
             rule = "'stop' where max_elapsed is None"
             way_out = "set max_elapsed, the time that it is about, or deadline='stop'"
             raise refuse("deadline", rule, self.deadline, way_out)
-        on, never = self.on, self.give_up_on
-        if isinstance(on, type | tuple) and isinstance(never, type | tuple):
-            kinds = on if isinstance(on, tuple) else (on,)
-            if all(issubclass(kind, never) for kind in kinds):
-                rule = "narrower than on, or nothing is ever retried"
-                raise refuse("give_up_on", rule, never, f"on is {shown(on)}")
+        never = types_of(self.give_up_on)
+        retried = types_of(self.on)
+        if retried and not self.rules and _within(retried, never):
+            rule, told = "narrower than on, or nothing is ever retried", self.on
+            raise refuse("give_up_on", rule, self.give_up_on, f"on is {shown(told)}")
+        for each in self.rules:
+            if types_of(each.on) and _within(types_of(each.on), never):
+                rule = "narrower than the on of each rule, or the rule never holds"
+                way_out = f"there is {each!r}"
+                raise refuse("give_up_on", rule, self.give_up_on, way_out)
 
     def replace(self, **changes: Unpack[Changes]) -> Self:
         """Return the same policy with some settings changed.
@@ -131,13 +157,8 @@ def recast(settings: Settings, kind: type[S]) -> S:
     return other
 
 
-def shown(value: object) -> str:
-    """Return the expression of a setting: names for types and functions."""
-    if isinstance(value, tuple):
-        return f"({', '.join(map(shown, value))}{',' * (len(value) == 1)})"
-    if isinstance(value, type):
-        return type_name(value)
-    return getattr(value, "__qualname__", None) or repr(value)
+def _within(kinds: tuple[type, ...], others: tuple[type, ...]) -> bool:
+    return all(issubclass(kind, others) for kind in kinds)
 
 
 def _unknown(name: str, value: object) -> ConfigError:
@@ -166,6 +187,40 @@ def _max_elapsed(name: str, value: object) -> float | None:
 def _deadline(name: str, value: object) -> object:
     way_out = "a time limit is max_elapsed"
     return choice(name, value, get_args(DeadlineRule), way_out)
+
+
+def _hint(name: str, value: object) -> object:
+    return None if value is None else check_hint(name, value)
+
+
+def _hint_cap(name: str, value: object) -> float | None:
+    return None if value is None else seconds(name, value)
+
+
+def _hint_over(name: str, value: object) -> object:
+    return choice(name, value, get_args(OverRule), "a bound is hint_cap")
+
+
+def _budget(name: str, value: object) -> Budget | None:
+    if value is None or isinstance(value, Budget):
+        return value
+    way_out = "take one of retrykit.budgets"
+    if isinstance(value, type) and issubclass(value, Budget):
+        way_out = f"make one: {value.__name__}()"
+    raise refuse(name, "a budget", value, way_out)
+
+
+def _attempt_timeout(name: str, value: object) -> float | AsArgument | None:
+    if value is None or isinstance(value, AsArgument):
+        return value
+    length = seconds(name, value)
+    if not length:
+        raise refuse(name, "a duration > 0", value, "None is unlimited")
+    return length
+
+
+def _outer(name: str, value: object) -> object:
+    return choice(name, value, get_args(OuterRule))
 
 
 def _raises(name: str, value: object) -> object:
@@ -215,6 +270,13 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "on": _on,
     "give_up_on": check_condition,
     "on_result": _on_result,
+    "rules": check_rules,
+    "hint": _hint,
+    "hint_cap": _hint_cap,
+    "hint_over": _hint_over,
+    "budget": _budget,
+    "attempt_timeout": _attempt_timeout,
+    "outer": _outer,
     "raises": _raises,
     "max_failures": _max_failures,
     "seed": _seed,

@@ -6,21 +6,27 @@ code has no text, and is refused. Nothing here knows files or pages.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from keyword import iskeyword
 from typing import Any, NamedTuple
 
 from retrykit import constructors
 from retrykit.algebra import Schedule
+from retrykit.budgets.described import Described
 from retrykit.checks import refuse
 from retrykit.data import setting_data
+from retrykit.hints.ready import Ready
+from retrykit.hints.several import FirstOf
 from retrykit.policy import Policy
+from retrykit.rules import Rule
 from retrykit.settings import Settings
 from retrykit.status_codes import StatusCodes
+from retrykit.timeouts import AsArgument
+from retrykit.values import parts_of
 
 __all__ = ["Expression", "changed", "data", "expression", "python", "toml"]
-__all__ += ["toml_key", "toml_value"]
+__all__ += ["short", "toml_key", "toml_value"]
 
 
 def python(name: str, policy: Policy) -> str:
@@ -83,8 +89,28 @@ def data(policy: Policy) -> dict[str, Any]:
     Raises:
         ConfigError: A setting is code.
     """
-    told = {key: setting_data(key, value) for key, value in changed(policy).items()}
-    return told | ({"schedule": repr(policy.schedule)} if "schedule" in told else {})
+    return {key: short(key, value) for key, value in changed(policy).items()}
+
+
+def short(setting: str, value: Any) -> Any:
+    """Return one setting as data, its schedules as the expressions they print.
+
+    >>> short("schedule", Policy(schedule=[1, 5]).schedule)
+    'sequence([1.0, 5.0])'
+
+    Raises:
+        ConfigError: It is code.
+    """
+    told = setting_data(setting, value)
+    if setting == "schedule":
+        return repr(value)
+    if setting != "rules":
+        return told
+    delays = [rule.schedule for rule in value]
+    return [
+        rule | ({} if schedule is None else {"schedule": repr(schedule)})
+        for rule, schedule in zip(told, delays, strict=True)
+    ]
 
 
 def changed(policy: Policy) -> dict[str, Any]:
@@ -129,21 +155,16 @@ def expression(setting: str, value: object) -> Expression:
     if isinstance(value, StatusCodes):
         line = "from retrykit.service_config import StatusCodes"
         return Expression(f"StatusCodes({[*value.codes]!r})", (line,))
+    if isinstance(value, Rule):
+        return _rule(value)
     written = setting_data(setting, value)
-    if isinstance(value, Schedule):
-        used = ", ".join(
-            sorted(set(_kinds(written)).intersection(constructors.__all__))
-        )
-        return Expression(repr(value), (f"from retrykit.schedules import {used}",))
     if isinstance(value, tuple):
-        each = [expression(setting, kind) for kind in value]
-        lines = {line for kind in each for line in kind.imports}
-        text = ", ".join(kind.text for kind in each) + "," * (len(each) == 1)
-        return Expression(f"({text})", tuple(sorted(lines)))
+        return _tuple([expression(setting, each) for each in value])
     if isinstance(value, type):
         return _type(setting, value)
     # A text may be a member of an enum, whose own repr is no expression.
-    return Expression(str.__repr__(value) if isinstance(value, str) else repr(value))
+    text = str.__repr__(value) if isinstance(value, str) else repr(value)
+    return Expression(text, _imports(value, written))
 
 
 def toml_key(name: str) -> str:
@@ -156,11 +177,18 @@ def toml_key(name: str) -> str:
 
 
 def toml_value(value: object) -> str:
-    r"""Return texts, numbers and lists of them as TOML.
+    r"""Return texts, numbers, and lists and dicts of them as TOML in one line.
 
     >>> print(toml_value(["pay\n", 5]))
     ["pay\n", 5]
+    >>> print(toml_value({"argument": "timeout", "seconds": 5}))
+    {argument = "timeout", seconds = 5}
     """
+    if isinstance(value, Mapping):
+        told = (f"{toml_key(key)} = {toml_value(part)}" for key, part in value.items())
+        return f"{{{', '.join(told)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml_value, value))}]"
     # What JSON escapes is escaped alike in TOML, and this one by TOML alone.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", r"\u007f")
 
@@ -171,6 +199,49 @@ def _kinds(schedule: dict[str, Any]) -> Iterable[str]:
     for part in schedule.values():
         if isinstance(part, dict):
             yield from _kinds(part)
+
+
+def _tuple(parts: Iterable[Expression]) -> Expression:
+    told = list(parts)
+    text = ", ".join(part.text for part in told) + "," * (len(told) == 1)
+    return Expression(f"({text})", _lines(told))
+
+
+def _lines(parts: Iterable[Expression]) -> tuple[str, ...]:
+    return tuple(sorted({line for part in parts for line in part.imports}))
+
+
+def _rule(rule: Rule) -> Expression:
+    told = {name: part for name, part in parts_of(rule).items() if part is not None}
+    parts = {name: expression(name, part) for name, part in told.items()}
+    text = ", ".join(f"{name}={parts[name].text}" for name in _PARTS if name in parts)
+    own = Expression("", (_line("rules", ["Rule"]),))
+    return Expression(f"Rule({text})", _lines([own, *parts.values()]))
+
+
+_PARTS = ("on", "schedule", "max_attempts")
+
+
+def _imports(value: object, written: Any) -> tuple[str, ...]:
+    """Return the lines that a value needs before it, which is no code."""
+    if isinstance(value, Schedule):
+        used = set(_kinds(written)).intersection(constructors.__all__)
+        return (_line("schedules", used),)
+    if isinstance(value, Ready):
+        members = value.hints if isinstance(value, FirstOf) else ()
+        used = {each.kind for each in (value, *members) if isinstance(each, Ready)}
+        return (_line("hints", used),)
+    if isinstance(value, Described):
+        used = {type(value).__name__} | ({"shared"} if value.scope else set())
+        costs = (
+            expression("costs", kind) for kind, _ in value.settings.get("costs", ())
+        )
+        return _lines([Expression("", (_line("budgets", used),)), *costs])
+    return (_line("timeouts", ["AsArgument"]),) if isinstance(value, AsArgument) else ()
+
+
+def _line(module: str, names: Iterable[str]) -> str:
+    return f"from retrykit.{module} import {', '.join(sorted(names))}"
 
 
 def _type(setting: str, kind: type) -> Expression:

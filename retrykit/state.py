@@ -5,66 +5,21 @@ knows no policy, decides nothing, and reads time only as it is told to.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, final
+from typing import Any, Literal, final
 
 from retrykit.checks import refuse
 from retrykit.durations import readable
+from retrykit.failures import Failure, delay_from, failure_data, failure_from, natural
 from retrykit.reasons import StopReason
-from retrykit.records import (
-    ErrorRecord,
-    error_data,
-    error_from,
-    exactly,
-    result_data,
-    result_from,
-    safe_text,
-    type_name,
-)
+from retrykit.records import ErrorRecord, exactly
 
 __all__ = ["Failure", "RetryState", "Status", "StopReason"]
 
 Status = Literal["running", "succeeded", "dead"]
 """Whether a call goes on, gave a value, or gave up."""
-
-
-@final
-class Failure(NamedTuple):
-    """One failed attempt.
-
-    Attributes:
-        attempt: Its number, from 1.
-        error: The error that was captured; an `ErrorRecord` of it in a state
-            that came from another process; None if a result was refused.
-        result: The result that was refused; maybe a `ResultRecord` of it in a
-            state that came from another process.
-        started: When it began, in seconds since the call began.
-        duration: How long it took, in seconds.
-        delay: The delay that followed, in seconds; None if none did.
-    """
-
-    attempt: int
-    error: Exception | ErrorRecord | None
-    result: object
-    started: float
-    duration: float
-    delay: float | None
-
-    def describe(self) -> str:
-        """Return what failed: the error's type and text, or the refused result.
-
-        >>> Failure(1, OSError("refused"), None, 0.0, 0.1, None).describe()
-        'OSError: refused'
-        >>> Failure(1, None, 503, 0.0, 0.1, None).describe()
-        'the result 503'
-        """
-        if self.error is None:
-            return f"the result {safe_text(self.result, repr)[:200]}"
-        if isinstance(self.error, ErrorRecord):
-            return str(self.error)
-        return str(ErrorRecord(type_name(type(self.error)), safe_text(self.error), ""))
 
 
 @final
@@ -87,6 +42,18 @@ class RetryState:
             one is scheduled.
         stop_reason: Why the call ended; None while it runs.
         spent: The elapsed time of a call that has ended, in seconds.
+        ruled: How many failures each of the policy's rules held for.
+        paid: What the last retry cost the policy's budget; None if it was asked
+            for none.
+        depth: How many retried calls this one runs inside of; 0 is none.
+        inner: The state of a call inside of this one, where this one ended
+            because that one had given up.
+        bound: When the time of a call around this one is over, in seconds
+            since this one began; None if it is unlimited.
+        mark: What the errors bear with which calls inside of this attempt gave
+            up.
+        warned: Whether a warning was given that the policy's hint fails.
+        around: The call around this one, while this one runs.
         now: What reads the clock of a call that runs.
         origin: What that clock showed when the call began.
         trace: The traceback that the last error had when it was written down.
@@ -105,6 +72,14 @@ class RetryState:
     next_delay: float | None = None
     stop_reason: StopReason | None = None
     spent: float = 0.0
+    ruled: tuple[int, ...] = ()
+    paid: float | None = None
+    depth: int = 0
+    inner: "RetryState | None" = None
+    bound: float | None = field(default=None, compare=False)
+    mark: object = field(default=None, compare=False)
+    warned: bool = field(default=False, compare=False)
+    around: list[Any] | None = field(default=None, compare=False)
     now: Callable[[], float] | None = field(default=None, compare=False)
     origin: float = field(default=0.0, compare=False)
     trace: TracebackType | None = field(default=None, compare=False)
@@ -135,35 +110,48 @@ class RetryState:
     def remaining(self) -> float | None:
         """Seconds left of `max_elapsed`, >= 0; None if it is unlimited.
 
+        Of a call inside of another, it is no more than what that one has left.
         A client takes it as its timeout: ``timeout=current_state().remaining``.
         Under the deadline rules ``"clip"`` and ``"overshoot"`` an attempt may
         begin when nothing is left: keep a least timeout of your own there.
         """
-        if self.max_elapsed is None:
-            return None
-        return max(self.max_elapsed - self.elapsed, 0.0)
+        limits = [x for x in (self.max_elapsed, self.bound) if x is not None]
+        return max(min(limits) - self.elapsed, 0.0) if limits else None
+
+    def position(self, rule: int) -> int:
+        """Return which failure comes next that a rule holds for, from 1."""
+        return (self.ruled[rule] if rule < len(self.ruled) else 0) + 1
 
     def record(self, failure: Failure) -> None:
         """Write a failure down, and the delay that follows it; for drivers."""
         self.next_delay = failure.delay
         self.failures += (failure,)
+        if failure.rule is not None:
+            counts = [*self.ruled, *[0] * (failure.rule + 1 - len(self.ruled))]
+            counts[failure.rule] += 1
+            self.ruled = tuple(counts)
         surplus = len(self.failures) - self.max_failures
         if surplus > 0:
             middle = self.max_failures // 2
             self.failures = self.failures[:middle] + self.failures[middle + surplus :]
             self.dropped += surplus
 
+    def warn(self) -> bool:
+        """Return whether a warning was given already, since one is now; for drivers."""
+        before, self.warned = self.warned, True
+        return before
+
     def begin_attempt(self) -> None:
         """Go on to the next attempt, after its delay; for drivers."""
         self.slept += self.next_delay or 0.0
-        self.next_delay = None
+        self.next_delay = self.mark = None
         self.attempt += 1
         self.attempt_started = self.elapsed
 
     def end(self, reason: StopReason) -> None:
         """Write down why the call ended, and when; for drivers."""
         self.spent = self.elapsed
-        self.now = self.trace = None
+        self.now = self.trace = self.mark = self.around = None
         self.stop_reason = reason
 
     def describe(self) -> str:
@@ -182,7 +170,18 @@ class RetryState:
             return f"was cancelled after {so_far}"
         if self.stop_reason is StopReason.SUCCEEDED:
             return f"succeeded after {so_far}"
-        return f"gave up after {so_far}: {self.stop_reason.explanation}"
+        why = self.stop_reason.explanation
+        if self.inner is not None:
+            why = f"inside of it, {self.innermost.name} {self.innermost.describe()}"
+        return f"gave up after {so_far}: {why}"
+
+    @property
+    def innermost(self) -> "RetryState":
+        """The state of the call with whose end this one ended: it, or its own."""
+        state = self
+        while state.inner is not None:
+            state = state.inner
+        return state
 
     def __repr__(self) -> str:
         return f"<RetryState of {self.name}: {self.describe()}>"
@@ -194,20 +193,13 @@ class RetryState:
         stay as they are if they are None, a bool, a text or a finite number;
         all others become a record of their type and ``repr``.
         """
-        data = {field.name: getattr(self, field.name) for field in fields(self)}
-        del data["now"], data["origin"], data["trace"]
-        return data | {
+        return {name: getattr(self, name) for name in _READ} | {
             "version": _VERSION,
+            "ruled": list(self.ruled),
+            "inner": self.inner and self.inner.to_dict(),
             "spent": self.elapsed,
             "stop_reason": self.stop_reason and self.stop_reason.value,
-            "failures": [
-                failure._asdict()
-                | {
-                    "error": error_data(failure.error),
-                    "result": result_data(failure.result),
-                }
-                for failure in self.failures
-            ],
+            "failures": list(map(failure_data, self.failures)),
         }
 
     @classmethod
@@ -238,43 +230,24 @@ class RetryState:
 _VERSION = 1
 
 
-_text, _count, _number = exactly(str), exactly(int), exactly(int, float)
-_optional = exactly(int, float, type(None))
-
-
-def _delay(value: object) -> float | None:
-    delay: float | None = _optional(value)
-    if delay is not None and delay < 0:
-        msg = f"{delay!r} is no delay"
-        raise ValueError(msg)
-    return delay
-
-
-def _failure_from(data: Mapping[str, Any]) -> Failure:
-    if set(data) != set(Failure._fields):
-        raise KeyError(*data)
-    return Failure(
-        _count(data["attempt"]),
-        error_from(data["error"]),
-        result_from(data["result"]),
-        _number(data["started"]),
-        _number(data["duration"]),
-        _delay(data["delay"]),
-    )
-
+_text, _number = exactly(str), exactly(int, float)
 
 _READ: dict[str, Callable[[Any], Any]] = {
     "name": _text,
-    "seed": _count,
+    "seed": exactly(int),
     "epoch": _number,
-    "max_elapsed": _optional,
-    "max_failures": _count,
-    "attempt": _count,
+    "max_elapsed": exactly(int, float, type(None)),
+    "max_failures": exactly(int),
+    "attempt": exactly(int),
     "attempt_started": _number,
-    "failures": lambda failures: tuple(map(_failure_from, failures)),
-    "dropped": _count,
+    "failures": lambda failures: tuple(map(failure_from, failures)),
+    "dropped": exactly(int),
     "slept": _number,
-    "next_delay": _delay,
+    "next_delay": delay_from,
     "stop_reason": lambda reason: None if reason is None else StopReason(reason),
     "spent": _number,
+    "ruled": lambda counts: tuple(map(natural, counts)),
+    "paid": delay_from,
+    "depth": natural,
+    "inner": lambda data: None if data is None else RetryState.from_dict(data),
 }

@@ -24,9 +24,14 @@ class Stored(Settings):
         >>> Policy(max_elapsed=None, schedule=[1]).to_dict()["max_elapsed"]
         'unlimited'
 
+        A hint is written as the text of its name, and a budget by its settings.
+        What a budget has left is no setting: the policy that comes back has a
+        new one, which is full, or, if it has a scope, the one that is shared
+        by that scope.
+
         Raises:
             ConfigError: A setting is code: a predicate, an observer, a
-                generator function.
+                generator function, a hint or a budget of your own.
         """
         return settings_data(self)
 
@@ -41,7 +46,12 @@ class Stored(Settings):
         Policy(schedule=sequence([1.0, 60.0]), on=OSError)
 
         Exception types are named as ``OSError`` or ``module:Name``; no module
-        is imported to find them.
+        is imported to find them. A rule is a dict of ``on`` and of ``schedule``,
+        ``max_attempts`` or both; a hint is a text, as ``retry_after`` (see
+        `retrykit.hints.hint_named`); a budget is a dict of its ``kind``, its
+        settings and its ``scope`` (see `retrykit.budgets.budget_from`); and an
+        ``attempt_timeout`` that the function is told is a dict, as
+        ``{"argument": "timeout", "seconds": 5}``.
 
         Raises:
             ConfigError: A setting is unknown or wrong.
@@ -105,8 +115,11 @@ class Stored(Settings):
         or an expression, as ``exponential("500ms").cap("1m").full_jitter()``),
         _MAX_ATTEMPTS, _MAX_ELAPSED (``90s``; both may be ``unlimited``), _DEADLINE,
         _ON and _GIVE_UP_ON (names of exception types, separated by commas),
-        _RAISES, _MAX_FAILURES, _SEED, _NAME, and _EXTENDS, a dialect such as
-        ``zizq:retry_limit=10`` that takes the place of *base*.
+        _HINT (as ``retry_after``), _HINT_CAP, _HINT_OVER, _ATTEMPT_TIMEOUT (both
+        times may be ``unlimited``, too), _OUTER, _RAISES, _MAX_FAILURES, _SEED,
+        _NAME, and _EXTENDS, a dialect such as ``zizq:retry_limit=10`` that takes
+        the place of *base*. Rules and budgets have no variable: they are no
+        matter of one text, and come from *base*.
 
         And those of the job queue Zizq: _RETRY_LIMIT, _BACKOFF_BASE,
         _BACKOFF_EXPONENT, _BACKOFF_JITTER; base and jitter are milliseconds, or

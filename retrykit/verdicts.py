@@ -5,15 +5,16 @@ call, which `state_of` reads. Nothing here decides or retries.
 """
 
 from dataclasses import replace
+from types import TracebackType
 from typing import Any, final
 
 from retrykit.checks import instance
-from retrykit.errors import RetrykitError
+from retrykit.errors import AttemptTimeout, RetrykitError
 from retrykit.records import ErrorRecord
 from retrykit.state import RetryState, StopReason
 
-__all__ = ["FailureGroup", "RetryError", "attach", "ending", "leave_note"]
-__all__ += ["state_of"]
+__all__ = ["FailureGroup", "NestedRetryError", "RetryError", "attach", "ended_here"]
+__all__ += ["ending", "leave_note", "state_of", "trim"]
 
 
 @final
@@ -41,6 +42,23 @@ class RetryError(RetrykitError):
 
 
 @final
+class NestedRetryError(RetrykitError, RuntimeError):
+    """Calls are retried inside of calls that would retry them again.
+
+    Raised under ``outer="raise"``, from the error with which the inner call gave
+    up; `state_of` has the history of the outer one, and its `inner` that of the
+    inner one.
+
+    >>> from retrykit import Policy
+    >>> inner = Policy(schedule=[0], name="inner")
+    >>> Policy(outer="raise", name="outer").call(inner.call, int, "seven")
+    Traceback (most recent call last):
+    ...
+    retrykit.verdicts.NestedRetryError: inner is retried, and outer around it
+    """
+
+
+@final
 class FailureGroup(ExceptionGroup[Exception]):
     """All errors of a call, under ``raises="group"``.
 
@@ -59,7 +77,7 @@ def ending(raises: str, state: RetryState, error: Exception | None) -> Exception
     """Return what a call lets out, with its state and its note.
 
     Args:
-        raises: What its policy says that it raises.
+        raises: What its policy says that it raises; or ``"nested"``.
         state: Its state, after its end.
         error: Its last error; None if a result was refused.
     """
@@ -71,6 +89,12 @@ def ending(raises: str, state: RetryState, error: Exception | None) -> Exception
         attach(group, state)
         group.__suppress_context__ = True
         return group
+    if form == "nested":
+        inside = state.innermost.name
+        found = NestedRetryError(f"{inside} is retried, and {state.name} around it")
+        found.__cause__ = error
+        attach(found, state)
+        return found
     if form == "retry_error" or error is None:
         wrapper = RetryError(state)
         wrapper.__cause__ = error
@@ -123,6 +147,15 @@ def state_of(error: BaseException) -> RetryState | None:
     return _exchanged(state, _ITSELF, error)
 
 
+def ended_here(error: BaseException | None) -> bool:
+    """Return whether an attempt took too long, and no call has ended with that.
+
+    An attempt of a call inside of it may have taken too long, too: with that
+    error the inner call has ended.
+    """
+    return isinstance(error, AttemptTimeout) and _STATE not in vars(error)
+
+
 def _exchanged(
     state: RetryState, old: BaseException | ErrorRecord, new: Exception | ErrorRecord
 ) -> RetryState:
@@ -130,12 +163,15 @@ def _exchanged(
         failure._replace(error=new) if _same(failure.error, old) else failure
         for failure in state.failures
     )
-    return replace(state, failures=failures)
+    inner = state.inner and _exchanged(state.inner, old, new)
+    return replace(state, failures=failures, inner=inner)
 
 
 def _same(one: object, other: object) -> bool:
-    # A record is known again by its value, because a pickle makes a new one.
-    return one is other or (isinstance(one, ErrorRecord) and one == other)
+    # A record is known again by its value, because a pickle makes a new one. An
+    # error is not asked whether it is equal: that may be anyone's code.
+    records = isinstance(one, ErrorRecord) and isinstance(other, ErrorRecord)
+    return one is other or (records and one == other)
 
 
 def leave_note(error: BaseException, text: str) -> None:
@@ -144,5 +180,54 @@ def leave_note(error: BaseException, text: str) -> None:
     start = f"retrykit: {text.split(maxsplit=1)[0]} "
     notes = vars(error).get("__notes__")
     notes = notes if isinstance(notes, list | tuple) else ()
-    kept = [note for note in notes if not str(note).startswith(start)]
+    kept = [x for x in notes if not (isinstance(x, str) and x.startswith(start))]
     vars(error)["__notes__"] = [*kept, f"retrykit: {text}"]
+
+
+def trim(
+    error: BaseException,
+    last: object,
+    trace: TracebackType | None,
+    *,
+    driven: bool,
+    timed: bool,
+) -> TracebackType | None:
+    """Cut off the traceback of an error what says nothing to a reader.
+
+    Args:
+        error: What an attempt raised.
+        last: What the attempt before raised.
+        trace: The traceback that it had then.
+        driven: Whether a driver called the function: the first frame is its.
+        timed: Whether the attempt had a timeout: so are some after it.
+
+    Returns:
+        What is left.
+    """
+    left = error.__traceback__
+    if driven and left is not None:
+        left = left.tb_next
+        while timed and left is not None and _ends_attempts(left):
+            left = left.tb_next
+        # By the name of its base, since the class of the error may have its own.
+        BaseException.with_traceback(error, left)
+    if last is error:
+        _cut(left, trace)
+    return left
+
+
+def _ends_attempts(trace: TracebackType) -> bool:
+    name = trace.tb_frame.f_globals.get("__name__")
+    return name in {"retrykit.bounding", "retrykit.callables", "retrykit.cutoffs"}
+
+
+def _cut(trace: TracebackType | None, old: TracebackType | None) -> None:
+    """Cut off what an error that is raised again still has from its last time.
+
+    Python puts the new traceback before the old one: an error object that is
+    raised at every attempt would keep the frames of all of them.
+    """
+    while trace is not None and trace.tb_next is not old:
+        trace = trace.tb_next
+    if trace is not None:
+        trace.tb_next = None

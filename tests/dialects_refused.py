@@ -17,6 +17,12 @@ REFUSED = {
     "max_attempts must be a whole number >= 2, got 1": (
         lambda: dialects.grpc(max_attempts=1)
     ),
+    "max_tokens must be a whole number >= 1 and <= 1000, got 1001": (
+        lambda: dialects.grpc(max_tokens=1001)
+    ),
+    "max_tokens must be a whole number >= 1, got 0.5": (
+        lambda: dialects.grpc(max_tokens=0.5)
+    ),
     "initial_backoff must be a duration > 0, got 0": (
         lambda: dialects.grpc(initial_backoff=0)
     ),

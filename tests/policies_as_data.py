@@ -11,6 +11,14 @@ def of(kind, **parts):
     return {"schedule": {"kind": kind, **parts}}
 
 
+def rule(**parts):
+    return {"rules": [{"on": "OSError", **parts}]}
+
+
+def budget(kind, **settings):
+    return {"budget": {"kind": kind, **settings}}
+
+
 VALID = {
     "nothing": {},
     "a list": {"schedule": [0, 1.5, "500ms"]},
@@ -75,6 +83,50 @@ VALID = {
     "no seed": {"seed": None},
     "a name": {"name": "fetch a page"},
     "no name": {"name": None},
+    "no rules": {"rules": []},
+    "a rule of its own delays": rule(schedule=["1s", 2]),
+    "a rule of an expression": rule(schedule="1s, 5s"),
+    "a rule of few attempts": rule(max_attempts=1),
+    "a rule of both": rule(schedule={"kind": "fibonacci"}, max_attempts="unlimited"),
+    "two rules": {
+        "rules": [
+            {"on": ["KeyError", "json:JSONDecodeError"], "max_attempts": 2},
+            {"on": "Exception", "schedule": [], "max_attempts": None},
+        ]
+    },
+    "a hint": {"hint": "retry_after"},
+    "no hint": {"hint": None},
+    "several hints": {
+        "hint": " milliseconds:Retry-After-Ms,retry_after ,\n grpc_pushback "
+    },
+    "a hint of an attribute": {"hint": "attribute:response.wait"},
+    "a hint in milliseconds": {"hint": "attribute:wait:ms, attribute:wait:s"},
+    "a hint of a date": {"hint": "reset_at, reset_at:x-ratelimit-reset"},
+    "a longest hint": {"hint_cap": "5m"},
+    "no longest hint": {"hint_cap": "unlimited", "hint_over": "honour"},
+    "the default of hints": {"hint_cap": 3600, "hint_over": "give_up"},
+    "no budget": {"budget": None},
+    "a bucket": budget("token_bucket"),
+    "a bucket with costs": budget(
+        "token_bucket",
+        capacity=0,
+        cost=14,
+        costs={"TimeoutError": 5, "json:JSONDecodeError": 0},
+        reward=2,
+    ),
+    "a throttle": budget("throttle", max_tokens=1, token_ratio=0.001),
+    "a ratio": budget("ratio_budget", ratio=0, reserve=1_000_000, window="1m"),
+    "a budget of the process": budget("ratio_budget", scope="process"),
+    "a budget of a host": budget("throttle", scope="host:data.example"),
+    "a budget of a key": budget("throttle", scope="key: \n of several lines"),
+    "an attempt timeout": {"attempt_timeout": "1.5s"},
+    "no attempt timeout": {"attempt_timeout": None},
+    "attempts of any length": {"attempt_timeout": "unlimited"},
+    "a timeout that is told": {
+        "attempt_timeout": {"argument": "timeout", "seconds": "500ms"}
+    },
+    "respecting the inside": {"outer": "respect"},
+    "retrying the inside": {"outer": "retry"},
 }
 
 INVALID = {
@@ -107,6 +159,54 @@ INVALID = {
             "max_failures": [1, 0, 2.5, None, True, "9", "unlimited"],
             "seed": [-1, 0.5, "1", True, []],
             "name": ["", " ", 1, True, []],
+            "rules": [None, {}, "", ["OSError"], [[]], [None], [{}]],
+            "hint": [
+                "",
+                ",",
+                "retry_after,",
+                "retry-after",
+                "retry_after:5",
+                "milliseconds",
+                "milliseconds:",
+                "milliseconds:a b",
+                "milliseconds: a",
+                "attribute:",
+                "attribute:a.",
+                "attribute:a:h",
+                "attribute:a:ms:ms",
+                "reset_at:",
+                5,
+                True,
+                [],
+            ],
+            "hint_cap": [-1, True, "soon", "", []],
+            "hint_over": ["", "stop", None, 60],
+            "budget": [
+                True,
+                5,
+                "",
+                "throttle",
+                [],
+                {},
+                {"kind": None},
+                {"kind": "bucket"},
+            ],
+            "attempt_timeout": [
+                0,
+                -1,
+                True,
+                "soon",
+                [],
+                {},
+                {"argument": "timeout"},
+                {"seconds": 5},
+                {"argument": "timeout", "seconds": 0},
+                {"argument": "", "seconds": 5},
+                {"argument": "5s", "seconds": 5},
+                {"argument": None, "seconds": 5},
+                {"argument": "timeout", "seconds": "5s", "unit": "s"},
+            ],
+            "outer": ["", "ignore", None, False],
         }.items()
         for value in values
     },
@@ -115,6 +215,29 @@ INVALID = {
         for name in ("clip", "overshoot")
         for limit in (None, "unlimited")
     },
+    "a rule that says nothing": rule(),
+    "a rule without limit or delays": rule(max_attempts=None),
+    "a rule of nothing": {"rules": [{"max_attempts": 2}]},
+    "a rule on nothing": {"rules": [{"on": [], "max_attempts": 2}]},
+    "a rule of no attempt": rule(max_attempts=0),
+    "a rule of no schedule": rule(schedule=None),
+    "a rule with a limit of its own": rule(schedule=[1], max_elapsed=5),
+    "a rule in a rule": rule(schedule=[1], rules=[]),
+    "a bucket with less than nothing": budget("token_bucket", capacity=-1),
+    "a bucket with parts of a token": budget("token_bucket", cost=0.5),
+    "a bucket that costs a list": budget("token_bucket", costs=[["OSError", 1]]),
+    "a bucket that costs a part": budget("token_bucket", costs={"OSError": 1.5}),
+    "a bucket that costs nobody": budget("token_bucket", costs={"": 1}),
+    "a setting of another budget": budget("token_bucket", ratio=0.5),
+    "a throttle without tokens": budget("throttle", max_tokens=0),
+    "a throttle that never fills": budget("throttle", token_ratio=0.0009),
+    "more than a ratio": budget("ratio_budget", ratio=1001),
+    "a ratio in no time": budget("ratio_budget", window=0.9),
+    "a ratio for ever": budget("ratio_budget", window="unlimited"),
+    "a scope that is none": budget("throttle", scope="data.example"),
+    "a scope of nothing": budget("throttle", scope="host: "),
+    "a scope of more than the process": budget("throttle", scope="process\n"),
+    "a scope that is null": budget("throttle", scope=None),
     "an infinite time": {"max_elapsed": math.inf},
     "too many digits": {"max_elapsed": "1" * 16 + "s"},
     "a space that is not ASCII": {"max_elapsed": "\xa05s"},
@@ -181,5 +304,33 @@ LOADER_ONLY = {
     "giving up leaves something": (
         "must be narrower than on",
         {"give_up_on": "Exception"},
+    ),
+    "giving up leaves something of a rule": (
+        "must be narrower than the on of each rule",
+        rule(max_attempts=2) | {"give_up_on": "OSError"},
+    ),
+    "each rule can hold": (
+        "rules must be in an order in which each can hold",
+        {"rules": 2 * [{"on": "OSError", "max_attempts": 2}]},
+    ),
+    "an attribute has a name": (
+        "path must be the name of an attribute",
+        {"hint": "attribute:5"},
+    ),
+    "a parameter has a name": (
+        "attempt_timeout: name must be the name of a parameter",
+        {"attempt_timeout": {"argument": "time-out", "seconds": 5}},
+    ),
+    "an attempt is not ended at once": (
+        "must be a duration > 0, got '0s'",
+        {"attempt_timeout": "0s"},
+    ),
+    "a window has bounds": (
+        "window must be a duration from 1s to 1d",
+        budget("ratio_budget", window="2d"),
+    ),
+    "a scope has one budget": (
+        "as for this scope before",
+        budget("throttle", max_tokens=7, scope="host:data.example"),
     ),
 }

@@ -40,7 +40,7 @@ def test_a_retried_override_and_a_retried_base_retry_each_on_its_own(clock):
             raise OSError(key)
 
     class Client(Base):
-        @retry(schedule=[5], on=OSError)
+        @retry(schedule=[5], on=OSError, outer="retry")
         def get(self, key):
             return super().get(f"{key}!")
 

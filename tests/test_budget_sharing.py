@@ -4,11 +4,12 @@ import copy
 import json
 import pickle
 import sys
+import threading
 import tomllib
 
 import pytest
 
-from retrykit import ConfigError
+from retrykit import ConfigError, Failure
 from retrykit.budget import withdrawal
 from retrykit.budgets import (
     Budget,
@@ -67,7 +68,8 @@ def test_an_error_in_a_cost_loses_neither_a_token_nor_the_users_error():
     bucket, error = TokenBucket(costs=((fails, 3),)), OSError("gone")
     with pytest.raises(LookupError):
         bucket.withdraw(error)
-    assert withdrawal(bucket, error) is None
+    failure = Failure(1, error, None, 0.0, 0.0, 0.0)
+    assert withdrawal(bucket, (failure, 0.0, True)) is None
     assert "its policy failed with LookupError: gone" in error.__notes__[0]
     assert bucket.balance == 500
 
@@ -276,6 +278,27 @@ def test_of_too_many_scopes_the_one_that_was_not_asked_for_longest_goes():
     scopes = Recent(2)
     assert [scopes.setdefault(key, key.upper()) for key in "abac"] == [*"ABAC"]
     assert scopes.items() == [("a", "A"), ("c", "C")]
+
+
+def test_a_key_may_ask_the_registry_while_it_is_looked_up():
+    hosts = Registry(TokenBucket)
+
+    class Host:
+        def __hash__(self):
+            return 1
+
+        def __eq__(self, other):
+            return hosts["other"] is None
+
+    def ask():
+        found.extend(hosts[Host()] for _ in range(2))
+
+    found = []
+    # Where it waits for itself it would wait for ever, so it is waited for.
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(10)
+    assert len(found) == 2
 
 
 def test_a_registry_is_for_budgets_of_ones_own_too():

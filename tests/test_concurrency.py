@@ -13,6 +13,7 @@ import trio
 import trio.lowlevel
 
 from retrykit import Policy, aretry, current_state, retry, state_of
+from retrykit._nesting import current, surroundings
 from retrykit.clocks import thread
 from retrykit.schedules import constant
 
@@ -352,3 +353,24 @@ def test_a_fork_in_the_middle_of_opening_states_leaves_no_lock_behind():
         [sys.executable, "-c", FORKING], capture_output=True, text=True, check=True
     )
     assert told.stdout == "True\n"
+
+
+@pytest.mark.parametrize(
+    "rest", [[], [KeyError("let out")]], ids=["empty", "about to let out"]
+)
+def test_a_call_that_another_thread_is_ending_is_around_nobody(rest):
+    found = []
+
+    def fetch():
+        outer = current.get()
+        running = outer[:]
+        outer[:] = rest
+        # What the thread that ends it has done to the call around this one.
+        found.append(FOUR.run(current_state).value.depth)
+        with pytest.raises(LookupError):
+            current_state()
+        outer[:] = running
+        return surroundings(outer)
+
+    assert FOUR.call(fetch) == []
+    assert found == [0]

@@ -128,6 +128,24 @@ def test_an_error_that_refuses_attributes_is_annotated_too(clock):
     assert clock.naps == [1.0]
 
 
+def test_an_error_with_odd_code_is_annotated_too(clock):
+    class OddError(Exception):
+        def with_traceback(self, trace):
+            raise ZeroDivisionError
+
+    class Odd:
+        def __str__(self):
+            raise ZeroDivisionError
+
+    error, odd = OddError(), Odd()
+    error.__notes__ = [odd]
+    with pytest.raises(OddError) as caught:
+        retry(schedule=[1])(raising(error))()
+    assert caught.value is error
+    assert error.__notes__[0] is odd
+    assert error.__notes__[1].startswith("retrykit: gave up after 2")
+
+
 def test_a_predicate_may_be_a_function_that_does_not_say_what_it_takes():
     policy = Policy(schedule=[0], on_result=max)
     assert policy.call(lambda: [0]) == [0]

@@ -143,7 +143,7 @@ def test_an_async_predicate_cannot_be_asked_for_a_decision():
     async def busy(error):
         return True
 
-    with pytest.raises(ConfigError, match="an async predicate needs aretry"):
+    with pytest.raises(ConfigError, match="what is async needs aretry"):
         decision({"on": busy})
 
 

@@ -168,7 +168,7 @@ def test_whatever_can_be_awaited_is_retried_under_aretry(clock, flaky, eager):
 def test_decorators_on_decorators_retry_each_on_its_own(clock):
     seen = []
 
-    @retry(schedule=[5], on=OSError)
+    @retry(schedule=[5], on=OSError, outer="retry")
     @retry(schedule=[1], on=OSError)
     def fetch():
         seen.append(current_state().attempt)

@@ -1,14 +1,26 @@
 """The retries of clients against the figures of their specifications."""
 
 import math
+from dataclasses import replace
 from itertools import islice, pairwise
 
 import pytest
 from hypothesis import given, strategies as st
 
-from retrykit import RetryError, StopReason, dialects, schedules as s, state_of
+from retrykit import (
+    Failure,
+    RetryError,
+    RetryState,
+    StopReason,
+    dialects,
+    hints,
+    schedules as s,
+    state_of,
+)
 from retrykit.lint import check
 from retrykit.service_config import StatusCodes, from_service_config
+from retrykit.systems.aws import throttling
+from retrykit.testing import Script, virtual_time
 from retrykit.testing.strategies import seeds
 from tests.dying import died
 from tests.profiles import quick
@@ -61,15 +73,103 @@ def test_aws_makes_three_attempts(colour, clock, version):
 
 
 def test_aws_is_that_of_2026_unless_the_older_one_is_asked_for():
-    assert dialects.aws_standard() == dialects.aws_standard(version="2.1")
+    newest = dialects.aws_standard(version="2.1")
+    assert repr(dialects.aws_standard()) == repr(newest)
     assert dialects.aws_standard(max_attempts=4).max_attempts == 4
 
 
 @versions
 def test_aws_adaptive_retries_as_the_standard_mode_does(version):
     adaptive = dialects.aws_adaptive(version=version, max_attempts=5)
-    assert adaptive == dialects.aws_standard(version=version, max_attempts=5)
+    standard = dialects.aws_standard(version=version, max_attempts=5)
+    assert repr(adaptive) == repr(standard)
     assert "no retrying" in dialects.aws_adaptive.__doc__
+
+
+class ClientError(Exception):
+    """An error as a client of AWS raises it."""
+
+    def __init__(self, code="InternalError", headers=()):
+        super().__init__(code)
+        metadata = {"HTTPHeaders": dict(headers)}
+        self.response = {"Error": {"Code": code}, "ResponseMetadata": metadata}
+
+
+def aws(**settings):
+    """Return what waits the longest that AWS would."""
+    return dialects.aws_standard(**settings).replace(on=ClientError, seed=5)
+
+
+def naps(policy, *errors):
+    with virtual_time() as clock:
+        policy.run(Script([*errors, "done", ...]))
+    return clock.naps
+
+
+@versions
+def test_aws_pays_for_retries_and_gets_back_what_the_last_one_cost(version):
+    """500 tokens; 5 or 14 for a retry, and one for a success without any."""
+    policy, cost = aws(version=version), {"2.0": 5, "2.1": 14}[version]
+    naps(policy, ClientError(), ClientError())
+    assert policy.budget.balance == 500 - cost
+    naps(policy, ClientError(), ClientError(), ClientError())
+    assert policy.budget.balance == 500 - 3 * cost
+    naps(policy)
+    assert policy.budget.balance == 500 - 3 * cost + 1
+
+
+def test_aws_of_2020_takes_ten_for_a_timeout():
+    policy = aws(version="2.0", max_attempts=2).replace(on=Exception)
+    policy.run(Script([TimeoutError(), TimeoutError()]))
+    assert policy.budget.balance == 490
+
+
+@pytest.mark.parametrize("settings", [{}, {"throttled": throttling}])
+def test_aws_of_2026_takes_no_more_for_a_timeout(settings):
+    policy = aws(max_attempts=2, **settings).replace(on=Exception)
+    policy.run(Script([TimeoutError(), TimeoutError()]))
+    assert policy.budget.balance == 500 - 14
+
+
+def test_aws_of_2026_waits_longer_where_it_is_throttled_and_pays_less():
+    policy = aws(throttled=throttling, max_attempts=9)
+    for retry in range(1, 9):
+        state = RetryState("", 5, 0.0, attempt=retry, ruled=(retry - 1,))
+        slow = failed(policy, state, ClientError("ThrottlingException"))
+        fast = failed(policy, replace(state, ruled=()), ClientError())
+        assert slow.delay == pytest.approx(min(20 * fast.delay, slow.delay))
+        low, high = policy.rules[0].schedule.bounds(retry)
+        assert (low, high) == (0, min(2 ** (retry - 1), 20))
+        assert low <= slow.delay <= high
+    assert policy.budget.withdraw(ClientError("SlowDown")) == 5
+    assert policy.budget.withdraw(ClientError("InternalError")) == 14
+    assert not throttling(ConnectionError())
+
+
+def failed(policy, state, error):
+    failure = Failure(state.attempt, error, None, 0.0, 0.0, None)
+    return policy.decide(state, failure)
+
+
+@pytest.mark.parametrize(
+    ("asked", "waited"), [("1500", 1.5), ("5000", 5.0), ("60000", 5.0)], ids=str
+)
+def test_aws_waits_as_it_is_asked_to_for_five_seconds_at_most(asked, waited):
+    error = ClientError(headers={"x-amz-retry-after": asked})
+    assert naps(aws(), error) == [waited]
+    assert naps(aws(), ClientError(headers={"x-amz-retry-after": "soon"})) != [waited]
+    assert dialects.aws_standard(version="2.0").hint is None
+
+
+def test_finagle_retries_a_fifth_of_the_requests_and_ten_a_second():
+    budget = dialects.finagle().budget
+    assert repr(budget) == "RatioBudget()"
+    assert (budget.settings["ratio"], budget.settings["reserve"]) == (0.2, 10)
+    with virtual_time():
+        assert budget.balance == 10 * 10
+        for _ in range(50):
+            budget.deposit(None)
+        assert budget.balance == 10 * 10 + 10
 
 
 # The example of gRFC A6.
@@ -85,7 +185,19 @@ A6 = {
 @pytest.mark.parametrize("jitter", ["proportional", "full"])
 def test_grpc_is_the_example_of_its_design(jitter):
     policy = dialects.grpc(jitter=jitter).replace(on=StatusCodes(["UNAVAILABLE"]))
-    assert policy == from_service_config(A6, jitter=jitter)
+    read = from_service_config(A6, jitter=jitter)
+    for name in ("schedule", "max_attempts", "max_elapsed", "on", "give_up_on"):
+        assert getattr(policy, name) == getattr(read, name)
+
+
+def test_grpc_is_throttled_and_pushed_back_by_default():
+    policy = dialects.grpc()
+    assert repr(policy.budget) == "Throttle()"
+    assert repr(dialects.grpc(max_tokens=4, token_ratio=0.5).budget) == (
+        "Throttle(max_tokens=4, token_ratio=0.5)"
+    )
+    assert (policy.hint, policy.hint_cap) == (hints.grpc_pushback(), None)
+    assert dialects.grpc().budget is not dialects.grpc().budget
 
 
 @quick

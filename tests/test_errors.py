@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
 import retrykit
 from retrykit import (
@@ -35,6 +36,7 @@ from retrykit import (
 )
 from retrykit.backoff import Backoff
 from retrykit.bounding import filled
+from retrykit.budget import Budget
 from retrykit.budgets import (
     RatioBudget,
     Registry,
@@ -53,13 +55,16 @@ from retrykit.hints import (
     milliseconds,
     name_of_hint,
     reset_at,
+    retry_after,
 )
 from retrykit.integrations.logging import observer
+from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
 from retrykit.lint import RULES, check, found_in
 from retrykit.named import settings_named
 from retrykit.page import page
 from retrykit.plot import figure
 from retrykit.preview import preview
+from retrykit.rules import Rule
 from retrykit.service_config import from_service_config, to_service_config
 from retrykit.source import python
 from retrykit.status_codes import StatusCodes
@@ -97,22 +102,31 @@ def caps(depth):
     return data
 
 
+RETRY_POLICY = {
+    "maxAttempts": 4,
+    "initialBackoff": "0.1s",
+    "maxBackoff": "1s",
+    "backoffMultiplier": 2,
+    "retryableStatusCodes": ["UNAVAILABLE"],
+}
+
+
 def grpc(**changes):
     """Return what reads a retryPolicy of gRPC with some of its keys changed."""
-    policy = {
-        "maxAttempts": 4,
-        "initialBackoff": "0.1s",
-        "maxBackoff": "1s",
-        "backoffMultiplier": 2,
-        "retryableStatusCodes": ["UNAVAILABLE"],
-    }
-    return lambda: from_service_config(policy | changes)
+    return lambda: from_service_config(RETRY_POLICY | changes)
 
 
 def part(method=None, **keys):
     """Return what reads a config with one part, which is for all methods."""
     config = {"methodConfig": [{"name": [{}], **keys}]}
     return lambda: from_service_config(config, method=method)
+
+
+def throttled(**config):
+    """Return what reads a config with a throttle."""
+    entries = [{"name": [{}], "retryPolicy": RETRY_POLICY}]
+    read = {"methodConfig": entries, "retryThrottling": config}
+    return lambda: from_service_config(read)
 
 
 def to_grpc(method="a.B/C", jitter="proportional", **changes):
@@ -210,8 +224,9 @@ KINDS = ", ".join(sorted(s.Schedule.kinds))
 DELAYED = 'delays such as "1s, 5s, 1m", or an expression such as constant("5s")'
 MADE = "made of constructors, methods and operators of schedules"
 NAMES = (
-    "schedule, max_attempts, max_elapsed, deadline, on, give_up_on, on_result, raises, "
-    "max_failures, seed, observers, name"
+    "schedule, max_attempts, max_elapsed, deadline, on, give_up_on, on_result, rules, "
+    "hint, hint_cap, hint_over, budget, attempt_timeout, outer, raises, max_failures, "
+    "seed, observers, name"
 )
 OBSERVER = "a plain function (or callable) that takes an event"
 SELECTS = "an Exception type, a tuple of them, or a predicate of the error"
@@ -429,7 +444,7 @@ WRITTEN = {
     f"fn must be decorated with retry or aretry, got {plain!r}": (
         lambda: policy_of(plain)
     ),
-    f"on must be {PLAIN}, got {fetch!r}; an async predicate needs aretry": (
+    f"on must be {PLAIN}, got {fetch!r}; what is async needs aretry": (
         lambda: retry(on=fetch)(plain)
     ),
     f"on_result must be {PLAIN}, got {fetch!r}; put the block into a function under "
@@ -688,9 +703,23 @@ WRITTEN = {
     ),
     f"retryPolicy must be a dict with the keys {GRPC}, got {{}}; a whole service "
     "config has methodConfig": lambda: from_service_config({}),
-    "retryThrottling must be left out, got {'maxTokens': 9}; put None in its place to "
-    "read the rest": lambda: from_service_config(
-        {"methodConfig": [], "retryThrottling": {"maxTokens": 9}}
+    "retryThrottling must be a dict with the keys maxTokens, tokenRatio, got "
+    "{'maxTokens': 9}": throttled(maxTokens=9),
+    "maxTokens must be a whole number >= 1, got 0": throttled(
+        maxTokens=0, tokenRatio=0.1
+    ),
+    "maxTokens must be a whole number <= 1000, for gRPC, got 1001": throttled(
+        maxTokens=1001, tokenRatio=0.1
+    ),
+    "tokenRatio must be a finite number >= 0.001, got 0": throttled(
+        maxTokens=10, tokenRatio=0
+    ),
+    "budget must be a Throttle or None in a policy for gRPC, got TokenBucket()": (
+        to_grpc(budget=TokenBucket())
+    ),
+    "hint must be grpc_pushback() or None in a policy for gRPC, got retry_after(); "
+    "gRPC follows what its servers ask for, and nothing else": (
+        to_grpc(hint=retry_after())
     ),
     "hedgingPolicy must be left out, got {'maxAttempts': 2}; no policy sends a request "
     "that may still succeed again": part(hedgingPolicy={"maxAttempts": 2}),
@@ -873,6 +902,52 @@ WRITTEN |= {
     "'retrykit.dialects'": lambda: found_in("retrykit.dialects:__name__"),
 }
 
+OF_DATA = "one of retrykit.hints in a policy that is written as data"
+TEXTS = "retry_after, milliseconds:HEADER, grpc_pushback, attribute:PATH, reset_at"
+OUTCOME = "the error or result"
+WRITTEN |= {
+    f"hint must be a function of {OUTCOME}, got 5; write one, or take one of "
+    "retrykit.hints": lambda: check_hint("hint", 5),
+    f"hint must be a function of {OUTCOME}, got {timedelta}; write one, or take one "
+    "of retrykit.hints": lambda: check_hint("hint", timedelta),
+    f"hint must be a function that takes {OUTCOME}, got {plain!r}": (
+        lambda: check_hint("hint", plain)
+    ),
+    f"hint must be a plain function, under aretry too, got {fetch!r}; what it reads "
+    "is there when it is asked": lambda: check_hint("hint", fetch),
+    f"hint must be a hint, not what makes one, got {grpc_pushback!r}; call it: "
+    "grpc_pushback(...)": lambda: check_hint("hint", grpc_pushback),
+    "header must be the name of a header, got 'Retry After'": (
+        lambda: milliseconds("Retry After")
+    ),
+    "header must be the name of a header, got b'x'": lambda: milliseconds(b"x"),
+    "header must be the name of a header with reset in it, got 'Retry-After'": (
+        lambda: reset_at("Retry-After")
+    ),
+    "path must be the name of an attribute, or several with dots between them, got "
+    "'a..b'": lambda: attribute("a..b"),
+    "path must be the name of an attribute, or several with dots between them, got "
+    "None": lambda: attribute(None),
+    "unit must be one of 's', 'ms', got 'min'": lambda: attribute("wait", "min"),
+    "hints must be at least one hint, got ()": first_of,
+    f"hints must be a function of {OUTCOME}, got 'retry_after'; write one, or take "
+    "one of retrykit.hints": lambda: first_of("retry_after"),
+    f"hint must be {OF_DATA}, got {unannotated!r}; leave it out, and add it with "
+    ".replace(hint=...)": lambda: name_of_hint(unannotated),
+    f"hint must be the text of a hint, got 5; write {TEXTS}": lambda: hint_named(5),
+    f"hint must be the text of a hint, got ''; write {TEXTS}": lambda: hint_named(""),
+    "hint must be the text of a hint, got 'retry-after'; did you mean retry_after?": (
+        lambda: hint_named("milliseconds:retry-after-ms, retry-after")
+    ),
+    "hint must be the text of a hint, got 'retry_after:5'; write retry_after": (
+        lambda: hint_named("retry_after:5")
+    ),
+    "hint must be the text of a hint, got 'attribute'; write attribute:PATH": (
+        lambda: hint_named("attribute")
+    ),
+    "unit must be one of 's', 'ms', got 'h'": lambda: hint_named("attribute:wait:h"),
+}
+
 BUDGET = "name the class, or write lambda: TokenBucket(...)"
 WHOLE = "to pay with parts of a token multiply all tokens by the same number"
 PAIRS = "pairs of a condition and what it costs"
@@ -975,50 +1050,135 @@ WRITTEN |= {
 }
 
 
-OF_DATA = "one of retrykit.hints in a policy that is written as data"
-TEXTS = "retry_after, milliseconds:HEADER, grpc_pushback, attribute:PATH, reset_at"
-OUTCOME = "the error or result"
+class Remote(Budget):
+    """A budget that must be awaited."""
+
+    balance = 1.0
+
+    async def withdraw(self, _error, /):
+        return 0.0
+
+    async def deposit(self, _cost, /): ...
+
+    def __repr__(self):
+        return "Remote()"
+
+
+BROAD = Rule(OSError, [1])
+NARROW = Rule((ConnectionError, TimeoutError), [1])
+KEPT = "in a policy that is written as data"
+
 WRITTEN |= {
-    f"hint must be a function of {OUTCOME}, got 5; write one, or take one of "
-    "retrykit.hints": lambda: check_hint("hint", 5),
-    f"hint must be a function of {OUTCOME}, got {timedelta}; write one, or take one "
-    "of retrykit.hints": lambda: check_hint("hint", timedelta),
-    f"hint must be a function that takes {OUTCOME}, got {plain!r}": (
-        lambda: check_hint("hint", plain)
+    # rules
+    "rules[0]: on must be at least one Exception type, got (); write Exception": (
+        lambda: Policy.from_dict({"rules": [{"on": [], "schedule": [1]}]})
     ),
-    f"hint must be a plain function, under aretry too, got {fetch!r}; what it reads "
-    "is there when it is asked": lambda: check_hint("hint", fetch),
-    f"hint must be a hint, not what makes one, got {grpc_pushback!r}; call it: "
-    "grpc_pushback(...)": lambda: check_hint("hint", grpc_pushback),
-    "header must be the name of a header, got 'Retry After'": (
-        lambda: milliseconds("Retry After")
+    f"on must be {SELECTS}, got 5": lambda: Rule(on=5, schedule=[1]),
+    "max_attempts must be a whole number >= 1, got 2.5": (
+        lambda: Rule(on=OSError, max_attempts=2.5)
     ),
-    "header must be the name of a header, got b'x'": lambda: milliseconds(b"x"),
-    "header must be the name of a header with reset in it, got 'Retry-After'": (
-        lambda: reset_at("Retry-After")
+    "rule must be given a schedule or max_attempts, got Rule(on=OSError); what else is "
+    "to be retried belongs to the policy's on": lambda: Rule(on=OSError),
+    f"rules must be a list of rules, got {BROAD!r}; put brackets around it": (
+        lambda: Policy(rules=BROAD)
     ),
-    "path must be the name of an attribute, or several with dots between them, got "
-    "'a..b'": lambda: attribute("a..b"),
-    "path must be the name of an attribute, or several with dots between them, got "
-    "None": lambda: attribute(None),
-    "unit must be one of 's', 'ms', got 'min'": lambda: attribute("wait", "min"),
-    "hints must be at least one hint, got ()": first_of,
-    f"hints must be a function of {OUTCOME}, got 'retry_after'; write one, or take "
-    "one of retrykit.hints": lambda: first_of("retry_after"),
-    f"hint must be {OF_DATA}, got {unannotated!r}; leave it out, and add it with "
-    ".replace(hint=...)": lambda: name_of_hint(unannotated),
-    f"hint must be the text of a hint, got 5; write {TEXTS}": lambda: hint_named(5),
-    f"hint must be the text of a hint, got ''; write {TEXTS}": lambda: hint_named(""),
-    "hint must be the text of a hint, got 'retry-after'; did you mean retry_after?": (
-        lambda: hint_named("milliseconds:retry-after-ms, retry-after")
+    "rules must be a list of rules, got 5": lambda: Policy(rules=5),
+    "rules must be a Rule, got <class 'OSError'>; write Rule(on=..., ...)": (
+        lambda: Policy(rules=[OSError])
     ),
-    "hint must be the text of a hint, got 'retry_after:5'; write retry_after": (
-        lambda: hint_named("retry_after:5")
+    f"rules must be in an order in which each can hold, got {NARROW!r}; a rule before "
+    "it holds for all of its errors: put it first": (
+        lambda: Policy(rules=[BROAD, NARROW])
     ),
-    "hint must be the text of a hint, got 'attribute'; write attribute:PATH": (
-        lambda: hint_named("attribute")
+    "give_up_on must be narrower than the on of each rule, or the rule never holds, "
+    f"got <class 'OSError'>; there is {NARROW!r}": (
+        lambda: Policy(rules=[NARROW], give_up_on=OSError)
     ),
-    "unit must be one of 's', 'ms', got 'h'": lambda: hint_named("attribute:wait:h"),
+    # what else there is beside the schedule
+    f"hint must be a hint, not what makes one, got {retry_after!r}; call it: "
+    "retry_after(...)": lambda: Policy(hint=retry_after),
+    f"hint_cap must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: Policy(hint_cap=-1)
+    ),
+    "hint_over must be one of 'honour', 'clip', 'give_up', got 60; a bound is "
+    "hint_cap": lambda: Policy(hint_over=60),
+    "budget must be a budget, got <class 'retrykit.budgets.throttle.Throttle'>; make "
+    "one: Throttle()": lambda: Policy(budget=Throttle),
+    "budget must be a budget, got 500; take one of retrykit.budgets": (
+        lambda: Policy(budget=500)
+    ),
+    "budget must be one that answers at once where nothing can await it, got Remote(); "
+    "what is async needs aretry": lambda: retry(budget=Remote())(plain),
+    f"attempt_timeout must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: Policy(attempt_timeout=-1)
+    ),
+    "attempt_timeout must be a duration > 0, got '0s'; None is unlimited": (
+        lambda: Policy(attempt_timeout="0s")
+    ),
+    "attempt_timeout must be None where nothing can end an attempt: no thread can be "
+    "stopped, got 2.5; give the client timeout=current_state().remaining, or write "
+    "attempt_timeout=AsArgument(2.5), which fills a parameter": (
+        lambda: retry(attempt_timeout=2.5)(plain)
+    ),
+    "attempt_timeout must be a duration where there is no function to hand it to, got "
+    "AsArgument(5.0, 'timeout'); take current_state().remaining in the block": (
+        lambda: retrying(attempt_timeout=AsArgument(5))
+    ),
+    "outer must be one of 'respect', 'retry', 'raise', got True": (
+        lambda: Policy(outer=True)
+    ),
+    # and as data
+    "rules must be a list of dicts, got {'on': 'OSError'}": (
+        lambda: Policy.from_dict({"rules": {"on": "OSError"}})
+    ),
+    "rules[0] must be a dict of on, and of schedule, max_attempts or both, got "
+    "{'on': 'OSError'}": lambda: Policy.from_dict({"rules": [{"on": "OSError"}]}),
+    f"rules[0]: on must be {NAMED}, got 5; for a type that is not built in write "
+    "module:Name": (
+        lambda: Policy.from_dict({"rules": [{"on": 5, "max_attempts": 2}]})
+    ),
+    f"budget must be one of retrykit.budgets {KEPT}, got Remote(); leave it out, and "
+    "add it with .replace(budget=...)": lambda: Policy(budget=Remote()).to_dict(),
+    "attempt_timeout must be a duration, or a dict of argument and seconds, got "
+    "{'seconds': 5}": lambda: Policy.from_dict({"attempt_timeout": {"seconds": 5}}),
+    "attempt_timeout: name must be the name of a parameter, got 'time out'": (
+        lambda: Policy.from_dict(
+            {"attempt_timeout": {"argument": "time out", "seconds": 5}}
+        )
+    ),
+}
+
+
+def on_redis(client=None, bucket=None, kind=RedisBudget, **settings):
+    settings = {"key": "retrykit:tests"} | settings
+    return kind(client or Redis(), bucket or TokenBucket(), **settings)
+
+
+WRITTEN |= {
+    f"client must be a redis.Redis, got {str}; AsyncRedisBudget takes a "
+    "redis.asyncio.Redis": lambda: on_redis("redis://:secret@localhost"),
+    f"client must be a redis.asyncio.Redis, got {Redis}; RedisBudget takes a "
+    "redis.Redis": lambda: on_redis(kind=AsyncRedisBudget),
+    "bucket must be a TokenBucket, got Throttle(); write TokenBucket(500)": (
+        lambda: on_redis(bucket=Throttle())
+    ),
+    "bucket must be a TokenBucket of 2**53 tokens at most, got "
+    f"TokenBucket(capacity={2**53 + 1})": (
+        lambda: on_redis(bucket=TokenBucket(2**53 + 1))
+    ),
+    "key must be a text such as 'retrykit:payments', got ''": lambda: on_redis(key=""),
+    "key must be a text such as 'retrykit:payments', got b'k'": (
+        lambda: on_redis(key=b"k")
+    ),
+    f"flush_every must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: on_redis(flush_every=-1)
+    ),
+    f"expire_after must be a finite number >= 0, got None; {SECONDS}": (
+        lambda: on_redis(expire_after=None)
+    ),
+    "expire_after must be a duration from 1s to 365d, got '0s'": (
+        lambda: on_redis(expire_after="0s")
+    ),
 }
 
 # What cannot be seen there is told by the first call.

@@ -299,7 +299,7 @@ class WaitingError(Exception):
         (attribute("wait", unit="ms"), timedelta(seconds=3), 3.0),
         (attribute("wait", unit="ms"), "2s", 2.0),
         (attribute("wait"), None, None),
-        (attribute("wait"), object(), None),
+        (attribute("wait"), ValueError, None),
         (attribute("wait.seconds"), 2, None),
         (attribute("delay"), 2, None),
     ],

@@ -11,10 +11,12 @@ from hypothesis import example, given, strategies as st
 from jsonschema import Draft202012Validator
 
 from retrykit import ConfigError, Policy, schedules as s
+from retrykit.budgets.stored import KINDS
 from retrykit.durations import PATTERN, seconds
 from retrykit.files import names_in
 from retrykit.jitter import LONGEST
 from retrykit.json_schema import policy_schema
+from retrykit.settings import Settings
 from retrykit.testing.strategies import policies
 from tests.policies_as_data import INVALID, LOADER_ONLY, VALID
 from tests.profiles import quick, thorough
@@ -54,8 +56,9 @@ def test_every_setting_and_every_part_says_what_it_is():
 
 def test_the_schema_has_every_setting_that_is_data():
     settings = SCHEMA["$defs"]["policy"]["properties"]
-    assert set(settings) == {*Policy(seed=1, name="a").to_dict()}
-    assert set(s.Schedule.kinds) < set(SCHEMA["$defs"])
+    code = {"on_result", "observers"}
+    assert set(settings) == set(Settings.__annotations__) - code
+    assert {*s.Schedule.kinds, *KINDS} < set(SCHEMA["$defs"])
 
 
 def test_what_the_schema_says_is_the_default_is_the_default():
@@ -87,6 +90,8 @@ def test_what_no_schema_can_say_the_loader_says(rule, data):
 def test_every_kind_is_among_the_valid_ones():
     kinds = {data["schedule"]["kind"] for data in VALID.values() if kind_of(data)}
     assert kinds == set(s.Schedule.kinds)
+    budgets = [data["budget"] for data in VALID.values() if data.get("budget")]
+    assert {each["kind"] for each in budgets} == set(KINDS)
 
 
 def kind_of(data):
@@ -154,6 +159,13 @@ def bounded():
                 return {"schedule": smallest["schedule"] | google | {part: value}}
 
             yield f"{kind}.{part}", form, write
+    for kind in KINDS:
+        for part, form in SCHEMA["$defs"][kind]["properties"].items():
+
+            def pay(value, part=part, kind=kind):
+                return {"budget": {"kind": kind, part: value}}
+
+            yield f"{kind}.{part}", form, pay
 
 
 NUMBERS = {
@@ -239,6 +251,8 @@ def spoilt(draw):
 
 def has_a_text_for_a_schedule(data):
     schedules = {"schedule", "of", "other", "to", "left", "right"}
+    if isinstance(data, list):
+        return any(map(has_a_text_for_a_schedule, data))
     if not isinstance(data, dict):
         return False
     return any(

@@ -297,6 +297,17 @@ def test_no_more_failures_are_kept_than_the_policy_allows(clock, attempts, way):
     alive = []
     policy = policy.replace(observers=[lambda _event: alive.append(attempts.alive)])
     handled(way, policy, attempts, 99, by=lambda _error: None)
-    # The last one is on its way out while its event is told.
-    assert max(map(len, alive)) == 3
+    assert max(map(len, alive)) == 2
     assert attempts.locals[28]() is None
+
+
+def test_what_a_block_names_as_its_result_dies_with_the_block(clock, attempts):
+    def perform():
+        for attempt in retrying(schedule=[1], on_result=lambda found: found is None):
+            with attempt:
+                local = Local()
+                attempts.locals.append(weakref.ref(local))
+                attempt.set_result(local if attempt.number == 2 else None)
+
+    perform()
+    assert attempts.alive == []

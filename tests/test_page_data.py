@@ -10,10 +10,14 @@ from zipfile import BadZipFile
 import pytest
 
 from retrykit import ConfigError, Policy, dialects, schedules as s
+from retrykit.budgets import Throttle, shared
+from retrykit.hints import retry_after
 from retrykit.page import page
 from retrykit.page.unseen import unseen
+from retrykit.rules import Rule
 from retrykit.schedules import Schedule
 from retrykit.service_config import StatusCodes
+from retrykit.timeouts import AsArgument
 
 
 class Read(HTMLParser):
@@ -170,6 +174,20 @@ def test_settings_that_are_code_are_named():
     left_out = ["on", "on_result", "observers"]
     assert found["python"]["left_out"] == found["toml"]["left_out"] == left_out
     assert found["toml"]["settings"] == ['give_up_on = "KeyError"', 'name = "pay"']
+
+
+def test_what_stands_beside_a_schedule_is_written():
+    policy = Policy(
+        rules=[Rule(on=TimeoutError, schedule=[1, 5])],
+        hint=retry_after(),
+        budget=shared("key:test_page_data", Throttle),
+        attempt_timeout=AsArgument(5),
+    )
+    found = unseen(policy)
+    assert made(found["python"]) == policy
+    assert found["toml"]["left_out"] == []
+    table = tomllib.loads("\n".join(found["toml"]["settings"]))
+    assert Policy.from_dict(table) == policy
 
 
 def test_what_ends_a_call_is_written_beside_a_predicate():

@@ -10,8 +10,11 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 
-from retrykit import Policy, dialects, schedules as s
+from retrykit import Policy, dialects, hints, schedules as s
+from retrykit.budgets import TokenBucket, shared
+from retrykit.rules import Rule
 from retrykit.testing.strategies import policies
+from retrykit.timeouts import AsArgument
 from tests.profiles import quick
 
 
@@ -39,6 +42,13 @@ OTHER = {
     "on": OSError,
     "give_up_on": KeyError,
     "on_result": is_empty,
+    "rules": (Rule(on=TimeoutError, schedule=[1]),),
+    "hint": hints.retry_after(),
+    "hint_cap": None,
+    "hint_over": "clip",
+    "budget": shared("key:test_policy", TokenBucket),
+    "attempt_timeout": 5.0,
+    "outer": "raise",
     "raises": "group",
     "max_failures": 99,
     "seed": 0,
@@ -58,6 +68,13 @@ def test_the_default_policy_is_safe():
         "on": Exception,
         "give_up_on": (),
         "on_result": None,
+        "rules": (),
+        "hint": None,
+        "hint_cap": 3600.0,
+        "hint_over": "give_up",
+        "budget": None,
+        "attempt_timeout": None,
+        "outer": "respect",
         "raises": "last",
         "max_failures": 100,
         "seed": None,
@@ -104,6 +121,10 @@ def test_settings_are_kept_in_one_form_however_they_are_written():
     assert Policy(max_elapsed="1h30m").max_elapsed == 5400.0
     assert Policy(max_elapsed=timedelta(minutes=1)) == Policy()
     assert Policy(observers=iter([tell])).observers == (tell,)
+    assert Policy(hint_cap="2h", attempt_timeout="1m").hint_cap == 7200.0
+    assert Policy(attempt_timeout=timedelta(minutes=1)).attempt_timeout == 60.0
+    rule = Rule(on=OSError, schedule=["1s", "1m"])
+    assert Policy(rules=[rule]).rules == (Rule(OSError, s.sequence([1.0, 60.0])),)
 
 
 def test_a_policy_of_a_list_does_not_change_with_the_list():
@@ -114,6 +135,16 @@ def test_a_policy_of_a_list_does_not_change_with_the_list():
     assert policy == Policy(schedule=[1, 2], observers=[tell])
 
 
+# What an expression may be made of.
+NAMES = {
+    "AsArgument": AsArgument,
+    "Policy": Policy,
+    "Rule": Rule,
+    "TokenBucket": TokenBucket,
+    "shared": shared,
+    **vars(hints),
+    **vars(s),
+}
 EXPRESSIONS = [
     "Policy()",
     "Policy(max_attempts=None, max_elapsed=None)",
@@ -125,21 +156,27 @@ EXPRESSIONS = [
     "Policy(on=is_busy, give_up_on=is_busy, on_result=is_empty)",
     "Policy(raises='retry_error', max_failures=2, seed=7, name='fetch')",
     "Policy(observers=(tell,))",
+    "Policy(rules=(Rule(on=OSError, schedule=constant(1.0), max_attempts=3),))",
+    "Policy(on=OSError, rules=(Rule(on=(KeyError,), max_attempts=1),))",
+    "Policy(hint=first_of(milliseconds('ms'), retry_after()), hint_cap=None)",
+    "Policy(hint_cap=5.0, hint_over='honour', outer='retry')",
+    "Policy(budget=shared('key:test_policy', make=TokenBucket))",
+    "Policy(attempt_timeout=AsArgument(5.0, 'patience'))",
     "Policy(schedule=constant(15.0) + polynomial(4.0, first=1.0), max_attempts=26)",
 ]
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_prints_as_the_expression_that_builds_it(text):
-    names = {"Policy": Policy, "json": json, "is_busy": is_busy, "is_empty": is_empty}
-    policy = eval(text, {**vars(s), **names, "tell": tell})  # noqa: S307  a repr is for that
+    names = {"json": json, "is_busy": is_busy, "is_empty": is_empty, "tell": tell}
+    policy = eval(text, {**NAMES, **names})  # noqa: S307  a repr is for that
     assert repr(policy) == text
 
 
 @quick
 @given(policies())
 def test_what_any_policy_prints_builds_it_again(policy):
-    assert eval(repr(policy), {"Policy": Policy, **vars(s)}) == policy  # noqa: S307  a repr is for that
+    assert eval(repr(policy), NAMES) == policy  # noqa: S307  a repr is for that
 
 
 def test_prints_only_what_differs_from_the_defaults():

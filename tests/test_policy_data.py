@@ -8,8 +8,12 @@ from types import ModuleType
 import pytest
 from hypothesis import given, strategies as st
 
-from retrykit import ConfigError, Policy, dialects, schedules as s
+from retrykit import ConfigError, Policy, dialects, hints, schedules as s
+from retrykit.budget import Budget
+from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
+from retrykit.rules import Rule
 from retrykit.testing.strategies import policies
+from retrykit.timeouts import AsArgument
 from tests.profiles import quick, thorough
 
 
@@ -39,6 +43,32 @@ POLICIES = {
         schedule=[],
         seed=0,
     ),
+    "rules": Policy(
+        on=OSError,
+        rules=[
+            Rule(on=(TimeoutError,), schedule=s.constant(1).full_jitter()),
+            Rule(on=BlockingIOError, max_attempts=2),
+            Rule(on=BusyError, schedule=[1], max_attempts=1),
+        ],
+    ),
+    "a hint": Policy(hint=hints.retry_after(), hint_cap=5, hint_over="clip"),
+    "several hints": Policy(
+        hint=hints.first_of(
+            hints.milliseconds("retry-after-ms"),
+            hints.attribute("response.wait", "ms"),
+            hints.grpc_pushback(),
+        ),
+        hint_cap=None,
+        hint_over="honour",
+    ),
+    "a shared budget": Policy(
+        budget=shared(
+            "key:test_policy_data", lambda: TokenBucket(costs=((BusyError, 3),))
+        )
+    ),
+    "an attempt timeout": Policy(attempt_timeout=0.5),
+    "a timeout as an argument": Policy(attempt_timeout=AsArgument(5, "patience")),
+    "an outer rule": Policy(outer="raise"),
     "the whole algebra": Policy(
         schedule=(
             s.sequence([9, 0.25]).then(s.fibonacci(2).take(3))
@@ -54,7 +84,7 @@ every_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES
 
 def toml(value):
     if isinstance(value, dict):
-        parts = (f"{key} = {toml(part)}" for key, part in value.items())
+        parts = (f"{toml(key)} = {toml(part)}" for key, part in value.items())
         return f"{{{', '.join(parts)}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(toml, value))}]"
@@ -122,6 +152,51 @@ def test_a_person_writes_a_policy_in_toml():
     )
 
 
+def test_a_person_writes_what_stops_retries_in_toml():
+    text = """
+        hint = "milliseconds:retry-after-ms, retry_after"
+        hint_cap = "5m"
+        hint_over = "clip"
+        attempt_timeout = {argument = "timeout", seconds = "2s"}
+        outer = "retry"
+        budget = {kind = "throttle", max_tokens = 100, scope = "host:toml.example"}
+
+        [[rules]]
+        on = ["BlockingIOError", "TimeoutError"]
+        schedule = "30s, 2m"
+
+        [[rules]]
+        on = "ConnectionError"
+        max_attempts = 2
+        schedule = {kind = "linear", step = "1s"}
+    """
+    assert Policy.from_dict(tomllib.loads(text)) == Policy(
+        rules=[
+            Rule(on=(BlockingIOError, TimeoutError), schedule=[30, 120]),
+            Rule(on=ConnectionError, schedule=s.linear(1), max_attempts=2),
+        ],
+        hint=hints.first_of(hints.milliseconds("retry-after-ms"), hints.retry_after()),
+        hint_cap=300,
+        hint_over="clip",
+        budget=shared("host:toml.example", lambda: Throttle(100)),
+        attempt_timeout=AsArgument(2, "timeout"),
+        outer="retry",
+    )
+
+
+BUDGETS = [TokenBucket(7, cost=2, reward=3), Throttle(20, 0.5), RatioBudget(0.1)]
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_a_budget_that_is_not_shared_comes_back_as_a_new_one(budget):
+    budget.withdraw(OSError())
+    data = Policy(budget=budget).to_dict()
+    again = Policy.from_dict(tomllib.loads(f"policy = {toml(data)}")["policy"])
+    assert again.to_dict() == data
+    assert again.budget is not budget
+    assert again.budget.balance == type(budget)(**budget.settings).balance
+
+
 TEXTS = {
     "1s, 1m": s.sequence([1, 60]),
     '[1, "1m"]': s.sequence([1, 60]),
@@ -152,8 +227,9 @@ def test_a_schedule_nested_beyond_use_is_refused():
 
 
 def test_none_is_no_limit_either():
-    data = {"max_attempts": None, "max_elapsed": None}
-    assert Policy.from_dict(data) == Policy(max_attempts=None, max_elapsed=None)
+    data = {"max_attempts": None, "max_elapsed": None, "hint_cap": None}
+    assert Policy.from_dict(data) == Policy(**data)
+    assert Policy.from_dict(data | {"attempt_timeout": None}) == Policy(**data)
 
 
 def test_what_is_not_written_is_the_default():
@@ -162,13 +238,26 @@ def test_what_is_not_written_is_the_default():
 
 
 def test_no_limit_is_written_as_unlimited():
-    data = Policy(max_attempts=None, max_elapsed=None).to_dict()
-    assert (data["max_attempts"], data["max_elapsed"]) == ("unlimited", "unlimited")
+    limits = {"max_attempts": None, "max_elapsed": None, "hint_cap": None}
+    data = Policy(**limits).to_dict()
+    assert {data[name] for name in limits} == {"unlimited"}
+    read = dict.fromkeys((*limits, "attempt_timeout"), "unlimited")
+    assert Policy.from_dict(read) == Policy(**limits)
+
+
+def test_what_there_may_be_none_of_may_be_none():
+    data = {"hint": None, "budget": None, "seed": None, "name": None, "rules": []}
+    assert Policy.from_dict(data) == Policy()
+
+
+NEVER = {"on": "OSError", "max_attempts": 0}
 
 
 def test_a_wrong_setting_in_data_is_told_as_in_code():
     with pytest.raises(ConfigError, match="max_attempts must be a whole number >= 1"):
         Policy.from_dict({"max_attempts": 0})
+    with pytest.raises(ConfigError, match=r"^rules\[1\]: max_attempts must be a whole"):
+        Policy.from_dict({"rules": [{"on": "OSError", "schedule": [1]}, NEVER]})
     with pytest.raises(ConfigError, match="limit must be a duration such as"):
         Policy.from_dict({"schedule": {"kind": "cap", "of": [1], "limit": "soon"}})
 
@@ -244,12 +333,38 @@ def test_a_type_that_is_never_retried_is_refused(name):
         "on_result": callable,
         "observers": [print],
         "schedule": lambda: (yield 1),
+        "hint": hints.first_of(hints.retry_after(), print),
+        "budget": TokenBucket(costs=[(callable, 1)]),
     }.items(),
 )
 def test_code_is_not_written_as_data(name, code):
     policy = Policy(**{name: code})
-    with pytest.raises(ConfigError, match=f"{name} must be"):
+    with pytest.raises(ConfigError, match=f"({name}|costs) must be"):
         policy.to_dict()
+
+
+class Endless(Budget):
+    balance = 1.0
+
+    def withdraw(self, _error, /):
+        return 0.0
+
+    def deposit(self, _cost, /): ...
+
+
+def test_a_budget_of_the_users_own_is_not_written_as_data():
+    with pytest.raises(ConfigError, match=r"budget must be one of retrykit\.budgets"):
+        Policy(budget=Endless()).to_dict()
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [Rule(on=callable, schedule=[1]), Rule(on=OSError, schedule=lambda: (yield 1))],
+    ids=["on", "schedule"],
+)
+def test_code_in_a_rule_is_not_written_as_data(rule):
+    with pytest.raises(ConfigError, match=r"must be .* written as data"):
+        Policy(rules=[rule]).to_dict()
 
 
 def test_a_type_that_cannot_be_found_again_is_not_written_as_data():

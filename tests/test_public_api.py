@@ -27,22 +27,28 @@ MODULES = sorted(
 def test_the_front_door_has_these_names_and_no_others():
     assert retrykit.__all__ == [
         "Again",
+        "AsArgument",
+        "AttemptTimeout",
         "ConfigError",
         "Decision",
         "Failure",
         "GiveUp",
+        "NestedRetryError",
         "Outcome",
         "Policy",
         "RetryAfter",
         "RetryError",
         "RetryState",
         "RetrykitError",
+        "Rule",
         "Stop",
         "StopReason",
         "aretry",
         "aretrying",
+        "budgets",
         "current_state",
         "dialects",
+        "hints",
         "observe",
         "policy_of",
         "resume",
@@ -150,7 +156,9 @@ def test_the_front_door_imports_no_leaf_and_no_other_library_than_wrapt():
     leaves = {"retrykit.testing", "retrykit.cli", "retrykit.pytest_plugin"}
     assert leaves & set(loaded) == set()
     assert [name for name in loaded if name.startswith("retrykit.integrations")] == []
-    assert {"trio", "anyio", "pytest", "hypothesis", "httpx"} & set(loaded) == set()
+    assert {"trio", "anyio", "pytest", "hypothesis", "httpx", "redis"} & set(
+        loaded
+    ) == set()
     assert {"rich", "click", "matplotlib", "tomllib"} & set(loaded) == set()
     assert {"retrykit.policy", "wrapt"} <= set(loaded)
     # What reads settings is there for those who keep them somewhere.

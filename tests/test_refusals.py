@@ -220,11 +220,20 @@ UNKNOWN = {
     "wait": "write schedule, a list of delays or one of retrykit.schedules",
     "max_delay": "write schedule, with .cap() on it",
     "exceptions": "write on",
-    "timeout": "write max_elapsed",
+    "timeout": "write max_elapsed for all attempts, attempt_timeout for each",
+    "total_timeout": "write max_elapsed",
+    "per_try_timeout": "write attempt_timeout",
+    "respect_retry_after_header": "write hint, one of retrykit.hints",
+    "retry_after_max": "write hint_cap",
+    "retry_budget": "write budget, one of retrykit.budgets",
+    "token_bucket": "write budget, one of retrykit.budgets",
+    "strategies": "write rules, a list of Rule(on=..., schedule=...)",
+    "hints": "did you mean hint?",
     "before_sleep": "write observers",
     "reraise": "write raises",
     "zzz": "there are schedule, max_attempts, max_elapsed, deadline, on, give_up_on, "
-    "on_result, raises, max_failures, seed, observers, name",
+    "on_result, rules, hint, hint_cap, hint_over, budget, attempt_timeout, outer, "
+    "raises, max_failures, seed, observers, name",
 }
 
 
@@ -259,7 +268,7 @@ ASKING = {
 def test_an_async_predicate_is_refused_where_nobody_awaits_it(place, setting):
     with pytest.raises(ConfigError) as caught:
         ASKING[place](Policy(**{setting: is_busy}))
-    way_out = "an async predicate needs aretry"
+    way_out = "what is async needs aretry"
     if place in {"retrying", "aretrying"}:
         way_out = "put the block into a function under aretry"
     assert str(caught.value) == (
@@ -269,7 +278,7 @@ def test_an_async_predicate_is_refused_where_nobody_awaits_it(place, setting):
 
 
 def test_an_async_predicate_that_is_an_object_is_refused_too():
-    with pytest.raises(ConfigError, match="an async predicate needs aretry"):
+    with pytest.raises(ConfigError, match="what is async needs aretry"):
         retry(on=Asked())(plain)
 
 

@@ -73,9 +73,15 @@ STEPS = durations(at_most="1h").map(lambda delay: delay // STEP * STEP)
 
 
 def in_steps(policy):
-    schedule, limit = policy.schedule.cap("1h").round_down(STEP), policy.max_elapsed
+    limit = policy.max_elapsed
     limit = limit if limit is None else min(limit, 86_400) // STEP * STEP
-    return policy.replace(schedule=schedule, max_elapsed=limit)
+    rules = [rule.replaced(schedule=stepping(rule.schedule)) for rule in policy.rules]
+    schedule = stepping(policy.schedule)
+    return policy.replace(schedule=schedule, max_elapsed=limit, rules=rules)
+
+
+def stepping(schedule):
+    return schedule and schedule.cap("1h").round_down(STEP)
 
 
 STEPPING = policies(schedules=schedules(), max_attempts=6).map(in_steps)
@@ -213,6 +219,44 @@ def test_the_time_that_remains_is_that_of_the_policy_it_goes_on_with(clock):
     assert clock.now() == 1.0
     remaining = resume(lambda: current_state().remaining, state, POLICY, max_elapsed=60)
     assert remaining() == 59.0
+
+
+def test_the_calls_around_are_those_that_it_goes_on_in(clock):
+    states = []
+
+    def outer():
+        with pytest.raises(OSError, match="again") as caught:
+            POLICY.call(fail)
+        states.append(state_of(caught.value))
+
+    Policy(max_elapsed=5).call(outer)
+    (state,) = states
+    assert (state.stop_reason, state.depth) == (StopReason.ELAPSED, 1)
+
+    def inside():
+        return current_state().depth, current_state().remaining
+
+    assert resume(inside, state, POLICY)() == (0, None)
+    again = ending(OSError, resume(fail, state, POLICY))
+    assert again.stop_reason is StopReason.SCHEDULE_ENDED
+
+
+def test_an_error_that_cannot_be_compared_is_let_out_as_it_is(clock):
+    class OddError(Exception):
+        def __eq__(self, other):
+            raise ZeroDivisionError
+
+        __hash__ = Exception.__hash__
+
+    def odd():
+        raise error
+
+    error = OddError()
+    state = interrupted(POLICY, 2)
+    with pytest.raises(OddError) as caught:
+        resume(odd, state, POLICY)()
+    assert caught.value is error
+    assert state_of(error).errors[-1] is error
 
 
 def test_the_name_and_the_seed_stay_those_of_the_call(clock):

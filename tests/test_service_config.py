@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, schedules as s
+from retrykit.budgets import TokenBucket
+from retrykit.hints import grpc_pushback, retry_after
+from retrykit.rules import Rule
 from retrykit.service_config import from_service_config, to_service_config
 from retrykit.status_codes import StatusCodes
 from retrykit.testing import Script, virtual_time
@@ -25,7 +28,12 @@ EXAMPLE = {
 DELAYS = s.exponential(0.1, factor=2).cap(1)
 UNAVAILABLE = StatusCodes(["UNAVAILABLE"])
 READ = Policy(
-    schedule=DELAYS.jitter(0.2), max_attempts=4, max_elapsed=None, on=UNAVAILABLE
+    schedule=DELAYS.jitter(0.2),
+    max_attempts=4,
+    max_elapsed=None,
+    on=UNAVAILABLE,
+    hint=grpc_pushback(),
+    hint_cap=None,
 )
 
 
@@ -259,6 +267,8 @@ def grpc_policies(draw, jitter):
         max_attempts=draw(st.integers(2, 5)),
         max_elapsed=draw(st.none() | durations),
         on=StatusCodes(draw(codes)),
+        hint=grpc_pushback(),
+        hint_cap=None,
     )
 
 
@@ -351,11 +361,19 @@ def test_a_schedule_that_grpc_cannot_follow_is_refused(schedule):
         {"seed": 1},
         {"observers": [print]},
         {"name": "add"},
+        {"rules": [Rule(on=OSError, max_attempts=2)]},
+        {"hint": retry_after()},
+        {"hint_cap": 3600},
+        {"hint": None},
+        {"hint_over": "clip"},
+        {"budget": TokenBucket()},
+        {"attempt_timeout": 5},
+        {"outer": "retry"},
     ],
     ids=lambda setting: next(iter(setting)),
 )
 def test_a_setting_that_grpc_has_not_is_refused(setting):
-    name = next(iter(setting))
+    name = "hint_cap" if setting == {"hint": None} else next(iter(setting))
     with pytest.raises(ConfigError, match=f"{name} must be .* in a policy for gRPC"):
         to_service_config(READ.replace(**setting))
 

@@ -13,11 +13,14 @@ from types import ModuleType
 import pytest
 from hypothesis import given, strategies as st
 
-from retrykit import ConfigError, Policy, dialects, schedules as s
+from retrykit import ConfigError, Policy, dialects, hints, schedules as s
+from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
 from retrykit.files import names_in
+from retrykit.rules import Rule
 from retrykit.service_config import StatusCodes
 from retrykit.source import changed, data, expression, python, toml
 from retrykit.testing.strategies import policies
+from retrykit.timeouts import AsArgument
 from tests.profiles import quick
 
 
@@ -61,6 +64,32 @@ POLICIES = {
         max_failures=2,
         seed=2**70,
     ),
+    "rules": Policy(
+        on=OSError,
+        rules=[
+            Rule(on=zipfile.BadZipFile, schedule=s.linear(1).full_jitter()),
+            Rule(on=(TimeoutError, ssl.SSLError), max_attempts=2),
+            Rule(on=Exception, schedule=[1, 5], max_attempts=3),
+        ],
+    ),
+    "a_hint": Policy(hint=hints.retry_after(), hint_cap=None, hint_over="clip"),
+    "hints": Policy(
+        hint=hints.first_of(
+            hints.milliseconds("retry-after-ms"),
+            hints.attribute("response.wait", "ms"),
+            hints.retry_after(),
+        ),
+        outer="retry",
+    ),
+    "a_budget": Policy(budget=shared("key:test_source", RatioBudget)),
+    "a_bucket": Policy(
+        budget=shared(
+            "host:test_source",
+            lambda: TokenBucket(costs=[(zipfile.BadZipFile, 3), (ssl.SSLError, 1)]),
+        )
+    ),
+    "a_timeout": Policy(attempt_timeout=0.5),
+    "a_timeout_that_is_told": Policy(attempt_timeout=AsArgument(5)),
     "named": Policy(name='pay "now" it\'s\n\x7f\x00\\ \U0001f600\u2028'),
     "enums": Policy(
         name=Colour.RED, seed=Count.THREE, schedule=s.constant(1).take(Count.THREE)
@@ -86,6 +115,25 @@ def test_the_python_of_status_codes_makes_them():
     policy = Policy(on=StatusCodes([14, "aborted"]), give_up_on=zipfile.BadZipFile)
     assert run(python("grpc", policy)) == {"grpc": policy}
     assert "on=StatusCodes(['ABORTED', 'UNAVAILABLE'])" in python("grpc", policy)
+
+
+def test_a_budget_that_is_not_shared_is_made_again():
+    text = python("fetch", Policy(budget=Throttle(20)))
+    assert text.splitlines() == [
+        "from retrykit import Policy",
+        "from retrykit.budgets import Throttle",
+        "",
+        "fetch = Policy(budget=Throttle(max_tokens=20))",
+    ]
+    assert run(text)["fetch"].budget.settings == Throttle(20).settings
+
+
+def test_rules_are_tables_in_a_line_of_toml():
+    rules = [Rule(on=OSError, schedule=[1, 5]), Rule(on=KeyError, max_attempts=2)]
+    assert toml("fetch", Policy(rules=rules)).splitlines()[1] == (
+        'rules = [{on = "OSError", schedule = "sequence([1.0, 5.0])"}, '
+        '{on = "KeyError", max_attempts = 2}]'
+    )
 
 
 def test_python_imports_what_it_uses_and_nothing_else():
@@ -167,6 +215,11 @@ CODE = {
     "observers": {"observers": [print]},
     "a generator function": {"schedule": delays},
     "a part of one": {"schedule": s.constant(1) + s.sequence(delays)},
+    "a predicate in a rule": {"rules": [Rule(on=callable, max_attempts=2)]},
+    "a delay of a rule": {"rules": [Rule(on=OSError, schedule=delays)]},
+    "a hint": {"hint": callable},
+    "a hint among others": {"hint": hints.first_of(hints.retry_after(), callable)},
+    "a cost": {"budget": TokenBucket(costs=[(callable, 1)])},
     "a type that no module holds": {"on": (OSError, Unknown)},
 }
 

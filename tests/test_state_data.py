@@ -1,5 +1,6 @@
 """Histories of calls as plain data, for other processes and other days."""
 
+import dataclasses
 import json
 import math
 import pickle
@@ -66,8 +67,10 @@ FAILURES = st.builds(
     durations(),
     durations(),
     st.none() | durations(),
+    rule=st.none() | st.integers(0, 9),
+    hint=st.none() | durations(),
 )
-STATES = st.builds(
+CALLS = st.builds(
     RetryState,
     st.text(),
     seeds(),
@@ -82,6 +85,16 @@ STATES = st.builds(
     next_delay=st.none() | durations(),
     stop_reason=st.none() | st.sampled_from(StopReason),
     spent=durations(),
+    ruled=st.lists(st.integers(0, 10**6), max_size=3).map(tuple),
+    paid=st.none() | durations(),
+    depth=st.integers(0, 9),
+)
+STATES = st.recursive(
+    CALLS,
+    lambda inner: st.builds(
+        lambda state, inside: dataclasses.replace(state, inner=inside), CALLS, inner
+    ),
+    max_leaves=3,
 )
 
 
@@ -91,8 +104,12 @@ def test_any_state_comes_back_from_json_as_data(state):
     again = stored(state)
     assert again.to_dict() == state.to_dict()
     assert again == stored(again) == pickle.loads(pickle.dumps(state))  # noqa: S301
-    for name in set(RetryState.__slots__) - {"failures", "now", "origin", "trace"}:
+    # An inner state comes back as this one does: with records for its errors.
+    odd = {"failures", "inner", "now", "origin", "trace"}
+    for name in set(RetryState.__slots__) - odd:
         assert getattr(again, name) == getattr(state, name)
+    if state.inner is not None:
+        assert again.inner.to_dict() == state.inner.to_dict()
 
 
 @quick
@@ -246,6 +263,13 @@ FAILED = DATA["failures"][0]
         pytest.param(DATA | {"seed": None}, id="a seed that is no number"),
         pytest.param(DATA | {"spent": "1h"}, id="a time that is no number"),
         pytest.param(DATA | {"name": 5}, id="a name that is no text"),
+        pytest.param(DATA | {"ruled": [-1]}, id="a count below zero"),
+        pytest.param(DATA | {"ruled": None}, id="no counts"),
+        pytest.param(DATA | {"paid": -1}, id="a cost below zero"),
+        pytest.param(DATA | {"depth": -1}, id="a depth below zero"),
+        pytest.param(DATA | {"inner": {}}, id="an inner state that is none"),
+        pytest.param(DATA | {"failures": [FAILED | {"rule": -1}]}, id="an odd rule"),
+        pytest.param(DATA | {"failures": [FAILED | {"hint": -1}]}, id="an odd hint"),
         *(
             pytest.param({k: v for k, v in DATA.items() if k != key}, id=f"no {key}")
             for key in DATA

@@ -90,15 +90,18 @@ def test_schedules_of_one_leaf_have_no_operators():
     assert all(not joined & kinds(schedule.to_dict()) for schedule in found)
 
 
-def test_policies_differ_in_every_setting_that_is_no_code():
+def test_policies_differ_in_every_setting_that_is_a_value():
     found = [settings_of(policy) for policy in drawn(policies())]
     values = {name: {repr(each[name]) for each in found} for name in found[0]}
     assert {name for name in values if len(values[name]) == 1} == {
+        "attempt_timeout",
+        "budget",
         "observers",
         "on_result",
     }
     assert {"5", "None"} < values["max_attempts"]
     assert {"60.0", "None"} < values["max_elapsed"]
+    assert {len(each["rules"]) for each in found} == {0, 1, 2, 3}
     assert values["deadline"] == {"'stop'", "'clip'", "'overshoot'"}
 
 
@@ -123,7 +126,7 @@ def test_policies_have_the_schedules_that_were_given(policy):
 def test_every_policy_retries_what_scripts_raise(policy, kind):
     state = RetryState("fetch", seed=7, epoch=0.0)
     failure = Failure(1, kind(), None, 0.0, 0.0, None)
-    asked = policy.replace(max_attempts=None, schedule=[1])
+    asked = policy.replace(max_attempts=None, schedule=[1], rules=())
     stopped = getattr(asked.decide(state, failure), "reason", None)
     assert stopped in {None, StopReason.ELAPSED}
 

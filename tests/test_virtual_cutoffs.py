@@ -88,7 +88,7 @@ class TestAnAttemptThatAwaitsWhatNeverComes:
         async def main(clock):
             attempt = bounded(lambda: once(3600), lambda: 5)
             with pytest.raises(AttemptTimeout):
-                await aretry(schedule=[])(attempt)()
+                await aretry(schedule=[], max_elapsed=None)(attempt)()
             return clock.naps, clock.now()
 
         assert patient(main) == ([3600.0], 5.0)

@@ -31,7 +31,9 @@ class Recent(Generic[T]):
     def __init__(self, at_most: int) -> None:
         self.at_most = whole("at_most", at_most, at_least=1)
         self._kept: OrderedDict[Hashable, T] = OrderedDict()
-        self._lock = threading.Lock()
+        # Reentrant, since a key's own code, a signal handler or a finaliser may
+        # ask for another in the midst of this.
+        self._lock = threading.RLock()
 
     def get(self, key: Hashable) -> T | None:
         """Return what is kept by this key, if anything, and keep it longer."""

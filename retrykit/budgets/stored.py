@@ -10,11 +10,12 @@ from retrykit.budgets.throttle import Throttle
 from retrykit.budgets.token_bucket import TokenBucket
 from retrykit.checks import nearest, refuse
 
-__all__ = ["budget_from"]
+__all__ = ["KINDS", "budget_from"]
 
-_KINDS: dict[str, type[Described]] = {
+KINDS: dict[str, type[Described]] = {
     kind.kind: kind for kind in (TokenBucket, Throttle, RatioBudget)
 }
+"""The budgets that can be written as data, by their kinds."""
 
 
 def budget_from(data: object) -> Described:
@@ -38,10 +39,10 @@ def budget_from(data: object) -> Described:
             this scope has other settings.
     """
     kind = data.get("kind") if isinstance(data, Mapping) else None
-    if not isinstance(data, Mapping) or not isinstance(kind, str) or kind not in _KINDS:
-        rule = f"a dict whose kind is one of {', '.join(_KINDS)}"
-        raise refuse("budget", rule, data, nearest(str(kind), _KINDS))
-    make = _KINDS[kind]
+    if not isinstance(data, Mapping) or not isinstance(kind, str) or kind not in KINDS:
+        rule = f"a dict whose kind is one of {', '.join(KINDS)}"
+        raise refuse("budget", rule, data, nearest(str(kind), KINDS))
+    make = KINDS[kind]
     keys = ["kind", *make().settings, "scope"]
     for key in data:
         if key not in keys:

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 
+from retrykit.conditions import shown
 from retrykit.durations import readable
+from retrykit.policy import Policy
 from retrykit.preview import Preview, Quantile, Window
+from retrykit.timeouts import AsArgument
 
 __all__ = ["summary"]
 
@@ -17,8 +20,42 @@ def summary(seen: Preview) -> Iterator[tuple[str, str]]:
     if seen.window:
         yield "waits", _window(seen.window)
     if seen.worst is not None:
-        took = f" with attempts of {readable(seen.attempt)}" if seen.attempt else ""
-        yield "at worst", f"{readable(seen.worst)} in all{took}"
+        yield "at worst", f"{readable(seen.worst)} in all{_took(seen)}"
+    besides = "; ".join(_besides(seen.policy))
+    if besides:
+        yield "besides", besides
+
+
+def _took(seen: Preview) -> str:
+    limit = seen.policy.attempt_timeout
+    if seen.attempt:
+        return f" with attempts of {readable(seen.attempt)}"
+    return "" if limit is None else f" with attempts of {readable(_length(limit))}"
+
+
+def _length(limit: float | AsArgument) -> float:
+    return limit.seconds if isinstance(limit, AsArgument) else limit
+
+
+def _besides(policy: Policy) -> Iterator[str]:
+    """Give what may make a call another one than the figures tell."""
+    own = [shown(rule.on) for rule in policy.rules if rule.schedule is not None]
+    few = [shown(rule.on) for rule in policy.rules if rule.schedule is None]
+    if own:
+        yield f"delays of their own for {', '.join(own)}"
+    if few:
+        yield f"fewer attempts for {', '.join(few)}"
+    if policy.hint is not None:
+        cap = policy.hint_cap
+        most = "" if cap is None else f", up to {readable(cap)}"
+        yield f"a hint may ask for other delays{most}"
+    if policy.budget is not None:
+        yield "a budget must pay for each retry"
+    if policy.attempt_timeout is not None:
+        yield f"each attempt takes {readable(_length(policy.attempt_timeout))} at most"
+    if policy.outer != "respect":
+        does = "retried" if policy.outer == "retry" else "a NestedRetryError"
+        yield f"a call inside of it that has given up is {does}"
 
 
 def _ends(seen: Preview) -> Iterator[str]:

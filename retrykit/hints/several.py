@@ -6,7 +6,7 @@ What each of them reads is not known here.
 from typing import cast, final
 
 from retrykit.checks import refuse
-from retrykit.hint import Hint, ask, check_hint
+from retrykit.hint import Hint, Together, ask, check_hint
 from retrykit.hints.ready import Ready
 from retrykit.signals import GiveUp, RetryAfter
 
@@ -35,7 +35,7 @@ def first_of(*hints: Hint) -> Hint:
 
 
 @final
-class FirstOf(Ready):
+class FirstOf(Ready, Together):
     """The first answer of several hints; `first_of` builds it.
 
     Attributes:
@@ -51,8 +51,7 @@ class FirstOf(Ready):
         # By its type: what an object says of its class may be anyone's code.
         failed = issubclass(type(outcome), Exception)
         error = cast("Exception", outcome) if failed else None
-        answers = (ask(hint, outcome, error) for hint in self.hints)
-        return next((answer for answer in answers if answer is not None), None)
+        return ask(self, outcome, error)
 
     def _arguments(self) -> tuple[object, ...]:
         return self.hints

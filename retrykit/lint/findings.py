@@ -68,6 +68,12 @@ class Case(Value):
         return self.seen.end is None and limits == (None, None) and endless
 
     @property
+    def scheduled(self) -> bool:
+        """Whether no rule and no hint gives a retry another delay."""
+        own = any(rule.schedule is not None for rule in self.policy.rules)
+        return not own and self.policy.hint is None
+
+    @property
     def most(self) -> int:
         """The most calls of the function; the fewest where there is no most."""
         if self.seen.calls:

@@ -16,7 +16,7 @@ def never_retries(case: Case) -> Iterator[Advice]:
     if case.policy.max_attempts == 1:
         reason = "max_attempts=1 counts the first call: no retry is ever made"
         yield reason, "max_attempts=2 for one retry"
-    elif case.policy.schedule.bounds(1) is None:
+    elif case.policy.schedule.bounds(1) is None and case.scheduled:
         reason = "the schedule has no delay: no retry is ever made"
         yield reason, "schedule=[1.0] for one retry after a second"
 
@@ -24,7 +24,12 @@ def never_retries(case: Case) -> Iterator[Advice]:
 def deadline_before_first_delay(case: Case) -> Iterator[Advice]:
     """Warn of a time that is over before a retry can be made."""
     bounds, end = case.policy.schedule.bounds(1), case.seen.end
-    if bounds and end and (end.latest, end.reasons[1]) == (0, "max_elapsed"):
+    if (
+        case.scheduled
+        and bounds
+        and end
+        and (end.latest, end.reasons[1]) == (0, "max_elapsed")
+    ):
         soonest, latest = (told(each + case.seen.attempt) for each in bounds)
         reason = (
             f"max_elapsed={case.policy.max_elapsed!r}, and retry 1 comes after "
@@ -36,7 +41,8 @@ def deadline_before_first_delay(case: Case) -> Iterator[Advice]:
 def max_attempts_unreachable(case: Case) -> Iterator[Advice]:
     """Warn of attempts that no call comes to."""
     most, last = case.policy.max_attempts, case.seen.limits.get("schedule")
-    if not case.seen.rows or case.seen.end is None or most is None or case.most >= most:
+    known = case.scheduled and case.seen.rows and case.seen.end
+    if not known or most is None or case.most >= most:
         return
     reason = f"every call after {case.most} of max_attempts={most}"
     fix = f"max_attempts={case.most}"
@@ -52,6 +58,8 @@ def delays_never_used(case: Case) -> Iterator[Advice]:
     """Warn of delays that a schedule has, and no call comes to."""
     end, last = case.seen.end, case.seen.limits.get("schedule")
     if case.seen.rows and end and last and end.latest < last.soonest:
+        if end.reasons[1] == "max_elapsed" and not case.scheduled:
+            return
         limit, count = end.reasons[1], last.soonest
         reason = (
             f"{limit}={getattr(case.policy, limit)!r} ends every call after "
@@ -66,10 +74,14 @@ def delays_never_used(case: Case) -> Iterator[Advice]:
 def unbounded(case: Case) -> Iterator[Advice]:
     """Warn of calls that never end."""
     if case.unbounded:
+        ends = (
+            "never ends"
+            if case.policy.budget is None
+            else "goes on while its budget pays"
+        )
         reason = (
             "neither max_attempts nor max_elapsed is set, and the schedule goes on "
-            f"after retry {len(case.seen.rows)}: a call that fails every time never "
-            "ends"
+            f"after retry {len(case.seen.rows)}: a call that fails every time {ends}"
         )
         yield reason, 'max_attempts=5, or max_elapsed="1m"'
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from retrykit.lint.findings import Advice, Case, told
+from retrykit.rules import types_of
 
 __all__ = ["retries_every_exception", "too_many_calls", "window_outlives_process"]
 
 
 def retries_every_exception(case: Case) -> Iterator[Advice]:
     """Warn of mistakes in the code that are called again as outages are."""
-    on = case.policy.on
-    every = Exception in on if isinstance(on, tuple) else on is Exception
+    every = Exception in types_of(case.policy.on)
     if case.seen.rows and every and case.policy.give_up_on == ():
         reason = (
             "on is Exception, and give_up_on is empty: a TypeError, which no retry "
@@ -40,10 +40,15 @@ def window_outlives_process(case: Case) -> Iterator[Advice]:
 
 def _shorter(case: Case) -> str:
     """Return the time that fits into the life of a process, as a way out."""
+    # An attempt whose time is bounded ends in time under this rule alone.
+    own = case.seen.attempt == 0 and case.policy.attempt_timeout is not None
     allowed = case.lifetime - case.seen.attempt
     if allowed <= 0:
         return ""
-    rule = ', deadline="stop"' if case.policy.deadline == "overshoot" else ""
+    late = case.policy.deadline == "overshoot" or (
+        own and case.policy.deadline != "stop"
+    )
+    rule = ', deadline="stop"' if late else ""
     return f", or set max_elapsed={allowed!r}{rule}"
 
 

@@ -6,10 +6,9 @@ setting that is code has no such line.
 
 from typing import Any, Final
 
-from retrykit.data import setting_data
 from retrykit.errors import ConfigError
 from retrykit.policy import Policy
-from retrykit.source import changed, expression, toml_value
+from retrykit.source import changed, expression, short, toml_value
 
 __all__ = ["unseen"]
 
@@ -43,7 +42,7 @@ def unseen(policy: Policy) -> dict[str, Any]:
         except ConfigError:
             python["left_out"].append(name)
         try:
-            toml["settings"].append(f"{name} = {toml_value(setting_data(name, value))}")
+            toml["settings"].append(f"{name} = {toml_value(short(name, value))}")
         except ConfigError:
             toml["left_out"].append(name)
     return {"python": python, "toml": toml}

@@ -26,6 +26,7 @@ from retrykit.preview.course import Course, End, Row, course_of, walk
 from retrykit.preview.draws import drawn, with_means
 from retrykit.preview.spreads import total
 from retrykit.preview.windows import Quantile, Window, exact_window, sampled_window
+from retrykit.timeouts import AsArgument
 from retrykit.values import Value
 
 __all__ = ["End", "Preview", "Quantile", "Row", "Window", "preview"]
@@ -51,7 +52,8 @@ class Preview(Value):
         calls: The fewest and the most calls of the function for one request
             that fails every time; None where there is no end.
         worst: The longest time in all, in seconds, the last attempt included;
-            None where there is no end.
+            None where there is no end. Where nothing is said of attempts, they
+            take as long as `attempt_timeout` lets them, or no time at all.
         samples: How many calls were drawn for what has no formula; 0 if all
             is exact.
     """
@@ -103,9 +105,16 @@ def preview(
 ) -> Preview:
     """Return what a call does under a policy if it fails every time.
 
+    It is what the policy's own schedule and limits make of it. Errors that a
+    rule holds for have the delays of the rule; a hint may ask for longer or
+    shorter ones; and a budget, a call around this one, or one inside of it
+    that has given up may end it sooner.
+
     Args:
         policy: The policy.
-        attempt: How long each attempt takes. A duration, >= 0.
+        attempt: How long each attempt takes. A duration, >= 0; at most the
+            `attempt_timeout` of the policy. With 0, the default, the worst
+            case is that of attempts that take this timeout.
         retries: Most retries that are looked at. Count, >= 1.
         samples: How many calls are drawn for what has no formula, with the
             policy's seed or else the same ones each time. Count, >= 0; with 0
@@ -118,7 +127,7 @@ def preview(
             gave what is no delay, in as many retries as are looked at.
     """
     instance("policy", policy, Policy, "write Policy(schedule=...)")
-    took = seconds("attempt", attempt)
+    took = min(seconds("attempt", attempt), _limit(policy))
     most = whole("retries", retries, at_least=1)
     count = whole("samples", samples, at_least=0)
     course = course_of(policy, took, most)
@@ -152,6 +161,14 @@ def _allowed(policy: Policy, course: Course) -> float:
     return policy.max_elapsed
 
 
+def _limit(policy: Policy) -> float:
+    """Return the longest time that an attempt may take, in seconds."""
+    limit = policy.attempt_timeout
+    if limit is None:
+        return math.inf
+    return limit.seconds if isinstance(limit, AsArgument) else limit
+
+
 def _worst(policy: Policy, attempt: float, course: Course) -> float | None:
     """Return the longest time in all; None where there is none that is known."""
     longest = max((row.begins_high for row in course.rows), default=0.0)
@@ -160,7 +177,24 @@ def _worst(policy: Policy, attempt: float, course: Course) -> float | None:
         ended = course.soonest is not None and policy.deadline != "overshoot"
         if not ended or policy.max_elapsed is None:
             return None
-    return min(longest + attempt, LONGEST)
+    if attempt or policy.attempt_timeout is None:
+        return min(longest + attempt, LONGEST)
+    return _latest(policy, course.rows)
+
+
+def _latest(policy: Policy, rows: Sequence[Row]) -> float:
+    """Return when a call ends whose attempts take as long as they may."""
+    allowed = math.inf if policy.max_elapsed is None else policy.max_elapsed
+    limit, begins = _limit(policy), 0.0
+    for row in rows:
+        if policy.deadline == "overshoot":
+            begins = min(begins + limit, allowed) + row.high
+        else:
+            begins = min(begins + limit + row.high, max(allowed, row.begins_low))
+        begins = min(begins, LONGEST)
+    if policy.deadline == "stop":
+        limit = min(limit, max(allowed - begins, 0.0))
+    return min(begins + limit, LONGEST)
 
 
 def _sampled(

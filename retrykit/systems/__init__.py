@@ -4,14 +4,8 @@ The same functions are in `retrykit.dialects`, where they return policies.
 Nothing here knows how a file or a command line asks for them.
 """
 
-from retrykit.systems.clients import (
-    aws_adaptive,
-    aws_standard,
-    finagle,
-    grpc,
-    polly,
-    tenacity_default,
-)
+from retrykit.systems.aws import aws_adaptive, aws_standard
+from retrykit.systems.clients import finagle, grpc, polly, tenacity_default
 from retrykit.systems.ground_truth import google, hostname_verification, zizq
 from retrykit.systems.queues import celery, dramatiq, sidekiq, temporal
 

@@ -1,7 +1,9 @@
 """The retries of clients that somebody waits for, by their own defaults."""
 
+from retrykit.budgets import RatioBudget, Throttle
 from retrykit.checks import choice, number, refuse, whole
 from retrykit.durations import Duration, seconds
+from retrykit.hints import grpc_pushback
 from retrykit.schedules import (
     constant,
     decorrelated,
@@ -11,68 +13,7 @@ from retrykit.schedules import (
 )
 from retrykit.settings import Settings
 
-__all__ = ["aws_adaptive", "aws_standard", "finagle", "grpc", "polly"]
-__all__ += ["tenacity_default"]
-
-
-def aws_standard(*, version: str = "2.1", max_attempts: int = 3) -> Settings:
-    """Return the standard mode of the AWS SDKs, as it waits after transient errors.
-
-    In 2.1, the default of the SDKs since November 2026, retry n waits anything
-    up to ``0.05 * 2 ** (n - 1)`` s, capped at 20 s before the chance; in 2.0 up
-    to ``2 ** (n - 1)`` s, with what is drawn capped at 20 s.
-
-    After a throttling error 2.1 waits as if 0.05 s were 1 s. DynamoDB begins
-    at 0.025 s and makes 4 attempts.
-
-    >>> aws_standard().schedule
-    exponential(0.05, factor=2.0).cap(20.0).full_jitter()
-    >>> aws_standard(version="2.0").schedule
-    exponential(1.0, factor=2.0).full_jitter().cap(20.0)
-
-    Args:
-        version: ``"2.0"``, or ``"2.1"`` as revised in 2026.
-        max_attempts: Most attempts, the first included. Count, >= 1.
-
-    Raises:
-        ConfigError: A setting is out of its bounds.
-
-    Source:
-        "Retry behavior", AWS SDKs and Tools Reference Guide, 2026, and
-        "Updated default retry behavior for AWS SDKs and tools", AWS Developer
-        Tools Blog, 2026.
-    """
-    limit = whole("max_attempts", max_attempts, at_least=1)
-    if choice("version", version, ("2.0", "2.1")) == "2.0":
-        schedule = exponential(1).full_jitter().cap(20)
-    else:
-        schedule = exponential("50ms").cap(20).full_jitter()
-    return Settings(schedule=schedule, max_attempts=limit, max_elapsed=None)
-
-
-def aws_adaptive(*, version: str = "2.1", max_attempts: int = 3) -> Settings:
-    """Return what a policy has of the adaptive mode of the AWS SDKs.
-
-    That is the standard mode: its retries are the same. What makes it adaptive
-    is no retrying. It measures how many requests a client sends, cuts that
-    rate to 70 % when it is throttled, lets it grow again along a cubic curve,
-    and keeps back each request, the first one too, until a token is there. A
-    policy never delays the first attempt: put a rate limiter before it.
-
-    >>> aws_adaptive() == aws_standard()
-    True
-
-    Args:
-        version: As for `aws_standard`.
-        max_attempts: Most attempts, the first included. Count, >= 1.
-
-    Raises:
-        ConfigError: A setting is out of its bounds.
-
-    Source:
-        "Retry behavior", AWS SDKs and Tools Reference Guide, 2026.
-    """
-    return aws_standard(version=version, max_attempts=max_attempts)
+__all__ = ["finagle", "grpc", "polly", "tenacity_default"]
 
 
 def finagle(*, tries: int = 3) -> Settings:
@@ -87,6 +28,9 @@ def finagle(*, tries: int = 3) -> Settings:
     That is its documentation. Since 2020 its code draws from the delay before
     upwards, so that no wait is ever shorter than the last one.
 
+    Its budget allows a retry for every fifth request of the last 10 s, and 10
+    in each second besides. Every call of this function makes a new one.
+
     Args:
         tries: Most attempts, the first included. Count, >= 1. The original has
             no default.
@@ -95,21 +39,27 @@ def finagle(*, tries: int = 3) -> Settings:
         ConfigError: *tries* is no such count.
 
     Source:
-        `RetryPolicy` and `Backoff`, API documentation of Finagle.
+        `RetryPolicy`, `Backoff` and `RetryBudget`, API documentation of Finagle.
     """
     limit = whole("tries", tries, at_least=1)
     walk = decorrelated("5ms").cap("200ms")
-    schedule = sequence(["5ms"]).then(walk)
-    return Settings(schedule=schedule, max_attempts=limit, max_elapsed=None)
+    return Settings(
+        schedule=sequence(["5ms"]).then(walk),
+        max_attempts=limit,
+        max_elapsed=None,
+        budget=RatioBudget(0.2, reserve=10, window="10s"),
+    )
 
 
-def grpc(
+def grpc(  # noqa: PLR0913  what a service config says of one method
     *,
     max_attempts: int = 4,
     initial_backoff: Duration = "100ms",
     max_backoff: Duration = "1s",
     backoff_multiplier: float = 2.0,
     jitter: str = "proportional",
+    max_tokens: int = 10,
+    token_ratio: float = 0.1,
 ) -> Settings:
     """Return the retry policy of gRPC, by default the example of its design.
 
@@ -118,6 +68,13 @@ def grpc(
     anything from 0 up to that: the jitter ``"full"``. Of errors it retries the
     status codes that it is told: add ``.replace(on=StatusCodes(["UNAVAILABLE"]))``
     from `retrykit.service_config`, which also reads a whole service config.
+
+    A server may say when to come back, or not to, by grpc-retry-pushback-ms.
+    Retries are throttled: a failure takes one token, a success gives
+    *token_ratio* back, and nothing is retried unless more than half of
+    *max_tokens* are there. Every call of this function makes a new throttle.
+    After a pushback the delays go on where they were; those of gRPC begin anew.
+    An answer that forbids a retry takes a token here if its error is one to retry.
 
     >>> grpc().schedule
     exponential(0.1, factor=2.0).cap(1.0).jitter(0.2)
@@ -131,6 +88,8 @@ def grpc(
         max_backoff: Bound on the delay before chance. A duration, > 0.
         backoff_multiplier: Growth of the delay. Dimensionless, >= 1.
         jitter: ``"proportional"``, as designed since 2024, or ``"full"``.
+        max_tokens: Tokens when nothing fails. Count, 1 to 1000.
+        token_ratio: What a success gives back. Tokens, > 0; three decimals count.
 
     Raises:
         ConfigError: A setting is out of its bounds.
@@ -140,6 +99,9 @@ def grpc(
         request 452 of the proposals.
     """
     limit = whole("max_attempts", max_attempts, at_least=2)
+    if whole("max_tokens", max_tokens, at_least=1) > _MOST_TOKENS:
+        rule = f"a whole number >= 1 and <= {_MOST_TOKENS}"
+        raise refuse("max_tokens", rule, max_tokens)
     first = _longer_than_none("initial_backoff", initial_backoff)
     longest = _longer_than_none("max_backoff", max_backoff)
     growth = number("backoff_multiplier", backoff_multiplier, at_least=1)
@@ -149,6 +111,9 @@ def grpc(
         schedule=delays.full_jitter() if full else delays.jitter(0.2),
         max_attempts=min(limit, 5),
         max_elapsed=None,
+        hint=grpc_pushback(),
+        hint_cap=None,
+        budget=Throttle(max_tokens, token_ratio),
     )
 
 
@@ -203,6 +168,9 @@ def tenacity_default() -> Settings:
         max_elapsed=None,
         raises="retry_error",
     )
+
+
+_MOST_TOKENS = 1000
 
 
 def _longer_than_none(name: str, value: Duration) -> float:

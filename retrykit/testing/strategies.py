@@ -15,10 +15,11 @@ from retrykit import schedules as s
 from retrykit.checks import instance, number, refuse, whole
 from retrykit.durations import Duration, seconds
 from retrykit.formulas import LONGEST_INTERVAL
+from retrykit.hints import attribute, first_of, milliseconds, retry_after
 from retrykit.jitter import LONGEST
 from retrykit.policy import Policy
-from retrykit.schedules import Schedule
-from retrykit.settings import ScheduleLike
+from retrykit.rules import Rule
+from retrykit.schedules import Schedule, ScheduleLike
 
 __all__ = ["durations", "failure_scripts", "policies", "schedules", "seeds"]
 
@@ -111,9 +112,11 @@ def policies(
 ) -> SearchStrategy[Policy]:
     """Draw policies that are made of retrykit's own parts.
 
-    Every setting varies but `on_result` and `observers`, which are code. Each
-    policy retries `ConnectionError` and `TimeoutError`, whatever its conditions.
-    What all of them shall have is set with ``.map()``:
+    Every setting varies but `on_result` and `observers`, which are code;
+    `budget`, which is shared with other calls; and `attempt_timeout`, which not
+    every function can be held to. Each policy retries `ConnectionError` and
+    `TimeoutError`, whatever its conditions. What all of them shall have is set
+    with ``.map()``:
 
     >>> from hypothesis import find
     >>> named = policies(max_attempts=9).map(lambda policy: policy.replace(name="pay"))
@@ -267,11 +270,34 @@ def _operators(parts: SearchStrategy[Schedule]) -> SearchStrategy[Schedule]:
     )
 
 
+def _rules() -> SearchStrategy[list[Rule]]:
+    # Each kind of error once, the narrower ones first, so that all can hold.
+    kinds = [TimeoutError, ConnectionResetError, (ConnectionError, ValueError)]
+    delays = st.lists(durations(), max_size=3) | st.builds(s.constant, durations())
+    rules = [
+        st.builds(Rule, st.just(kind), delays, st.none() | st.integers(1, 9))
+        | st.builds(Rule, st.just(kind), st.none(), st.integers(1, 9))
+        for kind in kinds
+    ]
+    three: SearchStrategy[tuple[Rule, ...]] = st.tuples(*rules)
+    return st.builds(lambda some, most: [*some[:most]], three, st.integers(0, 3))
+
+
+_HINTS = [
+    retry_after(),
+    attribute("retry_after"),
+    first_of(milliseconds("retry-after-ms"), retry_after()),
+]
 _VARIED: dict[str, SearchStrategy[object]] = {
     "schedule": schedules(),
     "max_attempts": st.none() | st.integers(1, 10**6),
     "on": st.sampled_from([OSError, (ConnectionError, TimeoutError)]),
     "give_up_on": st.sampled_from([BrokenPipeError, (FileExistsError,)]),
+    "rules": _rules(),
+    "hint": st.sampled_from(_HINTS),
+    "hint_cap": st.none() | durations(),
+    "hint_over": st.sampled_from(["honour", "clip", "give_up"]),
+    "outer": st.sampled_from(["respect", "retry", "raise"]),
     "raises": st.sampled_from(["last", "retry_error", "group"]),
     "max_failures": st.integers(2, 10**6),
     "seed": seeds(),

@@ -5,87 +5,31 @@ that they tell is here, so that both do the same.
 """
 
 import inspect
-import os
-import threading
-from collections.abc import Callable, Sequence
-from contextvars import ContextVar
-from dataclasses import replace
-from types import TracebackType
-from typing import Any, NoReturn, final
+from collections.abc import Sequence
+from typing import NoReturn, final
 
 from retrykit import attention, events
 from retrykit._decide import decide
+from retrykit._nesting import (
+    Call,
+    exhausted,
+    find,
+    leave_mark,
+    opening,
+)
+from retrykit._opening import open_state
 from retrykit.checks import refuse
-from retrykit.clocks import AsyncClock, Clock, Source, task, wall
+from retrykit.clocks import AsyncClock, Clock, Source, task
 from retrykit.conditions import report
-from retrykit.jitter import new_seed
+from retrykit.failures import Judged
+from retrykit.hint import ask, asked_delay
 from retrykit.limits import limits
 from retrykit.settings import Settings
 from retrykit.signals import Signal
 from retrykit.state import Failure, RetryState, StopReason
-from retrykit.verdicts import attach, ending
+from retrykit.verdicts import attach, ending, state_of, trim
 
-__all__ = ["Book", "Call", "current", "current_state"]
-
-Call = list[Any]
-"""A call while it runs: [its book, clock reading at its start, its state].
-
-A list, because nothing is cheaper to make and most calls need nothing more:
-the state is None until an attempt fails or somebody asks for it. The list of
-a call that has ended is empty, so that nothing keeps its errors.
-"""
-
-current: ContextVar[Call] = ContextVar("retrykit call")
-"""The innermost retried call of this context."""
-
-
-def current_state() -> RetryState:
-    """Return the state of the retried call that this code runs in.
-
-    >>> from retrykit import Policy
-    >>> Policy().call(lambda: current_state().attempt)
-    1
-
-    Returns:
-        The state of the innermost call: the number of the attempt, the
-        failures so far, the time that remains. It changes as the call goes on.
-        Use it in place: a local variable that holds it holds the errors, they
-        hold the frames of their attempts, and those such a variable, until
-        the garbage collector runs.
-
-    Raises:
-        LookupError: No retried call runs in this context.
-    """
-    call = current.get([])
-    try:
-        book: Book = call[0]
-        return book.state(call)
-    except IndexError:
-        msg = "current_state() is for functions that are being retried; none is"
-        raise LookupError(msg) from None
-
-
-def _cut(trace: TracebackType | None, old: TracebackType | None) -> None:
-    """Cut off what an error that is raised again still has from its last time.
-
-    Python puts the new traceback before the old one: an error object that is
-    raised at every attempt would keep the frames of all of them.
-    """
-    while trace is not None and trace.tb_next is not old:
-        trace = trace.tb_next
-    if trace is not None:
-        trace.tb_next = None
-
-
-# A signal handler or a finaliser in the middle of it may make calls of its own,
-# and a fork must not copy it while another thread has it.
-_opening = threading.RLock()
-if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
-    os.register_at_fork(
-        before=_opening.acquire,
-        after_in_parent=_opening.release,
-        after_in_child=_opening.release,
-    )
+__all__ = ["Book"]
 
 
 @final
@@ -140,16 +84,16 @@ class Book:
 
     def state(self, call: Call, *, watched: bool = False) -> RetryState:
         """Return the state of a call, made on first demand."""
-        state: RetryState | None = call[2]
-        if state is None:
+        if not isinstance(call[2], RetryState):
             # Threads of the function that ask at once get one state, and so does
             # what asks for it while it is being opened.
-            with _opening:
+            with opening:
                 # A call that nobody watches began by the real clock.
                 now = self._clock.reader() if watched else self._clock.real_reader()
-                opened = self._opened(call[1], now)
-                earlier: RetryState | None = call[2]
-                state = call[2] = earlier or opened
+                opened = open_state(call, self._name, self.policy, self._resumed, now)
+                if not isinstance(call[2], RetryState):
+                    call[2] = opened
+        state: RetryState = call[2]
         if state.now is None:
             state.now = self._clock.reader()
         return state
@@ -174,52 +118,89 @@ class Book:
             waited = max(state.elapsed - (last.started + last.duration), 0.0)
         return max(state.next_delay - waited, 0.0)
 
-    def failed(
+    def judged(
         self,
         call: Call,
         error: Exception | None,
-        refusal: StopReason | None,
-        result: object = None,
-    ) -> float | None:
-        """Write down an error, or a result that is refused.
+        ruled: StopReason | int | None,
+        result: object,
+    ) -> Judged:
+        """Return what the policy says of a failed attempt; nothing is written.
 
-        Returns:
-            The delay before the next attempt, in seconds. None if the call has
-            ended: what it lets out is then the one thing left in *call*, and
-            the error itself if there is nothing.
+        Args:
+            call: The call.
+            error: What the attempt raised; None if its result is refused.
+            ruled: What `retrykit.conditions.ruling` says of it.
+            result: The result that is refused.
         """
-        state: RetryState | None = call[2]
-        if state is None or state.now is None:
+        policy, state = self.policy, call[2]
+        if not isinstance(state, RetryState) or state.now is None:
             state = self.state(call)
-        now, failures = state.now, state.failures
-        elapsed = now() - state.origin if now else state.elapsed
         if error is not None:
-            trace = error.__traceback__
-            if self._driven and trace is not None:
-                # The driver's own frame says nothing to a reader.
-                trace = trace.tb_next
-                error.with_traceback(trace)
-            if failures and failures[-1].error is error:
-                _cut(trace, state.trace)
-            state.trace = trace
-        attempt, started = state.attempt, state.attempt_started
+            self._trim(state, error)
+        now, attempt, started = state.now, state.attempt, state.attempt_started
+        elapsed = now() - state.origin if now else state.elapsed
+        # A reason is a text, which is found out sooner than an enumeration.
+        hint, retryable = None, not isinstance(ruled, str)
+        if retryable and state.mark is not None and self._nested(state, error):
+            # To a budget, what the inner call was told of is no new failure.
+            ruled, retryable = StopReason.NESTED, False
+        elif policy.hint is not None and retryable and not isinstance(error, Signal):
+            outcome = result if error is None else error
+            hint = ask(policy.hint, outcome, error, state.warn)
         try:
-            follows = decide(self.policy, state, attempt, elapsed, error, refusal)
+            follows = decide(policy, state, attempt, elapsed, error, ruled, hint)
         except Exception as fault:
             if error is None:
                 raise
             report(error, fault)
             follows = StopReason.NOT_RETRYABLE
-        told = error.error if isinstance(error, Signal) else error
-        taken = elapsed - started
+        failure = Failure(
+            attempt,
+            error.error if isinstance(error, Signal) else error,
+            result,
+            started,
+            elapsed - started,
+            None if isinstance(follows, str) else follows,
+            None if isinstance(ruled, str) else ruled,
+            hint if hint is None else asked_delay(hint),
+        )
+        return failure, follows, retryable
+
+    def paid(self, call: Call, judged: Judged, cost: float | None) -> Judged:
+        """Return what follows where a budget was asked to pay for a retry."""
+        failure, follows, retryable = judged
         if isinstance(follows, str):
-            failure = Failure(attempt, told, result, started, taken, None)
+            return judged
+        call[2].paid = cost
+        if cost is not None:
+            return judged
+        return failure._replace(delay=None), StopReason.BUDGET, retryable
+
+    def broken_off(self, call: Call, judged: Judged) -> None:
+        """Write down a failed attempt, after which the call is left."""
+        state: RetryState = call[2]
+        state.record(judged[0]._replace(delay=None))
+
+    def failed(
+        self, call: Call, error: Exception | None, judged: Judged
+    ) -> float | None:
+        """Write down a failed attempt, and what follows.
+
+        Returns:
+            What `retrykit._outcomes.fails` returns.
+        """
+        state: RetryState = call[2]
+        failure, follows, _ = judged
+        if isinstance(follows, str):
+            around = state.around
             self._ended(call, state, failure, follows)
-            out = ending(self.policy.raises, state, told)
+            out = self._let_out(state, error)
+            if around and exhausted(state):
+                leave_mark(out, around)
             if out is not error:
                 call.append(out)
             return None
-        failure = Failure(attempt, told, result, started, taken, follows)
         state.record(failure)
         if self._observers or events.everyone:
             self._tell(events.AttemptFailed(state, failure))
@@ -233,8 +214,12 @@ class Book:
         if self._observers or events.everyone:
             self._tell(events.AttemptStarted(state))
 
-    def succeeded(self, call: Call, result: object) -> None:
-        """Write down that the call has its result."""
+    def succeeded(self, call: Call, result: object) -> float | None:
+        """Write down that the call has its result.
+
+        Returns:
+            What its last retry had cost the budget; None if it made none.
+        """
         if self._clock is not task and hasattr(type(result), "__await__"):
             self._refuse_awaitable(result)
         state: RetryState = call[2]
@@ -242,10 +227,11 @@ class Book:
         call.clear()
         if self._observers or events.everyone:
             self._tell(events.Succeeded(state))
+        return state.paid
 
     def interrupted(self, call: Call, exit_: BaseException) -> None:
         """Write down that the call is left by what is no failed attempt."""
-        if not call or call[2] is None:
+        if not call or not isinstance(call[2], RetryState):
             call.clear()
             return
         state = self.state(call)
@@ -255,28 +241,37 @@ class Book:
         call.clear()
         self._tell(events.GaveUp(state))
 
-    def _opened(self, started: float, now: Callable[[], float] | None) -> RetryState:
-        policy, resumed = self.policy, self._resumed
-        if resumed is not None:
-            # It goes on from the time that it had spent before.
-            origin = started - resumed.spent
-            return replace(
-                resumed,
-                stop_reason=None,
-                max_elapsed=policy.max_elapsed,
-                max_failures=policy.max_failures,
-                now=now,
-                origin=origin,
-            )
-        return RetryState(
-            self._name,
-            new_seed() if policy.seed is None else policy.seed,
-            wall() - (now() - started) if now else wall(),
-            policy.max_elapsed,
-            policy.max_failures,
-            now=now,
-            origin=started,
-        )
+    def left(self, call: Call) -> float | None:
+        """Return how long calls inside of this one may wait, in seconds.
+
+        None if that is unlimited, or cannot be known in this thread.
+        """
+        policy, state = self.policy, call[2]
+        if policy.max_elapsed is None or policy.deadline == "overshoot":
+            return None
+        if isinstance(state, RetryState):
+            return policy.max_elapsed - state.elapsed
+        now = self._clock.real_reader()
+        return None if now is None else policy.max_elapsed - (now() - call[1])
+
+    def _trim(self, state: RetryState, error: Exception) -> None:
+        last = state.failures[-1].error if state.failures else None
+        timed = self.policy.attempt_timeout is not None
+        state.trace = trim(error, last, state.trace, driven=self._driven, timed=timed)
+
+    def _nested(self, state: RetryState, error: Exception | None) -> bool:
+        """Return whether a call inside of this one has given up with the error."""
+        found = None if self.policy.outer == "retry" else find(error, state.mark)
+        if found is not None:
+            state.inner = state_of(found)
+        return found is not None
+
+    def _let_out(self, state: RetryState, error: Exception | None) -> Exception:
+        """Return what a call lets out that has given up, with all that it bears."""
+        policy = self.policy
+        nested = state.stop_reason is StopReason.NESTED and policy.outer == "raise"
+        told = error.error if isinstance(error, Signal) else error
+        return ending("nested" if nested else policy.raises, state, told)
 
     def _ended(
         self, call: Call, state: RetryState, failure: Failure, reason: StopReason

@@ -1,0 +1,83 @@
+"""What comes of an attempt, when all have been asked who have a say.
+
+They are the conditions of the policy, the decision, and the budget that pays
+for retries. The two colours differ in nothing but ``await``.
+"""
+
+from retrykit._book import Book
+from retrykit._nesting import Call
+from retrykit.budget import adeposit, awithdrawal, deposit, withdrawal
+from retrykit.conditions import arejects, aruling, rejects, ruling
+from retrykit.verdicts import ended_here
+
+__all__ = ["aaccepts", "accepts", "afails", "fails"]
+
+
+def fails(
+    book: Book, call: Call, error: Exception | None, result: object = None
+) -> float | None:
+    """Write down an error, or a result that is refused, and what follows.
+
+    Args:
+        book: The book of the call.
+        call: The call.
+        error: What the attempt raised; None if its result is refused.
+        result: The result that is refused.
+
+    Returns:
+        The delay before the next attempt, in seconds. None if the call has
+        ended: what it lets out is then the one thing left in *call*, and the
+        error itself if there is nothing.
+    """
+    policy = book.policy
+    own = policy.attempt_timeout is not None and ended_here(error)
+    ruled = None if error is None else ruling(policy, error, own=own)
+    judged = book.judged(call, error, ruled, result)
+    if policy.budget is not None:
+        try:
+            cost = withdrawal(policy.budget, judged)
+        except BaseException:
+            book.broken_off(call, judged)
+            raise
+        judged = book.paid(call, judged, cost)
+    return book.failed(call, error, judged)
+
+
+async def afails(
+    book: Book, call: Call, error: Exception | None, result: object = None
+) -> float | None:
+    """Write down an error, or a result that is refused, as `fails` does."""
+    policy = book.policy
+    own = policy.attempt_timeout is not None and ended_here(error)
+    ruled = None if error is None else await aruling(policy, error, own=own)
+    judged = book.judged(call, error, ruled, result)
+    if policy.budget is not None:
+        try:
+            cost = await awithdrawal(policy.budget, judged)
+        except BaseException:
+            book.broken_off(call, judged)
+            raise
+        judged = book.paid(call, judged, cost)
+    return book.failed(call, error, judged)
+
+
+def accepts(book: Book, call: Call, result: object) -> bool:
+    """Write down that the call has its result, unless that is refused."""
+    policy = book.policy
+    if rejects(policy, result):
+        return False
+    paid = book.succeeded(call, result)
+    if policy.budget is not None:
+        deposit(policy.budget, paid)
+    return True
+
+
+async def aaccepts(book: Book, call: Call, result: object) -> bool:
+    """Write down that the call has its result, as `accepts` does."""
+    policy = book.policy
+    if await arejects(policy, result):
+        return False
+    paid = book.succeeded(call, result)
+    if policy.budget is not None:
+        await adeposit(policy.budget, paid)
+    return True

@@ -1,0 +1,9 @@
+"""Retry budgets that processes share on Redis.
+
+Needs the extra ``retrykit[redis]``. `RedisBudget` is for `retry`, and
+`AsyncRedisBudget` for `aretry`.
+"""
+
+from retrykit.integrations.redis.budgets import AsyncRedisBudget, RedisBudget
+
+__all__ = ["AsyncRedisBudget", "RedisBudget"]

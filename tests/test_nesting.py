@@ -1,0 +1,438 @@
+"""Calls inside of calls: an error that exhausted one is not multiplied."""
+
+import asyncio
+import contextlib
+import functools
+import json
+import pickle
+import threading
+
+import pytest
+import trio
+
+from retrykit import (
+    ConfigError,
+    GiveUp,
+    Policy,
+    RetryAfter,
+    RetryError,
+    RetryState,
+    StopReason,
+    aretry,
+    aretrying,
+    current_state,
+    resume,
+    retry,
+    retrying,
+    state_of,
+)
+from retrykit.testing import retries_disabled, virtual_time
+from retrykit.verdicts import NestedRetryError
+
+TWICE = Policy(schedule=[0, 0], on=OSError)
+
+
+def dead(calls):
+    def fetch():
+        calls.append(1)
+        raise OSError("dead")
+
+    return fetch
+
+
+@pytest.fixture(params=["blocking", "asyncio", "trio"])
+def layered(request):
+    """What puts a function under one policy after another."""
+    runs = {"asyncio": lambda main: asyncio.run(main()), "trio": trio.run}
+
+    def put(fn, layers, **changes):
+        policies = [
+            TWICE.replace(name=f"layer {number}", **changes)
+            for number in range(1, layers + 1)
+        ]
+        fn = fn if request.param == "blocking" else coroutine(fn)
+        for policy in policies:
+            fn = retry(policy)(fn)
+        run = runs.get(request.param)
+        return functools.partial(run, fn) if run else fn
+
+    return put
+
+
+def coroutine(fn):
+    async def fetch():
+        return fn()
+
+    return fetch
+
+
+def test_five_layers_of_three_attempts_cost_three_calls(layered):
+    calls = []
+    with pytest.raises(OSError, match="dead") as caught:
+        layered(dead(calls), 5)()
+    assert len(calls) == 3
+    state = state_of(caught.value)
+    assert (state.name, state.attempt) == ("layer 5", 1)
+    assert state.stop_reason is StopReason.NESTED
+    assert state.innermost.name == "layer 1"
+    assert state.innermost.stop_reason is StopReason.SCHEDULE_ENDED
+    assert [len(each.failures) for each in (state, state.innermost)] == [1, 3]
+    assert state.innermost.failures[-1].error is caught.value
+    (note,) = caught.value.__notes__
+    assert note.startswith("retrykit: gave up after 1 attempt in ")
+    inside = "inside of it, layer 1 gave up after 3 attempts in "
+    assert inside in note
+
+
+def test_they_cost_all_calls_where_each_layer_asks_for_it(layered):
+    calls = []
+    with pytest.raises(OSError, match="dead"):
+        layered(dead(calls), 5, outer="retry")()
+    assert len(calls) == 3**5
+
+
+def test_nesting_is_an_error_where_a_policy_says_so(layered):
+    calls = []
+    with pytest.raises(NestedRetryError) as caught:
+        layered(dead(calls), 2, outer="raise")()
+    assert len(calls) == 3
+    assert str(caught.value) == "layer 1 is retried, and layer 2 around it"
+    assert isinstance(caught.value.__cause__, OSError)
+    state = state_of(caught.value)
+    assert (state.name, state.inner.name) == ("layer 2", "layer 1")
+    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301  its own
+    assert state_of(again).innermost.name == "layer 1"
+
+
+@pytest.mark.parametrize("raises", ["last", "retry_error", "group"])
+def test_the_form_in_which_an_error_is_raised_does_not_matter(layered, raises):
+    calls = []
+    with pytest.raises(Exception, match=r"gave up|dead"):
+        layered(dead(calls), 3, raises=raises, on=Exception)()
+    assert len(calls) == 3
+
+
+def from_another(error):
+    raise RuntimeError("no page") from error
+
+
+def while_handled(_error):
+    raise RuntimeError("no page")
+
+
+def in_a_group(error):
+    raise ExceptionGroup("no pages", [ValueError(), error])
+
+
+@pytest.mark.parametrize("wrap", [from_another, while_handled, in_a_group])
+def test_an_error_that_came_from_an_exhausted_one_is_not_retried(colour, wrap):
+    calls = []
+    inner = colour(TWICE, name="inner")(dead(calls))
+
+    def page():
+        try:
+            inner()
+        except OSError as error:
+            wrap(error)
+
+    with pytest.raises(Exception, match="no page") as caught:
+        retry(TWICE, on=Exception)(page)()
+    assert len(calls) == 3
+    assert state_of(caught.value).inner.name == "inner"
+
+
+def test_one_that_is_split_by_the_handler_of_a_group_is_not_retried():
+    calls = []
+    fetch = aretry(TWICE)(coroutine(dead(calls)))
+
+    @aretry(TWICE, on=Exception)
+    async def page():
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(fetch())
+        except* ValueError:
+            pass
+
+    with pytest.raises(ExceptionGroup):
+        asyncio.run(page())
+    assert len(calls) == 3
+
+
+def test_an_error_that_is_no_longer_the_exhausted_one_is_retried(colour):
+    """An attempt that got over it, and failed at something else."""
+    calls = []
+    inner = colour(TWICE)(dead([]))
+
+    def page():
+        calls.append(1)
+        with contextlib.suppress(OSError):
+            inner()
+        raise OSError("something else")
+
+    with pytest.raises(OSError, match="something else"):
+        retry(TWICE)(page)()
+    assert len(calls) == 3
+
+
+def test_the_same_error_object_is_retried_when_no_inner_call_gave_up(colour):
+    shared, calls = OSError("the one and only"), []
+
+    def raise_shared():
+        calls.append(1)
+        raise shared
+
+    fetch = colour(TWICE)(raise_shared)
+    for times in (3, 6):
+        with pytest.raises(OSError, match="only"):
+            fetch()
+        assert len(calls) == times
+
+    def fail_after_another():
+        with pytest.raises(OSError, match="only"):
+            fetch()
+        raise_shared()
+
+    with pytest.raises(OSError, match="only"):
+        retry(TWICE)(fail_after_another)()
+    # The outer call sees the mark of its first attempt, and of no other.
+    assert len(calls) == 6 + 3 + 1
+
+
+def test_the_mark_is_of_one_attempt_alone(colour):
+    """What gave up in the first attempt says nothing of the second."""
+    shared, calls = OSError("shared"), []
+
+    def raise_shared():
+        raise shared
+
+    inner = colour(TWICE)(raise_shared)
+
+    def page():
+        calls.append(1)
+        if len(calls) == 1:
+            with contextlib.suppress(OSError):
+                inner()
+            raise OSError("of its own")
+        raise shared
+
+    with pytest.raises(OSError, match="shared"):
+        retry(TWICE)(page)()
+    assert len(calls) == 3
+
+
+@pytest.mark.parametrize(
+    ("inner", "times"),
+    [
+        ({"max_attempts": 1}, 3),
+        ({"on": ValueError}, 3),
+        ({"give_up_on": ConnectionError}, 3),
+        ({"schedule": []}, 3),
+        ({"max_attempts": 2}, 2),
+        ({"max_elapsed": 0}, 1),
+    ],
+    ids=str,
+)
+def test_only_what_an_inner_call_retried_in_vain_is_not_retried(colour, inner, times):
+    calls = []
+
+    def fetch():
+        calls.append(1)
+        raise ConnectionError("refused")
+
+    with pytest.raises(ConnectionError):
+        retry(TWICE)(colour(TWICE, **inner)(fetch))()
+    assert len(calls) == times
+
+
+def test_signals_that_are_let_out_do_not_steer_the_outer_call_for_ever(layered):
+    """RetryAfter is a wish to the call around only if the inner one had no say."""
+    calls = []
+
+    def busy():
+        calls.append(1)
+        raise RetryAfter(0)
+
+    with pytest.raises(RetryAfter):
+        layered(busy, 3)()
+    assert len(calls) == 3
+
+    def stop():
+        calls.append(1)
+        raise GiveUp
+
+    calls.clear()
+    with pytest.raises(GiveUp):
+        layered(stop, 3)()
+    assert len(calls) == 1
+
+
+def test_inner_calls_do_not_wait_beyond_the_time_of_the_outer_one(colour):
+    with virtual_time() as clock:
+        inner = colour(schedule=[4] * 9, max_elapsed=None, max_attempts=None)(dead([]))
+        outer = retry(max_elapsed=10, name="outer")(inner)
+        with pytest.raises(OSError, match="dead") as caught:
+            outer()
+    assert clock.naps == [4.0, 4.0]
+    state = state_of(caught.value)
+    assert state.inner.stop_reason is StopReason.ELAPSED
+
+
+@pytest.mark.parametrize(
+    ("outer", "naps"),
+    [("stop", [4.0, 4.0]), ("clip", [4.0, 4.0]), ("overshoot", [4.0] * 5)],
+    ids=str,
+)
+def test_the_deadline_rule_of_the_outer_call_says_how_firm_its_time_is(outer, naps):
+    with virtual_time() as clock:
+        inner = retry(schedule=[4] * 5, max_attempts=None, max_elapsed=None)(dead([]))
+        with pytest.raises(OSError, match="dead"):
+            retry(max_elapsed=10, deadline=outer)(inner)()
+    assert clock.naps == naps
+
+
+@pytest.mark.parametrize("rule", ["stop", "clip", "overshoot"], ids=str)
+def test_no_rule_of_the_inner_call_goes_beyond_the_outer_one(rule):
+    with virtual_time() as clock:
+        inner = retry(
+            schedule=[4] * 9, max_attempts=None, max_elapsed=15, deadline=rule
+        )(dead([]))
+        with pytest.raises(OSError, match="dead"):
+            retry(max_elapsed=10)(inner)()
+    assert clock.naps == [4.0, 4.0]
+
+
+def test_the_time_of_every_call_around_counts(clock):
+    inner = retry(schedule=[4] * 9, max_attempts=None, max_elapsed=None)(dead([]))
+    middle = retry(max_elapsed=None)(inner)
+    with pytest.raises(OSError, match="dead"):
+        retry(max_elapsed=6)(middle)()
+    assert clock.naps == [4.0]
+
+
+def test_remaining_and_depth_are_told_inside():
+    seen = []
+
+    def look():
+        state = current_state()
+        seen.append((state.depth, state.remaining))
+
+    with virtual_time() as clock:
+
+        @retry(max_elapsed=50)
+        def inner():
+            look()
+
+        @retry(max_elapsed=None)
+        def middle():
+            look()
+            inner()
+
+        @retry(max_elapsed=30)
+        def outer():
+            clock.advance(10)
+            look()
+            middle()
+
+        outer()
+    assert seen == [(0, 20.0), (1, 20.0), (2, 20.0)]
+
+
+def test_what_is_in_tasks_and_worker_threads_of_an_attempt_is_inside_of_it():
+    calls = []
+    sync = retry(TWICE, name="in a thread")(dead(calls))
+    awaited = aretry(TWICE, name="in a task")(coroutine(dead(calls)))
+
+    @aretry(TWICE, on=Exception)
+    async def in_a_thread():
+        await asyncio.to_thread(sync)
+
+    @aretry(TWICE, on=Exception)
+    async def in_a_task():
+        await asyncio.create_task(awaited())
+
+    for outer in (in_a_thread, in_a_task):
+        calls.clear()
+        with pytest.raises(OSError, match="dead"):
+            asyncio.run(outer())
+        assert len(calls) == 3, outer
+
+
+def test_a_thread_without_the_context_is_a_call_of_its_own():
+    depths = []
+    inner = retry(TWICE)(lambda: depths.append(current_state().depth))
+
+    @retry(TWICE)
+    def outer():
+        thread = threading.Thread(target=inner)
+        thread.start()
+        thread.join()
+
+    outer()
+    assert depths == [0]
+
+
+def test_blocks_are_calls_like_others():
+    calls = []
+    fetch = retry(TWICE)(dead(calls))
+    with pytest.raises(OSError, match="dead"):
+        for attempt in retrying(TWICE):
+            with attempt:
+                fetch()
+    assert len(calls) == 3
+
+    def block():
+        for attempt in retrying(TWICE):
+            with attempt:
+                assert attempt.state.depth == 1
+                dead(calls)()
+
+    calls.clear()
+    with pytest.raises(OSError, match="dead"):
+        retry(TWICE)(block)()
+    assert len(calls) == 3
+
+
+def test_blocks_in_coroutines_are_calls_like_others():
+    calls = []
+
+    async def block():
+        async for attempt in aretrying(TWICE):
+            with attempt:
+                await aretry(TWICE)(coroutine(dead(calls)))()
+
+    with pytest.raises(OSError, match="dead"):
+        asyncio.run(aretry(TWICE)(block)())
+    assert len(calls) == 3
+
+
+def test_outcomes_are_of_the_outer_call(colour):
+    inner = colour(TWICE, name="inner")(dead([]))
+    outcome = Policy(on=OSError, raises="retry_error").run(inner)
+    assert isinstance(outcome.error, RetryError)
+    assert outcome.state.stop_reason is StopReason.NESTED
+    assert outcome.state.inner.name == "inner"
+
+
+def test_a_state_of_a_nested_end_goes_through_json(layered):
+    with pytest.raises(OSError, match="dead") as caught:
+        layered(dead([]), 2)()
+    data = json.loads(json.dumps(state_of(caught.value).to_dict()))
+    state = RetryState.from_dict(data)
+    assert (state.inner.name, state.inner.depth) == ("layer 1", 1)
+    assert state.describe() == state_of(caught.value).describe()
+    calls = []
+    with pytest.raises(OSError, match="dead") as caught:
+        resume(dead(calls), state, TWICE)()
+    assert state_of(caught.value).inner is None
+
+
+def test_a_switch_of_tests_leaves_no_mark(layered):
+    calls = []
+    with retries_disabled(), pytest.raises(OSError, match="dead"):
+        layered(dead(calls), 3)()
+    assert len(calls) == 1
+
+
+def test_outer_is_one_of_its_rules():
+    with pytest.raises(ConfigError, match="outer must be one of 'respect', 'retry'"):
+        Policy(outer="ignore")

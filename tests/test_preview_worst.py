@@ -1,0 +1,115 @@
+"""The longest time of a call whose attempts may take as long as they are let."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit import Policy, hints, schedules as s
+from retrykit.budgets import TokenBucket
+from retrykit.cli.summary import summary
+from retrykit.jitter import LONGEST
+from retrykit.preview import preview
+from retrykit.rules import Rule
+from retrykit.testing import virtual_time
+from retrykit.testing.strategies import durations, policies, schedules
+from retrykit.timeouts import AsArgument
+from tests.profiles import quick
+
+STEPS = [10, 20]
+# The timeout, the limit and its rule, and how long the call takes at most.
+WORST = {
+    "without a limit": (5, None, "stop", 45),
+    "attempts as long as any": (LONGEST, None, "stop", LONGEST),
+    "within the limit": (5, 60, "stop", 45),
+    "an attempt that is cut": (5, 42, "stop", 42),
+    "a delay that does not fit": (30, 40, "stop", 40),
+    "one attempt alone": (50, 9, "stop", 9),
+    "a delay that is clipped": (15, 30, "clip", 45),
+    "a delay that overshoots": (15, 30, "overshoot", 65),
+}
+
+
+@pytest.mark.parametrize(("told", "limit", "rule", "worst"), WORST.values(), ids=WORST)
+@pytest.mark.parametrize("kind", [float, AsArgument])
+def test_the_worst_case_has_attempts_that_take_their_time(
+    kind, told, limit, rule, worst
+):
+    policy = Policy(
+        schedule=STEPS, max_elapsed=limit, deadline=rule, attempt_timeout=kind(told)
+    )
+    assert preview(policy).worst == worst
+
+
+def test_attempts_take_no_longer_than_they_may():
+    policy = Policy(schedule=STEPS, attempt_timeout=5)
+    assert preview(policy, attempt=3).worst == 39
+    assert preview(policy, attempt="1m") == preview(policy, attempt=5)
+    assert preview(policy.replace(attempt_timeout=None), attempt="1m").attempt == 60
+
+
+PATIENT = policies(schedules=schedules(), max_attempts=6).map(
+    lambda policy: policy.replace(rules=(), schedule=policy.schedule.cap("1h"))
+)
+
+
+@quick
+@given(PATIENT, durations("1ms", "1h"), st.lists(st.floats(0, 1), min_size=1))
+def test_no_call_takes_longer_than_its_preview_says(policy, longest, parts):
+    policy = policy.replace(attempt_timeout=AsArgument(longest))
+    made = []
+
+    def fetch(timeout):
+        clock.advance(timeout * parts[len(made) % len(parts)])
+        made.append(timeout)
+        raise ConnectionError
+
+    worst = preview(policy, samples=0).worst
+    with virtual_time() as clock:
+        elapsed = policy.run(fetch).state.elapsed
+    # Sums of the same delays in another order are off by a hair.
+    assert elapsed <= worst * (1 + 1e-9) + 2e-6
+
+
+def besides(**settings):
+    return dict(summary(preview(Policy(**settings)))).get("besides")
+
+
+BESIDES = {
+    "delays of their own for TimeoutError; fewer attempts for OSError": {
+        "rules": [
+            Rule(on=TimeoutError, schedule=[1], max_attempts=2),
+            Rule(on=OSError, max_attempts=2),
+        ]
+    },
+    "a hint may ask for other delays, up to 1h": {"hint": hints.retry_after()},
+    "a hint may ask for other delays": {
+        "hint": hints.retry_after(),
+        "hint_cap": None,
+    },
+    "a budget must pay for each retry": {"budget": TokenBucket()},
+    "each attempt takes 1.5s at most": {"attempt_timeout": AsArgument(1.5)},
+    "a call inside of it that has given up is retried": {"outer": "retry"},
+    "a call inside of it that has given up is a NestedRetryError": {"outer": "raise"},
+    "a hint may ask for other delays; each attempt takes 5s at most": {
+        "hint": hints.retry_after(),
+        "hint_cap": None,
+        "attempt_timeout": 5,
+    },
+}
+
+
+@pytest.mark.parametrize(("text", "settings"), BESIDES.items(), ids=BESIDES)
+def test_what_no_figure_shows_is_told_beside_them(text, settings):
+    assert besides(**settings) == text
+
+
+def test_nothing_is_told_where_there_is_nothing_beside_them():
+    assert besides(schedule=s.constant(1), hint_cap=5) is None
+
+
+def test_the_worst_case_tells_how_long_its_attempts_take():
+    def worst(**asked):
+        policy = Policy(schedule=STEPS, attempt_timeout=5)
+        return dict(summary(preview(policy, **asked)))["at worst"]
+
+    assert worst() == "45s in all with attempts of 5s"
+    assert worst(attempt=2) == "36s in all with attempts of 2s"
