@@ -44,12 +44,13 @@ class Row(NamedTuple):
     unit: str
 
 
-def measure(contenders: list[Contender], rounds: int) -> Iterator[Row]:
+def measure(contenders: list[Contender], rounds: int, *titles: str) -> Iterator[Row]:
     """Yield the rows about calls, in nanoseconds for each call.
 
     Args:
         contenders: Who is measured.
         rounds: How many laps each of them runs for each row. Count, >= 1.
+        *titles: The rows to measure; all of them by default.
     """
     rows: list[tuple[str, Callable[[Contender], Lap], bool]] = [
         ("function, success", _function, False),
@@ -60,6 +61,8 @@ def measure(contenders: list[Contender], rounds: int) -> Iterator[Row]:
         ("async function, three failures, then success", _afailing, True),
     ]
     for title, prepare, stubbed in rows:
+        if titles and title not in titles:
+            continue
         laps = [prepare(contender) for contender in contenders]
         stubs = [c.stub if stubbed else nullcontext for c in contenders]
         best = _best(list(zip(laps, stubs, strict=True)), rounds)
