@@ -167,7 +167,7 @@ class Attempt:
             self._succeed()
         elif not isinstance(left_by, Exception):
             book.interrupted(call, left_by)
-        elif fails(book, call, left_by) is not None:
+        elif self._fail(left_by) is not None:
             return True
         out: BaseException | None = call.pop() if len(call) == 1 else left_by
         if out is None or out is error:
@@ -185,15 +185,24 @@ class Attempt:
         book, call = self._turns.book, self._turns.call
         try:
             rejected = self._rejected()
-        except Exception as exit_:
+        except BaseException as exit_:
             book.interrupted(call, exit_)
             raise
         if rejected:
-            fails(book, call, None, self._result)
+            self._fail(None)
         else:
             paid = book.succeeded(call, None)
             if book.policy.budget is not None:
                 deposit(book.policy.budget, paid)
+
+    def _fail(self, error: Exception | None) -> float | None:
+        book, call = self._turns.book, self._turns.call
+        result = self._result if error is None else None
+        try:
+            return fails(book, call, error, result)
+        except BaseException as exit_:
+            book.interrupted(call, exit_)
+            raise
 
     def _rejected(self) -> bool:
         policy = self._turns.book.policy

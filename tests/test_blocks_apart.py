@@ -19,6 +19,7 @@ from retrykit import (
     state_of,
 )
 from retrykit.clocks import thread as thread_clock
+from retrykit.events import RetryScheduled
 from retrykit.testing import virtual_time
 
 TWICE = Policy(schedule=[0, 0, 0], on=lambda _error: True)
@@ -275,3 +276,33 @@ def test_a_loop_that_has_begun_is_its_own_iterator():
     loop = iter(retrying())
     assert iter(loop) is loop
     assert asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"on": lambda _: interrupt()},
+        {"on_result": lambda _: interrupt()},
+        {
+            "observers": [
+                lambda event: isinstance(event, RetryScheduled) and interrupt()
+            ]
+        },
+    ],
+    ids=["its condition", "its question about a result", "its observer"],
+)
+def test_ctrl_c_ends_the_block_in_what_it_asks_and_tells(changes):
+    def perform():
+        for attempt in retrying(TWICE, **changes):
+            with attempt:
+                attempt.set_result(None)
+                if "on_result" not in changes:
+                    raise OSError
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        perform()
+    assert state_of(caught.value).stop_reason is StopReason.CANCELLED
+
+
+def interrupt():
+    raise KeyboardInterrupt
