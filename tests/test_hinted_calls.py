@@ -151,6 +151,14 @@ def test_a_hint_may_say_exactly_how_long_or_not_at_all():
     assert decided(never, OSError()) == Stop(StopReason.GAVE_UP)
 
 
+def test_a_call_that_is_asked_not_to_come_back_ends(colour):
+    outcome = colour.run(
+        PATIENT.replace(hint=lambda _error: GiveUp()), raising(OSError())
+    )
+    assert outcome.state.stop_reason is StopReason.GAVE_UP
+    assert outcome.state.failures[0].hint is None
+
+
 def test_results_are_read_like_errors(colour):
     results = [{"wait": 9}, {"wait": None}, "done"]
     policy = PATIENT.replace(

@@ -26,6 +26,7 @@ from retrykit import (
     retrying,
     state_of,
 )
+from retrykit._nesting import leave_mark
 from retrykit.testing import retries_disabled, virtual_time
 from retrykit.verdicts import NestedRetryError
 
@@ -355,6 +356,40 @@ def test_what_is_in_tasks_and_worker_threads_of_an_attempt_is_inside_of_it():
         with pytest.raises(OSError, match="dead"):
             asyncio.run(outer())
         assert len(calls) == 3, outer
+
+
+def test_a_task_that_outlives_the_call_around_it_is_inside_of_none():
+    """It was begun in one that has its result when it gives up."""
+
+    async def main():
+        tasks = []
+
+        @aretry(TWICE)
+        async def outer():
+            tasks.append(asyncio.create_task(aretry(TWICE)(fails_later)()))
+            await asyncio.sleep(0)
+
+        async def fails_later():
+            await asyncio.sleep(0)
+            current_state()
+            await over.wait()
+            raise OSError("too late")
+
+        over = asyncio.Event()
+        await outer()
+        await asyncio.sleep(0)
+        over.set()
+        with pytest.raises(OSError, match="too late") as caught:
+            await tasks[0]
+        return caught.value
+
+    assert state_of(asyncio.run(main())).attempt == 3
+
+
+def test_a_call_that_ends_at_that_very_moment_leaves_the_error_as_it_is():
+    error = OSError()
+    leave_mark(error, [])
+    assert vars(error) == {}
 
 
 def test_a_thread_without_the_context_is_a_call_of_its_own():
