@@ -55,6 +55,7 @@ FLOORS = {
         "budget",
         "timeouts",
         "budgets.exact",
+        "budgets.locked",
         "budgets.recent",
         "budgets.registry",
         "budgets.costs",

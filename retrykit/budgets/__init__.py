@@ -14,8 +14,9 @@ one by a scope in the whole process, and `balances` shows all of those.
 
 What is left in a budget stays in its process: copied, pickled or written with
 ``to_dict()``, it comes back as a new one, which is full, and one with a scope as
-the shared one of its scope. What processes share is a `TokenBucket` on Redis:
-see `retrykit.integrations.redis`.
+the shared one of its scope. The child of a fork goes on with what was left, and
+waits for no thread of its parent. What processes share is a `TokenBucket` on
+Redis: see `retrykit.integrations.redis`.
 """
 
 from retrykit.budget import Budget

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, cast
 
 from retrykit.budget import Budget
+from retrykit.budgets.locked import Locked
 from retrykit.budgets.recent import Recent
 from retrykit.checks import refuse
 
 __all__ = ["Described", "balances", "shared"]
 
 
-class Described(Budget):
+class Described(Locked, Budget):
     """A budget that is told as an expression, as data, and in a pickle.
 
     What is told are its settings. What it has left is not: copied, pickled or

@@ -1,7 +1,6 @@
 """A budget that allows a part of the recent calls to be retried."""
 
 import math
-import threading
 from collections import deque
 from typing import Any, final
 
@@ -76,11 +75,11 @@ class RatioBudget(Described):
         self._count_in_parts()
         # Each slot holds what was gained and spent in its tenth of the window.
         self._width = self.window / _SLOTS
-        self._slots = deque([0] * _SLOTS)
+        self._slots = deque([0] * _SLOTS, _SLOTS)
         self._filled = 0
+        self._past = self._least
         self._place = 0.0
-        # Reentrant, since a signal handler may retry in the midst of this.
-        self._lock = threading.RLock()
+        super().__init__()
 
     def _count_in_parts(self) -> None:
         """Find the parts of a retry in which everything is a whole number."""
@@ -89,7 +88,7 @@ class RatioBudget(Described):
         window, of_window = fraction(self.window)
         self._retry = math.lcm(of_gain, of_reserve * of_window)
         self._gain = gain * self._retry // of_gain
-        self._past = reserve * window * self._retry // (of_reserve * of_window)
+        self._least = reserve * window * self._retry // (of_reserve * of_window)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -133,7 +132,9 @@ class RatioBudget(Described):
             return
         # Where time goes back, another clock is read: then nothing is forgotten.
         for _ in range(int(min(max(place - self._place, 0), _SLOTS + 1))):
-            self._past += self._filled - self._slots.popleft()
+            # The oldest slot falls out at the other end.
             self._slots.append(self._filled)
             self._filled = 0
+        # Added up anew, so that nothing goes wrong for longer than a window.
+        self._past = self._least + sum(self._slots)
         self._place = place

@@ -3,11 +3,11 @@
 What is kept is not known here.
 """
 
-import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar, final
 
+from retrykit.budgets.locked import Locked
 from retrykit.checks import whole
 
 __all__ = ["Recent"]
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 @final
-class Recent(Generic[T]):
+class Recent(Locked, Generic[T]):
     """What was used last, by key. Threads may share it.
 
     Args:
@@ -26,14 +26,12 @@ class Recent(Generic[T]):
         ConfigError: *at_most* is no such number.
     """
 
-    __slots__ = ("_kept", "_lock", "at_most")
+    __slots__ = ("_kept", "at_most")
 
     def __init__(self, at_most: int) -> None:
         self.at_most = whole("at_most", at_most, at_least=1)
         self._kept: OrderedDict[Hashable, T] = OrderedDict()
-        # Reentrant, since a key's own code, a signal handler or a finaliser may
-        # ask for another in the midst of this.
-        self._lock = threading.RLock()
+        super().__init__()
 
     def get(self, key: Hashable) -> T | None:
         """Return what is kept by this key, if anything, and keep it longer."""
@@ -47,7 +45,7 @@ class Recent(Generic[T]):
         with self._lock:
             kept = self._kept.setdefault(key, value)
             self._kept.move_to_end(key)
-            if len(self._kept) > self.at_most:
+            while len(self._kept) > self.at_most:
                 self._kept.popitem(last=False)
             return kept
 

@@ -1,6 +1,5 @@
 """A budget that stops retries while failures are many, as in gRPC."""
 
-import threading
 from typing import Any, final
 
 from retrykit.budgets.described import Described
@@ -54,8 +53,7 @@ class Throttle(Described):
         self._gain = digits * _TOKEN // denominator
         self._full = self.max_tokens * _TOKEN
         self._left = self._full
-        # Reentrant, since a signal handler may retry in the midst of this.
-        self._lock = threading.RLock()
+        super().__init__()
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """A budget that is paid by success, as in the AWS SDKs."""
 
-import threading
 from collections.abc import Iterable
 from typing import Any, final
 
@@ -70,8 +69,7 @@ class TokenBucket(Described):
         self.costs = Costs.checked(costs)
         self.reward = whole("reward", reward, at_least=0, way_out=_WAY_OUT)
         self._tokens: float = self.capacity
-        # Reentrant, since a signal handler may retry in the midst of this.
-        self._lock = threading.RLock()
+        super().__init__()
 
     @property
     def settings(self) -> dict[str, Any]:

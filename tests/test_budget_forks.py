@@ -1,0 +1,156 @@
+"""A child goes on with a budget, whatever threads did with it at the fork."""
+
+import gc
+import os
+import subprocess
+import sys
+import weakref
+
+import pytest
+
+from retrykit.budgets import RatioBudget, Registry, Throttle, TokenBucket
+from retrykit.budgets.locked import renew_all
+from retrykit.budgets.recent import Recent
+from retrykit.testing import virtual_time
+
+FORKING = """
+import os, pickle, signal, threading
+from contextlib import ExitStack
+from retrykit.budgets import RatioBudget, Registry, Throttle, TokenBucket
+from retrykit.budgets import balances, described, shared
+
+class Equal(TokenBucket):
+    def __eq__(self, other):
+        return True
+
+def retry(budget):
+    budget.failed(first=True, retryable=True)
+    budget.withdraw(None)
+    budget.deposit(None)
+    budget.balance
+
+budgets = [TokenBucket(), Throttle(), RatioBudget(), Equal(), Equal()]
+budgets += pickle.loads(pickle.dumps(budgets))
+hosts = Registry(TokenBucket)
+hosts["old"], shared("key:old", TokenBucket)
+
+steps = [lambda budget=budget: retry(budget) for budget in budgets]
+steps += [lambda: retry(hosts["old"]), lambda: hosts["new"], hosts.balances]
+steps += [lambda: retry(shared("key:old", TokenBucket)), balances]
+
+def hold():
+    with ExitStack() as held:
+        for each in [*budgets, hosts["old"], shared("key:old", TokenBucket)]:
+            held.enter_context(each._lock)
+        for each in [hosts._kept, described._SHARED]:
+            held.enter_context(each._lock)
+        holding.set()
+        over.wait()
+
+holding, over = threading.Event(), threading.Event()
+thread = threading.Thread(target=hold)
+thread.start()
+holding.wait()
+codes = []
+for step in steps:
+    child = os.fork()
+    if not child:
+        signal.alarm(10)
+        step()
+        os._exit(7)
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    if codes[-1] != 7:
+        break
+over.set()
+thread.join()
+print(codes == [7] * 15, codes)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_waits_for_no_thread_that_held_a_budget_at_the_fork():
+    # In a process of its own, where no other tool has locks.
+    told = subprocess.run(  # noqa: S603  this interpreter, and the code above
+        [sys.executable, "-c", FORKING], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.startswith("True"), told.stdout
+
+
+def test_a_budget_takes_what_is_left_into_a_child():
+    bucket = TokenBucket(capacity=12)
+    bucket.withdraw(OSError())
+    renew_all()
+    assert (bucket.withdraw(OSError()), bucket.balance) == (5, 2.0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [TokenBucket, Throttle, RatioBudget, lambda: Recent(5)],
+    ids=["bucket", "throttle", "ratio", "what a registry keeps"],
+)
+def test_what_nobody_holds_dies_at_once(make):
+    gc.disable()
+    try:
+        made = weakref.ref(make())
+        assert made() is None
+    finally:
+        gc.enable()
+
+
+def stopping(name, steps):
+    """Return a trace function that lets a function of this name go so far."""
+    left = iter(range(steps))
+
+    def trace(frame, event, _):
+        if frame.f_code.co_name != name:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and next(left, None) is None:
+            raise InterruptedError
+        return trace
+
+    return trace
+
+
+def stopped(name, steps, use):
+    """Return whether a use was stopped, as by a fork in another thread."""
+    before = sys.gettrace()
+    sys.settrace(stopping(name, steps))
+    try:
+        use()
+    except InterruptedError:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_a_window_later_it_does_not_matter_where_a_thread_was_stopped():
+    steps, again = 0, True
+    while again:
+        budget = RatioBudget(0.5, reserve=1)
+        with virtual_time() as clock:
+            budget.deposit(None)
+            clock.advance(3)
+            again = stopped("_turn", steps, lambda budget=budget: budget.balance)
+            clock.advance(12)
+            budget.deposit(None)
+            assert budget.balance == 10.5
+            clock.advance(10)
+            assert budget.balance == 10.5
+            clock.advance(1)
+            assert budget.balance == 10
+        steps += 1
+    assert steps > 50
+
+
+def test_a_registry_has_its_bound_again_wherever_a_thread_was_stopped():
+    steps, again = 0, True
+    while again:
+        hosts = Registry(TokenBucket, at_most=2)
+        assert hosts["a"] is not hosts["b"]
+        again = stopped("setdefault", steps, lambda hosts=hosts: hosts["c"])
+        assert hosts["d"] is hosts["d"]
+        assert len(hosts) == 2
+        steps += 1
+    assert steps > 20
