@@ -178,5 +178,5 @@ def test_eight_threads_get_one_budget_of_a_key(threads):
 
 def test_a_registry_stays_within_its_bound_under_eight_threads(threads):
     hosts = Registry(TokenBucket, at_most=5)
-    threads(lambda seed: [hosts[(seed * n) % 23] for n in range(75)])
+    threads(lambda seed: [hosts[(seed * n) % 23] for n in range(150)])
     assert len(hosts) == 5
