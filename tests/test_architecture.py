@@ -158,6 +158,7 @@ FLOORS = {
         "testing.loops",
         "testing.fake_clock",
         "testing.virtual",
+        "testing.drawn",
         "testing.strategies",
         "testing",
         "pytest_plugin",
@@ -212,6 +213,7 @@ LIBRARIES = {
     "plot": {"matplotlib"},
     "pytest_plugin": {"pytest"},
     "testing.in_trio": {"outcome", "trio"},
+    "testing.drawn": {"hypothesis"},
     "testing.strategies": {"hypothesis"},
 }
 
