@@ -53,10 +53,8 @@ def from_service_config(
 
     Args:
         config: A service config, with its ``methodConfig``, or one retryPolicy;
-            a dict, or JSON. A ``retryThrottling`` becomes a budget, a `Throttle`
-            that is new at each reading. gRPC has one for all methods of a
-            server: give it to the other policies, with
-            ``.replace(budget=first.budget)``.
+            a dict, or JSON. A ``retryThrottling`` becomes a new `Throttle`; gRPC
+            has one for all methods of a server: ``.replace(budget=first.budget)``.
         method: As ``package.Service/Method``: its own part of the config holds,
             else that of its service, else the one for all. None where there is
             one retryPolicy alone.

@@ -33,8 +33,6 @@ def aws_standard(
     what its last retry cost, and one token if it needed none. Every call of
     this function makes a new budget.
 
-    >>> aws_standard().schedule
-    exponential(0.05, factor=2.0).cap(20.0).full_jitter()
     >>> aws_standard(version="2.0").schedule
     exponential(1.0, factor=2.0).full_jitter().cap(20.0)
     >>> aws_standard(throttled=ConnectionRefusedError).budget
@@ -56,8 +54,7 @@ def aws_standard(
 
     Source:
         "Retry behavior", AWS SDKs and Tools Reference Guide, 2026, and
-        "Updated default retry behavior for AWS SDKs and tools", AWS Developer
-        Tools Blog, 2026.
+        "Updated default retry behavior", AWS Developer Tools Blog, 2026.
     """
     limit = whole("max_attempts", max_attempts, at_least=1)
     common = Settings(max_attempts=limit, max_elapsed=None)

@@ -76,10 +76,8 @@ def grpc(  # noqa: PLR0913  what a service config says of one method
     After a pushback the delays go on where they were; those of gRPC begin anew.
     An answer that forbids a retry takes a token here if its error is one to retry.
 
-    >>> grpc().schedule
-    exponential(0.1, factor=2.0).cap(1.0).jitter(0.2)
-    >>> grpc(jitter="full").schedule.bounds(2)
-    (0.0, 0.2)
+    >>> grpc(jitter="full").schedule
+    exponential(0.1, factor=2.0).cap(1.0).full_jitter()
 
     Args:
         max_attempts: Most attempts, the first included. Count, >= 2; more than
@@ -99,9 +97,6 @@ def grpc(  # noqa: PLR0913  what a service config says of one method
         request 452 of the proposals.
     """
     limit = whole("max_attempts", max_attempts, at_least=2)
-    if whole("max_tokens", max_tokens, at_least=1) > _MOST_TOKENS:
-        rule = f"a whole number >= 1 and <= {_MOST_TOKENS}"
-        raise refuse("max_tokens", rule, max_tokens)
     first = _longer_than_none("initial_backoff", initial_backoff)
     longest = _longer_than_none("max_backoff", max_backoff)
     growth = number("backoff_multiplier", backoff_multiplier, at_least=1)
@@ -113,7 +108,7 @@ def grpc(  # noqa: PLR0913  what a service config says of one method
         max_elapsed=None,
         hint=grpc_pushback(),
         hint_cap=None,
-        budget=Throttle(max_tokens, token_ratio),
+        budget=Throttle(_tokens(max_tokens), token_ratio),
     )
 
 
@@ -168,6 +163,13 @@ def tenacity_default() -> Settings:
         max_elapsed=None,
         raises="retry_error",
     )
+
+
+def _tokens(value: int) -> int:
+    if whole("max_tokens", value, at_least=1) > _MOST_TOKENS:
+        rule = f"a whole number >= 1 and <= {_MOST_TOKENS}"
+        raise refuse("max_tokens", rule, value)
+    return value
 
 
 _MOST_TOKENS = 1000
