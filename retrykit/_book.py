@@ -25,7 +25,7 @@ from retrykit.failures import Judged
 from retrykit.hint import ask, asked_delay
 from retrykit.limits import limits
 from retrykit.settings import Settings
-from retrykit.signals import Signal
+from retrykit.signals import RetryAfter, Signal
 from retrykit.state import Failure, RetryState, StopReason
 from retrykit.verdicts import attach, ending, state_of, trim
 
@@ -261,7 +261,10 @@ class Book:
 
     def _nested(self, state: RetryState, error: Exception | None) -> bool:
         """Return whether a call inside of this one has given up with the error."""
-        found = None if self.policy.outer == "retry" else find(error, state.mark)
+        if self.policy.outer == "retry":
+            return False
+        # Who asks for another attempt outright has seen where the error came from.
+        found = find(error, state.mark, deep=not isinstance(error, RetryAfter))
         if found is not None:
             state.inner = state_of(found)
         return found is not None

@@ -163,10 +163,13 @@ def leave_mark(error: BaseException, outer: Call) -> None:
             marked += each.exceptions
 
 
-def find(error: BaseException | None, mark: object) -> BaseException | None:
+def find(
+    error: BaseException | None, mark: object, *, deep: bool = True
+) -> BaseException | None:
     """Return the error with a mark: *error*, or one that it came from.
 
-    Looks at what the error was raised from or while handling, and into groups.
+    Looks at what the error was raised from or while handling, and into groups,
+    if it is to look so deep.
     """
     seen: set[int] = set()
     left = [error]
@@ -177,6 +180,8 @@ def find(error: BaseException | None, mark: object) -> BaseException | None:
         if vars(error).get(_MARK) is mark:
             return error
         seen.add(id(error))
+        if not deep:
+            continue
         left += [error.__context__, error.__cause__]
         if isinstance(error, BaseExceptionGroup):
             left += error.exceptions

@@ -29,6 +29,9 @@ def retrying(
 ) -> "Attempts":
     """Retry a block of code: one turn of the loop is one attempt.
 
+    A generator must not yield inside of the ``with``: until it goes on, what its
+    consumer does would be inside of that attempt.
+
     >>> numbers = iter([0, 0, 4])
     >>> for attempt in retrying(Policy(schedule=[0, 0], on=ZeroDivisionError)):
     ...     with attempt:

@@ -7,10 +7,10 @@ budgets that there are stand in `retrykit.budgets`.
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
-from typing import cast
 
 from retrykit.conditions import report
 from retrykit.failures import Judged
+from retrykit.jitter import LONGEST
 from retrykit.reasons import StopReason
 
 __all__ = ["Budget", "adeposit", "awithdrawal", "deposit"]
@@ -66,19 +66,18 @@ class Budget(ABC):
 def withdrawal(budget: Budget, judged: Judged) -> float | None:
     """Return what a retry cost; None if there is none, or the budget fails."""
     try:
-        cost = _asked(budget, judged)
+        # Where it must be awaited, it was refused when the function was decorated.
+        return _cost(_asked(budget, judged))
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         _refuse(judged[0].error, fault)
         return None
-    # Where it must be awaited, it was refused when the function was decorated.
-    return cast("float | None", cost)
 
 
 async def awithdrawal(budget: Budget, judged: Judged) -> float | None:
     """Return what a retry cost; None if there is none, or the budget fails."""
     try:
         cost = _asked(budget, judged)
-        return await cost if isinstance(cost, Awaitable) else cost
+        return _cost(await cost if isinstance(cost, Awaitable) else cost)
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         _refuse(judged[0].error, fault)
         return None
@@ -91,6 +90,14 @@ def _asked(budget: Budget, judged: Judged) -> float | Awaitable[float | None] | 
         return None
     error = failure.error if isinstance(failure.error, Exception) else None
     return budget.withdraw(error)
+
+
+def _cost(told: object) -> float | None:
+    """Return what a budget says that a retry cost, if it can be written down."""
+    if told is None or (isinstance(told, int | float) and 0 <= told <= LONGEST):
+        return told
+    msg = f"withdraw() must give None or a number >= 0, got {told!r}"
+    raise TypeError(msg)
 
 
 def deposit(budget: Budget, cost: float | None) -> None:

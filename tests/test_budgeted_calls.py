@@ -1,6 +1,7 @@
 """Calls whose retries must be paid for, in every colour."""
 
 import asyncio
+import math
 import threading
 
 import pytest
@@ -239,6 +240,18 @@ def test_a_budget_that_fails_loses_neither_error_nor_result(colour, caplog):
     assert len(caplog.records) == 1
     assert colour(EAGER, budget=Broken(9))(failing(0))() == "done"
     assert len(caplog.records) == 2
+
+
+@pytest.mark.parametrize("cost", ["5", -1, math.nan, math.inf, ()], ids=repr)
+def test_a_budget_whose_cost_is_none_pays_for_nothing(colour, cost):
+    class Wrong(Ledger):
+        def withdraw(self, error):
+            return cost
+
+    with pytest.raises(OSError, match="9") as caught:
+        colour(EAGER, budget=Wrong(9))(failing(9))()
+    assert state_of(caught.value).stop_reason is StopReason.BUDGET
+    assert f"got {cost!r}" in "".join(caught.value.__notes__)
 
 
 def test_an_awaited_budget_that_fails_loses_neither(caplog):

@@ -267,6 +267,21 @@ def test_signals_that_are_let_out_do_not_steer_the_outer_call_for_ever(layered):
     assert len(calls) == 1
 
 
+def test_who_asks_for_another_attempt_outright_gets_it(colour):
+    calls = []
+    inner = colour(TWICE)(dead(calls))
+
+    def page():
+        try:
+            inner()
+        except OSError as error:
+            raise RetryAfter(0) from error
+
+    with pytest.raises(OSError, match="dead"):
+        retry(TWICE)(page)()
+    assert len(calls) == 9
+
+
 def test_inner_calls_do_not_wait_beyond_the_time_of_the_outer_one(colour):
     with virtual_time() as clock:
         inner = colour(schedule=[4] * 9, max_elapsed=None, max_attempts=None)(dead([]))
