@@ -90,9 +90,9 @@ the first call counts; None is unlimited
             it. None by default.
         hint: A function of the error, or of the refused result, that reads how
             long it asks to wait: one of `retrykit.hints`, or your own. A
-            duration is waited at least, and 0 means now; RetryAfter is waited
-            exactly; GiveUp ends the call. None by default. A hint that goes
-            beyond `max_elapsed` ends the call.
+            duration is waited at least, and 0 means now (not twice in a row);
+            RetryAfter is waited exactly; GiveUp ends the call. None by default.
+            A hint that goes beyond `max_elapsed` ends the call.
         hint_cap: The longest wait that a hint may ask for. A duration, >= 0;
             None is unlimited; 1 h by default.
         hint_over: What happens where a hint asks for more: ``"give_up"``, the
@@ -107,8 +107,10 @@ the first call counts; None is unlimited
             hands the time to a parameter of the function. Under ``"stop"`` it
             is never more than what remains of `max_elapsed`.
         outer: What happens when a retried call inside of this one has given up:
-            ``"respect"``, the default, does not retry its error, ``"retry"``
-            does, ``"raise"`` raises a NestedRetryError.
+            ``"respect"``, the default, does not retry its error, nor one that
+            comes from it or from handling it; ``"retry"`` does; ``"raise"``
+            raises a NestedRetryError. The time of a call around bounds the
+            waits inside of it, under all of them.
         raises: What a call that gives up raises: ``"last"``, the last error
             itself; ``"retry_error"``, a `RetryError` from it; ``"group"``, an
             ExceptionGroup of all errors that the state keeps (records from
