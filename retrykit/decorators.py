@@ -216,5 +216,7 @@ def _as_settings(policy: object) -> str | None:
         return f"on={shown(policy)}"
     if policy is Policy:
         return "Policy()"
+    if getattr(policy, "__module__", None) == "retrykit.dialects":
+        return f"dialects.{getattr(policy, '__name__', '...')}()"
     number = isinstance(policy, int) and not isinstance(policy, bool)
     return f"max_attempts={policy}" if number else None

@@ -39,8 +39,9 @@ class Signal(RetrykitError):  # noqa: N818  a wish, not an error
 class RetryAfter(Signal):
     """Ask for another attempt after *delay*, whatever the schedule says.
 
-    Every limit of the policy still holds, and the error is not asked whether
-    it may be retried. When the call gives up, its caller sees the cause.
+    The limits of attempts and time still hold; `hint_cap`, which is about what
+    others ask for, does not. The error is not asked whether it may be retried.
+    When the call gives up, its caller sees the cause.
 
     >>> RetryAfter("2s")
     RetryAfter(2.0, None)

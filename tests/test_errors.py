@@ -1115,6 +1115,9 @@ WRITTEN |= {
     "attempt_timeout must be a duration > 0, got '0s'; None is unlimited": (
         lambda: Policy(attempt_timeout="0s")
     ),
+    f"policy must be a Policy, got {dialects.grpc!r}; write retry(dialects.grpc())": (
+        lambda: retry(dialects.grpc)
+    ),
     "attempt_timeout must be None where nothing can end an attempt: no thread can be "
     "stopped, got 2.5; give the client timeout=current_state().remaining, or write "
     "attempt_timeout=AsArgument(2.5), which fills a parameter": (

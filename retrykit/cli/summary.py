@@ -20,7 +20,9 @@ def summary(seen: Preview) -> Iterator[tuple[str, str]]:
     if seen.window:
         yield "waits", _window(seen.window)
     if seen.worst is not None:
-        yield "at worst", f"{readable(seen.worst)} in all{_took(seen)}"
+        longer = any(rule.schedule is not None for rule in seen.policy.rules)
+        known = ", by the common schedule" if longer or seen.policy.hint else ""
+        yield "at worst", f"{readable(seen.worst)} in all{_took(seen)}{known}"
     besides = "; ".join(_besides(seen.policy))
     if besides:
         yield "besides", besides
@@ -44,7 +46,7 @@ def _besides(policy: Policy) -> Iterator[str]:
     if own:
         yield f"delays of their own for {', '.join(own)}"
     if few:
-        yield f"fewer attempts for {', '.join(few)}"
+        yield f"attempts of their own for {', '.join(few)}"
     if policy.hint is not None:
         cap = policy.hint_cap
         most = "" if cap is None else f", up to {readable(cap)}"
