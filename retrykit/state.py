@@ -171,6 +171,9 @@ class RetryState:
         if self.stop_reason is StopReason.SUCCEEDED:
             return f"succeeded after {so_far}"
         why = self.stop_reason.explanation
+        asked = self.failures[-1].hint if self.failures else None
+        if self.stop_reason is StopReason.HINT and asked is not None:
+            why = f"{why}: {readable(asked)}"
         if self.inner is not None:
             why = f"inside of it, {self.innermost.name} {self.innermost.describe()}"
         return f"gave up after {so_far}: {why}"

@@ -135,6 +135,13 @@ def test_a_hint_beyond_the_remaining_time_ends_the_call_at_once(
     assert decided(policy, BusyError(asked), elapsed=3.0) == expected
 
 
+def test_how_long_it_was_asked_to_wait_is_told(colour):
+    with pytest.raises(BusyError) as caught:
+        colour(PATIENT, hint_cap=60)(raising(BusyError("90s")))()
+    (note,) = caught.value.__notes__
+    assert note.endswith(": it was asked to wait longer than is allowed: 1m30s")
+
+
 def test_a_delay_beyond_the_remaining_time_is_the_schedules_own():
     policy = PATIENT.replace(schedule=[9], max_elapsed=10)
     assert decided(policy, BusyError(1), elapsed=3.0) == Stop(StopReason.ELAPSED)
