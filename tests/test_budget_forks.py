@@ -97,6 +97,12 @@ def test_what_nobody_holds_dies_at_once(make):
         gc.enable()
 
 
+# CPython 3.12 traces no opcodes that are asked for so late, and crashes on others.
+between_any_two_steps = pytest.mark.skipif(
+    sys.version_info[:2] == (3, 12), reason="CPython 3.12 cannot be stopped there"
+)
+
+
 def stopping(name, steps):
     """Return a trace function that lets a function of this name go so far."""
     left = iter(range(steps))
@@ -125,6 +131,7 @@ def stopped(name, steps, use):
     return False
 
 
+@between_any_two_steps
 def test_a_window_later_it_does_not_matter_where_a_thread_was_stopped():
     steps, again = 0, True
     while again:
@@ -144,6 +151,7 @@ def test_a_window_later_it_does_not_matter_where_a_thread_was_stopped():
     assert steps > 50
 
 
+@between_any_two_steps
 def test_a_registry_has_its_bound_again_wherever_a_thread_was_stopped():
     steps, again = 0, True
     while again:

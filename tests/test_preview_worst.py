@@ -74,7 +74,7 @@ def besides(**settings):
 
 
 BESIDES = {
-    "delays of their own for TimeoutError; fewer attempts for OSError": {
+    "delays of their own for TimeoutError; attempts of their own for OSError": {
         "rules": [
             Rule(on=TimeoutError, schedule=[1], max_attempts=2),
             Rule(on=OSError, max_attempts=2),
