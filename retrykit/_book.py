@@ -142,7 +142,7 @@ class Book:
         elapsed = now() - state.origin if now else state.elapsed
         # A reason is a text, which is found out sooner than an enumeration.
         hint, retryable = None, not isinstance(ruled, str)
-        if retryable and state.mark is not None and self._nested(state, error):
+        if retryable and state.mark is not None and self._nested(state, error, result):
             # To a budget, what the inner call was told of is no new failure.
             ruled, retryable = StopReason.NESTED, False
         elif policy.hint is not None and retryable and not isinstance(error, Signal):
@@ -259,12 +259,15 @@ class Book:
         timed = self.policy.attempt_timeout is not None
         state.trace = trim(error, last, state.trace, driven=self._driven, timed=timed)
 
-    def _nested(self, state: RetryState, error: Exception | None) -> bool:
-        """Return whether a call inside of this one has given up with the error."""
+    def _nested(
+        self, state: RetryState, error: Exception | None, result: object
+    ) -> bool:
+        """Return whether a call inside of this one has given up with the outcome."""
         if self.policy.outer == "retry":
             return False
         # Who asks for another attempt outright has seen where the error came from.
-        found = find(error, state.mark, deep=not isinstance(error, RetryAfter))
+        deep = not isinstance(error, RetryAfter)
+        found = find(result if error is None else error, state.mark, deep=deep)
         if found is not None:
             state.inner = state_of(found)
         return found is not None

@@ -12,6 +12,7 @@ from typing import Any
 
 from retrykit.state import RetryState, StopReason
 from retrykit.timeouts import AsArgument
+from retrykit.verdicts import RetryError, attach
 
 __all__ = [
     "Call",
@@ -22,7 +23,7 @@ __all__ = [
     "find",
     "leave_mark",
 ]
-__all__ += ["opening", "surroundings"]
+__all__ += ["opening", "stands_for", "surroundings"]
 
 Call = list[Any]
 """A call while it runs: [its book, clock reading at its start, its state].
@@ -163,26 +164,33 @@ def leave_mark(error: BaseException, outer: Call) -> None:
             marked += each.exceptions
 
 
-def find(
-    error: BaseException | None, mark: object, *, deep: bool = True
-) -> BaseException | None:
-    """Return the error with a mark: *error*, or one that it came from.
+def stands_for(result: object, error: RetryError) -> None:
+    """Hang on a result what hangs on the error in whose place it comes out."""
+    attach(result, error.state)
+    if _MARK in vars(error):
+        vars(result)[_MARK] = vars(error)[_MARK]
 
-    Looks at what the error was raised from or while handling, and into groups,
-    if it is to look so deep.
+
+def find(outcome: object, mark: object, *, deep: bool = True) -> object | None:
+    """Return what has a mark: an error or result, or what the error came from.
+
+    Looks at what the error was raised from or while handling, into groups, and
+    at the response that it is about, if it is to look so deep.
     """
     seen: set[int] = set()
-    left = [error]
+    left: list[object] = [outcome]
     while left:
-        error = left.pop()
-        if error is None or id(error) in seen:
+        outcome = left.pop()
+        borne = getattr(outcome, "__dict__", None)
+        if id(outcome) in seen or not isinstance(borne, dict):
             continue
-        if vars(error).get(_MARK) is mark:
-            return error
-        seen.add(id(error))
-        if not deep:
+        if borne.get(_MARK) is mark:
+            return outcome
+        seen.add(id(outcome))
+        if not deep or not isinstance(outcome, BaseException):
             continue
-        left += [error.__context__, error.__cause__]
-        if isinstance(error, BaseExceptionGroup):
-            left += error.exceptions
+        # By the dict: a property may be anyone's code.
+        left += [outcome.__context__, outcome.__cause__, borne.get("response")]
+        if isinstance(outcome, BaseExceptionGroup):
+            left += outcome.exceptions
     return None

@@ -1,14 +1,15 @@
 """What a call leaves on the error that it gives up with.
 
 The error is the user's own: it gets a note, and beside it the state of its
-call, which `state_of` reads. Nothing here decides or retries.
+call, which `state_of` reads. A response that comes out of a client in place of
+an error gets the state too. Nothing here decides or retries.
 """
 
 from dataclasses import replace
-from types import TracebackType
+from types import FunctionType, ModuleType, TracebackType
 from typing import Any, final
 
-from retrykit.checks import instance
+from retrykit.checks import refuse
 from retrykit.errors import AttemptTimeout, RetrykitError
 from retrykit.records import ErrorRecord
 from retrykit.state import RetryState, StopReason
@@ -113,13 +114,13 @@ _STATE = "__retrykit_state__"
 _ITSELF = ErrorRecord("itself", "", "")
 
 
-def attach(error: BaseException, state: RetryState) -> None:
-    """Hang the state of an ended call on the error that it ends with."""
+def attach(bearer: object, state: RetryState) -> None:
+    """Hang the state of a call on the error, or the response, it ends with."""
     # Straight into the dict: the class of the error may refuse attributes.
-    vars(error)[_STATE] = _exchanged(state, error, _ITSELF)
+    vars(bearer)[_STATE] = _exchanged(state, bearer, _ITSELF)
 
 
-def state_of(error: BaseException) -> RetryState | None:
+def state_of(outcome: object) -> RetryState | None:
     """Return the state of the call that gave up with this error.
 
     >>> state_of(ValueError("from elsewhere")) is None
@@ -129,22 +130,29 @@ def state_of(error: BaseException) -> RetryState | None:
     to keep it for long, keep its `to_dict`.
 
     Args:
-        error: What an ``except`` clause caught.
+        outcome: What an ``except`` clause caught; or the response of a client
+            that retries by a part of `retrykit.integrations`, which has a state
+            whether or not it is a good one.
 
     Returns:
         The state, as it was when the call ended; None if no retried call
-        ended with this error.
+        ended with this.
 
     Raises:
-        ConfigError: *error* is no exception.
+        ConfigError: *outcome* is neither.
     """
-    instance("error", error, BaseException, "pass what an except clause caught")
-    if isinstance(error, RetryError):
-        return error.state
-    state: RetryState | None = vars(error).get(_STATE)
-    if state is None or not isinstance(error, Exception):
-        return state
-    return _exchanged(state, _ITSELF, error)
+    if isinstance(outcome, RetryError):
+        return outcome.state
+    borne = getattr(outcome, "__dict__", None)
+    if not isinstance(borne, dict) or isinstance(outcome, _NO_OUTCOMES):
+        rule = "an exception or a response"
+        raise refuse("outcome", rule, outcome, "pass what an except clause caught")
+    state: RetryState | None = borne.get(_STATE)
+    return None if state is None else _exchanged(state, _ITSELF, outcome)
+
+
+# They have a dict of their own, too, and are passed by mistake only.
+_NO_OUTCOMES = (FunctionType, ModuleType)
 
 
 def ended_here(error: BaseException | None) -> bool:
@@ -156,11 +164,15 @@ def ended_here(error: BaseException | None) -> bool:
     return isinstance(error, AttemptTimeout) and _STATE not in vars(error)
 
 
-def _exchanged(
-    state: RetryState, old: BaseException | ErrorRecord, new: Exception | ErrorRecord
-) -> RetryState:
+def _exchanged(state: RetryState, old: object, new: Any) -> RetryState:
+    if not state.failures:
+        return state
     failures = tuple(
-        failure._replace(error=new) if _same(failure.error, old) else failure
+        failure._replace(error=new)
+        if _same(failure.error, old)
+        else failure._replace(result=new)
+        if failure.result is not None and _same(failure.result, old)
+        else failure
         for failure in state.failures
     )
     inner = state.inner and _exchanged(state.inner, old, new)

@@ -416,9 +416,8 @@ WRITTEN = {
     f"state must be of a call that may go on, got {DONE!r}; it has its result": (
         lambda: resume(plain, DONE)
     ),
-    "error must be a BaseException, got 'busy'; pass what an except clause caught": (
-        lambda: state_of("busy")
-    ),
+    "outcome must be an exception or a response, got 'busy'; "
+    "pass what an except clause caught": lambda: state_of("busy"),
     "policy must be a Policy, got constant(1.0); write Policy(schedule=...)": (
         lambda: Backoff(s.constant(1))
     ),
