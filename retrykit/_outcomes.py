@@ -7,7 +7,7 @@ for retries. The two colours differ in nothing but ``await``.
 from retrykit._book import Book
 from retrykit._nesting import Call
 from retrykit.budget import adeposit, awithdrawal, deposit, withdrawal
-from retrykit.conditions import arejects, aruling, rejects, ruling
+from retrykit.conditions import arejects, arelease, aruling, rejects, release, ruling
 from retrykit.verdicts import ended_here
 
 __all__ = ["aaccepts", "accepts", "afails", "fails"]
@@ -40,7 +40,10 @@ def fails(
             book.broken_off(call, judged)
             raise
         judged = book.paid(call, judged, cost)
-    return book.failed(call, error, judged)
+    delay = book.failed(call, error, judged)
+    if delay is not None and error is None:
+        release(policy, result)
+    return delay
 
 
 async def afails(
@@ -58,7 +61,10 @@ async def afails(
             book.broken_off(call, judged)
             raise
         judged = book.paid(call, judged, cost)
-    return book.failed(call, error, judged)
+    delay = book.failed(call, error, judged)
+    if delay is not None and error is None:
+        await arelease(policy, result)
+    return delay
 
 
 def accepts(book: Book, call: Call, result: object) -> bool:

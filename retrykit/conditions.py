@@ -18,9 +18,9 @@ from retrykit.signals import GiveUp, Signal
 from retrykit.state import StopReason
 from retrykit.verdicts import leave_note
 
-__all__ = ["Condition", "Conditions", "ResultCondition", "arejects"]
-__all__ += ["aruling", "check_condition", "check_predicate", "rejects", "report"]
-__all__ += ["ruling", "shown"]
+__all__ = ["Condition", "Conditions", "ResultCondition", "arejects", "arelease"]
+__all__ += ["aruling", "check_condition", "check_predicate", "rejects", "release"]
+__all__ += ["report", "ruling", "shown"]
 
 Condition = (
     type[Exception]
@@ -31,7 +31,11 @@ Condition = (
 """Errors by type, or a predicate of the error; it may be async under `aretry`."""
 
 ResultCondition = Callable[[Any], bool] | Callable[[Any], Awaitable[bool]]
-"""A predicate of the result; it may be async under `aretry`."""
+"""A predicate of the result; it may be async under `aretry`.
+
+One that has a method ``release(result)`` is handed there each result that it
+refused and that another attempt replaces, to close what that holds open.
+"""
 
 
 class HasOn(Protocol):
@@ -168,6 +172,36 @@ async def arejects(conditions: Conditions, result: object) -> bool:
     """Return whether a result is to be treated as a failure."""
     predicate = conditions.on_result
     return predicate is not None and await _awaited(predicate(result))
+
+
+def release(conditions: Conditions, result: object) -> None:
+    """Let go of a refused result that another attempt replaces.
+
+    A predicate of results that has a method ``release`` is handed each of them:
+    an open response holds a connection, which would be held for as long as the
+    delay lasts. It may be async under `aretry`.
+    """
+    let_go = getattr(conditions.on_result, "release", None)
+    if let_go is not None:
+        try:
+            _plain("release", let_go(result))
+        except Exception as fault:  # noqa: BLE001  the call goes on without it
+            _not_released(fault)
+
+
+async def arelease(conditions: Conditions, result: object) -> None:
+    """Let go of a refused result that another attempt replaces, as `release` does."""
+    let_go = getattr(conditions.on_result, "release", None)
+    if let_go is not None:
+        try:
+            await _awaited(let_go(result))
+        except Exception as fault:  # noqa: BLE001  the call goes on without it
+            _not_released(fault)
+
+
+def _not_released(fault: Exception) -> None:
+    log = logging.getLogger("retrykit")
+    log.warning("a refused result could not be released", exc_info=fault)
 
 
 def shown(value: object) -> str:
