@@ -4,6 +4,7 @@ Everything that calls under a policy, decorated or not, goes through here.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from retrykit import _async, _sync
@@ -21,7 +22,7 @@ from retrykit.settings import Settings
 from retrykit.state import RetryState
 from retrykit.timeouts import AsArgument
 
-__all__ = ["driver"]
+__all__ = ["driver", "drivers"]
 
 
 def driver(
@@ -42,6 +43,27 @@ def driver(
     Raises:
         ConfigError: *fn* cannot be retried, or not in that colour.
     """
+    return drivers(policy, fn, awaited=awaited)(name_of(fn), resumed)
+
+
+def drivers(
+    policy: Settings, fn: Callable[..., Any], *, awaited: bool
+) -> Callable[[str, RetryState | None], Callable[..., Any]]:
+    """Return what makes drivers of *fn*, for calls of several names.
+
+    Args:
+        policy: What the calls are held to.
+        fn: What is called.
+        awaited: Whether the calls are to be awaited.
+
+    Returns:
+        A function of a name, which is told where the policy has none, and of
+        the state that every call goes on from or None. It returns what `driver`
+        returns.
+
+    Raises:
+        ConfigError: *fn* cannot be retried, or not in that colour.
+    """
     check_retryable(fn)
     if not awaited and is_coroutine_function(fn):
         way_out = "use acall or arun, or decorate it with retry or aretry"
@@ -52,8 +74,8 @@ def driver(
     if isinstance(timeout, AsArgument):
         called = filled(fn, timeout, allowance)
     if not awaited:
-        return _sync.drive(policy, called, name_of(fn), resumed)
+        return partial(_sync.drive, policy, called)
     called = with_await(called)
     if isinstance(timeout, float):
         called = bounded(called, allowance)
-    return _async.drive(policy, called, name_of(fn), resumed)
+    return partial(_async.drive, policy, called)

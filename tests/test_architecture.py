@@ -168,6 +168,10 @@ FLOORS = {
         "integrations.redis.account",
         "integrations.redis.budgets",
         "integrations.redis",
+        "integrations.bodies",
+        "integrations.parts",
+        "integrations.sending",
+        "integrations.httpx",
     ],
 }
 
@@ -209,6 +213,7 @@ LIBRARIES = {
     "cli.schema": {"click"},
     "cli.show": {"click", "rich"},
     "cli.terminal": {"rich"},
+    "integrations.httpx": {"httpx"},
     "integrations.redis.budgets": {"redis"},
     "plot": {"matplotlib"},
     "pytest_plugin": {"pytest"},

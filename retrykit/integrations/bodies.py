@@ -1,0 +1,52 @@
+"""Bodies of requests: which of them can be sent twice, and how.
+
+What a client makes of a body is not known here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+__all__ = ["rewinding", "seeks"]
+
+
+def rewinding(source: Any) -> Callable[[], object] | None:
+    """Return what makes the source of a body ready to be read again.
+
+    >>> import io
+    >>> file = io.BytesIO(b"head, body")
+    >>> file.read(6), rewinding(file)(), file.read()
+    (b'head, ', 6, b'body')
+    >>> rewinding(iter([b"once"])) is None
+    True
+
+    Args:
+        source: Bytes, a text, a file, or what gives pieces of a body.
+
+    Returns:
+        A function that takes a file back to where it is now, and does nothing to
+        bytes, to a list and to what else begins anew when it is asked for its
+        pieces; None if the source can be read once only.
+    """
+    if source is None or isinstance(source, str | bytes | bytearray):
+        return tuple
+    if hasattr(source, "read"):
+        return _back(source) if seeks(source) else None
+    if isinstance(source, Iterable) and not isinstance(source, Iterator):
+        return tuple
+    return None
+
+
+def seeks(file: Any) -> bool:
+    """Return whether a file can be taken back."""
+    try:
+        return bool(file.seekable())
+    except Exception:  # noqa: BLE001  it may be anyone's object
+        return False
+
+
+def _back(file: Any) -> Callable[[], object] | None:
+    try:
+        place = file.tell()
+    except Exception:  # noqa: BLE001  it may be anyone's object
+        return None
+    return lambda: file.seek(place)

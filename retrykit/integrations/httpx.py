@@ -1,0 +1,265 @@
+"""Retries for httpx.
+
+Needs the extra ``retrykit[httpx]``. Best is a decorator around the whole of
+what is done with a response, which sees a body that is cut short::
+
+    from retrykit import retry
+    from retrykit.integrations import httpx as retries
+
+    @retry(retries.policy(max_attempts=4))
+    def fetch(client, url):
+        return client.get(url).raise_for_status().json()
+
+Where that cannot be, a transport sends requests again, up to the head of the
+response; `state_of` of a response or an error has its history::
+
+    client = httpx.Client(transport=retries.RetryTransport(max_attempts=4))
+"""
+
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any, Final, Self, Unpack, final
+
+import httpx
+
+from retrykit.checks import instance
+from retrykit.errors import AttemptTimeout
+from retrykit.integrations.bodies import rewinding, seeks
+from retrykit.integrations.parts import (
+    IDEMPOTENT,
+    STATUSES,
+    joined,
+    refuses_certificate,
+    retry_after,
+)
+from retrykit.integrations.sending import AsyncSender, Sender, Sending
+from retrykit.policy import Policy
+from retrykit.settings import Changes
+from retrykit.verdicts import attach, state_of
+
+__all__ = ["IDEMPOTENT", "AsyncRetryTransport", "RetryTransport", "policy"]
+__all__ += ["retry_after", "transient"]
+
+
+@final
+class _Transient:
+    """Whether what came of a request is worth another attempt.
+
+    Of errors: connections that fail, break or are reset, answers that are cut
+    short, timeouts of every kind; not a certificate that is not accepted. Of
+    responses, and of the errors of ``raise_for_status``: the statuses 408, 425,
+    429, 500, 502, 503 and 504.
+    """
+
+    def __call__(self, outcome: Any, /) -> bool:
+        if isinstance(outcome, httpx.HTTPStatusError):
+            outcome = outcome.response
+        if isinstance(outcome, httpx.Response):
+            return outcome.status_code in STATUSES
+        return isinstance(outcome, _PASSING) and not refuses_certificate(outcome)
+
+    def release(self, response: httpx.Response, /) -> Any:
+        """Close a response, whichever client it is of; the result may be awaited."""
+        if isinstance(response.stream, httpx.SyncByteStream):
+            return response.close()
+        return response.aclose()
+
+    def __repr__(self) -> str:
+        return "transient"
+
+    def __reduce__(self) -> str:
+        return "transient"
+
+
+_PASSING = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)
+
+transient: Final = _Transient()
+"""The condition of errors and responses: for `on`, and for `on_result`."""
+
+
+def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
+    """Return a policy for httpx: `transient` and `retry_after` joined to one.
+
+    >>> policy(max_attempts=3)
+    Policy(max_attempts=3, on=transient, on_result=transient, hint=retry_after())
+
+    Args:
+        base: What it is derived from; by default `Policy()`. If it says which
+            results are failures, nothing is joined to it.
+        **changes: Settings, as for `Policy`.
+
+    Raises:
+        ConfigError: A setting is wrong.
+    """
+    return joined(base, changes, transient)
+
+
+@final
+class RetryTransport(httpx.BaseTransport):
+    """Sends the requests of a client again, under a policy.
+
+    >>> client = httpx.Client(transport=RetryTransport(max_attempts=3))
+
+    It ends with the head of a response: a body that is cut short raises the
+    client's error, and nothing is sent again. Sent again are idempotent methods
+    and what has an ``Idempotency-Key``, with a body that can be read twice: from
+    memory, or from a file that can seek. Every response, and every error, has its
+    history, which `state_of` reads. When the policy gives up, the last response
+    is returned; what is raised is an error of httpx.
+
+    A client that is given a transport reads no proxies from the environment.
+
+    Args:
+        policy: As for `policy`.
+        transport: What sends, and is closed with this one; by default
+            ``httpx.HTTPTransport()``.
+        methods: The HTTP methods that are sent again; None is every one.
+        **changes: Settings, as for `Policy`. ``attempt_timeout=AsArgument("5s")``
+            bounds the timeouts of httpx.
+
+    Raises:
+        ConfigError: A setting is wrong, or a transport cannot follow it.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        transport: httpx.BaseTransport | None = None,
+        *,
+        methods: Iterable[str] | None = IDEMPOTENT,
+        **changes: Unpack[Changes],
+    ) -> None:
+        inner = httpx.HTTPTransport() if transport is None else transport
+        self._inner = instance("transport", inner, httpx.BaseTransport)
+
+        def send(request: httpx.Request, most: float | None) -> httpx.Response:
+            _bound(request, most)
+            return inner.handle_request(request)
+
+        self._sender = Sender(
+            joined(policy, changes, transient), send, transient, methods
+        )
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request, and again when the policy says so."""
+        response: httpx.Response = self._sender.send(_sending(request))
+        return response
+
+    def __enter__(self) -> Self:
+        self._inner.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
+    ) -> None:
+        self._inner.__exit__(kind, error, trace)
+
+    def close(self) -> None:
+        """Close what sends."""
+        self._inner.close()
+
+
+@final
+class AsyncRetryTransport(httpx.AsyncBaseTransport):
+    """Sends the requests of an async client again, as `RetryTransport` does.
+
+    >>> client = httpx.AsyncClient(transport=AsyncRetryTransport(max_attempts=3))
+
+    Args:
+        policy: As for `policy`.
+        transport: What sends, and is closed with this one; by default
+            ``httpx.AsyncHTTPTransport()``.
+        methods: The HTTP methods that are sent again; None is every one.
+        **changes: Settings, as for `Policy`. Where an `attempt_timeout` ends the
+            last attempt, ``httpx.ReadTimeout`` is raised.
+
+    Raises:
+        ConfigError: A setting is wrong, or a transport cannot follow it.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+        *,
+        methods: Iterable[str] | None = IDEMPOTENT,
+        **changes: Unpack[Changes],
+    ) -> None:
+        inner = httpx.AsyncHTTPTransport() if transport is None else transport
+        self._inner = instance("transport", inner, httpx.AsyncBaseTransport)
+
+        async def send(request: httpx.Request, most: float | None) -> httpx.Response:
+            _bound(request, most)
+            return await inner.handle_async_request(request)
+
+        self._sender = AsyncSender(
+            joined(policy, changes, transient), send, transient, methods
+        )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request, and again when the policy says so."""
+        try:
+            response: httpx.Response = await self._sender.send(_sending(request))
+        except AttemptTimeout as error:
+            raise _own(error, request) from error
+        return response
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
+    ) -> None:
+        await self._inner.__aexit__(kind, error, trace)
+
+    async def aclose(self) -> None:
+        """Close what sends."""
+        await self._inner.aclose()
+
+
+def _sending(request: httpx.Request) -> Sending:
+    url, headers = request.url, request.headers
+    return Sending(request, request.method, url.host, headers, _rewind(request.stream))
+
+
+def _rewind(stream: object) -> Callable[[], object] | None:
+    """Return what makes a body ready to be sent again, if that can be done."""
+    if isinstance(stream, httpx.ByteStream):
+        return tuple
+    # httpx does not tell what a stream is made of: where its names are others
+    # one day, the body counts as one that cannot be sent again.
+    fields = getattr(stream, "fields", None)
+    if isinstance(fields, list):
+        files = [getattr(field, "file", b"") for field in fields]
+        every = all(isinstance(x, str | bytes) or seeks(x) for x in files)
+        return tuple if every else None
+    return rewinding(getattr(stream, "_stream", iter(())))
+
+
+def _bound(request: httpx.Request, most: float | None) -> None:
+    """Let no phase of a request last longer than an attempt may."""
+    if most is not None:
+        given = request.extensions.get("timeout", {})
+        lengths = [given.get(name) for name in _PHASES]
+        least = [most if length is None else min(length, most) for length in lengths]
+        bound = dict(zip(_PHASES, least, strict=True))
+        request.extensions = {**request.extensions, "timeout": bound}
+
+
+_PHASES = ("connect", "read", "write", "pool")
+
+
+def _own(error: AttemptTimeout, request: httpx.Request) -> httpx.ReadTimeout:
+    """Return the client's error for an attempt that was ended, with its state."""
+    own = httpx.ReadTimeout(str(error), request=request)
+    state = state_of(error)
+    if state is not None:
+        attach(own, state)
+    return own

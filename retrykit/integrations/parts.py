@@ -1,0 +1,103 @@
+"""What the clients have in common, for their modules beside this one.
+
+Which statuses pass, which methods may be sent twice, and how a policy gets the
+parts that a client has for it. No client is imported.
+"""
+
+import ssl
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from retrykit.checks import refuse
+from retrykit.hint import Hint
+from retrykit.hints import retry_after as _retry_after
+from retrykit.policy import Policy
+from retrykit.settings import Changes
+
+__all__ = ["IDEMPOTENT", "STATUSES", "Transient", "checked_methods", "joined"]
+__all__ += ["refuses_certificate", "retry_after"]
+
+STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""The HTTP statuses that are worth another attempt."""
+
+IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
+"""The HTTP methods that mean the same when they are sent twice.
+
+Source:
+    RFC 9110, "HTTP Semantics", section 9.2.2, 2022.
+"""
+
+retry_after = _retry_after()
+"""The hint that reads ``Retry-After``; see `retrykit.hints.retry_after`."""
+
+
+class Transient(Protocol):
+    """Whether what came of a request is worth another attempt: of one client."""
+
+    def __call__(self, outcome: Any, /) -> bool:
+        """Return whether an error or a response is."""
+        ...
+
+    def release(self, response: Any, /) -> Any:
+        """Close a response that another attempt replaces."""
+        ...
+
+
+def joined(
+    base: Policy | None,
+    changes: Changes,
+    transient: Transient,
+    hint: Hint = retry_after,
+) -> Policy:
+    """Return a policy with the parts of a client in it.
+
+    They are joined to a policy that does not say which results are failures,
+    since such a one was written without a client in mind; what it does say of
+    errors and hints is kept. One that says it is taken as it is.
+
+    Args:
+        base: The policy; None is `Policy()`.
+        changes: Settings that are changed, whatever is joined.
+        transient: The client's condition, of errors and of responses.
+        hint: The client's hint.
+    """
+    policy = Policy() if base is None else base
+    if not isinstance(policy, Policy):
+        raise refuse("policy", "a Policy", policy)
+    if policy.on_result is None:
+        policy = policy.replace(
+            on=transient if policy.on is Exception else policy.on,
+            on_result=transient,
+            hint=hint if policy.hint is None else policy.hint,
+        )
+    return policy.replace(**changes)
+
+
+def refuses_certificate(error: BaseException | None) -> bool:
+    """Return whether an error comes from a certificate that is not accepted.
+
+    Clients tell of it as of a connection that failed. It stays what it is.
+    """
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def checked_methods(methods: Iterable[str] | None) -> frozenset[str] | None:
+    """Return the methods that may be sent again, in capitals; None is every one.
+
+    Raises:
+        ConfigError: They are no collection of names.
+    """
+    if methods is None:
+        return None
+    given: list[object] = [] if isinstance(methods, str) else [*methods]
+    names = [each.upper() for each in given if isinstance(each, str) and each]
+    if not names or len(names) < len(given):
+        rule = "a set of HTTP methods, at least one"
+        raise refuse("methods", rule, methods, "None is every method")
+    return frozenset(names)

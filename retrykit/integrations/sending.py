@@ -1,0 +1,218 @@
+"""Requests that are sent under a policy: what the transports share.
+
+A transport tells what a request is and how it is sent; what is decided here is
+whether it may be sent again, and what comes out. No client is imported.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, final
+
+from retrykit._nesting import current_state, stands_for
+from retrykit.checks import refuse
+from retrykit.conditions import ResultCondition, shown
+from retrykit.driving import drivers
+from retrykit.integrations.parts import Transient, checked_methods
+from retrykit.policy import Policy
+from retrykit.signals import GiveUp
+from retrykit.state import RetryState, StopReason
+from retrykit.verdicts import RetryError, attach, leave_note
+
+__all__ = ["AsyncSender", "Sender", "Sending"]
+
+
+class Sending(NamedTuple):
+    """One request of a client.
+
+    Attributes:
+        request: The request, as the client has it.
+        method: Its HTTP method.
+        host: The host that it goes to.
+        headers: Its headers, by their names in any case.
+        rewind: What makes its body ready to be sent again; None if it cannot be
+            sent twice.
+    """
+
+    request: Any
+    method: str
+    host: str
+    headers: Mapping[str, Any]
+    rewind: Callable[[], object] | None
+
+    def once(self, methods: frozenset[str] | None) -> str | None:
+        """Return why it is sent once only; None if it may be sent again.
+
+        Args:
+            methods: Those that may be sent again; None is every one.
+        """
+        method = self.method.upper()
+        keyed = self.headers.get("Idempotency-Key")
+        if methods is not None and method not in methods and not keyed:
+            return f"{method} {_KEYLESS}"
+        return _ONE_SHOT if self.rewind is None else None
+
+
+_KEYLESS = (
+    "is sent again only with an Idempotency-Key, or where methods has it, "
+    "since it may have been carried out"
+)
+_ONE_SHOT = (
+    "its body is a stream that cannot be sent again; "
+    "pass bytes, text or a file that can seek"
+)
+
+
+class _Senders:
+    """What both colours are; no request is sent here.
+
+    Args:
+        policy: What the requests are sent under.
+        send: Sends a request once. It takes the request, and how long that may
+            take, in seconds, or None.
+        transient: Releases the responses of the client.
+        methods: The HTTP methods that may be sent again; None is every one.
+
+    Raises:
+        ConfigError: A transport cannot follow the policy, or *methods* are
+            none.
+    """
+
+    _awaited: bool
+
+    def __init__(
+        self,
+        policy: Policy,
+        send: Callable[[Any, float | None], Any],
+        transient: Transient,
+        methods: Iterable[str] | None,
+    ) -> None:
+        if policy.raises != "last":
+            rule = "'last' in a transport, whose caller expects the client's errors"
+            raise refuse("raises", rule, policy.raises)
+        if policy.on_result is not None and not hasattr(policy.on_result, "release"):
+            policy = policy.replace(on_result=_Releasing(policy.on_result, transient))
+        self._send = send
+        self._methods = checked_methods(methods)
+        single = policy.replace(max_attempts=1)
+        attempt = _aattempt if self._awaited else _attempt
+        self._many = drivers(policy, attempt, awaited=self._awaited)
+        self._single = drivers(single, attempt, awaited=self._awaited)
+
+    def _call(self, sending: Sending, once: str | None) -> Callable[..., Any]:
+        made = self._many if once is None else self._single
+        return made(f"{sending.method} {sending.host}", None)
+
+
+@final
+class Sender(_Senders):
+    """Sends requests, and again when the policy says so."""
+
+    _awaited = False
+
+    def send(self, sending: Sending) -> Any:
+        """Return the response, with its state: the last one, if none is good.
+
+        Raises:
+            Exception: The client's own error, with its state.
+        """
+        once, states = sending.once(self._methods), list[RetryState]()
+        try:
+            response = self._call(sending, once)(self._send, sending, states)
+        except Exception as error:
+            response = _outcome(error, once, states)
+            if response is None:
+                raise
+        else:
+            attach(response, states[0])
+        return response
+
+
+@final
+class AsyncSender(_Senders):
+    """Sends requests, and again when the policy says so, awaited."""
+
+    _awaited = True
+
+    async def send(self, sending: Sending) -> Any:
+        """Return the response, with its state, as that of `Sender` does."""
+        once, states = sending.once(self._methods), list[RetryState]()
+        try:
+            response = await self._call(sending, once)(self._send, sending, states)
+        except Exception as error:
+            response = _outcome(error, once, states)
+            if response is None:
+                raise
+        else:
+            attach(response, states[0])
+        return response
+
+
+def _attempt(
+    send: Callable[..., Any],
+    sending: Sending,
+    states: list[RetryState],
+    timeout: float | None = None,
+) -> Any:
+    _begin(sending, states)
+    return send(sending.request, timeout)
+
+
+async def _aattempt(
+    send: Callable[..., Any],
+    sending: Sending,
+    states: list[RetryState],
+    timeout: float | None = None,  # noqa: ASYNC109  the client's own timeout
+) -> Any:
+    _begin(sending, states)
+    return await send(sending.request, timeout)
+
+
+def _begin(sending: Sending, states: list[RetryState]) -> None:
+    if not states:
+        states.append(current_state())
+        return
+    try:
+        if sending.rewind is not None:
+            sending.rewind()
+    except Exception as fault:
+        last = states[0].failures[-1].error
+        if isinstance(last, Exception):
+            # Its caller is to see why it failed, not why it was not sent again.
+            raise GiveUp(last) from fault
+        raise
+
+
+def _outcome(error: Exception, once: str | None, states: list[RetryState]) -> Any:
+    """Return the response that comes out in place of an error, or None."""
+    if not states:
+        return None
+    state = states[0]
+    alone = once is not None and state.stop_reason is StopReason.ATTEMPTS
+    if not isinstance(error, RetryError) or error.state is not state:
+        if alone:
+            # In place of the note that all attempts, which is one, are used up.
+            leave_note(error, f"gave up after 1 attempt: {once}")
+        return None
+    response = state.failures[-1].result
+    stands_for(response, error)
+    if alone:
+        told = state.failures[-1].describe()
+        level = logging.WARNING if once is _ONE_SHOT else logging.DEBUG
+        log = logging.getLogger("retrykit")
+        log.log(level, "%s gave up after 1 attempt with %s: %s", state.name, told, once)
+    return response
+
+
+@final
+class _Releasing:
+    """A condition of the user's, with the client's way to release a response."""
+
+    def __init__(self, condition: ResultCondition, transient: Transient) -> None:
+        self._condition = condition
+        self.release = transient.release
+
+    def __call__(self, result: Any, /) -> Any:
+        return self._condition(result)
+
+    def __repr__(self) -> str:
+        return shown(self._condition)
