@@ -3,7 +3,13 @@
 What a client makes of a body is not known here.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+)
 from typing import Any
 
 __all__ = ["rewinding", "seeks"]
@@ -31,9 +37,9 @@ def rewinding(source: Any) -> Callable[[], object] | None:
         return tuple
     if hasattr(source, "read"):
         return _back(source) if seeks(source) else None
-    if isinstance(source, Iterable) and not isinstance(source, Iterator):
-        return tuple
-    return None
+    anew = isinstance(source, Iterable) and not isinstance(source, Iterator)
+    aanew = isinstance(source, AsyncIterable) and not isinstance(source, AsyncIterator)
+    return tuple if anew or aanew else None
 
 
 def seeks(file: Any) -> bool:

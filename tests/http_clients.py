@@ -1,0 +1,122 @@
+"""Every HTTP client that there is a part for, to be tried by one table.
+
+Each fetches a URL some times, in one of two ways: through its transport, which
+sends requests again, or whole, in a decorated function that reads the body too.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import httpx
+import trio
+
+from retrykit import aretry, retry, state_of
+from retrykit.integrations import httpx as for_httpx
+
+__all__ = ["CLIENTS", "WAYS", "Came"]
+
+WAYS = ["transport", "whole"]
+
+PATIENCE = 0.3
+"""How long a client waits for a server that hangs, in seconds."""
+
+
+class Came(NamedTuple):
+    """What came of a fetch: a status and a body, or an error of the client's."""
+
+    status: int | None
+    body: bytes | None
+    error: Exception | None
+    state: object
+
+
+def blocking(own, fetch):
+    """Fetch, and tell what came of it; other errors than the client's come out."""
+    try:
+        answer, status, body = fetch()
+    except own as error:
+        return Came(None, None, error, state_of(error))
+    return Came(status, body, None, state_of(answer))
+
+
+async def awaited(own, fetch):
+    """Fetch, and tell what came of it, as `blocking` does."""
+    try:
+        answer, status, body = await fetch()
+    except own as error:
+        return Came(None, None, error, state_of(error))
+    return Came(status, body, None, state_of(answer))
+
+
+def httpx_in_a_thread(way, policy, times, url, method, headers, body):
+    transport = for_httpx.RetryTransport(policy) if way == "transport" else None
+    client = httpx.Client(transport=transport, timeout=PATIENCE, follow_redirects=True)
+
+    def fetch():
+        answer = client.request(method, url, headers=headers, content=body())
+        if way == "whole":
+            answer.raise_for_status()
+        return answer, answer.status_code, answer.content
+
+    whole = fetch if way == "transport" else retry(for_httpx.policy(policy))(fetch)
+    with client:
+        return [blocking(httpx.HTTPError, whole) for _ in range(times)]
+
+
+async def httpx_in_a_task(way, policy, times, url, method, headers, body):
+    transport = for_httpx.AsyncRetryTransport(policy) if way == "transport" else None
+    client = httpx.AsyncClient(
+        transport=transport, timeout=PATIENCE, follow_redirects=True
+    )
+
+    async def fetch():
+        content = awaited_pieces(body())
+        answer = await client.request(method, url, headers=headers, content=content)
+        if way == "whole":
+            answer.raise_for_status()
+        return answer, answer.status_code, answer.content
+
+    whole = fetch if way == "transport" else aretry(for_httpx.policy(policy))(fetch)
+    async with client:
+        return [await awaited(httpx.HTTPError, whole) for _ in range(times)]
+
+
+def awaited_pieces(body):
+    """Return a body as async clients take it: a file of theirs, or a generator."""
+    if hasattr(body, "read"):
+        return AwaitedFile(body)
+    return one_by_one(body) if isinstance(body, Iterator) else body
+
+
+async def one_by_one(pieces):
+    for piece in pieces:
+        yield piece
+
+
+class AwaitedFile:
+    """A body that begins anew whenever it is asked for its pieces."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def __aiter__(self):
+        self._file.seek(0)
+        return one_by_one(self._file)
+
+
+def under_asyncio(fetches):
+    return lambda *args: asyncio.run(fetches(*args))
+
+
+def under_trio(fetches):
+    return lambda *args: trio.run(fetches, *args)
+
+
+CLIENTS = {
+    "httpx": httpx_in_a_thread,
+    "httpx, asyncio": under_asyncio(httpx_in_a_task),
+    "httpx, trio": under_trio(httpx_in_a_task),
+}
+"""What fetches: by way, policy, how often, URL, method, headers and what makes
+the body, it gives a list of `Came`."""
