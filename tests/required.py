@@ -9,12 +9,12 @@ import pytest
 __all__ = ["command", "library"]
 
 
-def command(name, package, environ=os.environ):
+def command(name, package, environ=os.environ, *, source="Debian"):
     """Return the path of a command, or skip the test that needs it.
 
     Where RETRYKIT_REQUIRE_ALL is set nothing may be missing: the test fails.
     """
-    told = f"{name} is not installed; it is in Debian's package {package}"
+    told = f"{name} is not installed; it is in {source}'s package {package}"
     return shutil.which(name) or _missing(told, environ)
 
 

@@ -17,6 +17,8 @@ def test_what_is_there_is_given():
 def test_without_a_command_a_test_is_skipped_that_names_its_package():
     with pytest.raises(pytest.skip.Exception, match="in Debian's package nothing-such"):
         required.command("nosuch", "nothing-such", {})
+    with pytest.raises(pytest.skip.Exception, match="in npm's package nothing-such"):
+        required.command("nosuch", "nothing-such", {}, source="npm")
 
 
 def test_without_a_library_a_test_is_skipped_that_names_it():
