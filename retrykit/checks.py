@@ -148,7 +148,8 @@ def instance(name: str, value: object, kind: type[T], way_out: str = "") -> T:
         ConfigError: *value* is something else.
     """
     if not isinstance(value, kind):
-        raise refuse(name, f"a {kind.__name__}", value, way_out)
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise refuse(name, f"{article} {kind.__name__}", value, way_out)
     return value
 
 

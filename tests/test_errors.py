@@ -57,6 +57,11 @@ from retrykit.hints import (
     reset_at,
     retry_after,
 )
+from retrykit.integrations.httpx import (
+    AsyncRetryTransport,
+    RetryTransport,
+    policy as httpx_policy,
+)
 from retrykit.integrations.logging import observer
 from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
 from retrykit.lint import RULES, check, found_in
@@ -415,6 +420,15 @@ WRITTEN = {
     ),
     f"state must be of a call that may go on, got {DONE!r}; it has its result": (
         lambda: resume(plain, DONE)
+    ),
+    "policy must be a Policy, got 9": lambda: httpx_policy(9),
+    "methods must be a set of HTTP methods, at least one, got 'POST'; "
+    "None is every method": lambda: RetryTransport(methods="POST"),
+    "raises must be 'last' in a transport, whose caller expects the client's errors, "
+    "got 'group'": lambda: RetryTransport(raises="group"),
+    "transport must be a BaseTransport, got 5": lambda: RetryTransport(transport=5),
+    "transport must be an AsyncBaseTransport, got 6": lambda: AsyncRetryTransport(
+        transport=6
     ),
     "outcome must be an exception or a response, got 'busy'; "
     "pass what an except clause caught": lambda: state_of("busy"),

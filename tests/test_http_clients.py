@@ -15,7 +15,6 @@ from tests.scripted_server import (
     close,
     cut,
     cut_in_head,
-    drop_after,
     hang,
     reset,
     reset_in_body,
@@ -48,7 +47,7 @@ class Row(NamedTuple):
     times: int = 1
     policy: Policy = PLAIN
     method: str = "GET"
-    headers: dict = {}
+    headers: dict | None = None
     body: Callable = lambda: None
 
 

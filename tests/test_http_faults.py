@@ -77,7 +77,7 @@ def test_table(client, way, row):
         record() as recorded,
     ):
         url = f"http://127.0.0.1:{faults.port}/x"
-        [came] = CLIENTS[client](way, PLAIN, 1, url, "GET", {}, lambda: None)
+        [came] = CLIENTS[client](way, PLAIN, 1, url, "GET", None, lambda: None)
     assert clock.naps == delays
     assert came.status == ends
     assert (came.error is None) == (ends == 200)
@@ -105,6 +105,6 @@ SCRIPTS = {
 def test_a_server_that_others_have_written_sees_the_same(running, client, way, script):
     steps, delays, ends = SCRIPTS[script]
     with running.imposter(*steps) as url, virtual_time() as clock:
-        [came] = CLIENTS[client](way, PLAIN, 1, url, "GET", {}, lambda: None)
+        [came] = CLIENTS[client](way, PLAIN, 1, url, "GET", None, lambda: None)
     assert clock.naps == delays
     assert came.status == (None if way == "whole" and ends == 404 else ends)

@@ -12,7 +12,11 @@ from collections.abc import (
 )
 from typing import Any
 
-__all__ = ["rewinding", "seeks"]
+__all__ = ["ready", "rewinding", "seeks"]
+
+
+def ready() -> None:
+    """Do nothing: what is in memory is always ready to be sent again."""
 
 
 def rewinding(source: Any) -> Callable[[], object] | None:
@@ -34,12 +38,12 @@ def rewinding(source: Any) -> Callable[[], object] | None:
         pieces; None if the source can be read once only.
     """
     if source is None or isinstance(source, str | bytes | bytearray):
-        return tuple
+        return ready
     if hasattr(source, "read"):
         return _back(source) if seeks(source) else None
     anew = isinstance(source, Iterable) and not isinstance(source, Iterator)
     aanew = isinstance(source, AsyncIterable) and not isinstance(source, AsyncIterator)
-    return tuple if anew or aanew else None
+    return ready if anew or aanew else None
 
 
 def seeks(file: Any) -> bool:

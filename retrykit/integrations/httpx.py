@@ -18,13 +18,13 @@ response; `state_of` of a response or an error has its history::
 
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Final, Self, Unpack, final
+from typing import Any, Final, Self, Unpack, cast, final
 
 import httpx
 
 from retrykit.checks import instance
 from retrykit.errors import AttemptTimeout
-from retrykit.integrations.bodies import rewinding, seeks
+from retrykit.integrations.bodies import ready, rewinding, seeks
 from retrykit.integrations.parts import (
     IDEMPOTENT,
     STATUSES,
@@ -35,6 +35,7 @@ from retrykit.integrations.parts import (
 from retrykit.integrations.sending import AsyncSender, Sender, Sending
 from retrykit.policy import Policy
 from retrykit.settings import Changes
+from retrykit.state import RetryState
 from retrykit.verdicts import attach, state_of
 
 __all__ = ["IDEMPOTENT", "AsyncRetryTransport", "RetryTransport", "policy"]
@@ -232,14 +233,14 @@ def _sending(request: httpx.Request) -> Sending:
 def _rewind(stream: object) -> Callable[[], object] | None:
     """Return what makes a body ready to be sent again, if that can be done."""
     if isinstance(stream, httpx.ByteStream):
-        return tuple
+        return ready
     # httpx does not tell what a stream is made of: where its names are others
     # one day, the body counts as one that cannot be sent again.
     fields = getattr(stream, "fields", None)
     if isinstance(fields, list):
         files = [getattr(field, "file", b"") for field in fields]
         every = all(isinstance(x, str | bytes) or seeks(x) for x in files)
-        return tuple if every else None
+        return ready if every else None
     return rewinding(getattr(stream, "_stream", iter(())))
 
 
@@ -259,7 +260,6 @@ _PHASES = ("connect", "read", "write", "pool")
 def _own(error: AttemptTimeout, request: httpx.Request) -> httpx.ReadTimeout:
     """Return the client's error for an attempt that was ended, with its state."""
     own = httpx.ReadTimeout(str(error), request=request)
-    state = state_of(error)
-    if state is not None:
-        attach(own, state)
+    # Whatever comes out of a sender has one.
+    attach(own, cast("RetryState", state_of(error)))
     return own

@@ -12,13 +12,14 @@ from retrykit._nesting import current_state, stands_for
 from retrykit.checks import refuse
 from retrykit.conditions import ResultCondition, shown
 from retrykit.driving import drivers
+from retrykit.integrations.bodies import ready
 from retrykit.integrations.parts import Transient, checked_methods
 from retrykit.policy import Policy
 from retrykit.signals import GiveUp
 from retrykit.state import RetryState, StopReason
 from retrykit.verdicts import RetryError, attach, leave_note
 
-__all__ = ["AsyncSender", "Sender", "Sending"]
+__all__ = ["AsyncSender", "Releasing", "Sender", "Sending"]
 
 
 class Sending(NamedTuple):
@@ -90,7 +91,7 @@ class _Senders:
             rule = "'last' in a transport, whose caller expects the client's errors"
             raise refuse("raises", rule, policy.raises)
         if policy.on_result is not None and not hasattr(policy.on_result, "release"):
-            policy = policy.replace(on_result=_Releasing(policy.on_result, transient))
+            policy = policy.replace(on_result=Releasing(policy.on_result, transient))
         self._send = send
         self._methods = checked_methods(methods)
         single = policy.replace(max_attempts=1)
@@ -172,8 +173,7 @@ def _begin(sending: Sending, states: list[RetryState]) -> None:
         states.append(current_state())
         return
     try:
-        if sending.rewind is not None:
-            sending.rewind()
+        (sending.rewind or ready)()
     except Exception as fault:
         last = states[0].failures[-1].error
         if isinstance(last, Exception):
@@ -184,9 +184,7 @@ def _begin(sending: Sending, states: list[RetryState]) -> None:
 
 def _outcome(error: Exception, once: str | None, states: list[RetryState]) -> Any:
     """Return the response that comes out in place of an error, or None."""
-    if not states:
-        return None
-    state = states[0]
+    [state] = states
     alone = once is not None and state.stop_reason is StopReason.ATTEMPTS
     if not isinstance(error, RetryError) or error.state is not state:
         if alone:
@@ -204,14 +202,20 @@ def _outcome(error: Exception, once: str | None, states: list[RetryState]) -> An
 
 
 @final
-class _Releasing:
-    """A condition of the user's, with the client's way to release a response."""
+class Releasing:
+    """A condition of the user's, with the client's way to release a response.
+
+    Args:
+        condition: Of responses.
+        transient: The client's own condition.
+    """
 
     def __init__(self, condition: ResultCondition, transient: Transient) -> None:
         self._condition = condition
         self.release = transient.release
 
     def __call__(self, result: Any, /) -> Any:
+        """Return what the user's condition says, which may be awaited."""
         return self._condition(result)
 
     def __repr__(self) -> str:

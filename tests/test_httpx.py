@@ -1,0 +1,441 @@
+"""What the parts for httpx promise beyond the table of all clients."""
+
+import asyncio
+import gc
+import io
+import logging
+import threading
+import weakref
+
+import httpx
+import pytest
+import trio
+
+from retrykit import (
+    AsArgument,
+    Policy,
+    RetryError,
+    StopReason,
+    aretry,
+    retry,
+    state_of,
+)
+from retrykit.errors import ConfigError
+from retrykit.events import RetryScheduled
+from retrykit.integrations import httpx as retries
+from retrykit.integrations.httpx import AsyncRetryTransport, RetryTransport
+from retrykit.testing import record, virtual_time
+from tests.scripted_server import answer, close, hang, redirect, serve
+
+QUICK = Policy(schedule=[0, 0], max_attempts=9)
+
+
+def client(policy=QUICK, **given):
+    return httpx.Client(transport=RetryTransport(policy, **given))
+
+
+def test_the_last_response_is_returned_as_the_client_would():
+    with serve(answer(503, [("X-Left", "0")], b"busy")) as server, client() as http:
+        response = http.get(server.url)
+    assert (response.status_code, response.text) == (503, "busy")
+    assert response.headers["x-left"] == "0"
+    assert response.elapsed
+    state = state_of(response)
+    assert [failure.result.status_code for failure in state.failures] == [503] * 3
+    assert state.failures[-1].result is response
+    assert state.stop_reason is StopReason.SCHEDULE_ENDED
+
+
+def test_a_response_that_needed_no_retry_has_a_state_too():
+    with serve() as server, client() as http:
+        assert state_of(http.get(server.url)).attempt == 1
+
+
+def test_a_response_of_another_transport_has_none():
+    with serve() as server, httpx.Client() as http:
+        assert state_of(http.get(server.url)) is None
+
+
+def test_is_called_by_method_and_host_and_by_nothing_secret():
+    with serve(answer(503)) as server, client() as http:
+        response = http.get(f"{server.url}/token/secret?key=secret")
+    assert state_of(response).name == "GET 127.0.0.1"
+
+
+def test_the_error_is_the_clients_own_with_its_history():
+    with serve(close()) as server, client() as http:
+        with pytest.raises(httpx.RemoteProtocolError) as caught:
+            http.get(server.url)
+    state = state_of(caught.value)
+    assert state.errors[-1] is caught.value
+    assert caught.value.request.url == server.url
+    assert "gave up after 3 attempts" in caught.value.__notes__[0]
+
+
+def test_a_pool_of_one_connection_is_enough():
+    limits = httpx.Limits(max_connections=1)
+    inner = httpx.HTTPTransport(limits=limits)
+    with serve(answer(503, body=b"x" * 100_000), answer()) as server:
+        with client(transport=inner) as http:
+            assert http.get(server.url, timeout=1).status_code == 200
+
+
+def test_an_async_pool_of_one_connection_serves_others_during_a_delay():
+    async def main(url):
+        limits = httpx.Limits(max_connections=1)
+        inner = httpx.AsyncHTTPTransport(limits=limits)
+        policy = QUICK.replace(schedule=[3])
+        transport = AsyncRetryTransport(policy, inner)
+        async with httpx.AsyncClient(transport=transport, timeout=1) as http:
+            return await asyncio.gather(*(http.get(url) for _ in range(3)))
+
+    busy = answer(503, body=b"x" * 100_000)
+    with serve(busy, busy, busy, answer()) as server, virtual_time() as clock:
+        responses = asyncio.run(main(server.url))
+    assert [each.status_code for each in responses] == [200] * 3
+    assert clock.now() >= 3
+
+
+def test_a_post_is_sent_once_and_its_error_says_why():
+    with serve(close()) as server, client() as http:
+        with pytest.raises(httpx.RemoteProtocolError) as caught:
+            http.post(server.url, json={})
+    assert len(server.seen) == 1
+    [note] = caught.value.__notes__
+    assert note == (
+        "retrykit: gave up after 1 attempt: POST is sent again only with an "
+        "Idempotency-Key, or where methods has it, since it may have been carried out"
+    )
+
+
+def test_an_error_that_is_not_one_to_retry_gets_no_such_note():
+    with client() as http, pytest.raises(httpx.UnsupportedProtocol) as caught:
+        http.post("gopher://127.0.0.1/")
+    assert not hasattr(caught.value, "__notes__")
+
+
+@pytest.mark.parametrize(
+    ("methods", "sent"), [(["post"], 3), (None, 3), ({"GET"}, 1)], ids=str
+)
+def test_methods_say_what_is_sent_again(methods, sent):
+    with serve(answer(503)) as server, client(methods=methods) as http:
+        http.post(server.url, content=b"order")
+    assert [seen.body for seen in server.seen] == [b"order"] * sent
+
+
+def test_a_stream_is_sent_once_and_a_warning_says_why(caplog):
+    with serve(answer(503)) as server, client() as http:
+        response = http.put(server.url, content=iter([b"or", b"der"]))
+    assert [seen.body for seen in server.seen] == [b"order"]
+    assert response.status_code == 503
+    [line] = caplog.records
+    assert line.levelno == logging.WARNING
+    assert "PUT 127.0.0.1 gave up after 1 attempt" in line.getMessage()
+    assert "pass bytes, text or a file that can seek" in line.getMessage()
+
+
+def test_a_stream_that_meets_no_failure_is_sent_in_silence(caplog):
+    with serve() as server, client() as http:
+        assert http.put(server.url, content=iter([b"order"])).status_code == 200
+    assert caplog.records == []
+
+
+def test_a_post_that_is_refused_says_so_to_who_looks_for_it(caplog):
+    caplog.set_level(logging.DEBUG, "retrykit")
+    with serve(answer(503)) as server, client() as http:
+        http.post(server.url)
+    [line] = [x for x in caplog.records if x.name == "retrykit"]
+    assert line.levelno == logging.DEBUG
+
+
+def test_files_of_a_form_are_sent_again_from_their_beginning():
+    file = io.BytesIO(b"picture")
+    with serve(answer(503), answer()) as server, client() as http:
+        http.put(server.url, files={"file": file, "note": b"plain"}, data={"a": "b"})
+    one, two = server.seen
+    assert one.body == two.body
+    assert b"picture" in two.body
+
+
+def test_a_form_with_a_stream_in_it_is_sent_once():
+    class Pipe:
+        def __init__(self):
+            self.left = [b"piece"]
+
+        def read(self, _size=-1):
+            return self.left.pop() if self.left else b""
+
+    with serve(answer(503)) as server, client() as http:
+        http.put(server.url, files={"file": Pipe()})
+    assert len(server.seen) == 1
+
+
+def test_a_file_that_cannot_go_back_after_all_lets_the_clients_error_out():
+    class Closing(io.BytesIO):
+        def seek(self, *_):
+            raise OSError("gone")
+
+        def seekable(self):
+            return True
+
+    with serve(close()) as server, client() as http:
+        with pytest.raises(httpx.RemoteProtocolError) as caught:
+            http.put(server.url, content=Closing(b""), headers={"content-length": "0"})
+    assert len(server.seen) == 1
+    assert state_of(caught.value).stop_reason is StopReason.GAVE_UP
+
+
+def test_a_file_that_cannot_go_back_after_a_response_says_so():
+    file = io.BytesIO(b"order")
+
+    def answered(_request):
+        file.close()
+        return httpx.Response(503)
+
+    with client(transport=httpx.MockTransport(answered)) as http:
+        with pytest.raises(ValueError, match="closed file"):
+            http.put("http://127.0.0.1/", content=file)
+
+
+def test_an_error_of_another_call_is_no_response():
+    other = RetryError(
+        Policy(on_result=lambda _: True, schedule=[]).run(lambda: 1).state
+    )
+
+    def answered(_request):
+        raise other
+
+    with client(transport=httpx.MockTransport(answered)) as http:
+        with pytest.raises(RetryError) as caught:
+            http.get("http://127.0.0.1/")
+    assert caught.value is other
+
+
+def test_layers_do_not_multiply_with_errors():
+    with serve(close()) as server, client() as http:
+
+        @retry(retries.policy(QUICK))
+        def fetch():
+            return http.get(server.url).text
+
+        with pytest.raises(httpx.RemoteProtocolError) as caught:
+            fetch()
+    assert len(server.seen) == 3
+    assert state_of(caught.value).stop_reason is StopReason.NESTED
+
+
+def test_layers_do_not_multiply_with_statuses():
+    with serve(answer(503)) as server, client() as http:
+
+        @retry(retries.policy(QUICK))
+        def fetch():
+            return http.get(server.url).raise_for_status()
+
+        with pytest.raises(httpx.HTTPStatusError) as caught:
+            fetch()
+    assert len(server.seen) == 3
+    assert state_of(caught.value).inner.name == "GET 127.0.0.1"
+
+
+def test_layers_do_not_multiply_with_responses():
+    with serve(answer(503)) as server, client() as http:
+        fetch = retry(retries.policy(QUICK))(lambda: http.get(server.url))
+        with pytest.raises(RetryError) as caught:
+            fetch()
+    assert len(server.seen) == 3
+    assert caught.value.state.stop_reason is StopReason.NESTED
+
+
+def test_layers_multiply_where_they_are_told_to():
+    with serve(answer(503)) as server, client() as http:
+        policy = retries.policy(QUICK, outer="retry")
+        with pytest.raises(RetryError):
+            policy.call(http.get, server.url)
+    assert len(server.seen) == 9
+
+
+def test_a_redirect_loop_is_the_clients_own_error():
+    with serve(redirect("/again")) as server, virtual_time() as clock:
+        transport = RetryTransport(Policy(schedule=[5]))
+        with httpx.Client(transport=transport, max_redirects=4) as http:
+            with pytest.raises(httpx.TooManyRedirects):
+                http.get(server.url, follow_redirects=True)
+    assert clock.naps == []
+    assert len(server.seen) == 5
+
+
+def test_a_stream_of_the_response_is_left_unread():
+    with serve(answer(503), answer(body=b"0123456789")) as server, client() as http:
+        with http.stream("GET", server.url) as response:
+            assert not response.is_closed
+            assert b"".join(response.iter_bytes()) == b"0123456789"
+
+
+def test_an_attempt_takes_no_longer_than_its_policy_says():
+    policy = QUICK.replace(attempt_timeout=AsArgument("50ms"), schedule=[0])
+    with serve(hang()) as server, client(policy) as http:
+        with pytest.raises(httpx.ReadTimeout):
+            http.get(server.url, timeout=60)
+    assert len(server.seen) == 2
+
+
+def test_the_clients_own_timeout_holds_where_it_is_shorter():
+    seen = []
+
+    def answered(request):
+        seen.append(request.extensions["timeout"])
+        return httpx.Response(200)
+
+    policy = QUICK.replace(attempt_timeout=AsArgument(9))
+    with client(policy, transport=httpx.MockTransport(answered)) as http:
+        http.get("http://127.0.0.1/", timeout=httpx.Timeout(60, read=1))
+    [timeout] = seen
+    assert timeout["read"] == 1
+    assert timeout["connect"] == pytest.approx(9, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "run", [lambda main: asyncio.run(main()), trio.run], ids=["asyncio", "trio"]
+)
+def test_an_attempt_that_is_ended_raises_the_clients_timeout(run):
+    policy = QUICK.replace(attempt_timeout="50ms", schedule=[0])
+
+    async def main():
+        transport = AsyncRetryTransport(policy)
+        async with httpx.AsyncClient(transport=transport, timeout=60) as http:
+            await http.get(url)
+
+    with serve(hang()) as server:
+        url = server.url
+        with pytest.raises(httpx.ReadTimeout) as caught:
+            run(main)
+    assert len(server.seen) == 2
+    assert state_of(caught.value).attempt == 2
+
+
+def test_cancellation_goes_through_at_once():
+    async def main(url):
+        waiting = asyncio.Event()
+
+        def look(event):
+            if isinstance(event, RetryScheduled):
+                waiting.set()
+
+        transport = AsyncRetryTransport(Policy(schedule=[30], observers=[look]))
+        async with httpx.AsyncClient(transport=transport) as http:
+            task = asyncio.create_task(http.get(url))
+            await waiting.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    with serve(answer(503)) as server:
+        asyncio.run(main(server.url))
+    assert len(server.seen) == 1
+
+
+def test_threads_share_one_client():
+    steps = [answer(503), answer(200)] * 40
+    states = []
+    with serve(*steps) as server, client(QUICK.replace(schedule=[0] * 8)) as http:
+
+        def fetch():
+            states.append(state_of(http.get(server.url)))
+
+        threads = [threading.Thread(target=fetch) for _ in range(16)]
+        [each.start() for each in threads]
+        [each.join() for each in threads]
+    assert len(states) == 16
+    assert {state.status for state in states} == {"succeeded"}
+    assert sum(state.attempt for state in states) == len(server.seen)
+
+
+def test_nothing_is_kept_of_a_response():
+    gc.disable()
+    try:
+        with serve(answer(503)) as server, RetryTransport(QUICK) as transport:
+            # A client of httpx makes a ring of each response by itself.
+            response = transport.handle_request(httpx.Request("GET", server.url))
+            results = [each.result for each in state_of(response).failures]
+            assert results[-1] is response
+            kept = [weakref.ref(result) for result in results]
+            response.close()
+            del response, results
+        assert [each() for each in kept] == [None] * 3
+    finally:
+        gc.enable()
+
+
+def test_a_transport_is_entered_and_closed_with_its_client():
+    told = []
+
+    class Inner(httpx.MockTransport):
+        def __enter__(self):
+            told.append("entered")
+            return self
+
+        def __exit__(self, *_):
+            told.append("left")
+
+        def close(self):
+            told.append("closed")
+
+    inner = Inner(lambda _: httpx.Response(200))
+    with client(transport=inner) as http:
+        http.get("http://127.0.0.1/")
+    client(transport=inner).close()
+    assert told == ["entered", "left", "closed"]
+
+
+def test_an_async_transport_is_closed_with_its_client():
+    told = []
+
+    class Inner(httpx.MockTransport):
+        async def aclose(self):
+            told.append("closed")
+
+    async def main():
+        transport = AsyncRetryTransport(QUICK, Inner(lambda _: httpx.Response(200)))
+        await httpx.AsyncClient(transport=transport).aclose()
+
+    asyncio.run(main())
+    assert told == ["closed"]
+
+
+def test_refuses_what_a_transport_cannot_follow():
+    with pytest.raises(ConfigError, match="raises must be 'last' in a transport"):
+        RetryTransport(raises="group")
+
+
+def test_a_condition_of_results_is_asked_and_what_it_refuses_is_closed():
+    policy = Policy(schedule=[0], on_result=lambda answer: answer.status_code == 418)
+    limits = httpx.Limits(max_connections=1)
+    inner = httpx.HTTPTransport(limits=limits)
+    with serve(answer(418, body=b"x" * 100_000), answer(503)) as server:
+        with client(policy, transport=inner) as http:
+            assert http.get(server.url, timeout=1).status_code == 503
+
+
+def test_a_decorated_coroutine_that_returns_open_responses_leaves_none_open():
+    opened = []
+
+    async def main(url):
+        async with httpx.AsyncClient() as http:
+
+            @aretry(retries.policy(QUICK))
+            async def fetch():
+                request = http.build_request("GET", url)
+                opened.append(await http.send(request, stream=True))
+                return opened[-1]
+
+            await (await fetch()).aclose()
+
+    with serve(answer(503, body=b"x" * 100_000), answer()) as server:
+        asyncio.run(main(server.url))
+    assert [each.is_closed for each in opened] == [True, True]
+
+
+def test_a_call_is_recorded_like_any_other():
+    with serve(answer(503), answer()) as server, client() as http, record() as recorded:
+        http.get(server.url)
+    recorded.assert_attempts("GET 127.0.0.1", 2)
