@@ -48,7 +48,10 @@ def refused():
 
 
 def reset_at_once():
-    """Accept, and reset before anything is read."""
+    """Accept, and reset when the client begins to send, handing nothing on.
+
+    Sooner, it would meet some clients while they connect and some later.
+    """
     return Plan("reset")
 
 
@@ -129,7 +132,7 @@ class Proxy(Acceptor):
 
     def _do(self, line, plan):
         if plan.kind == "reset":
-            line.reset()
+            _reset(line)
         elif plan.kind == "hang":
             line.swallow()
         else:
@@ -140,7 +143,7 @@ class Proxy(Acceptor):
         try:
             far = socket.create_connection(("127.0.0.1", self._target), PATIENCE)
         except OSError:
-            line.reset()
+            _reset(line)
             raise
         line.others.append(far)
         return far
@@ -149,6 +152,11 @@ class Proxy(Acceptor):
 def proxy(target, *plans):
     """Return a proxy in front of a port, to be closed by `with`."""
     return Proxy(target, plans or (through(),))
+
+
+def _reset(line):
+    line.sock.recv(1, socket.MSG_PEEK)
+    line.reset()
 
 
 def _carry(line, far, plan):

@@ -240,6 +240,7 @@ def test_a_step_may_be_chosen_by_the_request():
 def test_what_hangs_says_nothing_until_the_client_goes():
     with serve(hang()) as server:
         with connected(server.port) as sock:
+            assert server.settled(open=1)
             sock.settimeout(0.02)
             with pytest.raises(TimeoutError):
                 sock.recv(1)
