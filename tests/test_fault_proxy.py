@@ -240,3 +240,16 @@ def test_it_ends_at_once_whatever_its_connections_do(plan, step, sent):
         assert faults.open == 0
         assert server.settled()
         assert outcome(faults) == "refused"
+
+
+def test_it_ends_at_once_before_a_server_that_never_answers():
+    with (
+        left_clean(),
+        socket.create_server(("127.0.0.1", 0)) as deaf,
+        ExitStack() as on,
+    ):
+        with proxy(deaf.getsockname()[1]) as faults:
+            on.enter_context(connected(faults.port))
+            on.callback(deaf.accept()[0].close)
+            started = time.monotonic()
+        assert time.monotonic() - started < 1
