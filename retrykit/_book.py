@@ -111,7 +111,8 @@ class Book:
         if ended and state.next_delay is None:
             state.begin_attempt()
         if state.next_delay is None:
-            self._tell(events.AttemptStarted(state))
+            if self._observers or events.everyone:
+                self._tell(events.AttemptStarted(state))
             return None
         waited = 0.0
         for last in state.failures[-1:]:

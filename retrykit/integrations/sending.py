@@ -47,8 +47,8 @@ class Sending(NamedTuple):
             methods: Those that may be sent again; None is every one.
         """
         method = self.method.upper()
-        keyed = self.headers.get("Idempotency-Key")
-        if methods is not None and method not in methods and not keyed:
+        again = methods is None or method in methods
+        if not again and not self.headers.get("Idempotency-Key"):
             return f"{method} {_KEYLESS}"
         return _ONE_SHOT if self.rewind is None else None
 
