@@ -13,7 +13,7 @@ from benchmarks.calls import Row
 from benchmarks.contenders import ATTEMPTS, CONTENDERS, Contender
 from benchmarks.memory import CALLS
 
-__all__ = ["printed"]
+__all__ = ["machine", "markdown", "printed"]
 
 _NOTES = """\
 Times are the best of {rounds} laps, run in turns; what is in brackets is how many
@@ -39,26 +39,34 @@ def printed(
         rounds: How many laps each of them ran.
         loaded: The modules that importing retrykit loads.
     """
-    table = Table("", *(c.name for c in contenders), box=box.MARKDOWN)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for row in rows:
-        cells = (_cell(figure, row.figures[0]) for figure in row.figures)
-        table.add_row(f"{row.title} ({row.unit})", *cells)
-    console = Console(width=400)
-    with console.capture() as capture:
-        console.print(table)
-    lines = [line.rstrip() for line in capture.get().splitlines() if line.strip()]
+    cells = [
+        [f"{row.title} ({row.unit})", *(_cell(x, row.figures[0]) for x in row.figures)]
+        for row in rows
+    ]
     notes = _NOTES.format(rounds=rounds, attempts=ATTEMPTS, calls=CALLS)
     absent = [c.name for c in CONTENDERS if c not in contenders]
     missing = (
         f"Not installed, so not measured: {', '.join(absent)}.\n" if absent else ""
     )
     return (
-        "\n".join(lines)
-        + f"\n\n{notes}{missing}\n{_machine()}\n\n{_versions(contenders)}\n\n"
-        + f"`import retrykit` after `import wrapt` loads {loaded}.\n"
+        f"{markdown(['', *(c.name for c in contenders)], cells)}\n\n"
+        f"{notes}{missing}\n{machine()}\n\n{_versions(contenders)}\n\n"
+        f"`import retrykit` after `import wrapt` loads {loaded}.\n"
     )
+
+
+def markdown(heads: list[str], rows: list[list[str]]) -> str:
+    """Return a table; all columns but the first are numbers."""
+    table = Table(*heads, box=box.MARKDOWN)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(*row)
+    console = Console(width=400)
+    with console.capture() as capture:
+        console.print(table)
+    lines = [line.rstrip() for line in capture.get().splitlines() if line.strip()]
+    return "\n".join(lines)
 
 
 def _cell(figure: float | None, reference: float | None) -> str:
@@ -69,7 +77,8 @@ def _cell(figure: float | None, reference: float | None) -> str:
     return f"{figure:,.0f} ({figure / reference:.1f})"
 
 
-def _machine() -> str:
+def machine() -> str:
+    """Return what it was measured on: Python, system and processor."""
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return f"{python}, {_system()}, {os.cpu_count()} x {_processor()}"
 

@@ -1,0 +1,127 @@
+"""The transports that are put to the soak: one small entry for each.
+
+An entry opens a client with a transport on a pool of a given size, and tells how
+many of the connections in that pool are at rest, and how many are in use.
+"""
+
+# ruff: noqa: PLC0415  a client is imported only where it is asked for
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, NamedTuple, final
+
+from retrykit import Policy
+
+__all__ = ["TRANSPORTS", "Client", "Pool", "Transport", "in_pool", "installed"]
+
+PATIENCE = 5.0
+"""How long a client waits for a connection or an answer, in seconds."""
+
+
+@final
+class Pool(NamedTuple):
+    """The connections that a client has.
+
+    Attributes:
+        idle: How many are at rest.
+        busy: How many are in use.
+    """
+
+    idle: int
+    busy: int
+
+
+@final
+class Client(NamedTuple):
+    """An open client.
+
+    Attributes:
+        get: Fetches a URL, the body included, and returns the status; awaited, if
+            its transport is.
+        pool: Returns what is in its pool.
+    """
+
+    get: Callable[[str], Any]
+    pool: Callable[[], Pool]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Transport:
+    """One transport that retries.
+
+    Attributes:
+        name: What it is called.
+        module: What its users import.
+        open: Takes a policy and the size of the pool, and opens a client.
+        aopen: The same for a client of asyncio; one of the two is None.
+    """
+
+    name: str
+    module: str
+    open: Callable[[Policy, int], AbstractContextManager[Client]] | None = None
+    aopen: Callable[[Policy, int], AbstractAsyncContextManager[Client]] | None = None
+
+
+@contextmanager
+def _httpx(policy: Policy, limit: int) -> Iterator[Client]:
+    import httpx
+
+    from retrykit.integrations.httpx import RetryTransport
+
+    inner = httpx.HTTPTransport(limits=httpx.Limits(max_connections=limit))
+    transport = RetryTransport(policy, inner)
+    with httpx.Client(transport=transport, timeout=PATIENCE) as client:
+        yield Client(lambda url: client.get(url).status_code, lambda: in_pool(inner))
+
+
+@asynccontextmanager
+async def _httpx_awaited(policy: Policy, limit: int) -> AsyncIterator[Client]:
+    import httpx
+
+    from retrykit.integrations.httpx import AsyncRetryTransport
+
+    inner = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=limit))
+    transport = AsyncRetryTransport(policy, inner)
+    async with httpx.AsyncClient(transport=transport, timeout=PATIENCE) as client:
+
+        async def get(url: str) -> int:
+            return (await client.get(url)).status_code
+
+        yield Client(get, lambda: in_pool(inner))
+
+
+def in_pool(inner: Any) -> Pool:
+    """Return what is in the pool of a transport of httpx."""
+    idle = [line.is_idle() for line in inner._pool.connections]  # noqa: SLF001  no other way
+    return Pool(sum(idle), len(idle) - sum(idle))
+
+
+TRANSPORTS = (
+    Transport(name="httpx", module="retrykit.integrations.httpx", open=_httpx),
+    Transport(
+        name="httpx, asyncio",
+        module="retrykit.integrations.httpx",
+        aopen=_httpx_awaited,
+    ),
+)
+
+
+def installed() -> list[Transport]:
+    """Return the transports whose clients can be imported here."""
+    return [each for each in TRANSPORTS if _importable(each.module)]
+
+
+def _importable(module: str) -> bool:
+    try:
+        import_module(module)
+    except ImportError:
+        return False
+    return True
