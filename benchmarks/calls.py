@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, final
 from benchmarks.contenders import USUAL, Contender
 from benchmarks.proofs import FAILURES, aflaky, flaky
 
-__all__ = ["Row", "measure"]
+__all__ = ["Lap", "Row", "best", "measure"]
 
 _LAP = 0.02
 """How long a lap should take, in seconds."""
@@ -65,25 +65,34 @@ def measure(contenders: list[Contender], rounds: int, *titles: str) -> Iterator[
             continue
         laps = [prepare(contender) for contender in contenders]
         stubs = [c.stub if stubbed else nullcontext for c in contenders]
-        best = _best(list(zip(laps, stubs, strict=True)), rounds)
-        yield Row(title, [lap * 1e9 for lap in best], "ns")
+        fastest = best(laps, rounds, stubs)
+        yield Row(title, [lap * 1e9 for lap in fastest], "ns")
 
 
-def _best(runners: list[tuple[Lap, Callable[..., Any]]], rounds: int) -> list[float]:
-    """Return the seconds for each call of each runner's best lap."""
+def best(
+    laps: list[Lap], rounds: int, stubs: list[Callable[..., Any]] | None = None
+) -> list[float]:
+    """Return the seconds for each call of each one's best lap.
+
+    Args:
+        laps: What is run, in turns.
+        rounds: How many laps each of them runs. Count, >= 1.
+        stubs: Opens, around the laps of each, what does not sleep.
+    """
+    runners = list(zip(laps, stubs or [nullcontext] * len(laps), strict=True))
     sizes = []
     for lap, stub in runners:
         with stub(_no_nap):
             lap(200)
             sizes.append(max(1, int(_LAP / (lap(200) / 200))))
-    best = [float("inf")] * len(runners)
+    fastest = [float("inf")] * len(runners)
     for _ in range(rounds):
         for index, (lap, stub) in enumerate(runners):
             gc.collect()
             with stub(_no_nap):
                 taken = lap(sizes[index]) / sizes[index]
-            best[index] = min(best[index], taken)
-    return best
+            fastest[index] = min(fastest[index], taken)
+    return fastest
 
 
 def _no_nap(_delay: float) -> None:

@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import Any, final
 
 __all__ = ["ASLEEP", "ATTEMPTS", "CONTENDERS", "USUAL", "Contender", "Terms"]
-__all__ += ["installed"]
+__all__ += ["importable", "installed"]
 
 ATTEMPTS = 4
 """Most calls of the function in all, so that three may fail."""
@@ -227,10 +227,11 @@ CONTENDERS = (
 
 def installed() -> list[Contender]:
     """Return the contenders that can be imported here, hand-written first."""
-    return [c for c in CONTENDERS if not c.module or _importable(c.module)]
+    return [c for c in CONTENDERS if not c.module or importable(c.module)]
 
 
-def _importable(module: str) -> bool:
+def importable(module: str) -> bool:
+    """Return whether a module can be imported here."""
     try:
         import_module(module)
     except ImportError:

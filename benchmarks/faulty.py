@@ -39,11 +39,12 @@ FAULTS = {
     "429, Retry-After: 0": _answer("429 Too Many Requests", b"no", "Retry-After: 0"),
     "reset": None,
     "closed": b"",
-    "cut in the head": _GOOD[:20],
+    "cut in the status line": _GOOD[:8],
 }
 """What is sent in place of an answer, by its name; None resets the connection.
 
-The connection is kept after whole answers only.
+The connection is kept after whole answers only. A head that is cut later is whole to
+Python's own HTTP client, and so to all who stand on it.
 """
 
 _WHOLE = frozenset(list(FAULTS)[:3])

@@ -13,7 +13,7 @@ from benchmarks.calls import Row
 from benchmarks.contenders import ATTEMPTS, CONTENDERS, Contender
 from benchmarks.memory import CALLS
 
-__all__ = ["machine", "markdown", "printed"]
+__all__ = ["machine", "markdown", "printed", "versions"]
 
 _NOTES = """\
 Times are the best of {rounds} laps, run in turns; what is in brackets is how many
@@ -48,17 +48,24 @@ def printed(
     missing = (
         f"Not installed, so not measured: {', '.join(absent)}.\n" if absent else ""
     )
+    named = [c.name for c in contenders if c.module]
     return (
         f"{markdown(['', *(c.name for c in contenders)], cells)}\n\n"
-        f"{notes}{missing}\n{machine()}\n\n{_versions(contenders)}\n\n"
+        f"{notes}{missing}\n{machine()}\n\n{versions(named)}\n\n"
         f"`import retrykit` after `import wrapt` loads {loaded}.\n"
     )
 
 
-def markdown(heads: list[str], rows: list[list[str]]) -> str:
-    """Return a table; all columns but the first are numbers."""
+def markdown(heads: list[str], rows: list[list[str]], words: int = 1) -> str:
+    """Return a table.
+
+    Args:
+        heads: Of its columns.
+        rows: Its cells.
+        words: How many columns are words, and come first; the others are numbers.
+    """
     table = Table(*heads, box=box.MARKDOWN)
-    for column in table.columns[1:]:
+    for column in table.columns[words:]:
         column.justify = "right"
     for row in rows:
         table.add_row(*row)
@@ -97,8 +104,8 @@ def _processor() -> str:
     return next(named, platform.processor() or platform.machine())
 
 
-def _versions(contenders: list[Contender]) -> str:
-    names = [c.name for c in contenders if c.module]
+def versions(names: list[str]) -> str:
+    """Return the versions of distributions, and of wrapt."""
     return ", ".join(_version(name) for name in [*names, "wrapt"])
 
 

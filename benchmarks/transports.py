@@ -14,9 +14,9 @@ from contextlib import (
     contextmanager,
 )
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, NamedTuple, final
 
+from benchmarks.contenders import importable
 from retrykit import Policy
 
 __all__ = ["TRANSPORTS", "Client", "Pool", "Transport", "in_pool", "installed"]
@@ -116,12 +116,4 @@ TRANSPORTS = (
 
 def installed() -> list[Transport]:
     """Return the transports whose clients can be imported here."""
-    return [each for each in TRANSPORTS if _importable(each.module)]
-
-
-def _importable(module: str) -> bool:
-    try:
-        import_module(module)
-    except ImportError:
-        return False
-    return True
+    return [each for each in TRANSPORTS if importable(each.module)]
