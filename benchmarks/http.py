@@ -148,7 +148,7 @@ def _row(cost: Cost, bare: Cost) -> list[str]:
 def main() -> None:
     """Print a line for each way of each client."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.http")
-    parser.add_argument("--rounds", type=int, default=25, help="laps of each (25)")
+    parser.add_argument("--rounds", type=int, default=15, help="laps of each (15)")
     rounds = parser.parse_args().rounds
     subjects = [each for each in SUBJECTS if importable(each.module)]
     with Faulty(every=2) as server:
@@ -169,7 +169,7 @@ def main() -> None:
 
 def _names(subjects: list[Subject]) -> list[str]:
     clients = [each.module.rpartition(".")[2] for each in subjects]
-    peers = [each.peer for each in subjects if importable(each.needs)]
+    peers = [x.needs.replace("_", "-") for x in subjects if importable(x.needs)]
     return list(dict.fromkeys(["retrykit", *clients, *peers]))
 
 

@@ -51,8 +51,8 @@ class Subject:
         name: What it is called.
         module: The module of retrykit for it.
         transport: What that calls its transport.
-        peer: The distribution of another that retries with it.
-        needs: What users of that one import.
+        peer: What another way to retry with it is called.
+        needs: What users of that one import, named as its distribution.
         open: Takes a way and a URL, which is empty where no server is asked.
         aopen: The same for a client of asyncio; one of the two is None.
     """
