@@ -19,7 +19,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple, Self, final
 
-__all__ = ["FAULTS", "Counts", "Faulty"]
+__all__ = ["FAULTS", "Counts", "Faulty", "obey"]
 
 _ABORT = struct.pack("ii", 1, 0)
 
@@ -76,11 +76,12 @@ class Faulty:
 
     Args:
         every: Each request of that number fails. Count, >= 1; 0 is none.
+        module: What is run: this one, or another that talks as it does.
     """
 
-    def __init__(self, every: int = 0) -> None:
-        self._process = subprocess.Popen(  # noqa: S603  this interpreter
-            [sys.executable, "-m", "benchmarks.faulty", str(every)],
+    def __init__(self, every: int = 0, module: str = __name__) -> None:
+        self._process = subprocess.Popen(  # noqa: S603  this interpreter, and our module
+            [sys.executable, "-m", module, str(every)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -167,10 +168,15 @@ class _Line(asyncio.Protocol):
             self._transport.close()
 
 
-def _obey(end: Callable[[], None]) -> None:
-    for _ in sys.stdin:
-        print(json.dumps(_Line.counts), flush=True)
-    end()
+def obey(counts: Callable[[], Counts], end: Callable[[], None]) -> None:
+    """Print the counts for each line of the input; call *end* where that ends."""
+
+    def listen() -> None:
+        for _ in sys.stdin:
+            print(json.dumps(counts()), flush=True)
+        end()
+
+    threading.Thread(target=listen, daemon=True).start()
 
 
 async def _serve() -> None:
@@ -181,7 +187,7 @@ async def _serve() -> None:
     def end() -> None:
         loop.call_soon_threadsafe(ended.set)
 
-    threading.Thread(target=_obey, args=(end,), daemon=True).start()
+    obey(lambda: _Line.counts, end)
     await ended.wait()
     server.close()
 

@@ -121,8 +121,8 @@ def soak(
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", ResourceWarning)
         if transport.open is not None:
-            with transport.open(_POLICY, WORKERS) as client:
-                _threads(came, client, server.url)
+            with transport.open(_POLICY, WORKERS, server.url) as client:
+                _threads(came, client)
             came.left = max(0, threading.active_count() - threads)
         else:
             asyncio.run(_tasks(came, transport, server.url))
@@ -137,13 +137,13 @@ def soak(
     return came
 
 
-def _threads(came: Soaked, client: Client, url: str) -> None:
+def _threads(came: Soaked, client: Client) -> None:
     def work(turns: Iterator[None]) -> None:
         for _ in turns:
             if came.errors:
                 return
             try:
-                _check(client.get(url))
+                _check(client.get())
             except Exception as error:  # noqa: BLE001  all that comes out is told
                 came.errors.append(repr(error))
 
@@ -161,13 +161,13 @@ async def _tasks(came: Soaked, transport: Transport, url: str) -> None:
             if came.errors:
                 return
             try:
-                _check(await client.get(url))
+                _check(await client.get())
             except Exception as error:  # noqa: BLE001  all that comes out is told
                 came.errors.append(repr(error))
 
     assert transport.aopen is not None  # noqa: S101  it has one of the two
     blocks = []
-    async with transport.aopen(_POLICY, WORKERS) as client:
+    async with transport.aopen(_POLICY, WORKERS, url) as client:
         for turns in _stages(came.requests):
             await asyncio.gather(*(work(client, turns) for _ in range(WORKERS)))
             blocks.append(_blocks())
@@ -233,7 +233,7 @@ def main() -> int:
     came = []
     for transport in installed():
         print(f"soaking {transport.name}", file=sys.stderr)
-        with Faulty(EVERY) as server:
+        with Faulty(EVERY, transport.server) as server:
             came.append(soak(transport, server, requests))
     print(markdown([*_HEADS, *_MORE, *_LAST], [_row(each) for each in came]))
     leaks = [f"{each.name}: {told}" for each in came for told in each.leaks()]

@@ -14,7 +14,7 @@ from contextlib import (
     contextmanager,
 )
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, TypeVar, final
 
 from benchmarks.contenders import importable
 from retrykit import Policy
@@ -43,13 +43,17 @@ class Client(NamedTuple):
     """An open client.
 
     Attributes:
-        get: Fetches a URL, the body included, and returns the status; awaited, if
-            its transport is.
+        get: Makes a request, reads the body too, and returns the status; awaited,
+            if its transport is.
         pool: Returns what is in its pool.
     """
 
-    get: Callable[[str], Any]
+    get: Callable[[], Any]
     pool: Callable[[], Pool]
+
+
+_Opened = TypeVar("_Opened")
+_Open = Callable[[Policy, int, str], _Opened]
 
 
 @final
@@ -60,18 +64,21 @@ class Transport:
     Attributes:
         name: What it is called.
         module: What its users import.
-        open: Takes a policy and the size of the pool, and opens a client.
+        open: Takes a policy, the size of the pool and the URL of a server, and opens a
+            client.
         aopen: The same for a client of asyncio; one of the two is None.
+        server: The module of the server that it is soaked with.
     """
 
     name: str
     module: str
-    open: Callable[[Policy, int], AbstractContextManager[Client]] | None = None
-    aopen: Callable[[Policy, int], AbstractAsyncContextManager[Client]] | None = None
+    open: _Open[AbstractContextManager[Client]] | None = None
+    aopen: _Open[AbstractAsyncContextManager[Client]] | None = None
+    server: str = "benchmarks.faulty"
 
 
 @contextmanager
-def _httpx(policy: Policy, limit: int) -> Iterator[Client]:
+def _httpx(policy: Policy, limit: int, url: str) -> Iterator[Client]:
     import httpx
 
     from retrykit.integrations.httpx import RetryTransport
@@ -79,11 +86,11 @@ def _httpx(policy: Policy, limit: int) -> Iterator[Client]:
     inner = httpx.HTTPTransport(limits=httpx.Limits(max_connections=limit))
     transport = RetryTransport(policy, inner)
     with httpx.Client(transport=transport, timeout=PATIENCE) as client:
-        yield Client(lambda url: client.get(url).status_code, lambda: in_pool(inner))
+        yield Client(lambda: client.get(url).status_code, lambda: in_pool(inner))
 
 
 @asynccontextmanager
-async def _httpx_awaited(policy: Policy, limit: int) -> AsyncIterator[Client]:
+async def _httpx_awaited(policy: Policy, limit: int, url: str) -> AsyncIterator[Client]:
     import httpx
 
     from retrykit.integrations.httpx import AsyncRetryTransport
@@ -92,7 +99,7 @@ async def _httpx_awaited(policy: Policy, limit: int) -> AsyncIterator[Client]:
     transport = AsyncRetryTransport(policy, inner)
     async with httpx.AsyncClient(transport=transport, timeout=PATIENCE) as client:
 
-        async def get(url: str) -> int:
+        async def get() -> int:
             return (await client.get(url)).status_code
 
         yield Client(get, lambda: in_pool(inner))

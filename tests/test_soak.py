@@ -4,8 +4,8 @@
 """
 
 import asyncio
-from contextlib import asynccontextmanager, contextmanager
-from functools import partial
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from functools import cache, partial
 
 import httpx
 import pytest
@@ -19,14 +19,19 @@ FAULTS_MET = REQUESTS // (EVERY - 1)
 
 
 @pytest.fixture(scope="module")
-def server():
-    with Faulty(EVERY) as server:
-        yield server
+def servers():
+    with ExitStack() as stack:
+        yield cache(lambda module: stack.enter_context(Faulty(EVERY, module)))
+
+
+@pytest.fixture
+def server(servers):
+    return servers("benchmarks.faulty")
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda each: each.name)
-def test_leaves_nothing_behind(transport, server):
-    came = soak(transport, server, REQUESTS)
+def test_leaves_nothing_behind(transport, servers):
+    came = soak(transport, servers(transport.server), REQUESTS)
     assert list(came.leaks()) == []
     assert came.errors == []
     assert abs(came.faults - FAULTS_MET) <= 1
@@ -54,10 +59,10 @@ class Forgetful(httpx.BaseTransport):
 
 
 @contextmanager
-def forgetful(policy, limit):
+def forgetful(policy, limit, url):
     inner = httpx.HTTPTransport(limits=httpx.Limits(max_connections=limit))
     with httpx.Client(transport=Forgetful(inner), timeout=0.05) as client:
-        yield Client(lambda url: client.get(url).status_code, lambda: in_pool(inner))
+        yield Client(lambda: client.get(url).status_code, lambda: in_pool(inner))
 
 
 def test_catches_a_transport_that_closes_no_discarded_response(server):
@@ -70,11 +75,11 @@ def test_catches_a_client_that_is_not_closed(server):
     kept = []
 
     @contextmanager
-    def unclosed(policy, limit):
+    def unclosed(policy, limit, url):
         inner = httpx.HTTPTransport()
         kept.append(inner)
         client = httpx.Client(transport=Forgetful(inner))
-        yield Client(lambda url: client.get(url).status_code, lambda: in_pool(inner))
+        yield Client(lambda: client.get(url).status_code, lambda: in_pool(inner))
 
     came = soak(
         Transport(name="", module="httpx", open=unclosed), server, 20, within=0.05
@@ -87,7 +92,7 @@ def test_catches_a_client_that_is_not_closed(server):
 
 def test_catches_a_task_that_is_left(server):
     @asynccontextmanager
-    async def careless(policy, limit):
+    async def careless(policy, limit, url):
         left = asyncio.create_task(asyncio.sleep(3600))
         yield Client(partial(answered, left), lambda: Pool(0, 0))
 
@@ -95,14 +100,14 @@ def test_catches_a_task_that_is_left(server):
     assert "1 threads or tasks are left" in list(came.leaks())
 
 
-async def answered(_task, _url):
+async def answered(_task):
     return 200
 
 
 def test_catches_an_error_that_comes_out(server):
     @contextmanager
-    def impatient(policy, limit):
-        yield Client(lambda _: 503, lambda: Pool(0, 0))
+    def impatient(policy, limit, url):
+        yield Client(lambda: 503, lambda: Pool(0, 0))
 
     came = soak(Transport(name="", module="httpx", open=impatient), server, 20)
     assert next(came.leaks()).startswith("errors came out, first RuntimeError(")
