@@ -10,6 +10,7 @@ import asyncio
 import gc
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -112,7 +113,7 @@ def soak(
         transport: What is soaked.
         server: Fails some of them, and tells what it sees.
         requests: How many. Count, >= 5.
-        within: How long the server may need to see connections end, in seconds.
+        within: How long files and connections may need to be closed, in seconds.
     """
     came = Soaked(name=transport.name, requests=requests)
     start = server.counts()
@@ -126,7 +127,7 @@ def soak(
             came.left = max(0, threading.active_count() - threads)
         else:
             asyncio.run(_tasks(came, transport, server.url))
-        came.files.append(_files())
+        came.files.append(_closed(came.files[0], within))
         end = server.settled(within)
         gc.collect()
     came.forgotten = [str(each.message) for each in warned]
@@ -206,6 +207,15 @@ _OPEN = Path("/dev/fd")
 def _files() -> int:
     # One of them is the folder itself, each time.
     return sum(1 for _ in _OPEN.iterdir()) if _OPEN.is_dir() else 0
+
+
+def _closed(before: int, within: float) -> int:
+    """Return how many are open when they are no more than before, or in the end."""
+    # A client may close in a thread of its own, as that of gRPC does.
+    end = time.monotonic() + within
+    while (now := _files()) > before and time.monotonic() < end:
+        time.sleep(0.01)
+    return now
 
 
 _HEADS = "transport", "requests", "attempts", "faults", "errors", "connections made"
