@@ -168,7 +168,7 @@ class _Line(asyncio.Protocol):
             self._transport.close()
 
 
-def obey(counts: Callable[[], Counts], end: Callable[[], None]) -> None:
+def obey(counts: Callable[[], Counts], end: Callable[[], object]) -> None:
     """Print the counts for each line of the input; call *end* where that ends."""
 
     def listen() -> None:

@@ -14,7 +14,7 @@ from benchmarks.faulty import Faulty
 from benchmarks.soak import EVERY, soak
 from benchmarks.transports import TRANSPORTS, Client, Pool, Transport, in_pool
 
-REQUESTS = 240
+REQUESTS = 160
 FAULTS_MET = REQUESTS // (EVERY - 1)
 
 
