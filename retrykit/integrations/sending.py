@@ -125,6 +125,9 @@ class Sender(_Senders):
                 raise
         else:
             attach(response, states[0])
+        finally:
+            # The state has the error, and the error has this frame.
+            states.clear()
         return response
 
 
@@ -145,6 +148,9 @@ class AsyncSender(_Senders):
                 raise
         else:
             attach(response, states[0])
+        finally:
+            # The state has the error, and the error has this frame.
+            states.clear()
         return response
 
 
