@@ -8,11 +8,12 @@ import asyncio
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import aiohttp
 import httpx
 import trio
 
 from retrykit import aretry, retry, state_of
-from retrykit.integrations import httpx as for_httpx
+from retrykit.integrations import aiohttp as for_aiohttp, httpx as for_httpx
 
 __all__ = ["CLIENTS", "WAYS", "Came"]
 
@@ -82,6 +83,31 @@ async def httpx_in_a_task(way, policy, times, url, method, headers, body):
         return [await awaited(httpx.HTTPError, whole) for _ in range(times)]
 
 
+async def aiohttp_in_a_task(way, policy, times, url, method, headers, body):
+    again = for_aiohttp.RetryMiddleware(policy) if way == "transport" else None
+    client = aiohttp.ClientSession(
+        middlewares=[again] if again else [],
+        timeout=aiohttp.ClientTimeout(sock_connect=PATIENCE, sock_read=PATIENCE),
+    )
+    if again is None:
+        # It would send some requests twice by itself, before the policy may.
+        client._retry_connection = False  # noqa: SLF001  there is no other way
+
+    async def fetch():
+        data = body()
+        if isinstance(data, Iterator) and not hasattr(data, "read"):
+            data = one_by_one(data)
+        async with client.request(method, url, headers=headers, data=data) as answer:
+            if way == "whole":
+                answer.raise_for_status()
+            return answer, answer.status, await answer.read()
+
+    whole = fetch if way == "transport" else aretry(for_aiohttp.policy(policy))(fetch)
+    own = (aiohttp.ClientError, TimeoutError)
+    async with client:
+        return [await awaited(own, whole) for _ in range(times)]
+
+
 def awaited_pieces(body):
     """Return a body as async clients take it: a file of theirs, or a generator."""
     if hasattr(body, "read"):
@@ -114,6 +140,7 @@ def under_trio(fetches):
 
 
 CLIENTS = {
+    "aiohttp": under_asyncio(aiohttp_in_a_task),
     "httpx": httpx_in_a_thread,
     "httpx, asyncio": under_asyncio(httpx_in_a_task),
     "httpx, trio": under_trio(httpx_in_a_task),

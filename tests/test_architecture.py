@@ -172,6 +172,7 @@ FLOORS = {
         "integrations.parts",
         "integrations.sending",
         "integrations.httpx",
+        "integrations.aiohttp",
     ],
 }
 
@@ -213,6 +214,7 @@ LIBRARIES = {
     "cli.schema": {"click"},
     "cli.show": {"click", "rich"},
     "cli.terminal": {"rich"},
+    "integrations.aiohttp": {"aiohttp"},
     "integrations.httpx": {"httpx"},
     "integrations.redis.budgets": {"redis"},
     "plot": {"matplotlib"},

@@ -57,6 +57,7 @@ from retrykit.hints import (
     reset_at,
     retry_after,
 )
+from retrykit.integrations.aiohttp import RetryMiddleware
 from retrykit.integrations.httpx import (
     AsyncRetryTransport,
     RetryTransport,
@@ -1194,6 +1195,13 @@ WRITTEN |= {
     ),
     "expire_after must be a duration from 1s to 365d, got '0s'": (
         lambda: on_redis(expire_after="0s")
+    ),
+}
+
+WRITTEN |= {
+    "attempt_timeout must be a duration in a middleware, to which aiohttp gives no "
+    "timeouts, got AsArgument(5.0, 'timeout'); write attempt_timeout=5.0": (
+        lambda: RetryMiddleware(attempt_timeout=AsArgument(5))
     ),
 }
 

@@ -1,0 +1,230 @@
+"""Retries for aiohttp.
+
+Needs the extra ``retrykit[aiohttp]``. Best is a decorator around the whole of
+what is done with a response, which sees a body that is cut short::
+
+    from retrykit import retry
+    from retrykit.integrations import aiohttp as retries
+
+    @retry(retries.policy(max_attempts=4))
+    async def fetch(session, url):
+        async with session.get(url) as response:
+            response.raise_for_status()
+            return await response.json()
+
+aiohttp itself sends an idempotent request again, once and at once, when its
+connection breaks before the answer: a server may see two for each attempt. Not
+so under a middleware, where the policy alone decides, be it with
+``max_attempts=1``. It sends requests again, up to the head of the response;
+`state_of` of a response or an error has its history::
+
+    retrying = retries.RetryMiddleware(max_attempts=4)
+    session = aiohttp.ClientSession(middlewares=[retrying])
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Unpack, cast, final
+from weakref import ref
+
+import aiohttp
+
+from retrykit.checks import refuse
+from retrykit.integrations.bodies import ready, seeks
+from retrykit.integrations.parts import (
+    IDEMPOTENT,
+    STATUSES,
+    joined,
+    refuses_certificate,
+    retry_after,
+)
+from retrykit.integrations.sending import AsyncSender, Sending
+from retrykit.policy import Policy
+from retrykit.settings import Changes
+from retrykit.signals import GiveUp
+from retrykit.state import RetryState
+from retrykit.timeouts import AsArgument
+from retrykit.verdicts import attach, state_of
+
+__all__ = ["IDEMPOTENT", "RetryMiddleware", "policy", "retry_after", "transient"]
+
+
+@final
+class _Transient:
+    """Whether what came of a request is worth another attempt.
+
+    Of errors: connections that fail, break or are reset, answers that are cut
+    short, timeouts of every kind; not a certificate or a fingerprint that is not
+    accepted, nor what the program does to its own connections. Of responses, and
+    of the errors that have a status: 408, 425, 429, 500, 502, 503 and 504.
+    """
+
+    def __call__(self, outcome: Any, /) -> bool:
+        if isinstance(outcome, aiohttp.ClientResponse | aiohttp.ClientResponseError):
+            return outcome.status in STATUSES
+        return isinstance(outcome, _PASSING) and not refuses_certificate(outcome)
+
+    def release(self, response: aiohttp.ClientResponse, /) -> None:
+        """Give back the connection of a response, or close it."""
+        response.release()
+
+    def __repr__(self) -> str:
+        return "transient"
+
+    def __reduce__(self) -> str:
+        return "transient"
+
+
+_PASSING = (
+    aiohttp.ClientOSError,
+    aiohttp.ClientPayloadError,
+    aiohttp.ServerDisconnectedError,
+    ConnectionError,
+    TimeoutError,
+)
+
+transient: Final = _Transient()
+"""The condition of errors and responses: for `on`, and for `on_result`."""
+
+
+def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
+    """Return a policy for aiohttp: `transient` and `retry_after` joined to one.
+
+    >>> policy(max_attempts=3)
+    Policy(max_attempts=3, on=transient, on_result=transient, hint=retry_after())
+
+    Args:
+        base: What it is derived from; by default `Policy()`. If it says which
+            results are failures, nothing is joined to it.
+        **changes: Settings, as for `Policy`.
+
+    Raises:
+        ConfigError: A setting is wrong.
+    """
+    return joined(base, changes, transient)
+
+
+@final
+class RetryMiddleware:
+    """Sends the requests of a session again, under a policy.
+
+    It is for the ``middlewares`` of a session or a request; put it first, so that
+    others see each attempt.
+
+    It ends with the head of a response: a body that is cut short raises the
+    client's error, and nothing is sent again. Sent again are idempotent methods
+    and what has an ``Idempotency-Key``, with a body that can be read twice: from
+    memory, or from a file that can seek. Every response, and every error, has its
+    history, which `state_of` reads; so has the error of its ``raise_for_status``,
+    and the response as its ``response``. When the policy gives up, the last
+    response is returned; what is raised is an error of aiohttp, or a
+    `TimeoutError`, as it is there. Each hop of a redirect is a request of its own.
+    The cookies of responses that another attempt replaces are not kept.
+
+    The ``total`` of ``aiohttp.ClientTimeout`` bounds all attempts and the delays
+    between them: where it ends a delay, the history is that of the error's
+    ``__cause__``. So does every `TimeoutError` that is no ``ServerTimeoutError``
+    end a call. To bound each attempt, give the policy an `attempt_timeout`.
+
+    Args:
+        policy: As for `policy`.
+        methods: The HTTP methods that are sent again; None is every one.
+        **changes: Settings, as for `Policy`.
+
+    Raises:
+        ConfigError: A setting is wrong, or a middleware cannot follow it.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        *,
+        methods: Iterable[str] | None = IDEMPOTENT,
+        **changes: Unpack[Changes],
+    ) -> None:
+        held = joined(policy, changes, transient)
+        given = held.attempt_timeout
+        if isinstance(given, AsArgument):
+            rule = "a duration in a middleware, to which aiohttp gives no timeouts"
+            way_out = f"write attempt_timeout={given.seconds}"
+            raise refuse("attempt_timeout", rule, given, way_out)
+        self._sender = AsyncSender(held, _send, transient, methods)
+
+    async def __call__(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        """Send a request, and again when the policy says so."""
+        sending = Sending(
+            (request, handler),
+            request.method,
+            request.url.host or "",
+            request.headers,
+            ready if _replays(request.body) else None,
+        )
+        try:
+            response: aiohttp.ClientResponse = await self._sender.send(sending)
+            vars(response)["raise_for_status"] = _raising(response)
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+            failed: Any = _Failed(error)
+            response = failed
+        return response
+
+
+async def _send(
+    sending: tuple[aiohttp.ClientRequest, aiohttp.ClientHandlerType], _: object, /
+) -> aiohttp.ClientResponse:
+    request, handler = sending
+    try:
+        return await handler(request)
+    except TimeoutError as error:
+        if isinstance(error, aiohttp.ServerTimeoutError):
+            raise
+        # The total of the session: aiohttp would let a request out, and fail.
+        raise GiveUp from error
+
+
+def _replays(body: object) -> bool:
+    """Return whether aiohttp can send a body again; it takes files back itself."""
+    if isinstance(body, aiohttp.MultipartWriter):
+        return all(_replays(part) for part, *_ in body)
+    if isinstance(body, aiohttp.IOBasePayload):
+        # The file has no public name: where this is another one day, the body
+        # counts as one that cannot be sent again.
+        return seeks(getattr(body, "_value", None))
+    return isinstance(body, bytes | aiohttp.BytesPayload)
+
+
+def _raising(response: aiohttp.ClientResponse) -> Callable[[], None]:
+    """Return its ``raise_for_status``, with an error that knows the response."""
+    # Held by the response itself, which frees its connection when it is gone.
+    held = ref(response)
+
+    def raise_for_status() -> None:
+        response: Any = held()
+        try:
+            type(response).raise_for_status(response)
+        except aiohttp.ClientResponseError as error:
+            # As with other clients; by it calls around this one see its end.
+            vars(error)["response"] = response
+            attach(error, cast("RetryState", state_of(response)))
+            raise
+
+    return raise_for_status
+
+
+@final
+class _Failed:
+    """Stands for the response of a request that failed: to look at it raises why.
+
+    Raised by a middleware, aiohttp would take it that a connection broke which
+    was kept for long, and begin all the attempts anew.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+    def __getattr__(self, name: str) -> Any:
+        # Held no longer: the error holds this frame.
+        raise vars(self).pop("_error")
