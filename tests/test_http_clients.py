@@ -130,7 +130,7 @@ ROWS = {
     ),
     "it closes before it answers": Row([close(), last()], AGAIN),
     "it resets before it answers": Row([reset(), last()], AGAIN),
-    "it closes in the head": Row([cut_in_head(20), last()], AGAIN),
+    "it closes in the head": Row([cut_in_head(8), last()], AGAIN),
     "it hangs": Row([hang(), last()], AGAIN),
     "it closes in the body": Row([cut(10), last()], AGAIN, CUT),
     "it closes in the chunks": Row([cut(10, chunked=True), last()], AGAIN, CUT),
