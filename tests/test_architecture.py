@@ -171,8 +171,13 @@ FLOORS = {
         "integrations.bodies",
         "integrations.parts",
         "integrations.sending",
+        "integrations.asked",
         "integrations.httpx",
         "integrations.aiohttp",
+        "integrations.urllib3.outcomes",
+        "integrations.urllib3.retries",
+        "integrations.urllib3",
+        "integrations.requests",
     ],
 }
 
@@ -217,6 +222,9 @@ LIBRARIES = {
     "integrations.aiohttp": {"aiohttp"},
     "integrations.httpx": {"httpx"},
     "integrations.redis.budgets": {"redis"},
+    "integrations.requests": {"requests", "urllib3"},
+    "integrations.urllib3.outcomes": {"urllib3"},
+    "integrations.urllib3.retries": {"urllib3"},
     "plot": {"matplotlib"},
     "pytest_plugin": {"pytest"},
     "testing.in_trio": {"outcome", "trio"},

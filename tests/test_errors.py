@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from redis import Redis
+from requests.adapters import HTTPAdapter
 
 import retrykit
 from retrykit import (
@@ -65,6 +66,8 @@ from retrykit.integrations.httpx import (
 )
 from retrykit.integrations.logging import observer
 from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
+from retrykit.integrations.requests import RetryAdapter
+from retrykit.integrations.urllib3 import PolicyRetry
 from retrykit.lint import RULES, check, found_in
 from retrykit.named import settings_named
 from retrykit.page import page
@@ -1203,6 +1206,23 @@ WRITTEN |= {
     "timeouts, got AsArgument(5.0, 'timeout'); write attempt_timeout=5.0": (
         lambda: RetryMiddleware(attempt_timeout=AsArgument(5))
     ),
+}
+
+RETRYING = HTTPAdapter(max_retries=3)
+REDIRECTS = "history, raise_on_redirect, redirect, remove_headers_on_redirect"
+
+WRITTEN |= {
+    f"adapter must be a BaseAdapter, got {HTTPAdapter!r}": (
+        lambda: RetryAdapter(adapter=HTTPAdapter)
+    ),
+    f"adapter must be one that does not retry by itself, got {RETRYING!r}; leave its "
+    "max_retries at 0": lambda: RetryAdapter(adapter=RETRYING),
+    f"PolicyRetry must be changed in {REDIRECTS} only, got {{'total': 3}}; what else "
+    "there is, its policy has": lambda: PolicyRetry().new(total=3),
+    "raises must be 'last' in a Retry, whose caller expects the errors of urllib3, got "
+    "'group'": lambda: PolicyRetry(raises="group"),
+    "attempt_timeout must be None in a Retry, which does not send, got 5.0; give "
+    "urllib3 its own timeout": lambda: PolicyRetry(attempt_timeout=5),
 }
 
 # What cannot be seen there is told by the first call.

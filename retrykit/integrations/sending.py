@@ -19,7 +19,7 @@ from retrykit.signals import GiveUp
 from retrykit.state import RetryState, StopReason
 from retrykit.verdicts import RetryError, attach, leave_note
 
-__all__ = ["AsyncSender", "Releasing", "Sender", "Sending"]
+__all__ = ["AsyncSender", "Releasing", "Sender", "Sending", "outcome"]
 
 
 class Sending(NamedTuple):
@@ -120,7 +120,7 @@ class Sender(_Senders):
         try:
             response = self._call(sending, once)(self._send, sending, states)
         except Exception as error:
-            response = _outcome(error, once, states)
+            response = outcome(error, once, states[0])
             if response is None:
                 raise
         else:
@@ -143,7 +143,7 @@ class AsyncSender(_Senders):
         try:
             response = await self._call(sending, once)(self._send, sending, states)
         except Exception as error:
-            response = _outcome(error, once, states)
+            response = outcome(error, once, states[0])
             if response is None:
                 raise
         else:
@@ -188,9 +188,14 @@ def _begin(sending: Sending, states: list[RetryState]) -> None:
         raise
 
 
-def _outcome(error: Exception, once: str | None, states: list[RetryState]) -> Any:
-    """Return the response that comes out in place of an error, or None."""
-    [state] = states
+def outcome(error: Exception, once: str | None, state: RetryState) -> Any:
+    """Return the response that comes out in place of an error, or None.
+
+    Args:
+        error: What the call let out; it gets a note, if it comes out itself.
+        once: Why the request is sent once only; None if it may be sent again.
+        state: The state of the call.
+    """
     alone = once is not None and state.stop_reason is StopReason.ATTEMPTS
     if not isinstance(error, RetryError) or error.state is not state:
         if alone:

@@ -1,0 +1,67 @@
+"""Calls of clients that make the attempts themselves, and ask what follows.
+
+For clients that have a place where they ask, and none where a driver could be.
+No client is imported, and nothing is sent here.
+"""
+
+from typing import Any
+
+from retrykit._book import Book
+from retrykit._nesting import Call, current
+from retrykit._outcomes import accepts, fails
+from retrykit.clocks import thread
+from retrykit.settings import Settings
+
+__all__ = ["ask", "asking", "leave", "wait"]
+
+
+def asking(policy: Settings, name: str, call: Call) -> Call:
+    """Return a call of which an attempt has ended.
+
+    Args:
+        policy: What it is held to, from here on.
+        name: What it is called, where the policy has no name.
+        call: The call, if it goes on. Empty if it has ended, or there was none:
+            another begins, and its first attempt counts as begun just now.
+    """
+    book = Book(policy, name, thread, None, driven=False).limited()
+    if call:
+        call[0] = book
+        return call
+    call = [book, 0.0, current.get(None)]
+    book.begin(call)
+    return call
+
+
+def ask(call: Call, error: Exception | None, result: Any) -> bool:
+    """Write down what came of an attempt, and return whether another follows.
+
+    Args:
+        call: The call, from `asking`. Where it ends, what is left in it is what
+            it lets out, if that is another thing than the error or the result.
+        error: What the attempt raised, or None.
+        result: What it returned.
+    """
+    book: Book = call[0]
+    try:
+        if error is None and accepts(book, call, result):
+            return False
+        return fails(book, call, error, result) is not None
+    except BaseException as exit_:
+        book.interrupted(call, exit_)
+        raise
+
+
+def wait(call: Call) -> None:
+    """Sleep until the next attempt, which is due, and write down that it begins."""
+    try:
+        thread.sleep(call[2].next_delay)
+    except BaseException as exit_:
+        leave(call, exit_)
+        raise
+    call[0].again(call)
+
+
+def leave(call: Call, error: BaseException) -> None:
+    """Write down that a call ends with an error that is nothing to retry."""
+    call[0].interrupted(call, error)

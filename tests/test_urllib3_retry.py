@@ -1,0 +1,129 @@
+"""The Retry of a policy as a value: shared, shown, made anew, never changed."""
+
+import pickle
+import threading
+
+import pytest
+import urllib3
+
+from retrykit import ConfigError, StopReason, state_of
+from retrykit.events import AttemptStarted, GaveUp, Succeeded
+from retrykit.integrations import urllib3 as retries
+from retrykit.integrations.urllib3 import PolicyRetry
+from retrykit.testing import retries_disabled, virtual_time
+from tests.scripted_server import (
+    answer,
+    serve,
+)
+
+
+@pytest.fixture
+def clock():
+    # A connection that is kept is no reason for time to stand still.
+    with virtual_time(patience=0.02) as clock:
+        yield clock
+
+
+def pool(policy=None, **changes):
+    if not changes and policy is None:
+        changes = {"schedule": [1, 2]}
+    return urllib3.PoolManager(retries=PolicyRetry(policy, **changes))
+
+
+def test_a_retry_is_a_value_that_no_request_changes(clock):
+    shared = PolicyRetry(schedule=[1, 2])
+    before = dict(vars(shared))
+    with serve(answer(503), answer(), answer(503), answer()) as server:
+        client = urllib3.PoolManager(retries=shared)
+        first = client.request("GET", server.url)
+        assert vars(shared) == before
+        again = client.request("GET", server.url, retries=first.retries)
+        assert (len(first.retries.history), len(again.retries.history)) == (1, 2)
+        assert (state_of(first).attempt, state_of(again).attempt) == (2, 2)
+        assert first.retries.state.status == "succeeded"
+        assert again.retries.state is not first.retries.state
+        assert shared.state is None
+        client.clear()
+
+
+def test_threads_share_one_retry():
+    found = []
+    with serve(answer(503), answer()) as server, pool(schedule=[0, 0]) as client:
+
+        def work():
+            answers = (client.request("GET", server.url) for _ in range(10))
+            found.extend(response.status for response in answers)
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (found, len(server.seen)) == ([200] * 80, 81)
+
+
+def test_what_sleeps_can_be_interrupted(clock):
+    told = []
+
+    def interrupt(event):
+        told.append(event)
+        if len(told) == 3:
+            clock.sleep = stop
+
+    def stop(_):
+        raise KeyboardInterrupt
+
+    watched = pool(schedule=[1], observers=[interrupt])
+    with serve(answer(503)) as server, watched as client:
+        with pytest.raises(KeyboardInterrupt) as caught:
+            client.request("GET", server.url)
+        assert state_of(caught.value).stop_reason is StopReason.CANCELLED
+        assert isinstance(told[-1], GaveUp)
+
+
+def test_observers_are_told_of_every_attempt(clock):
+    told = []
+    with serve(answer(503), answer()) as server, pool(schedule=[1]) as client:
+        client.request("GET", server.url)
+    with serve() as server, pool(observers=[told.append]) as client:
+        client.request("GET", server.url)
+        assert [type(event) for event in told] == [AttemptStarted, Succeeded]
+
+
+def test_it_is_shown_as_it_is_written():
+    made = PolicyRetry(max_attempts=3)
+    assert repr(made) == f"PolicyRetry({retries.policy(max_attempts=3)!r})"
+    assert made.sleep() is None
+    assert made.sleep_for_retry(None) is False
+
+
+async def later(_):
+    return True
+
+
+def test_what_must_be_awaited_is_refused():
+    with pytest.raises(ConfigError, match="needs aretry"):
+        PolicyRetry(on=later)
+
+
+def test_retries_are_disabled_where_tests_disable_them(clock):
+    with serve(answer(503)) as server, pool(schedule=[1]) as client:
+        with retries_disabled():
+            client.request("GET", server.url)
+        assert len(server.seen) == 1
+
+
+def test_it_shows_what_it_continues(clock):
+    with serve(answer(503), answer()) as server, pool(schedule=[1]) as client:
+        response = client.request("GET", server.url)
+        shown = "<PolicyRetry of GET 127.0.0.1: succeeded after 2 attempts in 1s>"
+        assert repr(response.retries) == shown
+
+
+def test_it_is_made_anew_with_other_redirects_only():
+    made = PolicyRetry(max_attempts=3, redirect=5)
+    assert urllib3.Retry.from_int(made) is made
+    other = made.new(redirect=1, raise_on_redirect=False)
+    assert (made.redirect, other.redirect, other.raise_on_redirect) == (5, 1, False)
+    assert repr(other) == repr(made)
+    assert repr(pickle.loads(pickle.dumps(made))) == repr(made)  # noqa: S301  our own
