@@ -10,14 +10,24 @@ from typing import NamedTuple
 
 import aiohttp
 import httpx
+import requests
 import trio
+import urllib3
 
-from retrykit import aretry, retry, state_of
-from retrykit.integrations import aiohttp as for_aiohttp, httpx as for_httpx
+from retrykit import Policy, aretry, retry, state_of
+from retrykit.integrations import (
+    aiohttp as for_aiohttp,
+    httpx as for_httpx,
+    requests as for_requests,
+    urllib3 as for_urllib3,
+)
 
-__all__ = ["CLIENTS", "WAYS", "Came"]
+__all__ = ["CLIENTS", "PATIENCE", "READS_BODIES", "WAYS", "Came"]
 
 WAYS = ["transport", "whole"]
+
+READS_BODIES = ["urllib3"]
+"""The clients whose transport reads the body, and so sees that it is cut short."""
 
 PATIENCE = 0.3
 """How long a client waits for a server that hangs, in seconds."""
@@ -63,6 +73,65 @@ def httpx_in_a_thread(way, policy, times, url, method, headers, body):
     whole = fetch if way == "transport" else retry(for_httpx.policy(policy))(fetch)
     with client:
         return [blocking(httpx.HTTPError, whole) for _ in range(times)]
+
+
+def requests_in_a_thread(way, policy, times, url, method, headers, body):
+    session = requests.Session()
+    # Nothing is taken from the environment: the server is on this machine.
+    session.trust_env = False
+    if way == "transport":
+        session.mount("http://", for_requests.RetryAdapter(policy))
+
+    def fetch():
+        answer = session.request(
+            method, url, headers=headers, data=body(), timeout=PATIENCE
+        )
+        if way == "whole":
+            answer.raise_for_status()
+        return answer, answer.status_code, answer.content
+
+    whole = fetch if way == "transport" else retry(for_requests.policy(policy))(fetch)
+    with session:
+        return [blocking(requests.RequestException, whole) for _ in range(times)]
+
+
+def urllib3_in_a_thread(way, policy, times, url, method, headers, body):
+    # By itself it would retry three times.
+    retries = for_urllib3.PolicyRetry(*[policy] if way == "transport" else [ONCE])
+    pool = urllib3.PoolManager(retries=retries, timeout=PATIENCE)
+
+    def fetch():
+        answer = pool.request(method, url, headers=headers, body=body())
+        if way == "whole" and answer.status >= 400:
+            # It has no error for a status; the policy knows those that may pass.
+            raise Refused(answer)
+        return answer, answer.status, answer.data
+
+    whole = fetch
+    if way == "whole":
+        ready = for_urllib3.policy(policy, on=Refused.may_pass, hint=Refused.asks)
+        whole = retry(ready)(fetch)
+    with pool:
+        return [blocking(urllib3.exceptions.HTTPError, whole) for _ in range(times)]
+
+
+ONCE = Policy(max_attempts=1)
+
+
+class Refused(urllib3.exceptions.HTTPError):
+    """A status that a function does not take for an answer."""
+
+    def __init__(self, answer):
+        super().__init__(answer.status)
+        self.answer = answer
+
+    @staticmethod
+    def may_pass(error):
+        return for_urllib3.transient(getattr(error, "answer", error))
+
+    @staticmethod
+    def asks(error):
+        return for_urllib3.retry_after(getattr(error, "answer", error))
 
 
 async def httpx_in_a_task(way, policy, times, url, method, headers, body):
@@ -144,6 +213,8 @@ CLIENTS = {
     "httpx": httpx_in_a_thread,
     "httpx, asyncio": under_asyncio(httpx_in_a_task),
     "httpx, trio": under_trio(httpx_in_a_task),
+    "requests": requests_in_a_thread,
+    "urllib3": urllib3_in_a_thread,
 }
 """What fetches: by way, policy, how often, URL, method, headers and what makes
 the body, it gives a list of `Came`."""

@@ -18,7 +18,7 @@ from tests.fault_proxy import (
     slow,
     through,
 )
-from tests.http_clients import CLIENTS, PATIENCE, WAYS
+from tests.http_clients import CLIENTS, PATIENCE, READS_BODIES, WAYS
 from tests.mountebank import DROPPED
 from tests.scripted_server import answer, serve
 
@@ -50,8 +50,8 @@ ROWS = {
     "hanging": Row([hang(), through()], [1.0]),
     "delayed": Row([delay(0.05)], []),
     "slow": Row([slow(20, 0.005)], []),
-    "cut in the head": Row([cut_down(HEAD - 5), through()], [1.0]),
-    "reset in the head": Row([cut_down(HEAD - 5, reset=True), through()], [1.0]),
+    "cut in the head": Row([cut_down(8), through()], [1.0]),
+    "reset in the head": Row([cut_down(8, reset=True), through()], [1.0]),
     "cut before the first byte": Row([cut_down(0), through()], [1.0]),
     "cut in the body": Row([cut_down(HEAD + 5), through()], [1.0], 200, ([], None)),
     "reset in the body": Row(
@@ -60,19 +60,23 @@ ROWS = {
 }
 
 
+def has_failed(event):
+    return isinstance(event, AttemptFailed) and not event.state.depth
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("row", ROWS)
 def test_table(client, way, row):
     plans, delays, ends, other = ROWS[row]
-    if way == "transport" and other:
+    if way == "transport" and other and client not in READS_BODIES:
         delays, ends = other
     patience = 2 * PATIENCE if hang() in plans else 5
     steady = answer(body=b"0123456789", close=True)
     with (
         serve(steady) as server,
         proxy(server.port, *plans) as faults,
-        observe(lambda event: isinstance(event, AttemptFailed) and faults.failed()),
+        observe(lambda event: has_failed(event) and faults.failed()),
         virtual_time(patience=patience) as clock,
         record() as recorded,
     ):
@@ -81,7 +85,7 @@ def test_table(client, way, row):
     assert clock.naps == delays
     assert came.status == ends
     assert (came.error is None) == (ends == 200)
-    state = recorded.calls[-1]
+    *_, state = (call for call in recorded.calls if not call.depth)
     assert len(state.failures) == len(delays) + (state.stop_reason is not DONE)
     assert ends is None or state.stop_reason is DONE
 
