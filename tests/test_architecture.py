@@ -178,6 +178,11 @@ FLOORS = {
         "integrations.urllib3.retries",
         "integrations.urllib3",
         "integrations.requests",
+        "integrations.grpc.parts",
+        "integrations.grpc.calls",
+        "integrations.grpc.blocking",
+        "integrations.grpc.awaited",
+        "integrations.grpc",
     ],
 }
 
@@ -220,6 +225,9 @@ LIBRARIES = {
     "cli.show": {"click", "rich"},
     "cli.terminal": {"rich"},
     "integrations.aiohttp": {"aiohttp"},
+    "integrations.grpc.awaited": {"grpc"},
+    "integrations.grpc.blocking": {"grpc"},
+    "integrations.grpc.calls": {"grpc"},
     "integrations.httpx": {"httpx"},
     "integrations.redis.budgets": {"redis"},
     "integrations.requests": {"requests", "urllib3"},

@@ -58,6 +58,7 @@ from retrykit.hints import (
     reset_at,
     retry_after,
 )
+from retrykit.integrations import grpc as for_grpc
 from retrykit.integrations.aiohttp import RetryMiddleware
 from retrykit.integrations.httpx import (
     AsyncRetryTransport,
@@ -436,6 +437,16 @@ WRITTEN = {
     ),
     "outcome must be an exception or a response, got 'busy'; "
     "pass what an except clause caught": lambda: state_of("busy"),
+    "policy must be a Policy, got 19": lambda: for_grpc.policy(19),
+    "raises must be 'last' in an interceptor, whose caller expects the errors of "
+    "gRPC, got 'group'": lambda: for_grpc.RetryInterceptor(raises="group"),
+    "on_result must be None in an interceptor, which judges no messages, got "
+    "<built-in function callable>; decorate what makes the call": (
+        lambda: for_grpc.async_interceptors(on_result=callable)
+    ),
+    "methods must be a list of methods, at least one, got []; None is every one": (
+        lambda: for_grpc.RetryInterceptor(methods=[])
+    ),
     "policy must be a Policy, got constant(1.0); write Policy(schedule=...)": (
         lambda: Backoff(s.constant(1))
     ),

@@ -1,0 +1,55 @@
+"""What a policy needs to know of gRPC: which errors pass, and what servers ask.
+
+What makes the calls is not known here.
+"""
+
+from typing import Final, Unpack
+
+from retrykit.checks import instance
+from retrykit.hints import grpc_pushback
+from retrykit.policy import Policy
+from retrykit.settings import Changes
+from retrykit.status_codes import StatusCodes
+
+__all__ = ["policy", "retry_after", "transient"]
+
+transient: Final = StatusCodes(["UNAVAILABLE"])
+"""The condition of errors that are worth another attempt: UNAVAILABLE alone.
+
+It is the one code by which a server, or gRPC itself where there is no
+connection, says that the call alone may be made again. ABORTED asks for the
+whole transaction; DEADLINE_EXCEEDED means that the time of the caller is over;
+RESOURCE_EXHAUSTED may be a quota for hours, or a message that is too large;
+INTERNAL and UNKNOWN are faults to be seen. Where a server means otherwise,
+write ``on=StatusCodes(["UNAVAILABLE", "RESOURCE_EXHAUSTED"])``. Even what failed
+with UNAVAILABLE may have been carried out.
+
+Source:
+    Google AIP-194, "Automatic retry configuration", 2019; "Status codes and
+    their use in gRPC", grpc.io. Others retry more: google-api-core INTERNAL and
+    RESOURCE_EXHAUSTED, too, go-grpc-middleware RESOURCE_EXHAUSTED.
+"""
+
+retry_after: Final = grpc_pushback()
+"""The hint that reads the pushback; see `retrykit.hints.grpc_pushback`."""
+
+
+def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
+    """Return a policy for gRPC: `transient` and `retry_after` joined to one.
+
+    >>> policy(max_attempts=3)
+    Policy(max_attempts=3, on=StatusCodes(codes=('UNAVAILABLE',)), hint=grpc_pushback())
+
+    Args:
+        base: What it is derived from; by default `Policy()`. If it says which
+            errors are retried, nothing is joined to it.
+        **changes: Settings, as for `Policy`.
+
+    Raises:
+        ConfigError: A setting is wrong.
+    """
+    found = Policy() if base is None else instance("policy", base, Policy)
+    if found.on is Exception:
+        hint = retry_after if found.hint is None else found.hint
+        found = found.replace(on=transient, hint=hint)
+    return found.replace(**changes)
