@@ -14,7 +14,10 @@ from contextlib import (
     contextmanager,
 )
 from dataclasses import dataclass
+from functools import partial
+from itertools import cycle
 from typing import Any, NamedTuple, TypeVar, final
+from urllib.parse import urlsplit
 
 from benchmarks.contenders import importable
 from retrykit import Policy
@@ -111,12 +114,148 @@ def in_pool(inner: Any) -> Pool:
     return Pool(sum(idle), len(idle) - sum(idle))
 
 
+@contextmanager
+def _requests(policy: Policy, limit: int, url: str) -> Iterator[Client]:
+    import requests
+    from requests.adapters import HTTPAdapter
+
+    from retrykit.integrations.requests import RetryAdapter
+
+    inner = HTTPAdapter(pool_maxsize=limit)
+    with requests.Session() as session:
+        session.mount("http://", RetryAdapter(policy, inner))
+
+        def get() -> int:
+            return session.get(url, timeout=PATIENCE).status_code
+
+        yield Client(get, lambda: _in_pools(inner.poolmanager))
+
+
+@contextmanager
+def _urllib3(policy: Policy, limit: int, url: str) -> Iterator[Client]:
+    import urllib3
+
+    from retrykit.integrations.urllib3 import PolicyRetry
+
+    retries = PolicyRetry(policy)
+    with urllib3.PoolManager(maxsize=limit, timeout=PATIENCE, retries=retries) as pools:
+
+        def get() -> int:
+            return pools.request("GET", url).status
+
+        yield Client(get, lambda: _in_pools(pools))
+
+
+def _in_pools(manager: Any) -> Pool:
+    """Return what is in the pools of a manager of urllib3."""
+    found, pools = Pool(0, 0), manager.pools
+    for key in pools.keys():  # noqa: SIM118  it cannot be iterated
+        places = pools.get(key).pool
+        # Who takes a connection takes its place out of the queue, until it is back.
+        busy = found.busy + places.maxsize - places.qsize()
+        made = [line for line in places.queue if line is not None]
+        found = Pool(found.idle + sum(line.sock is not None for line in made), busy)
+    return found
+
+
+@asynccontextmanager
+async def _aiohttp(policy: Policy, limit: int, url: str) -> AsyncIterator[Client]:
+    import aiohttp
+
+    from retrykit.integrations.aiohttp import RetryMiddleware
+
+    inner: Any = aiohttp.TCPConnector(limit=limit)
+    again, patience = RetryMiddleware(policy), aiohttp.ClientTimeout(PATIENCE)
+    async with aiohttp.ClientSession(
+        connector=inner, middlewares=[again], timeout=patience
+    ) as session:
+
+        async def get() -> int:
+            async with session.get(url) as response:
+                await response.read()
+                return response.status
+
+        def pool() -> Pool:
+            idle = sum(map(len, inner._conns.values()))  # noqa: SLF001  no other way
+            return Pool(idle, len(inner._acquired))  # noqa: SLF001  as above
+
+        yield Client(get, pool)
+
+
+_GOOD = 200
+
+_OPTIONS = [("grpc.enable_retries", 0)]
+
+_NO_POOL = Pool(0, 0)
+
+
+@contextmanager
+def _grpc(policy: Policy, _limit: int, url: str) -> Iterator[Client]:
+    import grpc
+
+    from retrykit.integrations.grpc import RetryInterceptor
+
+    with grpc.insecure_channel(urlsplit(url).netloc, _OPTIONS) as channel:
+        again = grpc.intercept_channel(channel, RetryInterceptor(policy))
+        one: Any = again.unary_unary("/shop.Cart/One")
+        many: Any = again.unary_stream("/shop.Cart/Many")
+
+        turns: Iterator[Any] = cycle(
+            [lambda **given: [one(b"", **given)], partial(many, b"")]
+        )
+
+        def get() -> int:
+            got = list(next(turns)(timeout=PATIENCE))
+            return _GOOD if got == [b"ok"] else 0
+
+        yield Client(get, lambda: _NO_POOL)
+
+
+@asynccontextmanager
+async def _grpc_awaited(policy: Policy, _limit: int, url: str) -> AsyncIterator[Client]:
+    from grpc import aio
+
+    from retrykit.integrations.grpc import async_interceptors
+
+    target, again = urlsplit(url).netloc, async_interceptors(policy)
+    async with aio.insecure_channel(target, _OPTIONS, interceptors=again) as channel:
+        one: Any = channel.unary_unary("/shop.Cart/One")
+        many: Any = channel.unary_stream("/shop.Cart/Many")
+
+        turns: Iterator[Any] = cycle([one, many])
+
+        async def get() -> int:
+            call = next(turns)(b"", timeout=PATIENCE)
+            if isinstance(call, aio.UnaryStreamCall):
+                got = [message async for message in call]
+            else:
+                got = [await call]
+            return _GOOD if got == [b"ok"] else 0
+
+        yield Client(get, lambda: _NO_POOL)
+
+
 TRANSPORTS = (
     Transport(name="httpx", module="retrykit.integrations.httpx", open=_httpx),
     Transport(
         name="httpx, asyncio",
         module="retrykit.integrations.httpx",
         aopen=_httpx_awaited,
+    ),
+    Transport(name="requests", module="retrykit.integrations.requests", open=_requests),
+    Transport(name="urllib3", module="retrykit.integrations.urllib3", open=_urllib3),
+    Transport(name="aiohttp", module="retrykit.integrations.aiohttp", aopen=_aiohttp),
+    Transport(
+        name="grpc",
+        module="retrykit.integrations.grpc",
+        open=_grpc,
+        server="benchmarks.faulty_grpc",
+    ),
+    Transport(
+        name="grpc, asyncio",
+        module="retrykit.integrations.grpc",
+        aopen=_grpc_awaited,
+        server="benchmarks.faulty_grpc",
     ),
 )
 

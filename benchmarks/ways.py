@@ -6,6 +6,7 @@ its own process that answers at once, and gives what fetches a response.
 
 # ruff: noqa: PLC0415  a client is imported only where it is asked for
 
+import io
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
@@ -123,6 +124,121 @@ def _httpx_at_once(_request: Any) -> Any:
     return httpx.Response(200, content=b"ok")
 
 
+@contextmanager
+def _requests(way: Way, url: str) -> Iterator[Fetch]:
+    import requests
+    from requests.adapters import HTTPAdapter
+
+    from retrykit.integrations import requests as retries
+
+    inner = HTTPAdapter(max_retries=_peer() if way is Way.PEER else 0)
+    if not url:
+        inner.poolmanager.pool_classes_by_scheme = {"http": _urllib3_at_once()}
+    adapter = retries.RetryAdapter(POLICY, inner) if way is Way.TRANSPORT else inner
+    with requests.Session() as session:
+        session.mount("http://", adapter)
+
+        def fetch() -> requests.Response:
+            return session.get(url or _NOWHERE)
+
+        around = retry(retries.policy(POLICY))
+        yield around(fetch) if way is Way.DECORATED else fetch
+
+
+@contextmanager
+def _urllib3(way: Way, url: str) -> Iterator[Fetch]:
+    import urllib3
+
+    from retrykit.integrations import urllib3 as retries
+
+    again: urllib3.Retry | bool = False
+    if way is Way.TRANSPORT:
+        again = retries.PolicyRetry(POLICY)
+    elif way is Way.PEER:
+        again = _peer()
+    with urllib3.PoolManager(retries=again) as pools:
+        if not url:
+            pools.pool_classes_by_scheme = {"http": _urllib3_at_once()}
+
+        def fetch() -> urllib3.BaseHTTPResponse:
+            return pools.request("GET", url or _NOWHERE)
+
+        around = retry(retries.policy(POLICY))
+        yield around(fetch) if way is Way.DECORATED else fetch
+
+
+def _peer() -> Any:
+    import urllib3
+
+    return urllib3.Retry(ATTEMPTS - 1, status_forcelist=[429, 503])
+
+
+def _urllib3_at_once() -> Any:
+    """Return a class of pools whose connections answer at once."""
+    import urllib3
+    from urllib3.connection import HTTPConnection
+
+    class Line(HTTPConnection):
+        def request(self, *_: Any, **__: Any) -> None:
+            """Send nothing."""
+
+        def getresponse(self) -> Any:
+            return urllib3.HTTPResponse(
+                io.BytesIO(b"ok"), {"Content-Length": "2"}, 200, preload_content=False
+            )
+
+    class Lines(urllib3.HTTPConnectionPool):
+        ConnectionCls: Any = Line
+
+    return Lines
+
+
+@asynccontextmanager
+async def _aiohttp(way: Way, url: str) -> AsyncIterator[Fetch]:
+    import aiohttp
+
+    from retrykit.integrations import aiohttp as retries
+
+    middlewares: list[Any] = [] if url else [_aiohttp_at_once()]
+    if way is Way.TRANSPORT:
+        middlewares.insert(0, retries.RetryMiddleware(POLICY))
+    async with aiohttp.ClientSession(middlewares=middlewares) as session:
+        asked: Any = session
+        if way is Way.PEER:
+            import aiohttp_retry
+
+            options = aiohttp_retry.ExponentialRetry(
+                ATTEMPTS, start_timeout=0, statuses={429}
+            )
+            asked = aiohttp_retry.RetryClient(session, retry_options=options)
+
+        async def fetch() -> Any:
+            async with asked.get(url or _NOWHERE) as response:
+                await response.read()
+                return response
+
+        around = aretry(retries.policy(POLICY))
+        yield around(fetch) if way is Way.DECORATED else fetch
+
+
+def _aiohttp_at_once() -> Any:
+    """Return the last of middlewares: it asks no server, and answers at once."""
+    import aiohttp
+
+    class Response(aiohttp.ClientResponse):
+        def __init__(self) -> None:
+            # Of the others, the class has what is true before an answer.
+            self.status, self.method, self._raw_cookie_headers = 200, "GET", ()
+
+        async def read(self) -> bytes:
+            return b"ok"
+
+    async def answer(_request: object, _handler: object) -> Response:
+        return Response()
+
+    return answer
+
+
 SUBJECTS = (
     Subject(
         name="httpx",
@@ -139,5 +255,29 @@ SUBJECTS = (
         peer="httpx-retries",
         needs="httpx_retries",
         aopen=_httpx_awaited,
+    ),
+    Subject(
+        name="requests",
+        module="retrykit.integrations.requests",
+        transport="RetryAdapter",
+        peer="urllib3's Retry",
+        needs="urllib3",
+        open=_requests,
+    ),
+    Subject(
+        name="urllib3",
+        module="retrykit.integrations.urllib3",
+        transport="PolicyRetry",
+        peer="urllib3's Retry",
+        needs="urllib3",
+        open=_urllib3,
+    ),
+    Subject(
+        name="aiohttp",
+        module="retrykit.integrations.aiohttp",
+        transport="RetryMiddleware",
+        peer="aiohttp-retry",
+        needs="aiohttp_retry",
+        aopen=_aiohttp,
     ),
 )
