@@ -51,3 +51,12 @@ def test_every_block_of_code_runs():
     assert (client.calls, names["payload"]) == (6, b"data")
     names["test_fetch_waits_as_it_should"]()
     assert client.calls == 9
+
+
+def test_the_code_about_clients_runs():
+    names = {}
+    docs = (Path(__file__).parent.parent / "docs" / "http.md").read_text("utf-8")
+    for block in re.findall(r"```python\n(.*?)```", docs, re.DOTALL):
+        exec(compile(block, "docs/http.md", "exec"), names)  # noqa: S102  as above
+    names["client"].close()
+    assert names["fetch"].__name__ == "fetch"
