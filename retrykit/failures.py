@@ -11,6 +11,7 @@ from retrykit.records import (
     exactly,
     result_data,
     result_from,
+    result_text,
     safe_text,
     type_name,
 )
@@ -54,7 +55,7 @@ class Failure(NamedTuple):
         'the result 503'
         """
         if self.error is None:
-            return f"the result {safe_text(self.result, repr)[:200]}"
+            return f"the result {result_text(self.result)}"
         if isinstance(self.error, ErrorRecord):
             return str(self.error)
         return str(ErrorRecord(type_name(type(self.error)), safe_text(self.error), ""))

@@ -11,7 +11,8 @@ from typing import Any, final
 from retrykit.values import Value, parts_of
 
 __all__ = ["ErrorRecord", "ResultRecord", "error_data", "error_from", "result_data"]
-__all__ += ["exactly", "result_from", "safe_text", "type_name"]
+__all__ += ["exactly", "result_from", "result_text", "safe_text", "status_of"]
+__all__ += ["type_name"]
 
 
 @final
@@ -83,8 +84,30 @@ def result_data(result: object) -> Any:
     odd = odd or (isinstance(result, int) and result.bit_length() > _LONGEST_INTEGER)
     if not odd and (result is None or type(result) in _PLAIN):
         return result
-    record = ResultRecord(type_name(type(result)), safe_text(result, repr)[:200])
+    record = ResultRecord(type_name(type(result)), result_text(result))
     return {"record": parts_of(record)}
+
+
+def result_text(result: object) -> str:
+    """Return what may be told of a result, in at most 200 characters.
+
+    Of a response that is its status: what else there is in its ``repr``, such as
+    a URL or a cookie, may be secret.
+    """
+    status = status_of(result)
+    if status is not None:
+        return f"{type_name(type(result))} with status {status}"
+    return safe_text(result, repr)[:200]
+
+
+def status_of(result: object) -> int | None:
+    """Return the HTTP status of a response; None of what is none."""
+    # In their dicts, since an attribute may be anyone's code.
+    parts = getattr(result, "__dict__", None)
+    if not isinstance(parts, dict):
+        return None
+    status = parts.get("status_code", parts.get("status"))
+    return int(status) if isinstance(status, int) else None
 
 
 def result_from(data: Any) -> object:

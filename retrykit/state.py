@@ -171,6 +171,8 @@ class RetryState:
         if self.stop_reason is StopReason.SUCCEEDED:
             return f"succeeded after {so_far}"
         why = self.stop_reason.explanation
+        if self.stop_reason is StopReason.ATTEMPTS and self.attempt == 1:
+            why = "only one is allowed"
         asked = self.failures[-1].hint if self.failures else None
         if self.stop_reason is StopReason.HINT and asked is not None:
             why = f"{why}: {readable(asked)}"

@@ -132,7 +132,7 @@ def state_of(outcome: object) -> RetryState | None:
     Args:
         outcome: What an ``except`` clause caught; or the response of a client
             that retries by a part of `retrykit.integrations`, which has a state
-            whether or not it is a good one.
+            whether or not it is a good one; or the error that is about it.
 
     Returns:
         The state, as it was when the call ended; None if no retried call
@@ -148,7 +148,11 @@ def state_of(outcome: object) -> RetryState | None:
         rule = "an exception or a response"
         raise refuse("outcome", rule, outcome, "pass what an except clause caught")
     state: RetryState | None = borne.get(_STATE)
-    return None if state is None else _exchanged(state, _ITSELF, outcome)
+    if state is not None:
+        return _exchanged(state, _ITSELF, outcome)
+    # The error of ``raise_for_status`` has the response that it is about.
+    response = borne.get("response")
+    return state_of(response) if _STATE in getattr(response, "__dict__", ()) else None
 
 
 # They have a dict of their own, too, and are passed by mistake only.

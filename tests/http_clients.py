@@ -29,7 +29,7 @@ WAYS = ["transport", "whole"]
 READS_BODIES = ["urllib3"]
 """The clients whose transport reads the body, and so sees that it is cut short."""
 
-PATIENCE = 0.3
+PATIENCE = 0.5
 """How long a client waits for a server that hangs, in seconds."""
 
 

@@ -160,7 +160,7 @@ class TestAMethod:
         caplog.set_level(logging.DEBUG, "retrykit")
         told = (
             f"{method} is sent again only with an Idempotency-Key, or where methods "
-            "has it, since it may have been carried out"
+            "has it"
         )
         with serve(close()) as server:
             error, _ = failing(server.url, method)

@@ -83,8 +83,9 @@ def test_the_parts_are_what_their_names_say():
     assert policy(max_attempts=3) == Policy(
         max_attempts=3, on=transient, on_result=transient, hint=retry_after
     )
-    mine = Policy(on_result=callable, max_attempts=2)
-    assert policy(mine, max_attempts=5) == mine.replace(max_attempts=5)
+    mine = Policy(on_result=callable, on=OSError, max_attempts=2)
+    kept = mine.replace(max_attempts=5, hint=retry_after)
+    assert policy(mine, max_attempts=5) == kept
 
 
 def tried(*steps, get, **settings):

@@ -426,7 +426,8 @@ WRITTEN = {
     f"state must be of a call that may go on, got {DONE!r}; it has its result": (
         lambda: resume(plain, DONE)
     ),
-    "policy must be a Policy, got 9": lambda: httpx_policy(9),
+    "policy must be a Policy, got 9; write settings by their names, as "
+    "max_attempts=4": lambda: httpx_policy(9),
     "methods must be a set of HTTP methods, at least one, got 'POST'; "
     "None is every method": lambda: RetryTransport(methods="POST"),
     "raises must be 'last' in a transport, whose caller expects the client's errors, "
@@ -437,7 +438,8 @@ WRITTEN = {
     ),
     "outcome must be an exception or a response, got 'busy'; "
     "pass what an except clause caught": lambda: state_of("busy"),
-    "policy must be a Policy, got 19": lambda: for_grpc.policy(19),
+    "policy must be a Policy, got 19; write settings by their names, as "
+    "max_attempts=4": lambda: for_grpc.policy(19),
     "raises must be 'last' in an interceptor, whose caller expects the errors of "
     "gRPC, got 'group'": lambda: for_grpc.RetryInterceptor(raises="group"),
     "on_result must be None in an interceptor, which judges no messages, got "

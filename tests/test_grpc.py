@@ -9,7 +9,7 @@ import pytest
 from retrykit import ConfigError, Policy, StopReason, retry, state_of
 from retrykit.hints import first_of, grpc_pushback
 from retrykit.integrations import grpc as retries
-from retrykit.integrations.grpc import RetryInterceptor, policy, transient
+from retrykit.integrations.grpc import RetryInterceptor, policy, retry_after, transient
 from retrykit.status_codes import StatusCodes
 from retrykit.testing import virtual_time
 from retrykit.timeouts import AsArgument
@@ -36,9 +36,15 @@ def test_a_policy_for_grpc_has_its_condition_and_its_hint():
     assert policy(Policy(hint=hint)).hint == hint
 
 
-def test_a_policy_that_says_which_errors_is_taken_as_it_is():
+def test_a_policy_that_says_which_errors_keeps_them_and_gets_the_hint():
     base = Policy(on=OSError)
-    assert policy(base, max_attempts=2) == base.replace(max_attempts=2)
+    kept = base.replace(max_attempts=2, hint=retry_after)
+    assert policy(base, max_attempts=2) == kept
+
+
+def test_what_was_taken_out_of_a_policy_of_grpc_is_not_joined_again():
+    given = policy(hint=None)
+    assert policy(given) == given
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from retrykit import Policy, StopReason
 from retrykit.testing import record, virtual_time
-from tests.http_clients import CLIENTS, PATIENCE, READS_BODIES, WAYS
+from tests.http_clients import CLIENTS, READS_BODIES, WAYS
 from tests.scripted_server import (
     answer,
     close,
@@ -176,7 +176,7 @@ def test_table(client, way, row):
     sees_all = way == "whole" or (transport is CUT and client in READS_BODIES)
     expected = whole if sees_all or transport is None else transport
     hangs = any(step == hang() for step in steps)
-    patience = 2 * PATIENCE if hangs else 5
+    patience = 1.2 if hangs else 5
     with (
         serve(*steps) as server,
         virtual_time(patience=patience) as clock,

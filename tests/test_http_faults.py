@@ -18,7 +18,7 @@ from tests.fault_proxy import (
     slow,
     through,
 )
-from tests.http_clients import CLIENTS, PATIENCE, READS_BODIES, WAYS
+from tests.http_clients import CLIENTS, READS_BODIES, WAYS
 from tests.mountebank import DROPPED
 from tests.scripted_server import answer, serve
 
@@ -71,7 +71,7 @@ def test_table(client, way, row):
     plans, delays, ends, other = ROWS[row]
     if way == "transport" and other and client not in READS_BODIES:
         delays, ends = other
-    patience = 2 * PATIENCE if hang() in plans else 5
+    patience = 1.2 if hang() in plans else 5
     steady = answer(body=b"0123456789", close=True)
     with (
         serve(steady) as server,

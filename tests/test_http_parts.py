@@ -10,7 +10,7 @@ import pytest
 from retrykit import Policy, hints
 from retrykit.integrations import httpx as retries
 from retrykit.integrations.bodies import rewinding
-from retrykit.integrations.httpx import transient
+from retrykit.integrations.httpx import RetryTransport, transient
 from retrykit.integrations.sending import Releasing
 
 QUICK = Policy(schedule=[0, 0], max_attempts=9)
@@ -30,10 +30,19 @@ def test_keeps_what_a_policy_says_of_errors_and_hints():
     assert joined.on_result is transient
 
 
-def test_takes_a_policy_as_it_is_that_says_which_results_are_failures():
+def test_keeps_what_a_policy_says_of_results_and_joins_the_rest():
+    def is_teapot(response): ...
+
+    joined = retries.policy(Policy(on_result=is_teapot))
+    assert (joined.on, joined.on_result) == (transient, is_teapot)
+    assert joined.hint == retries.retry_after
+
+
+def test_what_was_taken_out_of_a_clients_policy_is_not_joined_again():
     given = retries.policy(hint=None)
     assert given.hint is None
     assert retries.policy(given) == given
+    assert repr(RetryTransport(given)) == f"RetryTransport({given!r})"
 
 
 def test_changes_hold_whatever_is_joined():

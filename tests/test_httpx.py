@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import io
+import json
 import logging
 import threading
 import weakref
@@ -24,6 +25,7 @@ from retrykit.errors import ConfigError
 from retrykit.events import RetryScheduled
 from retrykit.integrations import httpx as retries
 from retrykit.integrations.httpx import AsyncRetryTransport, RetryTransport
+from retrykit.integrations.logging import observer
 from retrykit.testing import record, virtual_time
 from tests.scripted_server import answer, close, hang, redirect, serve
 
@@ -104,7 +106,7 @@ def test_a_post_is_sent_once_and_its_error_says_why():
     [note] = caught.value.__notes__
     assert note == (
         "retrykit: gave up after 1 attempt: POST is sent again only with an "
-        "Idempotency-Key, or where methods has it, since it may have been carried out"
+        "Idempotency-Key, or where methods has it"
     )
 
 
@@ -235,6 +237,36 @@ def test_layers_do_not_multiply_with_statuses():
             fetch()
     assert len(server.seen) == 3
     assert state_of(caught.value).inner.name == "GET 127.0.0.1"
+
+
+def test_the_error_about_a_response_has_its_state():
+    with serve(answer(503)) as server, client() as http:
+        response = http.get(server.url)
+    with pytest.raises(httpx.HTTPStatusError) as caught:
+        response.raise_for_status()
+    assert state_of(caught.value) == state_of(response)
+
+
+def test_no_secret_of_a_response_is_told():
+    class Chatty(httpx.Response):
+        def __repr__(self):
+            return "token=secret"
+
+    inner = httpx.MockTransport(lambda _: Chatty(503))
+    with client(transport=inner) as http:
+        state = state_of(http.get("http://127.0.0.1/"))
+    told = state.failures[-1].describe()
+    assert told.endswith("Chatty with status 503")
+    assert "token" not in json.dumps(state.to_dict())
+
+
+def test_the_log_tells_the_status(caplog):
+    policy = QUICK.replace(observers=[observer()])
+    with serve(answer(503)) as server, client(policy) as http:
+        http.post(server.url)
+    [line] = caplog.messages
+    assert line.startswith("POST 127.0.0.1 gave up after 1 attempt in ")
+    assert line.endswith("only one is allowed; its result was refused, with status 503")
 
 
 def test_layers_do_not_multiply_with_responses():

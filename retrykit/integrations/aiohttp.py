@@ -93,8 +93,8 @@ def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
     Policy(max_attempts=3, on=transient, on_result=transient, hint=retry_after())
 
     Args:
-        base: What it is derived from; by default `Policy()`. If it says which
-            results are failures, nothing is joined to it.
+        base: What it is derived from; by default `Policy()`. What it says itself
+            of errors, results and hints is kept.
         **changes: Settings, as for `Policy`.
 
     Raises:
@@ -107,8 +107,9 @@ def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
 class RetryMiddleware:
     """Sends the requests of a session again, under a policy.
 
-    It is for the ``middlewares`` of a session or a request; put it first, so that
-    others see each attempt.
+    It is for the ``middlewares`` of a session or a request. Put it first: others
+    then see each attempt, and one around it would see an error only when it looks
+    at the response, as aiohttp itself does.
 
     It ends with the head of a response: a body that is cut short raises the
     client's error, and nothing is sent again. Sent again are idempotent methods
@@ -148,6 +149,9 @@ class RetryMiddleware:
             way_out = f"write attempt_timeout={given.seconds}"
             raise refuse("attempt_timeout", rule, given, way_out)
         self._sender = AsyncSender(held, _send, transient, methods)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._sender.policy!r})"
 
     async def __call__(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
@@ -226,5 +230,5 @@ class _Failed:
         """Do nothing: there is no connection."""
 
     def __getattr__(self, name: str) -> Any:
-        # Held no longer: the error holds this frame.
+        # The error with which the attempts ended; held no longer, as it holds this.
         raise vars(self).pop("_error")

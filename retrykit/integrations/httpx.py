@@ -85,8 +85,8 @@ def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
     Policy(max_attempts=3, on=transient, on_result=transient, hint=retry_after())
 
     Args:
-        base: What it is derived from; by default `Policy()`. If it says which
-            results are failures, nothing is joined to it.
+        base: What it is derived from; by default `Policy()`. What it says itself
+            of errors, results and hints is kept.
         **changes: Settings, as for `Policy`.
 
     Raises:
@@ -140,6 +140,9 @@ class RetryTransport(httpx.BaseTransport):
         self._sender = Sender(
             joined(policy, changes, transient), send, transient, methods
         )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._sender.policy!r})"
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, and again when the policy says so."""
@@ -199,6 +202,9 @@ class AsyncRetryTransport(httpx.AsyncBaseTransport):
         self._sender = AsyncSender(
             joined(policy, changes, transient), send, transient, methods
         )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._sender.policy!r})"
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, and again when the policy says so."""

@@ -6,6 +6,7 @@ from typing import Any
 from retrykit.checks import refuse
 from retrykit.durations import readable
 from retrykit.events import Event, GaveUp, Observer, RetryScheduled, Succeeded
+from retrykit.records import status_of
 from retrykit.state import RetryState
 
 __all__ = ["observer"]
@@ -63,7 +64,11 @@ def _last(state: RetryState) -> str:
     if not state.failures:
         return ""
     last = state.failures[-1]
-    return "; its result was refused" if last.error is None else f"; {last.describe()}"
+    if last.error is not None:
+        return f"; {' '.join(last.describe().split())}"
+    status = status_of(last.result)
+    told = "" if status is None else f", with status {status}"
+    return f"; its result was refused{told}"
 
 
 def _facts(state: RetryState) -> dict[str, object]:

@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from retrykit.checks import refuse
+from retrykit.checks import instance, refuse
 from retrykit.hint import Hint
 from retrykit.hints import retry_after as _retry_after
 from retrykit.policy import Policy
@@ -49,25 +49,26 @@ def joined(
     transient: Transient,
     hint: Hint = retry_after,
 ) -> Policy:
-    """Return a policy with the parts of a client in it.
+    """Return a policy with the parts of a client, where it has none of its own.
 
-    They are joined to a policy that does not say which results are failures,
-    since such a one was written without a client in mind; what it does say of
-    errors and hints is kept. One that says it is taken as it is.
+    One that has the client's condition has got its parts already: what it lacks,
+    it is to lack.
 
     Args:
         base: The policy; None is `Policy()`.
         changes: Settings that are changed, whatever is joined.
         transient: The client's condition, of errors and of responses.
         hint: The client's hint.
+
+    Raises:
+        ConfigError: *base* is no policy, or a setting is wrong.
     """
-    policy = Policy() if base is None else base
-    if not isinstance(policy, Policy):
-        raise refuse("policy", "a Policy", policy)
-    if policy.on_result is None:
+    way_out = "write settings by their names, as max_attempts=4"
+    policy = Policy() if base is None else instance("policy", base, Policy, way_out)
+    if transient not in (policy.on, policy.on_result):
         policy = policy.replace(
             on=transient if policy.on is Exception else policy.on,
-            on_result=transient,
+            on_result=transient if policy.on_result is None else policy.on_result,
             hint=hint if policy.hint is None else policy.hint,
         )
     return policy.replace(**changes)

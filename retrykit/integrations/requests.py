@@ -95,8 +95,8 @@ def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
     Policy(max_attempts=3, on=transient, on_result=transient, hint=retry_after())
 
     Args:
-        base: What it is derived from; by default `Policy()`. If it says which
-            results are failures, nothing is joined to it.
+        base: What it is derived from; by default `Policy()`. What it says itself
+            of errors, results and hints is kept.
         **changes: Settings, as for `Policy`.
 
     Raises:
@@ -148,6 +148,9 @@ class RetryAdapter(BaseAdapter):
         joint = joined(policy, changes, transient)
         self._sender = Sender(joint, partial(_send, inner), transient, methods)
         self._parts = joint, inner, methods
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._sender.policy!r})"
 
     def send(  # noqa: PLR0913, PLR0917  as requests asks
         self,

@@ -53,10 +53,7 @@ class Sending(NamedTuple):
         return _ONE_SHOT if self.rewind is None else None
 
 
-_KEYLESS = (
-    "is sent again only with an Idempotency-Key, or where methods has it, "
-    "since it may have been carried out"
-)
+_KEYLESS = "is sent again only with an Idempotency-Key, or where methods has it"
 _ONE_SHOT = (
     "its body is a stream that cannot be sent again; "
     "pass bytes, text or a file that can seek"
@@ -72,6 +69,9 @@ class _Senders:
             take, in seconds, or None.
         transient: Releases the responses of the client.
         methods: The HTTP methods that may be sent again; None is every one.
+
+    Attributes:
+        policy: What they are sent under.
 
     Raises:
         ConfigError: A transport cannot follow the policy, or *methods* are
@@ -92,6 +92,7 @@ class _Senders:
             raise refuse("raises", rule, policy.raises)
         if policy.on_result is not None and not hasattr(policy.on_result, "release"):
             policy = policy.replace(on_result=Releasing(policy.on_result, transient))
+        self.policy = policy
         self._send = send
         self._methods = checked_methods(methods)
         single = policy.replace(max_attempts=1)

@@ -70,6 +70,9 @@ class RetryInterceptor(
         self._calls = Calls(whole, awaited=False)
         self._streams = Calls(whole.replace(attempt_timeout=None), awaited=False)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._calls.policy!r})"
+
     def intercept_unary_unary(
         self, continuation: Any, client_call_details: Any, request: Any
     ) -> Any:

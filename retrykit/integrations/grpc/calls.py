@@ -83,6 +83,9 @@ class Calls:
     Args:
         policy: What the calls are held to.
         awaited: Whether they are awaited.
+
+    Attributes:
+        policy: What they are held to.
     """
 
     def __init__(self, policy: Policy, *, awaited: bool) -> None:
@@ -93,7 +96,7 @@ class Calls:
             policy = policy.replace(
                 attempt_timeout=AsArgument(length), on=_or_late(policy.on)
             )
-        self._policy, self._awaited = policy, awaited
+        self.policy, self._awaited = policy, awaited
         self._made = self._drivers(policy)
         self._once = self._drivers(policy.replace(max_attempts=1))
 
@@ -112,7 +115,7 @@ class Calls:
 
     def _within(self, timeout: float) -> Callable[..., Any]:
         """Return what makes calls that have so many seconds."""
-        policy, most = self._policy, self._policy.max_elapsed
+        policy, most = self.policy, self.policy.max_elapsed
         if most is not None and most <= timeout:
             if policy.deadline == "stop":
                 return self._made

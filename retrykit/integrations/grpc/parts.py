@@ -41,15 +41,19 @@ def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
     Policy(max_attempts=3, on=StatusCodes(codes=('UNAVAILABLE',)), hint=grpc_pushback())
 
     Args:
-        base: What it is derived from; by default `Policy()`. If it says which
-            errors are retried, nothing is joined to it.
+        base: What it is derived from; by default `Policy()`. What it says itself
+            of errors and hints is kept.
         **changes: Settings, as for `Policy`.
 
     Raises:
         ConfigError: A setting is wrong.
     """
-    found = Policy() if base is None else instance("policy", base, Policy)
-    if found.on is Exception:
-        hint = retry_after if found.hint is None else found.hint
-        found = found.replace(on=transient, hint=hint)
+    way_out = "write settings by their names, as max_attempts=4"
+    found = Policy() if base is None else instance("policy", base, Policy, way_out)
+    # One that has the condition has got the hint already, or is to have none.
+    if found.on != transient:
+        found = found.replace(
+            on=transient if found.on is Exception else found.on,
+            hint=retry_after if found.hint is None else found.hint,
+        )
     return found.replace(**changes)

@@ -38,8 +38,8 @@ def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
     Policy(max_attempts=3, on=transient, on_result=transient, hint=retry_after())
 
     Args:
-        base: What it is derived from; by default `Policy()`. If it says which
-            results are failures, nothing is joined to it.
+        base: What it is derived from; by default `Policy()`. What it says itself
+            of errors, results and hints is kept.
         **changes: Settings, as for `Policy`.
 
     Raises:

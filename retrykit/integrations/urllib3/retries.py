@@ -35,8 +35,9 @@ class PolicyRetry(urllib3.Retry):
     >>> pool = urllib3.PoolManager(retries=PolicyRetry(max_attempts=3))
 
     It stands where a ``Retry`` does: for a pool, for a manager, for one request,
-    and as `max_retries` of an adapter of requests. Like one it is never changed,
-    and is shared by requests and threads.
+    and as `max_retries` of an adapter of requests, whose users find the history
+    on ``response.raw`` and ``error.args[0]``. Like one it is never changed, and is
+    shared by requests and threads.
 
     Sent again are idempotent methods and what has an ``Idempotency-Key``, with a
     body that can be read twice: from memory, or from a file that can seek. Every
@@ -161,6 +162,7 @@ class PolicyRetry(urllib3.Retry):
             # It may have been carried out: so urllib3 does with it.
             raise error.with_traceback(_stacktrace)
         ended = MaxRetryError(_known(_pool), url, error)
+        vars(ended)["__notes__"] = [*vars(error).get("__notes__", ())]
         attach(ended, state)
         raise ended from error
 
