@@ -187,10 +187,14 @@ def find(outcome: object, mark: object, *, deep: bool = True) -> object | None:
         if borne.get(_MARK) is mark:
             return outcome
         seen.add(id(outcome))
-        if not deep or not isinstance(outcome, BaseException):
+        if not deep:
             continue
-        # By the dict: a property may be anyone's code.
-        left += [outcome.__context__, outcome.__cause__, borne.get("response")]
+        # By the dict: a property may be anyone's code. A response of requests is
+        # made of one of urllib3.
+        left += [borne.get("raw"), borne.get("response")]
+        if not isinstance(outcome, BaseException):
+            continue
+        left += [outcome.__context__, outcome.__cause__]
         if isinstance(outcome, BaseExceptionGroup):
             left += outcome.exceptions
     return None

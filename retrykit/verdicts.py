@@ -150,9 +150,12 @@ def state_of(outcome: object) -> RetryState | None:
     state: RetryState | None = borne.get(_STATE)
     if state is not None:
         return _exchanged(state, _ITSELF, outcome)
-    # The error of ``raise_for_status`` has the response that it is about.
-    response = borne.get("response")
-    return state_of(response) if _STATE in getattr(response, "__dict__", ()) else None
+    # The error of ``raise_for_status`` has the response that it is about, and one
+    # of requests that of urllib3.
+    for part in (borne.get("response"), borne.get("raw")):
+        if isinstance(getattr(part, "__dict__", None), dict):
+            return state_of(part)
+    return None
 
 
 # They have a dict of their own, too, and are passed by mistake only.

@@ -22,9 +22,12 @@ from retrykit.integrations import (
     urllib3 as for_urllib3,
 )
 
-__all__ = ["CLIENTS", "PATIENCE", "READS_BODIES", "WAYS", "Came"]
+__all__ = ["CLIENTS", "NO_FILES", "PATIENCE", "READS_BODIES", "WAYS", "Came"]
 
 WAYS = ["transport", "whole"]
+
+NO_FILES = ["httpx, asyncio", "httpx, trio"]
+"""The clients that take no file: it is a stream to them, to be read once."""
 
 READS_BODIES = ["urllib3"]
 """The clients whose transport reads the body, and so sees that it is cut short."""
@@ -141,7 +144,9 @@ async def httpx_in_a_task(way, policy, times, url, method, headers, body):
     )
 
     async def fetch():
-        content = awaited_pieces(body())
+        content = body()
+        if isinstance(content, Iterator):
+            content = one_by_one(content)
         answer = await client.request(method, url, headers=headers, content=content)
         if way == "whole":
             answer.raise_for_status()
@@ -177,27 +182,9 @@ async def aiohttp_in_a_task(way, policy, times, url, method, headers, body):
         return [await awaited(own, whole) for _ in range(times)]
 
 
-def awaited_pieces(body):
-    """Return a body as async clients take it: a file of theirs, or a generator."""
-    if hasattr(body, "read"):
-        return AwaitedFile(body)
-    return one_by_one(body) if isinstance(body, Iterator) else body
-
-
 async def one_by_one(pieces):
     for piece in pieces:
         yield piece
-
-
-class AwaitedFile:
-    """A body that begins anew whenever it is asked for its pieces."""
-
-    def __init__(self, file):
-        self._file = file
-
-    def __aiter__(self):
-        self._file.seek(0)
-        return one_by_one(self._file)
 
 
 def under_asyncio(fetches):

@@ -111,7 +111,9 @@ def test_a_condition_of_the_users_is_shown_as_it_was_written():
 
 
 @pytest.mark.parametrize(
-    "body", [None, "text", b"bytes", bytearray(b"bytes"), [b"a", b"b"]], ids=repr
+    "body",
+    [None, "text", b"bytes", bytearray(b"bytes"), [b"a", b"b"], (b"a", b"b")],
+    ids=repr,
 )
 def test_what_is_in_memory_needs_nothing_to_be_sent_again(body):
     rewinding(body)()
@@ -139,14 +141,32 @@ class Pipe(io.RawIOBase):
         raise OSError("it is a pipe")
 
 
+class Progress:
+    """What begins anew each time, and has nothing left the second time."""
+
+    def __init__(self, pieces):
+        self._pieces = pieces
+
+    def __iter__(self):
+        yield from self._pieces
+
+
 async def awaited():
     yield b"once"
 
 
 @pytest.mark.parametrize(
     "body",
-    [Pipe(False), Pipe(True), Pipe(None), iter([b"once"]), awaited(), object()],
-    ids=["pipe", "liar", "closed", "iterator", "async generator", "unknown"],
+    [
+        Pipe(False),
+        Pipe(True),
+        Pipe(None),
+        iter([b"once"]),
+        Progress(iter([b"once"])),
+        awaited(),
+        object(),
+    ],
+    ids=["pipe", "liar", "closed", "iterator", "wrapper", "async generator", "unknown"],
 )
 def test_what_can_be_read_once_only_cannot_be_sent_again(body):
     assert rewinding(body) is None

@@ -3,13 +3,7 @@
 What a client makes of a body is not known here.
 """
 
-from collections.abc import (
-    AsyncIterable,
-    AsyncIterator,
-    Callable,
-    Iterable,
-    Iterator,
-)
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["ready", "rewinding", "seeks"]
@@ -34,16 +28,15 @@ def rewinding(source: Any) -> Callable[[], object] | None:
 
     Returns:
         A function that takes a file back to where it is now, and does nothing to
-        bytes, to a list and to what else begins anew when it is asked for its
-        pieces; None if the source can be read once only.
+        bytes, a text, a list and a tuple; None if the source can be read once
+        only, or may be: what else gives pieces does not tell whether it begins
+        anew, and would be sent again with nothing in it.
     """
     if source is None or isinstance(source, str | bytes | bytearray):
         return ready
     if hasattr(source, "read"):
         return _back(source) if seeks(source) else None
-    anew = isinstance(source, Iterable) and not isinstance(source, Iterator)
-    aanew = isinstance(source, AsyncIterable) and not isinstance(source, AsyncIterator)
-    return ready if anew or aanew else None
+    return ready if isinstance(source, list | tuple) else None
 
 
 def seeks(file: Any) -> bool:

@@ -16,7 +16,8 @@ response; `state_of` of a response or an error has its history::
     client = httpx.Client(transport=retries.RetryTransport(max_attempts=4))
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self, Unpack, cast, final
 
@@ -134,8 +135,8 @@ class RetryTransport(httpx.BaseTransport):
         self._inner = instance("transport", inner, httpx.BaseTransport)
 
         def send(request: httpx.Request, most: float | None) -> httpx.Response:
-            _bound(request, most)
-            return inner.handle_request(request)
+            with _bound(request, most):
+                return inner.handle_request(request)
 
         self._sender = Sender(
             joined(policy, changes, transient), send, transient, methods
@@ -196,8 +197,8 @@ class AsyncRetryTransport(httpx.AsyncBaseTransport):
         self._inner = instance("transport", inner, httpx.AsyncBaseTransport)
 
         async def send(request: httpx.Request, most: float | None) -> httpx.Response:
-            _bound(request, most)
-            return await inner.handle_async_request(request)
+            with _bound(request, most):
+                return await inner.handle_async_request(request)
 
         self._sender = AsyncSender(
             joined(policy, changes, transient), send, transient, methods
@@ -250,14 +251,22 @@ def _rewind(stream: object) -> Callable[[], object] | None:
     return rewinding(getattr(stream, "_stream", iter(())))
 
 
-def _bound(request: httpx.Request, most: float | None) -> None:
+@contextmanager
+def _bound(request: httpx.Request, most: float | None) -> Iterator[None]:
     """Let no phase of a request last longer than an attempt may."""
+    given = request.extensions
     if most is not None:
-        given = request.extensions.get("timeout", {})
-        lengths = [given.get(name) for name in _PHASES]
+        timeout = given.get("timeout", {})
+        lengths = [timeout.get(name) for name in _PHASES]
         least = [most if length is None else min(length, most) for length in lengths]
-        bound = dict(zip(_PHASES, least, strict=True))
-        request.extensions = {**request.extensions, "timeout": bound}
+        # Of none at all a socket understands that it must not wait.
+        bound = {name: max(x, 0.001) for name, x in zip(_PHASES, least, strict=True)}
+        request.extensions = {**given, "timeout": bound}
+    try:
+        yield
+    finally:
+        # The request is its caller's, and may be sent again elsewhere.
+        request.extensions = given
 
 
 _PHASES = ("connect", "read", "write", "pool")

@@ -6,9 +6,11 @@ whether it may be sent again, and what comes out. No client is imported.
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple, final
 
 from retrykit._nesting import current_state, stands_for
+from retrykit.callables import check_colour
 from retrykit.checks import refuse
 from retrykit.conditions import ResultCondition, shown
 from retrykit.driving import drivers
@@ -87,13 +89,18 @@ class _Senders:
         transient: Transient,
         methods: Iterable[str] | None,
     ) -> None:
+        whose = "in a transport, whose caller expects the client's errors"
         if policy.raises != "last":
-            rule = "'last' in a transport, whose caller expects the client's errors"
-            raise refuse("raises", rule, policy.raises)
+            raise refuse("raises", f"'last' {whose}", policy.raises)
+        if policy.outer == "raise":
+            raise refuse("outer", f"'respect' or 'retry' {whose}", policy.outer)
+        if not self._awaited:
+            check_colour(policy)
         if policy.on_result is not None and not hasattr(policy.on_result, "release"):
             policy = policy.replace(on_result=Releasing(policy.on_result, transient))
         self.policy = policy
         self._send = send
+        self._release = transient.release
         self._methods = checked_methods(methods)
         single = policy.replace(max_attempts=1)
         attempt = _aattempt if self._awaited else _attempt
@@ -117,18 +124,19 @@ class Sender(_Senders):
         Raises:
             Exception: The client's own error, with its state.
         """
-        once, states = sending.once(self._methods), list[RetryState]()
+        once, course, response = sending.once(self._methods), _Course(), None
         try:
-            response = self._call(sending, once)(self._send, sending, states)
+            response = self._call(sending, once)(self._send, sending, course)
+            attach(response, course.state)
         except Exception as error:
-            response = outcome(error, once, states[0])
+            response = outcome(error, once, course.state)
             if response is None:
                 raise
-        else:
-            attach(response, states[0])
         finally:
-            # The state has the error, and the error has this frame.
-            states.clear()
+            if response is None and course.response is not None:
+                with suppress(Exception):
+                    self._release(course.response)
+            course.clear()
         return response
 
 
@@ -140,49 +148,74 @@ class AsyncSender(_Senders):
 
     async def send(self, sending: Sending) -> Any:
         """Return the response, with its state, as that of `Sender` does."""
-        once, states = sending.once(self._methods), list[RetryState]()
+        once, course, response = sending.once(self._methods), _Course(), None
         try:
-            response = await self._call(sending, once)(self._send, sending, states)
+            response = await self._call(sending, once)(self._send, sending, course)
+            attach(response, course.state)
         except Exception as error:
-            response = outcome(error, once, states[0])
+            response = outcome(error, once, course.state)
             if response is None:
                 raise
-        else:
-            attach(response, states[0])
         finally:
-            # The state has the error, and the error has this frame.
-            states.clear()
+            if response is None and course.response is not None:
+                with suppress(Exception):
+                    released = self._release(course.response)
+                    if released is not None:
+                        await released
+            course.clear()
         return response
+
+
+@final
+class _Course:
+    """What becomes of a request, while it is sent.
+
+    Attributes:
+        state: The state of its call.
+        response: The response of the attempt that runs, when it is there. Who
+            leaves the call without it, by an error of a condition or by a
+            cancellation, must close it.
+    """
+
+    state: RetryState
+    response: Any = None
+
+    def clear(self) -> None:
+        """Let go of all: the state has the errors, and they the frames of this."""
+        vars(self).clear()
 
 
 def _attempt(
     send: Callable[..., Any],
     sending: Sending,
-    states: list[RetryState],
+    course: _Course,
     timeout: float | None = None,
 ) -> Any:
-    _begin(sending, states)
-    return send(sending.request, timeout)
+    _begin(sending, course)
+    course.response = send(sending.request, timeout)
+    return course.response
 
 
 async def _aattempt(
     send: Callable[..., Any],
     sending: Sending,
-    states: list[RetryState],
+    course: _Course,
     timeout: float | None = None,  # noqa: ASYNC109  the client's own timeout
 ) -> Any:
-    _begin(sending, states)
-    return await send(sending.request, timeout)
+    _begin(sending, course)
+    course.response = await send(sending.request, timeout)
+    return course.response
 
 
-def _begin(sending: Sending, states: list[RetryState]) -> None:
-    if not states:
-        states.append(current_state())
+def _begin(sending: Sending, course: _Course) -> None:
+    course.response = None
+    course.state = current_state()
+    if course.state.attempt == 1:
         return
     try:
         (sending.rewind or ready)()
     except Exception as fault:
-        last = states[0].failures[-1].error
+        last = course.state.failures[-1].error
         if isinstance(last, Exception):
             # Its caller is to see why it failed, not why it was not sent again.
             raise GiveUp(last) from fault
