@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from tests.accepting import PATIENCE, Acceptor
 
 __all__ = ["Plan", "Proxy", "cut_down", "delay", "hang", "proxy", "refused"]
-__all__ += ["reset_at_once", "slow", "through"]
+__all__ += ["reset_at_once", "reset_upload", "slow", "through"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Plan:
     The kind is "through", "refused", "reset" or "hang". What goes through waits
     *delay* seconds before the server's first byte, comes from the server in
     pieces of *size* bytes with *pause* seconds before each, and ends *after*
-    so many of them, with RST or with FIN.
+    so many of them, with RST or with FIN; or with RST when the client has sent
+    *taken* bytes.
     """
 
     kind: str = "through"
@@ -35,6 +36,7 @@ class Plan:
     pause: float = 0.0
     after: int = sys.maxsize
     reset: bool = False
+    taken: int = sys.maxsize
 
 
 def through():
@@ -66,6 +68,11 @@ def cut_down(after, *, reset=False):
     After 0 bytes means: when the server begins to answer.
     """
     return Plan(after=after, reset=reset)
+
+
+def reset_upload(taken):
+    """Reset the connection when the client has sent so many bytes, or more."""
+    return Plan(taken=taken)
 
 
 def delay(seconds):
@@ -163,12 +170,18 @@ def _carry(line, far, plan):
     with selectors.DefaultSelector() as sides:
         sides.register(line.sock, selectors.EVENT_READ)
         sides.register(far, selectors.EVENT_READ)
-        left, held = plan.after, plan.delay
+        left, held, taken = plan.after, plan.delay, plan.taken
         # If the proxy has closed meanwhile, it did not know of the far side.
         line.pause(0)
         while ready := {key.fileobj for key, _ in sides.select(PATIENCE)}:
-            if line.sock in ready and not _up(line, far):
-                sides.unregister(line.sock)
+            if line.sock in ready:
+                sent = _up(line, far)
+                taken -= len(sent)
+                if taken <= 0:
+                    line.reset()
+                    return
+                if not sent:
+                    sides.unregister(line.sock)
             if far in ready:
                 data = _down(line, far, plan.size)
                 line.pause(held + plan.pause)
