@@ -7,7 +7,7 @@ import ssl
 import httpx
 import pytest
 
-from retrykit import Policy, hints
+from retrykit import ConfigError, Policy, hints
 from retrykit.integrations import httpx as retries
 from retrykit.integrations.bodies import rewinding
 from retrykit.integrations.httpx import RetryTransport, transient
@@ -98,6 +98,38 @@ def test_looks_for_a_certificate_in_a_ring_of_errors_once():
     error, other = httpx.ConnectError("one"), OSError("other")
     error.__cause__, other.__cause__ = other, error
     assert transient(error)
+
+
+def sent(times, method="GET", headers=None, **given):
+    """Return how often a request is sent that is answered with 503."""
+    seen = []
+
+    def answered(request):
+        seen.append(request)
+        return httpx.Response(503)
+
+    transport = RetryTransport(QUICK, httpx.MockTransport(answered), **given)
+    request = httpx.Request("GET", "http://127.0.0.1/", headers=headers)
+    request.method = method
+    transport.handle_request(request)
+    return len(seen) == times
+
+
+def test_an_empty_key_is_none():
+    assert sent(1, "POST", {"Idempotency-Key": ""})
+    assert sent(3, "POST", {"idempotency-key": "1"})
+
+
+def test_a_method_is_the_same_in_any_case():
+    assert sent(3, "put")
+    assert sent(1, "post")
+    assert sent(3, "Post", methods=["poST"])
+
+
+@pytest.mark.parametrize("methods", ["POST", [], ["GET", 3], [""]], ids=repr)
+def test_what_is_no_set_of_methods_is_refused(methods):
+    with pytest.raises(ConfigError, match="methods must be a set of HTTP methods"):
+        RetryTransport(methods=methods)
 
 
 def test_says_what_it_is():

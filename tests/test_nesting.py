@@ -486,3 +486,30 @@ def test_a_switch_of_tests_leaves_no_mark(layered):
 def test_outer_is_one_of_its_rules():
     with pytest.raises(ConfigError, match="outer must be one of 'respect', 'retry'"):
         Policy(outer="ignore")
+
+
+def test_a_ring_of_errors_is_searched_once(layered):
+    def fetch():
+        error, other = OSError("one"), OSError("other")
+        error.__cause__, other.__cause__ = other, error
+        # So that there is something to look for.
+        with contextlib.suppress(OSError):
+            TWICE.call(dead([]))
+        raise error
+
+    with pytest.raises(OSError, match="one") as caught:
+        layered(fetch, 1)()
+    assert state_of(caught.value).attempt == 3
+
+
+def test_the_inner_state_has_the_error_itself():
+    error = OSError("dead")
+
+    @retry(TWICE, name="outer")
+    @retry(TWICE, name="inner")
+    def fetch():
+        raise error
+
+    with pytest.raises(OSError, match="dead"):
+        fetch()
+    assert state_of(error).inner.failures[-1].error is error
