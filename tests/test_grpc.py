@@ -95,6 +95,14 @@ def test_a_server_is_told_how_many_attempts_there_were():
     assert [each.metadata["trace"] for each in cart.seen] == ["7"] * 3
 
 
+@pytest.mark.parametrize("method", ["Get", "List"])
+def test_metadata_of_an_iterator_are_sent_with_every_attempt(method):
+    with shop([DOWN], [DOWN], [b"milk"]) as cart, opened(cart, **QUICK) as channel:
+        metadata = iter([("trace", "7")])
+        assert b"milk" in [*stub(channel, method)(b"?", metadata=metadata), b"milk"]
+    assert [each.metadata["trace"] for each in cart.seen] == ["7"] * 3
+
+
 def test_a_server_says_when_to_come_back():
     answers = [Fails("UNAVAILABLE", "7000")], [b"milk"]
     with shop(*answers) as cart, opened(cart) as channel, virtual_time() as clock:

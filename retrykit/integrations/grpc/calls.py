@@ -47,7 +47,7 @@ class Making(ABC):
         once: bool = False,
     ) -> None:
         self.continuation = continuation
-        self.details = details
+        self.details = _repeatable(details)
         self.request = request
         self.once = once
 
@@ -153,6 +153,17 @@ def _or_late(on: Condition) -> Condition:
 
 
 _late = StatusCodes(["DEADLINE_EXCEEDED"])
+
+
+def _repeatable(details: Any) -> Any:
+    """Return details whose metadata are there for every attempt.
+
+    What gives them once only is read here.
+    """
+    given = details.metadata
+    if given is None or isinstance(given, tuple | grpc.aio.Metadata):
+        return details
+    return changed(details, metadata=tuple(given))
 
 
 def _remade(details: Any, state: RetryState, timeout: float | None) -> Any:
