@@ -115,6 +115,21 @@ def test_metadata_stays_what_other_interceptors_expect():
     assert [each.wait_for_ready for each in seen] == [True, True]
 
 
+def test_what_another_interceptor_adds_is_that_of_its_attempt():
+    class Adding(aio.UnaryUnaryClientInterceptor):
+        async def intercept_unary_unary(self, continuation, details, request):
+            details.metadata.add("token", "5")
+            counted.append(len(details.metadata.get_all("token")))
+            return await continuation(details, request)
+
+    async def client(channel):
+        return await stub(channel)(b"?", metadata=metadata)
+
+    counted, metadata = [], aio.Metadata(("trace", "7"))
+    run([[DOWN], [DOWN], [b"milk"]], client, Adding(), **QUICK)
+    assert counted == [1, 1, 1]
+
+
 def test_details_of_anybodys_making_are_followed():
     class Details(grpc.ClientCallDetails):
         def __init__(self, given):

@@ -186,11 +186,14 @@ def _remade(details: Any, state: RetryState, timeout: float | None) -> Any:
         limits.append(details.timeout - state.elapsed)
     if limits and (timeout is not None or state.attempt > 1):
         changes["timeout"] = min(limits)
-    if state.attempt > 1:
-        given = details.metadata
-        more = (*(given or ()), (_PREVIOUS, str(state.attempt - 1)))
-        aio = isinstance(given, grpc.aio.Metadata)
-        changes["metadata"] = grpc.aio.Metadata(*more) if aio else more
+    given = details.metadata
+    again = state.attempt > 1
+    told = ((_PREVIOUS, str(state.attempt - 1)),) if again else ()
+    if isinstance(given, grpc.aio.Metadata):
+        # An interceptor beneath may add to them: to those of its attempt.
+        changes["metadata"] = grpc.aio.Metadata(*given, *told)
+    elif again:
+        changes["metadata"] = (*(given or ()), *told)
     return changed(details, **changes) if changes else details
 
 
