@@ -269,19 +269,23 @@ async def asked(channel, method, requests):
     return [await call] if method == "Add" else [each async for each in call]
 
 
-class Anew:
-    """Requests that begin anew."""
+class Counted:
+    """Requests of an iterator, which are counted as they are sent."""
+
+    def __init__(self, requests):
+        self.requests, self.count = iter(requests), 0
 
     async def __aiter__(self):
-        for each in (b"milk", b"eggs"):
+        for each in self.requests:
+            self.count += 1
             yield each
 
 
 @pytest.mark.parametrize("method", ["Add", "Chat"])
-@pytest.mark.parametrize("requests", [[b"milk", b"eggs"], Anew()], ids=["list", "anew"])
-def test_requests_that_begin_anew_are_sent_again(method, requests):
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_requests_that_are_a_list_or_tuple_are_sent_again(method, kind):
     def client(channel):
-        return asked(channel, method, requests)
+        return asked(channel, method, kind([b"milk", b"eggs"]))
 
     got, cart = run([[DOWN], [DOWN], [b"sold"]], client, **QUICK)
     assert got == [b"sold"]
@@ -289,11 +293,10 @@ def test_requests_that_begin_anew_are_sent_again(method, requests):
 
 
 @pytest.mark.parametrize("method", ["Add", "Chat"])
-@pytest.mark.parametrize("begun", [iter, aiter], ids=["iterator", "async iterator"])
-def test_requests_of_an_iterator_are_sent_once(method, begun):
+@pytest.mark.parametrize("kind", [iter, Counted])
+def test_calls_with_other_requests_are_left_alone(method, kind):
     def client(channel):
-        given = Anew() if begun is aiter else [b"milk"]
-        return asked(channel, method, begun(given))
+        return asked(channel, method, kind([b"milk"]))
 
     error, cart = failed([[DOWN]], client, **QUICK)
     assert (state_of(error), cart.attempts()) == (None, 1)

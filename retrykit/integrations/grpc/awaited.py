@@ -1,6 +1,6 @@
 """The interceptors of awaited calls of gRPC."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Unpack, final
 
 import grpc
@@ -35,8 +35,8 @@ def async_interceptors(
     `RetryInterceptor` does. The call object, which gRPC makes before them, tells
     of a call when it is over, or has its first message; its state is left on
     errors, and observers are told of it. Cancelling it goes through at once.
-    Calls whose requests are written one by one, or come from an iterator, are
-    left alone.
+    Requests that are a list or tuple are sent again; calls whose requests are
+    written one by one, or come from anything else, are left alone.
 
     Args:
         policy: As for `policy`.
@@ -136,7 +136,7 @@ class _Made:
         """Return what a call with many requests gives."""
         # gRPC waits for its interceptors before it reads what is written to a
         # call: they must not wait for an answer to it.
-        if isinstance(requests, Iterator | AsyncIterator):
+        if not isinstance(requests, Sequence):
             return await continuation(details, requests)
         return await self.once(continuation, details, requests)
 

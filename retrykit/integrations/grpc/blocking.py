@@ -1,6 +1,6 @@
 """The interceptor of blocking calls of gRPC."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Unpack, final
@@ -40,10 +40,10 @@ class RetryInterceptor(
 
     A stream of responses is made again until it has given its first message:
     by the loop that waits for it. Until then the call object tells of the attempt
-    under way. Requests that are a list, or begin anew otherwise, are sent again;
-    those of an iterator are sent once. So is a call that is made with
-    ``future``, since nobody waits for it where it is made: hand the method to an
-    executor, to have a future that is made again.
+    under way. Requests that are a list or tuple are sent again; others are sent
+    once, since what can be iterated need not begin anew. So is a call that is
+    made with ``future``, since nobody waits for it where it is made: hand the
+    method to an executor, to have a future that is made again.
 
     Args:
         policy: As for `policy`.
@@ -225,8 +225,8 @@ def _made(calls: Calls, making: Making) -> Any:
         raise
 
 
-_ONE_SHOT = "its requests come from an iterator, which gives them once; pass a list"
+_ONE_SHOT = "only requests that are a list or tuple are sent again"
 
 
 def _once(requests: Any) -> bool:
-    return isinstance(requests, Iterator)
+    return not isinstance(requests, Sequence)
