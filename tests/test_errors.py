@@ -442,6 +442,8 @@ WRITTEN = {
     "max_attempts=4": lambda: for_grpc.policy(19),
     "raises must be 'last' in an interceptor, whose caller expects the errors of "
     "gRPC, got 'group'": lambda: for_grpc.RetryInterceptor(raises="group"),
+    "outer must be 'respect' or 'retry' in an interceptor, whose caller expects the "
+    "errors of gRPC, got 'raise'": lambda: for_grpc.async_interceptors(outer="raise"),
     "on_result must be None in an interceptor, which judges no messages, got "
     "<built-in function callable>; decorate what makes the call": (
         lambda: for_grpc.async_interceptors(on_result=callable)

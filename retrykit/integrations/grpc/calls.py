@@ -218,6 +218,10 @@ def checked(policy: Policy) -> Policy:
     if policy.raises != "last":
         rule = "'last' in an interceptor, whose caller expects the errors of gRPC"
         raise refuse("raises", rule, policy.raises)
+    if policy.outer == "raise":
+        rule = "'respect' or 'retry' in an interceptor, whose caller expects the "
+        rule += "errors of gRPC"
+        raise refuse("outer", rule, policy.outer)
     if policy.on_result is not None:
         rule = "None in an interceptor, which judges no messages"
         way_out = "decorate what makes the call"
