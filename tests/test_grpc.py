@@ -318,3 +318,13 @@ def every_error(call):
 def test_methods_are_named_in_a_list(methods):
     with pytest.raises(ConfigError, match="method"):
         RetryInterceptor(methods=methods)
+
+
+@pytest.mark.parametrize("timeout", [None, 5])
+@pytest.mark.parametrize("setting", ["on", "give_up_on"])
+def test_predicates_that_are_async_are_refused(setting, timeout):
+    async def judged(error):
+        return True
+
+    with pytest.raises(ConfigError, match=f"^{setting} must .* async_interceptors$"):
+        RetryInterceptor(attempt_timeout=timeout, **{setting: judged})

@@ -11,6 +11,7 @@ from typing import Any, final
 import grpc
 
 from retrykit._nesting import current_state
+from retrykit.callables import check_colour
 from retrykit.checks import refuse
 from retrykit.conditions import Condition
 from retrykit.driving import drivers
@@ -86,9 +87,16 @@ class Calls:
 
     Attributes:
         policy: What they are held to.
+
+    Raises:
+        ConfigError: What is async is to be asked by calls that block.
     """
 
     def __init__(self, policy: Policy, *, awaited: bool) -> None:
+        if not awaited:
+            way_out = "what is async needs async_interceptors"
+            # gRPC itself ends attempts. What follows hides whether on is async.
+            check_colour(policy, ends=True, way_out=way_out)
         timeout = policy.attempt_timeout
         if timeout is not None:
             length = timeout.seconds if isinstance(timeout, AsArgument) else timeout
