@@ -34,7 +34,8 @@ def async_interceptors(
     ``secure_channel``, with the option ``("grpc.enable_retries", 0)``. They do what
     `RetryInterceptor` does. The call object, which gRPC makes before them, tells
     of a call when it is over, or has its first message; its state is left on
-    errors, and observers are told of it. Cancelling it goes through at once.
+    errors, and observers are told of it. That of a stream is of its opening: one
+    that breaks off later has succeeded there. Cancelling a call goes through at once.
     Requests that are a list or tuple are sent again; calls whose requests are
     written one by one, or come from anything else, are left alone.
 

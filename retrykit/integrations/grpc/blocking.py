@@ -40,10 +40,14 @@ class RetryInterceptor(
 
     A stream of responses is made again until it has given its first message:
     by the loop that waits for it. Until then the call object tells of the attempt
-    under way. Requests that are a list or tuple are sent again; others are sent
-    once, since what can be iterated need not begin anew. So is a call that is
-    made with ``future``, since nobody waits for it where it is made: hand the
-    method to an executor, to have a future that is made again.
+    under way. Its state is that of the opening of the stream: one that breaks off
+    later has succeeded there. A stream that is cancelled during a delay ends when
+    the delay is over, with the error of the attempt before.
+
+    Requests that are a list or tuple are sent again; others are sent once, since
+    what can be iterated need not begin anew. So is a call that is made with
+    ``future``, since nobody waits for it where it is made: hand the method to an
+    executor, to have a future that is made again.
 
     Args:
         policy: As for `policy`.
