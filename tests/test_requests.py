@@ -11,11 +11,7 @@ import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 from requests.auth import HTTPDigestAuth
-from requests.exceptions import (
-    ChunkedEncodingError,
-    ReadTimeout,
-    TooManyRedirects,
-)
+from requests.exceptions import ChunkedEncodingError, ReadTimeout, TooManyRedirects
 
 from retrykit import Policy, StopReason, retry, state_of
 from retrykit.budgets import TokenBucket
@@ -317,6 +313,13 @@ def test_an_attempt_timeout_makes_no_timeout_longer(clock):
         with pytest.raises(ReadTimeout) as caught:
             client.get(server.url, timeout=0.01)
         assert "read timeout=0.01" in str(caught.value)
+
+
+def test_an_attempt_that_has_no_time_left_times_out(clock):
+    changes = {"max_elapsed": 0, "attempt_timeout": AsArgument(5)}
+    with served(hang(), **changes) as (server, client):
+        with pytest.raises(requests.Timeout):
+            client.get(server.url)
 
 
 def test_a_policy_of_ones_own_is_kept(clock):

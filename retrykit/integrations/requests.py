@@ -204,11 +204,15 @@ def _send(
 
 
 def _bound(timeout: Any, most: float) -> Any:
-    """Return a timeout of requests of which no part is longer than *most*."""
+    """Return a timeout of requests of which no part is longer than *most*.
+
+    Nor shorter than a millisecond: of one of nothing requests makes a ValueError.
+    """
     if isinstance(timeout, tuple):
         return tuple(_bound(part, most) for part in timeout)
     if isinstance(timeout, Timeout):
         bound = timeout.clone()
         bound.total = _bound(timeout.total, most)
         return bound
-    return min(timeout, most) if isinstance(timeout, int | float) else most
+    bounded = min(timeout, most) if isinstance(timeout, int | float) else most
+    return max(bounded, 0.001)
