@@ -35,6 +35,7 @@ from retrykit.integrations.bodies import rewinding
 from retrykit.integrations.parts import (
     IDEMPOTENT,
     STATUSES,
+    checked_methods,
     joined,
     refuses_certificate,
     retry_after,
@@ -146,8 +147,9 @@ class RetryAdapter(BaseAdapter):
         self._inner = instance("adapter", inner, BaseAdapter)
         _check_alone(inner)
         joint = joined(policy, changes, transient)
-        self._sender = Sender(joint, partial(_send, inner), transient, methods)
-        self._parts = joint, inner, methods
+        names = checked_methods(methods)
+        self._sender = Sender(joint, partial(_send, inner), transient, names)
+        self._parts = joint, inner, names
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._sender.policy!r})"
