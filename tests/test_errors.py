@@ -1236,6 +1236,8 @@ WRITTEN |= {
     "there is, its policy has": lambda: PolicyRetry().new(total=3),
     "raises must be 'last' in a Retry, whose caller expects the errors of urllib3, got "
     "'group'": lambda: PolicyRetry(raises="group"),
+    "outer must be 'respect' or 'retry' in a Retry, whose caller expects the errors of "
+    "urllib3, got 'raise'": lambda: PolicyRetry(outer="raise"),
     "attempt_timeout must be None in a Retry, which does not send, got 5.0; give "
     "urllib3 its own timeout": lambda: PolicyRetry(attempt_timeout=5),
 }

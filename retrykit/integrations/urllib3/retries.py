@@ -195,9 +195,11 @@ _OWN = {"history", "raise_on_redirect", "redirect", "remove_headers_on_redirect"
 
 def _checked(policy: Policy) -> Policy:
     """Return a policy that a ``Retry`` can follow."""
+    expected = "in a Retry, whose caller expects the errors of urllib3"
     if policy.raises != "last":
-        rule = "'last' in a Retry, whose caller expects the errors of urllib3"
-        raise refuse("raises", rule, policy.raises)
+        raise refuse("raises", f"'last' {expected}", policy.raises)
+    if policy.outer == "raise":
+        raise refuse("outer", f"'respect' or 'retry' {expected}", policy.outer)
     if policy.attempt_timeout is not None:
         rule = "None in a Retry, which does not send"
         way_out = "give urllib3 its own timeout"
