@@ -97,6 +97,15 @@ def test_it_is_shown_as_it_is_written():
     assert made.sleep_for_retry(None) is False
 
 
+@pytest.mark.parametrize("most", [None, 1500])
+def test_attempts_end_before_the_stack_of_urllib3_does(clock, most):
+    endless = pool(max_attempts=most, schedule=[0] * 1500)
+    with serve(answer(503)) as server, endless as client:
+        response = client.request("GET", server.url)
+        assert (response.status, len(server.seen)) == (503, 200)
+        assert state_of(response).stop_reason is StopReason.ATTEMPTS
+
+
 async def later(_):
     return True
 

@@ -55,7 +55,8 @@ class PolicyRetry(urllib3.Retry):
         methods: The HTTP methods that are sent again; None is every one.
         redirect: How many redirects are followed; as for ``Retry``.
         **changes: Settings, as for `Policy`, without `attempt_timeout`: urllib3
-            takes a timeout of its own.
+            takes a timeout of its own. Of `max_attempts` none means 200, and
+            more than 200 do too: urllib3 makes each retry inside of the last.
 
     Raises:
         ConfigError: A setting is wrong, or a ``Retry`` cannot follow it.
@@ -190,6 +191,9 @@ class PolicyRetry(urllib3.Retry):
         return False
 
 
+# Well below the thousand frames that Python allows, so that callers have some too.
+_MOST = 200
+
 _OWN = {"history", "raise_on_redirect", "redirect", "remove_headers_on_redirect"}
 
 
@@ -205,6 +209,8 @@ def _checked(policy: Policy) -> Policy:
         way_out = "give urllib3 its own timeout"
         raise refuse("attempt_timeout", rule, policy.attempt_timeout, way_out)
     check_colour(policy)
+    if policy.max_attempts is None or policy.max_attempts > _MOST:
+        return policy.replace(max_attempts=_MOST)
     return policy
 
 
