@@ -273,9 +273,13 @@ def test_redirects_are_counted_by_urllib3_and_their_loop_is_not_retried(clock):
             fetch()
         assert isinstance(caught.value.reason, ResponseError)
         assert (len(server.seen), clock.naps) == (4, [])
+        with pytest.raises(MaxRetryError) as caught:
+            client.request("GET", server.url)
+        assert state_of(caught.value) is None
     with serve(redirect("/")) as server, pool(schedule=[1], redirect=False) as client:
         assert fetch().status == 302
-        assert client.request("GET", server.url, redirect=False).status == 302
+        response = client.request("GET", server.url, redirect=False)
+        assert (response.status, state_of(response)) == (302, None)
 
 
 def test_one_history_goes_on_along_redirects(clock):

@@ -40,9 +40,10 @@ class PolicyRetry(urllib3.Retry):
     shared by requests and threads.
 
     Sent again are idempotent methods and what has an ``Idempotency-Key``, with a
-    body that can be read twice: from memory, or from a file that can seek. Every
-    response, and every error, has its history, which `state_of` reads. When the
-    policy gives up, the last response is returned; what is raised is a
+    body that can be read twice: from memory, or from a file that can seek. What a
+    request comes to has its history, which `state_of` reads; only a redirect that
+    is returned has none, nor has a loop of redirects before anything failed. When
+    the policy gives up, the last response is returned; what is raised is a
     ``MaxRetryError`` with its reason. A body that urllib3 reads at once, as it
     does unless ``preload_content=False``, is part of the attempt.
 
