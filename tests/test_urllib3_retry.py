@@ -1,18 +1,21 @@
-"""The Retry of a policy as a value: shared, shown, made anew, never changed."""
+"""The Retry of a policy as a value, never changed; its end, and where it stands."""
 
 import pickle
 import threading
 
 import pytest
+import requests
 import urllib3
+from requests.adapters import HTTPAdapter
 
-from retrykit import ConfigError, StopReason, state_of
+from retrykit import ConfigError, StopReason, retry, state_of
 from retrykit.events import AttemptStarted, GaveUp, Succeeded
-from retrykit.integrations import urllib3 as retries
+from retrykit.integrations import requests as for_requests, urllib3 as retries
 from retrykit.integrations.urllib3 import PolicyRetry
 from retrykit.testing import retries_disabled, virtual_time
 from tests.scripted_server import (
     answer,
+    reset,
     serve,
 )
 
@@ -98,7 +101,7 @@ def test_it_is_shown_as_it_is_written():
 
 
 @pytest.mark.parametrize("most", [None, 1500])
-def test_attempts_end_before_the_stack_of_urllib3_does(clock, most):
+def test_attempts_end_before_the_stack_of_urllib3_does(most):
     endless = pool(max_attempts=most, schedule=[0] * 1500)
     with serve(answer(503)) as server, endless as client:
         response = client.request("GET", server.url)
@@ -136,3 +139,28 @@ def test_it_is_made_anew_with_other_redirects_only():
     assert (made.redirect, other.redirect, other.raise_on_redirect) == (5, 1, False)
     assert repr(other) == repr(made)
     assert repr(pickle.loads(pickle.dumps(made))) == repr(made)  # noqa: S301  our own
+
+
+@pytest.mark.parametrize("step", [answer(503), reset()], ids=["status", "reset"])
+def test_a_retry_in_an_adapter_in_a_decorated_function_does_not_multiply(clock, step):
+    def fetch():
+        client.get(server.url).raise_for_status()
+
+    fetch = retry(for_requests.policy(max_attempts=3, schedule=[1, 1]))(fetch)
+    with serve(step) as server, requests.Session() as client:
+        client.mount("http://", HTTPAdapter(max_retries=PolicyRetry(schedule=[1, 1])))
+        with pytest.raises(requests.RequestException) as caught:
+            fetch()
+        assert (len(server.seen), clock.naps) == (3, [1.0, 1.0])
+        assert state_of(caught.value).stop_reason is StopReason.NESTED
+        assert state_of(caught.value).inner.attempt == 3
+
+
+def test_a_response_of_requests_has_the_history_of_its_raw_one(clock):
+    with serve(answer(503)) as server, requests.Session() as client:
+        client.mount("http://", HTTPAdapter(max_retries=PolicyRetry(schedule=[1, 2])))
+        response = client.get(server.url)
+        assert state_of(response).attempt == 3
+        with pytest.raises(requests.HTTPError) as caught:
+            response.raise_for_status()
+        assert state_of(caught.value).attempt == 3

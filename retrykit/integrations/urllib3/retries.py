@@ -35,9 +35,9 @@ class PolicyRetry(urllib3.Retry):
     >>> pool = urllib3.PoolManager(retries=PolicyRetry(max_attempts=3))
 
     It stands where a ``Retry`` does: for a pool, for a manager, for one request,
-    and as `max_retries` of an adapter of requests, whose users find the history
-    on ``response.raw`` and ``error.args[0]``. Like one it is never changed, and is
-    shared by requests and threads.
+    and as `max_retries` of an adapter of requests, whose errors have the history
+    on ``error.args[0]``. Like one it is never changed, and is shared by requests
+    and threads.
 
     Sent again are idempotent methods and what has an ``Idempotency-Key``, with a
     body that can be read twice: from memory, or from a file that can seek. What a
