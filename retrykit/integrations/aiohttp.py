@@ -23,7 +23,7 @@ so under a middleware, where the policy alone decides, be it with
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Unpack, cast, final
+from typing import Any, Final, NoReturn, Unpack, cast, final
 from weakref import ref
 
 import aiohttp
@@ -108,8 +108,12 @@ class RetryMiddleware:
     """Sends the requests of a session again, under a policy.
 
     It is for the ``middlewares`` of a session or a request. Put it first: others
-    then see each attempt, and one around it would see an error only when it looks
-    at the response, as aiohttp itself does.
+    then see each attempt. One around it sees responses, and connections that
+    cannot be made, as ever. When a connection breaks that was made, aiohttp would
+    begin all the attempts anew if that were raised. So ``await handler(request)``
+    raises nothing then: what it returns raises a ``ClientConnectionError`` when
+    it is looked at, with the error as its ``__cause__``. Returned without a look,
+    the caller gets the error as it was.
 
     It ends with the head of a response: a body that is cut short raises the
     client's error, and nothing is sent again. Sent again are idempotent methods
@@ -167,9 +171,11 @@ class RetryMiddleware:
         try:
             response: aiohttp.ClientResponse = await self._sender.send(sending)
             vars(response)["raise_for_status"] = _raising(response)
+        except aiohttp.ClientConnectorError:
+            raise
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-            failed: Any = _Failed(error)
-            response = failed
+            # Without a name: the error holds this frame, and is not to hold that.
+            return cast("aiohttp.ClientResponse", _Failed(error))
         return response
 
 
@@ -178,12 +184,16 @@ async def _send(
 ) -> aiohttp.ClientResponse:
     request, handler = sending
     try:
-        return await handler(request)
+        response = await handler(request)
     except TimeoutError as error:
         if isinstance(error, aiohttp.ServerTimeoutError):
             raise
         # The total of the session: aiohttp would let a request out, and fail.
         raise GiveUp from error
+    if isinstance(response, _Failed):
+        # That of another of these, within this one.
+        response.end()
+    return response
 
 
 def _replays(body: object) -> bool:
@@ -219,8 +229,8 @@ def _raising(response: aiohttp.ClientResponse) -> Callable[[], None]:
 class _Failed:
     """Stands for the response of a request that failed: to look at it raises why.
 
-    Raised by a middleware, aiohttp would take it that a connection broke which
-    was kept for long, and begin all the attempts anew.
+    Raised by a middleware, an error that aiohttp takes for a connection which was
+    kept for too long would make it begin all the attempts anew.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -229,6 +239,26 @@ class _Failed:
     def close(self) -> None:
         """Do nothing: there is no connection."""
 
-    def __getattr__(self, name: str) -> Any:
-        # The error with which the attempts ended; held no longer, as it holds this.
-        raise vars(self).pop("_error")
+    def end(self) -> NoReturn:
+        """Raise the error itself, and hold it no longer, as its frames hold this."""
+        error, self._error = self._error, aiohttp.ClientConnectionError("it broke")
+        try:
+            raise error
+        finally:
+            del error
+
+    def __getattr__(self, name: str) -> NoReturn:
+        # aiohttp itself, which looks at a private part first, is past the place
+        # where it begins anew; who looks at a public one may be a middleware.
+        if name.startswith("_"):
+            self.end()
+        raise _told(self._error) from self._error
+
+
+def _told(error: Exception) -> Exception:
+    """Return an error that says the same, of a kind which aiohttp lets out."""
+    told = aiohttp.ClientConnectionError(str(error))
+    state = state_of(error)
+    if state is not None:
+        attach(told, state)
+    return told
