@@ -136,7 +136,8 @@ class RetryMiddleware:
         **changes: Settings, as for `Policy`.
 
     Raises:
-        ConfigError: A setting is wrong, or a middleware cannot follow it.
+        ConfigError: A setting is wrong, or a middleware cannot follow it, such as
+            ``outer="raise"``.
     """
 
     def __init__(
