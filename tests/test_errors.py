@@ -430,6 +430,8 @@ WRITTEN = {
     "max_attempts=4": lambda: httpx_policy(9),
     "methods must be a set of HTTP methods, at least one, got 'POST'; "
     "None is every method": lambda: RetryTransport(methods="POST"),
+    "outer must be 'respect' or 'retry' in a transport, whose caller expects the "
+    "client's errors, got 'raise'": lambda: RetryTransport(outer="raise"),
     "raises must be 'last' in a transport, whose caller expects the client's errors, "
     "got 'group'": lambda: RetryTransport(raises="group"),
     "transport must be a BaseTransport, got 5": lambda: RetryTransport(transport=5),
