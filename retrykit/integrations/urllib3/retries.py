@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Iterable
 from copy import copy
 from types import FrameType, TracebackType
-from typing import Any, Self, Unpack, final
+from typing import Any, Self, Unpack, cast, final
 
 import urllib3
 from urllib3 import HTTPHeaderDict
@@ -74,7 +74,6 @@ class PolicyRetry(urllib3.Retry):
         self._policy = _checked(joined(policy, changes, transient))
         self._single = self._policy.replace(max_attempts=1)
         self._call: Call = []
-        self._state: RetryState | None = None
         self._methods = checked_methods(methods)
         super().__init__(
             None,
@@ -85,11 +84,11 @@ class PolicyRetry(urllib3.Retry):
 
     @property
     def state(self) -> RetryState | None:
-        """The history of the request that this is for.
+        """The history of the request that this is for, between its attempts.
 
-        None before anything fails: what a request came to, `state_of` reads.
+        None else: what a request came to, `state_of` reads.
         """
-        return self._state
+        return self._call[2] if self._call else None
 
     def __repr__(self) -> str:
         if self.state is None:
@@ -151,22 +150,33 @@ class PolicyRetry(urllib3.Retry):
         if ask(call, error, response):
             status = None if response is None else response.status
             last = RequestHistory(method, url, error, status, None)
-            history = *self.history, last
-            return self._with(history=history, _call=call, _state=state)
+            return self._with(history=(*self.history, last), _call=call)
+        try:
+            raise self._ending(told, once, state, call)
+        finally:
+            # What is raised holds this frame, and must not be held by it.
+            del told, state, error, response, sending
+
+    def _ending(
+        self, told: tuple[Any, ...], once: str | None, state: RetryState, call: Call
+    ) -> Exception:
+        """Return what ends the attempts; of a response, it is told to return it."""
+        _, url, response, error, pool, trace = told
+        if error is None and call:
+            outcome(call.pop(), once, state)
+        elif error is None:
+            attach(response, state)
         if error is None:
-            if call:
-                outcome(call.pop(), once, state)
-            else:
-                attach(response, state)
-            raise MaxRetryError(_known(_pool), url)
+            return MaxRetryError(pool, url)
         outcome(error, once, state)
         if once is not None and self._is_read_error(error):
             # It may have been carried out: so urllib3 does with it.
-            raise error.with_traceback(_stacktrace)
-        ended = MaxRetryError(_known(_pool), url, error)
+            return cast("Exception", error.with_traceback(trace))
+        ended = MaxRetryError(pool, url, error)
+        ended.__cause__ = error
         vars(ended)["__notes__"] = [*vars(error).get("__notes__", ())]
         attach(ended, state)
-        raise ended from error
+        return ended
 
     def _redirected(self, told: tuple[Any, ...]) -> Self:
         try:
@@ -181,7 +191,7 @@ class PolicyRetry(urllib3.Retry):
         response: urllib3.BaseHTTPResponse | None = None,  # noqa: ARG002  as urllib3 asks
     ) -> None:
         """Wait as long as the policy says, by the clock of retrykit."""
-        if self._state is not None and self._state.next_delay is not None:
+        if self.state is not None and self.state.next_delay is not None:
             wait(self._call)
 
     def sleep_for_retry(
@@ -230,8 +240,3 @@ def _sending(
     rewind = rewinding(sent.get("body", iter(())))
     host = "" if pool is None else pool.host
     return Sending(None, method or "", host, headers, rewind)
-
-
-def _known(pool: ConnectionPool | None) -> Any:
-    # urllib3 takes None, and types it as a pool.
-    return pool
