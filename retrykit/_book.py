@@ -260,15 +260,13 @@ class Book:
         timed = self.policy.attempt_timeout is not None
         state.trace = trim(error, last, state.trace, driven=self._driven, timed=timed)
 
-    def _nested(
-        self, state: RetryState, error: Exception | None, result: object
-    ) -> bool:
+    def _nested(self, state: RetryState, error: object, result: object) -> bool:
         """Return whether a call inside of this one has given up with the outcome."""
         if self.policy.outer == "retry":
             return False
         # Who asks for another attempt outright has seen where the error came from.
-        deep = not isinstance(error, RetryAfter)
-        found = find(result if error is None else error, state.mark, deep=deep)
+        outcome = result if error is None else error
+        found = find(outcome, state.mark, deep=not isinstance(error, RetryAfter))
         if found is not None:
             state.inner = state_of(found)
         return found is not None
