@@ -9,8 +9,11 @@ import pytest
 
 from retrykit import ConfigError, Policy, hints
 from retrykit.integrations import httpx as retries
+from retrykit.integrations.aiohttp import RetryMiddleware
 from retrykit.integrations.bodies import rewinding
-from retrykit.integrations.httpx import RetryTransport, transient
+from retrykit.integrations.grpc import RetryInterceptor
+from retrykit.integrations.httpx import AsyncRetryTransport, RetryTransport, transient
+from retrykit.integrations.requests import RetryAdapter
 from retrykit.integrations.sending import Releasing
 
 QUICK = Policy(schedule=[0, 0], max_attempts=9)
@@ -202,3 +205,19 @@ async def awaited():
 )
 def test_what_can_be_read_once_only_cannot_be_sent_again(body):
     assert rewinding(body) is None
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        RetryTransport,
+        AsyncRetryTransport,
+        RetryAdapter,
+        RetryMiddleware,
+        RetryInterceptor,
+    ],
+    ids=["httpx", "httpx, async", "requests", "aiohttp", "grpc"],
+)
+def test_what_sends_again_shows_its_policy(kind):
+    shown = repr(kind(max_attempts=7))
+    assert shown.startswith(f"{kind.__name__}(Policy(max_attempts=7, on=")

@@ -182,19 +182,17 @@ class RetryMiddleware:
 
 async def _send(
     sending: tuple[aiohttp.ClientRequest, aiohttp.ClientHandlerType], _: object, /
-) -> aiohttp.ClientResponse:
+) -> Any:
     request, handler = sending
     try:
-        response = await handler(request)
+        response: Any = await handler(request)
     except TimeoutError as error:
         if isinstance(error, aiohttp.ServerTimeoutError):
             raise
         # The total of the session: aiohttp would let a request out, and fail.
         raise GiveUp from error
-    if isinstance(response, _Failed):
-        # That of another of these, within this one.
-        response.end()
-    return response
+    # That of another of these, within this one, raises its error.
+    return response.end() if type(response) is _Failed else response
 
 
 def _replays(body: object) -> bool:
