@@ -1,0 +1,64 @@
+# pyright: reportUnnecessaryTypeIgnoreComment=true
+"""What type checkers see of the parts for clients; checked, never run."""
+
+from typing import assert_type
+
+import aiohttp
+import grpc
+import httpx
+import requests
+import urllib3
+
+from retrykit import AsArgument, Policy, RetryState, retry, state_of
+from retrykit.integrations import (
+    aiohttp as for_aiohttp,
+    grpc as for_grpc,
+    httpx as for_httpx,
+    requests as for_requests,
+    urllib3 as for_urllib3,
+)
+
+POLICY = Policy(max_attempts=4)
+
+
+@retry(for_httpx.policy(POLICY, max_attempts=3))
+def fetch(client: httpx.Client, url: str) -> httpx.Response:
+    return client.get(url).raise_for_status()
+
+
+@retry(for_aiohttp.policy())
+async def fetch_awaited(session: aiohttp.ClientSession, url: str) -> bytes:
+    async with session.get(url) as response:
+        return await response.read()
+
+
+assert_type(for_grpc.policy(name="cart"), Policy)
+assert_type(for_requests.policy(None), Policy)
+
+transport = for_httpx.RetryTransport(POLICY, methods={"GET"}, max_elapsed="1m")
+client = httpx.Client(transport=transport)
+assert_type(fetch(client, "/"), httpx.Response)
+assert_type(state_of(client.get("/")), RetryState | None)
+fetch(client)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+httpx.AsyncClient(transport=for_httpx.AsyncRetryTransport(attempt_timeout=5))
+httpx.Client(transport=for_httpx.AsyncRetryTransport())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+for_httpx.RetryTransport(max_retries=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+session = requests.Session()
+session.mount("https://", for_requests.RetryAdapter(attempt_timeout=AsArgument(5)))
+urllib3.PoolManager(retries=for_urllib3.PolicyRetry(POLICY, redirect=3))
+for_aiohttp.RetryMiddleware("polite")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def main() -> None:
+    again = for_aiohttp.RetryMiddleware(POLICY, methods=None)
+    async with aiohttp.ClientSession(middlewares=[again]) as session:
+        assert_type(await fetch_awaited(session, "/"), bytes)
+
+
+channel = grpc.intercept_channel(
+    grpc.insecure_channel("127.0.0.1:1"),
+    for_grpc.RetryInterceptor(POLICY, methods=["shop.Cart/List"]),
+)
+grpc.aio.insecure_channel("127.0.0.1:1", interceptors=for_grpc.async_interceptors())
