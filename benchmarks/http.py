@@ -84,7 +84,8 @@ def proven(subject: Subject, server: Faulty) -> None:
 
 
 def _ways(subject: Subject) -> list[Way]:
-    return [way for way in Way if way is not Way.PEER or importable(subject.needs)]
+    peer = bool(subject.peer) and importable(subject.needs)
+    return [way for way in Way if way is not Way.PEER or peer]
 
 
 async def _passes(subject: Subject, way: Way, url: str) -> bool:
@@ -151,16 +152,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15, help="laps of each (15)")
     rounds = parser.parse_args().rounds
     subjects = [each for each in SUBJECTS if importable(each.module)]
-    with Faulty(every=2) as server:
-        for subject in subjects:
-            print(f"proving that {subject.name} is sent again", file=sys.stderr)
+    if importable("grpc"):
+        # Imported here: who measures HTTP may not have it.
+        from benchmarks.ways_of_grpc import GRPC  # noqa: PLC0415  see above
+
+        subjects += GRPC
+    for subject in subjects:
+        print(f"proving that {subject.name} is sent again", file=sys.stderr)
+        with Faulty(every=2, module=subject.server) as server:
             proven(subject, server)
     rows = []
-    with Faulty() as server:
-        for subject in subjects:
-            print(f"measuring {subject.name}", file=sys.stderr)
+    for subject in subjects:
+        print(f"measuring {subject.name}", file=sys.stderr)
+        with Faulty(module=subject.server) as server:
             bare, *others = costs(subject, server.url, rounds)
-            rows += [_row(cost, bare) for cost in (bare, *others)]
+        rows += [_row(cost, bare) for cost in (bare, *others)]
     print(markdown(["client", "way", "at once (us)", "loopback (us)"], rows, 2))
     print(
         f"\n{_NOTES.format(rounds=rounds)}\n{machine()}\n\n{versions(_names(subjects))}"
@@ -169,8 +175,10 @@ def main() -> None:
 
 def _names(subjects: list[Subject]) -> list[str]:
     clients = [each.module.rpartition(".")[2] for each in subjects]
-    peers = [x.needs.replace("_", "-") for x in subjects if importable(x.needs)]
-    return list(dict.fromkeys(["retrykit", *clients, *peers]))
+    used = [each.needs for each in subjects if Way.PEER in _ways(each)]
+    peers = [name.replace("_", "-") for name in used]
+    names = dict.fromkeys(["retrykit", *clients, *peers])
+    return ["grpcio" if name == "grpc" else name for name in names]
 
 
 if __name__ == "__main__":

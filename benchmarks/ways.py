@@ -22,12 +22,12 @@ from benchmarks.contenders import ATTEMPTS
 from retrykit import Policy, aretry, retry
 from retrykit.schedules import constant
 
-__all__ = ["SUBJECTS", "Subject", "Way"]
+__all__ = ["NOWHERE", "POLICY", "SUBJECTS", "Fetch", "Subject", "Way"]
 
 POLICY = Policy(schedule=constant(0), max_attempts=ATTEMPTS)
 """No delay is ever measured, as nothing fails; the proofs need not wait."""
 
-_NOWHERE = "http://127.0.0.1/"
+NOWHERE = "http://127.0.0.1/"
 
 Fetch = Callable[[], Any]
 """Fetches one response, with its body; awaited, if the client is."""
@@ -52,19 +52,21 @@ class Subject:
         name: What it is called.
         module: The module of retrykit for it.
         transport: What that calls its transport.
-        peer: What another way to retry with it is called.
+        peer: What another way to retry with it is called; empty if none is measured.
         needs: What users of that one import, named as its distribution.
         open: Takes a way and a URL, which is empty where no server is asked.
         aopen: The same for a client of asyncio; one of the two is None.
+        server: The module of the server that it asks.
     """
 
     name: str
     module: str
     transport: str
-    peer: str
-    needs: str
+    peer: str = ""
+    needs: str = ""
     open: Callable[[Way, str], AbstractContextManager[Fetch]] | None = None
     aopen: Callable[[Way, str], AbstractAsyncContextManager[Fetch]] | None = None
+    server: str = "benchmarks.faulty"
 
     def called(self, way: Way) -> str:
         """Return what a way is called in the table."""
@@ -89,7 +91,7 @@ def _httpx(way: Way, url: str) -> Iterator[Fetch]:
     with httpx.Client(transport=inner) as client:
 
         def fetch() -> httpx.Response:
-            return client.get(url or _NOWHERE)
+            return client.get(url or NOWHERE)
 
         around = retry(retries.policy(POLICY))
         yield around(fetch) if way is Way.DECORATED else fetch
@@ -112,7 +114,7 @@ async def _httpx_awaited(way: Way, url: str) -> AsyncIterator[Fetch]:
     async with httpx.AsyncClient(transport=inner) as client:
 
         async def fetch() -> httpx.Response:
-            return await client.get(url or _NOWHERE)
+            return await client.get(url or NOWHERE)
 
         around = aretry(retries.policy(POLICY))
         yield around(fetch) if way is Way.DECORATED else fetch
@@ -139,7 +141,7 @@ def _requests(way: Way, url: str) -> Iterator[Fetch]:
         session.mount("http://", adapter)
 
         def fetch() -> requests.Response:
-            return session.get(url or _NOWHERE)
+            return session.get(url or NOWHERE)
 
         around = retry(retries.policy(POLICY))
         yield around(fetch) if way is Way.DECORATED else fetch
@@ -161,7 +163,7 @@ def _urllib3(way: Way, url: str) -> Iterator[Fetch]:
             pools.pool_classes_by_scheme = {"http": _urllib3_at_once()}
 
         def fetch() -> urllib3.BaseHTTPResponse:
-            return pools.request("GET", url or _NOWHERE)
+            return pools.request("GET", url or NOWHERE)
 
         around = retry(retries.policy(POLICY))
         yield around(fetch) if way is Way.DECORATED else fetch
@@ -213,7 +215,7 @@ async def _aiohttp(way: Way, url: str) -> AsyncIterator[Fetch]:
             asked = aiohttp_retry.RetryClient(session, retry_options=options)
 
         async def fetch() -> Any:
-            async with asked.get(url or _NOWHERE) as response:
+            async with asked.get(url or NOWHERE) as response:
                 await response.read()
                 return response
 

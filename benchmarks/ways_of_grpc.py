@@ -1,0 +1,108 @@
+"""The ways to make a call of gRPC that is measured, as those of `benchmarks.ways`."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, final
+from urllib.parse import urlsplit
+
+import grpc
+from grpc import aio
+
+from benchmarks.ways import NOWHERE, POLICY, Fetch, Subject, Way
+from retrykit import aretry, retry
+from retrykit.integrations import grpc as retries
+
+__all__ = ["GRPC"]
+
+_OPTIONS = [("grpc.enable_retries", 0)]
+
+
+@contextmanager
+def _grpc(way: Way, url: str) -> Iterator[Fetch]:
+    around: list[Any] = [] if url else [_grpc_at_once()]
+    if way is Way.TRANSPORT:
+        around.insert(0, retries.RetryInterceptor(POLICY))
+    with grpc.insecure_channel(_target(url), _OPTIONS) as bare:
+        channel = grpc.intercept_channel(bare, *around) if around else bare
+        one: Any = channel.unary_unary("/shop.Cart/One")
+
+        def fetch() -> Answered:
+            one(b"")
+            return Answered()
+
+        again = retry(retries.policy(POLICY))
+        yield again(fetch) if way is Way.DECORATED else fetch
+
+
+@asynccontextmanager
+async def _grpc_awaited(way: Way, url: str) -> AsyncIterator[Fetch]:
+    around: list[Any] = [] if url else [_grpc_awaited_at_once()]
+    if way is Way.TRANSPORT:
+        around = [*retries.async_interceptors(POLICY), *around]
+    target = _target(url)
+    async with aio.insecure_channel(target, _OPTIONS, interceptors=around) as channel:
+        one: Any = channel.unary_unary("/shop.Cart/One")
+
+        async def fetch() -> Answered:
+            await one(b"")
+            return Answered()
+
+        again = aretry(retries.policy(POLICY))
+        yield again(fetch) if way is Way.DECORATED else fetch
+
+
+@final
+class Answered:
+    """The response to a call of gRPC, which raises where there is none."""
+
+    status = 200
+
+    def result(self) -> bytes:
+        """Return the message."""
+        return b"ok"
+
+    def done(self) -> bool:
+        """Return that it is there."""
+        return True
+
+
+def _target(url: str) -> str:
+    return urlsplit(url or NOWHERE).netloc
+
+
+def _grpc_at_once() -> Any:
+    """Return the last of interceptors: it asks no server, and answers at once."""
+
+    class AtOnce(grpc.UnaryUnaryClientInterceptor):
+        def intercept_unary_unary(self, *_: object) -> Any:
+            return Answered()
+
+    return AtOnce()
+
+
+def _grpc_awaited_at_once() -> Any:
+    """Return the same for calls that are awaited."""
+
+    class AtOnce(aio.UnaryUnaryClientInterceptor):
+        async def intercept_unary_unary(self, *_: object) -> Any:
+            return b"ok"
+
+    return AtOnce()
+
+
+GRPC = (
+    Subject(
+        name="grpc",
+        module="retrykit.integrations.grpc",
+        transport="RetryInterceptor",
+        open=_grpc,
+        server="benchmarks.faulty_grpc",
+    ),
+    Subject(
+        name="grpc, asyncio",
+        module="retrykit.integrations.grpc",
+        transport="async_interceptors",
+        aopen=_grpc_awaited,
+        server="benchmarks.faulty_grpc",
+    ),
+)
