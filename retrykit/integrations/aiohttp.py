@@ -33,6 +33,7 @@ from retrykit.integrations.bodies import ready, seeks
 from retrykit.integrations.parts import (
     IDEMPOTENT,
     STATUSES,
+    Transient,
     joined,
     refuses_certificate,
     retry_after,
@@ -49,7 +50,7 @@ __all__ = ["IDEMPOTENT", "RetryMiddleware", "policy", "retry_after", "transient"
 
 
 @final
-class _Transient:
+class _Transient(Transient):
     """Whether what came of a request is worth another attempt.
 
     Of errors: connections that fail, break or are reset, answers that are cut
@@ -66,12 +67,6 @@ class _Transient:
     def release(self, response: aiohttp.ClientResponse, /) -> None:
         """Give back the connection of a response, or close it."""
         response.release()
-
-    def __repr__(self) -> str:
-        return "transient"
-
-    def __reduce__(self) -> str:
-        return "transient"
 
 
 _PASSING = (

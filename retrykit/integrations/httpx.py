@@ -29,6 +29,7 @@ from retrykit.integrations.bodies import ready, rewinding, seeks
 from retrykit.integrations.parts import (
     IDEMPOTENT,
     STATUSES,
+    Transient,
     joined,
     refuses_certificate,
     retry_after,
@@ -44,7 +45,7 @@ __all__ += ["retry_after", "transient"]
 
 
 @final
-class _Transient:
+class _Transient(Transient):
     """Whether what came of a request is worth another attempt.
 
     Of errors: connections that fail, break or are reset, answers that are cut
@@ -65,12 +66,6 @@ class _Transient:
         if isinstance(response.stream, httpx.SyncByteStream):
             return response.close()
         return response.aclose()
-
-    def __repr__(self) -> str:
-        return "transient"
-
-    def __reduce__(self) -> str:
-        return "transient"
 
 
 _PASSING = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)

@@ -5,8 +5,9 @@ parts that a client has for it. No client is imported.
 """
 
 import ssl
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from retrykit.checks import instance, refuse
 from retrykit.hint import Hint
@@ -14,8 +15,8 @@ from retrykit.hints import retry_after as _retry_after
 from retrykit.policy import Policy
 from retrykit.settings import Changes
 
-__all__ = ["IDEMPOTENT", "STATUSES", "Transient", "checked_methods", "joined"]
-__all__ += ["refuses_certificate", "retry_after"]
+__all__ = ["IDEMPOTENT", "STATUSES", "Transient", "checked_methods"]
+__all__ += ["joined", "refuses_certificate", "retry_after"]
 
 STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 """The HTTP statuses that are worth another attempt."""
@@ -31,16 +32,25 @@ retry_after = _retry_after()
 """The hint that reads ``Retry-After``; see `retrykit.hints.retry_after`."""
 
 
-class Transient(Protocol):
-    """Whether what came of a request is worth another attempt: of one client."""
+class Transient(ABC):
+    """Whether what came of a request is worth another attempt: of one client.
 
+    It is shown, and pickled, by its name in the module of its client.
+    """
+
+    @abstractmethod
     def __call__(self, outcome: Any, /) -> bool:
         """Return whether an error or a response is."""
-        ...
 
+    @abstractmethod
     def release(self, response: Any, /) -> Any:
         """Close a response that another attempt replaces."""
-        ...
+
+    def __repr__(self) -> str:
+        return "transient"
+
+    def __reduce__(self) -> str:
+        return "transient"
 
 
 def joined(

@@ -35,6 +35,7 @@ from retrykit.integrations.bodies import rewinding
 from retrykit.integrations.parts import (
     IDEMPOTENT,
     STATUSES,
+    Transient,
     checked_methods,
     joined,
     refuses_certificate,
@@ -49,7 +50,7 @@ __all__ = ["IDEMPOTENT", "RetryAdapter", "policy", "retry_after", "transient"]
 
 
 @final
-class _Transient:
+class _Transient(Transient):
     """Whether what came of a request is worth another attempt.
 
     Of errors: connections that fail, break or are reset, answers that are cut
@@ -75,12 +76,6 @@ class _Transient:
     def release(self, response: requests.Response, /) -> None:
         """Close a response."""
         response.close()
-
-    def __repr__(self) -> str:
-        return "transient"
-
-    def __reduce__(self) -> str:
-        return "transient"
 
 
 _PASSING = (requests.ConnectionError, requests.Timeout, ChunkedEncodingError)

@@ -15,13 +15,13 @@ from urllib3.exceptions import (
     TimeoutError as _TimeoutError,
 )
 
-from retrykit.integrations.parts import STATUSES, refuses_certificate
+from retrykit.integrations.parts import STATUSES, Transient, refuses_certificate
 
 __all__ = ["transient"]
 
 
 @final
-class _Transient:
+class _Transient(Transient):
     """Whether what came of a request is worth another attempt.
 
     Of errors: connections that fail, break or are reset, answers that are cut
@@ -40,12 +40,6 @@ class _Transient:
         """Close a response, and give its connection back."""
         response.close()
         response.release_conn()
-
-    def __repr__(self) -> str:
-        return "transient"
-
-    def __reduce__(self) -> str:
-        return "transient"
 
 
 # What is raised for a proxy and for TLS has the error of the connection in it; a
