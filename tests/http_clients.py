@@ -6,6 +6,7 @@ sends requests again, or whole, in a decorated function that reads the body too.
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import aiohttp
@@ -112,7 +113,9 @@ def urllib3_in_a_thread(way, policy, times, url, method, headers, body):
 
     whole = fetch
     if way == "whole":
-        ready = for_urllib3.policy(policy, on=Refused.may_pass, hint=Refused.asks)
+        hint = for_urllib3.policy(policy).hint
+        asks = partial(Refused.asks, hint)
+        ready = for_urllib3.policy(policy, on=Refused.may_pass, hint=asks)
         whole = retry(ready)(fetch)
     with pool:
         return [blocking(urllib3.exceptions.HTTPError, whole) for _ in range(times)]
@@ -133,8 +136,8 @@ class Refused(urllib3.exceptions.HTTPError):
         return for_urllib3.transient(getattr(error, "answer", error))
 
     @staticmethod
-    def asks(error):
-        return for_urllib3.retry_after(getattr(error, "answer", error))
+    def asks(hint, error):
+        return hint(getattr(error, "answer", error))
 
 
 async def httpx_in_a_task(way, policy, times, url, method, headers, body):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from retrykit import Policy, StopReason
+from retrykit.hints import first_of, milliseconds, reset_at, retry_after
 from retrykit.testing import record, virtual_time
 from tests.http_clients import CLIENTS, NO_FILES, READS_BODIES, WAYS
 from tests.scripted_server import (
@@ -127,6 +128,22 @@ ROWS = {
         busy("30"),
         *given_up(1, [], 503, StopReason.HINT),
         policy=PLAIN.replace(max_elapsed=20),
+    ),
+    "retry-after-ms, for who asks for it": Row(
+        [last(503, [("Retry-After-Ms", "2500")]), last()],
+        Expected(2, [2.5], 200),
+        policy=PLAIN.replace(hint=milliseconds("retry-after-ms")),
+    ),
+    "x-ratelimit-reset, for who asks for it": Row(
+        [
+            last(429, [("X-RateLimit-Reset", "9"), ("X-RateLimit-Remaining", "0")]),
+            last(),
+        ],
+        Expected(2, [9.0], 200),
+        policy=PLAIN.replace(hint=first_of(reset_at(), retry_after())),
+    ),
+    "retry-after-ms, for who does not": Row(
+        [last(503, [("Retry-After-Ms", "2500")]), last()], AGAIN
     ),
     "it closes before it answers": Row([close(), last()], AGAIN),
     "it resets before it answers": Row([reset(), last()], AGAIN),
