@@ -151,7 +151,7 @@ def test_a_condition_of_the_users_is_shown_as_it_was_written():
     ids=repr,
 )
 def test_what_is_in_memory_needs_nothing_to_be_sent_again(body):
-    rewinding(body)()
+    assert rewinding(body)() is None
 
 
 def test_a_file_goes_back_to_where_it_was_when_it_was_given():
