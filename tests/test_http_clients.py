@@ -17,6 +17,7 @@ from tests.scripted_server import (
     cut,
     cut_in_head,
     hang,
+    redirect,
     reset,
     reset_in_body,
     serve,
@@ -215,3 +216,16 @@ def test_table(client, way, row):
         assert came.state.to_dict() == state.to_dict()
     if expected.reason is not StopReason.SUCCEEDED and came.error is not None:
         assert came.state.stop_reason is expected.reason
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_redirect_loop_ends_with_the_clients_own_error(client, way):
+    with serve(redirect("/x")) as server, virtual_time() as clock:
+        [came] = CLIENTS[client](way, PLAIN, 1, server.url, "GET", None, lambda: None)
+    assert came.error is not None
+    assert clock.naps == []
+    # As many as the client follows by itself, which is once.
+    assert len(server.seen) <= 31
+    if way == "whole":
+        assert came.state.stop_reason is StopReason.NOT_RETRYABLE
