@@ -164,7 +164,6 @@ def test_a_call_without_any_time_is_made_once(timeout):
         pytest.raises(grpc.RpcError) as caught,
     ):
         stub(channel)(b"?", timeout=timeout)
-    assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     assert state_of(caught.value).attempt == 1
 
 
