@@ -9,7 +9,7 @@ import trio
 from hypothesis import given, strategies as st
 
 from retrykit.clocks import LoopClock, task
-from retrykit.cutoffs import limit
+from retrykit.cutoffs import Limit, limit
 from retrykit.errors import AttemptTimeout
 from tests.profiles import quick
 from tests.side import Under, under_asyncio
@@ -38,6 +38,22 @@ class TestWhatItIsLeftBy:
             return caught.value.timeout, await now() - began
 
         assert under.run(main) == (5.0, pytest.approx(5.0))
+
+    def test_the_error_that_its_alarm_rings_with(self, under):
+        fault = OSError("of a signal handler")
+
+        def alarm(delay, ring):
+            ring(fault)
+            return lambda: told.append(delay)
+
+        async def main():
+            with pytest.raises(OSError, match="handler") as caught, Limit(5, alarm):
+                await under.event().wait()
+            return caught.value
+
+        told = []
+        assert under.run(main) is fault
+        assert told == [5.0]
 
     def test_a_timeout_error_of_the_users_is_the_users(self, under):
         mine = TimeoutError("mine")
