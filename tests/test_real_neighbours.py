@@ -3,7 +3,6 @@
 import asyncio
 import functools
 import queue
-import signal
 import socket
 import time
 from threading import Event, Thread
@@ -14,7 +13,7 @@ import trio
 
 from retrykit import Policy, aretry, retry, state_of
 from retrykit.testing import virtual_time
-from tests.side import once
+from tests.side import alarm, ended, once
 
 
 class TestInterrupts:
@@ -24,53 +23,34 @@ class TestInterrupts:
         class TimedOutError(Exception):
             pass
 
-        def raise_it(_signal, frame):
-            # It comes while the loop looks around, as it nearly always does.
-            if frame.f_globals["__name__"] != "retrykit.clocks":
-                signal.setitimer(signal.ITIMER_REAL, 0.001)
-                return
-            raise TimedOutError
-
         async def main():
             with virtual_time(patience=3600):
-                await asyncio.gather(once(5), asyncio.to_thread(time.sleep, 0.2))
+                await asyncio.gather(once(5), asyncio.to_thread(over.wait))
 
-        kept = signal.signal(signal.SIGALRM, raise_it)
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        try:
-            with pytest.raises(TimedOutError):
-                asyncio.run(main())
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, kept)
+        over = Event()
+        with pytest.raises(TimedOutError), alarm(TimedOutError, 0.05):
+            asyncio.run(ended(main(), over))
 
     def test_after_an_interrupt_the_loop_goes_on(self):
-        def interrupt(_signal, frame):
-            # Elsewhere in asyncio's loop an interrupt may lose what is to be run.
-            if frame.f_globals["__name__"] != "retrykit.clocks":
-                signal.setitimer(signal.ITIMER_REAL, 0.001)
-                return
-            raise KeyboardInterrupt
-
         async def sleeping(clock):
             await clock.asleep(5)
             return clock.now()
 
-        loop = asyncio.new_event_loop()
-        kept = signal.signal(signal.SIGALRM, interrupt)
+        over, loop = Event(), asyncio.new_event_loop()
         try:
             with virtual_time(patience=3600) as clock:
-                work = aretry(asyncio.to_thread)(time.sleep, 0.3)
+                work = aretry(asyncio.to_thread)(over.wait)
                 waiting = loop.create_task(work)
                 first = loop.create_task(sleeping(clock))
                 for _ in range(5):
-                    signal.setitimer(signal.ITIMER_REAL, 0.02)
-                    with pytest.raises(KeyboardInterrupt):
+                    left = pytest.raises(KeyboardInterrupt)
+                    with left, alarm(KeyboardInterrupt, 0.02):
                         loop.run_until_complete(first)
+                over.set()
                 assert loop.run_until_complete(first) == 5.0
                 loop.run_until_complete(waiting)
         finally:
-            signal.signal(signal.SIGALRM, kept)
+            over.set()
             loop.close()
 
     def test_two_clocks_on_one_loop_do_not_disturb_each_other(self):

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import signal
 import socket
 import threading
 import time
@@ -16,7 +15,7 @@ from retrykit.bounding import bounded
 from retrykit.clocks import task
 from retrykit.cutoffs import AttemptTimeout, limit
 from retrykit.testing import FakeClock, limited, virtual_time
-from tests.side import in_thread, once, together
+from tests.side import alarm, ended, in_thread, once, together
 
 PATIENT = 3600
 
@@ -268,11 +267,8 @@ def test_outside_of_a_loop_nothing_is_limited():
 
 
 def test_an_error_of_a_signal_handler_goes_out_of_the_block():
-    class Alarm(Exception):  # noqa: N818  it is told by its name
+    class TimedOutError(Exception):
         """What tools that end a test after some time raise."""
-
-    def ring(*_):
-        raise Alarm
 
     async def main():
         loop = asyncio.get_running_loop()
@@ -281,18 +277,6 @@ def test_an_error_of_a_signal_handler_goes_out_of_the_block():
             await loop.run_in_executor(None, over.wait)
 
     over = threading.Event()
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
-    try:
-        with virtual_time(patience=PATIENT), pytest.raises(Alarm):
+    with pytest.raises(TimedOutError), alarm(TimedOutError, 0.05):
+        with virtual_time(patience=PATIENT):
             asyncio.run(ended(main(), over))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-async def ended(coroutine, over):
-    try:
-        await coroutine
-    finally:
-        over.set()
