@@ -4,7 +4,7 @@ import asyncio
 import functools
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event, Thread
+from threading import Barrier, Event, Thread
 
 import pytest
 import trio
@@ -90,11 +90,13 @@ class TestOnOneLoop:
         assert order == [(name, 5.0) for name in range(50)]
 
     def test_threads_wake_in_the_order_of_their_times(self):
-        calls = []
+        calls, begun = [], Barrier(4)
 
         def call(number):
             def attempt():
                 calls.append(clock.now())
+                if not clock.now():
+                    begun.wait()
                 raise OSError
 
             Policy(schedule=[number, number], max_elapsed=None).run(attempt)
