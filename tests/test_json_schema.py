@@ -83,6 +83,8 @@ def test_what_is_invalid_is_refused_by_both(data):
 @pytest.mark.parametrize(("rule", "data"), LOADER_ONLY.values(), ids=LOADER_ONLY)
 def test_what_no_schema_can_say_the_loader_says(rule, data):
     assert ALONE.is_valid(data)
+    # One of them is refused for what was loaded before.
+    assert loads(VALID["a budget of a host"])
     with pytest.raises(ConfigError, match=rule):
         Policy.from_dict(data)
 
