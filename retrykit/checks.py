@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from retrykit.errors import ConfigError
 
-__all__ = ["choice", "instance", "nearest", "number", "refuse", "told", "whole"]
+__all__ = ["choice", "instance", "nearest", "number", "refuse", "shortened", "told"]
+__all__ += ["whole"]
 
 T = TypeVar("T")
 
@@ -44,11 +45,34 @@ def told(value: object) -> str:
     Args:
         value: What was given. Its repr, the user's own or a very long or deep
             one, may fail.
+
+    Returns:
+        Its repr; the middle of a long one is left out.
     """
     try:
-        return repr(value)
+        return shortened(repr(value), _LONGEST)
     except Exception:  # noqa: BLE001  the error is about something else
         return f"<{type(value).__name__} that cannot be shown>"
+
+
+# Some lines of a terminal: longer ones are data, and hide what the error says.
+_LONGEST = 400
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return a text, or its beginning and its end if it is too long.
+
+    >>> shortened("attempt", 10), shortened("x" * 50 + "y" * 50, 10)
+    ('attempt', 'xxxxx [...] yyyyy')
+
+    Args:
+        text: What may be too long.
+        longest: How many of its characters are kept. Count, >= 2.
+    """
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]} [...] {text[-half:]}"
 
 
 def number(

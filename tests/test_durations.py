@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, schedules as s
+from retrykit.checks import told
 from retrykit.durations import readable, seconds
 from retrykit.jitter import LONGEST
 from retrykit.testing.strategies import durations
@@ -72,9 +73,9 @@ NO_TEXTS += [f"{10**15}us", "0" * 16 + "s", "9" * 400 + "s", f"1s{10**308}w"]
 NO_NUMBERS = [-1, -0.001, math.nan, math.inf, -math.inf, HUGE, True, False, None]
 NO_NUMBERS += [b"5s", [5], (5,), {}, 5j, object, Decimal(5), Fraction(5)]
 REFUSED = [
-    *((text, f"{TEXT}, got {text!r}; {UNITS}") for text in NO_TEXTS),
+    *((text, f"{TEXT}, got {told(text)}; {UNITS}") for text in NO_TEXTS),
     (" 90 ", f"{TEXT}, got ' 90 '; {UNITS}"),
-    *((value, f"{NUMBER}, got {value!r}; {KINDS}") for value in NO_NUMBERS),
+    *((value, f"{NUMBER}, got {told(value)}; {KINDS}") for value in NO_NUMBERS),
     (timedelta(seconds=-1), f"{LENGTH}, got {timedelta(seconds=-1)!r}"),
 ]
 
