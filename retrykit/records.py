@@ -4,10 +4,12 @@ Nothing here knows of calls.
 """
 
 import math
+import sys
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
+from retrykit.checks import told
 from retrykit.values import Value, parts_of
 
 __all__ = ["ErrorRecord", "ResultRecord", "error_data", "error_from", "result_data"]
@@ -71,7 +73,7 @@ def _formatted(error: Exception) -> str:
 
 def error_from(data: Mapping[str, str] | None) -> ErrorRecord | None:
     """Return the record that `error_data` wrote."""
-    return None if data is None else ErrorRecord(**data)
+    return None if data is None else ErrorRecord(**_texts(**data))
 
 
 def result_data(result: object) -> Any:
@@ -111,8 +113,19 @@ def status_of(result: object) -> int | None:
 
 
 def result_from(data: Any) -> object:
-    """Return what `result_data` wrote."""
-    return ResultRecord(**data["record"]) if isinstance(data, Mapping) else data
+    """Return what `result_data` wrote.
+
+    Raises:
+        TypeError, KeyError: It is no such thing.
+    """
+    if isinstance(data, Mapping):
+        if set(data) != {"record"}:
+            raise KeyError(*data)
+        return ResultRecord(**_texts(**data["record"]))
+    if result_data(data) is not data:
+        msg = f"{told(data)} is no plain result"
+        raise TypeError(msg)
+    return data
 
 
 _LONGEST_INTEGER = 1024
@@ -130,14 +143,26 @@ def safe_text(value: object, form: Callable[[Any], str] = str) -> str:
 def exactly(*kinds: type) -> Callable[[Any], Any]:
     """Return what reads a value of one of these types, and refuses all others.
 
-    A bool is no number here, and a number is finite.
+    A bool is no number here, and a number is finite: where it may be a float, no
+    integer is larger than those are.
     """
 
     def read(value: Any) -> Any:
         known = isinstance(value, kinds) and not isinstance(value, bool)
-        if not known or (isinstance(value, float) and not math.isfinite(value)):
-            msg = f"{value!r} is none of {kinds}"
+        odd = isinstance(value, float) and not math.isfinite(value)
+        if isinstance(value, int) and float in kinds:
+            odd = abs(value) > sys.float_info.max
+        if odd or not known:
+            names = " or ".join(kind.__name__ for kind in kinds)
+            msg = f"{told(value)} is no {names}"
             raise TypeError(msg)
         return value
 
     return read
+
+
+_text = exactly(str)
+
+
+def _texts(**parts: object) -> dict[str, str]:
+    return {name: _text(part) for name, part in parts.items()}

@@ -12,6 +12,7 @@ from typing import Any, Literal, final
 
 from retrykit.checks import refuse
 from retrykit.durations import readable
+from retrykit.errors import ConfigError
 from retrykit.failures import Failure, delay_from, failure_data, failure_from, natural
 from retrykit.reasons import StopReason
 from retrykit.records import ErrorRecord, exactly
@@ -28,7 +29,7 @@ class RetryState:
     """The history of one call, up to now.
 
     Attributes:
-        name: The policy's name, or that of the function.
+        name: The policy's name, or that of the function; of a durable job its id.
         seed: The seed of the call's chance.
         epoch: When the call began, by the wall clock, in seconds since 1970.
         max_elapsed: Time allowed in all, in seconds; None if unlimited.
@@ -217,7 +218,9 @@ class RetryState:
         Raises:
             ConfigError: *data* is of another version, or not of that form.
         """
-        if not isinstance(data, Mapping) or data.get("version") != _VERSION:
+        version = data.get("version") if isinstance(data, Mapping) else None
+        # By its type, too: True is no version, and is equal to 1.
+        if not isinstance(data, Mapping) or (type(version), version) != (int, _VERSION):
             rule = f"a dict from RetryState.to_dict, of version {_VERSION}"
             raise refuse("state", rule, data)
         rule = "a dict from RetryState.to_dict, whole and unchanged"
@@ -225,7 +228,10 @@ class RetryState:
             raise refuse("state", rule, data)
         try:
             return cls(**{name: read(data[name]) for name, read in _READ.items()})
-        except (KeyError, TypeError, ValueError) as error:
+        except ConfigError:
+            # Of the state inside, in which it is wrong; told once, not by each around.
+            raise
+        except (KeyError, RecursionError, TypeError, ValueError) as error:
             raise refuse("state", rule, data) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -235,7 +241,7 @@ class RetryState:
 _VERSION = 1
 
 
-_text, _number = exactly(str), exactly(int, float)
+_text, _number, _list = exactly(str), exactly(int, float), exactly(list, tuple)
 
 _READ: dict[str, Callable[[Any], Any]] = {
     "name": _text,
@@ -245,13 +251,13 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "max_failures": exactly(int),
     "attempt": exactly(int),
     "attempt_started": _number,
-    "failures": lambda failures: tuple(map(failure_from, failures)),
+    "failures": lambda failures: tuple(map(failure_from, _list(failures))),
     "dropped": exactly(int),
     "slept": _number,
     "next_delay": delay_from,
     "stop_reason": lambda reason: None if reason is None else StopReason(reason),
     "spent": _number,
-    "ruled": lambda counts: tuple(map(natural, counts)),
+    "ruled": lambda counts: tuple(map(natural, _list(counts))),
     "paid": delay_from,
     "depth": natural,
     "inner": lambda data: None if data is None else RetryState.from_dict(data),

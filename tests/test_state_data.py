@@ -241,8 +241,17 @@ def test_a_retry_error_tells_of_an_error_that_cannot_be_told(flaky):
     assert "SilentError" in str(caught.value)
 
 
+def nested(depth):
+    """A state in a state in a state."""
+    data = None
+    for _ in range(depth):
+        data = DATA | {"inner": data}
+    return data
+
+
 DATA = refused("busy").to_dict()
 FAILED = DATA["failures"][0]
+ERROR = {"type": "OSError", "message": "busy", "traceback": ""}
 
 
 @pytest.mark.parametrize(
@@ -251,6 +260,8 @@ FAILED = DATA["failures"][0]
         pytest.param(None, id="nothing"),
         pytest.param([DATA], id="a list"),
         pytest.param(DATA | {"version": 2}, id="another version"),
+        pytest.param(DATA | {"version": True}, id="a version that is no number"),
+        pytest.param(DATA | {"version": 1.0}, id="a version that is a float"),
         pytest.param(DATA | {"colour": "red"}, id="an unknown key"),
         pytest.param(DATA | {"now": 5}, id="a clock"),
         pytest.param(DATA | {5: 5}, id="a key that is no text"),
@@ -259,12 +270,30 @@ FAILED = DATA["failures"][0]
         pytest.param(DATA | {"failures": [5]}, id="a failure that is none"),
         pytest.param(DATA | {"failures": [FAILED | {"x": 5}]}, id="an odd failure"),
         pytest.param(DATA | {"failures": [FAILED | {"error": {}}]}, id="half an error"),
+        pytest.param(DATA | {"failures": ""}, id="failures that are no list"),
+        pytest.param(
+            DATA | {"failures": [FAILED | {"error": ERROR | {"message": 5}}]},
+            id="a message that is no text",
+        ),
+        pytest.param(
+            DATA | {"failures": [FAILED | {"result": ["busy"]}]}, id="an odd result"
+        ),
+        pytest.param(
+            DATA | {"failures": [FAILED | {"result": math.nan}]}, id="an odd number"
+        ),
+        pytest.param(
+            DATA | {"failures": [FAILED | {"result": {"record": {}, "x": 5}}]},
+            id="an odd record",
+        ),
         pytest.param(DATA | {"attempt": "three"}, id="an attempt that is no number"),
         pytest.param(DATA | {"seed": None}, id="a seed that is no number"),
         pytest.param(DATA | {"spent": "1h"}, id="a time that is no number"),
         pytest.param(DATA | {"name": 5}, id="a name that is no text"),
         pytest.param(DATA | {"ruled": [-1]}, id="a count below zero"),
         pytest.param(DATA | {"ruled": None}, id="no counts"),
+        pytest.param(DATA | {"ruled": {}}, id="counts that are no list"),
+        pytest.param(DATA | {"spent": 10**400}, id="a time no float can tell"),
+        pytest.param(nested(2000), id="states nested too deep"),
         pytest.param(DATA | {"paid": -1}, id="a cost below zero"),
         pytest.param(DATA | {"depth": -1}, id="a depth below zero"),
         pytest.param(DATA | {"inner": {}}, id="an inner state that is none"),
