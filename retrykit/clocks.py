@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar, final
 from retrykit.scopes import Holding, Scoped
 
 __all__ = ["AsyncClock", "Clock", "LoopClock", "Source", "SystemClock", "task"]
-__all__ += ["running_trio", "thread", "wall"]
+__all__ += ["running_trio", "thread", "wall", "walls"]
 
 
 class Clock(Protocol):
@@ -199,6 +199,11 @@ task: Source[AsyncClock] = Source(LoopClock())
 """The time of coroutines."""
 
 
+# By its name, since tools that freeze time put another function there.
+walls: Scoped[Callable[[], float]] = Scoped(lambda: time.time())  # noqa: PLW0108
+"""What reads the wall clock, in seconds since 1970."""
+
+
 def wall() -> float:
-    """Return seconds since 1970 by the wall clock."""
-    return time.time()
+    """Return seconds since 1970 by the wall clock of this context."""
+    return walls.get()()

@@ -21,8 +21,8 @@ from retrykit.state import Failure, RetryState
 from retrykit.values import Value
 
 __all__ = ["AttemptFailed", "AttemptStarted", "Event", "GaveUp", "Observer"]
-__all__ += ["RetryScheduled", "Succeeded", "check_observer", "everyone", "observe"]
-__all__ += ["tell"]
+__all__ += ["RetryScheduled", "Succeeded", "Suspended", "check_observer", "everyone"]
+__all__ += ["observe", "tell"]
 
 
 @final
@@ -67,7 +67,19 @@ class GaveUp(Value):
     state: RetryState
 
 
-Event = AttemptStarted | AttemptFailed | RetryScheduled | Succeeded | GaveUp
+@final
+class Suspended(Value):
+    """A durable job is left to its engine until its next attempt, maybe for days.
+
+    It comes after `RetryScheduled`, and is the last event that has this state: the
+    next attempt, in whatever process, has another one, which goes on from it.
+    """
+
+    __slots__ = ("state",)
+    state: RetryState
+
+
+Event = AttemptStarted | AttemptFailed | RetryScheduled | Suspended | Succeeded | GaveUp
 """What an observer is told; each event has the state of its call."""
 
 Observer = Callable[[Event], object]

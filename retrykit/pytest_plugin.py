@@ -15,7 +15,7 @@ import pytest
 
 from retrykit.clocks import thread
 from retrykit.errors import RetrykitError
-from retrykit.events import Event, GaveUp, Succeeded, observe
+from retrykit.events import Event, GaveUp, Succeeded, Suspended, observe
 from retrykit.state import RetryState
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class _Seen:
     def hear(self, event: Event) -> None:
         state = event.state
         with self._lock:
-            if not isinstance(event, Succeeded | GaveUp):
+            if not isinstance(event, Succeeded | GaveUp | Suspended):
                 self._running[id(state)] = state
                 return
             self._running.pop(id(state), None)

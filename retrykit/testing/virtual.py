@@ -5,7 +5,7 @@ from functools import partial
 from typing import final
 
 from retrykit.checks import instance
-from retrykit.clocks import task, thread
+from retrykit.clocks import task, thread, wall, walls
 from retrykit.durations import Duration
 from retrykit.events import Event, observe
 from retrykit.testing.block import Block
@@ -23,10 +23,11 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
     wake in the order of their times. Time moves only when every call rests: an
     attempt that waits for something real, a socket or a thread, is waited for.
 
-    It virtualises what retrykit reads, sleeps and ends. The time of the event loop
-    itself, and with it ``asyncio.timeout``, goes on as it did: for those, run
-    the test on a virtual loop or under trio's own `MockClock`, which retrykit
-    obeys, and leave this out.
+    It virtualises what retrykit reads, sleeps and ends, and what it takes for the
+    time of day, which goes on from the real one as the clock does. The time of
+    the event loop itself, and with it ``asyncio.timeout``, goes on as it did: for
+    those, run the test on a virtual loop or under trio's own `MockClock`, which
+    retrykit obeys, and leave this out.
 
     >>> from retrykit import retry
     >>> @retry(schedule=["1h", "1d"], max_elapsed=None)
@@ -94,4 +95,10 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
         opened.enter_context(thread.use(clock, what, everywhere=everywhere))
         awaited = AwaitedClock(clock)
         opened.enter_context(task.use(awaited, what, everywhere=everywhere))
+        began = wall() - clock.now()
+
+        def virtual_wall() -> float:
+            return began + clock.now()
+
+        opened.enter_context(walls.hold(what, virtual_wall, everywhere=everywhere))
         return clock

@@ -8,7 +8,7 @@ events; nothing here knows what time it is.
 from contextvars import ContextVar
 from typing import Any, final
 
-from retrykit.events import AttemptStarted, Event, GaveUp, Succeeded
+from retrykit.events import AttemptStarted, Event, GaveUp, Succeeded, Suspended
 from retrykit.state import RetryState
 
 __all__ = ["Worker", "Workers", "here"]
@@ -88,7 +88,7 @@ class Workers:
             self._calls[id(event.state)] = worker
             self.busy += 1
             _innermost.set(worker)
-        if isinstance(event, Succeeded | GaveUp):
+        if isinstance(event, Succeeded | GaveUp | Suspended):
             self._end(worker)
         return worker
 

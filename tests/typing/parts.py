@@ -35,6 +35,7 @@ from retrykit.events import (
     GaveUp,
     RetryScheduled,
     Succeeded,
+    Suspended,
 )
 from retrykit.integrations.logging import observer
 from retrykit.records import ErrorRecord
@@ -117,7 +118,7 @@ def signals(error: ValueError) -> None:
 def watch(event: Event) -> None:
     assert_type(event.state, RetryState)
     match event:
-        case AttemptStarted() | Succeeded() | GaveUp():
+        case AttemptStarted() | Suspended() | Succeeded() | GaveUp():
             pass
         case AttemptFailed():
             assert_type(event.failure, Failure)
