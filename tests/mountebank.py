@@ -7,13 +7,13 @@ the PATH, or is what RETRYKIT_MOUNTEBANK says.
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import urllib.request
 
 import pytest
 
 from tests import required
+from tests.ports import free_port
 
 __all__ = ["DROPPED", "Mountebank", "running", "started"]
 
@@ -72,8 +72,7 @@ def started(folder):
     """Start it with nothing of a person's, and end it."""
     name = os.environ.get("RETRYKIT_MOUNTEBANK", "mb")
     command = required.command(name, "mountebank", source="npm")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     settings = f"start --port {port} --host 127.0.0.1 --localOnly --nologfile"
     with subprocess.Popen(  # noqa: S603  as it is installed
         [command, *settings.split(), "--pidfile", str(folder / "mb.pid")],

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import signal
-import socket
 import subprocess
 
 import pytest
@@ -14,6 +13,7 @@ from redis.retry import Retry
 from retrykit.budgets import TokenBucket
 from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
 from tests import required
+from tests.ports import free_port
 
 __all__ = ["KEY", "Server", "Way", "patience"]
 __all__ += ["live", "served", "server", "way"]
@@ -28,16 +28,22 @@ def patience(kind=Retry):
 
 
 class Server:
-    """A server on a free port, which keeps nothing on disk."""
+    """A server on a free port.
 
-    def __init__(self, folder):
+    Args:
+        folder: Where it works.
+        keeps: Whether it keeps on disk what it has said to have.
+    """
+
+    def __init__(self, folder, *, keeps=False):
+        self.keeps = "yes --appendfsync always" if keeps else "no"
         self.command = required.command("redis-server", "redis-server")
         self.folder = folder
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
 
     def start(self):
-        settings = f"--port {self.port} --bind 127.0.0.1 --appendonly no --save"
+        settings = f"--port {self.port} --bind 127.0.0.1"
+        settings += f" --appendonly {self.keeps} --save"
         self.process = subprocess.Popen(  # noqa: S603  as it is installed
             [self.command, *settings.split(), "", "--dir", str(self.folder)],
             stdout=subprocess.PIPE,

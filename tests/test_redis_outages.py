@@ -14,6 +14,7 @@ from retrykit.budgets import TokenBucket
 from retrykit.integrations.redis.account import Account
 from retrykit.testing import virtual_time
 from tests import redis_server
+from tests.ports import free_port
 from tests.redis_server import KEY, Way
 
 served, server = redis_server.served, redis_server.server
@@ -28,10 +29,8 @@ def _heard(caplog):
 @pytest.fixture(params=["blocking", "asyncio"])
 def alone(request, clock):
     """Both ways, to a port where nobody listens: no server is needed."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     with contextlib.ExitStack() as stack:
-        yield Way(request.param, port, stack)
+        yield Way(request.param, free_port(), stack)
 
 
 def levels(caplog):
