@@ -1,5 +1,6 @@
 """The pytest plugin, in test runs of its own."""
 
+import anyio
 import pytest
 
 INI = """
@@ -39,6 +40,12 @@ afetch = retry(schedule=[60, 3600], max_elapsed=None)(
     AsyncScript([ConnectionError("refused"), TimeoutError("slow"), "ok"], name="afetch")
 )
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _anyio():
+    """Load all of anyio: a run forgets what it has loaded, and others go on with it."""
+    anyio.run(anyio.sleep, 0)
 
 
 @pytest.fixture

@@ -20,8 +20,9 @@ from retrykit import (
 from retrykit.events import RetryScheduled
 from retrykit.records import ErrorRecord
 from retrykit.testing import virtual_time
-from retrykit.testing.strategies import durations, policies, schedules, seeds
+from retrykit.testing.strategies import seeds
 from tests.profiles import quick
+from tests.steps import STEP, STEPPING, STEPS
 
 POLICY = Policy(
     schedule=[1, 2, 4, 8], max_attempts=None, max_elapsed=None, name="fetch"
@@ -64,27 +65,6 @@ def interrupted(policy, attempt, *, asleep=False):
     fetch, watch = stop_at(attempt, asleep=asleep)
     watched = policy.replace(observers=[watch])
     return ending(KeyboardInterrupt, lambda: watched.call(fetch))
-
-
-# Whole steps, whose sums are the same in any order: else rounding decides where
-# a delay ends just at a limit.
-STEP = 2.0**-10
-STEPS = durations(at_most="1h").map(lambda delay: delay // STEP * STEP)
-
-
-def in_steps(policy):
-    limit = policy.max_elapsed
-    limit = limit if limit is None else min(limit, 86_400) // STEP * STEP
-    rules = [rule.replaced(schedule=stepping(rule.schedule)) for rule in policy.rules]
-    schedule = stepping(policy.schedule)
-    return policy.replace(schedule=schedule, max_elapsed=limit, rules=rules)
-
-
-def stepping(schedule):
-    return schedule and schedule.cap("1h").round_down(STEP)
-
-
-STEPPING = policies(schedules=schedules(), max_attempts=6).map(in_steps)
 
 
 def failing_at_length(taken, clock, states):
