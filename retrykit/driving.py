@@ -22,7 +22,7 @@ from retrykit.settings import Settings
 from retrykit.state import RetryState
 from retrykit.timeouts import AsArgument
 
-__all__ = ["driver", "drivers"]
+__all__ = ["driver", "drivers", "prepared"]
 
 
 def driver(
@@ -64,6 +64,23 @@ def drivers(
     Raises:
         ConfigError: *fn* cannot be retried, or not in that colour.
     """
+    called = prepared(policy, fn, awaited=awaited)
+    return partial(_async.drive if awaited else _sync.drive, policy, called)
+
+
+def prepared(
+    policy: Settings, fn: Callable[..., Any], *, awaited: bool
+) -> Callable[..., Any]:
+    """Return what makes one attempt of *fn*, within its timeout.
+
+    Args:
+        policy: What the calls are held to.
+        fn: What is called.
+        awaited: Whether what is returned is to be awaited.
+
+    Raises:
+        ConfigError: *fn* cannot be retried, or not in that colour.
+    """
     check_retryable(fn)
     if not awaited and is_coroutine_function(fn):
         way_out = "use acall or arun, or decorate it with retry or aretry"
@@ -74,8 +91,6 @@ def drivers(
     if isinstance(timeout, AsArgument):
         called = filled(fn, timeout, allowance)
     if not awaited:
-        return partial(_sync.drive, policy, called)
+        return called
     called = with_await(called)
-    if isinstance(timeout, float):
-        called = bounded(called, allowance)
-    return partial(_async.drive, policy, called)
+    return bounded(called, allowance) if isinstance(timeout, float) else called

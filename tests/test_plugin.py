@@ -667,6 +667,28 @@ def test_fetch(retry_clock):
         result.stdout.fnmatch_lines(["(40 earlier calls are left out)", "call_40 *"])
         result.stdout.no_fnmatch_line("call_39 *")
 
+    def test_is_told_of_durable_jobs_after_each_attempt(self, run):
+        result = run(
+            """
+from retrykit import Policy
+from retrykit.durable import Job
+def test_verify(retry_clock):
+    for number in range(60):
+        job = Job(Script([OSError]), Policy(schedule=["4h"], max_elapsed=None))
+        job.attempt(job.envelope(f"job-{number}"), [], {})
+    assert False
+"""
+        )
+        result.stdout.fnmatch_lines(
+            [
+                "(40 earlier calls are left out)",
+                "job-40 is running: 1 attempt in *",
+                "  attempt  began after  took  next after  outcome",
+                "  1        0s *  4h          OSError",
+            ]
+        )
+        result.stdout.no_fnmatch_line("job-39 *")
+
     def test_is_told_under_xdist(self, run):
         result = run(
             """

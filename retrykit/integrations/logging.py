@@ -18,8 +18,10 @@ def observer(
     """Return an observer that logs what a person on call wants to know.
 
     A scheduled retry is a WARNING, giving up an ERROR, a success after
-    failures an INFO; a call that succeeds at once is not logged. Arguments and
-    results of the call are never logged, errors by type and text.
+    failures an INFO; a call that succeeds at once is not logged. Durable jobs are
+    logged in the same way, under their ids: the line of a scheduled retry tells in
+    how many hours the job goes on. Arguments and results of the call are never
+    logged, errors by type and text.
 
     Each record has ``retrykit`` among its attributes, a dict of the call's
     name, the number of the attempt, elapsed seconds, the delay and the reason,

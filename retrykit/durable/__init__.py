@@ -1,0 +1,26 @@
+"""Jobs that are attempted for longer than a process lives.
+
+A policy whose schedule lasts days needs an engine that keeps its jobs: one of
+`retrykit.integrations` (dbos, celery, procrastinate). What they share is here:
+the envelope that a job carries, one attempt at a time, and what is asked of an
+engine. It knows no engine.
+
+An engine keeps the envelope of each job, and wakes the job up when it is due. Then
+
+* an envelope that is refused, and a job that is not known, are kept as dead, with
+  the error: they would be refused each time;
+* a job that is woken up too early, by `Envelope.left`, waits on, as
+  `Envelope.held` says: in hops, where it cannot be held for so long;
+* else one attempt is made, by `Job.attempt`, and the envelope that comes of it is
+  kept before the engine takes the attempt for made: who is killed in between
+  makes it again, under the same key.
+"""
+
+from retrykit.durable.attempt import Attempted, JobDied, idempotency_key
+from retrykit.durable.capabilities import Capabilities
+from retrykit.durable.envelope import Envelope, JobStatus
+from retrykit.durable.jobs import Job
+from retrykit.durable.report import JobReport
+
+__all__ = ["Attempted", "Capabilities", "Envelope", "Job", "JobDied", "JobReport"]
+__all__ += ["JobStatus", "idempotency_key"]

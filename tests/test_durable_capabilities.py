@@ -1,0 +1,44 @@
+"""What an engine can hold, and in which hops."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit.durable import Capabilities
+from tests.profiles import quick
+
+DURATIONS = st.floats(0, 1e9)
+
+
+class TestCapabilities:
+    def test_hold_a_job_for_no_longer_than_they_can(self):
+        redis = Capabilities("redis", 900.0, 1.0, 0.0, True, False)
+        assert [redis.hop(left) for left in (-5, 0, 7.5, 900, 3600)] == [
+            0,
+            0,
+            7.5,
+            900,
+            900,
+        ]
+
+    def test_hold_a_job_for_as_long_as_it_takes(self):
+        rabbit = Capabilities("rabbitmq", None, 1.0, 1.0, True, False)
+        assert [rabbit.hop(left) for left in (-5, 0.2, 7.5, 1e9)] == [1, 1, 7.5, 1e9]
+
+    @quick
+    @given(
+        st.floats(-1e9, 1e9), DURATIONS.filter(bool), st.floats(0, 1), st.floats(0, 60)
+    )
+    def test_hold_it_in_hops_that_are_over_when_it_is_due(
+        self, left, longest, part, late
+    ):
+        """However late each hop ends, their number is bounded by the delay."""
+        engine = Capabilities("any", longest, 1.0, longest * part, True, True)
+        shortest = engine.min_delay
+        hops = 0
+        while left > 0 and hops < 50:
+            hop = engine.hop(left)
+            assert shortest <= hop <= longest
+            assert hop == pytest.approx(min(max(left, shortest), longest))
+            left -= hop + late
+            hops += 1
+        assert engine.hop(left) >= 0

@@ -1,0 +1,102 @@
+"""What a job takes and returns: JSON that reads back as the same value."""
+
+import datetime as dt
+import decimal
+import json
+import math
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit import ConfigError
+from retrykit.durable.payloads import as_json, from_json
+from tests.profiles import quick
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+PLAIN = st.none() | st.booleans() | st.integers() | TEXTS
+PLAIN |= st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    PLAIN, lambda part: st.lists(part) | st.dictionaries(TEXTS, part), max_leaves=20
+)
+
+
+@quick
+@given(VALUES)
+def test_reads_back_as_the_same_value(value):
+    assert from_json("args", as_json("args", value)) == value
+    assert from_json("args", as_json("args", value).encode()) == value
+
+
+def test_makes_lists_of_tuples():
+    assert from_json("args", as_json("args", (1, (2, ())))) == [1, [2, []]]
+
+
+class Host:
+    def __repr__(self):
+        return "Host()"
+
+
+def circle():
+    value = []
+    value.append({"again": value})
+    return value
+
+
+REFUSED = {
+    "a set": ({1}, "args must be what JSON can hold"),
+    "bytes": (b"x", "args must be what JSON can hold"),
+    "an object": ({"to": [Host()]}, r"args['to'][0] must be what JSON can hold"),
+    "a date": ([dt.date.max], "args[0] must be what JSON can hold"),
+    "a decimal": (decimal.Decimal(1), "args must be what JSON can hold"),
+    "no number": ([math.nan], "args[0] must be a finite number, got nan"),
+    "infinity": ({"a": -math.inf}, "args['a'] must be a finite number, got -inf"),
+    "keys that are numbers": ({1: 2}, "args must be a dict with texts as keys"),
+    "the character 0": (["a\0"], "args[0] must be a text without the character 0"),
+    "half a character": (["\ud800"], "args[0] must be a text that UTF-8 can hold"),
+    "an odd key": ({"\0": 1}, "a key of args must be a text without the character 0"),
+    "itself": (circle(), "args must be what JSON can hold"),
+    "a very long integer": (10**5000, "args must be what JSON can hold"),
+}
+
+
+@pytest.mark.parametrize(("value", "told"), REFUSED.values(), ids=REFUSED)
+def test_refuses_what_json_cannot_hold_and_says_where_it_is(value, told):
+    with pytest.raises(ConfigError) as caught:
+        as_json("args", value)
+    assert str(caught.value).startswith(told)
+    assert len(str(caught.value)) < 700
+
+
+@quick
+@given(VALUES.filter(lambda value: isinstance(value, list | dict)))
+def test_refuses_a_text_that_is_cut_off_anywhere(value):
+    text = as_json("args", value)
+    for cut in range(len(text)):
+        with pytest.raises(ConfigError, match="args must be JSON text, whole"):
+            from_json("args", text[:cut])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["NaN", "[Infinity]", "-Infinity", "", "{]", b"\xff\xfe\x00", "[" * 10**5, "1 2"],
+    ids=lambda text: repr(text)[:20],
+)
+def test_refuses_what_is_no_json(text):
+    with pytest.raises(ConfigError, match="args must be JSON text, whole and unchang"):
+        from_json("args", text)
+
+
+@pytest.mark.parametrize("text", [None, 7, {}, ["[]"]], ids=repr)
+def test_refuses_what_is_no_text(text):
+    with pytest.raises(ConfigError, match="args must be JSON text, got"):
+        from_json("args", text)
+
+
+@quick
+@given(st.text() | st.binary())
+def test_reads_json_or_refuses(text):
+    try:
+        value = from_json("args", text)
+    except ConfigError:
+        return
+    assert value == json.loads(text)

@@ -1,0 +1,130 @@
+"""What is told of a job: as lines that one can read at three in the morning."""
+
+import dataclasses
+from datetime import UTC, datetime
+
+import pytest
+
+from retrykit import Policy
+from retrykit.durable import Job, JobReport
+
+MORNING = datetime(2026, 11, 16, 3, tzinfo=UTC).timestamp()
+
+
+def carried(*outcomes, **settings):
+    """The envelope of a job after attempts at 3:00, 4:00 and so on."""
+    told = iter(outcomes)
+
+    def verify():
+        outcome = next(told)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    settings = {"schedule": ["1h"] * 30, "max_attempts": None} | settings
+    job = Job(verify, Policy(max_elapsed=None, **settings), "verify")
+    envelope = job.envelope("verify-7")
+    for _ in outcomes:
+        envelope = job.attempt(envelope, [], {}).envelope
+    state = envelope.state
+    moved = tuple(
+        failure._replace(started=3600.0 * (failure.attempt - 1), duration=0.0)
+        for failure in state.failures
+    )
+    spent = 3600.0 * (state.attempt - 1)
+    state = dataclasses.replace(state, epoch=MORNING, failures=moved, spent=spent)
+    due = None if envelope.due is None else MORNING + 3600.0 * state.attempt
+    return dataclasses.replace(envelope, state=state, due=due)
+
+
+def told(envelope, status, *, result=None, why=""):
+    report = JobReport("verify-7", status, envelope, result, why, "verify-7:1")
+    return report.describe().splitlines()
+
+
+REFUSED = ConnectionError("refused")
+UNKNOWN = LookupError("no such\n  name")
+
+
+def test_tells_of_a_job_that_waits_when_it_goes_on():
+    assert told(carried(REFUSED, UNKNOWN, UNKNOWN), "waiting") == [
+        "verify-7: waiting, 3 failed attempts, next due 2026-11-16 06:00:00 UTC",
+        "  2 x LookupError, 1 x ConnectionError",
+        "      1. 2026-11-16 03:00:00 UTC, ConnectionError: refused",
+        "      2. 2026-11-16 04:00:00 UTC, LookupError: no such name",
+        "      3. 2026-11-16 05:00:00 UTC, LookupError: no such name",
+    ]
+
+
+def test_tells_of_a_job_that_has_just_been_started():
+    first = carried()
+    due = dataclasses.replace(first, due=MORNING)
+    assert told(due, "waiting") == [
+        "verify-7: waiting, 0 failed attempts, next due 2026-11-16 03:00:00 UTC"
+    ]
+
+
+def test_tells_of_a_job_that_runs_no_time_that_is_over():
+    report = JobReport("verify-7", "running", carried(REFUSED), None, "", "")
+    assert report.describe().startswith("verify-7: running, 1 failed attempt\n")
+    assert report.due is None
+
+
+def test_tells_of_a_dead_job_why_it_gave_up():
+    envelope = carried(REFUSED, REFUSED, max_attempts=2)
+    [first, *_] = told(envelope, "dead", why="JobDied: the same in many words")
+    gave_up = "gave up after 2 attempts in 1h: every attempt is used up"
+    assert first == f"verify-7: dead, {gave_up}"
+
+
+def test_tells_of_a_job_that_was_killed_what_killed_it():
+    [first, *_] = told(carried(REFUSED), "dead", why="cancelled")
+    assert first == "verify-7: dead, 1 failed attempt: cancelled"
+
+
+@pytest.mark.parametrize(("result", "end"), [(None, ""), ({"ip": 4}, ": {'ip': 4}")])
+def test_tells_of_a_job_that_has_succeeded_what_it_returned(result, end):
+    [first, *_] = told(carried(REFUSED, result), "succeeded", result=result)
+    assert first == f"verify-7: succeeded after 2 attempts in 1h{end}"
+
+
+def test_tells_how_many_failures_were_not_kept():
+    lines = told(carried(*[REFUSED] * 9, max_failures=4), "waiting")
+    assert lines[1] == "  9 x ConnectionError"
+    assert [line.split(".")[0].strip() for line in lines[2:]] == [
+        "1", "2", "", "8", "9",
+    ]  # fmt: skip
+    assert lines[4] == "    ... 5 more"
+
+
+def test_tells_why_of_a_job_whose_envelope_cannot_be_read():
+    assert told(None, "dead", why="it is cut off") == ["verify-7: dead: it is cut off"]
+
+
+def test_tells_of_times_that_no_calendar_has():
+    envelope = dataclasses.replace(carried(REFUSED), due=1e300)
+    report = JobReport("verify-7", "waiting", envelope, None, "", "verify-7:1")
+    assert report.due == datetime(9999, 12, 31, tzinfo=UTC)
+    assert (
+        report.describe().splitlines()[0].endswith("next due 9999-12-31 00:00:00 UTC")
+    )
+
+
+def test_tells_of_times_before_all_calendars():
+    envelope = dataclasses.replace(carried(REFUSED), due=-1e300)
+    report = JobReport("verify-7", "waiting", envelope, None, "", "verify-7:1")
+    assert report.due == datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def test_tells_of_refused_results():
+    envelope = carried(503, on_result=lambda status: status == 503)
+    assert told(envelope, "waiting")[1:] == [
+        "  1 x a refused result",
+        "      1. 2026-11-16 03:00:00 UTC, the result 503",
+    ]
+
+
+def test_is_a_value():
+    report = JobReport("verify-7", "succeeded", carried(0), 0, "", "verify-7:1")
+    assert report == report.replaced(place="verify-7:1")
+    assert (report.result, report.place, report.why) == (0, "verify-7:1", "")

@@ -1,0 +1,42 @@
+"""Jobs that would end what attempts them: the job dies, and nothing else."""
+
+import asyncio
+
+import pytest
+
+from retrykit.durable import JobDied
+from retrykit.durable.staying import staying
+
+
+@pytest.mark.parametrize(
+    "exit_",
+    [SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError()],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_job_dies_of_what_would_end_its_worker(exit_):
+    with pytest.raises(JobDied, match="would have ended its worker"), staying():
+        raise exit_
+
+
+def test_a_coroutine_dies_of_a_cancellation_of_its_own():
+    async def attempted():
+        with staying():
+            raise asyncio.CancelledError
+
+    with pytest.raises(JobDied):
+        asyncio.run(attempted())
+
+
+def test_an_attempt_is_left_half_made_when_its_worker_ends():
+    async def attempted():
+        with staying():
+            await asyncio.sleep(60)
+
+    async def ended_by_others():
+        attempt = asyncio.ensure_future(attempted())
+        await asyncio.sleep(0)
+        attempt.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await attempt
+
+    asyncio.run(ended_by_others())

@@ -1,0 +1,49 @@
+"""Texts that cannot be stored: refused where they are given, told where they come."""
+
+import pytest
+
+from retrykit import ConfigError, Policy
+from retrykit.durable import Envelope, Job
+from retrykit.durable.payloads import as_json
+
+HALF = "caf\udce9"  # what os.listdir() makes of a name in Latin-1
+
+
+def read(name):
+    raise FileNotFoundError(name)
+
+
+def test_keeps_an_error_that_names_a_file_whose_name_is_no_text():
+    job = Job(read, Policy(schedule=[1], on=OSError), "read")
+    envelope = job.attempt(job.envelope("file-7"), [HALF], {}).envelope
+    assert str(envelope).encode(), "what is kept can be written as UTF-8"
+    [failure] = Envelope.from_dict(envelope.to_dict()).state.failures
+    assert failure.error.message == r"caf\udce9"
+    assert r"caf\udce9" in failure.error.traceback
+
+
+def test_keeps_a_refused_result_that_is_no_text():
+    def odd(value):
+        return value == HALF
+
+    job = Job(str, Policy(schedule=[1], on_result=odd), "read")
+    envelope = job.attempt(job.envelope("file-7"), [HALF], {}).envelope
+    assert envelope.state.failures[0].result.text == r"caf\udce9"
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [(HALF, "args"), ([HALF], "args[0]"), ({HALF: 1}, "a key of args")],
+    ids=["a text", "in a list", "a key"],
+)
+def test_refuses_half_a_character_in_what_a_job_is_called_with(value, name):
+    with pytest.raises(ConfigError, match="a text that UTF-8 can hold") as told:
+        as_json("args", value)
+    assert str(told.value).startswith(name)
+
+
+@pytest.mark.parametrize("job_id", ["a\0b", "a\nb", HALF], ids=["nul", "line", "half"])
+def test_refuses_an_id_that_cannot_be_printed(job_id):
+    job = Job(read, Policy(), "read")
+    with pytest.raises(ConfigError, match="job_id must be a text that can be printed"):
+        job.envelope(job_id)
