@@ -1,0 +1,17 @@
+"""Durable jobs on DBOS Transact: on SQLite by itself, on Postgres for more."""
+
+from retrykit.integrations.dbos.jobs import DurableJob, job
+from retrykit.integrations.dbos.processes import connect, listen
+from retrykit.integrations.dbos.reports import (
+    dead,
+    forget,
+    kill,
+    requeue,
+    retry_at,
+    status,
+    take_over,
+)
+from retrykit.integrations.dbos.settings import CAPABILITIES, config
+
+__all__ = ["CAPABILITIES", "DurableJob", "config", "connect", "dead", "forget"]
+__all__ += ["job", "kill", "listen", "requeue", "retry_at", "status", "take_over"]
