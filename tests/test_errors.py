@@ -68,6 +68,8 @@ from retrykit.integrations.httpx import (
 from retrykit.integrations.logging import observer
 from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
 from retrykit.integrations.requests import RetryAdapter
+from retrykit.integrations.temporal import retried
+from retrykit.integrations.tries import check_policy
 from retrykit.integrations.urllib3 import PolicyRetry
 from retrykit.lint import RULES, check, found_in
 from retrykit.named import settings_named
@@ -1246,6 +1248,31 @@ WRITTEN |= {
     "urllib3, got 'raise'": lambda: PolicyRetry(outer="raise"),
     "attempt_timeout must be None in a Retry, which does not send, got 5.0; give "
     "urllib3 its own timeout": lambda: PolicyRetry(attempt_timeout=5),
+}
+
+IN_AIRFLOW = Policy(max_elapsed=None)
+RULED = Policy(rules=[NARROW])
+
+WRITTEN |= {
+    "rules must be left out where the engine keeps no errors to be counted, got "
+    f"{RULED.rules!r}; name what is retried in on, and its delays in schedule": (
+        lambda: retried(RULED)
+    ),
+    f"policy must be a Policy, got {Policy}; write AirflowPolicy(Policy(...))": (
+        lambda: check_policy(Policy)
+    ),
+    "max_elapsed must be None in Airflow, got 60.0; it does not tell when the first "
+    "try began: end the schedule": lambda: check_policy(Policy()),
+    "attempt_timeout must be None in Airflow, got 5.0; give the task an "
+    "execution_timeout": lambda: check_policy(IN_AIRFLOW.replace(attempt_timeout=5)),
+    "budget must be None in Airflow, got TokenBucket(); each try is made in a process "
+    "of its own: give the task a pool": (
+        lambda: check_policy(IN_AIRFLOW.replace(budget=TokenBucket()))
+    ),
+    "max_attempts must be a number in Airflow, whose tasks have a number of retries, "
+    "got None; count what the schedule allows": (
+        lambda: check_policy(IN_AIRFLOW.replace(max_attempts=None))
+    ),
 }
 
 # What cannot be seen there is told by the first call.

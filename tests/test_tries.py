@@ -1,0 +1,124 @@
+"""What follows a failed try of a task of Airflow, which is not needed for it."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from retrykit import ConfigError, GiveUp, Policy, RetryAfter, schedules as s
+from retrykit.hints import attribute
+from retrykit.integrations.tries import check_policy, followed
+from retrykit.rules import Rule
+from retrykit.testing import Script, virtual_time
+
+PATIENT = Policy(
+    schedule=["1m", "1h", "1d"], max_attempts=4, max_elapsed=None, on=ConnectionError
+)
+JITTERED = PATIENT.replace(schedule=s.constant(100).full_jitter())
+REFUSED = ConnectionError("refused")
+
+
+def context(retries=3, **other):
+    """What Airflow knows of a task, as far as it is asked."""
+    ids = {"dag_id": "hosts", "run_id": "monday", "task_id": "verify", "map_index": -1}
+    ids |= other
+    return {"ti": SimpleNamespace(**ids), "task": SimpleNamespace(retries=retries)}
+
+
+def after(number, error=REFUSED, *, policy=PATIENT, most=3, known=None):
+    known = context(retries=3) if known is None else known
+    return followed(policy, error, number, most, known)
+
+
+def test_the_policy_says_when_the_next_try_is():
+    assert [after(number).delay for number in (1, 2, 3)] == [60.0, 3600.0, 86_400.0]
+    assert after(2).reason == "attempt 2: another one in 1h"
+
+
+def test_the_policy_says_that_there_is_none():
+    assert after(4) == (None, "attempt 4: every attempt is used up")
+    assert after(1, KeyError("host")) == (
+        None,
+        "attempt 1: the error is not one to retry",
+    )
+
+
+def test_a_task_may_ask_for_a_delay_or_for_the_end():
+    assert after(1, RetryAfter("90s")).delay == 90.0
+    assert after(1, GiveUp(REFUSED)) == (None, "attempt 1: it was told to give up")
+
+
+def test_an_error_may_ask_for_a_delay():
+    busy = ConnectionError("busy")
+    busy.wait = 90
+    hinted = PATIENT.replace(hint=attribute("wait"))
+    assert after(1, busy, policy=hinted).delay == 90.0
+
+
+def test_an_error_that_always_asks_for_no_delay_is_followed_once():
+    busy = ConnectionError("busy")
+    busy.wait = 0
+    hinted = PATIENT.replace(hint=attribute("wait"))
+    assert [after(number, busy, policy=hinted).delay for number in (1, 2)] == [0, 3600]
+
+
+def test_a_delay_is_one_that_a_date_can_hold():
+    endless = PATIENT.replace(schedule=[1e300])
+    assert after(1, policy=endless).delay == 100 * 365.25 * 86_400
+
+
+def test_every_worker_draws_the_same_delay_for_a_task():
+    delays = [after(number, policy=JITTERED).delay for number in (1, 1, 2)]
+    others = {"dag_id": "a"}, {"run_id": "tuesday"}, {"task_id": "b"}, {"map_index": 7}
+    told = [after(1, policy=JITTERED, known=context(**other)) for other in others]
+    assert delays[0] == delays[1]
+    assert len({*delays, *(other.delay for other in told)}) == 6
+
+
+def test_every_version_draws_the_same_delay_for_a_task():
+    assert after(1, policy=JITTERED).delay == 23.877319410282904
+
+
+def test_the_delays_are_those_of_a_live_call():
+    policy = PATIENT.replace(schedule=s.decorrelated(1).cap("1h"), seed=7)
+    with virtual_time():
+        outcome = policy.run(Script([REFUSED] * 4))
+    lived = [failure.delay for failure in outcome.state.failures]
+    assert [after(number, policy=policy).delay for number in (1, 2, 3, 4)] == lived
+
+
+@pytest.mark.parametrize(
+    ("number", "most", "attempt"),
+    [(1, 3, 1), (5, 7, 1), (6, 7, 2), (2, 2, 2), (1, 9, 1)],
+    ids=["new", "cleared", "cleared twice", "retries raised", "retries lowered"],
+)
+def test_a_task_that_is_cleared_begins_anew(number, most, attempt):
+    """Airflow counts tries on, and allows as many as `retries` more."""
+    assert after(number, most=most).reason.startswith(f"attempt {attempt}: ")
+
+
+def test_without_a_context_the_number_is_all_that_is_known():
+    assert followed(PATIENT, REFUSED, 2, 3, None).delay == 3600.0
+
+
+def test_it_is_told_where_airflow_ends_earlier_than_the_policy():
+    told = after(2, most=1, known=context(retries=1))
+    assert told.reason == (
+        "attempt 2: another one in 1h, but the task has retries=1: "
+        "set AirflowPolicy.retries"
+    )
+    last = after(2, most=2, known=context(retries=2))
+    assert last.reason == "attempt 2: another one in 1h"
+
+
+def test_a_policy_of_airflow_has_a_form_as_plain_data():
+    with pytest.raises(ConfigError, match="on must be types that their modules hold"):
+        check_policy(PATIENT.replace(on=lambda error: "refused" in str(error)))
+
+
+def test_a_policy_of_airflow_has_no_rules_which_count_errors():
+    with pytest.raises(ConfigError, match="where the engine keeps no errors"):
+        check_policy(PATIENT.replace(rules=[Rule(on=OSError, schedule=[1])]))
+
+
+def test_a_policy_of_airflow_has_a_number_of_attempts():
+    assert check_policy(PATIENT) == 4
