@@ -92,6 +92,7 @@ from retrykit.testing import (
     virtual_time,
 )
 from retrykit.timeouts import AsArgument
+from tests.celery_refused import REFUSED as REFUSED_BY_CELERY
 from tests.dbos_refused import REFUSED as REFUSED_BY_DBOS, USABLE
 from tests.dialects_refused import REFUSED
 from tests.durable_errors import REFUSED as REFUSED_BY_JOBS
@@ -1304,7 +1305,7 @@ CALLED = {
 }
 
 
-_ELSEWHERE = [REFUSED, REFUSED_BY_DBOS, REFUSED_BY_JOBS]
+_ELSEWHERE = [REFUSED, REFUSED_BY_CELERY, REFUSED_BY_DBOS, REFUSED_BY_JOBS]
 for more in _ELSEWHERE:
     # Or a row would be lost.
     assert not WRITTEN.keys() & more.keys()
