@@ -96,6 +96,7 @@ from tests.celery_refused import REFUSED as REFUSED_BY_CELERY
 from tests.dbos_refused import REFUSED as REFUSED_BY_DBOS, USABLE
 from tests.dialects_refused import REFUSED
 from tests.durable_errors import REFUSED as REFUSED_BY_JOBS
+from tests.procrastinate_refused import REFUSED as REFUSED_BY_PROCRASTINATE
 
 
 def rows():
@@ -1306,7 +1307,7 @@ CALLED = {
 
 
 _ELSEWHERE = [REFUSED, REFUSED_BY_CELERY, REFUSED_BY_DBOS, REFUSED_BY_JOBS]
-for more in _ELSEWHERE:
+for more in [*_ELSEWHERE, REFUSED_BY_PROCRASTINATE]:
     # Or a row would be lost.
     assert not WRITTEN.keys() & more.keys()
     WRITTEN |= more

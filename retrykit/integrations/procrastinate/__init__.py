@@ -1,0 +1,31 @@
+"""Durable jobs on Procrastinate, which keeps them in PostgreSQL."""
+
+from retrykit.integrations.procrastinate.reports import (
+    adead,
+    akill,
+    arequeue,
+    aretry_at,
+    astatus,
+    dead,
+    kill,
+    requeue,
+    retry_at,
+    status,
+)
+from retrykit.integrations.procrastinate.settings import (
+    CAPABILITIES,
+    RESCUE,
+    prepare,
+    rescue,
+)
+from retrykit.integrations.procrastinate.store import (
+    aapply_schema,
+    apply_schema,
+    schema,
+)
+from retrykit.integrations.procrastinate.tasks import DurableTask, task
+
+__all__ = ["CAPABILITIES", "RESCUE", "DurableTask", "aapply_schema", "adead"]
+__all__ += ["akill", "apply_schema", "arequeue", "aretry_at", "astatus"]
+__all__ += ["dead", "kill", "prepare", "requeue", "rescue", "retry_at", "schema"]
+__all__ += ["status", "task"]
