@@ -4,6 +4,8 @@ import ast
 import asyncio
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from retrykit.testing import virtual_time
@@ -60,3 +62,12 @@ def test_the_code_about_clients_runs():
         exec(compile(block, "docs/http.md", "exec"), names)  # noqa: S102  as above
     names["client"].close()
     assert names["fetch"].__name__ == "fetch"
+
+
+def test_the_code_about_durable_jobs_runs():
+    """In a process of its own, since engines keep what was registered."""
+    docs = (Path(__file__).parent.parent / "docs" / "durable.md").read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", docs, re.DOTALL)
+    checked = "assert verify('') == verify_soon('') == None"
+    code = "\n".join([*blocks, checked])
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)  # noqa: S603  the docs' own

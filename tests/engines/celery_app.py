@@ -1,0 +1,84 @@
+"""The job on Celery, in processes of its own."""
+
+import json
+import os
+import signal
+import time
+
+from celery import Celery
+from celery.signals import after_task_publish
+
+from retrykit.integrations import celery as durable
+from tests.engines import job
+from tests.engines.engine import WORKER, answer, as_data
+
+KIND = os.environ["RETRYKIT_ENGINE_KIND"]
+DIES = int(os.environ["RETRYKIT_ENGINE_DIES"])
+SLOW = float(os.environ["RETRYKIT_ENGINE_SLOW"])
+
+app = Celery(
+    "engines",
+    broker=os.environ["RETRYKIT_ENGINE_BROKER"],
+    backend=os.environ["RETRYKIT_ENGINE_BACKEND"],
+)
+app.conf.update(
+    broker_connection_retry_on_startup=True,
+    broker_connection_retry_delay=0.2,
+    worker_cancel_long_running_tasks_on_connection_loss=True,
+)
+if KIND == "redis":
+    app.conf.broker_transport_options = {
+        "visibility_timeout": 6,
+        # It looks each second for what has been held for too long.
+        "unacked_restore_interval": 1,
+        "unacked_restore_throttle": 1,
+    }
+else:
+    app.conf.broker_transport_options = {"confirm_publish": True}
+if KIND == "quorum":
+    app.conf.update(
+        task_default_queue_type="quorum", task_default_exchange_type="topic"
+    )
+
+HOP = None if KIND == "quorum" else 2
+
+
+@app.task(base=durable.DurableTask, policy=job.policy(), name="verify", max_hop=HOP)
+def verify(plan):
+    return job.verify(plan)
+
+
+def die(headers, **_):
+    """Die between sending a message and acknowledging the one before it."""
+    if len(json.loads(headers["retrykit"])["state"]["failures"]) == DIES:
+        os.killpg(0, signal.SIGKILL)
+
+
+def store_slowly(*told, store=app.backend.store_result, **more):
+    time.sleep(SLOW)
+    return store(*told, **more)
+
+
+def worker():
+    if DIES:
+        after_task_publish.connect(die)
+    if SLOW:
+        app.backend.store_result = store_slowly
+    name = f"{os.environ.get(WORKER, 'one')}@engines"
+    quiet = ["--without-mingle", "--without-gossip", "--without-heartbeat"]
+    app.worker_main(["worker", "-n", name, "-c", "2", "-l", "WARNING", *quiet])
+
+
+def submit(job_id, plan, _colour):
+    return verify.apply_async([plan], task_id=job_id).id
+
+
+if __name__ == "__main__":
+    answer(
+        worker=worker,
+        submit=submit,
+        status=lambda job_id: as_data(durable.status(app, job_id)),
+        dead=lambda: [each.job for each in durable.dead(app)],
+        requeue=lambda job_id: durable.requeue(app, job_id),
+        kill=lambda job_id: durable.kill(app, job_id),
+    )

@@ -1,0 +1,49 @@
+"""The job on DBOS, in processes of its own."""
+
+import os
+import sys
+import time
+
+from retrykit.integrations import dbos as durable
+from tests.engines import job
+from tests.engines.dbos_engine import VERSION
+from tests.engines.engine import WORKER, answer, as_data
+
+verify = durable.job(job.policy(), name="verify")(job.verify)
+averify = durable.job(job.policy(), name="averify")(job.averify)
+
+SETTINGS = durable.config(
+    "engines",
+    database=os.environ["RETRYKIT_ENGINE_DATABASE"],
+    executor=os.environ.get(WORKER),
+    log_level="WARNING",
+)
+if VERSION in os.environ:
+    SETTINGS["application_version"] = os.environ[VERSION]
+
+
+def worker():
+    durable.listen(SETTINGS, polling=0.1)
+    time.sleep(600)
+
+
+def submit(job_id, plan, colour):
+    return (verify if colour == "sync" else averify).start_as(job_id, plan)
+
+
+def status(job_id):
+    return as_data(durable.status(job_id))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        durable.connect(SETTINGS)
+    answer(
+        worker=worker,
+        submit=submit,
+        status=status,
+        dead=lambda: [each.job for each in durable.dead()],
+        requeue=durable.requeue,
+        kill=durable.kill,
+        take_over=durable.take_over,
+    )

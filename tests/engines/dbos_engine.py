@@ -1,0 +1,87 @@
+"""DBOS, with a file and with a server."""
+
+import contextlib
+import json
+import sqlite3
+
+import psycopg
+
+from tests.engines.engine import Engine
+from tests.postgres_server import PostgresServer
+
+__all__ = ["VERSION", "DbosOnPostgres", "DbosOnSqlite"]
+
+VERSION = "RETRYKIT_ENGINE_VERSION"
+
+_READ = """
+    SELECT workflow_uuid, i.inputs
+    FROM {schema}workflow_input i JOIN {schema}workflow_status USING (workflow_uuid)
+    WHERE status = 'DELAYED' AND workflow_uuid LIKE '{job}:%'
+"""
+_WRITE = (
+    "UPDATE {schema}workflow_input SET inputs = {mark} WHERE workflow_uuid = {mark}"
+)
+
+
+class Dbos(Engine):
+    """What is true of both."""
+
+    module = "tests.engines.dbos_app"
+    granularity = 2.5
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.version = None
+
+    def environ(self):
+        version = {} if self.version is None else {VERSION: self.version}
+        return {"RETRYKIT_ENGINE_DATABASE": self.url} | version
+
+    def spoil(self, job, change):
+        with contextlib.closing(self.opened()) as database, database:
+            cursor = database.cursor()
+            cursor.execute(_READ.format(schema=self.schema, job=job))
+            [[place, text]] = cursor.fetchall()
+            inputs = json.loads(text)
+            inputs["positionalArgs"][1] = change(inputs["positionalArgs"][1])
+            write = _WRITE.format(schema=self.schema, mark=self.mark)
+            cursor.execute(write, [json.dumps(inputs), place])
+
+
+class DbosOnSqlite(Dbos):
+    """DBOS with a file."""
+
+    name = "dbos-sqlite"
+    schema, mark = "", "?"
+
+    @property
+    def url(self):
+        return f"sqlite:///{self.folder / 'jobs.sqlite'}"
+
+    def opened(self):
+        return sqlite3.connect(self.folder / "jobs.sqlite")
+
+
+class DbosOnPostgres(Dbos):
+    """DBOS with a server, which can die and come back."""
+
+    name = "dbos-postgres"
+    schema, mark = "dbos.", "%s"
+
+    def start(self):
+        self.server = PostgresServer(self.folder)
+        self.server.start()
+
+    def stop(self):
+        self.server.stop()
+
+    def restart(self):
+        self.server.stop()
+        self.server.start()
+
+    @property
+    def url(self):
+        return self.server.url
+
+    def opened(self):
+        return psycopg.connect(self.url)

@@ -1,0 +1,44 @@
+"""Procrastinate, on a PostgreSQL of its own."""
+
+import json
+
+import psycopg
+
+from tests.engines.engine import Engine
+from tests.postgres_server import PostgresServer
+
+__all__ = ["Procrastinate"]
+
+
+class Procrastinate(Engine):
+    """Procrastinate on PostgreSQL."""
+
+    name = "procrastinate"
+    module = "tests.engines.procrastinate_app"
+
+    def start(self):
+        self.server = PostgresServer(self.folder)
+        self.server.start()
+        self.ask("schema")
+
+    def stop(self):
+        self.server.stop()
+
+    def restart(self):
+        self.server.stop()
+        self.server.start()
+
+    def environ(self):
+        return {"RETRYKIT_ENGINE_DATABASE": self.server.url}
+
+    def spoil(self, job, change):
+        with psycopg.connect(self.server.url) as database:
+            [[place, kept]] = database.execute(
+                "SELECT place, envelope FROM retrykit_jobs"
+                " WHERE envelope ->> 'job' = %s",
+                [job],
+            ).fetchall()
+            database.execute(
+                "UPDATE retrykit_jobs SET envelope = %s WHERE place = %s",
+                [json.dumps(change(kept)), place],
+            )
