@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from procrastinate import App
 from procrastinate.exceptions import UniqueViolation
 from procrastinate.testing import InMemoryConnector
@@ -12,7 +13,8 @@ from retrykit.durable import Envelope, idempotency_key
 from retrykit.integrations import procrastinate as durable
 from retrykit.integrations.procrastinate import store
 
-__all__ = ["AT_ONCE", "HOURLY", "Hosts", "Memory", "prepared"]
+__all__ = ["AT_ONCE", "HOURLY", "Hosts", "Memory", "colour", "hosts", "prepared"]
+__all__ += ["started"]
 
 
 class Memory(InMemoryConnector):
@@ -183,3 +185,22 @@ def prepared(**options):
     app = App(connector=Memory())
     durable.prepare(app, cron="0 0 29 2 *", **options)
     return app
+
+
+@pytest.fixture(params=["sync", "async"])
+def colour(request):
+    return request.param
+
+
+@pytest.fixture
+def hosts(colour):
+    return lambda policy=AT_ONCE, **how: Hosts(policy, colour, **how)
+
+
+@pytest.fixture
+def started(hosts):
+    """A job that has failed once, and waits for an hour."""
+    started = hosts(HOURLY)
+    started.task.start_as("host", "example.com")
+    started.work()
+    return started

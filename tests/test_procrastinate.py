@@ -19,26 +19,11 @@ from retrykit.durable import JobDied
 from retrykit.integrations import procrastinate as durable
 from retrykit.integrations.procrastinate import store
 from retrykit.integrations.procrastinate.visits import JobWaits, Wakes
+from tests import procrastinate_hosts
 from tests.procrastinate_hosts import AT_ONCE, HOURLY, Hosts, prepared
 
-
-@pytest.fixture(params=["sync", "async"])
-def colour(request):
-    return request.param
-
-
-@pytest.fixture
-def hosts(colour):
-    return lambda policy=AT_ONCE, **how: Hosts(policy, colour, **how)
-
-
-@pytest.fixture
-def started(hosts):
-    """A job that has failed once, and waits for an hour."""
-    started = hosts(HOURLY)
-    started.task.start_as("host", "example.com")
-    started.work()
-    return started
+colour, hosts = procrastinate_hosts.colour, procrastinate_hosts.hosts
+started = procrastinate_hosts.started
 
 
 class TestAJob:
