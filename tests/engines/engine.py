@@ -31,8 +31,8 @@ class Run:
     """One attempt that was begun, as the job itself noted it."""
 
     def __init__(self, line):
-        at, pid, self.key = line.split()
-        self.at, self.pid = float(at), int(pid)
+        at, worker, self.key = line.split()
+        self.at, self.worker = float(at), int(worker)
         self.attempt = int(self.key.rpartition(":")[2])
 
 
@@ -229,7 +229,7 @@ class Engine:
 
     def told(self, job=None):
         """The table of attempts, and what workers said, for a failed test."""
-        lines = [f"{run.at:.2f} {run.pid} {run.key}" for run in self.runs(job)]
+        lines = [f"{run.at:.2f} {run.worker} {run.key}" for run in self.runs(job)]
         for log in sorted(self.folder.glob("*.log")):
             lines += [f"-- {log.name}", *log.read_text().splitlines()[-40:]]
         return "\n".join(lines)

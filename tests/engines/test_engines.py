@@ -53,15 +53,14 @@ def test_makes_the_attempt_again_in_whose_middle_its_worker_was_killed(engine):
 
 
 def test_makes_each_attempt_once_though_two_workers_could(engine):
-    engine.work("one")
-    engine.work("two")
+    workers = {engine.work(name).process.pid for name in ("one", "two")}
     jobs = []
 
     def both_are_at_work():
         jobs.append(f"host-{len(jobs)}")
         engine.submit(jobs[-1], fails=2)
         time.sleep(0.3)
-        return len({run.pid for run in engine.runs()}) == 2
+        return {run.worker for run in engine.runs()} == workers
 
     engine.until(both_are_at_work, "attempts of both workers")
     for job in jobs:
