@@ -76,6 +76,22 @@ def test_ctrl_c_ends_the_search(write):
         found_in(str(write(jobs="raise KeyboardInterrupt")))
 
 
+@pytest.fixture
+def bytecode():
+    """Let imports write bytecode, wherever the suite runs."""
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+    yield
+    sys.dont_write_bytecode = before
+
+
+def test_writes_no_bytecode_beside_the_source(package, bytecode):
+    shop = package(orders="@retry\ndef fetch(): ...\n")
+    assert names(shop) == ["shop.orders:fetch"]
+    assert sorted(each.name for each in shop.iterdir()) == ["__init__.py", "orders.py"]
+    assert not sys.dont_write_bytecode
+
+
+@pytest.mark.usefixtures("bytecode")
 def test_one_of_a_circle_is_looked_at_when_another_has_imported_it(package):
     shop = package(
         a="from shop.b import early\n@retry\ndef last(): ...\n",

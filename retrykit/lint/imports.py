@@ -1,7 +1,8 @@
 """Modules imported to be looked at, and the reasons why some cannot be.
 
 What is printed while they are imported goes to the standard error output. The
-folders that they are found in are searched only meanwhile.
+folders that they are found in are searched only meanwhile, and no bytecode is
+written there: a file that is saved twice within a second would be read as it was.
 """
 
 import sys
@@ -66,12 +67,14 @@ def searching(folders: Sequence[Path], *, forget: bool) -> Iterator[None]:
             in the end, so that others can have their names.
     """
     added = [str(folder) for folder in folders]
-    before = set(sys.modules)
+    before, bytecode = set(sys.modules), sys.dont_write_bytecode
     sys.path[:0] = added
+    sys.dont_write_bytecode = True
     invalidate_caches()
     try:
         yield
     finally:
+        sys.dont_write_bytecode = bytecode
         # All at once: a part of a package is not known without the package.
         fresh = set(sys.modules) - before if forget else set()
         for name in [name for name in fresh if _is_below(sys.modules[name], folders)]:
