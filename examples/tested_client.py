@@ -11,6 +11,7 @@ Prints::
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -148,9 +149,11 @@ def test_customers_do_not_come_back_together(retry_clock: FakeClock) -> None:
 
 def main() -> None:
     """Run the tests, whatever the settings of the project around them."""
-    settings = ["-o", "addopts=", "-p", "no:cacheprovider", "--disable-plugin-autoload"]
-    command = ["-m", "pytest", "-q", *settings, "-p", "retrykit.pytest_plugin"]
-    subprocess.run([sys.executable, *command, __file__], check=False)  # noqa: S603
+    settings = ["-o", "addopts=", "-p", "no:cacheprovider", "--noconftest"]
+    plugins = ["--disable-plugin-autoload", "-p", "retrykit.pytest_plugin"]
+    command = ["-m", "pytest", "-q", *settings, *plugins]
+    environ = os.environ | {"PYTEST_ADDOPTS": "--color=no"}
+    subprocess.run([sys.executable, *command, __file__], check=False, env=environ)  # noqa: S603
 
 
 if __name__ == "__main__":
