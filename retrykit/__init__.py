@@ -60,6 +60,8 @@ __all__ = [
     "with_policy",
 ]
 
+__version__ = "0.1.0"
+
 _HOMES = {
     "_nesting": ["current_state"],
     "_decide": ["Again", "Decision", "Stop"],

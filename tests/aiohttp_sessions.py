@@ -2,15 +2,13 @@
 
 import asyncio
 
+import aiohttp
 import pytest
 
 from retrykit import state_of, testing
 from retrykit.integrations.aiohttp import RetryMiddleware
-from tests.required import library
 
 __all__ = ["failing", "fetch", "session", "virtual_time"]
-
-aiohttp = library("aiohttp")
 
 
 def virtual_time(patience=0.05):

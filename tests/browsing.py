@@ -6,10 +6,13 @@ import math
 from itertools import count
 
 import pytest
+from selenium import webdriver
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 from retrykit import Policy, dialects, schedules as s
 from retrykit.page import page
-from tests import required
+from tests.required import program
 
 __all__ = ["STEADY", "THREE", "Browser", "near", "started"]
 __all__ += ["browser", "steady", "three"]
@@ -31,16 +34,13 @@ _FLAGS = (
 @contextlib.contextmanager
 def started(folder):
     """Start Chromium with nothing of a person's, and end it."""
-    chromium = required.command("chromium", "chromium")
-    driver = required.command("chromedriver", "chromium-driver")
-    webdriver = required.library("selenium.webdriver")
     options = webdriver.ChromeOptions()
-    options.binary_location = chromium
+    options.binary_location = program("chromium")
     options.add_argument(f"--user-data-dir={folder / 'profile'}")
     for flag in _FLAGS.split():
         options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(executable_path=driver)
+    service = webdriver.ChromeService(executable_path=program("chromedriver"))
     chrome = webdriver.Chrome(options=options, service=service)
     try:
         yield Browser(chrome, folder)
@@ -57,8 +57,6 @@ class Browser:
 
     def wait(self, script):
         """Wait until a script returns what is true, 10 s at most."""
-        from selenium.webdriver.support.ui import WebDriverWait
-
         WebDriverWait(self.chrome, 10, 0.01).until(lambda _: self.run(script))
 
     def open(self, policies, **settings):
@@ -67,7 +65,13 @@ class Browser:
         path.write_text(page(policies, **settings), "utf-8")
         self.chrome.get(path.as_uri())
         self.wait("return typeof retrykit === 'object'")
+        self.drawn()
         return self
+
+    def drawn(self):
+        """Wait until what has a size is drawn to it, after the next frame."""
+        frames = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
+        self.chrome.execute_async_script(frames)
 
     def run(self, script, *arguments):
         """Return what a script returns; numbers come and go as Python's JSON."""
@@ -81,6 +85,23 @@ class Browser:
     def all(self, selector):
         return self.chrome.find_elements("css selector", selector)
 
+    def texts(self, selector):
+        """Return the texts of all at one time: what is redrawn is another element."""
+        return self.run(
+            "return [...document.querySelectorAll(arguments[0])]"
+            ".map((each) => each.textContent)",
+            selector,
+        )
+
+    def attributes(self, selector, name):
+        """Return an attribute of all at one time, as for `texts`."""
+        return self.run(
+            "return [...document.querySelectorAll(arguments[0])]"
+            ".map((each) => each.getAttribute(arguments[1]))",
+            selector,
+            name,
+        )
+
     def field(self, path):
         return self.find(f"[data-path='{path}']")
 
@@ -88,13 +109,9 @@ class Browser:
         return self.find(f"[data-slider='{path}']")
 
     def type(self, path, text):
-        from selenium.webdriver.common.keys import Keys
-
         self.field(path).send_keys(Keys.CONTROL + "a" + Keys.NULL + Keys.DELETE + text)
 
     def press(self, element, *names):
-        from selenium.webdriver.common.keys import Keys
-
         element.send_keys(*(getattr(Keys, name) for name in names))
 
     def choose(self, name, value):
@@ -105,8 +122,7 @@ class Browser:
         """Make the window so wide, and wait until it is drawn."""
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        drawn = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
-        self.chrome.execute_async_script(drawn)
+        self.drawn()
 
     def select(self, path, value):
         self.field(path).find_element(

@@ -1,19 +1,18 @@
 """A real mountebank of the tests' own: an HTTP server that others have written.
 
 It comes from npm, as `npm install mountebank@2.9.1`. Its command `mb` is found on
-the PATH, or is what RETRYKIT_MOUNTEBANK says.
+the PATH.
 """
 
 import contextlib
 import json
-import os
 import subprocess
 import urllib.request
 
 import pytest
 
-from tests import required
 from tests.ports import free_port
+from tests.required import program
 
 __all__ = ["DROPPED", "Mountebank", "running", "started"]
 
@@ -70,12 +69,10 @@ def _response(each):
 @contextlib.contextmanager
 def started(folder):
     """Start it with nothing of a person's, and end it."""
-    name = os.environ.get("RETRYKIT_MOUNTEBANK", "mb")
-    command = required.command(name, "mountebank", source="npm")
     port = free_port()
     settings = f"start --port {port} --host 127.0.0.1 --localOnly --nologfile"
     with subprocess.Popen(  # noqa: S603  as it is installed
-        [command, *settings.split(), "--pidfile", str(folder / "mb.pid")],
+        [program("mb"), *settings.split(), "--pidfile", str(folder / "mb.pid")],
         cwd=folder,
         stdout=subprocess.DEVNULL,
     ) as process:

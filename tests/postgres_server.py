@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import required
 from tests.ports import free_port
+from tests.required import program
 
 __all__ = ["PostgresServer"]
 
@@ -26,7 +26,7 @@ class PostgresServer:
     """
 
     def __init__(self, folder):
-        self.binaries = _binaries()
+        self.binaries = Path(program("postgres")).parent
         # Not in pytest's own folder, whose access another run of it may take away.
         home = Path(tempfile.mkdtemp(prefix="retrykit-"))
         weakref.finalize(self, shutil.rmtree, home, ignore_errors=True)
@@ -71,14 +71,6 @@ class PostgresServer:
                 [str(self.binaries / command), *arguments],
                 stdout=log, stderr=log, user=self.user, cwd="/",
             )  # fmt: skip
-
-
-def _binaries():
-    """Return where the newest version is, which Debian keeps off the path."""
-    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-    if folders:
-        return folders[-1]
-    return Path(required.command("postgres", "postgresql")).parent
 
 
 def _user():

@@ -6,12 +6,11 @@ import socket
 import subprocess
 import time
 import uuid
-from pathlib import Path
 
 import pytest
 
-from tests import required
 from tests.ports import free_port
+from tests.required import program
 
 __all__ = ["RabbitServer"]
 
@@ -24,7 +23,8 @@ class RabbitServer:
     """
 
     def __init__(self, folder):
-        self.command = _command()
+        # Itself: what Debian has on the path asks who is logged in.
+        self.command = program("rabbitmq-server")
         self.folder = folder / "rabbitmq"
         self.folder.mkdir()
         self.log = folder / "rabbitmq.log"
@@ -38,7 +38,7 @@ class RabbitServer:
         with self.log.open("a") as log:
             # Its own daemon of names, which would else stay behind.
             self.namer = subprocess.Popen(  # noqa: S603  as it is installed
-                [required.command("epmd", "erlang-base"),
+                [program("epmd"),
                  "-address", "127.0.0.1", "-port", str(self.names)],
                 stdout=log, stderr=log,
             )  # fmt: skip
@@ -90,11 +90,3 @@ class RabbitServer:
             "RABBITMQ_LOG_BASE": str(self.folder / "log"),
             "RABBITMQ_PID_FILE": str(self.folder / "pid"),
         }
-
-
-def _command():
-    """Return the server itself; what is on the path asks who is logged in."""
-    installed = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
-    if installed.exists():
-        return str(installed)
-    return required.command("rabbitmq-server", "rabbitmq-server")

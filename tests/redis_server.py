@@ -12,8 +12,8 @@ from redis.retry import Retry
 
 from retrykit.budgets import TokenBucket
 from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
-from tests import required
 from tests.ports import free_port
+from tests.required import program
 
 __all__ = ["KEY", "Server", "Way", "patience"]
 __all__ += ["live", "served", "server", "way"]
@@ -37,7 +37,7 @@ class Server:
 
     def __init__(self, folder, *, keeps=False):
         self.keeps = "yes --appendfsync always" if keeps else "no"
-        self.command = required.command("redis-server", "redis-server")
+        self.command = program("redis-server")
         self.folder = folder
         self.port = free_port()
 

@@ -1,32 +1,106 @@
-"""What some tests need beside Python, and what follows if it is missing."""
+"""Libraries and programs that parts of the suite need, and the files of each part.
 
-import importlib
+Everything else runs with the extra `test` alone. A part with something missing is
+not collected, which ``conftest.py`` reports at the end of the run.
+"""
+
 import os
 import shutil
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 
-import pytest
+__all__ = ["PARTS", "installed", "missing", "needs", "program"]
 
-__all__ = ["command", "library"]
+CLIENTS = "aiohttp httpx requests urllib3"
+
+PARTS = {
+    "retrykit/integrations/aiohttp.py": "aiohttp",
+    "tests/*aiohttp*": "aiohttp",
+    "retrykit/integrations/airflow.py": "airflow",
+    "tests/test_airflow.py": "airflow",
+    "retrykit/integrations/celery/*": "celery",
+    "tests/*celery*": "celery",
+    "retrykit/integrations/dbos/*": "dbos",
+    "tests/*dbos*": "dbos",
+    "examples/durable_hostname_check.py": "dbos",
+    "retrykit/integrations/grpc/*": "grpc",
+    "tests/*grpc*": "grpc",
+    "retrykit/integrations/httpx.py": "httpx",
+    "tests/test_httpx*": "httpx",
+    "examples/surviving_a_rate_limit.py": "httpx",
+    "examples/upload_once.py": "httpx",
+    "retrykit/plot.py": "matplotlib",
+    "tests/test_plot.py": "matplotlib",
+    "retrykit/integrations/procrastinate/*": "procrastinate",
+    "tests/*procrastinate*": "procrastinate",
+    "retrykit/integrations/redis/*": "redis",
+    "tests/*redis*": "redis redis-server",
+    "retrykit/integrations/requests.py": "requests urllib3",
+    "tests/test_requests.py": "requests urllib3",
+    "retrykit/integrations/temporal.py": "temporalio",
+    "tests/test_temporal.py": "temporalio",
+    "retrykit/integrations/urllib3/*": "urllib3",
+    "tests/test_urllib3*": "requests urllib3",
+    # All clients, through one table.
+    "tests/http_clients.py": CLIENTS,
+    "tests/test_client_errors.py": CLIENTS,
+    "tests/test_http_*": f"{CLIENTS} grpc",
+    "tests/*mountebank*": "mb",
+    "tests/test_soak.py": f"{CLIENTS} grpc",
+    # All leaves that have a library of their own.
+    "tests/test_errors_of_integrations.py": (
+        f"{CLIENTS} celery dbos grpc matplotlib procrastinate redis temporalio"
+    ),
+    "tests/test_readme_integrations.py": "dbos httpx requests",
+    # The page, in a browser.
+    "tests/browsing.py": "selenium chromium chromedriver",
+    "tests/test_page.py": "selenium chromium chromedriver",
+    "tests/test_page_looks.py": "selenium chromium chromedriver",
+    "tests/test_page_numbers.py": "selenium chromium chromedriver",
+    "tests/test_page_refusals.py": "selenium chromium chromedriver",
+    # Durable jobs, on servers that are killed.
+    "tests/engines": (
+        "celery dbos procrastinate psycopg redis "
+        "redis-server rabbitmq-server epmd postgres"
+    ),
+}
+"""What the files of each pattern need, by its name."""
+
+PROGRAMS = {
+    *("chromedriver", "chromium", "epmd", "mb"),
+    *("postgres", "rabbitmq-server", "redis-server"),
+}
+"""Those of them that are programs; the others are libraries."""
+
+# Debian keeps these off the path, and shadows one of them there.
+_SERVERS = [
+    *sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True),
+    Path("/usr/lib/rabbitmq/bin"),
+]
 
 
-def command(name, package, environ=os.environ, *, source="Debian"):
-    """Return the path of a command, or skip the test that needs it.
-
-    Where RETRYKIT_REQUIRE_ALL is set nothing may be missing: the test fails.
-    """
-    told = f"{name} is not installed; it is in {source}'s package {package}"
-    return shutil.which(name) or _missing(told, environ)
+def program(name):
+    """Return the path of a program, or None if it is not installed."""
+    folders = [*map(str, _SERVERS), *os.get_exec_path()]
+    return shutil.which(name, path=os.pathsep.join(folders))
 
 
-def library(name, environ=os.environ):
-    """Return a module, or skip the test that needs it, as for a command."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return _missing(f"{name} is not installed; pip installs it", environ)
+@cache
+def installed(name):
+    """Return whether a library or a program is there."""
+    return (program if name in PROGRAMS else find_spec)(name) is not None
 
 
-def _missing(told, environ):
-    if environ.get("RETRYKIT_REQUIRE_ALL"):
-        pytest.fail(told)
-    pytest.skip(told)
+def needs(path):
+    """Return the names of what a file needs."""
+    wanted = (names for part, names in PARTS.items() if Path(path).match(part))
+    return {name for names in wanted for name in names.split()}
+
+
+def missing(path=None):
+    """Return what is not installed of what a file needs, or of what any part does."""
+    every = {name for names in PARTS.values() for name in names.split()}
+    return sorted(
+        name for name in (needs(path) if path else every) if not installed(name)
+    )

@@ -5,7 +5,7 @@ import contextlib
 import signal
 from threading import Thread
 
-import pytest
+import looptime
 import trio
 import trio.testing
 
@@ -85,7 +85,6 @@ class Under:
 
 
 def under_asyncio(main):
-    looptime = pytest.importorskip("looptime")
     with asyncio.Runner(loop_factory=looptime.new_event_loop) as runner:
         return runner.run(main())
 

@@ -4,13 +4,13 @@ import asyncio
 import gc
 import weakref
 
+import aiohttp
 import pytest
 
 from retrykit import AttemptTimeout, StopReason, aretry, state_of
 from retrykit.integrations.aiohttp import RetryMiddleware, policy
 from tests.aiohttp_sessions import failing, fetch, session, virtual_time
 from tests.fault_proxy import proxy, refused, reset_at_once, through
-from tests.required import library
 from tests.scripted_server import (
     answer,
     close,
@@ -24,8 +24,6 @@ from tests.scripted_server import (
     reset_in_body,
     serve,
 )
-
-aiohttp = library("aiohttp")
 
 
 class TestWhatIsSentAgain:

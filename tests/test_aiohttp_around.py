@@ -4,16 +4,14 @@ import asyncio
 import gc
 import weakref
 
+import aiohttp
 import pytest
 
 from retrykit import StopReason, state_of
 from retrykit.integrations.aiohttp import RetryMiddleware
 from tests.aiohttp_sessions import virtual_time
 from tests.fault_proxy import proxy, refused
-from tests.required import library
 from tests.scripted_server import answer, close, reset, serve
-
-aiohttp = library("aiohttp")
 
 
 async def looks(request, handler):

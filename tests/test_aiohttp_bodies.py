@@ -4,14 +4,12 @@ import asyncio
 import io
 import logging
 
+import aiohttp
 import pytest
 
 from retrykit import StopReason
 from tests.aiohttp_sessions import failing, fetch, session
-from tests.required import library
 from tests.scripted_server import answer, close, reset, serve
-
-aiohttp = library("aiohttp")
 
 
 async def pieces():

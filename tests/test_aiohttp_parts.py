@@ -5,12 +5,12 @@ import errno
 import pickle
 import ssl
 
+import aiohttp
 import pytest
 
 from retrykit import AttemptTimeout, Policy, StopReason, aretry, state_of
 from retrykit.integrations.aiohttp import IDEMPOTENT, policy, retry_after, transient
 from tests.aiohttp_sessions import virtual_time
-from tests.required import library
 from tests.scripted_server import (
     answer,
     cut,
@@ -18,8 +18,6 @@ from tests.scripted_server import (
     reset_in_body,
     serve,
 )
-
-aiohttp = library("aiohttp")
 
 KEY = aiohttp.client_reqrep.ConnectionKey("host", 443, True, True, None, None, None)
 INFO = aiohttp.RequestInfo("http://host", "GET", {}, "http://host")

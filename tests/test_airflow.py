@@ -1,7 +1,6 @@
 """Tasks of Airflow under a policy: what a worker asks, and no scheduler.
 
-Airflow is too large for the environment of the other tests; .ci/run has one for
-these alone.
+Airflow is too large for the environment of the other tests: nox has one for these.
 """
 
 import copy
@@ -11,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from retrykit import ConfigError, Policy
-from tests.required import library
+from retrykit.integrations.airflow import AirflowPolicy
 
 PATIENT = Policy(
     schedule=["1m", "1h"], max_attempts=3, max_elapsed=None, on=ConnectionError
@@ -19,19 +18,10 @@ PATIENT = Policy(
 REFUSED = ConnectionError("refused")
 
 
-@pytest.fixture
-def held():
-    # Where all is required, this is not: it is tested in its own environment.
-    library("airflow.sdk", {})
-    from retrykit.integrations.airflow import AirflowPolicy
-
-    return AirflowPolicy
-
-
-def test_a_failed_try_is_followed_as_the_policy_says(held):
+def test_a_failed_try_is_followed_as_the_policy_says():
     from airflow.sdk import RetryDecision, RetryPolicy
 
-    policy = held(PATIENT)
+    policy = AirflowPolicy(PATIENT)
     assert isinstance(policy, RetryPolicy)
     assert [policy.evaluate(REFUSED, number, 2) for number in (1, 2, 3)] == [
         RetryDecision.retry(timedelta(minutes=1), "attempt 1: another one in 1m"),
@@ -40,28 +30,29 @@ def test_a_failed_try_is_followed_as_the_policy_says(held):
     ]
 
 
-def test_a_task_needs_as_many_retries_as_the_policy_has(held):
-    assert held(PATIENT).retries == 2
+def test_a_task_needs_as_many_retries_as_the_policy_has():
+    assert AirflowPolicy(PATIENT).retries == 2
 
 
 @pytest.mark.parametrize("error", [SystemExit(1), KeyboardInterrupt()])
-def test_what_is_no_exception_is_left_to_airflow(held, error):
+def test_what_is_no_exception_is_left_to_airflow(error):
     from airflow.sdk import RetryDecision
 
-    assert held(PATIENT).evaluate(error, 1, 2) == RetryDecision.default()
+    assert AirflowPolicy(PATIENT).evaluate(error, 1, 2) == RetryDecision.default()
 
 
-def test_it_is_kept_as_plain_data(held):
-    data = held(PATIENT).serialize()
-    assert held.deserialize(json.loads(json.dumps(data))) == held(PATIENT)
+def test_it_is_kept_as_plain_data():
+    policy = AirflowPolicy(PATIENT)
+    data = json.loads(json.dumps(policy.serialize()))
+    assert AirflowPolicy.deserialize(data) == policy
 
 
-def test_it_is_a_value(held):
-    policy = held(PATIENT)
+def test_it_is_a_value():
+    policy = AirflowPolicy(PATIENT)
     assert copy.deepcopy(policy) == policy
     assert repr(policy) == f"AirflowPolicy(policy={PATIENT!r})"
 
 
-def test_what_airflow_cannot_do_is_refused(held):
+def test_what_airflow_cannot_do_is_refused():
     with pytest.raises(ConfigError, match="max_elapsed must be None in Airflow"):
-        held(Policy())
+        AirflowPolicy(Policy())

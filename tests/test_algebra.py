@@ -9,7 +9,6 @@ from hypothesis import given, strategies as st
 from retrykit import ConfigError, schedules as s
 from retrykit.jitter import Draws
 from retrykit.testing.strategies import schedules
-from tests.profiles import quick
 
 WAVE = s.sequence([1, 8, 3, 0.2])
 
@@ -222,7 +221,6 @@ def test_a_walk_stays_in_its_bounds_wherever_it_is(schedule):
             assert low <= delay <= high
 
 
-@quick
 @given(schedules(), schedules(), st.integers(1, 60))
 def test_operators_end_as_their_parts_do(left, right, retry):
     ends = [part.bounds(retry) is None for part in (left, right)]

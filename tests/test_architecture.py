@@ -1,6 +1,7 @@
 """The plan of the house: read it first, and add a new module here first."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -319,10 +320,18 @@ HEIGHTS = {
 LEAVES = len(FLOORS) - 1
 
 
+@cache
 def modules():
+    """Return what each module imports, by its name; the package is parsed once."""
+    names = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
-        yield name.removesuffix(".__init__"), ast.parse(path.read_text())
+        names[name.removesuffix(".__init__")] = {*imports(parsed(path))}
+    return names
+
+
+def parsed(path):
+    return ast.parse(path.read_text("utf-8"))
 
 
 def imports(tree):
@@ -341,19 +350,19 @@ def own(name):
 
 
 def test_every_module_has_its_floor():
-    assert {name for name, _ in modules()} == set(HEIGHTS)
+    assert set(modules()) == set(HEIGHTS)
 
 
-@pytest.mark.parametrize("name", HEIGHTS)
-def test_imports_point_down(name):
-    tree = dict(modules())[name]
-    used = {own(found) for found in imports(tree)} & set(HEIGHTS)
-    assert {other for other in used if HEIGHTS[other] >= HEIGHTS[name]} == set()
+def test_imports_point_down():
+    for name, imported in modules().items():
+        used = {*map(own, imported)} & set(HEIGHTS)
+        above = {other for other in used if HEIGHTS[other] >= HEIGHTS[name]}
+        assert above == set(), name
 
 
 def test_nobody_imports_a_leaf():
-    for name, tree in modules():
-        used = {own(found) for found in imports(tree)} & set(HEIGHTS)
+    for name, imported in modules().items():
+        used = {*map(own, imported)} & set(HEIGHTS)
         leaves = {other for other in used if HEIGHTS[other][0] == LEAVES}
         assert leaves == set() or HEIGHTS[name][0] == LEAVES, name
 
@@ -362,8 +371,8 @@ def test_nobody_imports_a_leaf():
 def test_every_door_has_one_keeper(door):
     users = {
         name
-        for name, tree in modules()
-        if any(found.split(".")[0] == door for found in imports(tree))
+        for name, imported in modules().items()
+        if any(found.split(".")[0] == door for found in imported)
     }
     assert users == DOORS[door]
 
@@ -372,9 +381,8 @@ def test_no_description_and_no_decision_knows_the_time():
     drivers = list(FLOORS).index("drivers")
     told = {
         name
-        for name, tree in modules()
-        if {"clocks", "cutoffs"} & {*map(own, imports(tree))}
-        and HEIGHTS[name][0] < drivers
+        for name, imported in modules().items()
+        if {"clocks", "cutoffs"} & {*map(own, imported)} and HEIGHTS[name][0] < drivers
     }
     assert told == TOLD_THE_TIME
 
@@ -383,8 +391,8 @@ def test_nothing_but_wrapt_is_needed_at_run_time():
     import sys
 
     everywhere = {"retrykit", "wrapt", *sys.stdlib_module_names}
-    for name, tree in modules():
-        roots = {found.split(".")[0] for found in imports(tree)}
+    for name, imported in modules().items():
+        roots = {found.split(".")[0] for found in imported}
         assert roots <= everywhere | LIBRARIES.get(name, set()), name
 
 
@@ -404,7 +412,7 @@ class Erased(ast.NodeTransformer):
 
 
 def program(name):
-    tree = Erased().visit(dict(modules())[name])
+    tree = Erased().visit(parsed(PACKAGE / f"{name}.py"))
     told = (ast.Expr, ast.Import, ast.ImportFrom)
     return [ast.dump(node) for node in tree.body if not isinstance(node, told)]
 
@@ -418,7 +426,7 @@ def test_the_drivers_differ_only_in_what_they_await():
     names = {
         name: [
             (alias.asname or alias.name)
-            for node in dict(modules())[name].body
+            for node in parsed(PACKAGE / f"{name}.py").body
             if isinstance(node, ast.ImportFrom)
             for alias in node.names
         ]

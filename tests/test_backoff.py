@@ -11,7 +11,6 @@ from retrykit import ConfigError, Policy, dialects, schedules as s
 from retrykit.backoff import STOP, Backoff
 from retrykit.testing import FakeClock, virtual_time
 from retrykit.testing.strategies import schedules, seeds
-from tests.profiles import quick
 
 UNLIMITED = Policy(max_attempts=None, max_elapsed=None)
 
@@ -20,7 +19,6 @@ def drain(backoff, most=1000):
     return list(islice(iter(backoff.next, STOP), most))
 
 
-@quick
 @given(schedules(), seeds())
 def test_gives_the_delays_of_the_schedule_and_then_stops(schedule, seed):
     policy = UNLIMITED.replace(schedule=schedule, seed=seed)

@@ -9,13 +9,11 @@ from hypothesis import given, strategies as st
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket
 from retrykit.clocks import thread
 from retrykit.testing import virtual_time
-from tests.profiles import thorough
 
 ERROR = OSError()
 LATE = TimeoutError()
 
 
-@thorough
 @given(
     st.integers(0, 40),
     st.lists(st.sampled_from([ERROR, LATE, None, 5, 10]), max_size=60),
@@ -34,7 +32,6 @@ def test_a_bucket_is_a_number(capacity, steps):
         assert bucket.balance == tokens
 
 
-@thorough
 @given(
     st.integers(1, 12),
     st.integers(1, 1500),
@@ -62,7 +59,6 @@ STEPS = st.lists(
 RATIOS = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.75, 1.0, 1.5])
 
 
-@thorough
 @given(RATIOS, st.sampled_from([0, 1, 2.5]), st.sampled_from([1, 2, 10]), STEPS)
 def test_a_ratio_counts_what_was_in_the_window(ratio, reserve, window, steps):
     """What is in it is what is in this tenth of it, or in the ten before."""
@@ -90,7 +86,6 @@ def test_a_ratio_counts_what_was_in_the_window(ratio, reserve, window, steps):
             assert budget.balance == float(max(left, 0))
 
 
-@thorough
 @given(RATIOS, st.sampled_from([0, 1, 2.5]), STEPS)
 def test_in_no_window_are_there_more_retries_than_the_ratio_says(ratio, reserve, steps):
     budget, requests, retries = RatioBudget(ratio, reserve=reserve, window=1), [], []
@@ -108,7 +103,6 @@ def test_in_no_window_are_there_more_retries_than_the_ratio_says(ratio, reserve,
             assert made <= ratio * paying + reserve + 1e-9
 
 
-@thorough
 @given(st.floats(0, 1000), st.integers(0, 200))
 def test_a_ratio_is_the_decimal_that_is_written(ratio, count):
     budget = RatioBudget(ratio, reserve=0)

@@ -11,7 +11,6 @@ from hypothesis import given, strategies as st
 from retrykit.clocks import LoopClock, task
 from retrykit.cutoffs import Limit, limit
 from retrykit.errors import AttemptTimeout
-from tests.profiles import quick
 from tests.side import Under, under_asyncio
 
 
@@ -208,7 +207,6 @@ class TestCancellationFromOutside:
 
         assert under_asyncio(main) == 0
 
-    @quick
     @given(
         length=st.integers(0, 3),
         turns=st.integers(0, 3),

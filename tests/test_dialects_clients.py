@@ -23,7 +23,6 @@ from retrykit.systems.aws import throttling
 from retrykit.testing import Script, virtual_time
 from retrykit.testing.strategies import seeds
 from tests.dying import died
-from tests.profiles import quick
 
 ALMOST_ONE = math.nextafter(1.0, 0.0)
 chances = st.floats(0, 1, exclude_max=True)
@@ -55,7 +54,6 @@ def test_aws_waits_at_most_as_long_as_its_client_does(version, longest):
     assert bounds == [(0, each) for each in longest]
 
 
-@quick
 @given(st.integers(1, 60), chances)
 def test_aws_caps_what_is_drawn_in_2_0_and_the_range_in_2_1(retry, chance):
     """``min(b * 2 ** i, 20)``, and ``b * min(0.05 * 2 ** i, 20)``."""
@@ -200,7 +198,6 @@ def test_grpc_is_throttled_and_pushed_back_by_default():
     assert dialects.grpc().budget is not dialects.grpc().budget
 
 
-@quick
 @given(st.integers(1, 20), chances)
 def test_grpc_has_the_jitter_of_2017_and_of_2024(retry, chance):
     """random(0, d), and d * random(0.8, 1.2), where d is capped."""
@@ -222,7 +219,6 @@ def test_grpc_makes_no_more_than_five_attempts(colour, clock):
     assert told.max_attempts == 2
 
 
-@quick
 @given(seeds())
 def test_finagle_walks_from_5_ms_to_200_ms(seed):
     """Between the start and 3 times the previously selected value, capped."""

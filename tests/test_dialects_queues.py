@@ -10,7 +10,6 @@ from hypothesis import example, given, strategies as st
 from retrykit import StopReason, dialects, schedules as s
 from retrykit.preview.delays import spreads
 from tests.dying import died
-from tests.profiles import quick
 
 DAY = 86_400
 # Nearer to 1 the float nearest to a sum may already be the next whole number.
@@ -33,7 +32,6 @@ SIDEKIQ = [20, 26, 46, 116, 296, 670, 1346, 2456, 4156, 6626, 10070, 14716, 2081
 SIDEKIQ += [28646, 38506, 50720, 65636, 83626, 105086, 130436, 160120, 194606, 234386]
 
 
-@quick
 @given(st.integers(1, 25), chances)
 def test_sidekiq_is_its_formula(retry, chance):
     """``(count ** 4) + 15``, and ``rand(10 * (count + 1))`` more."""
@@ -74,7 +72,6 @@ def test_celery_waits_up_to_what_celery_does(retry, most):
     assert steady.bounds(retry) == (most, most)
 
 
-@quick
 @given(st.integers(1, 12), chances)
 @example(1, math.nextafter(1, 0))
 def test_celery_draws_whole_seconds_from_none_to_the_most(retry, chance):
@@ -164,7 +161,6 @@ def test_temporal_has_the_defaults_of_its_retry_policy():
     assert (policy.max_attempts, policy.max_elapsed) == (None, None)
 
 
-@quick
 @given(st.integers(1, 1000), st.floats(1, 5), st.integers(1, 60))
 def test_temporal_waits_at_most_100_times_its_first_interval(first, growth, retry):
     policy = dialects.temporal(initial_interval=first, backoff_coefficient=growth)

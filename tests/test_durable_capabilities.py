@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit.durable import Capabilities
-from tests.profiles import quick
 
 DURATIONS = st.floats(0, 1e9)
 
@@ -24,7 +23,6 @@ class TestCapabilities:
         rabbit = Capabilities("rabbitmq", None, 1.0, 1.0, True, False)
         assert [rabbit.hop(left) for left in (-5, 0.2, 7.5, 1e9)] == [1, 1, 7.5, 1e9]
 
-    @quick
     @given(
         st.floats(-1e9, 1e9), DURATIONS.filter(bool), st.floats(0, 1), st.floats(0, 60)
     )

@@ -12,7 +12,6 @@ from retrykit.durable import Envelope, Job
 from retrykit.durable.payloads import as_json
 from retrykit.testing.strategies import policies
 from tests.carried import PATIENT, failed, refuse, through_json
-from tests.profiles import quick
 
 KEPT = Path(__file__).parent / "vectors" / "envelope.json"
 DAY = 86_400.0
@@ -122,7 +121,6 @@ class TestAnEnvelope:
         assert dead.state.innermost.name == r"a\x00b"
 
 
-@quick
 @given(policies(max_attempts=6), st.integers(0, 6))
 def test_goes_through_json_unchanged(policy, times):
     policy = policy.replace(max_elapsed=None, deadline="stop", outer="retry")
@@ -162,7 +160,6 @@ class TestTheTimeThatIsLeft:
         assert dead.left(0.0) == 0.0
         assert dead.held(5.0).due is None
 
-    @quick
     @given(st.floats(0, YEAR_9999))
     def test_is_never_longer_than_it_was(self, now):
         """A clock that is set back by hours makes no job wait for hours more."""
@@ -181,7 +178,6 @@ class TestTheTimeThatIsLeft:
         assert again.left(back - 5 * 3600) == 2700
         assert again.left(back - 5 * 3600 + 2700) == 0
 
-    @quick
     @given(st.lists(st.floats(-5 * 3600, 900), max_size=20))
     def test_is_over_after_as_many_hops_as_there_is_time(self, jumps):
         """However the clock jumps, each hop of 15 min brings it nearer."""

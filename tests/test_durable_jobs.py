@@ -18,7 +18,6 @@ from retrykit.rules import Rule
 from retrykit.testing.strategies import policies
 from retrykit.timeouts import AsArgument
 from tests.carried import PATIENT, failed, refuse, through_json
-from tests.profiles import quick
 
 HOSTS = PATIENT.replace(name="hosts")
 
@@ -233,7 +232,6 @@ class TestAFingerprint:
         hosts = dialects.hostname_verification()
         assert [fingerprint(each) for each in (Policy(), hosts)] == FIRST
 
-    @quick
     @given(policies(), policies())
     def test_is_equal_where_policies_are(self, one, other):
         alike = one.replace(name=None, max_failures=2) == other.replace(

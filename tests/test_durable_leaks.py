@@ -25,7 +25,6 @@ class Local:
 
 @pytest.fixture
 def kept():
-    gc.collect()
     gc.disable()
     yield []
     gc.enable()

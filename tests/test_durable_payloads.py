@@ -10,7 +10,6 @@ from hypothesis import given, strategies as st
 
 from retrykit import ConfigError
 from retrykit.durable.payloads import as_json, from_json
-from tests.profiles import quick
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 PLAIN = st.none() | st.booleans() | st.integers() | TEXTS
@@ -20,7 +19,6 @@ VALUES = st.recursive(
 )
 
 
-@quick
 @given(VALUES)
 def test_reads_back_as_the_same_value(value):
     assert from_json("args", as_json("args", value)) == value
@@ -67,7 +65,6 @@ def test_refuses_what_json_cannot_hold_and_says_where_it_is(value, told):
     assert len(str(caught.value)) < 700
 
 
-@quick
 @given(VALUES.filter(lambda value: isinstance(value, list | dict)))
 def test_refuses_a_text_that_is_cut_off_anywhere(value):
     text = as_json("args", value)
@@ -92,7 +89,6 @@ def test_refuses_what_is_no_text(text):
         from_json("args", text)
 
 
-@quick
 @given(st.text() | st.binary())
 def test_reads_json_or_refuses(text):
     try:

@@ -12,7 +12,6 @@ from retrykit import ConfigError, Policy
 from retrykit.durable import Envelope, Job, JobReport
 from retrykit.rules import Rule
 from tests.carried import failed, refuse, through_json
-from tests.profiles import quick
 
 PLAIN = Policy(schedule=[1] * 60, max_elapsed=None, max_attempts=76)
 RULED = PLAIN.replace(
@@ -170,7 +169,6 @@ PATHS = [path for path, _ in parts(WAITING)]
 CHANGES = st.lists(st.tuples(st.sampled_from(PATHS), VALUES), min_size=1, max_size=3)
 
 
-@quick
 @given(CHANGES)
 def test_whatever_is_changed_by_hand_is_refused_or_does_no_harm(changes):
     data = WAITING
@@ -184,7 +182,6 @@ def test_whatever_is_changed_by_hand_is_refused_or_does_no_harm(changes):
         goes_on(envelope)
 
 
-@quick
 @given(VALUES | st.binary() | st.text().map(lambda text: "{" + text))
 def test_anything_else_is_refused(value):
     assert read(value) is None

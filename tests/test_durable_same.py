@@ -27,7 +27,6 @@ from retrykit.hints import attribute
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import seeds
 from tests.carried import carried
-from tests.profiles import quick
 from tests.steps import STEPPING, STEPS
 
 
@@ -191,7 +190,6 @@ def in_turns(policy, script, colour):
 
 
 @pytest.mark.parametrize("colour", ["blocking", "awaited"])
-@quick
 @given(STEPPING, SCRIPTS, seeds(), st.sampled_from([*BUDGETS]), CHANGES)
 def test_a_job_lives_as_a_call_does(colour, policy, script, seed, budget, changes):
     again, once = (changed(policy, seed, budget, changes) for _ in range(2))
@@ -199,7 +197,6 @@ def test_a_job_lives_as_a_call_does(colour, policy, script, seed, budget, change
 
 
 @pytest.mark.parametrize("deadline", ["stop", "clip", "overshoot"])
-@quick
 @given(STEPS.filter(bool), STEPS, SCRIPTS)
 def test_a_job_ends_when_a_call_does(deadline, delay, allowed, script):
     """Under each of the deadline rules, with limits that are reached."""

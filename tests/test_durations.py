@@ -14,7 +14,6 @@ from retrykit.checks import told
 from retrykit.durations import readable, seconds
 from retrykit.jitter import LONGEST
 from retrykit.testing.strategies import durations
-from tests.profiles import quick
 
 ACCEPTED = [
     (0, 0.0),
@@ -86,13 +85,11 @@ def test_what_is_no_duration_is_refused_by_name(value, rule):
         seconds("cap", value)
 
 
-@quick
 @given(durations())
 def test_numbers_are_taken_as_they_are(value):
     assert seconds("delay", value) == value
 
 
-@quick
 @given(st.timedeltas(min_value=timedelta(0)))
 def test_a_timedelta_is_its_total_of_seconds(value):
     assert seconds("delay", value) == value.total_seconds()
@@ -109,7 +106,6 @@ UNIT_SIZES = {
 }
 
 
-@quick
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(sorted(UNIT_SIZES)))))
 def test_a_text_is_the_sum_of_its_parts(parts):
     text = "".join(f"{count}{unit}" for count, unit in parts) or "0s"
@@ -117,7 +113,6 @@ def test_a_text_is_the_sum_of_its_parts(parts):
     assert math.isclose(seconds("delay", text), exact, rel_tol=1e-15)
 
 
-@quick
 @given(st.integers(0, 10**9), st.sampled_from(["us", "ms", "s"]))
 def test_a_text_of_one_part_is_the_float_nearest_to_it(count, unit):
     assert seconds("delay", f"{count}{unit}") == float(count * UNIT_SIZES[unit])
@@ -176,21 +171,18 @@ def test_durations_are_told_in_three_digits_or_two_units(duration, text):
     assert readable(duration) == text
 
 
-@quick
 @given(durations(1e-9, 1e10))
 def test_what_is_told_is_near_to_what_it_is(duration):
     text = readable(duration)
     assert math.isclose(seconds("told", text), duration, rel_tol=0.025)
 
 
-@quick
 @given(durations(0, 8e10), durations(0, 8e10))
 def test_the_longer_is_never_told_as_the_shorter(one, other):
     short, long = sorted([one, other])
     assert seconds("told", readable(short)) <= seconds("told", readable(long))
 
 
-@quick
 @given(durations(0, 1e12))
 def test_no_part_of_what_is_told_fills_the_unit_above_it(duration):
     full = {"us": 1000, "ms": 1000, "s": 60, "m": 60, "h": 24, "d": math.inf}

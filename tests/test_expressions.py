@@ -9,7 +9,6 @@ from hypothesis import given
 from retrykit import ConfigError, dialects, schedules as s
 from retrykit.expressions import schedule_from
 from retrykit.testing.strategies import schedules
-from tests.profiles import quick, thorough
 
 WRITTEN = {
     "1s, 5s, 1m": s.sequence([1, 5, 60]),
@@ -45,13 +44,11 @@ def test_a_schedule_is_written_in_a_line(text, schedule):
     assert schedule_from(text) == schedule
 
 
-@thorough
 @given(schedules())
 def test_any_schedule_comes_back_from_what_it_prints(schedule):
     assert schedule_from(repr(schedule)) == schedule
 
 
-@quick
 @given(schedules(max_leaves=2))
 def test_spaces_between_the_parts_do_not_matter(schedule):
     text = repr(schedule).replace(",", " , ").replace("(", "(  ").replace(")", "\n)")

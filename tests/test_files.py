@@ -12,7 +12,6 @@ from hypothesis import given
 from retrykit import ConfigError, Policy, dialects, schedules as s
 from retrykit.files import names_in
 from retrykit.testing.strategies import policies
-from tests.profiles import quick
 
 
 @pytest.fixture
@@ -63,7 +62,6 @@ def test_a_policy_is_read_from_a_file(written, file, text):
     assert names_in(path) == ["fetch"]
 
 
-@quick
 @given(policies())
 def test_any_policy_comes_back_from_toml_and_from_json(policy):
     data = {"policies": {"a policy": policy.to_dict()}}

@@ -10,7 +10,6 @@ from hypothesis import given, strategies as st
 
 from retrykit import schedules as s
 from retrykit.jitter import LONGEST
-from tests.profiles import quick
 
 # Reckoned by hand.
 TABLES = {
@@ -63,13 +62,11 @@ def near(exact, bounds):
     return low == high and math.isclose(low, min(exact, Fraction(LONGEST)))
 
 
-@quick
 @given(firsts(), st.integers(1, 10**6))
 def test_linear_is_step_times_n(step, retry):
     assert near(Fraction(step) * retry, s.linear(step).bounds(retry))
 
 
-@quick
 @given(firsts(), st.floats(1, 10), st.integers(1, 250))
 def test_exponential_is_first_times_a_power_of_the_factor(first, factor, retry):
     """``first * factor ** (n - 1)``"""
@@ -77,7 +74,6 @@ def test_exponential_is_first_times_a_power_of_the_factor(first, factor, retry):
     assert near(exact, s.exponential(first, factor=factor).bounds(retry))
 
 
-@quick
 @given(st.integers(0, 12), firsts(), st.integers(1, 10**6))
 def test_polynomial_is_first_times_a_power_of_the_number(exponent, first, retry):
     """``first * n ** exponent``"""
@@ -85,7 +81,6 @@ def test_polynomial_is_first_times_a_power_of_the_number(exponent, first, retry)
     assert near(exact, s.polynomial(exponent, first=first).bounds(retry))
 
 
-@quick
 @given(firsts(), st.integers(3, 1000))
 def test_fibonacci_is_the_sum_of_the_two_before(first, retry):
     def delay(number):
@@ -98,7 +93,6 @@ def test_fibonacci_is_the_sum_of_the_two_before(first, retry):
     assert math.isclose(delay(retry), before)
 
 
-@quick
 @given(firsts(), st.floats(1, 10), st.integers(1, 250))
 def test_decorrelated_lies_between_first_and_the_longest_walk(first, factor, retry):
     low, high = s.decorrelated(first, factor=factor).bounds(retry)

@@ -12,7 +12,6 @@ from retrykit import StopReason, dialects, schedules as s
 from retrykit.backoff import STOP, Backoff
 from retrykit.jitter import Draws
 from retrykit.testing import FakeClock
-from tests.profiles import quick
 
 VECTORS = Path(__file__).parent / "vectors" / "exponential_backoff.json"
 GOOGLE = json.loads(VECTORS.read_text())
@@ -118,7 +117,6 @@ def settings_in_ms():
 draws = st.floats(0, 1 - 1e-9)
 
 
-@quick
 @given(settings_in_ms(), st.lists(draws, min_size=30, max_size=30))
 @example((500, 0.5, 1.5, 60_000), [n / 30 for n in range(30)])
 def test_for_the_same_chance_google_draws_the_same_milliseconds(settings, chances):
@@ -148,7 +146,6 @@ def test_google_draws_every_millisecond_of_its_range_and_no_other(request_):
     assert found == {ms / 1000 for ms in range(low, high + 1)}
 
 
-@quick
 @given(settings_in_ms(), st.integers(1, 100))
 def test_google_stays_in_its_range_at_the_end_of_chance(settings, request_):
     initial, factor, multiplier, longest = settings
@@ -171,7 +168,6 @@ def test_google_gives_25_waits_to_a_loop_that_takes_no_time():
     assert sum(found[:-1]) <= 900 < sum(found)
 
 
-@quick
 @given(
     st.integers(1, 3000),
     st.sampled_from([1, 1.25, 1.5, 2]),

@@ -17,7 +17,6 @@ from retrykit.hints.dates import date_of
 from retrykit.hints.fields import fields
 from retrykit.hints.http import seconds_asked
 from retrykit.jitter import LONGEST
-from tests.profiles import quick, thorough
 
 # The three forms of one date, as RFC 9110, 5.6.7 shows them.
 FIXED = "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -367,7 +366,6 @@ def headers_of_any_kind():
     return st.lists(text | st.binary(), max_size=3)
 
 
-@thorough
 @given(lines=headers_of_any_kind(), date=st.text(), now=st.floats(0, 4e9))
 @example(lines=[FIXED], date="", now=0.0)
 def test_any_header_is_a_delay_or_nothing(lines, date, now):
@@ -381,7 +379,6 @@ def test_any_header_is_a_delay_or_nothing(lines, date, now):
 TIMES = st.integers(0, 253_402_300_799)
 
 
-@quick
 @given(then=TIMES, ahead=st.integers(0, 10**9), now=st.floats(0, 4e9))
 @example(then=0, ahead=0, now=0.0)
 def test_a_date_some_seconds_ahead_of_its_response_asks_for_them(then, ahead, now):
@@ -391,7 +388,6 @@ def test_a_date_some_seconds_ahead_of_its_response_asks_for_them(then, ahead, no
     assert seconds_asked(response, at(now)) == ahead
 
 
-@quick
 @given(time=TIMES)
 def test_a_date_means_the_time_that_it_was_made_of(time):
     assert date_of(formatdate(time, usegmt=True), 0.0) == time

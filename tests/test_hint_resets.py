@@ -9,7 +9,6 @@ from hypothesis import given, strategies as st
 
 from retrykit.hints import hint_named, reset_at
 from retrykit.hints.resets import until_reset
-from tests.profiles import quick
 
 RESET = "x-ratelimit-reset"
 
@@ -77,7 +76,6 @@ def test_a_limit_may_have_another_name():
     assert hint_named("reset_at") == reset_at()
 
 
-@quick
 @given(reset=st.text() | st.from_regex("[0-9]+"), now=st.floats(0, 4e9))
 def test_any_limit_is_a_delay_or_nothing(reset, now):
     delay = until_reset(limited(reset), RESET, at(now))

@@ -19,7 +19,6 @@ from retrykit.clocks import thread
 from retrykit.events import RetryScheduled
 from retrykit.testing import Script
 from retrykit.testing.history import history
-from tests.profiles import quick
 
 POLICY = Policy(schedule=[1, 60], max_elapsed=None, on=OSError, name="fetch")
 
@@ -222,7 +221,6 @@ class TestOutcome:
         assert told(MuteError()) == "MuteError: <ValueError while it was told>"
         assert told(None, MuteError()) == "the result <ValueError while it was told>"
 
-    @quick
     @given(
         st.lists(st.tuples(st.text(), st.floats(0, 1e9), st.floats(0, 1e9)), min_size=1)
     )

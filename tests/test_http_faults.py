@@ -7,7 +7,6 @@ import pytest
 from retrykit import Policy, StopReason, observe
 from retrykit.events import AttemptFailed
 from retrykit.testing import record, virtual_time
-from tests import mountebank
 from tests.fault_proxy import (
     cut_down,
     delay,
@@ -20,7 +19,6 @@ from tests.fault_proxy import (
     through,
 )
 from tests.http_clients import CLIENTS, READS_BODIES, WAYS
-from tests.mountebank import DROPPED
 from tests.scripted_server import answer, serve
 
 PLAIN = Policy(schedule=[1, 2, 4], max_elapsed=3600)
@@ -107,26 +105,3 @@ def test_table(client, way, row):
 
 
 DONE = StopReason.SUCCEEDED
-
-running = mountebank.running
-
-
-SCRIPTS = {
-    "503, 503, dropped, 200": ([503, 503, DROPPED, 200], [1.0, 2.0, 4.0], 200),
-    "429 with Retry-After": ([(429, {"Retry-After": "9"}), 200], [9.0], 200),
-    "429 with a wrong Retry-After": ([(429, {"Retry-After": "-9"}), 200], [1.0], 200),
-    "404": ([404], [], 404),
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_a_server_that_others_have_written_sees_the_same(running, client, way, script):
-    steps, delays, ends = SCRIPTS[script]
-    with running.imposter(*steps) as url, virtual_time() as clock:
-        [came] = CLIENTS[client](way, PLAIN, 1, url, "GET", None, lambda: None)
-        imposter = running.ask("GET", f"/imposters/{url.rpartition(':')[2]}")
-    assert imposter["numberOfRequests"] == len(delays) + 1
-    assert clock.naps == delays
-    assert came.status == (None if way == "whole" and ends == 404 else ends)

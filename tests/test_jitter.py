@@ -23,7 +23,6 @@ from retrykit.jitter import (
     proportional,
 )
 from retrykit.testing.strategies import durations, seeds
-from tests.profiles import quick
 
 ALMOST_ONE = math.nextafter(1.0, 0.0)
 MANY = 20_000
@@ -118,7 +117,6 @@ def test_each_jitter_of_a_delay_has_a_draw_of_its_own():
     assert nested.delay(1, None, Given(0.5, 0.0)) == 6 * 0.5
 
 
-@quick
 @given(seeds() | st.integers(), st.integers(1, 10**6), st.integers(1, 5))
 def test_a_draw_is_in_0_to_1_and_belongs_to_seed_and_retry(seed, retry, count):
     found = drawn(Draws(seed, retry), count)
@@ -126,14 +124,12 @@ def test_a_draw_is_in_0_to_1_and_belongs_to_seed_and_retry(seed, retry, count):
     assert all(0.0 <= draw < 1.0 for draw in found)
 
 
-@quick
 @given(durations(), durations(), st.floats(0, ALMOST_ONE))
 def test_what_is_drawn_between_is_between(one, other, chance):
     low, high = sorted([one, other])
     assert low <= between(low, high, Given(chance)) <= high
 
 
-@quick
 @given(durations(), st.floats(0, 1))
 def test_ranges_are_those_of_the_literature(delay, factor):
     assert full(delay) == (0, delay)
@@ -251,7 +247,6 @@ def test_a_forked_child_draws_other_seeds_than_its_parent():
     assert len({*children, new_seed()}) == 3
 
 
-@quick
 @given(seeds(), st.integers(2, 1000), st.integers(0, 5))
 def test_the_chance_of_the_retry_before_is_known_again(seed, retry, draws):
     """As many draws into it."""

@@ -17,7 +17,6 @@ class Local:
 
 @pytest.fixture
 def attempts():
-    gc.collect()
     gc.disable()
     yield Attempts()
     gc.enable()

@@ -9,7 +9,6 @@ from retrykit import Policy, dialects, schedules as s
 from retrykit.lint import RULES, check
 from retrykit.lint.caps import caps
 from retrykit.testing import strategies
-from tests.profiles import quick
 
 
 def polite(**settings):
@@ -308,7 +307,6 @@ def test_a_cap_is_known_by_what_another_would_change():
     ]
 
 
-@quick
 @given(strategies.policies())
 def test_has_an_opinion_on_every_policy(policy):
     started = time.perf_counter()

@@ -11,7 +11,6 @@ from retrykit.hints import attribute
 from retrykit.state import Failure
 from retrykit.testing import Script, virtual_time
 from retrykit.testing.strategies import seeds
-from tests.profiles import quick
 from tests.steps import STEPPING
 
 
@@ -33,7 +32,6 @@ def lived(policy):
     return [failure.delay for failure in outcome.state.failures]
 
 
-@quick
 @given(STEPPING, seeds())
 def test_the_delay_is_that_of_a_live_call(policy, seed):
     policy = policy.replace(

@@ -22,12 +22,13 @@ def paths(browser):
 
 def switches(browser):
     """Return the value that each switch of the chart stands at."""
-    chosen = browser.all(".picture .switch input:checked")
-    return {each.get_attribute("name"): each.get_attribute("value") for each in chosen}
+    chosen = ".picture .switch input:checked"
+    names = browser.attributes(chosen, "name")
+    return dict(zip(names, browser.attributes(chosen, "value"), strict=True))
 
 
 def ticks(browser):
-    return [tick.text for tick in browser.all(".level text")]
+    return browser.texts(".level text")
 
 
 def test_a_slider_moved_by_key_moves_field_chart_table_and_texts(steady):
@@ -113,11 +114,8 @@ def test_the_deadline_rules_need_max_elapsed(steady):
 
 
 def test_a_chart_has_two_lines_and_the_band_between_them(steady):
-    assert [path.get_attribute("class") for path in steady.all(".line > path")] == [
-        "band",
-        "high",
-        "low",
-    ]
+    parts = steady.attributes(".line > path", "class")
+    assert parts == ["band", "high", "low"]
     assert len(steady.all(".marks > *")) == 8 + 2  # and two in the legends
 
 
@@ -206,11 +204,9 @@ def test_the_tooltip_stays_on_the_chart(three):
 
 
 def test_policies_lie_over_one_another_and_can_be_hidden(three):
-    lines = [line.get_attribute("data-name") for line in three.all("#chart .line")]
-    assert lines == list(THREE)
+    assert three.attributes("#chart .line", "data-name") == list(THREE)
     three.all("#legend input")[0].click()
-    lines = [line.get_attribute("data-name") for line in three.all("#chart .line")]
-    assert lines == list(THREE)[1:]
+    assert three.attributes("#chart .line", "data-name") == list(THREE)[1:]
     assert ticks(three)[-1] == "4h"
     for box in three.all("#legend input")[1:]:
         box.click()

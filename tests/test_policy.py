@@ -15,7 +15,6 @@ from retrykit.budgets import TokenBucket, shared
 from retrykit.rules import Rule
 from retrykit.testing.strategies import policies
 from retrykit.timeouts import AsArgument
-from tests.profiles import quick
 
 
 class BusyError(Exception):
@@ -173,7 +172,6 @@ def test_prints_as_the_expression_that_builds_it(text):
     assert repr(policy) == text
 
 
-@quick
 @given(policies())
 def test_what_any_policy_prints_builds_it_again(policy):
     assert eval(repr(policy), NAMES) == policy  # noqa: S307  a repr is for that

@@ -14,7 +14,6 @@ from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
 from retrykit.rules import Rule
 from retrykit.testing.strategies import policies
 from retrykit.timeouts import AsArgument
-from tests.profiles import quick, thorough
 
 
 class BusyError(Exception):
@@ -97,7 +96,6 @@ def test_a_policy_comes_back_from_json_as_it_was(policy):
     assert Policy.from_dict(json.loads(text)) == policy
 
 
-@quick
 @given(policies())
 def test_any_policy_comes_back_from_json_as_it_was(policy):
     text = json.dumps(policy.to_dict(), allow_nan=False)
@@ -211,7 +209,6 @@ def test_a_person_writes_a_schedule_in_a_line(text, schedule):
     assert Policy.from_dict({"schedule": text}) == Policy(schedule=schedule)
 
 
-@quick
 @given(policies())
 def test_a_schedule_comes_back_from_what_it_prints_among_the_data(policy):
     data = policy.to_dict() | {"schedule": repr(policy.schedule)}
@@ -382,7 +379,6 @@ def nested(depth, wrap):
     return data
 
 
-@pytest.mark.parametrize("depth", [10**3, 10**5])
 @pytest.mark.parametrize(
     "wrap",
     {
@@ -392,10 +388,13 @@ def nested(depth, wrap):
     }.values(),
     ids=["a list", "a kind", "no kind"],
 )
-@pytest.mark.parametrize("name", ["schedule", "max_elapsed", "on", "unknown"])
-def test_what_is_nested_too_deeply_is_a_wrong_setting(name, wrap, depth):
+def test_what_is_nested_too_deeply_is_a_wrong_setting(wrap):
+    for name in ("schedule", "max_elapsed", "on", "unknown"):
+        with pytest.raises(ConfigError):
+            Policy.from_dict({name: nested(10**3, wrap)})
+    # Deeper than any stack.
     with pytest.raises(ConfigError):
-        Policy.from_dict({name: nested(depth, wrap)})
+        Policy.from_dict({"schedule": nested(10**5, wrap)})
 
 
 # Beyond what Python shows of an integer; TOML has such ones, in hexadecimal.
@@ -432,7 +431,6 @@ junk = st.recursive(
 settings = st.sampled_from([*Policy().to_dict(), "seed", "name", "observers"])
 
 
-@thorough
 @given(junk | st.dictionaries(settings, junk, max_size=3))
 def test_whatever_is_read_is_a_policy_or_a_wrong_setting(data):
     try:

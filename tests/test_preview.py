@@ -14,7 +14,6 @@ from retrykit import ConfigError, Policy, dialects, schedules as s
 from retrykit.jitter import LONGEST
 from retrykit.preview import End, preview
 from retrykit.testing.strategies import durations, policies
-from tests.profiles import quick
 
 VECTORS = Path(__file__).parent / "vectors"
 DAY = 86_400
@@ -353,7 +352,6 @@ def test_nothing_is_told_of_calls_that_were_not_drawn_to_their_end():
     assert (seen.soonest, seen.window, seen.worst) == (15, None, 60)
 
 
-@quick
 @given(policies(), durations())
 def test_every_number_is_finite(policy, taken):
     seen = preview(policy, attempt=taken, retries=10, samples=20)

@@ -11,7 +11,6 @@ from retrykit.preview.spreads import total
 from retrykit.state import RetryState
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import durations, policies, schedules, seeds
-from tests.profiles import thorough
 
 DAY = 86_400
 SETTINGS = {
@@ -77,7 +76,6 @@ REACHING = EVERY.map(within_reach)
 TAKEN = st.just(0.0) | durations(at_most="1h")
 
 
-@thorough
 @given(REACHING | EVERY, TAKEN, seeds())
 @example(Policy(schedule=s.constant(5).jitter(1), max_elapsed=12, seed=3), 0.1, 3)
 def test_a_call_does_what_its_preview_says(policy, taken, seed):
@@ -107,7 +105,6 @@ STEADY = policies(
 ).map(within_reach)
 
 
-@thorough
 @given(STEADY, TAKEN)
 @example(Policy(schedule=s.constant(4).full_jitter(), max_elapsed=9), 0.5)
 @example(Policy(schedule=s.decorrelated(1), max_elapsed=60, max_attempts=9), 0.5)

@@ -12,7 +12,6 @@ from retrykit.rules import Rule
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import durations, policies, schedules
 from retrykit.timeouts import AsArgument
-from tests.profiles import quick
 
 STEPS = [10, 20]
 # The timeout, the limit and its rule, and how long the call takes at most.
@@ -51,7 +50,6 @@ PATIENT = policies(schedules=schedules(), max_attempts=6).map(
 )
 
 
-@quick
 @given(PATIENT, durations("1ms", "1h"), st.lists(st.floats(0, 1), min_size=1))
 def test_no_call_takes_longer_than_its_preview_says(policy, longest, parts):
     policy = policy.replace(attempt_timeout=AsArgument(longest))

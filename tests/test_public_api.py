@@ -1,11 +1,12 @@
 """What users may rely on: the names, each with its documentation."""
 
 import ast
-import importlib
+import importlib.metadata
 import inspect
 import subprocess
 import sys
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import get_type_hints
 
@@ -14,15 +15,15 @@ import pytest
 import retrykit
 from retrykit import Policy
 from retrykit.settings import Changes, Settings
+from tests import required
 
 PACKAGE = Path(retrykit.__file__).parent
-# Its library is not installed here; see tests/test_airflow.py.
-ELSEWHERE = {PACKAGE / "integrations" / "airflow.py"}
 MODULES = sorted(
     ".".join(
         ("retrykit", *path.relative_to(PACKAGE).with_suffix("").parts)
     ).removesuffix(".__init__")
-    for path in {*PACKAGE.rglob("*.py")} - ELSEWHERE
+    for path in PACKAGE.rglob("*.py")
+    if not required.missing(path)
 )
 
 
@@ -62,29 +63,35 @@ def test_the_front_door_has_these_names_and_no_others():
     ]
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_module_says_what_it_is_and_what_is_public_in_it(name):
-    module = importlib.import_module(name)
-    assert module.__doc__, "it needs a docstring"
-    assert sorted(set(module.__all__)) == sorted(module.__all__)
-    assert [each for each in module.__all__ if not hasattr(module, each)] == []
+def test_the_version_is_that_of_the_distribution():
+    assert retrykit.__version__ == importlib.metadata.version("retrykit")
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_public_name_has_a_docstring(name):
-    module = importlib.import_module(name)
-    written = docstrings(Path(module.__file__))
-    own = set(module.__all__) & written.keys()
-    assert {each for each in own if not written[each]} == set()
+def test_every_module_says_what_it_is_and_what_is_public_in_it():
+    for name in MODULES:
+        module = importlib.import_module(name)
+        assert module.__doc__, f"{name} needs a docstring"
+        assert sorted(set(module.__all__)) == sorted(module.__all__), name
+        assert [each for each in module.__all__ if not hasattr(module, each)] == [], (
+            name
+        )
 
 
-@pytest.mark.parametrize("name", retrykit.__all__)
-def test_every_name_of_the_front_door_is_documented_where_it_is_written(name):
+def test_every_public_name_has_a_docstring():
+    for name in MODULES:
+        module = importlib.import_module(name)
+        written = docstrings(Path(module.__file__))
+        own = set(module.__all__) & written.keys()
+        assert {each for each in own if not written[each]} == set(), name
+
+
+def test_every_name_of_the_front_door_is_documented_where_it_is_written():
     written = {}
     for module in MODULES:
         written |= docstrings(Path(importlib.import_module(module).__file__))
-    assert getattr(retrykit, name).__doc__
-    assert inspect.ismodule(getattr(retrykit, name)) or written[name]
+    for name in retrykit.__all__:
+        assert getattr(retrykit, name).__doc__, name
+        assert inspect.ismodule(getattr(retrykit, name)) or written[name], name
 
 
 @pytest.mark.parametrize(
@@ -109,6 +116,7 @@ def is_method(value):
     return inspect.isfunction(value) or isinstance(value, kinds)
 
 
+@cache
 def docstrings(path):
     """The docstring of each name that a module defines; None without one."""
     found = {}

@@ -237,11 +237,16 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
 @pytest.mark.parametrize("place", SETTINGS)
-def test_an_unknown_setting_is_refused_with_the_one_that_was_meant(place, name):
+def test_an_unknown_setting_is_refused_wherever_it_is_written(place):
+    with pytest.raises(ConfigError, match=r"^attempts is no setting of a policy"):
+        SETTINGS[place](attempts=3)
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_an_unknown_setting_is_refused_with_the_one_that_was_meant(name):
     with pytest.raises(ConfigError) as caught:
-        SETTINGS[place](**{name: 3})
+        Policy(**{name: 3})
     assert str(caught.value) == (
         f"{name} is no setting of a policy, got 3; {UNKNOWN[name]}"
     )

@@ -21,7 +21,6 @@ from retrykit.events import RetryScheduled
 from retrykit.records import ErrorRecord
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import seeds
-from tests.profiles import quick
 from tests.steps import STEP, STEPPING, STEPS
 
 POLICY = Policy(
@@ -85,7 +84,6 @@ def facts(state):
     }
 
 
-@quick
 @given(STEPPING, seeds(), STEPS)
 @example(Policy(schedule=s.decorrelated(1).round_down(STEP), max_elapsed=99), 7, 2.0)
 @example(POLICY.replace(max_failures=2), 7, 0.5)

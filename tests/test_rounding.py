@@ -10,13 +10,11 @@ from hypothesis import assume, example, given
 from retrykit import schedules as s
 from retrykit.jitter import LONGEST
 from retrykit.testing.strategies import durations, schedules
-from tests.profiles import quick
 
 # What a few floating-point operations may add, and no more.
 ROUNDING = 1 + 1e-12
 
 
-@quick
 @given(durations(0, 1e12), durations(1e-6, 1e6))
 def test_rounded_down_is_a_whole_number_of_units_and_no_more(delay, unit):
     assume(delay / unit < 1e9)
@@ -45,7 +43,6 @@ def test_the_longest_delay_can_be_rounded(parts):
     assert low == high <= LONGEST
 
 
-@quick
 @given(schedules(), durations(at_least=0.001))
 @example(s.constant(LONGEST / 3), LONGEST)
 def test_what_is_within_never_sums_to_more(schedule, total):

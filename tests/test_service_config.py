@@ -15,7 +15,6 @@ from retrykit.rules import Rule
 from retrykit.service_config import from_service_config, to_service_config
 from retrykit.status_codes import StatusCodes
 from retrykit.testing import Script, virtual_time
-from tests.profiles import quick
 
 # The example of gRFC A6, with the parts of a config around it.
 EXAMPLE = {
@@ -272,7 +271,6 @@ def grpc_policies(draw, jitter):
     )
 
 
-@quick
 @given(st.data(), jitters)
 def test_a_policy_comes_back_from_a_service_config_as_it_was(data, jitter):
     policy = data.draw(grpc_policies(jitter))
@@ -280,7 +278,6 @@ def test_a_policy_comes_back_from_a_service_config_as_it_was(data, jitter):
     assert from_service_config(config, jitter=jitter) == policy
 
 
-@quick
 @given(
     st.fixed_dictionaries(
         {

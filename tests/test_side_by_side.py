@@ -39,7 +39,7 @@ class TestOnOneLoop:
         loop(main)
         assert order == [0.0, 0.0, 0.0, 1.0, 2.0, 2.0, 3.0, 3.0, 6.0, 7.0]
 
-    def test_a_thousand_tasks_call_in_the_order_of_their_times(self, loop):
+    def test_hundreds_of_tasks_call_in_the_order_of_their_times(self, loop):
         policy = Policy(
             schedule=s.exponential(1).jitter(0.5), max_attempts=4, max_elapsed=None
         )
@@ -59,13 +59,13 @@ class TestOnOneLoop:
         async def main():
             nonlocal clock
             with virtual_time() as clock:
-                await together(*(call() for _ in range(1000)))
+                await together(*(call() for _ in range(300)))
 
         loop(main)
-        assert len(calls) == 4000
+        assert len(calls) == 1200
         assert calls == sorted(calls)
         assert calls == pytest.approx(sorted(due))
-        assert len(set(calls)) == 3001
+        assert len(set(calls)) == 901
 
     def test_gather_works(self):
         async def main():

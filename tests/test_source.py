@@ -21,7 +21,6 @@ from retrykit.service_config import StatusCodes
 from retrykit.source import changed, data, expression, python, toml
 from retrykit.testing.strategies import policies
 from retrykit.timeouts import AsArgument
-from tests.profiles import quick
 
 
 class BusyError(Exception):
@@ -105,7 +104,6 @@ def test_the_python_of_a_policy_makes_it(name, policy):
     assert run(python(name, policy)) == {name: policy}
 
 
-@quick
 @given(policies())
 def test_the_python_of_any_policy_makes_it(policy):
     assert run(python("any", policy)) == {"any": policy}
@@ -172,7 +170,6 @@ def test_a_policy_comes_back_from_a_file(form, name, policy, tmp_path):
     assert Policy.from_toml(path, name) == policy
 
 
-@quick
 @given(policies(), st.text(st.characters(codec="utf-8")))
 def test_any_policy_comes_back_from_toml_by_any_name(policy, name):
     tables = tomllib.loads(toml(name, policy))["tool"]["retrykit"]["policies"]

@@ -12,7 +12,6 @@ from retrykit.jitter import LONGEST
 from retrykit.preview.delays import spreads
 from retrykit.preview.spreads import Spread, clamped, mixed, one, rounded, total
 from retrykit.testing.strategies import durations, schedules
-from tests.profiles import quick, thorough
 
 # Even from 0 to 4, from 0 to 2, and from 1 to 3.
 FOUR = s.constant(4).full_jitter()
@@ -180,17 +179,19 @@ def assert_is_the_mean(mean, sample, width):
     count = len(sample)
     found = math.fsum(sample) / count
     error = math.hypot(*(x - found for x in sample)) / count
-    assert mean == pytest.approx(found, abs=6 * error + 8 * width / count, rel=1e-9)
+    # The least float that there is has no half.
+    hair = 6 * error + 8 * width / count + math.ulp(0.0)
+    assert mean == pytest.approx(found, abs=hair, rel=1e-9)
 
 
 MANY = 300
 
 
-@quick
 @given(schedules().map(in_reach))
 @example((FOUR & TWO + s.constant(1)).round_down(0.5))
 @example((WALK * 0.5 + s.constant(1)).cap(50))
 @example(s.decorrelated(0.5).cap(5).at_least(1))
+@example(s.constant(5e-324).full_jitter())
 def test_a_mean_is_that_of_many_draws(schedule):
     known = list(islice(spreads(schedule), 4))
     drawn = [list(islice(schedule.draw(seed), len(known))) for seed in range(MANY)]
@@ -202,7 +203,6 @@ def test_a_mean_is_that_of_many_draws(schedule):
             assert min(sample) >= spread.low - 1e-9 * width - 1e-12
 
 
-@thorough
 @given(schedules() | schedules().map(in_reach))
 @example(s.constant(LONGEST) + s.constant(LONGEST).full_jitter())
 @example(s.constant(LONGEST).full_jitter() * 2)
@@ -224,7 +224,6 @@ def test_every_mean_lies_within_the_bounds_of_its_delay(schedule):
             assert spread == one(low)
 
 
-@quick
 @given(schedules())
 def test_the_shares_of_a_mixture_are_the_whole(schedule):
     for spread in islice(spreads(schedule), 10):
@@ -249,7 +248,6 @@ def test_a_delay_that_is_cut_to_one_number_is_that_number():
     assert clamped(one(3.0), 0.0, 1.0).mean == 1.0
 
 
-@quick
 @given(durations(0.001, 1e6), durations(0.001, 1e6))
 def test_steps_and_their_mean_tell_the_same(width, unit):
     low = width / 3

@@ -20,7 +20,6 @@ from retrykit import (
 )
 from retrykit.records import ErrorRecord, ResultRecord
 from retrykit.testing.strategies import durations, seeds
-from tests.profiles import quick
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -98,7 +97,6 @@ STATES = st.recursive(
 )
 
 
-@quick
 @given(STATES)
 def test_any_state_comes_back_from_json_as_data(state):
     again = stored(state)
@@ -112,7 +110,6 @@ def test_any_state_comes_back_from_json_as_data(state):
         assert again.inner.to_dict() == state.inner.to_dict()
 
 
-@quick
 @given(STATES)
 def test_any_failure_comes_back_from_json_with_records_of_what_is_no_data(state):
     for came, was in zip(stored(state).failures, state.failures, strict=True):

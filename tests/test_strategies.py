@@ -15,7 +15,6 @@ from retrykit.testing.strategies import (
     schedules,
     seeds,
 )
-from tests.profiles import quick
 
 BUSY = OSError("busy")
 
@@ -23,7 +22,7 @@ BUSY = OSError("busy")
 def drawn(strategy, examples=500):
     found = []
 
-    @settings(quick, max_examples=examples)
+    @settings(max_examples=examples)
     @given(strategy)
     def draw(value):
         found.append(value)
@@ -109,19 +108,16 @@ def settings_of(policy):
     return {each.name: getattr(policy, each.name) for each in fields(policy)}
 
 
-@quick
 @given(policies(max_attempts=3))
 def test_policies_allow_no_more_attempts_than_asked_for(policy):
     assert policy.max_attempts in {1, 2, 3}
 
 
-@quick
 @given(policies(schedules=st.just([1, "2s"])))
 def test_policies_have_the_schedules_that_were_given(policy):
     assert policy.schedule == s.sequence([1.0, 2.0])
 
 
-@quick
 @given(policies(), st.sampled_from([ConnectionError, TimeoutError]))
 def test_every_policy_retries_what_scripts_raise(policy, kind):
     state = RetryState("fetch", seed=7, epoch=0.0)

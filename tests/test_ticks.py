@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit.ticks import ticks
-from tests.profiles import thorough
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 
@@ -43,7 +42,6 @@ def test_a_logarithmic_axis_is_marked_at_units_and_their_tens():
     assert ticks(DAY, 2e4 * DAY, log=True) == [DAY * 10**n for n in range(5)]
 
 
-@thorough
 @given(
     st.floats(0, 1e12),
     st.floats(1e-5, 1e12),

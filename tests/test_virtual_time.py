@@ -7,6 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event, Thread
 
+import looptime
 import pytest
 import trio
 import trio.testing
@@ -244,8 +245,6 @@ class TestOtherVirtualTimes:
     """Where the loop's own time is virtual, retrykit obeys it."""
 
     def test_looptime_works_unchanged(self):
-        looptime = pytest.importorskip("looptime")
-
         async def main():
             loop = asyncio.get_running_loop()
             with pytest.raises(TimeoutError):

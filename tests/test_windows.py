@@ -12,7 +12,6 @@ from retrykit.jitter import LONGEST
 from retrykit.preview import preview
 from retrykit.preview.draws import mean_of
 from retrykit.preview.windows import sampled_window
-from tests.profiles import quick
 
 SHARES = [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]
 
@@ -107,7 +106,6 @@ def test_eight_that_differ_are_those_of_a_big_sample():
         assert below == pytest.approx(quantile.share, abs=4 * error)
 
 
-@quick
 @given(st.lists(st.just(0.0) | st.floats(0.001, 1e9), max_size=8))
 @example([1e300, 1e-300, 1.0])
 def test_a_larger_share_takes_longer(delays):

@@ -96,6 +96,6 @@ def _save(policies: Mapping[str, Policy], output: Path, **looks: Any) -> None:
     try:
         from retrykit.plot import figure, save  # noqa: PLC0415  it takes its time
     except ModuleNotFoundError as error:
-        msg = f"{output} needs {error.name}; pip install 'retrykit[plot]'"
+        msg = f"{output} needs {error.name}; in a clone: pip install '.[plot]'"
         raise ConfigError(msg) from error
     save(figure(policies, **looks), output)

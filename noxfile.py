@@ -1,0 +1,117 @@
+"""Checks of the project: ``nox`` before a commit, ``nox -t all`` for everything.
+
+The servers and the browser of the tests are not installed here; see CONTRIBUTING.md.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.5.1"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.download_python = "never"
+nox.options.error_on_missing_interpreters = False
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "tests"]
+
+PROJECT = nox.project.load_toml("pyproject.toml")
+# Airflow has a session of its own: it is too large to be installed beside the others.
+EXTRAS = ",".join(PROJECT["project"]["optional-dependencies"].keys() - {"airflow"})
+OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
+OTHERS = {*nox.project.python_versions(PROJECT), "3.14"} - {OWN}
+LEAF = "retrykit/integrations/airflow.py"
+
+
+def install_everything(session: nox.Session, *groups: str) -> None:
+    """Install the project with every extra, and some groups of dependencies."""
+    wanted = nox.project.dependency_groups(PROJECT, *groups)
+    session.install("-e", f".[{EXTRAS}]", *wanted)
+
+
+@nox.session(tags=["all"])
+def lint(session: nox.Session) -> None:
+    """Check the format and the style of every file."""
+    session.install(*nox.project.dependency_groups(PROJECT, "lint"))
+    session.run("ruff", "format", "--check", ".")
+    session.run("ruff", "check", ".")
+
+
+@nox.session(tags=["all"])
+def types(session: nox.Session) -> None:
+    """Check the types of the package, and those that its users see."""
+    install_everything(session, "types", "everything", "benchmark")
+    session.run("mypy", "retrykit", "examples", "benchmarks", "tests/typing")
+    session.run("pyright", "--pythonpath", f"{session.bin}/python")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the tests of the README: those that need no library of an integration."""
+    session.install("-e", ".[test]")
+    session.run("python", "-m", "pytest", "-n", "auto", *session.posargs)
+
+
+@nox.session(tags=["all"], python=sorted(OTHERS))
+def versions(session: nox.Session) -> None:
+    """Run the tests of the README on every other CPython that is installed."""
+    tests.func(session)
+
+
+@nox.session(tags=["all"], reuse_venv=False)
+def wheel(session: nox.Session) -> None:
+    """Build the wheel, and test it with the package's folder out of the way."""
+    session.install("build")
+    folder = Path(session.create_tmp())
+    session.run("python", "-m", "build", "--outdir", str(folder), ".", silent=True)
+    [built] = folder.glob("*.whl")
+    session.install(f"{built}[test]")
+    for name in ("benchmarks", "docs", "examples", "tests"):
+        shutil.copytree(name, folder / name)
+    for name in ("README.md", "conftest.py", "pyproject.toml"):
+        shutil.copy(name, folder)
+    with session.chdir(folder):
+        session.run("python", "-m", "pytest", "-n", "auto", "tests", *session.posargs)
+
+
+@nox.session(tags=["all"])
+def everything(session: nox.Session) -> None:
+    """Run every test but those of ``tests/engines``, thoroughly, with coverage."""
+    install_everything(session, "everything", "benchmark")
+    profile = ["--require-all", "--hypothesis-profile", "thorough"]
+    covered = ["--cov", "--cov-report", "term", "--durations", "10"]
+    session.run(
+        "python", "-m", "pytest", "-n", "auto", *profile, *covered, *session.posargs
+    )
+
+
+@nox.session(tags=["all"])
+def engines(session: nox.Session) -> None:
+    """Kill the workers and servers of durable jobs, and soak the transports."""
+    install_everything(session, "everything", "benchmark")
+    session.run(
+        *("python", "-m", "pytest", "-n", "6", "-m", "engines", "tests/engines"),
+        *session.posargs,
+    )
+    session.run("python", "-m", "benchmarks.soak")
+
+
+@nox.session(tags=["all"])
+def airflow(session: nox.Session) -> None:
+    """Test the retry policies of Airflow, beside nothing else of Airflow."""
+    session.install("-e", ".[test]", "mypy", "pytest-cov")
+    # All that it depends on is 130 packages; its retry policies need none of them.
+    extra = PROJECT["project"]["optional-dependencies"]["airflow"]
+    session.install("--no-deps", *extra)
+    covered = ["--cov=retrykit.integrations.airflow", "--cov-branch"]
+    covered += ["--cov-config=/dev/null", "--cov-fail-under=100"]
+    session.run(*("python", "-m", "pytest", *covered, "tests/test_airflow.py", LEAF))
+    session.run("mypy", "--config-file=", "--strict", LEAF)
+
+
+@nox.session
+def benchmark(session: nox.Session) -> None:
+    """Print the table of the README, or what is named: ``-- http``."""
+    install_everything(session, "benchmark")
+    session.run("python", "-m", ".".join(["benchmarks", *session.posargs]))

@@ -1,0 +1,151 @@
+"""Every error of a wrong setting of a leaf that has a library of its own."""
+
+from pathlib import Path
+
+import pytest
+from redis import Redis
+from requests.adapters import HTTPAdapter
+
+import retrykit
+from retrykit import ConfigError, Policy
+from retrykit.budgets import Throttle, TokenBucket
+from retrykit.integrations import grpc as for_grpc
+from retrykit.integrations.aiohttp import RetryMiddleware
+from retrykit.integrations.httpx import (
+    AsyncRetryTransport,
+    RetryTransport,
+    policy as httpx_policy,
+)
+from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
+from retrykit.integrations.requests import RetryAdapter
+from retrykit.integrations.temporal import retried
+from retrykit.integrations.urllib3 import PolicyRetry
+from retrykit.plot import figure
+from retrykit.rules import Rule
+from retrykit.timeouts import AsArgument
+from tests import test_errors
+from tests.celery_refused import REFUSED as REFUSED_BY_CELERY
+from tests.checked import unheld
+from tests.dbos_refused import REFUSED as REFUSED_BY_DBOS, USABLE
+from tests.procrastinate_refused import REFUSED as REFUSED_BY_PROCRASTINATE
+
+SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
+RULED = Policy(rules=[Rule((ConnectionError, TimeoutError), [1])])
+
+WRITTEN = {
+    "policy must be a Policy, got 9; write settings by their names, as "
+    "max_attempts=4": lambda: httpx_policy(9),
+    "methods must be a set of HTTP methods, at least one, got 'POST'; "
+    "None is every method": lambda: RetryTransport(methods="POST"),
+    "outer must be 'respect' or 'retry' in a transport, whose caller expects the "
+    "client's errors, got 'raise'": lambda: RetryTransport(outer="raise"),
+    "raises must be 'last' in a transport, whose caller expects the client's errors, "
+    "got 'group'": lambda: RetryTransport(raises="group"),
+    "transport must be a BaseTransport, got 5": lambda: RetryTransport(transport=5),
+    "transport must be an AsyncBaseTransport, got 6": lambda: AsyncRetryTransport(
+        transport=6
+    ),
+    "policy must be a Policy, got 19; write settings by their names, as "
+    "max_attempts=4": lambda: for_grpc.policy(19),
+    "raises must be 'last' in an interceptor, whose caller expects the errors of "
+    "gRPC, got 'group'": lambda: for_grpc.RetryInterceptor(raises="group"),
+    "outer must be 'respect' or 'retry' in an interceptor, whose caller expects the "
+    "errors of gRPC, got 'raise'": lambda: for_grpc.async_interceptors(outer="raise"),
+    "on_result must be None in an interceptor, which judges no messages, got "
+    "<built-in function callable>; decorate what makes the call": (
+        lambda: for_grpc.async_interceptors(on_result=callable)
+    ),
+    "methods must be a list of methods, at least one, got []; None is every one": (
+        lambda: for_grpc.RetryInterceptor(methods=[])
+    ),
+    'policies must be a dict of policies, got Policy(); write {"name": policy}': (
+        lambda: figure(Policy())
+    ),
+    "rules must be left out where the engine keeps no errors to be counted, got "
+    f"{RULED.rules!r}; name what is retried in on, and its delays in schedule": (
+        lambda: retried(RULED)
+    ),
+}
+
+
+def on_redis(client=None, bucket=None, kind=RedisBudget, **settings):
+    settings = {"key": "retrykit:tests"} | settings
+    return kind(client or Redis(), bucket or TokenBucket(), **settings)
+
+
+WRITTEN |= {
+    f"client must be a redis.Redis, got {str}; AsyncRedisBudget takes a "
+    "redis.asyncio.Redis": lambda: on_redis("redis://:secret@localhost"),
+    f"client must be a redis.asyncio.Redis, got {Redis}; RedisBudget takes a "
+    "redis.Redis": lambda: on_redis(kind=AsyncRedisBudget),
+    "bucket must be a TokenBucket, got Throttle(); write TokenBucket(500)": (
+        lambda: on_redis(bucket=Throttle())
+    ),
+    "bucket must be a TokenBucket of 2**53 tokens at most, got "
+    f"TokenBucket(capacity={2**53 + 1})": (
+        lambda: on_redis(bucket=TokenBucket(2**53 + 1))
+    ),
+    "key must be a text such as 'retrykit:payments', got ''": lambda: on_redis(key=""),
+    "key must be a text such as 'retrykit:payments', got b'k'": (
+        lambda: on_redis(key=b"k")
+    ),
+    f"flush_every must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: on_redis(flush_every=-1)
+    ),
+    f"expire_after must be a finite number >= 0, got None; {SECONDS}": (
+        lambda: on_redis(expire_after=None)
+    ),
+    "expire_after must be a duration from 1s to 365d, got '0s'": (
+        lambda: on_redis(expire_after="0s")
+    ),
+}
+
+WRITTEN |= {
+    "attempt_timeout must be a duration in a middleware, to which aiohttp gives no "
+    "timeouts, got AsArgument(5.0, 'timeout'); write attempt_timeout=5.0": (
+        lambda: RetryMiddleware(attempt_timeout=AsArgument(5))
+    ),
+}
+
+RETRYING = HTTPAdapter(max_retries=3)
+REDIRECTS = "history, raise_on_redirect, redirect, remove_headers_on_redirect"
+
+WRITTEN |= {
+    f"adapter must be a BaseAdapter, got {HTTPAdapter!r}": (
+        lambda: RetryAdapter(adapter=HTTPAdapter)
+    ),
+    f"adapter must be one that does not retry by itself, got {RETRYING!r}; leave its "
+    "max_retries at 0": lambda: RetryAdapter(adapter=RETRYING),
+    f"PolicyRetry must be changed in {REDIRECTS} only, got {{'total': 3}}; what else "
+    "there is, its policy has": lambda: PolicyRetry().new(total=3),
+    "raises must be 'last' in a Retry, whose caller expects the errors of urllib3, got "
+    "'group'": lambda: PolicyRetry(raises="group"),
+    "outer must be 'respect' or 'retry' in a Retry, whose caller expects the errors of "
+    "urllib3, got 'raise'": lambda: PolicyRetry(outer="raise"),
+    "attempt_timeout must be None in a Retry, which does not send, got 5.0; give "
+    "urllib3 its own timeout": lambda: PolicyRetry(attempt_timeout=5),
+}
+
+
+for more in [REFUSED_BY_CELERY, REFUSED_BY_DBOS, REFUSED_BY_PROCRASTINATE]:
+    # Or a row would be lost.
+    assert not WRITTEN.keys() & more.keys()
+    WRITTEN |= more
+
+
+@pytest.mark.parametrize(
+    ("message", "write"),
+    WRITTEN.items(),
+    ids=[message.partition(", got")[0][:60] for message in WRITTEN],
+)
+def test_config_errors_name_the_argument_the_rule_and_the_value(message, write):
+    """`{name} must be {rule}, got {value!r}; {way out}`."""
+    with pytest.raises(ConfigError) as caught:
+        write()
+    assert str(caught.value) == message
+
+
+@pytest.mark.skipif(not USABLE, reason="DBOS cannot use this SQLite")
+def test_every_check_of_the_package_has_a_row_in_one_of_the_tables():
+    rows = test_errors.WRITTEN | test_errors.CALLED | WRITTEN
+    assert unheld(rows, Path(retrykit.__file__).parent.rglob("*.py")) == []
