@@ -72,9 +72,8 @@ def test_every_module_says_what_it_is_and_what_is_public_in_it():
         module = importlib.import_module(name)
         assert module.__doc__, f"{name} needs a docstring"
         assert sorted(set(module.__all__)) == sorted(module.__all__), name
-        assert [each for each in module.__all__ if not hasattr(module, each)] == [], (
-            name
-        )
+        absent = [each for each in module.__all__ if not hasattr(module, each)]
+        assert absent == [], name
 
 
 def test_every_public_name_has_a_docstring():
