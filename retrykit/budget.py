@@ -10,6 +10,7 @@ from collections.abc import Awaitable
 
 from retrykit.conditions import report
 from retrykit.failures import Judged
+from retrykit.fault_log import log_fault
 from retrykit.jitter import LONGEST
 from retrykit.reasons import StopReason
 
@@ -94,8 +95,10 @@ def _asked(budget: Budget, judged: Judged) -> float | Awaitable[float | None] | 
 
 def _cost(told: object) -> float | None:
     """Return what a budget says that a retry cost, if it can be written down."""
-    if told is None or (isinstance(told, int | float) and 0 <= told <= LONGEST):
-        return told
+    if told is None:
+        return None
+    if isinstance(told, int | float) and 0 <= told <= LONGEST:
+        return float(told)
     msg = f"withdraw() must give None or a number >= 0, got {told!r}"
     raise TypeError(msg)
 
@@ -127,4 +130,4 @@ def _refuse(error: object, fault: Exception) -> None:
 
 
 def _log(text: str, fault: Exception) -> None:
-    logging.getLogger("retrykit").error(text, exc_info=fault)
+    log_fault(logging.ERROR, fault, text)

@@ -1,10 +1,12 @@
 """Values that hold for a while: in one context, or in the whole process.
 
 A context is that of `contextvars`: a thread or a task, with the tasks that it
-starts. What is put there is not known here.
+starts. What is put there is not known here. To change what holds everywhere is
+one operation of a list: no thread, signal handler or fork sees it half done, so
+there is no lock.
 """
 
-import threading
+from contextlib import suppress
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Generic, Self, TypeVar, final
@@ -25,24 +27,26 @@ class Scoped(Generic[T]):
         default: What holds where nothing else does.
     """
 
-    __slots__ = ("_everywhere", "_here", "_lock", "default")
+    __slots__ = ("_everywhere", "_here", "default")
 
     def __init__(self, default: T) -> None:
         self.default = default
         self._here: ContextVar[Holding[T] | None]
         self._here = ContextVar("retrykit scope", default=None)
-        self._everywhere: tuple[Holding[T], ...] = ()
-        self._lock = threading.Lock()
+        self._everywhere: list[Holding[T]] = []
 
     def get(self) -> T:
         """Return what holds in this context."""
         here = self._here.get()
+        if here is None and not self._everywhere:
+            return self.default
         while here is not None and not here.valid:
             here = here.below
         if here is not None:
             return here.value
-        everywhere = self._everywhere
-        return everywhere[-1].value if everywhere else self.default
+        # A copy, since another thread may take the last one away meanwhile.
+        last = self._everywhere[-1:]
+        return last[0].value if last else self.default
 
     def hold(self, what: str, value: T, *, everywhere: bool = False) -> "Holding[T]":
         """Let *value* hold from now on, until what is returned is closed.
@@ -56,8 +60,7 @@ class Scoped(Generic[T]):
         held = Holding(self, what, value, self._here.get())
         self._here.set(held)
         if everywhere:
-            with self._lock:
-                self._everywhere += (held,)
+            self._everywhere.append(held)
         attention.ask()
         return held
 
@@ -67,9 +70,8 @@ class Scoped(Generic[T]):
         Raises:
             NestingError: It is not the innermost one of this context.
         """
-        with self._lock:
-            left = tuple(each for each in self._everywhere if each is not held)
-            self._everywhere = left
+        with suppress(ValueError):
+            self._everywhere.remove(held)
         attention.withdraw()
         inner = here = self._here.get()
         if inner is held:

@@ -9,8 +9,8 @@ import weakref
 import pytest
 
 from retrykit.budgets import RatioBudget, Registry, Throttle, TokenBucket
-from retrykit.budgets.locked import renew_all
 from retrykit.budgets.recent import Recent
+from retrykit.locks import renew_all
 from retrykit.testing import virtual_time
 
 FORKING = """

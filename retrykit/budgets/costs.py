@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self, final
 
 from retrykit.checks import refuse, whole
-from retrykit.conditions import check_condition
+from retrykit.conditions import accepted, check_condition
 from retrykit.inspection import is_coroutine_function
 from retrykit.records import type_name
 from retrykit.type_names import text_of, type_of
@@ -34,7 +34,7 @@ class Costs(tuple[tuple[Any, int], ...]):
 
         Raises:
             ConfigError: They are no such pairs; or a condition is none, or must
-                be awaited; or a cost is no whole number >= 0.
+                be awaited; or a cost is no whole number from 0 to 2**53 - 1.
         """
         if not isinstance(value, Iterable) or isinstance(value, str | Mapping):
             raise refuse("costs", _RULE, value, _WAY_OUT)
@@ -72,9 +72,8 @@ class Costs(tuple[tuple[Any, int], ...]):
 
     def of(self, error: Exception | None, otherwise: int) -> int:
         """Return what a retry costs after an error; None is a refused result."""
-        for condition, cost in self if error is not None else ():
-            by_type = isinstance(condition, type)
-            if isinstance(error, condition) if by_type else condition(error):
+        for condition, cost in self:
+            if error is not None and accepted("costs", condition, error):
                 return cost
         return otherwise
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, cast
 
 from retrykit.budget import Budget
-from retrykit.budgets.locked import Locked
 from retrykit.budgets.recent import Recent
-from retrykit.checks import refuse
+from retrykit.checks import encodable, refuse
+from retrykit.locks import Locked
 
 __all__ = ["Described", "balances", "shared"]
 
@@ -133,7 +133,7 @@ def _checked(scope: object) -> str:
     if not isinstance(scope, str) or not (named or scope == "process"):
         rule = "'process', or a text such as 'host:api.example' or 'key:orders'"
         raise refuse("scope", rule, scope)
-    return scope
+    return encodable("scope", scope)
 
 
 def _found(scope: str, made: Described) -> Described:

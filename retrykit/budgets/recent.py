@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar, final
 
-from retrykit.budgets.locked import Locked
 from retrykit.checks import whole
+from retrykit.locks import Locked
 
 __all__ = ["Recent"]
 

@@ -41,13 +41,13 @@ def budget_from(data: object) -> Described:
     kind = data.get("kind") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(kind, str) or kind not in KINDS:
         rule = f"a dict whose kind is one of {', '.join(KINDS)}"
-        raise refuse("budget", rule, data, nearest(str(kind), KINDS))
+        raise refuse("budget", rule, data, nearest(kind, KINDS))
     make = KINDS[kind]
     keys = ["kind", *make().settings, "scope"]
     for key in data:
         if key not in keys:
             rule = f"a dict with the keys {', '.join(keys)}"
-            raise refuse("budget", rule, dict(data), nearest(str(key), keys))
+            raise refuse("budget", rule, dict(data), nearest(key, keys))
     settings = {key: data[key] for key in keys[1:-1] if key in data}
     if "costs" in settings:
         settings["costs"] = Costs.read(settings["costs"])

@@ -33,7 +33,7 @@ class Throttle(Described):
     5.0 None
 
     Args:
-        max_tokens: Most tokens there are; it starts with all. Count, >= 1.
+        max_tokens: Most tokens there are; it starts with all. Count, 1 to 2**53 - 1.
         token_ratio: What a success gives. Tokens, >= 0.001; further decimals
             are ignored, as in gRPC.
 

@@ -38,13 +38,14 @@ class TokenBucket(Described):
     ``Throttled`` is your client's error.
 
     Args:
-        capacity: Most tokens there are; the bucket starts full. Count, >= 0.
-        cost: What a retry takes. Tokens, >= 0.
+        capacity: Most tokens there are; the bucket starts full. Count, 0 to
+            2**53 - 1.
+        cost: What a retry takes. Tokens, 0 to 2**53 - 1.
         costs: Pairs of a condition (an Exception type, a tuple of them, or a
             predicate of the error) and what a retry takes after such an error.
             The first condition that holds counts; if none does, *cost*.
         reward: What a call gives that succeeds at its first attempt.
-            Tokens, >= 0.
+            Tokens, 0 to 2**53 - 1.
 
     Raises:
         ConfigError: A parameter is none of these.
@@ -64,10 +65,10 @@ class TokenBucket(Described):
         costs: Iterable[tuple[Condition, int]] = ((TimeoutError, 10),),
         reward: int = 1,
     ) -> None:
-        self.capacity = whole("capacity", capacity, at_least=0, way_out=_WAY_OUT)
-        self.cost = whole("cost", cost, at_least=0, way_out=_WAY_OUT)
+        self.capacity = _tokens("capacity", capacity)
+        self.cost = _tokens("cost", cost)
         self.costs = Costs.checked(costs)
-        self.reward = whole("reward", reward, at_least=0, way_out=_WAY_OUT)
+        self.reward = _tokens("reward", reward)
         self._tokens: float = self.capacity
         super().__init__()
 
@@ -103,3 +104,7 @@ class TokenBucket(Described):
     def to_dict(self) -> dict[str, Any]:
         """Return the bucket as plain data; its costs are named by their types."""
         return super().to_dict() | {"costs": self.costs.to_dict()}
+
+
+def _tokens(name: str, value: object) -> int:
+    return whole(name, value, at_least=0, way_out=_WAY_OUT)
