@@ -3,8 +3,8 @@
 A schedule answers two questions about the retry with a given number: which
 delay goes before it, and between which bounds that delay lies. It knows
 nothing of calls, errors or time. The values that the methods return are
-written in `retrykit.combinators` and
-`retrykit.operators`; here they are known by name.
+written in `retrykit.combinators` and `retrykit.operators`; here they are known
+by name.
 """
 
 from abc import ABC, abstractmethod
@@ -17,13 +17,10 @@ from retrykit.durations import Duration, seconds
 from retrykit.jitter import Draws, Random, new_seed
 from retrykit.values import Value, parts_of
 
-__all__ = ["Bounds", "Schedule", "as_schedule", "operand"]
+__all__ = ["Bounds", "Schedule", "as_schedule", "operand", "parts_in"]
 
 Bounds = tuple[float, float]
 """The shortest and the longest delay that may be drawn, in seconds."""
-
-# A schedule that still has a delay for this retry counts as one without end.
-_FAR = 10**6
 
 
 class Schedule(Value, ABC):
@@ -148,7 +145,10 @@ class Schedule(Value, ABC):
         Raises:
             ConfigError: This schedule never ends, or *other* is no schedule.
         """
-        if self.bounds(_FAR) is not None:
+        # Imported here: most schedules are followed by no other.
+        from retrykit.endless import is_endless  # noqa: PLC0415
+
+        if is_endless(self):
             rule = "a schedule that ends, where another follows with .then()"
             raise refuse("schedule", rule, self, "give it a length with .take(n)")
         return self._made("then", other=as_schedule(other))
@@ -213,7 +213,10 @@ class Schedule(Value, ABC):
         """End before the delays could sum to more than *total*.
 
         The sum is that of the longest delays that may be drawn, so the length
-        does not depend on chance.
+        does not depend on chance. Delays are added up one by one: for a retry
+        more than 60,000 beyond the last one asked for, divided by the number of
+        schedules that this one is made of, `bounds` and `delay` raise a
+        `ConfigError`, unless the end is found before.
 
         >>> from retrykit.schedules import constant
         >>> list(constant(4).within(10).draw())
@@ -251,6 +254,10 @@ class Schedule(Value, ABC):
     def __add__(self, other: object) -> "Schedule":
         """Wait for both, one after the other; end when either ends."""
         return self._joined("plus", other)
+
+    def __radd__(self, other: int) -> "Schedule":
+        """Return this schedule where *other* is the 0 that `sum` begins with."""
+        return self if type(other) is int and other == 0 else NotImplemented
 
     def __or__(self, other: object) -> "Schedule":
         """Continue while either continues, with the smaller delay."""
@@ -297,3 +304,21 @@ def as_schedule(value: object) -> Schedule:
 def operand(schedule: Schedule) -> str:
     """Return the expression of a schedule that is a part of another."""
     return f"({schedule!r})" if schedule.compound else repr(schedule)
+
+
+def parts_in(schedule: Schedule) -> Iterator[tuple[int, Schedule]]:
+    """Give a schedule and all schedules inside of it, each with its level from 1.
+
+    >>> from retrykit.schedules import constant
+    >>> list(parts_in(constant(1).cap(9)))
+    [(1, constant(1.0).cap(9.0)), (2, constant(1.0))]
+    """
+    inside = [(1, schedule)]
+    while inside:
+        level, part = inside.pop()
+        yield level, part
+        inside += [
+            (level + 1, each)
+            for each in parts_of(part).values()
+            if isinstance(each, Schedule)
+        ]

@@ -7,14 +7,19 @@ means is not known here.
 import math
 import sys
 from collections.abc import Collection, Iterable
+from itertools import islice
 from typing import TypeVar
 
 from retrykit.errors import ConfigError
+from retrykit.redaction import redact_urls
 
-__all__ = ["choice", "instance", "nearest", "number", "refuse", "shortened", "told"]
-__all__ += ["whole"]
+__all__ = ["LARGEST", "choice", "encodable", "escaped", "instance", "nearest", "number"]
+__all__ += ["refuse", "shortened", "told", "whole"]
 
 T = TypeVar("T")
+
+LARGEST = 2**53 - 1
+"""The largest whole number of a setting: every reader of JSON keeps it as it is."""
 
 
 def refuse(name: str, rule: str, value: object, way_out: str = "") -> ConfigError:
@@ -33,7 +38,25 @@ def refuse(name: str, rule: str, value: object, way_out: str = "") -> ConfigErro
         The error, to be raised by the caller.
     """
     ending = f"; {way_out}" if way_out else ""
-    return ConfigError(f"{name} must be {rule}, got {told(value)}{ending}")
+    text = f"{name} must be {rule}, got {told(value)}{ending}"
+    return ConfigError(escaped(shortened(text, _LONGEST_ERROR)))
+
+
+def escaped(text: str) -> str:
+    r"""Return a text in which each character that cannot be printed is escaped.
+
+    Control characters, line breaks, escape sequences and marks that turn the
+    direction of writing would act on the terminal, or make lines of their own.
+
+    >>> print(escaped("a\x1b[31mb\n\u202ec"))
+    a\x1b[31mb\n\u202ec
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode()
+        for each in text
+    )
 
 
 def told(value: object) -> str:
@@ -47,16 +70,18 @@ def told(value: object) -> str:
             one, may fail.
 
     Returns:
-        Its repr; the middle of a long one is left out.
+        Its repr, without user info and queries of URLs; the middle of a long one is
+        left out.
     """
     try:
-        return shortened(repr(value), _LONGEST)
+        return shortened(redact_urls(repr(value)), _LONGEST)
     except Exception:  # noqa: BLE001  the error is about something else
         return f"<{type(value).__name__} that cannot be shown>"
 
 
 # Some lines of a terminal: longer ones are data, and hide what the error says.
 _LONGEST = 400
+_LONGEST_ERROR = 2000
 
 
 def shortened(text: str, longest: int) -> str:
@@ -111,8 +136,15 @@ def number(
     return float(value)
 
 
-def whole(name: str, value: object, *, at_least: int, way_out: str = "") -> int:
-    """Return *value* if it is an integer and large enough.
+def whole(
+    name: str,
+    value: object,
+    *,
+    at_least: int,
+    at_most: int = LARGEST,
+    way_out: str = "",
+) -> int:
+    """Return *value* if it is an integer within its bounds.
 
     >>> whole("max_attempts", 3, at_least=1)
     3
@@ -121,13 +153,21 @@ def whole(name: str, value: object, *, at_least: int, way_out: str = "") -> int:
         name: The parameter as its user typed it.
         value: What was given.
         at_least: Smallest number allowed.
+        at_most: Largest number allowed.
         way_out: What to write instead, where that is not obvious.
 
     Raises:
-        ConfigError: *value* is no integer, or is too small.
+        ConfigError: *value* is no integer, or is out of bounds.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-        raise refuse(name, f"a whole number >= {at_least}", value, way_out)
+    within = (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and at_least <= value <= at_most
+    )
+    if not within or not isinstance(value, int):
+        too_large = isinstance(value, int) and value > at_most
+        top = f" and <= {at_most}" if too_large else ""
+        raise refuse(name, f"a whole number >= {at_least}{top}", value, way_out)
     return int(value)
 
 
@@ -177,7 +217,31 @@ def instance(name: str, value: object, kind: type[T], way_out: str = "") -> T:
     return value
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def encodable(name: str, value: str, way_out: str = "") -> str:
+    r"""Return a text if UTF-8 can hold it, so that files and logs can.
+
+    >>> encodable("name", chr(0xDCE9))
+    Traceback (most recent call last):
+    ...
+    retrykit.errors.ConfigError: name must be a text that UTF-8 can hold, got '\udce9'
+
+    Args:
+        name: The parameter as its user typed it.
+        value: What was given. A lone surrogate is half a character, as there are in
+            file names that are no UTF-8.
+        way_out: What to write instead, where that is not obvious.
+
+    Raises:
+        ConfigError: It has a lone surrogate.
+    """
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise refuse(name, "a text that UTF-8 can hold", value, way_out) from None
+    return value
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
     """Return the way out of a name that is mistyped.
 
     >>> nearest("Max_attemps", ["max_attempts", "max_elapsed"])
@@ -186,8 +250,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     ''
 
     Args:
-        name: The name as its user typed it.
-        known: The names that exist.
+        name: The name as its user typed it; nothing is near to what is no text.
+        known: The names that exist, of which the first 1,000 are compared.
 
     Returns:
         A question, or an empty text if no known name is near.
@@ -195,6 +259,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     # Imported here: only who mistypes needs it, and everyone would wait for it.
     import difflib  # noqa: PLC0415
 
-    meant = {each.lower(): each for each in known}
+    if not isinstance(name, str):
+        return ""
+    meant = {each.lower(): each for each in islice(known, _MOST_COMPARED)}
     near = difflib.get_close_matches(name.lower(), meant, n=1)
     return f"did you mean {meant[near[0]]}?" if near else ""
+
+
+_MOST_COMPARED = 1000

@@ -10,11 +10,16 @@ from abc import abstractmethod
 from bisect import bisect_left
 from typing import ClassVar, final
 
-from retrykit.algebra import Bounds, Schedule, operand
-from retrykit.jitter import LONGEST, Random, between, equal, full, proportional
+from retrykit.algebra import Bounds, Schedule, operand, parts_in
+from retrykit.checks import refuse
+from retrykit.jitter import LONGEST, Random, between
 from retrykit.values import Value
 
 __all__ = ["rounded_down"]
+
+# How many delays are added up at the most to answer one question, divided by the
+# number of schedules that each delay is asked of.
+_AHEAD = 60_000
 
 
 def rounded_down(delay: float, unit: float) -> float:
@@ -115,7 +120,16 @@ class _Times(_Mapped):
 
 
 class _Jittered(_Of):
-    """Each delay spread over a range that grows with it."""
+    """Each delay spread over a range that grows with it.
+
+    The range is all that a kind of jitter is, so what is drawn and what is promised
+    are one formula.
+
+    Source:
+        Full, equal and decorrelated jitter: M. Brooker, "Exponential Backoff And
+        Jitter", AWS Architecture Blog, 2015. Proportional jitter:
+        `ExponentialBackOff`, Google HTTP Client Library for Java.
+    """
 
     __slots__ = ()
 
@@ -126,7 +140,10 @@ class _Jittered(_Of):
         self, retry: int, previous: float | None, random: Random, /
     ) -> float | None:
         delay = self.of.delay(retry, previous, random)
-        return None if delay is None else between(*self._spread(delay), random)
+        if delay is None:
+            return None
+        low, high = self._spread(delay)
+        return between(low, high, random)
 
     def bounds(self, retry: int, /) -> Bounds | None:
         bounds = self.of.bounds(retry)
@@ -142,7 +159,7 @@ class _FullJitter(_Jittered):
     kind: ClassVar[str] = "full_jitter"
 
     def _spread(self, delay: float, /) -> Bounds:
-        return full(delay)
+        return 0.0, delay
 
 
 @final
@@ -151,7 +168,7 @@ class _EqualJitter(_Jittered):
     kind: ClassVar[str] = "equal_jitter"
 
     def _spread(self, delay: float, /) -> Bounds:
-        return equal(delay)
+        return delay / 2, delay
 
 
 @final
@@ -161,37 +178,29 @@ class _Jitter(_Jittered):
     factor: float
 
     def _spread(self, delay: float, /) -> Bounds:
-        return proportional(delay, self.factor)
+        high = delay * (1 + self.factor)
+        return delay * (1 - self.factor), high if high < LONGEST else LONGEST
 
 
-class _Cut(_Of):
-    """The delays of another, unchanged, up to an end of its own."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def bounds(self, retry: int, /) -> Bounds | None: ...
+@final
+class _Take(_Of):
+    __slots__ = ("retries",)
+    kind: ClassVar[str] = "take"
+    retries: int
 
     def delay(
         self, retry: int, previous: float | None, random: Random, /
     ) -> float | None:
-        if self.bounds(retry) is None:
+        if retry > self.retries:
             return None
         return self.of.delay(retry, previous, random)
-
-
-@final
-class _Take(_Cut):
-    __slots__ = ("retries",)
-    kind: ClassVar[str] = "take"
-    retries: int
 
     def bounds(self, retry: int, /) -> Bounds | None:
         return self.of.bounds(retry) if retry <= self.retries else None
 
 
 @final
-class _Within(_Cut):
+class _Within(_Of):
     __slots__ = ("_known", "total")
     kind: ClassVar[str] = "within"
     total: float
@@ -203,17 +212,38 @@ class _Within(_Cut):
         # Replaced as one: a thread that comes late only finds out again.
         object.__setattr__(self, "_known", (0, 0.0, False))
 
+    def delay(
+        self, retry: int, previous: float | None, random: Random, /
+    ) -> float | None:
+        if retry > self._known[0] and self.bounds(retry) is None:
+            return None
+        return self.of.delay(retry, previous, random)
+
     def bounds(self, retry: int, /) -> Bounds | None:
         number, spent, ended = self._known
+        if retry <= number:
+            return self.of.bounds(retry)
         # Rounding of the sum must not lose a delay that fits to the last bit.
         allowed = min(self.total * (1 + 1e-12), LONGEST)
-        while number < retry and not ended:
+        last, bounds = min(retry, number + self._ahead(retry)), None
+        while number < last and not ended:
             bounds = self.of.bounds(number + 1)
             ended = bounds is None or spent + bounds[1] > allowed
             if bounds is not None and not ended:
                 number, spent = number + 1, spent + bounds[1]
         object.__setattr__(self, "_known", (number, spent, ended))
-        return self.of.bounds(retry) if retry <= number else None
+        if ended:
+            return None
+        if last < retry:
+            rule = f"at most {last} where .within() adds up the delays before it"
+            raise refuse("retry", rule, retry, "limit the time with max_elapsed")
+        return bounds
+
+    def _ahead(self, retry: int) -> int:
+        """Return how many delays may be added up to answer for a retry."""
+        if retry == self._known[0] + 1:
+            return 1
+        return max(_AHEAD // sum(1 for _ in parts_in(self)), 1)
 
 
 @final
@@ -266,17 +296,19 @@ class _Switch(_Of):
     def delay(
         self, retry: int, previous: float | None, random: Random, /
     ) -> float | None:
-        if self.bounds(retry) is None:
-            return None
-        part = self.of if retry <= self.after else self.to
-        return part.delay(retry, previous, random)
+        part = self._part(retry)
+        return None if part is None else part.delay(retry, previous, random)
 
     def bounds(self, retry: int, /) -> Bounds | None:
+        part = self._part(retry)
+        return None if part is None else part.bounds(retry)
+
+    def _part(self, retry: int) -> Schedule | None:
+        """Return the schedule whose turn it is; None if the first ended too soon."""
         if retry <= self.after:
-            return self.of.bounds(retry)
-        # One that ended before its turn was over has ended the whole.
+            return self.of
         ended = self.after > 0 and self.of.bounds(self.after) is None
-        return None if ended else self.to.bounds(retry)
+        return None if ended else self.to
 
     def _arguments(self) -> str:
         return f"after={self.after!r}, to={self.to!r}"

@@ -10,17 +10,19 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from types import UnionType
 from typing import Any, Protocol
 
+from retrykit.answers import atruth, refuse_awaitable, truth
 from retrykit.checks import refuse
 from retrykit.errors import ConfigError
+from retrykit.fault_log import log_fault
 from retrykit.inspection import takes_one
-from retrykit.records import safe_text, type_name
+from retrykit.records import error_text, type_name
 from retrykit.signals import GiveUp, Signal
 from retrykit.state import StopReason
 from retrykit.verdicts import leave_note
 
-__all__ = ["Condition", "Conditions", "ResultCondition", "arejects", "arelease"]
-__all__ += ["aruling", "check_condition", "check_predicate", "rejects", "release"]
-__all__ += ["report", "ruling", "shown"]
+__all__ = ["Condition", "Conditions", "ResultCondition", "accepted", "arejects"]
+__all__ += ["arelease", "aruling", "check_condition", "check_predicate", "rejects"]
+__all__ += ["release", "report", "ruling", "shown"]
 
 Condition = (
     type[Exception]
@@ -28,7 +30,10 @@ Condition = (
     | Callable[[Exception], bool]
     | Callable[[Exception], Awaitable[bool]]
 )
-"""Errors by type, or a predicate of the error; it may be async under `aretry`."""
+"""Errors by type, or a predicate of the error; it may be async under `aretry`.
+
+A predicate that returns neither True nor False is warned of, once.
+"""
 
 ResultCondition = Callable[[Any], bool] | Callable[[Any], Awaitable[bool]]
 """A predicate of the result; it may be async under `aretry`.
@@ -128,13 +133,15 @@ def ruling(
         return _spoken(error)
     never, on = policy.give_up_on, policy.on
     try:
-        if never and _accepted("give_up_on", never, error):
+        if never and accepted("give_up_on", never, error):
             return StopReason.GAVE_UP
         if policy.rules:
             for place, rule in enumerate(policy.rules):
-                if _accepted("on", rule.on, error):
+                if accepted("on", rule.on, error):
                     return place
-        if on is Exception or own or _accepted("on", on, error):
+        # Most policies name types: those are told without another call.
+        by_type = isinstance(error, on) if isinstance(on, _BY_TYPE) else None
+        if own or by_type or (by_type is None and accepted("on", on, error)):
             return None
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         report(error, fault)
@@ -149,13 +156,13 @@ async def aruling(
         return _spoken(error)
     never, on = policy.give_up_on, policy.on
     try:
-        if never and await _aaccepted(never, error):
+        if never and await _aaccepted("give_up_on", never, error):
             return StopReason.GAVE_UP
         if policy.rules:
             for place, rule in enumerate(policy.rules):
-                if await _aaccepted(rule.on, error):
+                if await _aaccepted("on", rule.on, error):
                     return place
-        if on is Exception or own or await _aaccepted(on, error):
+        if on is Exception or own or await _aaccepted("on", on, error):
             return None
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         report(error, fault)
@@ -165,13 +172,15 @@ async def aruling(
 def rejects(conditions: Conditions, result: object) -> bool:
     """Return whether a result is to be treated as a failure."""
     predicate = conditions.on_result
-    return predicate is not None and _plain("on_result", predicate(result))
+    return predicate is not None and truth("on_result", predicate, predicate(result))
 
 
 async def arejects(conditions: Conditions, result: object) -> bool:
     """Return whether a result is to be treated as a failure."""
     predicate = conditions.on_result
-    return predicate is not None and await _awaited(predicate(result))
+    return predicate is not None and await atruth(
+        "on_result", predicate, predicate(result)
+    )
 
 
 def release(conditions: Conditions, result: object) -> None:
@@ -184,7 +193,7 @@ def release(conditions: Conditions, result: object) -> None:
     let_go = getattr(conditions.on_result, "release", None)
     if let_go is not None:
         try:
-            _plain("release", let_go(result))
+            refuse_awaitable("release", let_go(result))
         except Exception as fault:  # noqa: BLE001  the call goes on without it
             _not_released(fault)
 
@@ -194,14 +203,15 @@ async def arelease(conditions: Conditions, result: object) -> None:
     let_go = getattr(conditions.on_result, "release", None)
     if let_go is not None:
         try:
-            await _awaited(let_go(result))
+            released = let_go(result)
+            if inspect.isawaitable(released):
+                await released
         except Exception as fault:  # noqa: BLE001  the call goes on without it
             _not_released(fault)
 
 
 def _not_released(fault: Exception) -> None:
-    log = logging.getLogger("retrykit")
-    log.warning("a refused result could not be released", exc_info=fault)
+    log_fault(logging.WARNING, fault, "a refused result could not be released")
 
 
 def shown(value: object) -> str:
@@ -215,10 +225,9 @@ def shown(value: object) -> str:
 
 def report(error: Exception, fault: Exception) -> None:
     """Say on the user's error that the policy itself failed on it."""
-    told = f"{type_name(type(fault))}: {safe_text(fault)}"
+    told = f"{type_name(type(fault))}: {error_text(fault)}"
     leave_note(error, f"not retried, because its policy failed with {told}")
-    log = logging.getLogger("retrykit")
-    log.error("not retried, because the policy failed", exc_info=fault)
+    log_fault(logging.ERROR, fault, "not retried, because the policy failed")
 
 
 def _spoken(error: Exception) -> StopReason | None:
@@ -228,26 +237,23 @@ def _spoken(error: Exception) -> StopReason | None:
     return StopReason.GAVE_UP if isinstance(error, GiveUp) else None
 
 
-def _accepted(name: str, condition: Condition, error: Exception) -> bool:
+def accepted(name: str, condition: Condition, error: Exception) -> bool:
+    """Return whether a condition holds for an error.
+
+    Args:
+        name: The setting that the condition was given as.
+        condition: The condition.
+        error: The error.
+
+    Raises:
+        ConfigError: It is a predicate whose answer must be awaited.
+    """
     if isinstance(condition, _BY_TYPE):
         return isinstance(error, condition)
-    return _plain(name, condition(error))
+    return truth(name, condition, condition(error), error)
 
 
-async def _aaccepted(condition: Condition, error: Exception) -> bool:
+async def _aaccepted(name: str, condition: Condition, error: Exception) -> bool:
     if isinstance(condition, _BY_TYPE):
         return isinstance(error, condition)
-    return await _awaited(condition(error))
-
-
-def _plain(name: str, answer: object) -> bool:
-    if inspect.isawaitable(answer):
-        if inspect.iscoroutine(answer):
-            answer.close()
-        rule = "a predicate that answers at once, under retry"
-        raise refuse(name, rule, answer, "use aretry for one that is awaited")
-    return bool(answer)
-
-
-async def _awaited(answer: object) -> bool:
-    return bool(await answer) if inspect.isawaitable(answer) else bool(answer)
+    return await atruth(name, condition, condition(error), error)

@@ -13,6 +13,7 @@ from retrykit.checks import number, refuse
 from retrykit.durations import Duration, seconds
 from retrykit.formulas import (
     LONGEST_INTERVAL,
+    MOST_INTERVALS,
     Constant,
     Decorrelated,
     Exponential,
@@ -21,6 +22,7 @@ from retrykit.formulas import (
     Linear,
     PollyInterval,
     Polynomial,
+    google_intervals,
 )
 from retrykit.sequences import Sequence
 
@@ -209,7 +211,8 @@ def google_interval(
         initial_interval: Interval before retry 1. A duration, >= 1 ms.
         randomization_factor: Part of the interval that a delay may be shorter
             or longer. Dimensionless, 0 <= factor < 1.
-        multiplier: Growth of the interval. Dimensionless, >= 1.
+        multiplier: Growth of the interval. Dimensionless, >= 1; at most 1,000
+            intervals may differ until they reach *max_interval*.
         max_interval: Bound on the interval, not on what is drawn around it. A
             duration, >= *initial_interval*, <= 2**31 - 1 ms as in the original.
 
@@ -239,6 +242,9 @@ def google_interval(
         rule = "a number >= 0 and < 1"
         raise refuse("randomization_factor", rule, randomization_factor)
     growth = number("multiplier", multiplier, at_least=1)
+    if len(google_intervals(first, growth, longest)) > MOST_INTERVALS:
+        rule = f"1, or large enough for at most {MOST_INTERVALS} different intervals"
+        raise refuse("multiplier", rule, multiplier)
     return GoogleInterval(first, spread, growth, longest)
 
 

@@ -14,6 +14,7 @@ from retrykit.budget import Budget
 from retrykit.checks import refuse, whole
 from retrykit.errors import ConfigError
 from retrykit.hint import Hint
+from retrykit.parts import bounded
 from retrykit.rules import Rule
 from retrykit.schedules import from_dict
 from retrykit.settings import Settings
@@ -34,7 +35,8 @@ def settings_data(settings: Settings) -> dict[str, Any]:
     """Return settings as a dict of numbers, texts, lists and dicts.
 
     Raises:
-        ConfigError: A setting is code: a predicate, an observer, a generator.
+        ConfigError: A setting is code: a predicate, an observer, a generator; or
+            a schedule has more parts than would be read again.
     """
     values = {each.name: getattr(settings, each.name) for each in fields(settings)}
     data = {name: setting_data(name, value) for name, value in values.items()}
@@ -182,7 +184,8 @@ def _told_of(place: str) -> Iterator[None]:
 
 # How settings are written and read that are no numbers and texts in code.
 _WRITTEN: dict[str, Callable[[Any], Any]] = {
-    "schedule": lambda schedule: schedule.to_dict(),
+    # What could not be read again is not written.
+    "schedule": lambda schedule: bounded(schedule).to_dict(),
     "on": partial(_names, "on"),
     "give_up_on": partial(_names, "give_up_on"),
     "rules": lambda rules: [_rule_data(rule) for rule in rules],

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from retrykit.checks import number, refuse
 
-__all__ = ["PATTERN", "Duration", "readable", "seconds"]
+__all__ = ["LONGEST_TEXT", "PATTERN", "Duration", "readable", "seconds"]
 
 Duration = float | timedelta | str
 """Seconds as a number, a `timedelta`, or text such as ``"1h30m"``."""
@@ -27,6 +27,9 @@ PATTERN = rf"^[ \t\n\r\f\v]*(?:{_TERM}[ \t\n\r\f\v]*)+$"
 Fifteen digits are more than any use, and no sum of such terms is infinite.
 """
 
+LONGEST_TEXT = 10_000
+"""How many characters a text may have."""
+
 
 def seconds(name: str, value: object) -> float:
     """Return a duration as a float of seconds.
@@ -39,12 +42,13 @@ def seconds(name: str, value: object) -> float:
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: cap must be a duration such as "12.5s", "500ms" or \
-"1h30m", got '90'; write the unit (us, ms, s, m, h, d, w), or give a number of seconds
+"1h30m", got '90'; write the unit (us, ms, s, m, h, d, w)
 
     Args:
         name: The parameter as its user typed it, for the error.
         value: Seconds as a number, a timedelta, or text made of numbers with
-            units (us, ms, s, m, h, d, w). Finite and >= 0.
+            units (us, ms, s, m, h, d, w), of at most 10,000 characters. Finite
+            and >= 0.
 
     Returns:
         Seconds, finite and >= 0.
@@ -65,9 +69,11 @@ _WAY_OUT = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 
 
 def _parse(name: str, text: str) -> float:
+    if len(text) > LONGEST_TEXT:
+        raise refuse(name, f"a text of at most {LONGEST_TEXT} characters", text)
     if not re.search(PATTERN, text):
         rule = 'a duration such as "12.5s", "500ms" or "1h30m"'
-        way_out = "write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
+        way_out = "write the unit (us, ms, s, m, h, d, w)"
         raise refuse(name, rule, text, way_out)
     return sum(
         float(digits) / _PARTS[unit]

@@ -35,6 +35,8 @@ _SETTINGS = {
     "ATTEMPT_TIMEOUT": "attempt_timeout",
     "OUTER": "outer",
     "RAISES": "raises",
+    "REDACT": "redact",
+    "KEEP_TRACEBACKS": "keep_tracebacks",
     "MAX_FAILURES": "max_failures",
     "SEED": "seed",
     "NAME": "name",
@@ -114,7 +116,7 @@ def _given(stem: str, environ: Mapping[str, str], spelled: Mapping[str, str]) ->
         if own or not (text := instance(name, value, str).strip()):
             continue
         if key in VARIABLES:
-            texts[key] = text
+            texts[key] = _encodable(name, text)
         # What else has the prefix may be a setting of the program itself, as
         # SCHEDULER or NAMES may be: a single word is a name of many things.
         for near in difflib.get_close_matches(key, VARIABLES, n=1, cutoff=0.85):
@@ -124,6 +126,14 @@ def _given(stem: str, environ: Mapping[str, str], spelled: Mapping[str, str]) ->
                 raise ConfigError(msg)
     names = {key: f"{stem}_{key}" for key in VARIABLES}
     return _Given(texts, {key: spelled.get(x, x) for key, x in names.items()})
+
+
+def _encodable(name: str, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise refuse(name, "text in UTF-8", text) from None
+    return text
 
 
 def _start(stem: str, given: _Given, base: Settings | None) -> Settings:
@@ -195,6 +205,8 @@ def _of_policy(given: _Given) -> dict[str, Any]:
 def _read(name: str, text: str) -> object:
     if name in {"max_attempts", "max_failures", "seed"}:
         return as_written(int, text)
+    if name in {"redact", "keep_tracebacks"}:
+        return {"true": True, "false": False}.get(text.lower(), text)
     if name in {"on", "give_up_on"} and "," in text:
         return [each.strip() for each in text.split(",")]
     if name in {"max_elapsed", "hint_cap", "attempt_timeout"} and text != UNLIMITED:

@@ -8,6 +8,7 @@ operators of schedules is refused by its name.
 import ast
 import inspect
 import operator
+import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -15,13 +16,15 @@ from retrykit import constructors
 from retrykit.algebra import Schedule, as_schedule
 from retrykit.checks import instance, nearest, refuse
 from retrykit.durations import seconds
+from retrykit.parts import MOST_LEVELS, bounded
 
 __all__ = ["schedule_from"]
 
 # No schedule of use is near to these; what is far beyond them ends in an error
 # of Python's own that says nothing of schedules.
 _LONGEST = 100_000
-_DEEPEST = 100
+# A list of numbers that is a schedule has two levels beside its own.
+_DEEPEST = MOST_LEVELS + 2
 _SHOWN = 80
 
 _CONSTRUCTORS: dict[str, Callable[..., Schedule]] = {
@@ -68,7 +71,7 @@ operators of schedules, got 'exponentail'; did you mean exponential(...)?
             as ``[1, "5s"]``; or an expression of the names in
             `retrykit.schedules`, the methods of `Schedule` that make a schedule,
             the operators ``+``, ``*``, ``|`` and ``&``, numbers, texts and lists.
-            At most 100 levels deep.
+            At most 1,000 parts in 100 levels.
 
     Raises:
         ConfigError: The text is something else, or a number or a duration in it
@@ -82,9 +85,9 @@ operators of schedules, got 'exponentail'; did you mean exponential(...)?
     if "(" not in told and not told.startswith("["):
         return _listed(told)
     try:
-        return as_schedule(_value(_parsed(told), _DEEPEST))
+        return bounded(as_schedule(_value(_parsed(told), _DEEPEST)))
     except (MemoryError, RecursionError):
-        rule = f"an expression of at most {_DEEPEST} levels"
+        rule = f"an expression of at most {MOST_LEVELS} levels"
         raise refuse("schedule", rule, _short(told)) from None
 
 
@@ -103,9 +106,17 @@ def _listed(text: str) -> Schedule:
 
 def _parsed(text: str) -> ast.expr:
     try:
-        return ast.parse(text, mode="eval").body
+        with warnings.catch_warnings():
+            # Of what it warns is refused below, or harmless: nothing of it is run.
+            # No other warning is ignored: the filters are those of all threads.
+            warnings.simplefilter("ignore", SyntaxWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return ast.parse(text, mode="eval").body
     except SyntaxError as error:
         raise refuse("schedule", "an expression", _short(text), error.msg) from None
+    except UnicodeEncodeError:
+        rule = "text that can be encoded in UTF-8"
+        raise refuse("schedule", rule, _short(text)) from None
 
 
 def _value(node: ast.expr, levels: int) -> Any:
@@ -168,16 +179,24 @@ def _called(node: ast.Call, build: Callable[..., Schedule], levels: int) -> Sche
         unknown = next((name for name in named if name not in known), "")
         way_out = nearest(unknown, known) or str(error)
         rule = f"made with {build.__name__}({', '.join(known)})"
-        raise refuse("schedule", rule, _short(ast.unparse(node)), way_out) from None
+        raise refuse("schedule", rule, _short(_written(node)), way_out) from None
     return build(*given, **named)
 
 
 def _not_allowed(node: ast.expr, way_out: str = "") -> NoReturn:
-    told = ast.unparse(node)
+    told = _written(node)
     if isinstance(node, ast.Name):
         way_out = _constructor(told) or f"there are {', '.join(_CONSTRUCTORS)}"
     rule = "made of constructors, methods and operators of schedules"
     raise refuse("schedule", rule, _short(told), way_out)
+
+
+def _written(node: ast.expr) -> str:
+    try:
+        return ast.unparse(node)
+    except ValueError:
+        # Python reads hexadecimal integers of any length, and prints few of them.
+        return "an integer of thousands of digits"
 
 
 def _constructor(name: str) -> str:

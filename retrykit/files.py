@@ -6,9 +6,10 @@ A file is data: reading it imports no module and runs no code.
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
-from retrykit.checks import instance, nearest, refuse
+from retrykit.checks import instance, nearest, refuse, told
 from retrykit.data import settings_from
 from retrykit.documents import document
 from retrykit.errors import ConfigError
@@ -95,9 +96,12 @@ def _misspelt(places: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Give the tables whose names are nearly right, and what is right."""
     for place, table in places.items():
         known = "retrykit" if place == "tool" else "policies"
-        for key in table if isinstance(table, dict) else ():
+        for key in islice(table if isinstance(table, dict) else (), _MOST_COMPARED):
             if key != known and nearest(key, [known]):
                 yield f"{place}.{key}".lstrip("."), f"{place}.{known}".lstrip(".")
+
+
+_MOST_COMPARED = 1000
 
 
 def _chain(
@@ -116,8 +120,7 @@ def _chain(
             base = instance("extends", own["extends"], str)
             if base in chain:
                 rule = "a policy that does not extend this one"
-                told = " -> ".join([*chain, base])
-                raise refuse("extends", rule, base, told)
+                raise refuse("extends", rule, base, " -> ".join([*chain, base]))
             if base not in policies:
                 return list(chain), _built_in(base, policies)
         name = base
@@ -141,5 +144,5 @@ def _told_of(path: str | os.PathLike[str], name: str) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        told = ConfigError(f"{os.fspath(path)}, policy {name!r}: {error}")
-        raise told.with_traceback(error.__traceback__) from None
+        msg = f"{os.fspath(path)}, policy {told(name)}: {error}"
+        raise ConfigError(msg).with_traceback(error.__traceback__) from None

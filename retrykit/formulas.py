@@ -5,20 +5,24 @@ made; here is what follows from them.
 """
 
 import math
+from functools import cache, lru_cache
 from typing import ClassVar, final
 
 from retrykit.algebra import Bounds, Schedule
 from retrykit.jitter import LONGEST, Draws, Random, before, between
 
 __all__ = ["Constant", "Decorrelated", "Exponential", "Fibonacci", "Fixed"]
-__all__ += ["LONGEST_INTERVAL", "GoogleInterval", "Linear", "PollyInterval"]
-__all__ += ["Polynomial"]
+__all__ += ["LONGEST_INTERVAL", "MOST_INTERVALS", "GoogleInterval", "Linear"]
+__all__ += ["PollyInterval", "Polynomial", "google_intervals"]
 
 LONGEST_INTERVAL = (2**31 - 1) / 1000
 """The longest interval of `GoogleInterval`, in seconds.
 
 The original keeps milliseconds in 32 bits.
 """
+
+MOST_INTERVALS = 1_000
+"""The most intervals of a `GoogleInterval` until it no longer grows."""
 
 
 class _Formula(Schedule):
@@ -114,11 +118,19 @@ class Fibonacci(Fixed):
     first: float
 
     def delay(self, retry: int, _previous: float | None, _random: Random, /) -> float:
-        delay, following = 1, 1
-        # Beyond the 1476th there is no float for them.
-        for _ in range(min(retry, 1476) - 1):
-            delay, following = following, delay + following
-        return min(self.first * delay, LONGEST)
+        numbers = _fibonacci_numbers()
+        return min(self.first * numbers[min(retry, len(numbers)) - 1], LONGEST)
+
+
+@cache
+def _fibonacci_numbers() -> list[float]:
+    """Return the numbers of Fibonacci that a float can hold."""
+    number, following = 1, 1
+    numbers: list[float] = []
+    while number <= LONGEST:
+        numbers.append(float(number))
+        number, following = following, number + following
+    return numbers
 
 
 @final
@@ -196,10 +208,17 @@ class GoogleInterval(_Formula):
     multiplier: float
     max_interval: float
 
+    def interval(self, retry: int) -> int:
+        """Return the interval before a retry without jitter, in milliseconds."""
+        known = google_intervals(
+            self.initial_interval, self.multiplier, self.max_interval
+        )
+        return known[min(retry, len(known)) - 1]
+
     def delay(
         self, retry: int, _previous: float | None, random: Random, /
     ) -> float | None:
-        interval = self._interval(retry)
+        interval = self.interval(retry)
         low, high = self._range(interval)
         delta = self.randomization_factor * interval
         drawn = int(interval - delta + random.random() * (2 * delta + 1))
@@ -207,7 +226,7 @@ class GoogleInterval(_Formula):
         return min(max(drawn, low), high) / 1000
 
     def bounds(self, retry: int, /) -> Bounds | None:
-        interval = self._interval(retry)
+        interval = self.interval(retry)
         low, high = self._range(interval)
         return low / 1000, high / 1000
 
@@ -215,20 +234,31 @@ class GoogleInterval(_Formula):
         same: Schedule = self.replaced(randomization_factor=0.0)
         return same
 
-    def _interval(self, retry: int) -> int:
-        interval, maximum = (
-            round(self.initial_interval * 1000),
-            round(self.max_interval * 1000),
-        )
-        for _ in range(retry - 1):
-            if interval >= maximum / self.multiplier:
-                return maximum
-            before, interval = interval, int(interval * self.multiplier)
-            if interval == before:
-                break
-        return interval
-
     def _range(self, interval: int) -> tuple[int, int]:
         delta = self.randomization_factor * interval
         # The draw ends below interval + delta + 1, and is cut to a whole one.
         return int(interval - delta), math.ceil(interval + delta + 1) - 1
+
+
+@lru_cache
+def google_intervals(first: float, multiplier: float, longest: float) -> list[int]:
+    """Return the intervals of a `GoogleInterval`, the last of which stays.
+
+    >>> google_intervals(0.5, 1.5, 2.0)
+    [500, 750, 1125, 1687, 2000]
+
+    Args:
+        first: The first interval, in seconds.
+        multiplier: Growth of the interval. Dimensionless, >= 1.
+        longest: The bound on the interval, in seconds.
+
+    Returns:
+        Milliseconds; at most `MOST_INTERVALS` and one more.
+    """
+    interval, maximum = round(first * 1000), round(longest * 1000)
+    known: list[int] = []
+    while interval not in known[-1:] and len(known) <= MOST_INTERVALS:
+        known.append(interval)
+        over = interval >= maximum / multiplier
+        interval = maximum if over else int(interval * multiplier)
+    return known

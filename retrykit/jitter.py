@@ -1,13 +1,7 @@
 """Chance applied to a delay; the only module that knows of chance.
 
-Each kind of jitter is the range that it spreads a delay over, so what is
-drawn and what is promised are one formula. The draws of a call are a function
-of its seed and the number of the retry: a replay sees the same ones.
-
-Source:
-    Full, equal and decorrelated jitter: M. Brooker, "Exponential Backoff And
-    Jitter", AWS Architecture Blog, 2015. Proportional jitter:
-    `ExponentialBackOff`, Google HTTP Client Library for Java.
+The draws of a call are a function of its seed and the number of the retry: a
+replay sees the same ones.
 """
 
 import os
@@ -15,8 +9,7 @@ import random
 import sys
 from typing import Protocol, final
 
-__all__ = ["LONGEST", "Draws", "Random", "before", "between", "equal", "full"]
-__all__ += ["new_seed", "proportional"]
+__all__ = ["LONGEST", "Draws", "Random", "before", "between", "new_seed"]
 
 LONGEST = sys.float_info.max
 """Where delays saturate, in seconds: the largest float, never infinity."""
@@ -28,22 +21,6 @@ class Random(Protocol):
     def random(self) -> float:
         """Return a float in [0, 1)."""
         ...
-
-
-def full(delay: float) -> tuple[float, float]:
-    """Return the range of full jitter: anything up to *delay* seconds."""
-    return 0.0, delay
-
-
-def equal(delay: float) -> tuple[float, float]:
-    """Return the range of equal jitter: the upper half of *delay* seconds."""
-    return delay / 2, delay
-
-
-def proportional(delay: float, factor: float) -> tuple[float, float]:
-    """Return *delay* seconds less and more *factor* of itself, 0 to 1."""
-    high = delay * (1 + factor)
-    return delay * (1 - factor), high if high < LONGEST else LONGEST
 
 
 def between(low: float, high: float, chance: Random) -> float:

@@ -10,7 +10,7 @@ from typing import get_args
 from retrykit.algebra import Schedule
 from retrykit.budgets.stored import KINDS
 from retrykit.documented import arguments, summary
-from retrykit.durations import PATTERN
+from retrykit.durations import LONGEST_TEXT, PATTERN
 from retrykit.jitter import LONGEST
 from retrykit.kind_schemas import (
     Schema,
@@ -98,7 +98,7 @@ _DURATION = {
     '(us, ms, s, m, h, d, w) such as "12.5s", "500ms" or "1h30m". Finite and >= 0.',
     "anyOf": [
         {"type": "number", "minimum": 0, "maximum": LONGEST},
-        {"type": "string", "pattern": PATTERN},
+        {"type": "string", "pattern": PATTERN, "maxLength": LONGEST_TEXT},
     ],
     "examples": ["500ms", "1h30m", 12.5],
 }
@@ -189,8 +189,10 @@ def _policy() -> Schema:
         },
         "outer": {"enum": [*get_args(OuterRule)]},
         "raises": {"enum": [*get_args(Raises)]},
+        "redact": {"type": "boolean"},
+        "keep_tracebacks": {"type": "boolean"},
         "max_failures": whole_number() | {"minimum": 2},
-        "seed": {"anyOf": [whole_number(), {"type": "null"}]},
+        "seed": {"anyOf": [whole_number() | {"maximum": 2**64 - 1}, {"type": "null"}]},
         "name": {"type": ["string", "null"], "pattern": r"\S"},
     }
     meant, defaults = arguments(Policy), Policy().to_dict()

@@ -12,6 +12,7 @@ from retrykit import constructors
 from retrykit.algebra import Schedule
 from retrykit.budgets import TokenBucket
 from retrykit.budgets.stored import KINDS
+from retrykit.checks import LARGEST
 from retrykit.documented import arguments, summary
 from retrykit.durations import Duration
 from retrykit.formulas import LONGEST_INTERVAL
@@ -139,8 +140,8 @@ def to(definition: str) -> Schema:
 
 
 def whole_number() -> Schema:
-    """Return the schema of an integer >= 0."""
-    return {"type": "integer", "minimum": 0}
+    """Return the schema of an integer that is a setting."""
+    return {"type": "integer", "minimum": 0, "maximum": LARGEST}
 
 
 # How a parameter is written as data, by its annotation.

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 
 from retrykit import systems
-from retrykit.checks import nearest, refuse
+from retrykit.checks import nearest, refuse, told
 from retrykit.conditions import Condition
 from retrykit.errors import ConfigError
 from retrykit.settings import Settings
@@ -44,14 +44,14 @@ did you mean zizq?
         ConfigError: There is no such dialect or parameter, or a parameter is
             wrong.
     """
-    name, colon, told = text.partition(":")
+    name, colon, parameters = text.partition(":")
     key = name.strip().replace("_", "-")
     if key not in BUILT_IN:
         rule = f"one of {', '.join(BUILT_IN)}"
         raise refuse("dialect", rule, name, nearest(key, BUILT_IN))
     build = BUILT_IN[key]
     given: dict[str, object] = {}
-    for part in told.split(",") if colon else ():
+    for part in parameters.split(",") if colon else ():
         parameter, equals, value = (each.strip() for each in part.partition("="))
         if not equals or parameter in given:
             rule = f"{key}, or {key}:parameter=value,... with each parameter once"
@@ -65,8 +65,9 @@ def _read(dialect: str, name: str, text: str) -> object:
     known = inspect.signature(BUILT_IN[dialect]).parameters
     if name not in known:
         way_out = nearest(name, known) or f"there are {', '.join(known) or 'none'}"
-        told = f"{name} is no parameter of {dialect}, got {text!r}; {way_out}"
-        raise ConfigError(told)
+        shown = told(name).strip("'")
+        msg = f"{shown} is no parameter of {dialect}, got {told(text)}; {way_out}"
+        raise ConfigError(msg)
     kind = known[name].annotation
     if kind == Condition | None:
         return type_of(name, text)

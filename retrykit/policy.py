@@ -89,8 +89,8 @@ the first call counts; None is unlimited
             delays or attempts; the first one that accepts an error holds for
             it. None by default.
         hint: A function of the error, or of the refused result, that reads how
-            long it asks to wait: one of `retrykit.hints`, or your own. A
-            duration is waited at least, and 0 means now (not twice in a row);
+            long it asks to wait: one of `retrykit.hints`, or your own. Of a
+            duration and the schedule's delay, the longer one is waited;
             RetryAfter is waited exactly; GiveUp ends the call. None by default.
             A hint that goes beyond `max_elapsed` ends the call.
         hint_cap: The longest wait that a hint may ask for. A duration, >= 0;
@@ -117,10 +117,20 @@ the first call counts; None is unlimited
             another process are no errors to raise). An error that `on` does
             not include is let out as it is. Where the last attempt gave a
             refused result there is no last error: a `RetryError` is raised.
+        redact: Whether secrets are left out of what is written of errors: in logs,
+            notes, states as data and durable histories. An error that has a request
+            or a response is told by its type, method, host and status; user info
+            and queries of URLs are left out of all texts. The error itself is never
+            changed. True by default.
+        keep_tracebacks: Whether errors before the last keep their tracebacks, and
+            with them all local variables of the functions that raised them, until
+            the call has ended; under ``raises="group"`` they do. By default they
+            keep the file, line and function of each frame, for
+            `RetryState.to_dict`.
         max_failures: How many failures the state keeps: the first and the last
             ones. Count, >= 2; 100 by default.
-        seed: The seed of every call's chance, for tests. An integer, >= 0; by
-            default each call draws its own.
+        seed: The seed of every call's chance, for tests. An integer of at most 64
+            bits, >= 0; by default each call draws its own.
         observers: Functions that are told every event of every call.
         name: What calls are called in logs, notes and states; by default the
             name of the function.

@@ -10,7 +10,7 @@ from typing import Literal, Self, TypedDict, TypeVar, Unpack, get_args
 
 from retrykit.algebra import Schedule, as_schedule
 from retrykit.budget import Budget
-from retrykit.checks import choice, refuse, told, whole
+from retrykit.checks import choice, encodable, refuse, told, whole
 from retrykit.conditions import (
     Condition,
     ResultCondition,
@@ -65,6 +65,8 @@ class Changes(TypedDict, total=False):
     attempt_timeout: Duration | AsArgument | None
     outer: OuterRule
     raises: Raises
+    redact: bool
+    keep_tracebacks: bool
     max_failures: int
     seed: int | None
     observers: Iterable[Observer]
@@ -90,6 +92,8 @@ class Settings:
     attempt_timeout: float | AsArgument | None = None
     outer: OuterRule = "respect"
     raises: Raises = "last"
+    redact: bool = True
+    keep_tracebacks: bool = False
     max_failures: int = 100
     seed: int | None = None
     observers: tuple[Observer, ...] = ()
@@ -166,8 +170,9 @@ def _unknown(name: str, value: object) -> ConfigError:
     from retrykit.elsewhere import advice  # noqa: PLC0415
 
     way_out = advice(name, _CHECKS)
+    shown = told(name).strip("'")
     return ConfigError(
-        f"{name} is no setting of a policy, got {told(value)}; {way_out}"
+        f"{shown} is no setting of a policy, got {told(value)}; {way_out}"
     )
 
 
@@ -227,6 +232,12 @@ def _raises(name: str, value: object) -> object:
     return choice(name, value, get_args(Raises))
 
 
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise refuse(name, "True or False", value)
+    return value
+
+
 def _on(name: str, value: object) -> object:
     if value == ():
         raise refuse(name, "at least one Exception type", value, "write Exception")
@@ -243,7 +254,9 @@ def _max_failures(name: str, value: object) -> int:
 
 
 def _seed(name: str, value: object) -> int | None:
-    return None if value is None else whole(name, value, at_least=0)
+    # The generator has 64 bits of state.
+    most = 2**64 - 1
+    return None if value is None else whole(name, value, at_least=0, at_most=most)
 
 
 def _observers(name: str, value: object) -> tuple[Observer, ...]:
@@ -259,7 +272,7 @@ def _name(name: str, value: object) -> str | None:
         raise refuse(
             name, "a text that is not empty", value, "None takes the function's"
         )
-    return value
+    return None if value is None else encodable(name, value)
 
 
 _CHECKS: dict[str, Callable[[str, object], object]] = {
@@ -278,6 +291,8 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "attempt_timeout": _attempt_timeout,
     "outer": _outer,
     "raises": _raises,
+    "redact": _flag,
+    "keep_tracebacks": _flag,
     "max_failures": _max_failures,
     "seed": _seed,
     "observers": _observers,

@@ -26,7 +26,7 @@ from retrykit.timeouts import AsArgument
 from retrykit.values import parts_of
 
 __all__ = ["Expression", "changed", "data", "expression", "python", "toml"]
-__all__ += ["short", "toml_key", "toml_value"]
+__all__ += ["import_block", "short", "toml_key", "toml_value"]
 
 
 def python(name: str, policy: Policy) -> str:
@@ -49,16 +49,40 @@ def python(name: str, policy: Policy) -> str:
         ConfigError: A setting is code, or in a module that has no import.
     """
     told = {key: expression(key, value) for key, value in changed(policy).items()}
-    lines = {line for each in told.values() for line in each.imports}
-    # The modules of others first; what is retrykit's own is imported by name.
-    own = {"from retrykit import Policy"} | {x for x in lines if x.startswith("from")}
-    others = sorted(lines - own)
+    lines = (line for each in told.values() for line in each.imports)
     settings = ", ".join(f"{key}={each.text}" for key, each in told.items())
     target = name if _is_name(name) else "policy"
+    imports = import_block(["from retrykit import Policy", *lines])
+    return "\n".join([*imports, "", f"{target} = Policy({settings})"])
+
+
+def import_block(lines: Iterable[str]) -> list[str]:
+    """Return import lines as they begin a file, each module in one of them.
+
+    >>> wanted = ["constant", "linear"]
+    >>> import_block(f"from retrykit.schedules import {name}" for name in wanted)
+    ['from retrykit.schedules import constant, linear']
+
+    Args:
+        lines: Those that parts of the file need, in any order: ``import x`` for
+            the modules of others, ``from x import y`` for retrykit's own.
+
+    Returns:
+        The modules of others, and after an empty line retrykit's own.
+    """
+    others: set[str] = set()
+    own: dict[str, set[str]] = {}
+    for line in lines:
+        module, _, names = line.partition(" import ")
+        if names:
+            own.setdefault(module, set()).update(names.split(", "))
+        else:
+            others.add(line)
     blank = [""] if others else []
-    return "\n".join(
-        [*others, *blank, *sorted(own), "", f"{target} = Policy({settings})"]
+    ours = (
+        f"{module} import {', '.join(sorted(own[module]))}" for module in sorted(own)
     )
+    return [*sorted(others), *blank, *ours]
 
 
 def toml(name: str, policy: Policy) -> str:
@@ -113,15 +137,19 @@ def short(setting: str, value: Any) -> Any:
     ]
 
 
-def changed(policy: Policy) -> dict[str, Any]:
-    """Return the settings that are not as by default, by their names.
+def changed(policy: Settings, base: Settings | None = None) -> dict[str, Any]:
+    """Return the settings that differ from another policy's, by their names.
 
     >>> changed(Policy(max_attempts=5, seed=7))
     {'seed': 7}
+
+    Args:
+        policy: Whose settings.
+        base: The other policy; by default one whose settings are the defaults.
     """
+    base = base or Settings()
     values = {each.name: getattr(policy, each.name) for each in fields(Settings)}
-    usual = {each.name: each.default for each in fields(Settings)}
-    return {key: value for key, value in values.items() if value != usual[key]}
+    return {key: x for key, x in values.items() if x != getattr(base, key)}
 
 
 class Expression(NamedTuple):

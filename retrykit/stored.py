@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from retrykit.data import settings_data, settings_from
 from retrykit.settings import Settings, recast
 
 __all__ = ["Stored"]
@@ -33,6 +32,9 @@ class Stored(Settings):
             ConfigError: A setting is code: a predicate, an observer, a
                 generator function, a hint or a budget of your own.
         """
+        # Here and below: most programs write and read no policies.
+        from retrykit.data import settings_data  # noqa: PLC0415
+
         return settings_data(self)
 
     @classmethod
@@ -56,6 +58,8 @@ class Stored(Settings):
         Raises:
             ConfigError: A setting is unknown or wrong.
         """
+        from retrykit.data import settings_from  # noqa: PLC0415
+
         return cls(**settings_from(data))
 
     @classmethod
@@ -116,10 +120,11 @@ class Stored(Settings):
         _MAX_ATTEMPTS, _MAX_ELAPSED (``90s``; both may be ``unlimited``), _DEADLINE,
         _ON and _GIVE_UP_ON (names of exception types, separated by commas),
         _HINT (as ``retry_after``), _HINT_CAP, _HINT_OVER, _ATTEMPT_TIMEOUT (both
-        times may be ``unlimited``, too), _OUTER, _RAISES, _MAX_FAILURES, _SEED,
-        _NAME, and _EXTENDS, a dialect such as ``zizq:retry_limit=10`` that takes
-        the place of *base*. Rules and budgets have no variable: they are no
-        matter of one text, and come from *base*.
+        times may be ``unlimited``, too), _OUTER, _RAISES, _REDACT and
+        _KEEP_TRACEBACKS (``true`` or ``false``), _MAX_FAILURES, _SEED, _NAME, and
+        _EXTENDS, a dialect such as ``zizq:retry_limit=10`` that takes the place of
+        *base*. Rules and budgets have no variable: they are no matter of one text,
+        and come from *base*.
 
         And those of the job queue Zizq: _RETRY_LIMIT, _BACKOFF_BASE,
         _BACKOFF_EXPONENT, _BACKOFF_JITTER; base and jitter are milliseconds, or

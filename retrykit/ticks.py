@@ -1,8 +1,9 @@
-"""Where an axis of durations is marked: at numbers that people count in."""
+"""Axes of durations: which scale suits them, and where they are marked."""
 
 import math
+from collections.abc import Iterable
 
-__all__ = ["ticks"]
+__all__ = ["suits_log", "ticks"]
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1.0, 60.0, 3_600.0, 86_400.0
 _TENS = [10.0**power for power in range(-6, 0)]
@@ -15,6 +16,21 @@ _STEPS = [
     *(_HOUR * step for step in (1, 2, 3, 4, 6, 12)),
 ]
 _POWERS = [*_TENS, *(n * u for u in (_SECOND, _MINUTE, _HOUR) for n in (1, 10))]
+
+
+def suits_log(durations: Iterable[float]) -> bool:
+    """Return whether durations are seen better on a logarithmic axis.
+
+    They are where the longest is more than 100 times the shortest above zero.
+
+    >>> suits_log([0, 1, 100]), suits_log([0.5, 51])
+    (False, True)
+
+    Args:
+        durations: Seconds, finite and >= 0.
+    """
+    above = [duration for duration in durations if duration > 0]
+    return bool(above) and max(above) > 100 * min(above)
 
 
 def ticks(low: float, high: float, *, log: bool, most: int = 7) -> list[float]:

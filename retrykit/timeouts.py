@@ -9,7 +9,7 @@ from retrykit.checks import refuse
 from retrykit.durations import Duration, seconds
 from retrykit.values import Value
 
-__all__ = ["AsArgument"]
+__all__ = ["AsArgument", "timeout_seconds"]
 
 
 @final
@@ -40,6 +40,18 @@ class AsArgument(Value):
 
     def __repr__(self) -> str:
         return f"AsArgument({self.seconds!r}, {self.name!r})"
+
+
+def timeout_seconds(timeout: float | AsArgument | None) -> float | None:
+    """Return how long an attempt may take; None is unlimited.
+
+    >>> timeout_seconds(AsArgument("5s")), timeout_seconds(2.0)
+    (5.0, 2.0)
+
+    Args:
+        timeout: The `attempt_timeout` of a policy.
+    """
+    return timeout.seconds if isinstance(timeout, AsArgument) else timeout
 
 
 def _identifier(name: object) -> str:

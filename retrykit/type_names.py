@@ -7,7 +7,7 @@ import builtins
 import inspect
 import sys
 
-from retrykit.checks import refuse
+from retrykit.checks import refuse, told
 
 __all__ = ["text_of", "type_of"]
 
@@ -32,7 +32,8 @@ def type_of(name: str, text: object) -> object:
         way_out = "for a type that is not built in write module:Name"
         if module:
             there = module in sys.modules
-            way_out = f"{module} has none" if there else f"import {module} first"
+            shown = told(module).strip("'")
+            way_out = f"{shown} has none" if there else f"import {shown} first"
         raise refuse(name, rule, text, way_out)
     return found
 
@@ -43,5 +44,7 @@ def _found(text: str) -> object:
     # object for what it may make up: a lazy module, a property.
     found: object = sys.modules.get(module) if colon else builtins
     for part in path.split("."):
+        if found is None:
+            break
         found = inspect.getattr_static(found, part, None)
     return found

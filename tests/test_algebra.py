@@ -238,6 +238,17 @@ def test_limits_are_durations_of_every_kind():
     assert plain.within(limit) == plain.within("2.5s")
 
 
+def test_schedules_can_be_summed():
+    assert sum([s.constant(1), s.linear(5)]) == s.constant(1) + s.linear(5)
+    assert sum([WAVE]) == WAVE
+
+
+@pytest.mark.parametrize("other", [5, 0.0, False, None, [1, 2]], ids=repr)
+def test_nothing_but_the_start_of_a_sum_is_added_from_the_left(other):
+    with pytest.raises(TypeError):
+        other + s.constant(1)
+
+
 def test_what_is_no_number_cannot_be_multiplied():
     with pytest.raises(ConfigError, match=r"factor must be a finite number >= 0"):
         s.constant(3) * s.constant(2)

@@ -57,7 +57,7 @@ def test_a_duration_is_a_float_of_seconds(value, expected):
 
 
 TEXT = 'a duration such as "12.5s", "500ms" or "1h30m"'
-UNITS = "write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
+UNITS = "write the unit (us, ms, s, m, h, d, w)"
 NUMBER = "a finite number >= 0"
 KINDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 LENGTH = "a finite duration >= 0"

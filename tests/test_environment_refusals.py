@@ -113,7 +113,7 @@ WRONG = [
         {"SCHEDULE": "1s, -1s"},
         (
             '_SCHEDULE[1] must be a duration such as "12.5s", "500ms" or "1h30m", got '
-            "'-1s'; write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
+            "'-1s'; write the unit (us, ms, s, m, h, d, w)"
         ),
     ),
     (

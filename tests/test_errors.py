@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import json
 import math
 import tempfile
 from datetime import timedelta
@@ -101,6 +102,17 @@ def caps(depth):
     for _ in range(depth):
         data = {"kind": "cap", "of": data, "limit": 1}
     return data
+
+
+def sums(depth):
+    parts = ["linear(1)"] * 2**depth
+    while len(parts) > 1:
+        parts = [f"({a} + {b})" for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
+TOO_LONG = "1s" * 5001
+SHOWN_OF_IT = f"{TOO_LONG[:199]} [...] {TOO_LONG[-199:]}"
 
 
 RETRY_POLICY = {
@@ -218,7 +230,7 @@ DONE = RetryState("fetch", seed=7, epoch=0.0, stop_reason=StopReason.SUCCEEDED)
 DATA = STATE.to_dict()
 FAILURE = Failure(1, OSError(), None, 0.0, 0.0, None)
 
-UNIT = "write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
+UNIT = "write the unit (us, ms, s, m, h, d, w)"
 SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 DELAYS = "one of schedules, a re-iterable of durations, or a generator function"
 KINDS = ", ".join(sorted(s.Schedule.kinds))
@@ -226,8 +238,8 @@ DELAYED = 'delays such as "1s, 5s, 1m", or an expression such as constant("5s")'
 MADE = "made of constructors, methods and operators of schedules"
 NAMES = (
     "schedule, max_attempts, max_elapsed, deadline, on, give_up_on, on_result, rules, "
-    "hint, hint_cap, hint_over, budget, attempt_timeout, outer, raises, max_failures, "
-    "seed, observers, name"
+    "hint, hint_cap, hint_over, budget, attempt_timeout, outer, raises, redact, "
+    "keep_tracebacks, max_failures, seed, observers, name"
 )
 OBSERVER = "a plain function (or callable) that takes an event"
 SELECTS = "an Exception type, a tuple of them, or a predicate of the error"
@@ -325,6 +337,8 @@ WRITTEN = {
     "None is unlimited": lambda: Policy(max_attempts=0),
     "max_attempts must be a whole number >= 1, got True; the first call counts; "
     "None is unlimited": lambda: Policy(max_attempts=True),
+    f"max_attempts must be a whole number >= 1 and <= {2**53 - 1}, got {2**53}; the "
+    "first call counts; None is unlimited": lambda: Policy(max_attempts=2**53),
     f"max_elapsed must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: Policy(max_elapsed=-1)
     ),
@@ -381,6 +395,8 @@ WRITTEN = {
     "raises must be one of 'last', 'retry_error', 'group', got 'all'": (
         lambda: Policy(raises="all")
     ),
+    "redact must be True or False, got 'no'": lambda: Policy(redact="no"),
+    "keep_tracebacks must be True or False, got 1": lambda: Policy(keep_tracebacks=1),
     "max_failures must be a whole number >= 2, got 1; the first and the last are "
     "always kept": lambda: Policy(max_failures=1),
     "seed must be a whole number >= 0, got 0.5": lambda: Policy(seed=0.5),
@@ -396,6 +412,9 @@ WRITTEN = {
     f"observer must be {OBSERVER}, got 5": (lambda: observe(5)),
     "name must be a text that is not empty, got ' '; None takes the function's": (
         lambda: Policy(name=" ")
+    ),
+    "name must be a text that UTF-8 can hold, got '\\udcff'": (
+        lambda: Policy(name="\udcff")
     ),
     "max_attemps is no setting of a policy, got 3; did you mean max_attempts?": (
         lambda: Policy().replace(max_attemps=3)
@@ -577,6 +596,9 @@ WRITTEN = {
     f"{DATA | {'attempt': 'three'}!r}": (
         lambda: RetryState.from_dict(DATA | {"attempt": "three"})
     ),
+    "state must be a dict from RetryState.to_dict, whole and unchanged, got "
+    f"{DATA | {'ruled': [2]}!r}; its rules hold for more failures than there are "
+    "attempts": lambda: RetryState.from_dict(DATA | {"ruled": [2]}),
     "state must be a dict from RetryState.to_dict, of version 1, got {}": (
         lambda: RetryState.from_dict({})
     ),
@@ -647,9 +669,7 @@ WRITTEN = {
     ),
     "name must be the name of a parameter, got None": lambda: AsArgument(5, name=None),
     'seconds must be a duration such as "12.5s", "500ms" or "1h30m", got \'5\'; write '
-    "the unit (us, ms, s, m, h, d, w), or give a number of seconds": (
-        lambda: AsArgument("5")
-    ),
+    "the unit (us, ms, s, m, h, d, w)": (lambda: AsArgument("5")),
     "seconds must be a duration > 0, got '0s'; nothing is done in no time": (
         lambda: AsArgument("0s")
     ),
@@ -684,8 +704,19 @@ WRITTEN = {
     ),
     "outcomes must be a list, got 'ok'; write Script([...]), errors and values in "
     "their order": lambda: Script("ok"),
-    "schedule must be nested less deeply, got <dict that cannot be shown>": (
+    "schedule must be of at most 100 levels, got <dict that cannot be shown>": (
         lambda: s.from_dict(caps(10**5))
+    ),
+    "schedule must be of at most 100 levels, got 101": lambda: s.from_dict(caps(100)),
+    "schedule must be of at most 1000 parts, got 1001": lambda: s.from_dict(sums(10)),
+    "schedule must be text that can be encoded in UTF-8, got \"constant('\\ud800')\"": (
+        lambda: schedule_from("constant('\ud800')")
+    ),
+    "APP_SCHEDULE must be text in UTF-8, got 'constant(\\udcff)'": (
+        lambda: Policy.from_env("APP", environ={"APP_SCHEDULE": "constant(\udcff)"})
+    ),
+    f"limit must be a text of at most 10000 characters, got '{SHOWN_OF_IT}'": (
+        lambda: s.linear(1).cap(TOO_LONG)
     ),
     "observers must be left out of a policy that is read from data, got []; "
     "add it with .replace(observers=...)": lambda: Policy.from_dict({"observers": []}),
@@ -858,7 +889,18 @@ WRITTEN |= {
     f"attempt must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: preview(Policy(), attempt=-1)
     ),
-    "retries must be a whole number >= 1, got 0": lambda: preview(Policy(), retries=0),
+    "retries must be a whole number >= 1, got 0": (
+        lambda: preview(Policy(), retries=0)
+    ),
+    "retries must be a whole number >= 1 and <= 10000, got 10001": (
+        lambda: preview(Policy(), retries=10_001)
+    ),
+    "retry must be at most 30000 where .within() adds up the delays before it, got "
+    "1000000; limit the time with max_elapsed": (
+        lambda: s.constant("1us").within("0.9s").bounds(10**6)
+    ),
+    "multiplier must be 1, or large enough for at most 1000 different intervals, got "
+    "1.0002": lambda: s.google_interval(10, multiplier=1.0002, max_interval="1d"),
     "samples must be a whole number >= 0, got -1": (
         lambda: preview(Policy(), samples=-1)
     ),
@@ -870,6 +912,9 @@ WRITTEN |= {
     ),
     "retries must be a whole number >= 1, got -1": (
         lambda: page({"mine": Policy()}, retries=-1)
+    ),
+    "retries must be a whole number >= 1 and <= 10000, got 10002": (
+        lambda: page({"mine": Policy()}, retries=10_002)
     ),
     "title must be a str, got None": lambda: page({"mine": Policy()}, title=None),
     "cumulative must be a bool, got 'yes'": (
@@ -948,6 +993,7 @@ WRITTEN |= {
 }
 
 BUDGET = "name the class, or write lambda: TokenBucket(...)"
+TOKENS = "a whole number >= 0"
 WHOLE = "to pay with parts of a token multiply all tokens by the same number"
 PAIRS = "pairs of a condition and what it costs"
 COMMAS = "write ((TimeoutError, 10),), with both commas"
@@ -967,15 +1013,12 @@ def share_twice():
 
 
 WRITTEN |= {
-    f"capacity must be a whole number >= 0, got -1; {WHOLE}": (
-        lambda: TokenBucket(capacity=-1)
+    f"capacity must be {TOKENS}, got -1; {WHOLE}": lambda: TokenBucket(capacity=-1),
+    f"capacity must be {TOKENS} and <= {2**53 - 1}, got {2**53}; {WHOLE}": (
+        lambda: TokenBucket(capacity=2**53)
     ),
-    f"cost must be a whole number >= 0, got 0.5; {WHOLE}": (
-        lambda: TokenBucket(cost=0.5)
-    ),
-    f"reward must be a whole number >= 0, got '1'; {WHOLE}": (
-        lambda: TokenBucket(reward="1")
-    ),
+    f"cost must be {TOKENS}, got 0.5; {WHOLE}": lambda: TokenBucket(cost=0.5),
+    f"reward must be {TOKENS}, got '1'; {WHOLE}": lambda: TokenBucket(reward="1"),
     f"costs must be {PAIRS}, got 10; {COMMAS}": lambda: TokenBucket(costs=10),
     f"costs must be {PAIRS}, got (10,); {COMMAS}": lambda: TokenBucket(costs=(10,)),
     f"costs[0] must be {SELECTS}, got 'TimeoutError'; name the type itself, without "
@@ -983,7 +1026,7 @@ WRITTEN |= {
     f"costs[0] must be a predicate that answers at once, got {too_late!r}": (
         lambda: TokenBucket(costs=[(too_late, 10)])
     ),
-    "costs[1] must be a whole number >= 0, got -2": (
+    f"costs[1] must be {TOKENS}, got -2": (
         lambda: TokenBucket(costs=[(OSError, 2), (ValueError, -2)])
     ),
     "costs must be a dict of costs by exception type, got [['OSError', 1]]; write "
@@ -1033,6 +1076,9 @@ WRITTEN |= {
     ),
     f"scope must be {SCOPE}, got 'host: '": lambda: shared("host: ", Throttle),
     f"scope must be {SCOPE}, got None": lambda: shared(None, Throttle),
+    "scope must be a text that UTF-8 can hold, got 'host:\\udcff'": (
+        lambda: shared("host:\udcff", Throttle)
+    ),
     "make must be what makes TokenBucket(capacity=7), as for this scope before, got "
     "Throttle(); another budget needs another scope": share_twice,
     f"budget must be a dict whose kind is one of {BUDGETS}, got 'throttle'": (
@@ -1229,6 +1275,28 @@ def test_every_check_of_the_package_has_a_row_in_the_table():
     files = [path for path in package.rglob("*.py") if not required.needs(path)]
     outside = [path for path in files if "integrations" not in path.parts]
     assert unheld(WRITTEN | CALLED, outside) == []
+
+
+LONG_NAME = "\x1b[31m" + "x" * 10**5
+LONG = {
+    "a setting": lambda: Policy.from_dict({LONG_NAME: 1}),
+    "a parameter": lambda: settings_named(f"zizq:{LONG_NAME}={LONG_NAME}"),
+    "a module": lambda: Policy.from_dict({"on": f"{LONG_NAME}:Error"}),
+    "a policy": lambda: in_a_file("a.json", json.dumps(NESTED).encode(), LONG_NAME),
+    "many policies": lambda: in_a_file("a.json", json.dumps(MANY).encode(), "?"),
+    "odd policies": lambda: in_a_file("a.json", json.dumps(ODD).encode(), "a b"),
+}
+NESTED = {"policies": {LONG_NAME: {"on": 5}}}
+ODD = {"policies": {"a\nb": {}, "\x1b[31mred": {}, "\u202ea": {}}}
+MANY = {"policies": {f"policy{place}": {} for place in range(1000)}}
+
+
+@pytest.mark.parametrize("write", LONG.values(), ids=LONG)
+def test_however_long_a_name_is_the_error_is_short_and_can_be_printed(write):
+    with pytest.raises(ConfigError) as caught:
+        write()
+    assert len(str(caught.value)) < 2100
+    assert str(caught.value).isprintable()
 
 
 def test_a_wrong_setting_is_a_value_error_too():

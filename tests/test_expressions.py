@@ -178,6 +178,11 @@ WRONG = {
     "import os; linear(1)": "schedule must be an expression, got",
     "linear(1)\x00": "schedule must be an expression, got",
     "linear(" + "9" * 5000 + ")": "schedule must be an expression, got",
+    f"linear(1).take(0x{'f' * 4000})": "retries must be a whole number >= 0 and <= "
+    "9007199254740991, got <int that cannot be shown>",
+    f"linear(1).switch(5, 0x{'f' * 4000})": "schedule must be made with switch(after, "
+    "to), got 'an integer of thousands of digits'",
+    f"linear(1) - 0x{'f' * 4000}": f"{MADE} 'an integer of thousands of digits'",
 }
 
 
@@ -195,8 +200,8 @@ HUGE = {
     "minus signs": "-" * 50_000 + "linear(1)",
     "a sum": " + ".join(["linear(1)"] * 5_000),
     "methods": "linear(1)" + ".cap(1)" * 9_000,
-    "one method too many": "linear(1)" + ".cap(1)" * 99,
-    "lists": "[" * 101 + "]" * 101,
+    "one method too many": "linear(1)" + ".cap(1)" * 100,
+    "lists": "[" * 103 + "]" * 103,
     "long": "1s, " * 100_000,
     "lambdas": "lambda: " * 5_000 + "linear(1)",
 }
@@ -210,5 +215,14 @@ def test_what_is_nested_beyond_use_is_refused_in_a_short_line(text):
 
 
 def test_a_hundred_levels_are_read():
-    text = "linear(1.0)" + ".cap(1.0)" * 98
+    text = "linear(1.0)" + ".cap(1.0)" * 99
     assert repr(schedule_from(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["constant(1if)", "constant(0xfor x)", r"constant('\d')", "constant(3.is)"]
+)
+def test_python_prints_no_warning_about_a_text(text, recwarn):
+    with pytest.raises(ConfigError):
+        schedule_from(text)
+    assert not recwarn.list

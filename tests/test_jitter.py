@@ -17,10 +17,7 @@ from retrykit.jitter import (
     Draws,
     before,
     between,
-    equal,
-    full,
     new_seed,
-    proportional,
 )
 from retrykit.testing.strategies import durations, seeds
 
@@ -132,9 +129,10 @@ def test_what_is_drawn_between_is_between(one, other, chance):
 
 @given(durations(), st.floats(0, 1))
 def test_ranges_are_those_of_the_literature(delay, factor):
-    assert full(delay) == (0, delay)
-    assert equal(delay) == (delay / 2, delay)
-    low, high = proportional(delay, factor)
+    plain = s.constant(delay)
+    assert plain.full_jitter().bounds(1) == (0, delay)
+    assert plain.equal_jitter().bounds(1) == (delay / 2, delay)
+    low, high = plain.jitter(factor).bounds(1)
     assert low == delay * (1 - factor)
     assert high == min(delay * (1 + factor), LONGEST)
 

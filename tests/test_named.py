@@ -3,10 +3,10 @@
 import pytest
 
 from retrykit import ConfigError, dialects, systems
-from retrykit.checks import told
+from retrykit.checks import nearest, told
 from retrykit.named import BUILT_IN, settings_named
 
-UNIT = "write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
+UNIT = "write the unit (us, ms, s, m, h, d, w)"
 
 NAMED = {
     "zizq": systems.zizq(),
@@ -86,3 +86,9 @@ def test_a_text_that_names_no_dialect_is_refused_with_the_way_out(text, message)
 def test_every_dialect_is_built_in_by_its_name():
     names = {name.replace("-", "_"): build for name, build in BUILT_IN.items()}
     assert names == {name: getattr(systems, name) for name in dialects.__all__}
+
+
+def test_only_the_first_thousand_names_are_compared():
+    known = (f"policy{place}" for place in range(10**6))
+    assert nearest("polcy7", known) == "did you mean policy7?"
+    assert next(known) == "policy1000"

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 import tomllib
 from types import ModuleType
 
@@ -39,6 +40,8 @@ POLICIES = {
         max_failures=2,
         name="fetch",
         raises="retry_error",
+        redact=False,
+        keep_tracebacks=True,
         schedule=[],
         seed=0,
     ),
@@ -113,7 +116,7 @@ def test_data_is_made_of_plain_types_alone(policy):
     waiting = [policy.to_dict()]
     while waiting:
         value = waiting.pop()
-        assert type(value) in {dict, list, str, int, float}
+        assert type(value) in {dict, list, str, bool, int, float}
         waiting += value.values() if isinstance(value, dict) else ()
         waiting += value if isinstance(value, list) else ()
 
@@ -219,7 +222,7 @@ def test_a_schedule_nested_beyond_use_is_refused():
     data = [1]
     for _ in range(5_000):
         data = {"kind": "full_jitter", "of": data}
-    with pytest.raises(ConfigError, match="schedule must be nested less deeply"):
+    with pytest.raises(ConfigError, match="schedule must be of at most 100 levels"):
         Policy.from_dict({"schedule": data})
 
 
@@ -401,11 +404,29 @@ def test_what_is_nested_too_deeply_is_a_wrong_setting(wrap):
 LONG = 10**5000
 
 
-@pytest.mark.parametrize("data", [-LONG, [-LONG], {"kind": LONG}, {LONG: 1}], ids=type)
-@pytest.mark.parametrize("name", [*Policy().to_dict(), "seed", "name", "unknown"])
+@pytest.mark.parametrize(
+    "data", [LONG, -LONG, [-LONG], {"kind": LONG}, {LONG: 1}], ids=type
+)
+@pytest.mark.parametrize("name", [*Policy.__dataclass_fields__, "unknown"])
 def test_a_number_that_cannot_be_shown_is_a_wrong_setting(name, data):
     with pytest.raises(ConfigError, match=f"^{name}.* cannot be shown>"):
         Policy.from_dict({name: data})
+
+
+@pytest.mark.parametrize("name", ["\udcff", "\ud800\udc00"])
+def test_a_name_that_files_cannot_hold_is_refused(name):
+    with pytest.raises(ConfigError, match="name must be a text that UTF-8 can hold"):
+        Policy.from_dict({"name": name})
+    data = {"kind": "throttle", "scope": f"host:{name}"}
+    with pytest.raises(ConfigError, match="scope must be a text that UTF-8 can hold"):
+        Policy.from_dict({"budget": data})
+
+
+def test_a_name_of_a_million_dots_is_refused_in_no_time():
+    start = time.process_time()
+    with pytest.raises(ConfigError, match="name of an exception type"):
+        Policy.from_dict({"on": "." * 10**6})
+    assert time.process_time() - start < 2
 
 
 def parts_of_kinds(parts):
@@ -438,3 +459,15 @@ def test_whatever_is_read_is_a_policy_or_a_wrong_setting(data):
     except ConfigError:
         return
     assert Policy.from_dict(policy.to_dict()) == policy
+
+
+def test_a_schedule_that_could_not_be_read_again_is_not_written():
+    schedule = s.constant(1)
+    for _ in range(99):
+        schedule = schedule.cap(2)
+    deepest = Policy(schedule=schedule)
+    assert Policy.from_dict(deepest.to_dict()) == deepest
+    rule = Rule(OSError, schedule=schedule.cap(2))
+    for deeper in (Policy(schedule=rule.schedule), Policy(rules=[rule])):
+        with pytest.raises(ConfigError, match="of at most 100 levels, got 101"):
+            deeper.to_dict()

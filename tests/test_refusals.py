@@ -233,7 +233,7 @@ UNKNOWN = {
     "reraise": "write raises",
     "zzz": "there are schedule, max_attempts, max_elapsed, deadline, on, give_up_on, "
     "on_result, rules, hint, hint_cap, hint_over, budget, attempt_timeout, outer, "
-    "raises, max_failures, seed, observers, name",
+    "raises, redact, keep_tracebacks, max_failures, seed, observers, name",
 }
 
 

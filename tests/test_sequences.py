@@ -186,7 +186,7 @@ def test_what_is_no_schedule_is_refused_with_the_way_out(message, value):
 
 
 WAY_OUT = 'give seconds as a number, a timedelta, or text such as "1h30m"'
-UNITS = "write the unit (us, ms, s, m, h, d, w), or give a number of seconds"
+UNITS = "write the unit (us, ms, s, m, h, d, w)"
 ELEMENTS = {
     -1: f"a finite number >= 0, got -1; {WAY_OUT}",
     None: f"a finite number >= 0, got None; {WAY_OUT}",

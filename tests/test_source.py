@@ -60,8 +60,10 @@ POLICIES = {
         max_elapsed=0.0,
         deadline="clip",
         raises="group",
+        redact=False,
+        keep_tracebacks=True,
         max_failures=2,
-        seed=2**70,
+        seed=2**64 - 1,
     ),
     "rules": Policy(
         on=OSError,
@@ -252,3 +254,15 @@ def test_status_codes_are_refused_where_there_is_only_data():
 def test_an_expression_needs_each_import_once():
     kinds = (zipfile.BadZipFile, zipfile.LargeZipFile)
     assert expression("on", kinds).imports == ("import zipfile",)
+
+
+def test_each_module_is_imported_once():
+    rule = Rule(on=zipfile.BadZipFile, schedule=s.constant(5))
+    text = python("own", Policy(schedule=[1], rules=[rule]))
+    assert text.splitlines()[:5] == [
+        "import zipfile",
+        "",
+        "from retrykit import Policy",
+        "from retrykit.rules import Rule",
+        "from retrykit.schedules import constant, sequence",
+    ]

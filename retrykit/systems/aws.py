@@ -40,8 +40,7 @@ def aws_standard(
 
     In 2.1 a response may ask for a wait by its header x-amz-retry-after. The
     SDKs wait up to 5 s longer than the delay for it; here it is up to 5 s in all,
-    or the delay if that is longer. A header of 0 means now here, and nothing
-    to the SDKs.
+    or the delay if that is longer.
 
     Args:
         version: ``"2.0"``, or ``"2.1"`` as revised in 2026.

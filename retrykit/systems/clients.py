@@ -108,7 +108,10 @@ def grpc(  # noqa: PLR0913  what a service config says of one method
         max_elapsed=None,
         hint=grpc_pushback(),
         hint_cap=None,
-        budget=Throttle(_tokens(max_tokens), token_ratio),
+        budget=Throttle(
+            whole("max_tokens", max_tokens, at_least=1, at_most=_MOST_TOKENS),
+            token_ratio,
+        ),
     )
 
 
@@ -163,13 +166,6 @@ def tenacity_default() -> Settings:
         max_elapsed=None,
         raises="retry_error",
     )
-
-
-def _tokens(value: int) -> int:
-    if whole("max_tokens", value, at_least=1) > _MOST_TOKENS:
-        rule = f"a whole number >= 1 and <= {_MOST_TOKENS}"
-        raise refuse("max_tokens", rule, value)
-    return value
 
 
 _MOST_TOKENS = 1000

@@ -140,6 +140,7 @@ def delays() -> Iterator[float]:
 
 def schedules() -> None:
     assert_type(s.constant("5s") + s.polynomial(4) * 2, Schedule)
+    assert_type(sum([s.constant("5s"), s.linear(1)]), Schedule | Literal[0])
     assert_type(s.exponential(1).cap(60).jitter(0.5) | s.linear(1).take(3), Schedule)
     assert_type(s.fibonacci(1).take(3).then([1, "2s"]) & s.sequence([1]), Schedule)
     assert_type(s.constant(1).switch(after=3, to=delays), Schedule)
