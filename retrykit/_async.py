@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from retrykit._book import Book
-from retrykit._nesting import Call, current
+from retrykit._nesting import Call, current, replaces
 from retrykit._outcomes import aaccepts as accepts, afails as fails
 from retrykit.budget import adeposit as deposit
 from retrykit.clocks import task as clock
@@ -16,10 +16,10 @@ from retrykit.state import RetryState
 
 __all__ = ["drive"]
 
-_enter, _leave = current.set, current.reset
+_current, _enter, _leave = current.get, current.set, current.reset
 
 
-def drive(  # noqa: C901  one loop, to be read in one piece
+def drive(  # noqa: C901, PLR0915  one loop, to be read in one piece
     policy: Settings,
     fn: Callable[..., Any],
     name: str,
@@ -27,15 +27,18 @@ def drive(  # noqa: C901  one loop, to be read in one piece
 ) -> Callable[..., Any]:
     """Return *fn* under *policy*: a function that makes the attempts."""
     own, now, budget = Book(policy, name, clock, resumed), clock.real.now, policy.budget
-    # As in the twin, where the result of the first success is looked at.
+    # As in the twin, where results must not be awaitable.
     watch: Sequence[object] = (own,)
+    plain: type | None = None
 
     async def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
-        nonlocal watch
+        nonlocal watch, plain
         book = own
-        call: Call = [book, now(), None]
-        call[2] = token = _enter(call)
+        before = _current()
+        call: Call = [book, now(), before]
+        token: Any = None
         try:
+            token = _enter(call)
             if watch:
                 book = call[0] = own.limited()
                 delay = book.begin(call)
@@ -44,19 +47,22 @@ def drive(  # noqa: C901  one loop, to be read in one piece
                     book.again(call)
             while True:
                 try:
-                    result = await fn(*args, **kwargs)
-                    if call[2] is token:
-                        call.clear()
+                    # No names are the rule, and to hand them on anyway takes time.
+                    result = await (fn(*args, **kwargs) if kwargs else fn(*args))
+                except Exception as error:
+                    delay = await fails(book, call, error)
+                    if delay is None and not replaces(call):
+                        raise
+                else:
+                    if call[2] is before and (
+                        type(result) is plain or not hasattr(type(result), "__await__")
+                    ):
+                        call[0] = None
                         if budget is not None:
                             await deposit(budget, None)
                         return result
-                except Exception as error:
-                    delay = await fails(book, call, error)
-                    if delay is None and not call:
-                        raise
-                else:
                     if await accepts(book, call, result):
-                        watch = own.watch
+                        watch, plain = own.watch, type(result)
                         return result
                     delay = await fails(book, call, None, result)
                 if delay is None:
@@ -76,8 +82,8 @@ def drive(  # noqa: C901  one loop, to be read in one piece
         finally:
             try:  # noqa: SIM105  nothing may be made on the way of success
                 _leave(token)
-            except ValueError:
-                # A coroutine whose task is gone may be closed in any context.
+            except (TypeError, ValueError):
+                # As in the twin; or its task is gone, and this context is another.
                 pass
 
     return call_with_retries

@@ -5,6 +5,8 @@ that they tell is here, so that both do the same.
 """
 
 import inspect
+import logging
+import weakref
 from collections.abc import Sequence
 from typing import NoReturn, final
 
@@ -12,22 +14,26 @@ from retrykit import attention, events
 from retrykit._decide import decide
 from retrykit._nesting import (
     Call,
+    close,
     exhausted,
-    find,
+    given_up_with,
     leave_mark,
     opening,
+    shortened,
 )
 from retrykit._opening import open_state
 from retrykit.checks import refuse
 from retrykit.clocks import AsyncClock, Clock, Source, task
 from retrykit.conditions import report
+from retrykit.durations import readable
 from retrykit.failures import Judged
 from retrykit.hint import ask, asked_delay
 from retrykit.limits import limits
 from retrykit.settings import Settings
 from retrykit.signals import RetryAfter, Signal
 from retrykit.state import Failure, RetryState, StopReason
-from retrykit.verdicts import attach, ending, state_of, trim
+from retrykit.tracebacks import after_timeouts, cut, drop_frames, with_traceback
+from retrykit.verdicts import attach, ending, state_of
 
 __all__ = ["Book"]
 
@@ -43,19 +49,24 @@ class Book:
         resumed: The state that a call continues, if it began elsewhere.
         driven: Whether a driver calls the function: its frame is then the
             first in the traceback of every error.
+        block: What lives no longer than the block of code that is a call, such
+            as the iterator of its loop.
     """
 
     __slots__ = (
+        "_block",
         "_clock",
         "_driven",
         "_name",
         "_observers",
         "_resumed",
+        "_timed",
+        "_whole",
         "policy",
         "watch",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what every call of a function has in common
         self,
         policy: Settings,
         name: str,
@@ -63,13 +74,17 @@ class Book:
         resumed: RetryState | None,
         *,
         driven: bool = True,
+        block: object = None,
     ) -> None:
         self._driven = driven
+        self._block = None if block is None else weakref.ref(block)
         self.policy = policy
         self._observers = policy.observers
         self._name = policy.name or name
         self._clock = clock
         self._resumed = resumed
+        self._timed = policy.attempt_timeout is not None
+        self._whole = policy.keep_tracebacks or policy.raises == "group"
         # What a driver looks at before a call: empty unless it is to be watched.
         watched = policy.observers or policy.on_result or resumed
         self.watch: Sequence[object] = (policy,) if watched else attention.reasons
@@ -80,20 +95,25 @@ class Book:
         if policy is self.policy:
             return self
         parts = self._name, self._clock, self._resumed
-        return Book(policy, *parts, driven=self._driven)
+        block = None if self._block is None else self._block()
+        return Book(policy, *parts, driven=self._driven, block=block)
+
+    def abandoned(self) -> bool:
+        """Return whether the block was left by an interrupt that it did not see."""
+        return self._block is not None and self._block() is None
 
     def state(self, call: Call, *, watched: bool = False) -> RetryState:
         """Return the state of a call, made on first demand."""
-        if not isinstance(call[2], RetryState):
+        state = call[2]
+        if not isinstance(state, RetryState):
             # Threads of the function that ask at once get one state, and so does
             # what asks for it while it is being opened.
             with opening:
                 # A call that nobody watches began by the real clock.
                 now = self._clock.reader() if watched else self._clock.real_reader()
                 opened = open_state(call, self._name, self.policy, self._resumed, now)
-                if not isinstance(call[2], RetryState):
-                    call[2] = opened
-        state: RetryState = call[2]
+                state = call[2] if isinstance(call[2], RetryState) else opened
+                call[2] = state
         if state.now is None:
             state.now = self._clock.reader()
         return state
@@ -137,13 +157,12 @@ class Book:
         policy, state = self.policy, call[2]
         if not isinstance(state, RetryState) or state.now is None:
             state = self.state(call)
-        if error is not None:
-            self._trim(state, error)
+        bare = error is not None and self._trim(state, error)
         now, attempt, started = state.now, state.attempt, state.attempt_started
         elapsed = now() - state.origin if now else state.elapsed
         # A reason is a text, which is found out sooner than an enumeration.
         hint, retryable = None, not isinstance(ruled, str)
-        if retryable and state.mark is not None and self._nested(state, error, result):
+        if retryable and not bare and self._nested(state, error, result):
             # To a budget, what the inner call was told of is no new failure.
             ruled, retryable = StopReason.NESTED, False
         elif policy.hint is not None and retryable and not isinstance(error, Signal):
@@ -156,15 +175,18 @@ class Book:
                 raise
             report(error, fault)
             follows = StopReason.NOT_RETRYABLE
-        failure = Failure(
-            attempt,
-            error.error if isinstance(error, Signal) else error,
-            result,
-            started,
-            elapsed - started,
-            None if isinstance(follows, str) else follows,
-            None if isinstance(ruled, str) else ruled,
-            hint if hint is None else asked_delay(hint),
+        failure = _new(
+            Failure,
+            (
+                attempt,
+                error.error if isinstance(error, Signal) else error,
+                result,
+                started,
+                elapsed - started,
+                None if isinstance(follows, str) else follows,
+                ruled if retryable else None,
+                hint if hint is None else asked_delay(hint),
+            ),
         )
         return failure, follows, retryable
 
@@ -212,6 +234,8 @@ class Book:
         """Write down that the delay is over and an attempt begins."""
         state: RetryState = call[2]
         state.begin_attempt()
+        if self.policy.max_attempts is None:
+            _check_time_passed(state)
         if self._observers or events.everyone:
             self._tell(events.AttemptStarted(state))
 
@@ -223,23 +247,25 @@ class Book:
         """
         if self._clock is not task and hasattr(type(result), "__await__"):
             self._refuse_awaitable(result)
-        state: RetryState = call[2]
+        state = call[2]
+        if not isinstance(state, RetryState):
+            state = self.state(call)
+        close(call)
         state.end(StopReason.SUCCEEDED)
-        call.clear()
         if self._observers or events.everyone:
             self._tell(events.Succeeded(state))
         return state.paid
 
     def interrupted(self, call: Call, exit_: BaseException) -> None:
         """Write down that the call is left by what is no failed attempt."""
-        if not call or not isinstance(call[2], RetryState):
-            call.clear()
+        left = call[:]
+        close(call)
+        if not isinstance(left[2], RetryState):
             return
-        state = self.state(call)
+        state = self.state(left)
         cancelled = not isinstance(exit_, Exception)
         state.end(StopReason.CANCELLED if cancelled else StopReason.NOT_RETRYABLE)
         attach(exit_, state)
-        call.clear()
         self._tell(events.GaveUp(state))
 
     def left(self, call: Call) -> float | None:
@@ -250,25 +276,51 @@ class Book:
         policy, state = self.policy, call[2]
         if policy.max_elapsed is None or policy.deadline == "overshoot":
             return None
-        if isinstance(state, RetryState):
+        if isinstance(state, RetryState) and state.now is not None:
             return policy.max_elapsed - state.elapsed
         now = self._clock.real_reader()
         return None if now is None else policy.max_elapsed - (now() - call[1])
 
-    def _trim(self, state: RetryState, error: Exception) -> None:
-        last = state.failures[-1].error if state.failures else None
-        timed = self.policy.attempt_timeout is not None
-        state.trace = trim(error, last, state.trace, driven=self._driven, timed=timed)
+    def _trim(self, state: RetryState, error: Exception) -> bool:
+        """Cut off of tracebacks what says nothing, and let go of the last one.
 
-    def _nested(self, state: RetryState, error: object, result: object) -> bool:
+        Returns:
+            Whether the error is bare: no other belongs to it, and nothing hangs on
+            it, as the state of a call that has given up does.
+        """
+        alone = error.__context__ is None and error.__cause__ is None
+        alone = alone and not isinstance(error, BaseExceptionGroup)
+        last = None
+        if state.failures:
+            before = state.failures[-1]
+            last = before.error
+            if isinstance(last, Exception) and last is not error and not self._whole:
+                places = drop_frames(last, None if alone else error)
+                state.places += ((before.attempt, places),)
+        left = error.__traceback__
+        if self._driven and left is not None:
+            left = left.tb_next
+            if self._timed:
+                left = after_timeouts(left)
+            with_traceback(error, left)
+        if last is error:
+            cut(left, state.trace)
+        state.trace = left
+        # To look at its dict would make one: a pickle has it if it is there.
+        return alone and len(_pickled(error)) == _WITHOUT_DICT
+
+    def _nested(
+        self, state: RetryState, error: Exception | None, result: object
+    ) -> bool:
         """Return whether a call inside of this one has given up with the outcome."""
         if self.policy.outer == "retry":
             return False
         # Who asks for another attempt outright has seen where the error came from.
+        deep = not isinstance(error, RetryAfter)
         outcome = result if error is None else error
-        found = find(outcome, state.mark, deep=not isinstance(error, RetryAfter))
+        found = given_up_with(outcome, state, deep=deep)
         if found is not None:
-            state.inner = state_of(found)
+            state.inner = shortened(state_of(found))
         return found is not None
 
     def _let_out(self, state: RetryState, error: Exception | None) -> Exception:
@@ -283,8 +335,8 @@ class Book:
     ) -> None:
         """Write down the last failure, and that the call has ended with it."""
         state.record(failure)
+        close(call)
         state.end(reason)
-        call.clear()
         if self._observers or events.everyone:
             self._tell(events.AttemptFailed(state, failure))
             self._tell(events.GaveUp(state))
@@ -297,3 +349,30 @@ class Book:
 
     def _tell(self, event: events.Event) -> None:
         events.tell(self._observers, event)
+
+
+# Of its base, since the class of the error may have its own.
+_pickled = BaseException.__reduce__
+# The parts that a pickle of an error has, if nothing was ever hung on it.
+_WITHOUT_DICT = 2
+
+# As ``Failure(...)`` does it, without a function in between.
+_new = tuple.__new__
+
+# Shorter delays may seem to take no time, by clocks that tick seldom.
+_NOTICED = 0.1
+
+
+def _check_time_passed(state: RetryState) -> None:
+    """Warn of a sleep that took no time: only time would end such a call."""
+    last = state.failures[-1] if state.failures else None
+    if last is None:
+        return
+    passed = state.attempt_started - last.started - last.duration
+    if last.delay is None or last.delay < max(_NOTICED, 2 * passed) or state.warn():
+        return
+    log = logging.getLogger("retrykit")
+    message = "%s waits %s for its next attempt, and the clock shows only %s: is "
+    message += "sleep replaced, or time frozen? Without max_attempts it is called "
+    message += "until its time is over; retrykit.testing.virtual_time moves that too"
+    log.warning(message, state.name, readable(last.delay), readable(passed))

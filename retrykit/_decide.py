@@ -49,7 +49,7 @@ _HAIR: Final = 1e-6
 _MARGINS: Final = {"stop": 0.0, "clip": -_HAIR, "overshoot": _HAIR}
 
 
-def decide(  # noqa: PLR0911, PLR0913, PLR0917  rules in order; facts made once
+def decide(  # noqa: C901, PLR0911, PLR0913, PLR0917  rules in order; facts made once
     settings: Settings,
     state: RetryState,
     attempt: int,
@@ -97,10 +97,15 @@ def decide(  # noqa: PLR0911, PLR0913, PLR0917  rules in order; facts made once
     if not 0 <= delay <= LONGEST:
         wanted = "a schedule of finite numbers >= 0"
         raise refuse("schedule", wanted, delay, "see its delay method")
-    # A schedule of the user's may give what is a number, and no float.
-    delay = error.delay if isinstance(error, RetryAfter) else float(delay)
+    if isinstance(error, RetryAfter):
+        delay = error.delay
+    elif type(delay) is not float:
+        # A schedule of the user's may give what is a number, and no float.
+        delay = float(delay)
     if hint is not None:
         return _hinted(settings, state, elapsed, delay, hint)
+    if state.bound is None and (allowed is None or elapsed + delay < allowed - _HAIR):
+        return delay
     return _in_time(settings, state, elapsed, delay)
 
 
@@ -120,14 +125,10 @@ def _hinted(
         if settings.hint_over == "give_up":
             return StopReason.HINT
         asked = cap
-    failures = state.failures
-    if not exact and not asked and failures and failures[-1].hint == 0:
-        # It was asked for at once before: a wrong clock must not make a storm.
-        return _in_time(settings, state, elapsed, delay)
     # An attempt that comes sooner than it was asked for does harm.
     if _in_time(settings, state, elapsed, asked) != asked:
         return StopReason.HINT
-    if exact or not asked:
+    if exact:
         return asked
     return _in_time(settings, state, elapsed, max(delay, asked))
 

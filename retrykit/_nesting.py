@@ -2,43 +2,48 @@
 
 Which call is around another is known where the context of the outer one
 reaches: in its task or thread, in the tasks that it starts, and in
-``asyncio.to_thread``.
+``asyncio.to_thread``. An error that comes from elsewhere, such as an executor or
+another process, still has the state of the call that gave up with it.
 """
 
 import os
 import threading
-from contextvars import ContextVar, Token
-from typing import Any
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any, cast
 
+from retrykit.records import attributes_of
 from retrykit.state import RetryState, StopReason
 from retrykit.timeouts import AsArgument
-from retrykit.verdicts import RetryError, attach
+from retrykit.verdicts import RetryError, attach, ended_with
 
 __all__ = [
     "Call",
     "around",
+    "close",
     "current",
     "current_state",
     "exhausted",
-    "find",
+    "given_up_with",
     "leave_mark",
 ]
-__all__ += ["opening", "stands_for", "surroundings"]
+__all__ += ["opened", "opening", "replaces", "running", "shortened", "stands_for"]
+__all__ += ["surroundings"]
 
 Call = list[Any]
 """A call while it runs: [its book, clock reading at its start, its state].
 
 A list, because nothing is cheaper to make and most calls need nothing more.
-Until an attempt fails or somebody asks for the state, what was current before
-stands in its place: as the token of `current`, or itself. The list of a call
-that has ended is empty, so that nothing keeps its errors.
+Until an attempt fails or somebody asks for the state, the call that was current
+before stands in its place, or None. It does so again when the call has ended, so
+that nothing keeps its errors; its book is then None. What it lets out follows as
+a fourth, until the driver takes it.
+
+An interrupt may end a call before it can leave `current` as it was: so whoever
+meets a call there, or as the one around another, asks `running` about it.
 """
 
-# Counted from the end: of a call that has ended, what it lets out may be left,
-# which another thread must not take for its book.
-_BOOK = -3
-
-current: ContextVar[Call] = ContextVar("retrykit call")
+current: ContextVar[Call | None] = ContextVar("retrykit call", default=None)
 """The innermost retried call of this context."""
 
 # A signal handler or a finaliser in the middle of it may make calls of its own,
@@ -71,23 +76,55 @@ def current_state() -> RetryState:
     Raises:
         LookupError: No retried call runs in this context.
     """
-    call = current.get([])
-    try:
-        state: RetryState = call[_BOOK].state(call)
-    except IndexError:
+    call = running(current.get())
+    state = None if call is None else opened(call)
+    if state is None:
         msg = "current_state() is for functions that are being retried; none is"
-        raise LookupError(msg) from None
+        raise LookupError(msg)
     return state
+
+
+def opened(call: Call) -> RetryState | None:
+    """Return the state of a call; None if it has ended meanwhile."""
+    book = call[0]
+    state: RetryState | None = None if book is None else book.state(call)
+    return state
+
+
+def close(call: Call) -> None:
+    """Let go of all that a call has, but of what was current before it."""
+    call[0], call[2] = None, _before(call)
+    del call[_PARTS:]
+
+
+def replaces(call: Call) -> bool:
+    """Return whether a call that has ended lets out another error than its last."""
+    return len(call) > _PARTS
+
+
+_PARTS = 3
+
+
+def running(call: Call | None) -> Call | None:
+    """Return the innermost call that has not ended: *call*, or one around it."""
+    while call is not None:
+        book = call[0]
+        if book is not None and not book.abandoned():
+            return call
+        call = _before(call)
+    return None
 
 
 def around(call: Call) -> Call | None:
     """Return the call that a call runs inside of, if there is one and it runs."""
-    held = call[2]
-    if isinstance(held, RetryState):
-        held = held.around
-    elif isinstance(held, Token):
-        held = held.old_value
-    return held if isinstance(held, list) and len(held) == -_BOOK else None
+    before = _before(call)
+    return None if before is None else running(before)
+
+
+def _before(call: Call) -> Call | None:
+    """Return what was current before a call."""
+    held: RetryState | Call | None = call[2]
+    return held.around if isinstance(held, RetryState) else held
 
 
 def surroundings(call: Call) -> list[Call]:
@@ -99,7 +136,7 @@ def surroundings(call: Call) -> list[Call]:
     outer = around(call)
     while outer is not None:
         copied = outer[:]
-        if len(copied) != -_BOOK:  # pragma: no cover  (it ended just now)
+        if copied[0] is None:  # pragma: no cover  (it ended just now)
             break
         found.append(copied)
         outer = around(copied)
@@ -115,7 +152,7 @@ def allowance(call: Call | None = None) -> float:
     Returns:
         Seconds, >= 0: what its policy allows, or what remains, if that is less.
     """
-    call = current.get() if call is None else call
+    call = cast("Call", call or current.get())
     timeout = call[0].policy.attempt_timeout
     length: float = timeout.seconds if isinstance(timeout, AsArgument) else timeout
     for each in (call, *surroundings(call)):
@@ -144,15 +181,29 @@ _WITHOUT_LEAVE = {
     StopReason.NESTED,
 }
 
+
+def shortened(state: RetryState | None) -> RetryState | None:
+    """Return the state of a call that gave up, with a few of those inside of it.
+
+    The innermost ones are kept, since it was for them that all others gave up.
+    """
+    inside, deepest = 0, state
+    while deepest is not None:
+        inside, deepest = inside + 1, deepest.inner
+    if inside <= _MOST_INSIDE or state is None or state.inner is None:
+        return state
+    return replace(state, inner=state.inner.inner)
+
+
+_MOST_INSIDE = 16
+
 _MARK = "__retrykit_exhausted__"
 
 
 def leave_mark(error: BaseException, outer: Call) -> None:
     """Say on an error that a call inside of another has given up with it."""
-    try:
-        state: RetryState = outer[_BOOK].state(outer)
-    except IndexError:
-        # The outer call has ended meanwhile, and nobody asks.
+    state = opened(outer)
+    if state is None:
         return
     with opening:
         state.mark = state.mark or object()
@@ -171,20 +222,43 @@ def stands_for(result: object, error: RetryError) -> None:
         vars(result)[_MARK] = vars(error)[_MARK]
 
 
-def find(outcome: object, mark: object, *, deep: bool = True) -> object | None:
-    """Return what has a mark: an error or result, or what the error came from.
+def _within(inner: RetryState, began: float) -> bool:
+    """Return whether a call was made since a time of day, and not in no time."""
+    return inner.epoch >= began - _TICK and inner.epoch + inner.spent > began
 
-    Looks at what the error was raised from or while handling, into groups, and
-    at the response that it is about, if it is to look so deep.
+
+# More than the time of day is rounded by, in seconds.
+_TICK = 1e-6
+
+
+def given_up_with(
+    outcome: object, state: RetryState, *, deep: bool = True
+) -> object | None:
+    """Return with what a call inside of an attempt has given up, if one has.
+
+    Looks at an error or a result; and if it is to look so deep, at what the error
+    was raised from or while handling, into groups, and at the response that it is
+    about. What was called inside of the attempt has left a mark where contexts
+    reach, and its state wherever its error does: from any thread or process. A
+    call that began before the attempt was not made by it.
+
+    Args:
+        outcome: The error or the result of an attempt.
+        state: The state of the call that the attempt is of.
+        deep: Whether to look deeper than at the outcome itself.
     """
+    began = state.epoch + state.attempt_started
     seen: set[int] = set()
     left: list[object] = [outcome]
     while left:
         outcome = left.pop()
-        borne = getattr(outcome, "__dict__", None)
-        if id(outcome) in seen or not isinstance(borne, dict):
+        borne = attributes_of(outcome)
+        if id(outcome) in seen or borne is None:
             continue
-        if borne.get(_MARK) is mark:
+        if state.mark is not None and borne.get(_MARK) is state.mark:
+            return outcome
+        inner = ended_with(outcome)
+        if inner is not None and _within(inner, began) and exhausted(inner):
             return outcome
         seen.add(id(outcome))
         if not deep:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from retrykit._nesting import Call, around, surroundings
+from retrykit._nesting import Call, around, opened
 from retrykit.clocks import wall
 from retrykit.jitter import new_seed
 from retrykit.settings import Settings
@@ -36,6 +36,7 @@ def open_state(
             wall() - (now() - started) if now else wall(),
             policy.max_elapsed,
             policy.max_failures,
+            redact=policy.redact,
             now=now,
             origin=started,
         )
@@ -51,15 +52,35 @@ def open_state(
             mark=None,
             max_elapsed=policy.max_elapsed,
             max_failures=policy.max_failures,
+            redact=policy.redact,
             now=now,
             # It goes on from the time that it had spent before.
             origin=started - resumed.spent,
         )
     state.around = around(call)
     if state.around is not None:
-        outer = surroundings(call)
-        state.depth = len(outer)
-        limits = [each[0].left(each) for each in outer]
-        known = [left for left in limits if left is not None]
-        state.bound = state.elapsed + min(known) if known else None
+        _enclose(state, state.around)
     return state
+
+
+def _enclose(state: RetryState, outer: Call) -> None:
+    """Tell a call how deep it is in others, and when their time is over."""
+    # The outermost first: each then knows what those around it know.
+    for each in reversed(_unopened(outer)):
+        opened(each)
+    copied = outer[:]
+    held = opened(copied)
+    if held is not None:
+        state.depth = held.depth + 1
+        left = [copied[0].left(copied), held.bound and held.bound - held.elapsed]
+        known = [each for each in left if each is not None]
+        state.bound = state.elapsed + min(known) if known else None
+
+
+def _unopened(outer: Call | None) -> list[Call]:
+    """Return a call and those around it, the nearest first, up to one with a state."""
+    found = []
+    while outer is not None and not isinstance(outer[2], RetryState):
+        found.append(outer)
+        outer = around(outer)
+    return found

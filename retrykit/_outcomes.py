@@ -26,8 +26,8 @@ def fails(
 
     Returns:
         The delay before the next attempt, in seconds. None if the call has
-        ended: what it lets out is then the one thing left in *call*, and the
-        error itself if there is nothing.
+        ended: what it lets out is then the last in *call*, if it `replaces` the
+        error.
     """
     policy = book.policy
     own = policy.attempt_timeout is not None and ended_here(error)
@@ -70,7 +70,7 @@ async def afails(
 def accepts(book: Book, call: Call, result: object) -> bool:
     """Write down that the call has its result, unless that is refused."""
     policy = book.policy
-    if rejects(policy, result):
+    if policy.on_result is not None and rejects(policy, result):
         return False
     paid = book.succeeded(call, result)
     if policy.budget is not None:
@@ -81,7 +81,7 @@ def accepts(book: Book, call: Call, result: object) -> bool:
 async def aaccepts(book: Book, call: Call, result: object) -> bool:
     """Write down that the call has its result, as `accepts` does."""
     policy = book.policy
-    if await arejects(policy, result):
+    if policy.on_result is not None and await arejects(policy, result):
         return False
     paid = book.succeeded(call, result)
     if policy.budget is not None:

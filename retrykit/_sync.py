@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from retrykit._book import Book
-from retrykit._nesting import Call, current
+from retrykit._nesting import Call, current, replaces
 from retrykit._outcomes import accepts, fails
 from retrykit.budget import deposit
 from retrykit.clocks import thread as clock
@@ -18,10 +18,10 @@ from retrykit.state import RetryState
 
 __all__ = ["drive"]
 
-_enter, _leave = current.set, current.reset
+_current, _enter, _leave = current.get, current.set, current.reset
 
 
-def drive(  # noqa: C901  one loop, to be read in one piece
+def drive(  # noqa: C901, PLR0915  one loop, to be read in one piece
     policy: Settings,
     fn: Callable[..., Any],
     name: str,
@@ -29,15 +29,19 @@ def drive(  # noqa: C901  one loop, to be read in one piece
 ) -> Callable[..., Any]:
     """Return *fn* under *policy*: a function that makes the attempts."""
     own, now, budget = Book(policy, name, clock, resumed), clock.real.now, policy.budget
-    # Calls are watched until one succeeds: its result must not be awaitable.
+    # Calls are watched until one succeeds: its result must not be awaitable, nor
+    # any later one, of which most have the same type.
     watch: Sequence[object] = (own,)
+    plain: type | None = None
 
     def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
-        nonlocal watch
+        nonlocal watch, plain
         book = own
-        call: Call = [book, now(), None]
-        call[2] = token = _enter(call)
+        before = _current()
+        call: Call = [book, now(), before]
+        token: Any = None
         try:
+            token = _enter(call)
             if watch:
                 book = call[0] = own.limited()
                 delay = book.begin(call)
@@ -46,19 +50,22 @@ def drive(  # noqa: C901  one loop, to be read in one piece
                     book.again(call)
             while True:
                 try:
-                    result = fn(*args, **kwargs)
-                    if call[2] is token:
-                        call.clear()
+                    # No names are the rule, and to hand them on anyway takes time.
+                    result = fn(*args, **kwargs) if kwargs else fn(*args)
+                except Exception as error:
+                    delay = fails(book, call, error)
+                    if delay is None and not replaces(call):
+                        raise
+                else:
+                    if call[2] is before and (
+                        type(result) is plain or not hasattr(type(result), "__await__")
+                    ):
+                        call[0] = None
                         if budget is not None:
                             deposit(budget, None)
                         return result
-                except Exception as error:
-                    delay = fails(book, call, error)
-                    if delay is None and not call:
-                        raise
-                else:
                     if accepts(book, call, result):
-                        watch = own.watch
+                        watch, plain = own.watch, type(result)
                         return result
                     delay = fails(book, call, None, result)
                 if delay is None:
@@ -78,7 +85,8 @@ def drive(  # noqa: C901  one loop, to be read in one piece
         finally:
             try:  # noqa: SIM105  nothing may be made on the way of success
                 _leave(token)
-            except ValueError:  # pragma: no cover  (a thread stays in its context)
+            except (TypeError, ValueError):
+                # An interrupt came before there was a token; the call has ended.
                 pass
 
     return call_with_retries

@@ -3,13 +3,14 @@
 It knows nothing of how a block is written; `retrykit.blocks` does.
 """
 
+import sys
 from contextlib import suppress
 from contextvars import Token
 from types import TracebackType
 from typing import NoReturn, final
 
 from retrykit._book import Book
-from retrykit._nesting import Call, allowance, current
+from retrykit._nesting import Call, allowance, current, replaces, running
 from retrykit._outcomes import fails
 from retrykit.budget import deposit
 from retrykit.checks import refuse
@@ -17,6 +18,7 @@ from retrykit.clocks import AsyncClock, Clock, Source, task, thread
 from retrykit.conditions import rejects
 from retrykit.cutoffs import Limit, limit
 from retrykit.policy import Policy
+from retrykit.signals import Signal
 from retrykit.state import RetryState
 
 __all__ = ["AsyncLoop", "Attempt", "Loop"]
@@ -31,9 +33,11 @@ class _Turns:
         name: str,
         state: RetryState | None,
         clock: Source[Clock] | Source[AsyncClock],
+        loop: object,
     ) -> None:
-        self.book = Book(policy, name, clock, state, driven=False).limited()
-        self.call: Call = [self.book, clock.now(), current.get(None)]
+        book = Book(policy, name, clock, state, driven=False, block=loop)
+        self.book = book.limited()
+        self.call: Call = [self.book, clock.now(), running(current.get())]
         # Whether the ``with`` of this turn was reached; None before the first. The
         # attempt itself has the turns: it would be kept, and its result too.
         self.entered: bool | None = None
@@ -42,7 +46,7 @@ class _Turns:
         """Return whether there is another turn."""
         if self.entered is False:
             _refuse_entry(self.turn())
-        return bool(self.call)
+        return self.call[0] is not None
 
     def upcoming(self) -> float | None:
         """Return the delay before this turn, in seconds; None before the first."""
@@ -57,45 +61,57 @@ class _Turns:
 
 
 @final
-class Loop(_Turns):
-    """The turns of a block, one after the other."""
+class Loop:
+    """The attempts of a block, one after the other.
+
+    A ``for`` statement has it for as long as it runs, and nothing else does: an
+    interrupt that comes where no ``with`` is told of it ends the call, too.
+    """
+
+    def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
+        self._turns = _Turns(policy, name, state, thread, self)
 
     def __iter__(self) -> "Loop":
         return self
 
     def __next__(self) -> "Attempt":
-        if not self.pending():
+        turns = self._turns
+        if not turns.pending():
             raise StopIteration
-        delay = self.upcoming()
+        delay = turns.upcoming()
         if delay is not None:
             try:
                 thread.sleep(delay)
             except BaseException as exit_:
-                self.book.interrupted(self.call, exit_)
+                turns.book.interrupted(turns.call, exit_)
                 raise
-            self.book.again(self.call)
-        return self.turn()
+            turns.book.again(turns.call)
+        return turns.turn()
 
 
 @final
-class AsyncLoop(_Turns):
-    """The turns of a block in a coroutine, one after the other."""
+class AsyncLoop:
+    """The attempts of a block in a coroutine, one after the other, as in `Loop`."""
+
+    def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
+        self._turns = _Turns(policy, name, state, task, self)
 
     def __aiter__(self) -> "AsyncLoop":
         return self
 
     async def __anext__(self) -> "Attempt":
-        if not self.pending():
+        turns = self._turns
+        if not turns.pending():
             raise StopAsyncIteration
-        delay = self.upcoming()
+        delay = turns.upcoming()
         if delay is not None:
             try:
                 await task.sleep(delay)
             except BaseException as exit_:
-                self.book.interrupted(self.call, exit_)
+                turns.book.interrupted(turns.call, exit_)
                 raise
-            self.book.again(self.call)
-        return self.turn()
+            turns.book.again(turns.call)
+        return turns.turn()
 
 
 _NOTHING = object()
@@ -122,6 +138,7 @@ class Attempt:
         self._turns = turns
         self._result: object = _NOTHING
         self._limit: Limit | None = None
+        self._handled: BaseException | None = None
 
     @property
     def state(self) -> RetryState:
@@ -131,7 +148,7 @@ class Attempt:
             LookupError: The block is over; `state_of` has the state of the
                 error that it gave up with.
         """
-        if not self._turns.call:
+        if self._turns.call[0] is None:
             msg = "the block is over, and its state is gone with it"
             raise LookupError(msg)
         return self._turns.book.state(self._turns.call)
@@ -144,8 +161,9 @@ class Attempt:
         if self.entered:
             _refuse_entry(self)
         self.entered = self._turns.entered = True
+        self._handled = sys.exception()
         book, call = self._turns.book, self._turns.call
-        self._token: Token[Call] = current.set(call)
+        self._token: Token[Call | None] = current.set(call)
         if book.policy.attempt_timeout is not None:
             self._limit = limit(allowance(call))
             self._limit.__enter__()
@@ -162,6 +180,9 @@ class Attempt:
         # An async generator may be left in another context than entered.
         with suppress(ValueError):
             current.reset(self._token)
+        if self._handled is not None and isinstance(left_by, Signal):
+            left_by.around = self._handled
+        self._handled = None
         book, call = self._turns.book, self._turns.call
         if left_by is None:
             self._succeed()
@@ -169,7 +190,7 @@ class Attempt:
             book.interrupted(call, left_by)
         elif self._fail(left_by) is not None:
             return True
-        out: BaseException | None = call.pop() if len(call) == 1 else left_by
+        out: BaseException | None = call.pop() if replaces(call) else left_by
         if out is None or out is error:
             return False
         # What goes out has this frame in its traceback.

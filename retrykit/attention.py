@@ -2,26 +2,21 @@
 
 Observers of the whole process and clocks that are handed in are rare, and
 drivers are called often: they look at one list here, and at nothing else while
-it is empty.
+it is empty. To change it is one operation of a list: no thread, signal handler
+or fork sees it half done, so there is no lock.
 """
-
-import threading
 
 __all__ = ["ask", "reasons", "withdraw"]
 
 reasons: list[None] = []
 """One item for each reason to look twice; always the same list."""
 
-_lock = threading.Lock()
-
 
 def ask() -> None:
     """Give one more reason."""
-    with _lock:
-        reasons.append(None)
+    reasons.append(None)
 
 
 def withdraw() -> None:
     """Take one reason back."""
-    with _lock:
-        reasons.pop()
+    reasons.pop()

@@ -11,7 +11,6 @@ from typing import ClassVar, Unpack, final
 from retrykit.attempts import AsyncLoop, Attempt, Loop
 from retrykit.callables import check_colour, check_resumable
 from retrykit.checks import instance, refuse
-from retrykit.clocks import task, thread
 from retrykit.policy import Policy
 from retrykit.settings import Changes
 from retrykit.state import RetryState
@@ -124,7 +123,7 @@ class Attempts(_Block):
     """The attempts of a block, afresh for every loop."""
 
     def __iter__(self) -> Iterator[Attempt]:
-        return Loop(*self._parts, thread)
+        return Loop(*self._parts)
 
 
 @final
@@ -134,7 +133,7 @@ class AsyncAttempts(_Block):
     _ends = True
 
     def __aiter__(self) -> AsyncIterator[Attempt]:
-        return AsyncLoop(*self._parts, task)
+        return AsyncLoop(*self._parts)
 
 
 def _caller() -> str:

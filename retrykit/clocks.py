@@ -182,11 +182,9 @@ class Source(Generic[C]):
 
 
 def _reader(clock: Any) -> Callable[[], float] | None:
-    if not hasattr(type(clock), "reader"):
-        now: Callable[[], float] = clock.now
-        return now
+    read: Callable[[], float]
     try:
-        read: Callable[[], float] = clock.reader()
+        read = clock.reader() if hasattr(clock, "reader") else clock.now
     except RuntimeError:
         return None
     return read

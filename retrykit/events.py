@@ -8,7 +8,6 @@ keep what it is now, keep its `to_dict`.
 """
 
 import logging
-import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from types import TracebackType
@@ -16,6 +15,7 @@ from typing import Self, final
 
 from retrykit import attention
 from retrykit.checks import refuse
+from retrykit.fault_log import log_fault
 from retrykit.inspection import is_coroutine_function, takes_one
 from retrykit.state import Failure, RetryState
 from retrykit.values import Value
@@ -85,10 +85,12 @@ Event = AttemptStarted | AttemptFailed | RetryScheduled | Suspended | Succeeded 
 Observer = Callable[[Event], object]
 """Takes an event; what it returns is ignored."""
 
-everyone: "tuple[observe, ...]" = ()
-"""The registrations of the whole process: the same observer may have two."""
+everyone: "list[observe]" = []
+"""The registrations of the whole process: the same observer may have two.
 
-_lock = threading.Lock()
+Always the same list. To change it is one operation: no thread, signal handler or
+fork sees it half done, so there is no lock.
+"""
 
 
 @final
@@ -112,19 +114,17 @@ class observe:  # noqa: N801  used as a function
     def __init__(self, observer: Observer, *, only_failing: bool = False) -> None:
         self.observer = check_observer("observer", observer)
         self.only_failing = only_failing
-        global everyone  # noqa: PLW0603  replaced whole, never changed in place
-        with _lock:
-            everyone = (*everyone, self)
+        everyone.append(self)
         if not only_failing:
             attention.ask()
 
     def close(self) -> None:
         """Tell the observer no more; closing twice does no harm."""
-        global everyone
-        with _lock:
-            others = tuple(told for told in everyone if told is not self)
-            closed, everyone = len(everyone) > len(others), others
-        if closed and not self.only_failing:
+        try:
+            everyone.remove(self)
+        except ValueError:
+            return
+        if not self.only_failing:
             attention.withdraw()
 
     def __enter__(self) -> Self:
@@ -165,21 +165,20 @@ def tell(observers: tuple[Observer, ...], event: Event) -> None:
     What they raise is logged. An observer that makes a retried call itself is
     not told of that one.
     """
-    busy = _busy.get()
+    busy = [told for told in _busy.get() if told]
     failing = bool(event.state.failures)
-    told_all = [each.observer for each in everyone if failing or not each.only_failing]
-    for observer in (*observers, *told_all):
+    asked = [each for each in everyone[:] if failing or not each.only_failing]
+    for observer in (*observers, *(each.observer for each in asked)):
         if any(observer in told for told in busy):
             continue
-        told = [observer]
-        token = _busy.set((*busy, told))
+        told, token = [observer], None
         try:
+            token = _busy.set((*busy, told))
             observer(event)
-        except Exception:
-            log = logging.getLogger("retrykit")
-            log.exception(
-                "an observer failed on %s: %r", type(event).__name__, observer
-            )
+        except Exception as fault:  # noqa: BLE001  the call goes on without it
+            message, kind = "an observer failed on %s: %r", type(event).__name__
+            log_fault(logging.ERROR, fault, message, kind, observer)
         finally:
             told.clear()
-            _busy.reset(token)
+            if token is not None:  # pragma: no branch  (an interrupt leaves the loop)
+                _busy.reset(token)

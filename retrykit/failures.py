@@ -3,20 +3,27 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple, final
 
+from retrykit.checks import told
 from retrykit.reasons import StopReason
 from retrykit.records import (
     ErrorRecord,
     error_data,
     error_from,
+    error_text,
     exactly,
     result_data,
     result_from,
-    result_text,
-    safe_text,
+    result_kind,
     type_name,
 )
+from retrykit.redaction import request_summary
+from retrykit.tracebacks import Places
 
-__all__ = ["Failure", "Judged", "delay_from", "failure_data", "failure_from", "natural"]
+__all__ = ["Failure", "Judged", "attempt_from", "delay_from", "failure_data"]
+__all__ += ["failure_from", "natural", "seconds_from"]
+
+# More attempts than can be made until the end of the year 9999.
+_MOST_ATTEMPTS = 10**12
 
 
 @final
@@ -46,19 +53,31 @@ class Failure(NamedTuple):
     rule: int | None = None
     hint: float | None = None
 
-    def describe(self) -> str:
-        """Return what failed: the error's type and text, or the refused result.
+    def __repr__(self) -> str:
+        """Return what it is, without secrets of requests and URLs."""
+        parts = {name: told(value) for name, value in self._asdict().items()}
+        if request_summary(self.error) is not None:
+            parts["error"] = f"<{self.describe()}>"
+        return f"Failure({', '.join(f'{name}={text}' for name, text in parts.items())})"
+
+    def describe(self, *, redact: bool = True) -> str:
+        """Return what failed: the error's type and text, or the result's type.
 
         >>> Failure(1, OSError("refused"), None, 0.0, 0.1, None).describe()
         'OSError: refused'
-        >>> Failure(1, None, 503, 0.0, 0.1, None).describe()
-        'the result 503'
+        >>> Failure(1, None, "not yet", 0.0, 0.1, None).describe()
+        'a refused result of type str'
+
+        Args:
+            redact: Whether secrets of requests and URLs are left out of the text
+                of an error; `RetryState.redact` has what the policy says.
         """
         if self.error is None:
-            return f"the result {result_text(self.result)}"
+            return f"a refused result of type {result_kind(self.result)}"
         if isinstance(self.error, ErrorRecord):
             return str(self.error)
-        return str(ErrorRecord(type_name(type(self.error)), safe_text(self.error), ""))
+        text = error_text(self.error, redact=redact)
+        return str(ErrorRecord(type_name(type(self.error)), text, ""))
 
 
 Judged = tuple[Failure, float | StopReason, bool]
@@ -67,11 +86,19 @@ to follow; that delay, in seconds, or why there is none; and whether its outcome
 is one to retry, whatever the limits say."""
 
 
-def failure_data(failure: Failure) -> dict[str, Any]:
-    """Return a failure as a dict of plain data."""
+def failure_data(
+    failure: Failure, places: Places | None = None, *, redact: bool
+) -> dict[str, Any]:
+    """Return a failure as a dict of plain data.
+
+    Args:
+        failure: The failed attempt.
+        places: Where its error was raised, if that has no frames any more.
+        redact: Whether secrets of requests and URLs are left out.
+    """
     plain = {
-        "error": error_data(failure.error),
-        "result": result_data(failure.result),
+        "error": error_data(failure.error, places, redact=redact),
+        "result": result_data(failure.result, redact=redact),
     }
     return failure._asdict() | plain
 
@@ -86,7 +113,7 @@ def failure_from(data: Mapping[str, Any]) -> Failure:
     if set(data) != set(Failure._fields):
         raise KeyError(*data)
     return Failure(
-        exactly(int)(data["attempt"]),
+        attempt_from(data["attempt"]),
         error_from(data["error"]),
         result_from(data["result"]),
         _number(data["started"]),
@@ -100,13 +127,27 @@ def failure_from(data: Mapping[str, Any]) -> Failure:
 _number = exactly(int, float)
 
 
-def delay_from(value: object) -> float | None:
-    """Return *value* if it is a delay in seconds, >= 0, or None."""
-    delay: float | None = None if value is None else _number(value)
-    if delay is not None and delay < 0:
-        msg = f"{delay!r} is no delay"
+def seconds_from(value: object) -> float:
+    """Return *value* if it is a number of seconds, >= 0."""
+    seconds: float = _number(value)
+    if seconds < 0:
+        msg = f"{seconds!r} is below zero"
         raise ValueError(msg)
-    return delay
+    return seconds
+
+
+def delay_from(value: object) -> float | None:
+    """Return *value* if it is a number of seconds, >= 0, or None."""
+    return None if value is None else seconds_from(value)
+
+
+def attempt_from(value: object) -> int:
+    """Return *value* if it is the number of an attempt, from 1 to 10**12."""
+    attempt = natural(value)
+    if not 1 <= attempt <= _MOST_ATTEMPTS:
+        msg = f"{attempt!r} is no attempt"
+        raise ValueError(msg)
+    return attempt
 
 
 def natural(value: object) -> int:

@@ -13,9 +13,10 @@ from typing import Any
 
 from retrykit.checks import refuse, told
 from retrykit.durations import Duration, seconds
+from retrykit.fault_log import log_fault
 from retrykit.inspection import is_coroutine_function, takes_one
 from retrykit.jitter import LONGEST
-from retrykit.records import safe_text, type_name
+from retrykit.records import error_text, type_name
 from retrykit.signals import GiveUp, RetryAfter
 
 __all__ = ["Hint", "Together", "ask", "asked_delay", "check_hint", "understood"]
@@ -23,12 +24,10 @@ __all__ = ["Hint", "Together", "ask", "asked_delay", "check_hint", "understood"]
 Hint = Callable[[Any], Duration | RetryAfter | GiveUp | None]
 """A function of the error that was raised, or of the result that was refused.
 
-It returns what that asks for: a duration, to wait at least as long;
-``RetryAfter(delay)``, to wait as long, whatever the schedule says; ``GiveUp()``,
-to make no further attempt; or None, where it asks for nothing.
-
-A duration of 0 means now. Where that was asked for after the attempt before,
-too, the schedule's delay holds, or a clock that is wrong would make a storm.
+It returns what that asks for: a duration, to wait at least as long, and no less
+than the schedule says; ``RetryAfter(delay)``, to wait as long, whatever the
+schedule says; ``GiveUp()``, to make no further attempt; or None, where it asks for
+nothing.
 """
 
 
@@ -98,7 +97,7 @@ def ask(
     try:
         answer = hint(outcome)
     except Exception as fault:  # noqa: BLE001  the user's error must come through
-        reason = f"it raised {type_name(type(fault))}: {safe_text(fault)}"
+        reason = f"it raised {type_name(type(fault))}: {error_text(fault)}"
         _warn(hint, reason, fault, warned)
         if error is not None:
             # A hint that raises the error itself lengthens its traceback.
@@ -107,7 +106,7 @@ def ask(
     try:
         return understood(answer)
     except Exception as fault:  # noqa: BLE001  a wrong answer is none
-        _warn(hint, safe_text(fault), None, warned)
+        _warn(hint, error_text(fault), None, warned)
         return None
 
 
@@ -156,6 +155,8 @@ def _warn(
         return
     name = getattr(hint, "__qualname__", None)
     shown = name if isinstance(name, str) else told(hint)
-    log = logging.getLogger("retrykit")
     message = "hint %s is ignored, and the schedule's delay is kept: %s"
-    log.warning(message, shown, reason, exc_info=fault)
+    if fault is not None:
+        log_fault(logging.WARNING, fault, message, shown, reason)
+    else:
+        logging.getLogger("retrykit").warning(message, shown, reason)

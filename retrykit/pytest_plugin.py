@@ -5,7 +5,6 @@ used: a fixture is asked for, or a test fails in which a call was retried.
 """
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -16,6 +15,7 @@ import pytest
 from retrykit.clocks import thread
 from retrykit.errors import RetrykitError
 from retrykit.events import Event, GaveUp, Succeeded, Suspended, observe
+from retrykit.locks import Locked
 from retrykit.state import RetryState
 
 if TYPE_CHECKING:
@@ -176,11 +176,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
 
 
 @final
-class _Seen:
+class _Seen(Locked):
     """The histories of the calls of one test that failed at least once."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        super().__init__()
         self._running: dict[int, RetryState] = {}
         # As text: a state would keep the errors, and they their frames.
         self._ended: deque[str] = deque(maxlen=_MOST)

@@ -4,17 +4,26 @@ Nothing here knows of calls.
 """
 
 import math
+import re
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
 from retrykit.checks import told
+from retrykit.redaction import redact_urls, request_summary
+from retrykit.tracebacks import Places, formatted
 from retrykit.values import Value, parts_of
 
-__all__ = ["ErrorRecord", "ResultRecord", "error_data", "error_from", "result_data"]
-__all__ += ["exactly", "result_from", "result_text", "safe_text", "status_of"]
-__all__ += ["type_name"]
+__all__ = ["ErrorRecord", "ResultRecord", "attributes_of", "error_data", "error_from"]
+__all__ += [
+    "error_text",
+    "exactly",
+    "result_data",
+    "result_from",
+    "result_kind",
+    "result_text",
+]
+__all__ += ["safe_text", "status_of", "traceback_text", "type_name"]
 
 
 @final
@@ -56,19 +65,54 @@ def type_name(kind: type) -> str:
     return name if kind.__module__ == "builtins" else f"{kind.__module__}.{name}"
 
 
-def error_data(error: Exception | ErrorRecord | None) -> dict[str, str] | None:
-    """Return an error as a dict of type, message and traceback."""
+def error_data(
+    error: Exception | ErrorRecord | None,
+    places: Places | None = None,
+    *,
+    redact: bool = True,
+) -> dict[str, str] | None:
+    """Return an error as a dict of type, message and traceback.
+
+    Args:
+        error: The error; a record of one is returned as it is.
+        redact: Whether secrets of requests and URLs are left out.
+        places: Where it was raised, if it has no frames any more.
+    """
     if error is None:
         return None
     if not isinstance(error, ErrorRecord):
-        trace = safe_text(error, _formatted)
-        error = ErrorRecord(type_name(type(error)), safe_text(error), trace)
+        kind, text = type_name(type(error)), error_text(error, redact=redact)
+        error = ErrorRecord(kind, text, traceback_text(error, places, redact=redact))
     return parts_of(error)
 
 
-def _formatted(error: Exception) -> str:
-    told = traceback.TracebackException.from_exception(error, compact=True)
-    return "".join(told.format())
+def error_text(error: Exception, *, redact: bool = True) -> str:
+    """Return the text of an error.
+
+    Args:
+        error: The error. If it is about a request, its text is method, host and
+            status of that; of other texts, user info and queries of URLs are left
+            out.
+        redact: Whether to do so; else the text is whole.
+    """
+    if not redact:
+        return safe_text(error)
+    summary = request_summary(error)
+    return redact_urls(safe_text(error)) if summary is None else summary
+
+
+def traceback_text(
+    error: Exception, places: Places | None = None, *, redact: bool = True
+) -> str:
+    """Return the formatted traceback of an error, with its notes and its causes.
+
+    Args:
+        error: The error.
+        places: Where it was raised, if it has no frames any more.
+        redact: Whether user info and queries of URLs are left out.
+    """
+    text = safe_text(error, lambda error: formatted(error, places or ()))
+    return redact_urls(text) if redact else text
 
 
 def error_from(data: Mapping[str, str] | None) -> ErrorRecord | None:
@@ -76,40 +120,80 @@ def error_from(data: Mapping[str, str] | None) -> ErrorRecord | None:
     return None if data is None else ErrorRecord(**_texts(**data))
 
 
-def result_data(result: object) -> Any:
-    """Return a result as JSON holds it: a plain one itself, or a record of it."""
-    if isinstance(result, ResultRecord):
+def result_data(result: object, *, redact: bool = True) -> Any:
+    """Return a result as JSON holds it: a plain one itself, or a record of it.
+
+    Args:
+        result: The result.
+        redact: Whether user info and queries of URLs are left out.
+    """
+    # By their types: an object's __class__ may be anyone's code.
+    if type(result) is ResultRecord:
         return {"record": parts_of(result)}
-    # JSON has no form for infinities and for what is no number.
-    odd = isinstance(result, float) and not math.isfinite(result)
-    # Python itself refuses to write or read an integer of thousands of digits.
-    odd = odd or (isinstance(result, int) and result.bit_length() > _LONGEST_INTEGER)
-    if not odd and (result is None or type(result) in _PLAIN):
+    if type(result) is str:
+        return redact_urls(result) if redact else result
+    if _is_plain(result):
         return result
-    record = ResultRecord(type_name(type(result)), result_text(result))
+    record = ResultRecord(type_name(type(result)), result_text(result, redact=redact))
     return {"record": parts_of(record)}
 
 
-def result_text(result: object) -> str:
+def _is_plain(result: object) -> bool:
+    # JSON has no form for infinities and for what is no number.
+    if type(result) is float:
+        return math.isfinite(result)
+    # Python itself refuses to write or read an integer of thousands of digits.
+    if type(result) is int:
+        return result.bit_length() <= _LONGEST_INTEGER
+    return result is None or type(result) is bool
+
+
+def result_kind(result: object) -> str:
+    """Return the type of a result; of a response, with its status."""
+    if type(result) is ResultRecord:
+        return result.text if re.fullmatch(_RESPONSE, result.text) else result.type
+    status, kind = status_of(result), type_name(type(result))
+    return kind if status is None else f"{kind} with status {status}"
+
+
+# What a record says of a response, and no ``repr`` of anything else.
+_RESPONSE = r"[\w.<>]+ with status \d+"
+
+
+def result_text(result: object, *, redact: bool = True) -> str:
     """Return what may be told of a result, in at most 200 characters.
 
     Of a response that is its status: what else there is in its ``repr``, such as
     a URL or a cookie, may be secret.
+
+    Args:
+        result: The result.
+        redact: Whether user info and queries of URLs are left out.
     """
-    status = status_of(result)
-    if status is not None:
-        return f"{type_name(type(result))} with status {status}"
-    return safe_text(result, repr)[:200]
+    if status_of(result) is not None:
+        return result_kind(result)
+    text = safe_text(result, repr)
+    return (redact_urls(text) if redact else text)[:200]
 
 
 def status_of(result: object) -> int | None:
     """Return the HTTP status of a response; None of what is none."""
-    # In their dicts, since an attribute may be anyone's code.
-    parts = getattr(result, "__dict__", None)
-    if not isinstance(parts, dict):
-        return None
+    parts = attributes_of(result) or {}
     status = parts.get("status_code", parts.get("status"))
     return int(status) if isinstance(status, int) else None
+
+
+def attributes_of(value: object) -> dict[str, Any] | None:
+    """Return the dict of an object, without running code of its attributes.
+
+    Returns:
+        None if it has none, or if its own ``__dict__`` or ``__class__`` fails.
+    """
+    try:
+        found, _ = vars(value), value.__class__
+    except Exception:  # noqa: BLE001  they may be anyone's code
+        return None
+    return found if type(found) is dict else None
 
 
 def result_from(data: Any) -> object:
@@ -122,14 +206,13 @@ def result_from(data: Any) -> object:
         if set(data) != {"record"}:
             raise KeyError(*data)
         return ResultRecord(**_texts(**data["record"]))
-    if result_data(data) is not data:
+    if result_data(data, redact=False) is not data:
         msg = f"{told(data)} is no plain result"
         raise TypeError(msg)
     return data
 
 
 _LONGEST_INTEGER = 1024
-_PLAIN = {bool, int, float, str}
 
 
 def safe_text(value: object, form: Callable[[Any], str] = str) -> str:
@@ -143,14 +226,14 @@ def safe_text(value: object, form: Callable[[Any], str] = str) -> str:
 def exactly(*kinds: type) -> Callable[[Any], Any]:
     """Return what reads a value of one of these types, and refuses all others.
 
-    A bool is no number here, and a number is finite: where it may be a float, no
-    integer is larger than those are.
+    A bool is no number here, and a number is finite: no integer is larger than a
+    float can be.
     """
 
     def read(value: Any) -> Any:
         known = isinstance(value, kinds) and not isinstance(value, bool)
         odd = isinstance(value, float) and not math.isfinite(value)
-        if isinstance(value, int) and float in kinds:
+        if isinstance(value, int):
             odd = abs(value) > sys.float_info.max
         if odd or not known:
             names = " or ".join(kind.__name__ for kind in kinds)

@@ -19,6 +19,9 @@ class Signal(RetrykitError):  # noqa: N818  a wish, not an error
     Let out by a call, it is a wish to the call around that one.
     """
 
+    around: BaseException | None = None
+    """The error in whose handler the block stands that raised the signal."""
+
     def __init__(self, *args: object, cause: Exception | None) -> None:
         if cause is not None and not isinstance(cause, Exception):
             rule = "an exception (an instance of Exception)"
@@ -29,10 +32,35 @@ class Signal(RetrykitError):  # noqa: N818  a wish, not an error
 
     @property
     def error(self) -> Exception:
-        """The error to record and to raise: the cause, else the signal."""
-        if self.cause is None and isinstance(self.__cause__, Exception):
+        """The error to record and to raise.
+
+        It is the cause, else the error whose handler raised the signal, else the
+        signal itself.
+        """
+        if self.cause is not None:
+            return self.cause
+        if isinstance(self.__cause__, Exception):
             return self.__cause__
-        return self.cause or self
+        context = None if self.__suppress_context__ else self.__context__
+        if context is self.around or not isinstance(context, Exception):
+            return self
+        if self._was_raised_handling(context):
+            return context
+        return self
+
+    def _was_raised_handling(self, error: Exception) -> bool:
+        """Return whether the signal comes from the handler of an error.
+
+        It does if the traceback of the signal leads through the frame that caught
+        the error. An error that is being handled around the call is none of it;
+        that around a block, whose frame is the handler's own, is in `around`.
+        """
+        caught, trace = error.__traceback__, self.__traceback__
+        while caught is not None and trace is not None:
+            if trace.tb_frame is caught.tb_frame:
+                return True
+            trace = trace.tb_next
+        return False
 
 
 @final
@@ -51,8 +79,9 @@ class RetryAfter(Signal):
     Args:
         delay: Time before the next attempt. Seconds, timedelta or text, >= 0;
             0 means now.
-        cause: The error that it stands for; ``raise RetryAfter(2) from error``
-            says the same.
+        cause: The error that it stands for; by default the one in whose
+            ``except`` clause it is raised. ``raise RetryAfter(2) from error``
+            names another, and ``from None`` none.
 
     Raises:
         ConfigError: *delay* is no duration, or *cause* is no exception.
@@ -74,8 +103,9 @@ class GiveUp(Signal):
     PermissionError('revoked')
 
     Args:
-        cause: The error to let out; ``raise GiveUp() from error`` says the
-            same, and without either the signal itself is let out.
+        cause: The error to let out; by default the one in whose ``except`` clause
+            it is raised. ``raise GiveUp() from error`` names another. Without
+            any, and with ``from None``, the signal itself is let out.
 
     Raises:
         ConfigError: *cause* is no exception.

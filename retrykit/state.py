@@ -13,9 +13,18 @@ from typing import Any, Literal, final
 from retrykit.checks import refuse
 from retrykit.durations import readable
 from retrykit.errors import ConfigError
-from retrykit.failures import Failure, delay_from, failure_data, failure_from, natural
+from retrykit.failures import (
+    Failure,
+    attempt_from,
+    delay_from,
+    failure_data,
+    failure_from,
+    natural,
+    seconds_from,
+)
 from retrykit.reasons import StopReason
 from retrykit.records import ErrorRecord, exactly
+from retrykit.tracebacks import Places
 
 __all__ = ["Failure", "RetryState", "Status", "StopReason"]
 
@@ -48,16 +57,22 @@ class RetryState:
             for none.
         depth: How many retried calls this one runs inside of; 0 is none.
         inner: The state of a call inside of this one, where this one ended
-            because that one had given up.
+            because that one had given up. Of calls nested deeper than 16 the
+            first and the last ones are kept.
         bound: When the time of a call around this one is over, in seconds
             since this one began; None if it is unlimited.
+        redact: Whether secrets of requests and URLs are left out of what is written
+            of the errors.
         mark: What the errors bear with which calls inside of this attempt gave
             up.
-        warned: Whether a warning was given that the policy's hint fails.
+        warned: Whether a warning was given: that the policy's hint fails, or that
+            a delay took no time.
         around: The call around this one, while this one runs.
         now: What reads the clock of a call that runs.
         origin: What that clock showed when the call began.
         trace: The traceback that the last error had when it was written down.
+        places: The numbers of attempts whose errors have no frames any more, each
+            with where they were raised.
     """
 
     name: str
@@ -78,12 +93,14 @@ class RetryState:
     depth: int = 0
     inner: "RetryState | None" = None
     bound: float | None = field(default=None, compare=False)
+    redact: bool = field(default=True, compare=False)
     mark: object = field(default=None, compare=False)
     warned: bool = field(default=False, compare=False)
     around: list[Any] | None = field(default=None, compare=False)
     now: Callable[[], float] | None = field(default=None, compare=False)
     origin: float = field(default=0.0, compare=False)
     trace: TracebackType | None = field(default=None, compare=False)
+    places: tuple[tuple[int, Places], ...] = field(default=(), compare=False)
 
     @property
     def errors(self) -> tuple[Exception | ErrorRecord, ...]:
@@ -131,10 +148,12 @@ class RetryState:
             counts = [*self.ruled, *[0] * (failure.rule + 1 - len(self.ruled))]
             counts[failure.rule] += 1
             self.ruled = tuple(counts)
-        surplus = len(self.failures) - self.max_failures
-        if surplus > 0:
+        if len(self.failures) > self.max_failures:
+            surplus = len(self.failures) - self.max_failures
             middle = self.max_failures // 2
             self.failures = self.failures[:middle] + self.failures[middle + surplus :]
+            kept = {failure.attempt for failure in self.failures}
+            self.places = tuple(each for each in self.places if each[0] in kept)
             self.dropped += surplus
 
     def warn(self) -> bool:
@@ -147,11 +166,13 @@ class RetryState:
         self.slept += self.next_delay or 0.0
         self.next_delay = self.mark = None
         self.attempt += 1
-        self.attempt_started = self.elapsed
+        now = self.now
+        self.attempt_started = now() - self.origin if now else self.spent
 
     def end(self, reason: StopReason) -> None:
         """Write down why the call ended, and when; for drivers."""
-        self.spent = self.elapsed
+        now = self.now
+        self.spent = now() - self.origin if now else self.spent
         self.now = self.trace = self.mark = self.around = None
         self.stop_reason = reason
 
@@ -195,18 +216,13 @@ class RetryState:
     def to_dict(self) -> dict[str, Any]:
         """Return this state as plain data, for JSON.
 
-        Errors become dicts of type, message and formatted traceback. Results
+        Errors become dicts of type, message and formatted traceback, without the
+        secrets of requests and URLs unless the policy has ``redact=False``; of a call
+        inside of this one, if either policy has them left out. Results
         stay as they are if they are None, a bool, a text or a finite number;
         all others become a record of their type and ``repr``.
         """
-        return {name: getattr(self, name) for name in _READ} | {
-            "version": _VERSION,
-            "ruled": list(self.ruled),
-            "inner": self.inner and self.inner.to_dict(),
-            "spent": self.elapsed,
-            "stop_reason": self.stop_reason and self.stop_reason.value,
-            "failures": list(map(failure_data, self.failures)),
-        }
+        return _data(self, redact=self.redact)
 
     @classmethod
     def from_dict(cls, data: object) -> "RetryState":
@@ -227,36 +243,65 @@ class RetryState:
         if set(data) != {"version", *_READ}:
             raise refuse("state", rule, data)
         try:
-            return cls(**{name: read(data[name]) for name, read in _READ.items()})
+            state = cls(**{name: read(data[name]) for name, read in _READ.items()})
         except ConfigError:
             # Of the state inside, in which it is wrong; told once, not by each around.
             raise
         except (KeyError, RecursionError, TypeError, ValueError) as error:
             raise refuse("state", rule, data) from error
+        if sum(state.ruled) > state.attempt:
+            way_out = "its rules hold for more failures than there are attempts"
+            raise refuse("state", rule, data, way_out)
+        return state
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RetryState.from_dict, (self.to_dict(),)
 
 
+def _data(state: RetryState, *, redact: bool) -> dict[str, Any]:
+    places, inner = dict(state.places), state.inner
+    return {name: getattr(state, name) for name in _READ} | {
+        "version": _VERSION,
+        "ruled": list(state.ruled),
+        "inner": inner and _data(inner, redact=redact or inner.redact),
+        "spent": state.elapsed,
+        "stop_reason": state.stop_reason and state.stop_reason.value,
+        "failures": [
+            failure_data(each, places.get(each.attempt), redact=redact)
+            for each in state.failures
+        ],
+    }
+
+
 _VERSION = 1
+# The end of the year 9999, the last that a datetime can tell.
+_LAST = 253_402_300_799.0
+
+_text, _list = exactly(str), exactly(list, tuple)
 
 
-_text, _number, _list = exactly(str), exactly(int, float), exactly(list, tuple)
+def _epoch(value: object) -> float:
+    epoch = seconds_from(value)
+    if epoch > _LAST:
+        msg = f"{epoch!r} is after the year 9999"
+        raise ValueError(msg)
+    return epoch
+
 
 _READ: dict[str, Callable[[Any], Any]] = {
     "name": _text,
     "seed": exactly(int),
-    "epoch": _number,
-    "max_elapsed": exactly(int, float, type(None)),
-    "max_failures": exactly(int),
-    "attempt": exactly(int),
-    "attempt_started": _number,
+    "epoch": _epoch,
+    "max_elapsed": delay_from,
+    "max_failures": natural,
+    "attempt": attempt_from,
+    "attempt_started": seconds_from,
     "failures": lambda failures: tuple(map(failure_from, _list(failures))),
-    "dropped": exactly(int),
-    "slept": _number,
+    "dropped": natural,
+    "slept": seconds_from,
     "next_delay": delay_from,
     "stop_reason": lambda reason: None if reason is None else StopReason(reason),
-    "spent": _number,
+    "spent": seconds_from,
     "ruled": lambda counts: tuple(map(natural, _list(counts))),
     "paid": delay_from,
     "depth": natural,

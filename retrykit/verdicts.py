@@ -6,16 +6,16 @@ an error gets the state too. Nothing here decides or retries.
 """
 
 from dataclasses import replace
-from types import FunctionType, ModuleType, TracebackType
+from types import FunctionType, ModuleType
 from typing import Any, final
 
 from retrykit.checks import refuse
 from retrykit.errors import AttemptTimeout, RetrykitError
-from retrykit.records import ErrorRecord
+from retrykit.records import ErrorRecord, attributes_of
 from retrykit.state import RetryState, StopReason
 
 __all__ = ["FailureGroup", "NestedRetryError", "RetryError", "attach", "ended_here"]
-__all__ += ["ending", "leave_note", "state_of", "trim"]
+__all__ += ["ended_with", "ending", "leave_note", "state_of"]
 
 
 @final
@@ -36,10 +36,9 @@ class RetryError(RetrykitError):
         self.state = state
 
     def __str__(self) -> str:
-        last = [failure.describe() for failure in self.state.failures[-1:]]
-        return "; last came ".join(
-            [f"{self.state.name} {self.state.describe()}", *last]
-        )
+        state = self.state
+        last = [f.describe(redact=state.redact) for f in state.failures[-1:]]
+        return "; last came ".join([f"{state.name} {state.describe()}", *last])
 
 
 @final
@@ -141,19 +140,19 @@ def state_of(outcome: object) -> RetryState | None:
     Raises:
         ConfigError: *outcome* is neither.
     """
-    if isinstance(outcome, RetryError):
-        return outcome.state
-    borne = getattr(outcome, "__dict__", None)
-    if not isinstance(borne, dict) or isinstance(outcome, _NO_OUTCOMES):
+    borne = attributes_of(outcome)
+    if borne is None or isinstance(outcome, _NO_OUTCOMES):
         rule = "an exception or a response"
         raise refuse("outcome", rule, outcome, "pass what an except clause caught")
-    state: RetryState | None = borne.get(_STATE)
+    state = ended_with(outcome)
     if state is not None:
-        return _exchanged(state, _ITSELF, outcome)
+        # A wrapper has the state of its own call, whole; another may let it out.
+        own = isinstance(outcome, RetryError) and state is outcome.state
+        return state if own else _exchanged(state, _ITSELF, outcome)
     # The error of ``raise_for_status`` has the response that it is about, and one
     # of requests that of urllib3.
     for part in (borne.get("response"), borne.get("raw")):
-        if isinstance(getattr(part, "__dict__", None), dict):
+        if attributes_of(part) is not None:
             return state_of(part)
     return None
 
@@ -162,13 +161,24 @@ def state_of(outcome: object) -> RetryState | None:
 _NO_OUTCOMES = (FunctionType, ModuleType)
 
 
+def ended_with(outcome: object) -> RetryState | None:
+    """Return the state of the call that has ended with this, and nothing deeper.
+
+    In the failures of that state a record stands for the error itself.
+    """
+    state: RetryState | None = vars(outcome).get(_STATE)
+    if state is None and isinstance(outcome, RetryError):
+        return outcome.state
+    return state
+
+
 def ended_here(error: BaseException | None) -> bool:
     """Return whether an attempt took too long, and no call has ended with that.
 
     An attempt of a call inside of it may have taken too long, too: with that
     error the inner call has ended.
     """
-    return isinstance(error, AttemptTimeout) and _STATE not in vars(error)
+    return isinstance(error, AttemptTimeout) and ended_with(error) is None
 
 
 def _exchanged(state: RetryState, old: object, new: Any) -> RetryState:
@@ -201,52 +211,3 @@ def leave_note(error: BaseException, text: str) -> None:
     notes = notes if isinstance(notes, list | tuple) else ()
     kept = [x for x in notes if not (isinstance(x, str) and x.startswith(start))]
     vars(error)["__notes__"] = [*kept, f"retrykit: {text}"]
-
-
-def trim(
-    error: BaseException,
-    last: object,
-    trace: TracebackType | None,
-    *,
-    driven: bool,
-    timed: bool,
-) -> TracebackType | None:
-    """Cut off the traceback of an error what says nothing to a reader.
-
-    Args:
-        error: What an attempt raised.
-        last: What the attempt before raised.
-        trace: The traceback that it had then.
-        driven: Whether a driver called the function: the first frame is its.
-        timed: Whether the attempt had a timeout: so are some after it.
-
-    Returns:
-        What is left.
-    """
-    left = error.__traceback__
-    if driven and left is not None:
-        left = left.tb_next
-        while timed and left is not None and _ends_attempts(left):
-            left = left.tb_next
-        # By the name of its base, since the class of the error may have its own.
-        BaseException.with_traceback(error, left)
-    if last is error:
-        _cut(left, trace)
-    return left
-
-
-def _ends_attempts(trace: TracebackType) -> bool:
-    name = trace.tb_frame.f_globals.get("__name__")
-    return name in {"retrykit.bounding", "retrykit.callables", "retrykit.cutoffs"}
-
-
-def _cut(trace: TracebackType | None, old: TracebackType | None) -> None:
-    """Cut off what an error that is raised again still has from its last time.
-
-    Python puts the new traceback before the old one: an error object that is
-    raised at every attempt would keep the frames of all of them.
-    """
-    while trace is not None and trace.tb_next is not old:
-        trace = trace.tb_next
-    if trace is not None:
-        trace.tb_next = None

@@ -262,3 +262,13 @@ def test_what_cannot_be_ended_is_refused(write, told):
     with pytest.raises(ConfigError) as caught:
         write()
     assert told in str(caught.value)
+
+
+def test_calls_after_the_first_one_are_given_what_remains():
+    given = []
+    policy = FILLED.replace(max_elapsed=3)
+    fetch = retry(policy)(lambda timeout: given.append(timeout) or 1)
+    fetch()
+    fetch()
+    assert all(2 < timeout <= 3 for timeout in given)
+    assert len(given) == 2

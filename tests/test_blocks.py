@@ -169,7 +169,7 @@ def test_a_result_that_is_refused_makes_another_attempt(block):
 
 
 def test_a_result_that_stays_refused_ends_in_a_retry_error(block):
-    with pytest.raises(RetryError, match="last came the result 0") as caught:
+    with pytest.raises(RetryError, match="a refused result of type int") as caught:
         block(
             lambda attempt: attempt.set_result(0),
             schedule=[1],
@@ -308,3 +308,34 @@ def test_a_block_prints_its_name_and_its_policy(block):
     kind = {retrying: "Attempts", aretrying: "AsyncAttempts"}[block]
     name = f"{__name__}.test_a_block_prints_its_name_and_its_policy"
     assert repr(block(max_attempts=2)) == f"<{kind} of {name}, Policy(max_attempts=2)>"
+
+
+@pytest.mark.parametrize("signal", [GiveUp(), RetryAfter(0)], ids=repr)
+def test_a_signal_does_not_speak_for_what_is_handled_around_the_block(block, signal):
+    async def main():
+        try:
+            raise KeyError("around")
+        except KeyError:
+            async for attempt in block.attempts(Policy(max_attempts=2)):
+                with attempt:
+                    raise signal  # noqa: B904  as users write it
+
+    with virtual_time(), pytest.raises(type(signal)) as caught:
+        block.run(main)
+    assert set(state_of(caught.value).errors) == {signal}
+
+
+def test_a_signal_speaks_for_what_is_handled_in_the_block(block):
+    async def main():
+        try:
+            raise KeyError("around")
+        except KeyError:
+            async for attempt in block.attempts(Policy(max_attempts=2)):
+                with attempt:
+                    try:
+                        raise ValueError("in the block")
+                    except ValueError:
+                        raise GiveUp  # noqa: B904  as users write it
+
+    with virtual_time(), pytest.raises(ValueError, match="in the block"):
+        block.run(main)

@@ -12,9 +12,14 @@ import trio.testing
 
 from retrykit import Policy, aretry, current_state
 from retrykit.clocks import LoopClock, SystemClock, task, thread, wall
-from retrykit.testing import FakeClock
+from retrykit.schedules import constant
+from retrykit.testing import FakeClock, virtual_time
 
 MOMENT = 0.003
+
+
+def fail():
+    raise OSError("refused")
 
 
 def test_the_clock_of_threads_is_the_monotonic_one():
@@ -154,3 +159,30 @@ def test_sleeping_in_a_task_lets_other_tasks_run():
 
     asyncio.run(main())
     assert order == ["attempt", "other", "attempt"]
+
+
+@pytest.mark.parametrize("changes", [{}, {"max_attempts": 9}], ids=["time", "attempts"])
+def test_a_sleep_that_takes_no_time_is_told_where_only_time_ends_a_call(
+    monkeypatch, caplog, changes
+):
+    monkeypatch.setattr(time, "sleep", lambda _delay: None)
+    limits = {"max_attempts": None, "max_elapsed": 0.02, "deadline": "overshoot"}
+    with pytest.raises(OSError):
+        Policy(schedule=constant(1), **limits | changes).call(fail)
+    told = [record.getMessage() for record in caplog.records]
+    if changes:
+        assert told == []
+    else:
+        (message,) = told
+        assert "fail waits 1s for its next attempt, and the clock shows only" in message
+        assert "retrykit.testing.virtual_time" in message
+
+
+def test_short_sleeps_and_virtual_ones_are_not_told(monkeypatch, caplog):
+    limits = {"max_attempts": None, "max_elapsed": 30}
+    with virtual_time(), pytest.raises(OSError):
+        Policy(schedule=constant(1), **limits).call(fail)
+    monkeypatch.setattr(time, "sleep", lambda _delay: None)
+    with pytest.raises(OSError):
+        Policy(schedule=[0.09, 0, 0.05], **limits).call(fail)
+    assert caplog.records == []

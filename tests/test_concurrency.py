@@ -13,7 +13,8 @@ import trio
 import trio.lowlevel
 
 from retrykit import Policy, aretry, current_state, retry, state_of
-from retrykit._nesting import current, surroundings
+from retrykit._book import Book
+from retrykit._nesting import close, current, surroundings
 from retrykit.clocks import thread
 from retrykit.schedules import constant
 
@@ -356,7 +357,7 @@ def test_a_fork_in_the_middle_of_opening_states_leaves_no_lock_behind():
 
 
 @pytest.mark.parametrize(
-    "rest", [[], [KeyError("let out")]], ids=["empty", "about to let out"]
+    "rest", [[], [KeyError("let out")]], ids=["over", "about to let out"]
 )
 def test_a_call_that_another_thread_is_ending_is_around_nobody(rest):
     found = []
@@ -364,7 +365,7 @@ def test_a_call_that_another_thread_is_ending_is_around_nobody(rest):
     def fetch():
         outer = current.get()
         running = outer[:]
-        outer[:] = rest
+        outer[:] = [None, 0.0, None, *rest]
         # What the thread that ends it has done to the call around this one.
         found.append(FOUR.run(current_state).value.depth)
         with pytest.raises(LookupError):
@@ -374,3 +375,13 @@ def test_a_call_that_another_thread_is_ending_is_around_nobody(rest):
 
     assert FOUR.call(fetch) == []
     assert found == [0]
+
+
+def test_a_call_around_that_ends_while_it_is_looked_at_is_around_nobody(monkeypatch):
+    outer = [Book(FOUR, "outer", thread, None), 0.0, None]
+
+    # Between finding it and asking it, another thread has ended it.
+    monkeypatch.setattr("retrykit._opening.opened", close)
+    inner = Book(FOUR, "inner", thread, None)
+    state = inner.state([inner, 0.0, outer])
+    assert (state.depth, state.bound) == (0, None)

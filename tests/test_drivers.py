@@ -248,10 +248,8 @@ def test_a_refused_result_is_a_failure(colour, clock, flaky):
 def test_results_refused_to_the_end_become_a_retry_error(colour, clock, flaky):
     with pytest.raises(RetryError) as caught:
         colour(schedule=[1], on_result=lambda x: x == 503)(flaky(503, 503))()
-    told = (
-        "gave up after 2 attempts in 1s: the schedule has ended; last came the result"
-    )
-    assert str(caught.value).endswith(f"{told} 503")
+    told = "gave up after 2 attempts in 1s: the schedule has ended; last came "
+    assert str(caught.value).endswith(f"{told}a refused result of type int")
     assert [f.result for f in caught.value.state.failures] == [503, 503]
     assert caught.value.state.errors == ()
     assert clock.naps == [1.0]
@@ -337,6 +335,58 @@ def test_a_signal_speaks_for_the_error_that_it_is_raised_from(colour):
     with pytest.raises(PermissionError) as caught:
         fetch()
     assert caught.value is cause
+
+
+@pytest.mark.parametrize("signal", [GiveUp(), RetryAfter(0)], ids=repr)
+@pytest.mark.parametrize("deep", [False, True], ids=["here", "in a function"])
+def test_a_signal_speaks_for_the_error_that_is_handled_where_it_is_raised(
+    colour, signal, deep
+):
+    cause = PermissionError("revoked")
+
+    def refuse():
+        try:
+            raise cause
+        except PermissionError:
+            raise signal  # noqa: B904  that is what is tested
+
+    @colour(schedule=[0])
+    def fetch():
+        if deep:
+            refuse()
+        try:
+            raise cause
+        except PermissionError:
+            raise signal  # noqa: B904  that is what is tested
+
+    with pytest.raises(PermissionError) as caught:
+        fetch()
+    assert caught.value is cause
+    assert state_of(cause).errors[-1] is cause
+
+
+def test_a_signal_from_nothing_speaks_for_itself(colour):
+    @colour(DOUBLING)
+    def fetch():
+        try:
+            raise PermissionError
+        except PermissionError:
+            raise GiveUp from None
+
+    with pytest.raises(GiveUp):
+        fetch()
+
+
+def test_a_signal_does_not_speak_for_what_is_handled_around_the_call(colour):
+    @colour(DOUBLING)
+    def fetch():
+        raise GiveUp
+
+    with pytest.raises(GiveUp):
+        try:
+            raise KeyError("around")
+        except KeyError:
+            fetch()
 
 
 def test_a_signal_without_a_cause_is_let_out_itself(colour):

@@ -72,6 +72,50 @@ def test_an_awaitable_is_refused_by_the_first_call(clock, kind, way):
     assert clock.naps == []
 
 
+@pytest.mark.parametrize("way", ["retry", "on_result"])
+@pytest.mark.parametrize("kind", AWAITABLES)
+def test_an_awaitable_is_refused_after_plain_results_too(kind, way):
+    """As that of a function which returns what is cached, or goes to fetch it."""
+
+    async def main():
+        given = ["cached", 7, "cached", AWAITABLES[kind]()]
+        get = BLOCKING[way](lambda: given.pop(0))
+        assert [get() for _ in range(3)] == ["cached", 7, "cached"]
+        with pytest.raises(ConfigError, match="decorate it with aretry"):
+            get()
+
+    asyncio.run(main())
+
+
+def test_a_coroutine_that_a_coroutine_returns_is_its_result():
+    async def main():
+        get = retry(POLICY)(fetch_later)
+        return [await (await get()) for _ in range(3)]
+
+    async def fetch_later():
+        return answer()
+
+    async def answer():
+        return 42
+
+    assert asyncio.run(main()) == [42] * 3
+
+
+def test_a_coroutine_that_a_coroutine_returns_after_plain_results_is_its_result():
+    async def main():
+        given = ["plain", answer()]
+        get = retry(POLICY)(functools.partial(take, given))
+        return await get(), await (await get())
+
+    async def take(given):
+        return given.pop(0)
+
+    async def answer():
+        return 42
+
+    assert asyncio.run(main()) == ("plain", 42)
+
+
 def test_the_message_names_the_function_and_what_it_gave():
     hidden = Hidden(fetch)
 

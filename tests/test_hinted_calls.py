@@ -55,22 +55,26 @@ def test_a_call_waits_at_least_as_long_as_it_is_asked_to(colour):
     ]
 
 
-def test_zero_means_now(colour):
+def test_zero_waits_for_the_schedule(colour):
+    """Or all clients of a server that says so would come back together."""
+    policy = PATIENT.replace(max_attempts=None, max_elapsed=9)
     with virtual_time() as clock:
-        assert colour.run(PATIENT, raising(BusyError(0))).ok
-    assert clock.naps == [0.0]
-
-
-def test_what_is_asked_for_at_once_again_waits_for_the_schedule(colour):
-    """Or a server, or a date under a clock that is wrong, would make a storm."""
-    errors = [BusyError(0), BusyError(0), BusyError(0), BusyError(1), BusyError(0)]
-    with virtual_time() as clock:
-        colour.run(PATIENT.replace(max_attempts=9), raising(*errors))
-    assert clock.naps == [0.0, 2.0, 2.0, 2.0, 0.0]
-    with virtual_time() as clock:
-        policy = PATIENT.replace(max_attempts=None, max_elapsed=9)
         colour.run(policy, raising(*[BusyError(0)] * 99))
-    assert clock.naps == [0.0, 2.0, 2.0, 2.0, 2.0]
+    assert clock.naps == [2.0, 2.0, 2.0, 2.0]
+
+
+def test_zero_keeps_the_jitter(colour):
+    policy = PATIENT.replace(schedule=constant(60).full_jitter(), max_attempts=None)
+    with virtual_time() as clock:
+        colour.run(policy, raising(*[BusyError(0)] * 50))
+    assert len({*clock.naps}) == 50
+
+
+def test_an_exact_zero_means_now(colour):
+    policy = PATIENT.replace(hint=lambda error: RetryAfter(error.wait))
+    with virtual_time() as clock:
+        colour.run(policy, raising(BusyError(0), BusyError(0), RetryAfter(0)))
+    assert clock.naps == [0.0, 0.0, 0.0]
 
 
 def test_jitter_makes_no_wait_shorter_than_the_hint(colour):

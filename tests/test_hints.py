@@ -149,7 +149,7 @@ def test_a_hint_that_raises_asks_for_nothing_and_warns_once(caplog):
     assert ask(broken, error, error) is None
     (record,) = caplog.records
     assert "it raised ZeroDivisionError: no\ntime" in record.getMessage()
-    assert record.exc_info[0] is ZeroDivisionError
+    assert record.getMessage().endswith("ZeroDivisionError: no\ntime")
     assert (error.args, error.__traceback__) == (("refused",), None)
     assert not hasattr(error, "__notes__")
 

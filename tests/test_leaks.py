@@ -1,13 +1,18 @@
 """4. Nothing leaks: with the collector off, failed attempts die by themselves."""
 
 import asyncio
+import contextlib
+import functools
 import gc
+import itertools
+import sys
 import traceback
 import weakref
 
 import pytest
 
 from retrykit import GiveUp, Policy, aretry, aretrying, retry, retrying, state_of
+from retrykit.events import AttemptStarted
 from retrykit.schedules import constant
 
 
@@ -256,6 +261,7 @@ def test_an_endless_retry_keeps_a_bounded_history(clock):
     state = state_of(caught.value)
     assert [f.attempt for f in state.failures] == [1, 2, 3, 4998, 4999, 5000]
     assert state.dropped == 4994
+    assert {*dict(state.places)} == {1, 2, 3, 4998, 4999}
     assert len(kept) == 5000
     assert len(clock.naps) == 4999
 
@@ -295,8 +301,12 @@ def test_no_more_failures_are_kept_than_the_policy_allows(clock, attempts, way):
     policy = Policy(schedule=constant(0), max_failures=2, max_attempts=30)
     alive = []
     policy = policy.replace(observers=[lambda _event: alive.append(attempts.alive)])
-    handled(way, policy, attempts, 99, by=lambda _error: None)
+    whole = policy.replace(keep_tracebacks=True)
+    handled(way, whole, attempts, 99, by=lambda _error: None)
     assert max(map(len, alive)) == 2
+    alive.clear()
+    handled(way, policy, attempts, 99, by=lambda _error: None)
+    assert max(map(len, alive)) == 1
     assert attempts.locals[28]() is None
 
 
@@ -310,3 +320,125 @@ def test_what_a_block_names_as_its_result_dies_with_the_block(clock, attempts):
 
     perform()
     assert attempts.alive == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_while_a_call_fails_only_its_last_error_has_locals(clock, attempts, way):
+    alive = []
+
+    def hear(event):
+        if isinstance(event, AttemptStarted):
+            alive.append(attempts.alive)
+
+    policy = Policy(schedule=constant(0), max_attempts=9, observers=[hear])
+    handled(way, policy, attempts, 99, by=lambda _error: alive.append(attempts.alive))
+    # In the handler it is the one that came out.
+    assert alive == [[], *([number] for number in range(1, 9)), [9]]
+
+
+def caused(attempts):
+    """Fail with an error that came from others, whose frames have the locals."""
+    try:
+        try:
+            attempts(99)
+        except OSError as error:
+            raise KeyError("while it was handled") from error
+    except KeyError as error:
+        raise ExceptionGroup("several", [ValueError("one"), error]) from None
+
+
+def test_no_locals_live_in_what_earlier_errors_came_from(clock, attempts):
+    alive = []
+    policy = Policy(schedule=constant(0), max_attempts=5)
+    policy = policy.replace(observers=[lambda _event: alive.append(attempts.alive)])
+    with contextlib.suppress(ExceptionGroup):
+        policy.call(caused, attempts)
+    assert max(map(len, alive)) == 1
+
+
+def test_what_the_last_error_came_from_is_whole(clock):
+    first = []
+
+    @retry(schedule=[0, 0])
+    def fetch():
+        if len(first) < 2:
+            first.append(OSError(f"attempt {len(first)}"))
+            raise first[-1]
+        raise KeyError("after the others") from first[1]
+
+    with pytest.raises(KeyError):
+        fetch()
+    assert [error.__traceback__ is None for error in first] == [True, False]
+
+
+@pytest.mark.parametrize("whole", [{"keep_tracebacks": True}, {"raises": "group"}])
+def test_earlier_errors_are_whole_where_the_policy_says_so(clock, attempts, whole):
+    policy = Policy(schedule=constant(0), max_attempts=3, **whole)
+
+    def look(error):
+        assert all(each.__traceback__ for each in state_of(error).errors)
+        assert attempts.alive == [1, 2, 3]
+
+    handled("call", policy, attempts, 99, by=look)
+
+
+@pytest.mark.parametrize("fail", [Attempts.__call__, caused])
+def test_the_history_tells_where_earlier_errors_were_raised(clock, attempts, fail):
+    def texts(**changes):
+        policy = Policy(schedule=constant(0), max_attempts=3, **changes)
+        call = functools.partial(fail, attempts, 99) if fail is not caused else caused
+        args = () if fail is not caused else (attempts,)
+        state = policy.run(call, *args).state
+        told = [each["error"]["traceback"] for each in state.to_dict()["failures"]]
+        attempts.locals.clear()
+        return told
+
+    assert texts() == texts(keep_tracebacks=True)
+    assert all("in __call__" in text for text in texts())
+
+
+def test_the_history_tells_where_an_error_was_raised_that_others_came_from(clock):
+    errors = []
+
+    def fetch():
+        try:
+            if len(errors) == 1:
+                raise OSError("from the first") from errors[0]
+            raise OSError(f"number {len(errors)}")
+        except OSError as error:
+            errors.append(error)
+            raise
+
+    state = Policy(schedule=constant(0), max_attempts=4).run(fetch).state
+    told = [each["error"]["traceback"] for each in state.to_dict()["failures"]]
+    assert all("in fetch" in text.rpartition("Traceback")[2] for text in told)
+
+
+def test_a_long_chain_of_causes_is_told_whole(clock):
+    def fetch():
+        last = None
+        for number in range(1_500):
+            error = ValueError(f"number {number}")
+            error.__cause__, last = last, error
+        raise last
+
+    state = Policy(schedule=constant(0), max_attempts=2).run(fetch).state
+    told = [each["error"]["traceback"] for each in state.to_dict()["failures"]]
+    assert [text.count("ValueError: number") for text in told] == [1_500, 1_500]
+    assert all("in fetch" in text for text in told)
+
+
+def test_a_large_group_of_errors_costs_linearly(clock):
+    def calls(size):
+        def fetch():
+            raise ExceptionGroup("several", [ValueError(k) for k in range(size)])
+
+        made = itertools.count()
+        sys.setprofile(lambda *_: next(made))
+        try:
+            Policy(schedule=constant(0), max_attempts=3).run(fetch)
+        finally:
+            sys.setprofile(None)
+        return next(made)
+
+    assert calls(2_000) < 12 * calls(200)

@@ -2,10 +2,13 @@
 
 import asyncio
 import contextlib
+import contextvars
 import functools
 import json
 import pickle
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import trio
@@ -401,9 +404,151 @@ def test_a_task_that_outlives_the_call_around_it_is_inside_of_none():
     assert state_of(asyncio.run(main())).attempt == 3
 
 
+def in_a_pool(pool, fn):
+    return lambda: pool.submit(fn).result()
+
+
+def in_an_executor(pool, fn):
+    async def main():
+        return await asyncio.get_running_loop().run_in_executor(pool, fn)
+
+    return lambda: asyncio.run(main())
+
+
+def in_a_process(_pool, fn):
+    """As another process gives it back."""
+
+    def fetch():
+        try:
+            return fn()
+        except (OSError, RetryError, ExceptionGroup) as error:
+            raise pickle.loads(pickle.dumps(error)) from None  # noqa: S301  its own
+
+    return lambda: contextvars.Context().run(fetch)
+
+
+@pytest.mark.parametrize("across", [in_a_pool, in_an_executor, in_a_process])
+@pytest.mark.parametrize("raises", ["last", "retry_error", "group"])
+@pytest.mark.parametrize("wrap", [False, True], ids=["itself", "as a cause"])
+def test_layers_do_not_multiply_where_no_context_reaches(across, raises, wrap):
+    calls = []
+    inner = retry(TWICE, raises=raises, name="inner")(dead(calls))
+    with ThreadPoolExecutor(1) as pool:
+        fetch = across(pool, inner)
+
+        @retry(schedule=[0, 0], name="outer")
+        def outer():
+            try:
+                return fetch()
+            except Exception as error:
+                if wrap:
+                    raise ValueError("unavailable") from error
+                raise
+
+        with pytest.raises(Exception) as caught:
+            outer()
+    assert len(calls) == 3
+    state = state_of(caught.value)
+    assert (state.name, state.stop_reason) == ("outer", StopReason.NESTED)
+    assert state.inner.name == "inner"
+
+
+def test_layers_do_not_multiply_across_a_runner_that_is_kept():
+    calls = []
+
+    @aretry(TWICE)
+    async def inner():
+        calls.append(1)
+        raise OSError("dead")
+
+    with asyncio.Runner() as runner, pytest.raises(OSError):
+        retry(TWICE)(lambda: runner.run(inner()))()
+    assert len(calls) == 3
+
+
+def test_an_error_of_a_call_that_gave_up_before_is_retried():
+    """Such as one that a cache keeps: it says nothing of this attempt."""
+    calls = []
+    with pytest.raises(OSError) as caught:
+        retry(TWICE)(dead([]))()
+
+    def fetch():
+        calls.append(1)
+        raise caught.value
+
+    with pytest.raises(OSError):
+        retry(TWICE)(fetch)()
+    assert len(calls) == 3
+
+
+def test_an_error_that_another_call_shares_is_retried():
+    """Such as that of one connection, for which both have waited."""
+
+    async def main():
+        shared, calls = asyncio.get_running_loop().create_future(), []
+
+        @aretry(schedule=[0], name="first")
+        async def first():
+            if not calls:
+                calls.append("first")
+                raise OSError("alone")
+            await shared
+
+        @aretry(schedule=[0], name="second")
+        async def second():
+            calls.append("second")
+            return await shared if calls.count("second") == 1 else "value"
+
+        beside = asyncio.create_task(first())
+        await asyncio.sleep(0.01)
+        waits = asyncio.create_task(second())
+        await asyncio.sleep(0.01)
+        shared.set_exception(OSError("shared"))
+        with pytest.raises(OSError, match="shared"):
+            await beside
+        return await waits
+
+    assert asyncio.run(main()) == "value"
+
+
+def steps_of(depth):
+    """Return how many functions are called where calls run so deep in one another."""
+    steps, calls = [], []
+
+    @retry(TWICE, max_elapsed=60)
+    def dive(level):
+        if level:
+            return level < 0 or dive(level - 1)
+        calls.append(1)
+        raise OSError("at the bottom")
+
+    # Calls are opened at once until one has succeeded.
+    dive(-1)
+    sys.setprofile(
+        lambda frame, event, arg: steps.append(event) if event == "call" else None
+    )
+    try:
+        dive(depth)
+    except OSError as error:
+        caught = error
+    finally:
+        sys.setprofile(None)
+    assert len(calls) == 3
+    return len(steps), state_of(caught)
+
+
+def test_depth_costs_linearly():
+    (few, _), (more, _), (most, state) = map(steps_of, (70, 140, 280))
+    assert most - more < 2.2 * (more - few)
+    # A few of the states in between are kept, so that it can be stored.
+    assert (state.inner.depth, state.innermost.depth) == (1, 280)
+    stored = json.loads(json.dumps(state.to_dict()))
+    assert RetryState.from_dict(stored).inner.depth == 1
+
+
 def test_a_call_that_ends_at_that_very_moment_leaves_the_error_as_it_is():
     error = OSError()
-    leave_mark(error, [])
+    leave_mark(error, [None, 0.0, None])
     assert vars(error) == {}
 
 

@@ -689,6 +689,38 @@ def test_verify(retry_clock):
         )
         result.stdout.no_fnmatch_line("job-39 *")
 
+    @pytest.mark.parametrize("error", ["StopIteration", "RuntimeError"])
+    def test_says_of_which_call_the_clock_is_used_up(self, run, error):
+        result = run(
+            f"""
+from retrykit.clocks import thread
+
+class Clock:
+    used_up = False
+    def now(self):
+        if self.used_up:
+            raise {error}("used up")
+        return 0.0
+    def sleep(self, delay):
+        self.used_up = True
+
+def test_fetch():
+    for name in ["first", "second"]:
+        try:
+            with thread.use(Clock()):
+                retry(Script([OSError, "data"], name=name))()
+        except {error}:
+            pass
+    assert False
+"""
+        )
+        result.assert_outcomes(failed=1)
+        told = f"*: its history cannot be read: {error}: used up"
+        result.stdout.fnmatch_lines(
+            ["*- retried calls -*", f"first{told}", "", f"second{told}"],
+            consecutive=True,
+        )
+
     def test_is_told_under_xdist(self, run):
         result = run(
             """

@@ -97,7 +97,7 @@ class TestRecord:
         assert names(recorded) == ["inside"]
 
     def test_ends_with_its_block_after_an_error(self):
-        before = len(attention.reasons), events.everyone
+        before = len(attention.reasons), events.everyone[:]
         with pytest.raises(KeyError), record() as recorded:
             raise KeyError
         succeed("outside")

@@ -299,3 +299,9 @@ def test_goes_on_although_the_middle_of_the_history_was_dropped(clock):
     assert [failure.attempt for failure in again.failures] == [1, 8]
     assert again.dropped == 6
     assert clock.naps == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+
+
+def test_goes_on_in_a_delay_of_which_no_failure_is_kept(clock):
+    state = RetryState("fetch", 1, 0.0, attempt=2, next_delay=0.25)
+    assert resume(lambda: "fetched", state, POLICY)() == "fetched"
+    assert clock.naps == [0.25]

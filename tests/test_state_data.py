@@ -18,7 +18,7 @@ from retrykit import (
     StopReason,
     current_state,
 )
-from retrykit.records import ErrorRecord, ResultRecord
+from retrykit.records import ErrorRecord, ResultRecord, result_data
 from retrykit.testing.strategies import durations, seeds
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -73,18 +73,18 @@ CALLS = st.builds(
     RetryState,
     st.text(),
     seeds(),
-    epoch=durations(),
+    epoch=st.floats(0, 253_402_300_799),
     max_elapsed=st.none() | durations(),
     max_failures=COUNTS,
-    attempt=COUNTS,
+    attempt=st.integers(2 * 10**6, 10**12),
     attempt_started=durations(),
     failures=st.lists(FAILURES, max_size=3).map(tuple),
-    dropped=COUNTS,
+    dropped=st.integers(9, 10**6),
     slept=durations(),
     next_delay=st.none() | durations(),
     stop_reason=st.none() | st.sampled_from(StopReason),
     spent=durations(),
-    ruled=st.lists(st.integers(0, 10**6), max_size=3).map(tuple),
+    ruled=st.lists(st.integers(0, 3), max_size=3).map(tuple),
     paid=st.none() | durations(),
     depth=st.integers(0, 9),
 )
@@ -290,6 +290,19 @@ ERROR = {"type": "OSError", "message": "busy", "traceback": ""}
         pytest.param(DATA | {"ruled": None}, id="no counts"),
         pytest.param(DATA | {"ruled": {}}, id="counts that are no list"),
         pytest.param(DATA | {"spent": 10**400}, id="a time no float can tell"),
+        pytest.param(DATA | {"spent": -1}, id="a time below zero"),
+        pytest.param(DATA | {"slept": -1}, id="delays below zero"),
+        pytest.param(DATA | {"attempt_started": -1}, id="begun before it began"),
+        pytest.param(DATA | {"max_elapsed": -1}, id="a limit below zero"),
+        pytest.param(DATA | {"epoch": -1}, id="a call before 1970"),
+        pytest.param(DATA | {"epoch": 1e300}, id="a call after the year 9999"),
+        pytest.param(DATA | {"attempt": 0}, id="no attempt"),
+        pytest.param(DATA | {"attempt": 10**13}, id="more attempts than can be"),
+        pytest.param(DATA | {"seed": 10**400}, id="a seed that JSON cannot hold"),
+        pytest.param(DATA | {"max_failures": -1}, id="fewer failures than none"),
+        pytest.param(DATA | {"dropped": -1}, id="fewer dropped than none"),
+        pytest.param(DATA | {"ruled": [2]}, id="more by rules than failures"),
+        pytest.param(DATA | {"failures": [FAILED | {"attempt": 0}]}, id="attempt 0"),
         pytest.param(nested(2000), id="states nested too deep"),
         pytest.param(DATA | {"paid": -1}, id="a cost below zero"),
         pytest.param(DATA | {"depth": -1}, id="a depth below zero"),
@@ -351,6 +364,21 @@ class Unprintable:
         raise ZeroDivisionError
 
 
+class Failing:
+    """A result whose own attributes fail, as those of a lazy proxy may."""
+
+
+@pytest.mark.parametrize("name", ["__class__", "__dict__"])
+def test_a_result_whose_own_attributes_fail_is_told_all_the_same(name):
+    kind = type("Failing", (Failing,), {name: property(lambda _: 1 / 0)})
+    state = refused(kind())
+    data = state.to_dict()["failures"][0]["result"]["record"]
+    assert data["type"] == f"{__name__}.Failing"
+    assert f"type {__name__}.Failing" in state.failures[0].describe()
+
+
 def test_a_result_that_cannot_be_printed_is_told_all_the_same():
     failure = Failure(1, None, Unprintable(), 0.0, 0.0, None)
-    assert failure.describe() == "the result <ZeroDivisionError while it was told>"
+    assert failure.describe() == f"a refused result of type {__name__}.Unprintable"
+    record = result_data(failure.result)["record"]
+    assert record["text"] == "<ZeroDivisionError while it was told>"

@@ -54,11 +54,11 @@ def test_an_error_may_ask_for_a_delay():
     assert after(1, busy, policy=hinted).delay == 90.0
 
 
-def test_an_error_that_always_asks_for_no_delay_is_followed_once():
+def test_an_error_that_asks_for_no_delay_waits_for_the_schedule():
     busy = ConnectionError("busy")
     busy.wait = 0
     hinted = PATIENT.replace(hint=attribute("wait"))
-    assert [after(number, busy, policy=hinted).delay for number in (1, 2)] == [0, 3600]
+    assert [after(number, busy, policy=hinted).delay for number in (1, 2)] == [60, 3600]
 
 
 def test_a_delay_is_one_that_a_date_can_hold():

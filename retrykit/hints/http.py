@@ -29,9 +29,9 @@ def retry_after() -> "RetryAfterHeader":
     120.0
 
     A date is taken relative to the ``Date`` of the same response, so the
-    clocks need not agree; without one, to the wall clock. What is past means
-    now. Where the header was sent repeatedly, the longest wait is taken, since
-    it disobeys none of them.
+    clocks need not agree; without one, to the wall clock. One that is past is 0.
+    Where the header was sent repeatedly, the longest wait is taken, since it
+    disobeys none of them.
 
     Source:
         RFC 9110, "HTTP Semantics", section 10.2.3, 2022.

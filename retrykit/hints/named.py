@@ -24,6 +24,7 @@ _BUILDERS: dict[str, Callable[..., Hint]] = {
     "attribute": attribute,
     "reset_at": reset_at,
 }
+_SIGNATURES = {kind: inspect.signature(build) for kind, build in _BUILDERS.items()}
 
 
 def hint_named(text: object) -> Hint:
@@ -73,7 +74,7 @@ def _built(text: str) -> Hint:
         raise refuse("hint", "the text of a hint", text, way_out)
     build = _BUILDERS[kind]
     try:
-        inspect.signature(build).bind(*arguments)
+        _SIGNATURES[kind].bind(*arguments)
     except TypeError:
         raise refuse(
             "hint", "the text of a hint", text, f"write {_form(kind)}"
@@ -87,6 +88,6 @@ def _known() -> str:
 
 def _form(kind: str) -> str:
     """Return how the text of a kind of hint is written."""
-    parameters = inspect.signature(_BUILDERS[kind]).parameters.values()
+    parameters = _SIGNATURES[kind].parameters.values()
     needed = (each.name.upper() for each in parameters if each.default is each.empty)
     return ":".join([kind, *needed])

@@ -21,7 +21,8 @@ def observer(
     failures an INFO; a call that succeeds at once is not logged. Durable jobs are
     logged in the same way, under their ids: the line of a scheduled retry tells in
     how many hours the job goes on. Arguments and results of the call are never
-    logged, errors by type and text.
+    logged; errors by type and text, without the secrets of requests and URLs unless
+    the policy has ``redact=False``.
 
     Each record has ``retrykit`` among its attributes, a dict of the call's
     name, the number of the attempt, elapsed seconds, the delay and the reason,
@@ -67,7 +68,7 @@ def _last(state: RetryState) -> str:
         return ""
     last = state.failures[-1]
     if last.error is not None:
-        return f"; {' '.join(last.describe().split())}"
+        return f"; {' '.join(last.describe(redact=state.redact).split())}"
     status = status_of(last.result)
     told = "" if status is None else f", with status {status}"
     return f"; its result was refused{told}"

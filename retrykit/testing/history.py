@@ -5,6 +5,7 @@ library that draws tables would have to be installed there.
 """
 
 from retrykit.durations import readable
+from retrykit.records import result_text, safe_text
 from retrykit.state import Failure, RetryState, StopReason
 
 __all__ = ["history"]
@@ -29,7 +30,18 @@ def history(state: RetryState) -> str:
       attempt  began after  took  next after  outcome
       1        0s           0s    2s          OSError
       2        2s           0s                succeeded
+
+    Of a call that still runs, the clock is read. If it raises an error, that is
+    said in place of the table.
     """
+    try:
+        return _table(state)
+    except Exception as error:  # noqa: BLE001  the clock may be the user's own
+        told = f"{type(error).__name__}: {safe_text(error)}"
+        return f"{state.name}: its history cannot be read: {told}"
+
+
+def _table(state: RetryState) -> str:
     shown = state.failures
     if len(shown) > _ROWS:
         shown = shown[: _ROWS // 2] + shown[-_ROWS // 2 :]
@@ -37,7 +49,7 @@ def history(state: RetryState) -> str:
     for failure in shown:
         if last < failure.attempt - 1:
             rows.append(_GAP)
-        rows.append(_row(failure))
+        rows.append(_row(failure, redact=state.redact))
         last = failure.attempt
     if last < state.attempt:
         rows.append(_unfailed(state))
@@ -46,9 +58,13 @@ def history(state: RetryState) -> str:
     return "\n  ".join([f"{state.name} {state.describe()}", *lines])
 
 
-def _row(failure: Failure) -> tuple[str, ...]:
+def _row(failure: Failure, *, redact: bool) -> tuple[str, ...]:
     delay = "" if failure.delay is None else readable(failure.delay)
-    outcome = " ".join(failure.describe().split())
+    outcome = failure.describe(redact=redact)
+    if failure.error is None:
+        # The value is what a test is about, and its report is no log.
+        outcome = f"the result {result_text(failure.result, redact=redact)}"
+    outcome = " ".join(outcome.split())
     times = readable(failure.started), readable(failure.duration)
     if len(outcome) > _WIDTH:
         outcome = f"{outcome[: _WIDTH - 3]}..."

@@ -9,7 +9,6 @@ import inspect
 import sys
 import threading
 import time
-from collections import Counter
 from types import CodeType, FrameType
 from typing import Any, final
 
@@ -60,9 +59,8 @@ def awaited_frame(coroutine: Any, code: CodeType) -> FrameType | None:
     return None
 
 
-_guarding = threading.Lock()
-_attempts: Counter[int] = Counter()
-"""How many attempts are watched in each thread."""
+_watched: list[int] = []
+"""The thread of each attempt that is watched; to change it is one operation."""
 
 
 def guard_thread(worker: Worker) -> None:
@@ -73,8 +71,7 @@ def guard_thread(worker: Worker) -> None:
     # The end of the attempt before may have been told to another clock.
     leave_thread(worker)
     worker.guarded = threading.get_ident()
-    with _guarding:
-        _attempts[worker.guarded] += 1
+    _watched.append(worker.guarded)
     if sys.getprofile() is None:
         sys.setprofile(_listen)
 
@@ -83,14 +80,10 @@ def leave_thread(worker: Worker) -> None:
     """Let the attempt be over, if it is watched."""
     if worker.guarded is None:
         return
-    with _guarding:
-        _attempts[worker.guarded] -= 1
-        if not _attempts[worker.guarded]:
-            del _attempts[worker.guarded]
-        left = _attempts[threading.get_ident()]
+    _watched.remove(worker.guarded)
     worker.guarded = None
     # Another thread finds out when its next attempt is over.
-    if not left and sys.getprofile() is _listen:
+    if threading.get_ident() not in _watched and sys.getprofile() is _listen:
         sys.setprofile(None)
 
 

@@ -1,11 +1,11 @@
 """Fake functions that fail on a script, and know how they were called."""
 
-import threading
 from collections.abc import Iterable, Mapping, Set as AbstractSet
 from typing import Any, final
 
 from retrykit.checks import instance, refuse
 from retrykit.clocks import Source, task, thread
+from retrykit.locks import Locked
 from retrykit.values import Value
 
 __all__ = ["AsyncScript", "Called", "Script", "ScriptError"]
@@ -38,12 +38,13 @@ class ScriptError(BaseException):
 _UNORDERED = (str, bytes, Mapping, AbstractSet)
 
 
-class _Script:
+class _Script(Locked):
     """What both colours have."""
 
     def __init__(
         self, outcomes: Iterable[object], name: str, clock: Source[Any]
     ) -> None:
+        super().__init__()
         self.__name__ = self.__qualname__ = instance("name", name, str)
         # As a function of a script has it, so that logs show the name alone.
         self.__module__ = "__main__"
@@ -58,7 +59,6 @@ class _Script:
             rule = "a list in which ... comes last and after an outcome"
             raise refuse("outcomes", rule, self._outcomes, "it repeats that outcome")
         self._clock = clock
-        self._playing = threading.Lock()
         self._played = 0
 
     @property
@@ -77,7 +77,7 @@ class _Script:
     def _play(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """Return the outcome of this call, or raise it."""
         called = Called(args, kwargs, self._clock.now())
-        with self._playing:
+        with self._lock:
             remaining = self.remaining
             self._played += 1
             self.calls.append(called)

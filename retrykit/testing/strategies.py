@@ -201,6 +201,8 @@ _VARIED: dict[str, SearchStrategy[object]] = {
     "hint_over": st.sampled_from(["honour", "clip", "give_up"]),
     "outer": st.sampled_from(["respect", "retry", "raise"]),
     "raises": st.sampled_from(["last", "retry_error", "group"]),
+    "redact": st.booleans(),
+    "keep_tracebacks": st.booleans(),
     "max_failures": st.integers(2, 10**6),
     "seed": seeds(),
     "name": st.sampled_from(["fetch", "verify a hostname"]),

@@ -18,6 +18,7 @@ from typing import Final, final
 
 from retrykit.clocks import thread
 from retrykit.events import Event
+from retrykit.locks import Locked
 from retrykit.testing.threads import Threads
 from retrykit.testing.workers import Worker, Workers
 
@@ -58,7 +59,7 @@ class Sleeper:
 
 
 @final
-class Timeline:
+class Timeline(Locked):
     """Virtual time, for threads and event loops at once.
 
     Args:
@@ -76,13 +77,17 @@ class Timeline:
     def __init__(self, start: float, patience: float) -> None:
         self.now = start
         self.patience = patience
+        super().__init__()
         self.workers = Workers()
-        self.changed = threading.Condition()
         self.beats = 0
         self._sleepers: list[Sleeper] = []
         self._orders = count()
         self._settled: set[Hashable] = set()
         self._threads = Threads()
+
+    def _renew(self) -> None:
+        super()._renew()
+        self.changed = threading.Condition(self._lock)
 
     def hear(self, event: Event) -> Worker | None:
         """Take note of an event, and return the call that it is of."""
