@@ -213,6 +213,8 @@ class TestAFingerprint:
         for policy in ALL:
             other = policy.replace(name="other", observers=[print], max_failures=7)
             assert fingerprint(other) == fingerprint(policy)
+            other = policy.replace(redact=False, keep_tracebacks=True)
+            assert fingerprint(other) == fingerprint(policy)
 
     def test_is_the_same_in_every_process(self):
         code = "from tests.test_durable_jobs import PRINTED; print(PRINTED)"

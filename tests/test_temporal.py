@@ -96,7 +96,7 @@ class TestAnAttempt:
     def test_may_refuse_a_result(self, attempt):
         policy = PATIENT.replace(on_result=lambda status: status == 503)
         told = attempt.failed(policy, lambda: 503)
-        assert (told.message, told.type) == ("the result 503", None)
+        assert (told.message, told.type) == ("a refused result of type int", None)
         assert told.next_retry_delay == timedelta(minutes=1)
 
     def test_knows_its_number_and_its_key(self, attempt):
@@ -147,7 +147,9 @@ class TestTheLastAttempt:
         told = attempt.failed(policy, lambda: 503, 4)
         assert (told.non_retryable, told.type) == (True, "RetryError")
         assert told.message.startswith("test/test-run/5 gave up after 4 attempts in ")
-        assert told.message.endswith("has ended; last came the result 503")
+        assert told.message.endswith(
+            "has ended; last came a refused result of type int"
+        )
 
     def test_is_not_made_again_if_its_worker_was_lost(self, attempt):
         assert attempt(PATIENT.replace(max_attempts=4), lambda: 7, 4) == 7

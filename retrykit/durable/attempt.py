@@ -6,6 +6,7 @@ killed in the middle of an attempt leaves the envelope as it was, and the attemp
 is made again.
 """
 
+import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import replace
@@ -14,7 +15,7 @@ from typing import Any, Self, final
 
 from retrykit import events
 from retrykit._book import Book
-from retrykit._nesting import Call, current
+from retrykit._nesting import Call, close, current, replaces, running
 from retrykit._outcomes import aaccepts, accepts, afails, fails
 from retrykit.clocks import AsyncClock, Clock, Source, task, thread, wall
 from retrykit.durable.envelope import Envelope
@@ -51,7 +52,7 @@ class JobDied(RetrykitError):  # noqa: N818  told by its name
     """A job gave up, or cannot be attempted; what an engine ends it with."""
 
 
-_attempted: ContextVar[Envelope] = ContextVar("retrykit job")
+_attempted: "ContextVar[_Known]" = ContextVar("retrykit job")
 
 
 def idempotency_key() -> str:
@@ -64,11 +65,11 @@ def idempotency_key() -> str:
     Raises:
         LookupError: No attempt of a durable job runs in this context.
     """
-    try:
-        return _attempted.get().key
-    except LookupError:
+    attempted = _attempted.get(None)
+    if attempted is None or attempted.abandoned():
         msg = "idempotency_key() is for the functions of durable jobs; none runs"
-        raise LookupError(msg) from None
+        raise LookupError(msg)
+    return attempted.key
 
 
 def attempt(
@@ -132,11 +133,28 @@ async def aattempt(
 
 
 @final
+class _Known:
+    """What the context of an attempt knows; tasks that outlive it go on knowing it."""
+
+    __slots__ = ("_attempt", "key", "over")
+
+    def __init__(self, key: str, attempt: "_Attempt") -> None:
+        self.key = key
+        self.over = False
+        self._attempt = weakref.ref(attempt)
+
+    def abandoned(self) -> bool:
+        """Return whether an interrupt has ended the attempt, and it was not told."""
+        return not self.over and self._attempt() is None
+
+
+@final
 class _Attempt:
     """The book of one attempt of a job, which its context knows meanwhile.
 
     When it is over, nothing in it leads to the error: the frame that has it is the
     one from which the failed function was called, and lives as long as the error.
+    Its context does not keep it: an interrupt that it is not told of ends it, too.
     """
 
     def __init__(
@@ -145,14 +163,16 @@ class _Attempt:
         envelope: Envelope,
         clock: Source[Clock] | Source[AsyncClock],
     ) -> None:
-        self._envelope = envelope
-        self.book = Book(policy, envelope.job, clock, _awake(envelope)).limited()
-        self.call: Call = [self.book, 0.0, current.get(None)]
+        self.envelope = envelope
+        state = _awake(envelope)
+        self.book = Book(policy, envelope.job, clock, state, block=self).limited()
+        self.call: Call = [self.book, 0.0, running(current.get())]
         self._came: list[Attempted] = []
 
     def __enter__(self) -> Self:
-        self.call[2] = self._around = current.set(self.call)
-        self._outer = _attempted.set(self._envelope)
+        self._around = current.set(self.call)
+        self._known = _Known(self.envelope.key, self)
+        self._outer = _attempted.set(self._known)
         # What is left of the delay is the engine's affair: it is made now.
         if self.book.begin(self.call) is not None:
             self.book.again(self.call)
@@ -172,6 +192,7 @@ class _Attempt:
             elif exit_ is not None:
                 self.book.interrupted(self.call, exit_)
         finally:
+            self._known.over = True
             _attempted.reset(self._outer)
             current.reset(self._around)
         return isinstance(exit_, Exception)
@@ -183,9 +204,9 @@ class _Attempt:
     def failed(self, error: Exception | None) -> None:
         """Write down what the policy has said of a failure."""
         if self._state.status != "running":
-            self._over(None, self.call.pop() if self.call else error)
+            self._over(None, self.call.pop() if replaces(self.call) else error)
             return
-        self.call.clear()
+        close(self.call)
         events.tell(self.book.policy.observers, events.Suspended(self._state))
         self._over(None, error.error if isinstance(error, Signal) else error)
 
@@ -199,7 +220,7 @@ class _Attempt:
         self._over(None, fault)
 
     def _over(self, result: object, error: Exception | None) -> None:
-        after = self._envelope.after(self._state, wall())
+        after = self.envelope.after(self._state, wall())
         del self._state
         self._came.append(Attempted(after, result, error))
 

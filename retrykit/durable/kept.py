@@ -27,8 +27,7 @@ def kept(state: RetryState) -> RetryState:
     The last error keeps its traceback. Of long texts the beginning and the end
     are kept.
     """
-    failures = state.failures
-    cut = tuple(_cut(failure, last=failure is failures[-1]) for failure in failures)
+    cut = tuple(_cut(state, failure) for failure in state.failures)
     inner = state.inner and kept(state.inner)
     # As data and back, for all that is of this process and no other.
     bare = replace(state, failures=(), inner=None, slept=min(state.slept, LONGEST))
@@ -43,8 +42,9 @@ def kind_of(failure: Failure) -> str:
     return "a refused result"
 
 
-def _cut(failure: Failure, *, last: bool) -> Failure:
-    record = failure_from(failure_data(failure))
+def _cut(state: RetryState, failure: Failure) -> Failure:
+    record = failure_from(failure_data(failure, redact=state.redact))
+    last = failure is state.failures[-1]
     error, result = record.error, record.result
     if isinstance(error, ErrorRecord):
         kind, message = _text(error.type), _text(error.message)

@@ -41,8 +41,7 @@ def history(
     The seed is made of the name, so that every process draws the same delays.
     The delay before is worked out again, from the first one on: some 3
     microseconds for each attempt. What was asked for by errors, in place of the
-    schedule's delays, is not known. A hint of 0 is taken for the second in a
-    row, which is not followed at once: that does no harm.
+    schedule's delays, is not known.
 
     >>> from retrykit import Policy, schedules as s
     >>> policy = Policy(schedule=s.decorrelated(1), seed=7)
@@ -69,9 +68,7 @@ def history(
     for retry in range(1, attempt):
         previous = policy.schedule.delay(retry, previous, Draws(seed, retry))
     state.attempt, state.dropped = attempt - 1, attempt - 2
-    state.failures = (
-        Failure(attempt - 1, _UNKNOWN, None, 0.0, 0.0, previous, hint=0.0),
-    )
+    state.failures = (Failure(attempt - 1, _UNKNOWN, None, 0.0, 0.0, previous),)
     return state
 
 

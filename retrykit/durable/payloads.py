@@ -8,7 +8,7 @@ import json
 import math
 from typing import Any, NoReturn
 
-from retrykit.checks import refuse, told
+from retrykit.checks import encodable, refuse, told
 from retrykit.errors import ConfigError
 
 __all__ = ["as_json", "from_json"]
@@ -91,12 +91,8 @@ def _check(name: str, value: object) -> None:
 
 
 def _check_text(name: str, text: str) -> None:
-    """Check that a text can be stored: a lone surrogate is half a character."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        way_out = "of a file name, pass os.fsencode(name).hex()"
-        raise refuse(name, "a text that UTF-8 can hold", text, way_out) from None
+    """Check that a text can be stored."""
+    encodable(name, text, "of a file name, pass os.fsencode(name).hex()")
     if "\0" in text:
         way_out = "PostgreSQL does not keep it"
         raise refuse(name, "a text without the character 0", text, way_out)

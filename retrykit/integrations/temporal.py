@@ -30,7 +30,7 @@ from retrykit.durable import Attempted, Envelope, Job
 from retrykit.durable.numbered import check_numbered, numbered
 from retrykit.inspection import is_coroutine_function
 from retrykit.policy import Policy
-from retrykit.records import safe_text
+from retrykit.records import error_text
 from retrykit.signals import GiveUp, RetryAfter
 
 __all__ = ["retried", "retry_policy"]
@@ -75,12 +75,14 @@ def retried(policy: Policy) -> Callable[[F], F]:
         @wraps(fn)
         def once(*args: Any) -> Any:
             with _cancellable():
-                return _result(job.attempt(_envelope(job), args, {}))
+                came = job.attempt(_envelope(job), args, {})
+                return _result(came, redact=policy.redact)
 
         @wraps(fn)
         async def aonce(*args: Any) -> Any:
             with _cancellable():
-                return _result(await job.aattempt(_envelope(job), args, {}))
+                came = await job.aattempt(_envelope(job), args, {})
+                return _result(came, redact=policy.redact)
 
         return cast("F", aonce if job.awaited else once)
 
@@ -114,12 +116,14 @@ def _envelope(job: Job) -> Envelope:
     return numbered(job, name, told.attempt, told.scheduled_time.timestamp())
 
 
-def _result(came: Attempted) -> Any:
+def _result(came: Attempted, *, redact: bool) -> Any:
     """Return what an activity returned, or raise what tells Temporal what follows."""
     error, state = came.error, came.envelope.state
     if came.envelope.status == "succeeded":
         return came.result
-    own = error if isinstance(error, ApplicationError) else _failure(came)
+    own = (
+        error if isinstance(error, ApplicationError) else _failure(came, redact=redact)
+    )
     message, details, delay = own.message, own.details, state.next_delay
     known: dict[str, Any] = {"type": own.type, "category": own.category}
     if delay is None:
@@ -137,11 +141,12 @@ def _result(came: Attempted) -> Any:
     ) from error
 
 
-def _failure(came: Attempted) -> ApplicationError:
+def _failure(came: Attempted, *, redact: bool) -> ApplicationError:
     error = came.error
     if error is None:
         return ApplicationError(came.envelope.state.failures[-1].describe())
-    return ApplicationError(safe_text(error), type=type(error).__name__)
+    text = error_text(error, redact=redact)
+    return ApplicationError(text, type=type(error).__name__)
 
 
 class _Cancelled(BaseException):

@@ -13,6 +13,8 @@ What cannot be checked is said here.
 - RabbitMQ: an attempt that is being made when the connection breaks is begun a
   second time beside the first, unless
   ``worker_cancel_long_running_tasks_on_connection_loss`` is set.
+- RabbitMQ: a job that waited on quorum queues when RabbitMQ was killed may come
+  three minutes late: ``dead_letter_worker_publisher_confirm_timeout``.
 - RabbitMQ 4: a message of a quorum queue is dropped when it came back 20 times,
   unless its queue has the argument ``x-delivery-limit=-1``.
 """
