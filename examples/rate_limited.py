@@ -8,12 +8,12 @@ for. Time is virtual, so nothing is waited for.
 Prints::
 
     A server that is busy for a while
-      HTTP Error 429: Too Many Requests; asked for: 0 s, waited: 0 s
+      HTTP Error 429: Too Many Requests; asked for: 0 s, waited: 1 s
       HTTP Error 429: Too Many Requests; asked for: 3 s, waited: 3 s
       HTTP Error 429: Too Many Requests; asked for: 5 s, waited: 5 s
       HTTP Error 429: Too Many Requests; asked for: -, waited: 4 s
       HTTP Error 503: Service Unavailable; asked for: -, waited: 0.25 s
-      it succeeded after 6 attempts in 12.2s
+      it succeeded after 6 attempts in 13.2s
     A server that is closed for today
       HTTP Error 429: Too Many Requests; asked for: 86400 s, waited: -
       it gave up after 1 attempt in 0s: it was asked to wait longer than is allowed: 1d

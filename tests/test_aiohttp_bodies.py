@@ -32,6 +32,13 @@ class OneWay(io.RawIOBase):
         return len(piece)
 
 
+class Stuck(io.BytesIO):
+    """A file that says that it can seek, and cannot."""
+
+    def seek(self, *_):
+        raise io.UnsupportedOperation("it is a pipe")
+
+
 def form(value):
     made = aiohttp.FormData()
     made.add_field("name", "value")
@@ -113,6 +120,24 @@ class TestABody:
         assert b"body" in server.seen[0].body
         assert caplog.messages[-1].endswith(told.format("").partition("attempt")[2])
 
+    @pytest.mark.parametrize("step", [close(), answer(503)], ids=["closed", "status"])
+    @pytest.mark.parametrize(
+        "settings", [{}, {"compress": True}, {"chunked": True}], ids=str
+    )
+    @pytest.mark.parametrize("form", [form, lambda file: file], ids=["form", "file"])
+    def test_of_a_file_that_cannot_go_back_after_all_is_sent_once(
+        self, step, settings, form
+    ):
+        """Sent again with nothing in it, it would overwrite what is there."""
+
+        async def put(url):
+            async with session(schedule=[0]) as client:
+                await client.put(url, data=form(Stuck(b"body")), **settings)
+
+        with serve(step) as server, pytest.raises(aiohttp.ClientConnectionError):
+            asyncio.run(put(server.url))
+        assert len(server.seen) == 1
+
     def test_is_sent_again_while_an_earlier_one_is_being_written(self, tmp_path):
         """A server may answer before it has read all of a body."""
         path = tmp_path / "body"
@@ -189,8 +214,8 @@ class TestRetryAfter:
         ("values", "nap"),
         [
             (["5"], 5),
-            (["0"], 0),
-            (["Mon, 06 Nov 2000 08:49:37 GMT"], 0),
+            (["0"], 1),
+            (["Mon, 06 Nov 2000 08:49:37 GMT"], 1),
             (["soon"], 1),
             (["-5"], 1),
             (["1.5"], 1),

@@ -187,6 +187,19 @@ def test_a_timeout_of_attempts_leaves_what_else_is_retried(on):
         assert stub(channel)(b"?") == b"milk"
 
 
+def test_a_predicate_beside_a_timeout_of_attempts_keeps_its_name(caplog):
+    def forgot(error):
+        isinstance(error, grpc.RpcError)
+
+    with (
+        shop([DOWN]) as cart,
+        opened(cart, on=forgot, attempt_timeout=5, schedule=[0]) as channel,
+        pytest.raises(grpc.RpcError),
+    ):
+        stub(channel)(b"?")
+    assert "<locals>.forgot returned None, neither True nor False" in caplog.text
+
+
 def test_a_timeout_of_attempts_retries_no_other_errors():
     with (
         shop([Fails("INTERNAL")]) as cart,

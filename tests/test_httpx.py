@@ -51,6 +51,58 @@ def test_a_response_that_needed_no_retry_has_a_state_too():
         assert state_of(http.get(server.url)).attempt == 1
 
 
+class TestAPolicyOfASingleRequest:
+    """It is among the extensions of the request."""
+
+    @pytest.mark.parametrize(
+        ("policy", "attempts"),
+        [(None, 1), (Policy(schedule=[0]), 2), (Policy(schedule=[0] * 4), 5)],
+        ids=["none", "less", "more"],
+    )
+    def test_holds_in_place_of_that_of_the_client(self, policy, attempts):
+        with serve(answer(503)) as server, client() as http:
+            response = http.get(server.url, extensions={"retry": policy})
+            assert len(server.seen) == state_of(response).attempt == attempts
+            assert state_of(http.get(server.url)).attempt == 3
+
+    def test_has_the_parts_of_the_client(self):
+        with serve(answer(503, [("Retry-After", "7")]), answer()) as server:
+            with virtual_time() as clock, client() as http:
+                http.get(server.url, extensions={"retry": Policy(schedule=[1])})
+        assert clock.naps == [7.0]
+
+    def test_holds_after_a_redirect_too(self):
+        steps = redirect("/x"), answer(503)
+        with serve(*steps) as server, client() as http:
+            given = {"extensions": {"retry": None}, "follow_redirects": True}
+            assert http.get(server.url, **given).status_code == 503
+        assert len(server.seen) == 2
+
+    def test_holds_for_an_async_client(self):
+        async def get(url):
+            async with httpx.AsyncClient(transport=AsyncRetryTransport(QUICK)) as http:
+                return await http.get(url, extensions={"retry": None})
+
+        with serve(answer(503)) as server:
+            assert state_of(asyncio.run(get(server.url))).attempt == 1
+
+    def test_is_refused_where_a_transport_cannot_follow_it(self):
+        policy = Policy(raises="group")
+        with client() as http, pytest.raises(ConfigError, match="raises must be"):
+            http.get("http://127.0.0.1/", extensions={"retry": policy})
+
+
+def test_a_decorator_alone_keeps_cookies_of_responses_that_are_replaced():
+    steps = answer(503, [("Set-Cookie", "node=7")]), answer()
+    with serve(*steps) as server, client() as http:
+        http.get(server.url)
+        assert http.cookies == {}
+    with serve(*steps) as server, httpx.Client() as http:
+        retries.policy(QUICK).call(http.get, server.url)
+        assert dict(http.cookies) == {"node": "7"}
+    assert server.seen[1].headers["cookie"] == "node=7"
+
+
 def test_a_response_of_another_transport_has_none():
     with serve() as server, httpx.Client() as http:
         assert state_of(http.get(server.url)) is None

@@ -106,6 +106,19 @@ def test_a_file_that_cannot_go_back_after_all_lets_the_clients_error_out():
     assert state_of(caught.value).stop_reason is StopReason.GAVE_UP
 
 
+def test_a_file_of_a_form_that_cannot_go_back_after_all_is_sent_once():
+    """httpx leaves a file where it is, and sends nothing of it, if it cannot seek."""
+
+    class Stuck(io.BytesIO):
+        def seek(self, *_):
+            raise io.UnsupportedOperation("it is a pipe")
+
+    with serve(close()) as server, client() as http:
+        with pytest.raises(httpx.RemoteProtocolError):
+            http.put(server.url, files={"file": Stuck(b"picture")})
+    assert len(server.seen) == 1
+
+
 def test_a_file_that_cannot_go_back_after_a_response_says_so():
     file = io.BytesIO(b"order")
 

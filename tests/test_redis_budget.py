@@ -107,7 +107,7 @@ def test_what_blocks_can_be_flushed_all_at_once(way, server):
 
 def test_no_reward_makes_it_more_than_full(way, server):
     server.client.set(KEY, 499)
-    budget = way.budget(TokenBucket(reward=10**400))
+    budget = way.budget(TokenBucket(reward=2**53 - 1))
     way(budget.deposit(None))
     assert (way(budget.flush()), server.client.exists(KEY)) == (500, 0)
     assert way(budget.withdraw(OSError())) == 5
@@ -116,9 +116,9 @@ def test_no_reward_makes_it_more_than_full(way, server):
 @pytest.mark.parametrize("settings", [{"protocol": 3}, {"decode_responses": True}])
 def test_it_counts_one_by_one_however_large_it_is(way, server, settings):
     client = way.client(**settings)
-    budget = way.budget(TokenBucket(2**53, cost=1), client)
+    budget = way.budget(TokenBucket(2**53 - 1, cost=1), client)
     assert [way(budget.withdraw(OSError())) for _ in range(3)] == [1, 1, 1]
-    assert server.client.get(KEY) == str(2**53 - 3)
+    assert server.client.get(KEY) == str(2**53 - 4)
 
 
 def test_the_key_expires_when_nothing_is_taken_or_given(way, server):

@@ -93,6 +93,46 @@ def test_a_status_that_passes_is_retried(clock, status):
         assert state_of(response).name == "GET 127.0.0.1"
 
 
+class TestAPolicyOfSingleRequests:
+    @pytest.mark.parametrize(
+        ("policy", "attempts"),
+        [(None, 1), (Policy(schedule=[0]), 2), (Policy(schedule=[0] * 4), 5)],
+        ids=["none", "less", "more"],
+    )
+    def test_holds_in_its_block(self, clock, policy, attempts):
+        with serve(answer(503)) as server, session() as client:
+            with retries.request_policy(policy):
+                response = client.get(server.url)
+            assert len(server.seen) == state_of(response).attempt == attempts
+            assert state_of(client.get(server.url)).attempt == 3
+
+    def test_holds_for_every_request_of_a_redirect(self, clock):
+        with serve(redirect("/x"), answer(503)) as server, session() as client:
+            with retries.request_policy(None):
+                assert client.get(server.url).status_code == 503
+        assert len(server.seen) == 2
+
+    def test_gives_way_to_an_inner_one(self, clock):
+        with serve(answer(503)) as server, session() as client:
+            with retries.request_policy(None):
+                with retries.request_policy(Policy(schedule=[0])):
+                    assert state_of(client.get(server.url)).attempt == 2
+                assert state_of(client.get(server.url)).attempt == 1
+
+    def test_holds_in_its_own_thread_only(self, clock):
+        seen = []
+        with serve(answer(503)) as server, session() as client:
+
+            def get():
+                seen.append(state_of(client.get(server.url)).attempt)
+
+            with retries.request_policy(None):
+                thread = threading.Thread(target=get)
+                thread.start()
+                thread.join()
+        assert seen == [3]
+
+
 @pytest.mark.parametrize("status", [200, 204, 304, 400, 401, 404, 501])
 def test_a_status_that_stays_is_not(clock, status):
     with serve(answer(status)) as server, session() as client:

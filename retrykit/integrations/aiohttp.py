@@ -29,14 +29,14 @@ from weakref import ref
 import aiohttp
 
 from retrykit.checks import refuse
-from retrykit.integrations.bodies import ready, seeks
+from retrykit.integrations.bodies import ready, rewinding, together
 from retrykit.integrations.parts import (
     IDEMPOTENT,
-    STATUSES,
     Transient,
     joined,
     refuses_certificate,
     retry_after,
+    transient_status,
 )
 from retrykit.integrations.sending import AsyncSender, Sending
 from retrykit.policy import Policy
@@ -56,12 +56,13 @@ class _Transient(Transient):
     Of errors: connections that fail, break or are reset, answers that are cut
     short, timeouts of every kind; not a certificate or a fingerprint that is not
     accepted, nor what the program does to its own connections. Of responses, and
-    of the errors that have a status: 408, 425, 429, 500, 502, 503 and 504.
+    of the errors that have a status: 408, 425, 429, 500, 502, 503 and 504, and 413
+    with a ``Retry-After``.
     """
 
     def __call__(self, outcome: Any, /) -> bool:
         if isinstance(outcome, aiohttp.ClientResponse | aiohttp.ClientResponseError):
-            return outcome.status in STATUSES
+            return transient_status(outcome.status, outcome.headers)
         return isinstance(outcome, _PASSING) and not refuses_certificate(outcome)
 
     def release(self, response: aiohttp.ClientResponse, /) -> None:
@@ -162,7 +163,7 @@ class RetryMiddleware:
             request.method,
             request.url.host or "",
             request.headers,
-            ready if _replays(request.body) else None,
+            _rewind(request.body),
         )
         try:
             response: aiohttp.ClientResponse = await self._sender.send(sending)
@@ -190,15 +191,18 @@ async def _send(
     return response.end() if type(response) is _Failed else response
 
 
-def _replays(body: object) -> bool:
-    """Return whether aiohttp can send a body again; it takes files back itself."""
+def _rewind(body: object) -> Callable[[], object] | None:
+    """Return what makes a body ready to be sent again, if that can be done.
+
+    aiohttp takes files back, too, and sends nothing of one that it cannot.
+    """
     if isinstance(body, aiohttp.MultipartWriter):
-        return all(_replays(part) for part, *_ in body)
+        return together(_rewind(part) for part, *_ in body)
     if isinstance(body, aiohttp.IOBasePayload):
         # The file has no public name: where this is another one day, the body
         # counts as one that cannot be sent again.
-        return seeks(getattr(body, "_value", None))
-    return isinstance(body, bytes | aiohttp.BytesPayload)
+        return rewinding(getattr(body, "_value", iter(())))
+    return ready if isinstance(body, bytes | aiohttp.BytesPayload) else None
 
 
 def _raising(response: aiohttp.ClientResponse) -> Callable[[], None]:

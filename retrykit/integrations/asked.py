@@ -12,7 +12,7 @@ from retrykit._outcomes import accepts, fails
 from retrykit.clocks import thread
 from retrykit.settings import Settings
 
-__all__ = ["ask", "asking", "leave", "wait"]
+__all__ = ["ask", "asking", "goes_on", "leave", "wait"]
 
 
 def asking(policy: Settings, name: str, call: Call) -> Call:
@@ -21,24 +21,29 @@ def asking(policy: Settings, name: str, call: Call) -> Call:
     Args:
         policy: What it is held to, from here on.
         name: What it is called, where the policy has no name.
-        call: The call, if it goes on. Empty if it has ended, or there was none:
-            another begins, and its first attempt counts as begun just now.
+        call: The call, if it goes on. If it has ended, or is empty, another
+            begins, and its first attempt counts as begun just now.
     """
     book = Book(policy, name, thread, None, driven=False).limited()
-    if call:
+    if goes_on(call):
         call[0] = book
         return call
-    call = [book, 0.0, current.get(None)]
+    call = [book, 0.0, current.get()]
     book.begin(call)
     return call
+
+
+def goes_on(call: Call) -> bool:
+    """Return whether there is a call, and it has not ended."""
+    return bool(call) and call[0] is not None
 
 
 def ask(call: Call, error: Exception | None, result: Any) -> bool:
     """Write down what came of an attempt, and return whether another follows.
 
     Args:
-        call: The call, from `asking`. Where it ends, what is left in it is what
-            it lets out, if that is another thing than the error or the result.
+        call: The call, from `asking`. Where it ends, the last in it is what it lets
+            out, if it `replaces` the error or the result.
         error: What the attempt raised, or None.
         result: What it returned.
     """

@@ -3,10 +3,10 @@
 What a client makes of a body is not known here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["ready", "rewinding", "seeks"]
+__all__ = ["ready", "rewinding", "together"]
 
 
 def ready() -> None:
@@ -35,11 +35,35 @@ def rewinding(source: Any) -> Callable[[], object] | None:
     if source is None or isinstance(source, str | bytes | bytearray):
         return ready
     if hasattr(source, "read"):
-        return _back(source) if seeks(source) else None
+        return _back(source) if _seeks(source) else None
     return ready if isinstance(source, list | tuple) else None
 
 
-def seeks(file: Any) -> bool:
+def together(
+    rewinds: Iterable[Callable[[], object] | None],
+) -> Callable[[], object] | None:
+    """Return what makes all parts of a body ready to be read again.
+
+    Args:
+        rewinds: What does so with each part; None for one that can be read once.
+
+    Returns:
+        A function that raises what the first part raises that cannot; None if a
+        part can be read once only.
+    """
+    parts = [*rewinds]
+    known = [each for each in parts if each is not None]
+    if len(known) < len(parts):
+        return None
+
+    def rewind() -> None:
+        for each in known:
+            each()
+
+    return rewind
+
+
+def _seeks(file: Any) -> bool:
     """Return whether a file can be taken back."""
     try:
         return bool(file.seekable())

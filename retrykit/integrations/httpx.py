@@ -25,14 +25,14 @@ import httpx
 
 from retrykit.checks import instance
 from retrykit.errors import AttemptTimeout
-from retrykit.integrations.bodies import ready, rewinding, seeks
+from retrykit.integrations.bodies import ready, rewinding, together
 from retrykit.integrations.parts import (
     IDEMPOTENT,
-    STATUSES,
     Transient,
     joined,
     refuses_certificate,
     retry_after,
+    transient_status,
 )
 from retrykit.integrations.sending import AsyncSender, Sender, Sending
 from retrykit.policy import Policy
@@ -51,14 +51,14 @@ class _Transient(Transient):
     Of errors: connections that fail, break or are reset, answers that are cut
     short, timeouts of every kind; not a certificate that is not accepted. Of
     responses, and of the errors of ``raise_for_status``: the statuses 408, 425,
-    429, 500, 502, 503 and 504.
+    429, 500, 502, 503 and 504, and 413 with a ``Retry-After``.
     """
 
     def __call__(self, outcome: Any, /) -> bool:
         if isinstance(outcome, httpx.HTTPStatusError):
             outcome = outcome.response
         if isinstance(outcome, httpx.Response):
-            return outcome.status_code in STATUSES
+            return transient_status(outcome.status_code, outcome.headers)
         return isinstance(outcome, _PASSING) and not refuses_certificate(outcome)
 
     def release(self, response: httpx.Response, /) -> Any:
@@ -104,7 +104,9 @@ class RetryTransport(httpx.BaseTransport):
     history, which `state_of` reads. When the policy gives up, the last response
     is returned; what is raised is an error of httpx.
 
-    A client that is given a transport reads no proxies from the environment.
+    A single request has a policy of its own by ``extensions={"retry": policy}``; with
+    None it is sent once. Cookies of responses that another attempt replaces are not
+    kept. A client that is given a transport reads no proxies from the environment.
 
     Args:
         policy: As for `policy`.
@@ -142,7 +144,10 @@ class RetryTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, and again when the policy says so."""
-        response: httpx.Response = self._sender.send(_sending(request))
+        sender = self._sender
+        if "retry" in request.extensions:
+            sender = sender.under(_POLICY, request.extensions["retry"])
+        response: httpx.Response = sender.send(_sending(request))
         return response
 
     def __enter__(self) -> Self:
@@ -204,8 +209,11 @@ class AsyncRetryTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, and again when the policy says so."""
+        sender = self._sender
+        if "retry" in request.extensions:
+            sender = sender.under(_POLICY, request.extensions["retry"])
         try:
-            response: httpx.Response = await self._sender.send(_sending(request))
+            response: httpx.Response = await sender.send(_sending(request))
         except AttemptTimeout as error:
             raise _own(error, request) from error
         return response
@@ -227,6 +235,9 @@ class AsyncRetryTransport(httpx.AsyncBaseTransport):
         await self._inner.aclose()
 
 
+_POLICY = "extensions['retry']"
+
+
 def _sending(request: httpx.Request) -> Sending:
     url, headers = request.url, request.headers
     return Sending(request, request.method, url.host, headers, _rewind(request.stream))
@@ -240,9 +251,8 @@ def _rewind(stream: object) -> Callable[[], object] | None:
     # one day, the body counts as one that cannot be sent again.
     fields = getattr(stream, "fields", None)
     if isinstance(fields, list):
-        files = [getattr(field, "file", b"") for field in fields]
-        every = all(isinstance(x, str | bytes) or seeks(x) for x in files)
-        return ready if every else None
+        files = (getattr(field, "file", b"") for field in fields)
+        return together(map(rewinding, files))
     return rewinding(getattr(stream, "_stream", iter(())))
 
 

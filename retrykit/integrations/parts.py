@@ -6,7 +6,7 @@ parts that a client has for it. No client is imported.
 
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 from retrykit.checks import instance, refuse
@@ -15,11 +15,8 @@ from retrykit.hints import retry_after as _retry_after
 from retrykit.policy import Policy
 from retrykit.settings import Changes
 
-__all__ = ["IDEMPOTENT", "STATUSES", "Transient", "checked_methods"]
-__all__ += ["joined", "refuses_certificate", "retry_after"]
-
-STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""The HTTP statuses that are worth another attempt."""
+__all__ = ["IDEMPOTENT", "Transient", "checked_methods", "joined"]
+__all__ += ["refuses_certificate", "retry_after", "transient_status"]
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
 """The HTTP methods that mean the same when they are sent twice.
@@ -82,6 +79,27 @@ def joined(
             hint=hint if policy.hint is None else policy.hint,
         )
     return policy.replace(**changes)
+
+
+def transient_status(status: int, headers: Container[str] | None) -> bool:
+    """Return whether a response is worth another attempt, by its status.
+
+    Args:
+        status: The HTTP status.
+        headers: Its headers, by their names in any case; None if there are none. They
+            count with 413, "Content Too Large", which passes where it has a
+            ``Retry-After``.
+
+    Source:
+        RFC 9110, "HTTP Semantics", section 15.5.14, 2022.
+    """
+    if status == _TOO_LARGE:
+        return headers is not None and "Retry-After" in headers
+    return status in _TRANSIENT
+
+
+_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+_TOO_LARGE = 413
 
 
 def refuses_certificate(error: BaseException | None) -> bool:

@@ -19,7 +19,9 @@ response; `state_of` of a response or an error has its history::
     session.mount("https://", retries.RetryAdapter(max_attempts=4))
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, Unpack, final
 from urllib.parse import urlsplit
@@ -34,19 +36,20 @@ from retrykit.checks import instance, refuse
 from retrykit.integrations.bodies import rewinding
 from retrykit.integrations.parts import (
     IDEMPOTENT,
-    STATUSES,
     Transient,
     checked_methods,
     joined,
     refuses_certificate,
     retry_after,
+    transient_status,
 )
 from retrykit.integrations.sending import Sender, Sending
 from retrykit.integrations.urllib3.outcomes import transient as _passing
 from retrykit.policy import Policy
 from retrykit.settings import Changes
 
-__all__ = ["IDEMPOTENT", "RetryAdapter", "policy", "retry_after", "transient"]
+__all__ = ["IDEMPOTENT", "RetryAdapter", "policy", "request_policy", "retry_after"]
+__all__ += ["transient"]
 
 
 @final
@@ -57,14 +60,14 @@ class _Transient(Transient):
     short, timeouts of every kind, those of ``response.raw`` too; not a
     certificate that is not accepted, nor a proxy that says no. Of responses, and
     of the errors of ``raise_for_status``: the statuses 408, 425, 429, 500, 502,
-    503 and 504.
+    503 and 504, and 413 with a ``Retry-After``.
     """
 
     def __call__(self, outcome: Any, /) -> bool:
         if isinstance(outcome, requests.HTTPError):
             outcome = outcome.response
         if isinstance(outcome, requests.Response):
-            return outcome.status_code in STATUSES
+            return transient_status(outcome.status_code, outcome.headers)
         if isinstance(outcome, requests.ConnectionError) and outcome.args:
             # It stands around an error of urllib3, which tells more.
             cause = outcome.args[0]
@@ -101,6 +104,40 @@ def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
     return joined(base, changes, transient)
 
 
+@contextmanager
+def request_policy(policy: Policy | None) -> Iterator[None]:
+    """Send the requests of a ``with`` block under another policy.
+
+    It holds for what this thread or task sends through a `RetryAdapter`, redirects
+    included, since requests hands no arguments on to an adapter.
+
+    >>> session = requests.Session()
+    >>> session.mount("https://", RetryAdapter(max_attempts=3))
+    >>> with request_policy(Policy(max_attempts=9)):
+    ...     pass  # session.get(url) is sent up to nine times
+
+    Args:
+        policy: As for `RetryAdapter`; with None, each request is sent once.
+
+    Raises:
+        ConfigError: *policy* is none. If an adapter cannot follow it, each request
+            raises this.
+    """
+    if policy is not None:
+        instance("policy", policy, Policy, "None sends once")
+    token = _request_policy.set((policy,))
+    try:
+        yield
+    finally:
+        _request_policy.reset(token)
+
+
+# What `request_policy` holds, or nothing.
+_request_policy: ContextVar[tuple[Policy | None, ...]] = ContextVar(
+    "retrykit policy of requests", default=()
+)
+
+
 @final
 class RetryAdapter(BaseAdapter):
     """Sends the requests of a session again, under a policy.
@@ -114,7 +151,8 @@ class RetryAdapter(BaseAdapter):
     memory, or from a file that can seek. Every response, and every error, has its
     history, which `state_of` reads. When the policy gives up, the last response
     is returned; what is raised is an error of requests. Each request that a
-    redirect leads to is a call of its own.
+    redirect leads to is a call of its own. Cookies of responses that another attempt
+    replaces are not kept. `request_policy` gives single requests another policy.
 
     Args:
         policy: As for `policy`.
@@ -161,7 +199,10 @@ class RetryAdapter(BaseAdapter):
         """Send a request, and again when the policy says so."""
         given = {"stream": stream, "timeout": timeout, "verify": verify}
         given |= {"cert": cert, "proxies": proxies}
-        response: requests.Response = self._sender.send(_sending(request, given))
+        sender = self._sender
+        if other := _request_policy.get():
+            sender = sender.under("policy", *other)
+        response: requests.Response = sender.send(_sending(request, given))
         # Who sends again by the response, as for a digest, comes here again.
         vars(response)["connection"] = self
         return response

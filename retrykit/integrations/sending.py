@@ -7,15 +7,15 @@ whether it may be sent again, and what comes out. No client is imported.
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Self, final
 
 from retrykit._nesting import current_state, stands_for
 from retrykit.callables import check_colour
-from retrykit.checks import refuse
+from retrykit.checks import instance, refuse
 from retrykit.conditions import ResultCondition, shown
 from retrykit.driving import drivers
 from retrykit.integrations.bodies import ready
-from retrykit.integrations.parts import Transient, checked_methods
+from retrykit.integrations.parts import Transient, checked_methods, joined
 from retrykit.policy import Policy
 from retrykit.signals import GiveUp
 from retrykit.state import RetryState, StopReason
@@ -100,12 +100,31 @@ class _Senders:
             policy = policy.replace(on_result=Releasing(policy.on_result, transient))
         self.policy = policy
         self._send = send
+        self._transient = transient
         self._release = transient.release
         self._methods = checked_methods(methods)
         single = policy.replace(max_attempts=1)
         attempt = _aattempt if self._awaited else _attempt
         self._many = drivers(policy, attempt, awaited=self._awaited)
         self._single = drivers(single, attempt, awaited=self._awaited)
+
+    def under(self, name: str, policy: Policy | None) -> Self:
+        """Return one that sends the same under another policy.
+
+        Args:
+            name: The parameter as its user typed it.
+            policy: The policy, to which the parts of the client are joined; None is
+                this one's with a single attempt.
+
+        Raises:
+            ConfigError: *policy* is none, or a transport cannot follow it.
+        """
+        if policy is None:
+            policy = self.policy.replace(max_attempts=1)
+        else:
+            instance(name, policy, Policy, "None sends once")
+            policy = joined(policy, {}, self._transient)
+        return type(self)(policy, self._send, self._transient, self._methods)
 
     def _call(self, sending: Sending, once: str | None) -> Callable[..., Any]:
         made = self._many if once is None else self._single

@@ -13,7 +13,7 @@ import grpc
 from retrykit._nesting import current_state
 from retrykit.callables import check_colour
 from retrykit.checks import refuse
-from retrykit.conditions import Condition
+from retrykit.conditions import Condition, shown
 from retrykit.driving import drivers
 from retrykit.policy import Policy
 from retrykit.service_methods import parts_of_name
@@ -157,6 +157,7 @@ def _or_late(on: Condition) -> Condition:
             return True
         return isinstance(error, on) if isinstance(on, type | tuple) else on(error)
 
+    accepts.__qualname__ = shown(on)
     return accepts
 
 

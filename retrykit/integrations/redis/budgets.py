@@ -13,7 +13,7 @@ from retrykit.checks import instance, refuse
 from retrykit.durations import Duration, seconds
 from retrykit.inspection import is_coroutine_function
 from retrykit.integrations.redis.account import Account, Ask
-from retrykit.integrations.redis.script import LARGEST, SCRIPT, understood
+from retrykit.integrations.redis.script import SCRIPT, understood
 
 __all__ = ["AsyncRedisBudget", "RedisBudget", "flush_all"]
 
@@ -37,8 +37,6 @@ class _OnRedis(Budget, Generic[Client]):
         expire_after: Duration = "1h",
     ) -> None:
         self.bucket = instance("bucket", bucket, TokenBucket, "write TokenBucket(500)")
-        if bucket.capacity > LARGEST:
-            raise refuse("bucket", "a TokenBucket of 2**53 tokens at most", bucket)
         self.key = _checked(key)
         self.flush_every = seconds("flush_every", flush_every)
         self.expire_after = seconds("expire_after", expire_after)
@@ -132,8 +130,8 @@ class RedisBudget(_OnRedis[redis.Redis]):
 
     Args:
         client: What talks to Redis. Give it short timeouts, and no retries.
-        bucket: The settings: capacity, cost, costs and reward, of 2**53 tokens
-            at most. The bucket itself is left as it is.
+        bucket: The settings: capacity, cost, costs and reward, of 2**53 - 1
+            tokens at most. The bucket itself is left as it is.
         key: Under what the tokens are kept, by this and no other program.
         flush_every: How long rewards are gathered. A duration, >= 0.
         expire_after: How long the key is kept if it is not used. A duration,

@@ -3,10 +3,7 @@
 It runs on the server. Who asks for it, and when, is not known here.
 """
 
-__all__ = ["LARGEST", "SCRIPT", "understood"]
-
-LARGEST = 2**53
-"""Most tokens that a script counts one by one: its numbers are floats."""
+__all__ = ["SCRIPT", "understood"]
 
 # An absent key is a full bucket, and a full bucket needs no key. What is only
 # read is not written, so that a gauge may ask a replica and keeps no key alive.

@@ -15,7 +15,11 @@ from urllib3.exceptions import (
     TimeoutError as _TimeoutError,
 )
 
-from retrykit.integrations.parts import STATUSES, Transient, refuses_certificate
+from retrykit.integrations.parts import (
+    Transient,
+    refuses_certificate,
+    transient_status,
+)
 
 __all__ = ["transient"]
 
@@ -27,12 +31,12 @@ class _Transient(Transient):
     Of errors: connections that fail, break or are reset, answers that are cut
     short, timeouts of every kind; not a certificate that is not accepted. A
     ``MaxRetryError`` is judged by its reason. Of responses: the statuses 408,
-    425, 429, 500, 502, 503 and 504.
+    425, 429, 500, 502, 503 and 504, and 413 with a ``Retry-After``.
     """
 
     def __call__(self, outcome: Any, /) -> bool:
         if isinstance(outcome, urllib3.BaseHTTPResponse):
-            return outcome.status in STATUSES
+            return transient_status(outcome.status, outcome.headers)
         reason = _reason(outcome)
         return isinstance(reason, _PASSING) and not refuses_certificate(reason)
 

@@ -12,10 +12,10 @@ from urllib3.connectionpool import ConnectionPool
 from urllib3.exceptions import MaxRetryError
 from urllib3.util.retry import RequestHistory
 
-from retrykit._nesting import Call
+from retrykit._nesting import Call, replaces
 from retrykit.callables import check_colour
 from retrykit.checks import refuse
-from retrykit.integrations.asked import ask, asking, leave, wait
+from retrykit.integrations.asked import ask, asking, goes_on, leave, wait
 from retrykit.integrations.bodies import rewinding
 from retrykit.integrations.parts import IDEMPOTENT, checked_methods, joined
 from retrykit.integrations.sending import Sending, outcome
@@ -88,7 +88,7 @@ class PolicyRetry(urllib3.Retry):
 
         None else: what a request came to, `state_of` reads.
         """
-        return self._call[2] if self._call else None
+        return self._call[2] if goes_on(self._call) else None
 
     def __repr__(self) -> str:
         if self.state is None:
@@ -162,7 +162,7 @@ class PolicyRetry(urllib3.Retry):
     ) -> Exception:
         """Return what ends the attempts; of a response, it is told to return it."""
         _, url, response, error, pool, trace = told
-        if error is None and call:
+        if error is None and replaces(call):
             outcome(call.pop(), once, state)
         elif error is None:
             attach(response, state)
@@ -182,7 +182,7 @@ class PolicyRetry(urllib3.Retry):
         try:
             return super().increment(*told)
         except MaxRetryError as error:
-            if self._call:
+            if goes_on(self._call):
                 leave(self._call, error)
             raise
 
