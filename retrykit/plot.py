@@ -4,7 +4,7 @@ Needs the extra ``retrykit[plot]``. Nothing is shown on a screen, and no figure
 is kept by matplotlib: who has it may throw it away.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from retrykit.checks import refuse
+from retrykit.checks import escaped, refuse
 from retrykit.durations import Duration, readable
 from retrykit.policy import Policy
-from retrykit.preview import Row, preview
-from retrykit.ticks import ticks
+from retrykit.preview import preview
+from retrykit.ticks import suits_log, ticks
 
 __all__ = ["figure", "save"]
 
@@ -29,7 +29,7 @@ def figure(
     policies: Mapping[str, Policy],
     *,
     cumulative: bool = False,
-    log: bool = False,
+    log: bool | None = None,
     attempt: Duration = 0.0,
     retries: int | None = None,
 ) -> Figure:
@@ -44,9 +44,11 @@ def figure(
     Args:
         policies: The policies, each with the name that the legend shows.
         cumulative: Whether the delays up to a retry are added up.
-        log: Whether the time is drawn on a logarithmic scale.
+        log: Whether the time is drawn on a logarithmic scale; None, the
+            default, is where the longest delay drawn is more than 100 times
+            the shortest above zero.
         attempt: How long each attempt takes. A duration, >= 0.
-        retries: Most retries of each policy. Count, >= 1; by default all of
+        retries: Most retries of each policy. Count, 1 to 10,000; by default all of
             them, and 20 of one that does not end.
 
     Returns:
@@ -61,17 +63,20 @@ def figure(
         )
     drawn = Figure(figsize=(8, 4.5), layout="constrained")
     axes: Axes = drawn.subplots()
+    # Its own limits would be beyond the largest float where delays overflow.
+    axes.set_autoscaley_on(False)
+    durations: list[float] = []
     for place, (name, policy) in enumerate(policies.items()):
         most = 1_000 if retries is None else retries
         seen = preview(policy, attempt=attempt, retries=most, samples=0)
-        _band(
-            axes,
-            name,
-            seen.shown(retries),
-            _COLOURS[place % len(_COLOURS)],
-            cumulative=cumulative,
-        )
-    _dress(axes, cumulative=cumulative, log=log)
+        bands = [row.band(cumulative=cumulative) for row in seen.shown(retries)]
+        low, high = ([_drawn(band[side]) for band in bands] for side in (0, 1))
+        _draw(axes, name, low, high, _COLOURS[place % len(_COLOURS)])
+        durations += low + high
+    axes.set_xlabel("retry")
+    axes.set_ylabel("delays in all" if cumulative else "delay")
+    _scale(axes, durations, suits_log(durations) if log is None else log)
+    _dress(axes, policies)
     return drawn
 
 
@@ -88,37 +93,52 @@ def save(drawn: Figure, path: Path) -> None:
         drawn.savefig(path, dpi=150, metadata=dateless)
 
 
-def _band(
-    axes: Axes, name: str, rows: tuple[Row, ...], colour: str, *, cumulative: bool
+# What is shorter is told as no time at all; a limit a little above the longest
+# is still a float.
+_SHORTEST, _LONGEST = 1e-9, 1e308
+
+
+def _drawn(duration: float) -> float:
+    return 0.0 if duration < _SHORTEST else min(duration, _LONGEST)
+
+
+def _draw(
+    axes: Axes, name: str, low: list[float], high: list[float], colour: str
 ) -> None:
-    numbers = [row.retry for row in rows]
-    bands = [row.band(cumulative=cumulative) for row in rows]
-    low, high = [low for low, _ in bands], [high for _, high in bands]
+    numbers = range(1, len(high) + 1)
     looks: dict[str, Any] = {"color": colour, "linewidth": 1.6}
-    if len(rows) == 1:
+    if len(high) == 1:
         looks["marker"] = "o"
     axes.plot(numbers, high, label=name, **looks)
     axes.plot(numbers, low, **looks)
     axes.fill_between(numbers, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
-def _dress(axes: Axes, *, cumulative: bool, log: bool) -> None:
-    axes.set_xlabel("retry")
-    axes.set_ylabel("delays in all" if cumulative else "delay")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlim(left=0.5)
+def _scale(axes: Axes, durations: Sequence[float], log: bool) -> None:  # noqa: FBT001
+    """Set the limits of the axis of time, and mark it."""
+    above = [duration for duration in durations if duration > 0]
     # Where every delay is zero there is nothing to take the logarithm of.
-    log = log and axes.dataLim.ymax > 0
+    log = log and bool(above)
+    longest = max(above, default=1.0)
+    low, high = (min(above) / 1.3, longest * 1.3) if log else (0.0, longest * 1.05)
     if log:
         axes.set_yscale("log")
-    else:
-        axes.set_ylim(bottom=0)
-    low, high = axes.get_ylim()
-    axes.yaxis.set_major_locator(FixedLocator(ticks(max(low, 0.0), high, log=log)))
+    axes.yaxis.set_major_locator(FixedLocator(ticks(low, high, log=log)))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda at, _: readable(max(at, 0.0))))
+    axes.set_ylim(low, high)
+
+
+def _dress(axes: Axes, names: Iterable[str]) -> None:
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlim(left=0.5)
     axes.grid(visible=True, color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    if axes.lines:
-        axes.legend(frameon=False)
+    # A label is read as mathematics, or left out, by its first characters.
+    plain = dict(enumerate(map(escaped, names), 1))
+    if plain:
+        legend = axes.legend(axes.lines[::2], map(str, plain), frameon=False)
+        for text, name in zip(legend.get_texts(), plain.values(), strict=True):
+            text.set_parse_math(False)
+            text.set_text(name)

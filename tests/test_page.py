@@ -1,10 +1,16 @@
 """What a person does on the page, in a real browser."""
 
+import math
 import re
 import tomllib
 from zipfile import BadZipFile
 
-from retrykit import Policy, schedules as s
+import pytest
+
+from retrykit import Policy, Rule, budgets, dialects, hints, schedules as s
+from retrykit.cli.summary import summary
+from retrykit.jitter import LONGEST
+from retrykit.preview import preview
 from retrykit.service_config import StatusCodes
 from tests import browsing
 from tests.browsing import STEADY, THREE
@@ -87,20 +93,52 @@ def test_a_limit_can_be_taken_away_and_comes_back(steady):
     assert not steady.field("max_attempts").is_enabled()
     assert not steady.slider("max_attempts").is_enabled()
     assert len(steady.rows()) == 100
-    assert steady.text(".ending") == "goes on beyond retry 100, the last one shown"
+    assert steady.text(".ending") == "goes on beyond retry 1000"
     assert "max_attempts=None" in steady.text("#python")
     assert 'max_attempts = "unlimited"' in steady.text("#toml")
     steady.limit("max_attempts", wanted=True)
     assert steady.field("max_attempts").get_property("value") == "7"
 
 
-def test_an_end_within_what_is_shown_is_told_beside_one_beyond(browser):
+def test_an_end_that_may_come_is_told_beside_one_that_may_not(browser):
     policy = Policy(
         schedule=s.constant(9).full_jitter(), max_attempts=None, max_elapsed=60
     )
     browser.open({"long": policy}, retries=10)
-    told = "stops after retry 6 at the soonest: max_elapsed; or goes on beyond retry 10"
-    assert browser.text(".ending") == f"{told}, the last one shown"
+    told = "stops after retry 6 at the soonest: max_elapsed; or goes on beyond"
+    assert browser.text(".ending") == f"{told} retry 1000"
+    assert browser.texts(".end dt") == ["calls at least", "worst-case total"]
+    assert browser.texts(".end dd") == ["7", "1m60 s"]
+
+
+CAREFUL = Policy(
+    on=(ConnectionError, TimeoutError),
+    max_elapsed="10m",
+    hint=hints.retry_after(),
+    hint_cap="5m",
+    budget=budgets.RatioBudget(0.2),
+    attempt_timeout="10s",
+    rules=[Rule(on=BlockingIOError, schedule=["30s", "2m"], max_attempts=3)],
+)
+
+
+def test_what_the_figures_leave_out_or_assume_is_told_as_show_tells_it(browser):
+    browser.open({"careful": CAREFUL})
+    told = {name: " ".join(lines) for name, *lines in summary(preview(CAREFUL))}
+    basis = "with attempts of 10s, by the common schedule"
+    assert told["at worst"] == f"56.1s in all {basis}"
+    assert browser.text(".end dl div:last-child dd").startswith("56.1s")
+    assert browser.text(".basis") == f"Worst case: {basis}."
+    assert browser.text(".caveats") == f"Besides: {told['besides']}."
+    browser.type("attempt", "1m")
+    assert browser.text(".end dl div:last-child dd").startswith("56.1s")
+    browser.type("attempt", "1s")
+    assert browser.text(".basis") == f"Worst case: {basis.replace('10s', '1s')}."
+    assert browser.text(".end dl div:last-child dd").startswith("11.1s")
+
+
+def test_a_policy_of_a_schedule_and_limits_alone_needs_no_caveats(steady):
+    assert steady.all(".basis, .caveats") == []
 
 
 def test_the_deadline_rules_need_max_elapsed(steady):
@@ -128,6 +166,7 @@ def test_exact_seconds_are_without_what_floats_add_to_a_sum(three):
 
 
 def test_cumulative_and_logarithmic_are_a_switch_each(three):
+    three.open(THREE, log=False)
     delays, linear = paths(three), ticks(three)
     three.choose("cumulative", "yes")
     sums = paths(three)
@@ -144,17 +183,29 @@ def test_cumulative_and_logarithmic_are_a_switch_each(three):
 
 def test_the_page_begins_with_the_view_that_is_asked_for(three):
     three.choose("cumulative", "yes")
-    three.choose("log", "yes")
+    three.choose("log", "no")
     chosen = paths(three)
-    three.open(THREE, cumulative=True, log=True)
+    three.open(THREE, cumulative=True, log=False)
     assert paths(three) == chosen
-    assert switches(three) == {"cumulative": "yes", "log": "yes"}
+    assert switches(three) == {"cumulative": "yes", "log": "no"}
     three.choose("cumulative", "no")
     three.find("#reset").click()
-    assert switches(three) == {"cumulative": "no", "log": "yes"}
+    assert switches(three) == {"cumulative": "no", "log": "no"}
     three.open(THREE, cumulative=True)
-    assert switches(three) == {"cumulative": "yes", "log": "no"}
+    assert switches(three) == {"cumulative": "yes", "log": "yes"}
     assert three.text("#chart-title") == "Time waited up to each retry"
+
+
+def test_the_band_of_zizq_is_seen_as_its_documentation_shows_it(browser):
+    """Of the delay before retry 1, between 16 s and 46 s."""
+    browser.open({"zizq": dialects.zizq()})
+    assert switches(browser) == {"cumulative": "no", "log": "yes"}
+    chart = browser.find("#chart").size["height"]
+    high, low = browser.run(
+        "return ['high', 'low'].map((side) => document.querySelector("
+        "`#chart .${side}`).getPointAtLength(0).y)"
+    )
+    assert low - high > chart / 20
 
 
 def test_the_mouse_reads_the_retry_below_it(three):
@@ -205,6 +256,7 @@ def test_the_tooltip_stays_on_the_chart(three):
 
 def test_policies_lie_over_one_another_and_can_be_hidden(three):
     assert three.attributes("#chart .line", "data-name") == list(THREE)
+    three.choose("log", "no")
     three.all("#legend input")[0].click()
     assert three.attributes("#chart .line", "data-name") == list(THREE)[1:]
     assert ticks(three)[-1] == "4h"
@@ -218,10 +270,7 @@ def test_the_policy_that_is_edited_is_chosen(three):
     three.edit("google")
     assert len(three.rows()) == 40
     three.type("schedule.multiplier", "3")
-    assert (
-        "google_interval(0.5, randomization_factor=0.5, multiplier=3.0"
-        in three.text("#python")
-    )
+    assert "multiplier=3.0" in three.text("#python")
     assert three.text("[data-name='zizq'].end") == zizq
     three.edit("zizq")
     three.edit("google")
@@ -243,15 +292,57 @@ def test_a_policy_without_retries_says_so(browser):
     assert browser.text("#told") == "Retry 1. once: no retry"
 
 
-def test_the_scale_holds_the_longest_delays_there_are(browser):
-    longest = Policy(schedule=[0, 5e-324, 1.7e308])
-    browser.open({"odd": longest.replace(max_elapsed=None)})
+LARGEST = {
+    "longest": Policy(schedule=[0, 5e-324, 1.7e308], max_elapsed=None),
+    "overflowing": Policy(
+        schedule=s.exponential(1), max_attempts=1100, max_elapsed=None
+    ),
+}
+
+
+@pytest.mark.parametrize("policy", LARGEST.values(), ids=LARGEST)
+def test_the_scale_holds_the_longest_delays_there_are(browser, policy):
+    browser.open({"odd": policy}, retries=1100)
     for log in ("yes", "no"):
         browser.choose("log", log)
         drawn = browser.find("#chart").get_attribute("innerHTML")
         assert re.findall("NaN|Infinity|undefined", drawn) == []
         assert 2 <= len(ticks(browser)) <= 12, ticks(browser)
-    assert browser.rows()[-1][2] == 1.7e308
+    longest = preview(policy, retries=1100).rows[-1].high
+    assert math.isclose(browser.rows()[-1][2], longest, rel_tol=1e-12)
+
+
+def test_an_axis_without_a_round_number_is_marked_all_the_same(browser):
+    browser.open({"near": Policy(schedule=[37, 38], max_elapsed=None)}, log=True)
+    assert ticks(browser) == ["37s", "38s"]
+    assert browser.complaints() == []
+
+
+def test_a_logarithmic_axis_begins_where_its_delays_begin(browser):
+    browser.open({"overflowing": LARGEST["overflowing"]}, retries=1100, log=True)
+    assert ticks(browser)[0] == "1s"
+
+
+def test_delays_that_overflow_are_shown_everywhere_at_once(browser):
+    browser.open({"zizq": dialects.zizq()})
+    was = paths(browser)
+    browser.type("schedule.left.right.exponent", "300")
+    assert "polynomial(300.0" in browser.text("#expression")
+    assert "exponent=300.0" in browser.text("#python")
+    assert "exponent=300," in browser.text("#toml")
+    assert paths(browser) != was
+    assert math.isclose(browser.rows()[-1][2], LONGEST, rel_tol=1e-12)
+    exponent = browser.slider("schedule.left.right.exponent")
+    assert exponent.get_property("value") == exponent.get_property("max")
+    browser.type("schedule.right.of.step", "1e308")
+    slider = browser.slider("schedule.right.of.step")
+    assert slider.get_property("value") == slider.get_property("max")
+
+
+def test_more_rows_are_drawn_than_a_function_takes_arguments(browser):
+    many = {f"{n}": Policy(max_attempts=None, max_elapsed=None) for n in range(7)}
+    browser.open(many, retries=10_000)
+    assert len(browser.rows()) == 10_000
 
 
 def test_settings_that_are_not_shown_are_in_both_texts(browser):

@@ -74,7 +74,7 @@ def test_every_file_of_the_page_is_in_it():
 
 def test_what_is_given_is_written():
     found = data({"mine": Policy(schedule=[1, 2])}, attempt="2s", retries=7)
-    assert (found["attempt"], found["retries"]) == (2.0, 7)
+    assert (found["attempt"], found["retries"], found["looked_at"]) == (2.0, 7, 1000)
     assert found["view"] == {"cumulative": False, "log": False}
     assert found["policies"] == [
         {
@@ -84,15 +84,129 @@ def test_what_is_given_is_written():
             "max_attempts": 5,
             "max_elapsed": 60.0,
             "deadline": "stop",
-            "python": {"settings": [], "left_out": [], "imports": []},
+            "attempt_timeout": None,
+            "has_other_delays": False,
+            "caveats": [],
+            "python": {
+                "settings": [],
+                "left_out": [],
+                "imports": [
+                    "from retrykit import Policy",
+                    "from retrykit.schedules import sequence",
+                ],
+            },
             "toml": {"settings": [], "left_out": []},
+            "preset": None,
         }
     ]
+
+
+def test_more_is_looked_at_where_more_is_shown():
+    assert data({"mine": Policy()}, retries=2000)["looked_at"] == 2000
+
+
+def test_an_attempt_timeout_is_written_in_seconds():
+    limited = {
+        "own": Policy(attempt_timeout="10s"),
+        "handed on": Policy(attempt_timeout=AsArgument("5s")),
+    }
+    found = [each["attempt_timeout"] for each in data(limited)["policies"]]
+    assert found == [10.0, 5.0]
+
+
+def test_the_scale_suits_what_is_shown():
+    def is_log(*delays, **settings):
+        policy = Policy(schedule=delays, max_elapsed=None)
+        return data({"own": policy}, **settings)["view"]["log"]
+
+    assert not is_log(0, 1, 100)
+    assert is_log(1, 101)
+    assert is_log(1, 99, 99, cumulative=True)
+    assert not is_log(1, 101, retries=1)
+    assert is_log(1, 2, log=True)
+    assert not is_log(1, 101, log=False)
 
 
 def test_no_limit_is_null():
     (zizq,) = data({"zizq": dialects.zizq()})["policies"]
     assert (zizq["max_attempts"], zizq["max_elapsed"]) == (26, None)
+
+
+def preset(name, policy):
+    (found,) = data({name: policy})["policies"]
+    return found["preset"]
+
+
+def test_a_policy_of_a_dialect_has_its_parameters():
+    assert preset("zizq", dialects.zizq()) == {
+        "name": "zizq",
+        "summary": "The backoff policy of the Zizq job queue.",
+        "parameters": {
+            "base": ["schedule", "left", "left", "wait"],
+            "exponent": ["schedule", "left", "right", "exponent"],
+            "jitter": ["schedule", "right", "of", "step"],
+            "retry_limit": ["max_attempts"],
+        },
+        "limits": {"max_attempts": 26, "max_elapsed": None, "deadline": "stop"},
+        "python": {
+            "settings": [],
+            "left_out": [],
+            "imports": ["from retrykit import dialects"],
+        },
+        "toml": {"settings": [], "left_out": []},
+    }
+
+
+def test_what_a_dialect_does_not_set_is_written_beside_it():
+    policy = dialects.zizq(retry_limit=200).replace(on=BadZipFile, max_failures=100)
+    found = preset("zizq:retry_limit=200", policy)
+    assert found["python"]["settings"] == ["on=zipfile.BadZipFile", "max_failures=100"]
+    imports = ["import zipfile", "", "from retrykit import dialects"]
+    assert found["python"]["imports"] == imports
+
+
+NO_PRESETS = {
+    "of another name": ("jobs", dialects.zizq()),
+    "of another schedule": ("zizq", Policy()),
+    "of parts that are not the dialect's": (
+        "zizq",
+        dialects.zizq().replace(
+            schedule=s.constant(15) + s.polynomial(4, first=2) + s.linear(1) * 1
+        ),
+    ),
+    "of a part that is fixed in the dialect": (
+        "zizq",
+        dialects.zizq().replace(
+            schedule=s.constant(15)
+            + s.polynomial(4, first=2)
+            + s.linear(30).full_jitter()
+        ),
+    ),
+    "without a limit that the dialect has": (
+        "zizq",
+        dialects.zizq().replace(max_attempts=None),
+    ),
+    "with a limit that the dialect refuses": (
+        "google",
+        dialects.google().replace(max_elapsed=0),
+    ),
+    "of a dialect with other parameters": ("sidekiq", dialects.sidekiq()),
+}
+
+
+@pytest.mark.parametrize(("name", "policy"), NO_PRESETS.values(), ids=NO_PRESETS)
+def test_a_policy_that_no_dialect_makes_has_its_schedule(name, policy):
+    assert preset(name, policy) is None
+
+
+def test_each_module_is_imported_once():
+    policy = Policy(schedule=[1], rules=[Rule(on=OSError, schedule=s.constant(5))])
+    (found,) = data({"own": policy})["policies"]
+    assert found["python"]["imports"] == [
+        "from retrykit import Policy",
+        "from retrykit.rules import Rule",
+        "from retrykit.schedules import constant, sequence",
+    ]
 
 
 def test_every_kind_is_told_in_plain_words():
@@ -133,7 +247,7 @@ UNSEEN = {
     "one in a tuple": {"give_up_on": (FileNotFoundError,)},
     "of a module": {"on": BadZipFile, "give_up_on": ()},
     "raises": {"raises": "group", "max_failures": 7},
-    "a seed and a name": {"seed": 2**70, "name": 'pay "now"\x7f'},
+    "a seed and a name": {"seed": 2**64 - 1, "name": 'pay "now"\x7f'},
 }
 
 
@@ -148,7 +262,7 @@ def test_settings_that_are_not_shown_are_written_in_both_languages(settings):
 
 
 def made(python):
-    names = {"Policy": Policy}
+    names = {}
     settings = ", ".join(python["settings"])
     lines = [*python["imports"], f"policy = Policy({settings})"]
     exec("\n".join(lines), names)  # noqa: S102  it is what is copied and run

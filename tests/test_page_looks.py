@@ -1,13 +1,26 @@
 """The page can be read by everyone: in any light, at any width, without a mouse."""
 
+import contextlib
 import re
 
 import pytest
 
+from retrykit import dialects
 from tests import browsing
 from tests.browsing import STEADY
 
 browser, steady, three = browsing.browser, browsing.steady, browsing.three
+
+
+@contextlib.contextmanager
+def emulated(browser, **media):
+    """Let a page be shown by another medium, or with other features."""
+    browser.chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    try:
+        yield
+    finally:
+        none = {"media": "", "features": []}
+        browser.chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", none)
 
 
 def test_the_theme_follows_the_system_and_a_switch(steady):
@@ -71,6 +84,70 @@ def test_lines_and_texts_stand_out_from_the_paper(browser, theme):
         *styles(".level text", "fill"),
     ]
     assert min(contrast(card, each) for each in read) >= 4.5
+
+
+def chosen_and_track(browser):
+    """Return the colours of a switch: of what is chosen, its text, and the others."""
+    return browser.run(
+        "const style = (selector) =>"
+        " getComputedStyle(document.querySelector(`.switch ${selector}`));"
+        "const chosen = style('input:checked + span');"
+        "return [chosen.backgroundColor, chosen.color,"
+        " getComputedStyle(document.querySelector('.switch')).backgroundColor]"
+    )
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_what_is_chosen_stands_out_from_its_switch(steady, theme):
+    steady.choose("theme", theme)
+    chosen, text, track = chosen_and_track(steady)
+    assert contrast(chosen, track) >= 3
+    assert contrast(chosen, text) >= 4.5
+
+
+def test_what_is_chosen_is_seen_in_forced_colours(steady):
+    feature = {"name": "forced-colors", "value": "active"}
+    with emulated(steady, features=[feature]):
+        assert steady.run("return matchMedia('(forced-colors: active)').matches")
+        chosen, text, track = chosen_and_track(steady)
+        assert contrast(chosen, track) >= 3
+        assert contrast(chosen, text) >= 4.5
+
+
+def test_all_of_the_table_is_printed_and_no_control(three):
+    with emulated(three, media="print"):
+        shown = [
+            each.is_displayed() for each in three.all("input, select, button, #keys")
+        ]
+        assert not any(shown)
+        table, box = (
+            three.find(selector).rect for selector in (".scroll table", ".scroll")
+        )
+        assert box["height"] >= table["height"] > 460
+        assert three.find("#chart svg").is_displayed()
+
+
+def test_what_joins_two_parts_stands_between_them(browser):
+    """At this width, groups stand side by side."""
+    browser.open({"sum": dialects.zizq()})
+    browser.resize(800)
+    try:
+        rects = {
+            selector: [each.rect for each in browser.all(selector)]
+            for selector in (".symbol", ".group")
+        }
+        symbol, (before, after, *_) = rects[".symbol"][0], rects[".group"]
+        assert symbol["x"] == before["x"] == after["x"]
+        assert before["y"] < symbol["y"] < after["y"]
+    finally:
+        browser.chrome.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_each_landmark_has_a_name_of_its_own(three):
+    landmarks = three.all("section, [role='region']")
+    names = [each.accessible_name for each in landmarks]
+    assert all(names)
+    assert len(set(names)) == len(names)
 
 
 def test_everything_is_reached_by_keyboard_and_shows_it(three):

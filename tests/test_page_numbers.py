@@ -1,21 +1,24 @@
 """The page computes what the library computes."""
 
+import inspect
+import json
 import math
-import tomllib
 from functools import reduce
 from operator import add
+from pathlib import Path
 from random import Random
+from zipfile import BadZipFile
 
 import pytest
 from hypothesis import given, strategies as st
 
-from retrykit import Policy, dialects, schedules as s
+from retrykit import ConfigError, Policy, dialects, schedules as s
 from retrykit.durations import readable, seconds
-from retrykit.jitter import LONGEST
 from retrykit.preview import preview
 from retrykit.preview.course import course_of
 from retrykit.schedules import Schedule
 from retrykit.testing import strategies
+from retrykit.timeouts import timeout_seconds
 from tests import browsing
 from tests.browsing import near
 
@@ -66,13 +69,14 @@ def test_a_dialect_has_the_numbers_of_the_library(browser, name, attempt):
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-def test_a_dialect_that_never_ends_goes_on_beyond_what_is_shown(browser, name):
+def test_a_dialect_that_never_ends_goes_on(browser, name):
     policy = getattr(dialects, name)()
     browser.open({name: policy})
     assert near(browser.rows(), rows(policy))
     assert preview(policy, samples=0).end is None
-    told = "goes on beyond retry 100, the last one shown"
-    assert browser.text(".ending") == told
+    assert browser.text(".ending") == "goes on beyond retry 1000"
+    assert browser.text("#more") == "Retries beyond 100 are not shown."
+    assert browser.all(".end dd") == []
 
 
 RETRIES = [*range(1, 41), 78, 79, 1000, 1475, 1476, 1477, 10**5]
@@ -96,42 +100,80 @@ def test_bounds_are_those_of_the_library(browser, drawn):
 def as_on_the_page(policy):
     limits = ("max_attempts", "max_elapsed", "deadline")
     shown = {name: getattr(policy, name) for name in limits}
+    shown["attempt_timeout"] = timeout_seconds(policy.attempt_timeout)
     return shown | {"schedule": policy.schedule.to_dict()}
 
 
-def assert_course(browser, calls):
-    """Compare what becomes of calls, given as their policies and attempts."""
-    found = browser.run(
-        "return arguments[0].map(([p, attempt]) => retrykit.preview(p, attempt, 50))",
-        [(as_on_the_page(policy), attempt) for policy, attempt in calls],
-    )
-    for (policy, attempt), ours in zip(calls, found, strict=True):
-        course = course_of(policy, attempt, 50)
-        theirs = rows(policy, attempt, 50)
-        assert near([tuple(row.values()) for row in ours["rows"]], theirs), policy
-        begins = [row.begins_high for row in course.rows]
-        worst = min(max(begins, default=0.0) + attempt, LONGEST)
-        assert math.isclose(ours["worst"], worst, rel_tol=1e-12)
-        end = course.end
-        ends = [ours["soonest"], ours["latest"]]
-        if end is None:
-            assert ends[1] is None
-            continue
-        assert [each["retry"] for each in ends] == [end.soonest, end.latest]
-        assert tuple(each["reason"] for each in ends) == end.reasons
-
-
-@given(
-    st.lists(
-        st.tuples(
-            strategies.policies(), st.just(0.0) | strategies.durations(at_most=1e6)
-        ),
-        min_size=4,
-        max_size=8,
-    )
+PREVIEWS = (
+    "return arguments[0].map(([p, attempt, n]) => retrykit.preview(p, attempt, n))"
 )
-def test_limits_are_those_of_the_library(browser, drawn):
-    assert_course(browser, drawn)
+
+
+def assert_previews(browser, calls, retries=50):
+    """Compare the page's previews with the library's, of policies and attempts."""
+    given = [(as_on_the_page(policy), attempt, retries) for policy, attempt in calls]
+    found = browser.run(PREVIEWS, given)
+    for (policy, attempt), ours in zip(calls, found, strict=True):
+        seen = preview(policy, attempt=attempt, retries=retries, samples=0)
+        theirs = rows(policy, seen.attempt, retries)
+        assert near([tuple(row.values()) for row in ours["rows"]], theirs), policy
+        assert ours["attempt"] == seen.attempt
+        worst = [[] if each is None else [each] for each in (ours["worst"], seen.worst)]
+        assert near(worst[:1], worst[1:]), policy
+        ends = [ours["soonest"], ours["latest"]]
+        numbers = [end and end["retry"] for end in ends]
+        assert numbers == [seen.soonest, seen.end and seen.end.latest]
+        if seen.end:
+            assert tuple(each["reason"] for each in ends) == seen.end.reasons
+
+
+def timed(policies):
+    """Draw policies with an attempt timeout or none, and how long attempts take."""
+    timeouts = st.none() | strategies.durations(at_least=1e-6)
+    drawn = st.builds(
+        lambda policy, timeout: policy.replace(attempt_timeout=timeout),
+        policies,
+        timeouts,
+    )
+    return st.tuples(drawn, st.just(0.0) | strategies.durations(at_most=1e6))
+
+
+@given(st.lists(timed(strategies.policies()), min_size=4, max_size=8))
+def test_previews_are_those_of_the_library(browser, drawn):
+    assert_previews(browser, drawn)
+
+
+CASES = json.loads((Path(__file__).parent / "vectors" / "limits.json").read_text())
+
+
+def test_limits_have_the_numbers_that_were_worked_out_by_hand(browser):
+    cases = CASES["cases"]
+    given = [
+        (as_on_the_page(Policy.from_dict(c["policy"])), c["attempt"], c["retries"])
+        for c in cases
+    ]
+    for case, ours in zip(cases, browser.run(PREVIEWS, given), strict=True):
+        found = [list(row.values())[1:] for row in ours["rows"]]
+        assert found == case["rows"], case["name"]
+        ends = [ours["soonest"], ours["latest"]]
+        numbers = [end and end["retry"] for end in ends]
+        assert numbers == [case["soonest"], case["latest"]], case["name"]
+        if case["reasons"]:
+            assert [end["reason"] for end in ends] == case["reasons"], case["name"]
+        assert ours["worst"] == case["worst"], case["name"]
+
+
+def test_an_end_beyond_the_rows_that_are_shown_is_known(browser):
+    policy = Policy(
+        schedule=s.exponential(1, factor=1000), max_attempts=110, max_elapsed=None
+    )
+    browser.open({"long": policy})
+    assert len(browser.rows()) == 100
+    assert browser.text("#more") == "Retries beyond 100 are not shown."
+    assert browser.text(".ending") == str(preview(policy).end)
+    browser.type("max_attempts", "90")
+    assert browser.text(".ending") == "stops after retry 89: max_attempts"
+    assert not browser.find("#more").is_displayed()
 
 
 def test_sums_that_are_off_by_a_hair_are_judged_as_the_library_judges_them(browser):
@@ -148,7 +190,8 @@ def test_sums_that_are_off_by_a_hair_are_judged_as_the_library_judges_them(brows
         for rule in ("stop", "clip", "overshoot")
         for attempt in (0.0, 0.1)
     ]
-    assert_course(browser, edges)
+    edges += [(policy.replace(attempt_timeout=0.1), took) for policy, took in edges]
+    assert_previews(browser, edges)
 
 
 @given(st.lists(strategies.schedules(), min_size=8, max_size=16))
@@ -192,6 +235,7 @@ def test_durations_are_read_as_the_library_reads_them(browser):
     found = browser.run("return arguments[0].map(retrykit.parsed)", texts)
     assert found == [seconds("wait", text) for text in texts]
     wrong = ["", "90", "1h-3m", "s", "1.s", ".5s", "1y", "1h;", "\u0661s"]
+    wrong += ["\u00a01s", "1s\u00a02s", "1234567890123456s"]
     assert set(browser.run("return arguments[0].map(retrykit.parsed)", wrong)) == {None}
 
 
@@ -270,12 +314,13 @@ def changed(data, path, random):
     return ", ".join(map(str, value)) if part == "delays" else str(value)
 
 
-def on_screen(browser, name):
+def on_screen(browser, name, folder):
     """Return the policies that the two texts of the page give."""
     names = {}
     exec(browser.text("#python"), names)  # noqa: S102  it is what is copied and run
-    tables = tomllib.loads(browser.text("#toml"))["tool"]["retrykit"]["policies"]
-    return names["policy"], Policy.from_dict(tables[name])
+    path = folder / "policies.toml"
+    path.write_text(browser.text("#toml"), "utf-8")
+    return names["policy"], Policy.from_toml(path, name)
 
 
 def test_each_kind_is_typed_into():
@@ -284,7 +329,7 @@ def test_each_kind_is_typed_into():
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_what_is_typed_has_the_numbers_of_the_library(browser, name):
+def test_what_is_typed_has_the_numbers_of_the_library(browser, name, tmp_path):
     random = Random(name)  # noqa: S311  the same parameters in every run
     browser.open({name: POLICIES[name]})
     data = POLICIES[name].to_dict()
@@ -310,4 +355,79 @@ def test_what_is_typed_has_the_numbers_of_the_library(browser, name):
     end = course_of(policy, attempt, 100).end
     if end:
         assert browser.text(f"[data-name='{name}'] .ending") == str(end)
-    assert on_screen(browser, name) == (policy, policy)
+    assert on_screen(browser, name, tmp_path) == (policy, policy)
+
+
+# What is typed for each parameter of a dialect.
+TYPED = {
+    "google": {
+        "initial_interval": "200ms",
+        "randomization_factor": 0.25,
+        "multiplier": 3,
+        "max_interval": 90,
+        "max_elapsed_time": "1h30m",
+    },
+    "polly": {"median_first_retry_delay": "2.5s", "retry_count": 7},
+    "zizq": {"base": 20, "exponent": 3.5, "jitter": "5m", "retry_limit": 30},
+}
+
+
+def type_in(browser, typed):
+    """Type what is given by the labels of its fields."""
+    paths = dict(
+        browser.run(
+            "return [...document.querySelectorAll('.input > label')]"
+            ".map((each) => [each.textContent, each.control.dataset.path])"
+        )
+    )
+    for label, value in typed.items():
+        browser.type(paths[label], str(value))
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_a_dialect_is_shown_and_written_by_its_own_parameters(browser, name, tmp_path):
+    make = getattr(dialects, name)
+    assert {*inspect.signature(make).parameters} == {*TYPED[name]}
+    browser.open({name: make()})
+    assert browser.text("legend code") == f"{name}(…)"
+    assert on_screen(browser, name, tmp_path) == (make(), make())
+    type_in(browser, TYPED[name])
+    policy = make(**TYPED[name])
+    assert on_screen(browser, name, tmp_path) == (policy, policy)
+    head, extends = browser.text("#toml").splitlines()
+    assert head == f"[tool.retrykit.policies.{name}]"
+    assert extends.startswith(f'extends = "{name}:')
+    assert f"policy = dialects.{name}(" in browser.text("#python")
+    assert near(browser.rows(), rows(policy))
+    assert browser.complaints() == []
+
+
+def test_what_differs_from_a_dialect_is_written_beside_it(browser, tmp_path):
+    policy = dialects.google().replace(on=BadZipFile, deadline="clip")
+    browser.open({"google": policy})
+    assert on_screen(browser, "google", tmp_path) == (policy, policy)
+    browser.select("deadline", "stop")
+    browser.limit("max_attempts", wanted=True)
+    browser.type("max_attempts", "7")
+    policy = policy.replace(deadline="stop", max_attempts=7)
+    assert on_screen(browser, "google", tmp_path) == (policy, policy)
+
+
+def test_a_number_that_a_dialects_text_cannot_hold_is_in_the_schedule(
+    browser, tmp_path
+):
+    browser.open({"zizq": dialects.zizq()})
+    type_in(browser, {"base": "1e-7"})
+    policy = dialects.zizq(base=1e-7)
+    assert on_screen(browser, "zizq", tmp_path) == (policy, policy)
+    assert "schedule = 'constant(1e-07) +" in browser.text("#toml")
+
+
+@pytest.mark.parametrize("parameter", TYPED["zizq"])
+def test_a_wrong_parameter_is_told_in_the_words_of_the_dialect(browser, parameter):
+    with pytest.raises(ConfigError) as refused:
+        dialects.zizq(**{parameter: -1})
+    browser.open({"zizq": dialects.zizq()})
+    type_in(browser, {parameter: -1})
+    [error] = filter(None, browser.texts(".error"))
+    assert error == str(refused.value)

@@ -67,6 +67,18 @@ def test_wrong_input_is_told_in_the_words_of_the_library(browser, field, typed, 
     assert browser.complaints() == []
 
 
+def test_a_count_that_is_too_large_is_refused(browser):
+    browser.open({"steady": STEADY})
+    with pytest.raises(ConfigError) as refused:
+        Policy(max_attempts=2**53)
+    browser.type("max_attempts", str(2**53))
+    assert browser.error("max_attempts") == str(refused.value)
+    browser.type("max_attempts", str(10**400))
+    assert "<= 9007199254740991, got" in browser.error("max_attempts")
+    browser.type("max_attempts", "9007199254740991")
+    assert "max_attempts=9007199254740991" in browser.text("#python")
+
+
 def test_wrong_input_leaves_what_was_right_on_the_page(browser):
     steady = browser.open({"steady": STEADY})
     was = steady.rows(), paths(steady)
@@ -82,13 +94,15 @@ def test_wrong_input_leaves_what_was_right_on_the_page(browser):
 
 
 def test_a_schedule_that_another_follows_must_still_end(browser):
-    policy = Policy(schedule=s.constant(1).take(3).then(s.linear(1)))
-    browser.open({"then": policy})
-    browser.type("schedule.of.retries", "1000000")
+    def first(after):
+        return s.sequence([1, 2]).switch(after=after, to=s.linear(1))
+
+    browser.open({"then": Policy(schedule=first(5).then([9]))})
+    browser.type("schedule.of.after", "2")
     with pytest.raises(ConfigError) as refused:
-        s.constant(1).take(10**6).then([1])
-    assert browser.error("schedule.of.retries") == str(refused.value)
-    assert ".take(100000).then" in browser.text("#python")
+        first(2).then([9])
+    assert browser.error("schedule.of.after") == str(refused.value)
+    assert ".switch(after=5" in browser.text("#python")
 
 
 def test_what_is_wrong_with_another_field_is_judged_again(browser):

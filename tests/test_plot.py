@@ -1,9 +1,12 @@
 """Pictures of policies: what is drawn, read from the figure itself."""
 
+import xml.dom.minidom
+
 import pytest
 from matplotlib.figure import Figure
 
 from retrykit import ConfigError, Policy, dialects
+from retrykit.jitter import LONGEST
 from retrykit.plot import figure, save
 from retrykit.preview import preview
 
@@ -43,7 +46,7 @@ def test_each_policy_has_its_colour_and_its_name():
 
 
 def test_time_is_told_as_people_tell_it():
-    axes = figure(ZIZQ).axes[0]
+    axes = figure(ZIZQ, log=False).axes[0]
     format_of = axes.yaxis.get_major_formatter()
     told = [format_of(mark) for mark in axes.yaxis.get_majorticklocs()]
     assert told == ["0s", "1d", "2d", "3d", "4d"]
@@ -53,6 +56,50 @@ def test_a_logarithmic_scale_is_marked_at_units():
     axes = figure(ZIZQ, log=True).axes[0]
     assert axes.get_yscale() == "log"
     assert {60, 3_600, 86_400} <= set(axes.yaxis.get_majorticklocs())
+
+
+def test_the_scale_suits_what_is_drawn():
+    def scale(*delays, **settings):
+        policy = Policy(schedule=delays, max_elapsed=None)
+        return figure({"own": policy}, **settings).axes[0].get_yscale()
+
+    assert figure(ZIZQ).axes[0].get_yscale() == "log"
+    assert scale(0, 1, 100) == "linear"
+    assert scale(0, 1, 101) == "log"
+    assert scale(1, 99, 99, cumulative=True) == "log"
+    assert scale(1, 2, log=True) == "log"
+    assert scale(1, 101, log=False) == "linear"
+
+
+NAMES = {
+    "$x^{$": "$x^{$",
+    "_own": "_own",
+    "": "",
+    "<b>&--": "<b>&--",
+    "one\ntwo\x1b[31m": r"one\ntwo\x1b[31m",
+}
+
+
+def test_a_name_is_shown_as_it_is_written(tmp_path):
+    drawn = figure(dict.fromkeys(NAMES, Policy()))
+    legend = drawn.axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == [*NAMES.values()]
+    colours = [line.get_color() for line in legend.get_lines()]
+    assert colours == [line.get_color() for line in drawn.axes[0].lines[::2]]
+    save(drawn, tmp_path / "named.svg")
+    xml.dom.minidom.parse(str(tmp_path / "named.svg"))  # noqa: S318  it is our own
+
+
+@pytest.mark.parametrize("log", [True, False, None])
+@pytest.mark.parametrize("delays", [[LONGEST], [5e-324] * 3, [0, 5e-324, 1, LONGEST]])
+def test_the_shortest_and_the_longest_delays_are_drawn(delays, log, tmp_path):
+    """No warning of matplotlib's is printed: here it would be an error."""
+    policy = Policy(schedule=delays, max_elapsed=None)
+    for cumulative in (True, False):
+        drawn = figure({"odd": policy}, log=log, cumulative=cumulative)
+        save(drawn, tmp_path / "odd.png")
+        low, high = drawn.axes[0].get_ylim()
+        assert low <= min(lines(drawn)[0][-1], 1e308) <= high
 
 
 def test_zero_delays_do_not_break_a_logarithmic_scale(tmp_path):

@@ -17,6 +17,18 @@ from retrykit.testing.strategies import durations, policies
 
 VECTORS = Path(__file__).parent / "vectors"
 DAY = 86_400
+LIMITS = json.loads((VECTORS / "limits.json").read_text("utf-8"))["cases"]
+
+
+@pytest.mark.parametrize("case", LIMITS, ids=[case["name"] for case in LIMITS])
+def test_limits_have_the_numbers_that_were_worked_out_by_hand(case):
+    policy = Policy.from_dict(case["policy"])
+    seen = preview(policy, attempt=case["attempt"], retries=case["retries"], samples=0)
+    rows = [[row.low, row.high, row.total_low, row.total_high] for row in seen.rows]
+    assert rows == case["rows"]
+    assert (seen.soonest, seen.worst) == (case["soonest"], case["worst"])
+    assert (seen.end and seen.end.latest) == case["latest"]
+    assert (seen.end and list(seen.end.reasons)) == case["reasons"]
 
 
 def test_attempts_count_as_time():
@@ -306,20 +318,49 @@ def test_a_generator_function_is_looked_at_as_far_as_needed():
     assert (seen.samples, seen.worst) == (0, 15.0)
 
 
+def tripling():
+    delay = 1
+    while True:
+        yield delay
+        delay *= 3
+
+
+class Tripling(s.Schedule):
+    def delay(self, retry, _previous, _random, /):
+        if retry > 4:
+            raise AssertionError
+        return 3.0 ** (retry - 1)
+
+    def bounds(self, retry, /):
+        delay = self.delay(retry, None, None)
+        return delay, delay
+
+
 @pytest.mark.parametrize(
-    ("policy", "count"),
-    [
-        (Policy(), 0),
-        (Policy(max_elapsed=1), 30),
-        (own(lambda _, chance: chance), 30),
-        (own(lambda _, chance: chance, max_attempts=None), 30),
-    ],
-    ids=["exact", "window", "means and window", "means"],
+    "schedule",
+    [tripling, Tripling(), Tripling().cap("1h"), s.sequence(tripling).jitter(0)],
+    ids=["generator", "class", "class inside", "generator inside"],
 )
-def test_progress_is_told_of_every_call_that_is_drawn(policy, count):
-    told = []
-    seen = preview(policy, samples=30, progress=lambda: told.append("one more"))
-    assert len(told) == seen.samples == count
+def test_code_of_the_users_is_asked_for_what_calls_wait_and_no_more(schedule):
+    policy = Policy(schedule=schedule, max_attempts=5, max_elapsed=None)
+    seen = preview(policy)
+    assert [row.mean for row in seen.rows] == [1.0, 3.0, 9.0, 27.0]
+    assert str(seen.end) == "stops after retry 4: max_attempts"
+    assert list(seen.limits) == ["max_attempts"]
+    short = preview(policy.replace(max_elapsed=10))
+    assert str(short.end) == "stops after retry 2: max_elapsed"
+    assert list(short.limits) == ["max_elapsed"]
+    once = preview(policy.replace(max_attempts=1))
+    assert (once.rows, list(once.limits)) == ((), ["max_attempts"])
+
+
+def test_limits_beyond_the_end_are_told_where_the_schedule_is_known():
+    policy = Policy(schedule=s.exponential(1), max_attempts=5, max_elapsed=100)
+    limits = preview(policy).limits
+    assert {name: end.latest for name, end in limits.items()} == {
+        "max_attempts": 4,
+        "max_elapsed": 6,
+    }
 
 
 FULL = s.exponential(1).cap(10).full_jitter()

@@ -21,9 +21,14 @@ from retrykit import schedules
 from retrykit.algebra import Schedule
 from retrykit.checks import instance, refuse, whole
 from retrykit.durations import Duration, seconds
+from retrykit.page.presets import preset_of
 from retrykit.page.unseen import unseen
 from retrykit.policy import Policy
+from retrykit.preview import Preview, preview
+from retrykit.preview.caveats import caveats, has_other_delays
 from retrykit.source import toml_key
+from retrykit.ticks import suits_log
+from retrykit.timeouts import timeout_seconds
 
 __all__ = ["page"]
 
@@ -32,7 +37,7 @@ def page(  # noqa: PLR0913  each says of the page what no other does
     policies: Mapping[str, Policy],
     *,
     cumulative: bool = False,
-    log: bool = False,
+    log: bool | None = None,
     attempt: Duration = 0.0,
     retries: int = 100,
     title: str = "Retry policies",
@@ -48,6 +53,9 @@ def page(  # noqa: PLR0913  each says of the page what no other does
     >>> text.splitlines()[0], "https://" in text
     ('<!doctype html>', False)
 
+    A policy under the name of Zizq, Google or Polly that these dialects can make
+    is shown by the parameters of the dialect, and written as that.
+
     Settings that are not on the page, such as `on`, are in its texts all the
     same; those that are code are named there as left out.
 
@@ -55,10 +63,13 @@ def page(  # noqa: PLR0913  each says of the page what no other does
         policies: The policies by the names that the page gives them, one or
             more; up to six are told apart by colour.
         cumulative: Whether the delays up to a retry are added up at first.
-        log: Whether the time is drawn on a logarithmic scale at first.
+        log: Whether the time is drawn on a logarithmic scale at first; None,
+            the default, is where the longest delay shown is more than 100
+            times the shortest above zero.
         attempt: How long each attempt takes at first. Seconds, timedelta or
             text, >= 0.
-        retries: Most retries that are shown of a policy. Count, >= 1.
+        retries: Most retries that are shown of a policy. Count, 1 to 10_000.
+            How it ends is looked for among the first 1000 at least.
         title: What the page is called.
 
     Returns:
@@ -68,17 +79,28 @@ def page(  # noqa: PLR0913  each says of the page what no other does
         ConfigError: *policies* has no policy in it, or one whose schedule is
             the user's own code; or another argument is wrong.
     """
-    data = {
+    data: dict[str, Any] = {
         "policies": [_shown(name, policy) for name, policy in _named(policies)],
         "attempt": seconds("attempt", attempt),
-        "retries": whole("retries", retries, at_least=1),
-        "view": {
-            "cumulative": instance("cumulative", cumulative, bool),
-            "log": instance("log", log, bool),
-        },
+        "retries": whole("retries", retries, at_least=1, at_most=_MOST),
+        "looked_at": max(retries, _LOOKED_AT),
+        "view": {"cumulative": instance("cumulative", cumulative, bool)},
         "told": {kind: _told(kind) for kind in Schedule.kinds},
     }
+    if log is None:
+        seen = (
+            preview(policy, attempt=attempt, retries=retries, samples=0)
+            for policy in policies.values()
+        )
+        log = _is_wide(seen, cumulative=cumulative)
+    data["view"]["log"] = instance("log", log, bool)
     return _composed(data, instance("title", title, str))
+
+
+def _is_wide(seen: Iterable[Preview], *, cumulative: bool) -> bool:
+    """Return whether what a chart shows needs a logarithmic scale."""
+    bands = (row.band(cumulative=cumulative) for each in seen for row in each.rows)
+    return suits_log(duration for band in bands for duration in band)
 
 
 def _composed(data: object, title: str) -> str:
@@ -99,7 +121,10 @@ def _composed(data: object, title: str) -> str:
 
 
 # From what knows nothing of the page to what knows all of it.
-_IDEAS: Final = ("schedules", "limits", "quantities", "rules", "expressions", "scales")
+_IDEAS: Final = (
+    *("schedules", "limits", "quantities", "rules", "expressions", "presets"),
+    "scales",
+)
 _SCRIPTS: Final = (
     *_IDEAS,
     "elements",
@@ -128,16 +153,29 @@ def _named(policies: object) -> Iterable[tuple[str, object]]:
     return policies.items()
 
 
+# As many as `preview` looks at by default.
+_LOOKED_AT: Final = 1_000
+# A browser takes seconds to lay out more.
+_MOST: Final = 10_000
+
+
 def _shown(name: str, given: object) -> dict[str, Any]:
     policy = instance(f"policies[{name!r}]", given, Policy)
-    return {
-        "name": name,
-        "key": toml_key(name),
+    limits = {
         "schedule": policy.schedule.to_dict(),
         "max_attempts": policy.max_attempts,
         "max_elapsed": policy.max_elapsed,
+    }
+    return {
+        "name": name,
+        "key": toml_key(name),
+        **limits,
         "deadline": policy.deadline,
+        "attempt_timeout": timeout_seconds(policy.attempt_timeout),
+        "has_other_delays": has_other_delays(policy),
+        "caveats": list(caveats(policy)),
         **unseen(policy),
+        "preset": preset_of(name, policy, limits),
     }
 
 

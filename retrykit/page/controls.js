@@ -14,8 +14,10 @@ function controlsOf(policy, told, owner) {
   const inputs = [];
   const place = { owner, told, keep: (input) => inputs.push(input) && input.node };
   const groups = [
-    ...scheduleGroups(policy.schedule, ["schedule"], place),
-    limitsGroup(place),
+    ...(policy.preset
+      ? [presetGroup(policy, place)]
+      : scheduleGroups(policy.schedule, ["schedule"], place)),
+    limitsGroup(policy, place),
     group("each attempt", "How long one call of the function takes.", [
       place.keep(input("attempt", SETTINGS.attempt, ["attempt"], owner)),
     ]),
@@ -78,10 +80,22 @@ function scheduleGroups(s, path, place) {
   ];
 }
 
-function limitsGroup({ owner, keep }) {
-  return group("limits of the policy", "", [
-    keep(optional("max_attempts", 5, owner)),
-    keep(optional("max_elapsed", 60, owner)),
-    keep(deadlineInput(owner)),
-  ]);
+/** Return the fieldset of a dialect's own parameters. */
+function presetGroup(policy, { owner, keep }) {
+  const retries = {
+    get: (path) => owner.get(path) - 1,
+    set: (path, value) => owner.set(path, value + 1),
+  };
+  const { name, summary } = policy.preset;
+  const inputs = parametersOf(policy).map(([parameter, path, quantity]) =>
+    keep(input(parameter, quantity, path, quantity === RETRIES ? retries : owner)),
+  );
+  return group(code(`${name}(…)`), summary, inputs);
+}
+
+function limitsGroup(policy, { owner, keep }) {
+  const inputs = Object.entries({ max_attempts: 5, max_elapsed: 60 })
+    .filter(([name]) => !isParameter(policy, name))
+    .map(([name, otherwise]) => keep(optional(name, otherwise, owner)));
+  return group("limits of the policy", "", [...inputs, keep(deadlineInput(owner))]);
 }

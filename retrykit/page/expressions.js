@@ -40,28 +40,21 @@ function written(quantity, value) {
 
 /** Return the Python text of a policy. */
 function pythonText(policy) {
+  if (policy.preset) return presetPython(policy);
   const settings = [
     `schedule=${expression(policy.schedule, written)}`,
     ...limits(policy, "None", "="),
     ...policy.python.settings,
   ];
-  // The modules of others first; what is retrykit's own is imported by name.
-  const own = policy.python.imports.filter((line) => line.startsWith("from "));
-  const others = policy.python.imports.filter((line) => !own.includes(line));
-  const imports = [
-    ...others,
-    ...(others.length ? [""] : []),
-    "from retrykit import Policy",
-    `from retrykit.schedules import ${constructors(policy.schedule).join(", ")}`,
-    ...own,
-  ];
   const body = settings.map((setting) => `    ${setting},`);
-  const lines = [...imports, "", "policy = Policy(", ...body, ")"];
+  const lines = [...policy.python.imports, "", "policy = Policy(", ...body, ")"];
   return [...lines, ...leftOut(policy.python)].join("\n");
 }
 
 /** Return the TOML text of a policy, as for pyproject.toml. */
 function tomlText(policy) {
+  const preset = policy.preset && presetToml(policy);
+  if (preset) return preset;
   const own = [
     ...limits(policy, '"unlimited"', " = "),
     ...policy.toml.settings,
@@ -76,21 +69,16 @@ function tomlText(policy) {
 }
 
 function limits(policy, none, equals) {
-  const limit = (name) =>
-    policy[name] === null ? none : written(SETTINGS[name], policy[name]);
-  const rule =
-    policy.deadline === "stop" ? [] : [`deadline${equals}"${policy.deadline}"`];
-  return [
-    `max_attempts${equals}${limit("max_attempts")}`,
-    `max_elapsed${equals}${limit("max_elapsed")}`,
-    ...rule,
-  ];
+  const names = ["max_attempts", "max_elapsed"];
+  if (policy.deadline !== "stop") names.push("deadline");
+  return names.map((name) => limit(policy, name, none, equals));
 }
 
-function constructors(schedule) {
-  const nested = Object.values(schedule).filter((part) => part?.kind);
-  const own = nested.length ? [] : [schedule.kind];
-  return [...new Set([...own, ...nested.flatMap(constructors)])].sort();
+function limit(policy, name, none, equals) {
+  const value = policy[name];
+  const text = () =>
+    name === "deadline" ? `"${value}"` : written(SETTINGS[name], value);
+  return `${name}${equals}${value === null ? none : text()}`;
 }
 
 function leftOut({ left_out: names }) {

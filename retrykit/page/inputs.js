@@ -102,7 +102,8 @@ function input(name, quantity, path, owner) {
 
 /** Return the place of the step nearest to a value. */
 function nearest(steps, value) {
-  const far = (step) => Math.abs(Math.log1p(step * 1000) - Math.log1p(value * 1000));
+  const log = (x) => Math.log1p(saturated(x * 1000));
+  const far = (step) => Math.abs(log(step) - log(value));
   return steps.reduce(
     (best, step, place) => (far(step) < far(steps[best]) ? place : best),
     0,
@@ -116,6 +117,7 @@ function optional(name, otherwise, owner) {
   const box = element("input", {
     type: "checkbox",
     "data-limit": name,
+    "aria-label": `${name} limited`,
     onchange: () => {
       last = owner.get([name]) ?? last;
       owner.set([name], box.checked ? last : null);

@@ -52,25 +52,35 @@ const PREVIEWS = new WeakMap();
 function previewOf(policy) {
   const known = PREVIEWS.get(policy);
   if (known?.attempt === state.attempt) return known.found;
-  const found = preview(effective(policy), state.attempt, DATA.retries);
+  const found = preview(effective(policy), state.attempt, DATA.looked_at);
   PREVIEWS.set(policy, { attempt: state.attempt, found });
   return found;
 }
 
+/** Show the policies everywhere, once all that is shown of them is known. */
 function show() {
-  controls.refresh();
-  at("expression").textContent = expression(effective().schedule, written);
   const previews = state.policies.map(previewOf);
+  const edited = effective();
+  const texts = {
+    expression: expression(edited.schedule, written),
+    python: pythonText(edited),
+    toml: tomlText(edited),
+  };
   lines = state.policies
-    .map((policy, number) => ({ ...policy, rows: previews[number].rows }))
+    .map((policy, number) => ({ ...policy, rows: shownRows(previews[number]) }))
     .filter((policy) => policy.visible);
   showChart();
+  controls.refresh();
+  for (const [id, text] of Object.entries(texts)) at(id).textContent = text;
   at("ends").replaceChildren(
     ...state.policies.map((policy, number) => endCard(policy, previews[number])),
   );
-  showTable(previews[state.edited].rows);
-  at("python").textContent = pythonText(effective());
-  at("toml").textContent = tomlText(effective());
+  showTable(previews[state.edited]);
+}
+
+/** Return the rows of a preview that the chart and the table have room for. */
+function shownRows({ rows }) {
+  return rows.slice(0, DATA.retries);
 }
 
 function showChart() {
@@ -83,22 +93,40 @@ function showChart() {
 }
 
 function endCard(policy, found) {
-  const calls = found.rows.length + 1;
   const fact = (name, ...value) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, ...value));
-  const goesOn = found.latest === null;
+  const { soonest, latest, worst } = found;
+  const calls = latest
+    ? fact("calls at most", String(latest.retry + 1))
+    : soonest && fact("calls at least", String(soonest.retry + 1));
+  const known = worst !== null;
+  const basis = known ? basisOf(policy, found) : "";
   return element(
     "article",
     { class: "card end", "data-name": policy.name },
     element("h3", {}, swatch(policy.look), policy.name),
-    element("p", { class: "ending" }, ending(found, DATA.retries)),
+    element("p", { class: "ending" }, ending(found)),
     element(
       "dl",
       {},
-      fact(goesOn ? "calls shown" : "calls at most", String(calls)),
-      fact(goesOn ? "longest total, so far" : "worst-case total", ...both(found.worst)),
+      calls,
+      known ? fact("worst-case total", ...both(worst)) : null,
     ),
+    basis ? element("p", { class: "hint basis" }, basis) : null,
+    policy.caveats.length
+      ? element("p", { class: "hint caveats" }, `Besides: ${policy.caveats.join("; ")}.`)
+      : null,
   );
+}
+
+/** Return what the worst case is reckoned with: attempts, and which schedule. */
+function basisOf(policy, { attempt }) {
+  const took = attempt || policy.attempt_timeout;
+  const parts = [
+    took ? `with attempts of ${readable(took)}` : null,
+    policy.has_other_delays ? "by the common schedule" : null,
+  ].filter(Boolean);
+  return parts.length ? `Worst case: ${parts.join(", ")}.` : "";
 }
 
 /** Return a duration as people read it, and below that exactly. */
@@ -109,7 +137,10 @@ function both(duration) {
   ];
 }
 
-function showTable(rows) {
+function showTable(found) {
+  const rows = shownRows(found);
+  at("more").hidden = rows.length === found.rows.length;
+  at("more").textContent = `Retries beyond ${rows.length} are not shown.`;
   at("table-name").textContent = state.policies[state.edited].name;
   const cell = (duration) => element("td", {}, ...both(duration));
   const row = ({ retry, low, high, total_low, total_high }) =>

@@ -80,11 +80,12 @@ function readable(duration) {
 
 const PARTS_OF_SECONDS = { us: 1e6, ms: 1e3 };
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 };
-const TERM = "([0-9]+(?:\\.[0-9]+)?)(us|ms|[smhdw])";
+const TERM = "([0-9]{1,15}(?:\\.[0-9]+)?)(us|ms|[smhdw])";
+const SPACE = "[ \\t\\n\\r\\f\\v]*";
 
 /** Return the seconds of a text such as "1h30m", or null if it is none. */
 function parsed(text) {
-  if (!new RegExp(`^(?:${TERM}\\s*)+$`).test(text.trim())) return null;
+  if (!new RegExp(`^${SPACE}(?:${TERM}${SPACE})+$`).test(text)) return null;
   let total = 0;
   for (const [, digits, unit] of text.matchAll(new RegExp(TERM, "g"))) {
     const parts = PARTS_OF_SECONDS[unit];

@@ -14,8 +14,7 @@ function refuse(name, rule, got, wayOut = "") {
 const SECONDS_WAY_OUT =
   'give seconds as a number, a timedelta, or text such as "1h30m"';
 const TEXT_RULE = 'a duration such as "12.5s", "500ms" or "1h30m"';
-const TEXT_WAY_OUT =
-  "write the unit (us, ms, s, m, h, d, w), or give a number of seconds";
+const TEXT_WAY_OUT = "write the unit (us, ms, s, m, h, d, w)";
 
 /** Return the number that a text is, and what Python would print of it. */
 function literal(text) {
@@ -86,9 +85,11 @@ function number(read, steps) {
 function count(atLeast, wayOut = "") {
   const read = (name, text) => {
     const { value, got, whole } = literal(text);
-    return whole && value >= atLeast
+    const largest = Number.MAX_SAFE_INTEGER;
+    const top = whole && value > largest ? ` and <= ${largest}` : "";
+    return whole && value >= atLeast && value <= largest
       ? value
-      : refuse(name, `a whole number >= ${atLeast}`, got, wayOut);
+      : refuse(name, `a whole number >= ${atLeast}${top}`, got, wayOut);
   };
   const steps = COUNTS.filter((x) => x >= atLeast);
   return { read, steps, unit: "", show: wholly, tell: wholly, python: wholly };
@@ -187,8 +188,6 @@ const SETTINGS = {
   attempt: duration(),
 };
 
-// A schedule that still has a delay for this retry counts as one without end.
-const FAR = 10 ** 6;
 const LARGEST_INTERVAL = (2 ** 31 - 1) / 1000;
 
 /** Check what the parts of a schedule must be together. */
@@ -208,8 +207,29 @@ function agree(schedule) {
       wayOut,
     );
   }
-  if (schedule.kind === "then" && bounds(schedule.of, FAR) !== null) {
+  if (schedule.kind === "then" && isEndless(schedule.of)) {
     const rule = "a schedule that ends, where another follows with .then()";
     refuse("schedule", rule, expression(schedule.of), "give it a length with .take(n)");
+  }
+}
+
+/** Return whether a schedule has a delay for every retry, by what it is made of. */
+function isEndless(s) {
+  switch (s.kind) {
+    case "take":
+    case "within":
+    case "sequence":
+      return false;
+    case "then":
+      return isEndless(s.other);
+    case "switch":
+      return bounds(s, s.after + 1) !== null && isEndless(s.to);
+    case "plus":
+    case "both":
+      return isEndless(s.left) && isEndless(s.right);
+    case "either":
+      return isEndless(s.left) || isEndless(s.right);
+    default:
+      return !s.of || isEndless(s.of);
   }
 }

@@ -43,13 +43,16 @@ function linearStep(most, ticks) {
 }
 
 /** Return a linear scale: `at` gives 0 to 1 for a duration; `ticks` are durations. */
-function linearScale(durations, ticks) {
-  const most = Math.max(...durations) || 1;
-  const step = linearStep(most, ticks);
-  const top = Math.min(Math.max(1, Math.ceil(most / step - 1e-9)) * step, LONGEST);
-  const marks = [];
-  for (let place = 0; place * step <= top * 1.0001; place++) marks.push(place * step);
-  return { at: (duration) => duration / top, ticks: marks };
+function linearScale(durations, mostTicks) {
+  const most = largest(durations) || 1;
+  const step = linearStep(most, mostTicks);
+  const steps = Math.max(1, Math.ceil(most / step - 1e-9));
+  const top = saturated(steps * step);
+  const ticks = [...Array(steps + 1).keys()].map((index) => index * step);
+  return {
+    at: (duration) => duration / top,
+    ticks: ticks.filter((tick) => tick <= LONGEST),
+  };
 }
 
 /** Return a logarithmic scale, on whose lowest tick zero stands, if there is any. */
@@ -57,8 +60,10 @@ function logScale(durations, ticks) {
   const above = durations.filter((duration) => duration > 0);
   if (!above.length) return linearScale(durations, ticks);
   const zero = above.length < durations.length;
-  const [least, most] = [Math.min(...above), Math.max(...above)].map(Math.log10);
-  const room = Math.max((most - least) * 0.04, most === least ? 0.3 : 0.02);
+  const [least, most] = [smallest(above), largest(above)].map(Math.log10);
+  // Part of the range, but no more than a power of ten.
+  const part = Math.max((most - least) * 0.04, most === least ? 0.3 : 0.02);
+  const room = Math.min(part, 1);
   const bottom = least - (zero ? 3 : 1) * room;
   const height = most + room - bottom;
   const at = (duration) =>
@@ -69,7 +74,9 @@ function logScale(durations, ticks) {
   const fine = [...FINE, ...days.flatMap((day) => [day, day * 2, day * 5])].filter(
     inside,
   );
-  const marks = coarse.length > 2 ? coarse : fine;
+  const round = coarse.length > 2 ? coarse : fine;
+  // Between delays that are near to each other, no number is round.
+  const marks = round.length ? round : [...new Set([smallest(above), largest(above)])];
   const every = Math.ceil(marks.length / ticks);
   const kept = marks.filter((_, place) => place % every === 0);
   return { at, ticks: zero ? [0, ...kept] : kept };

@@ -63,6 +63,15 @@ function saturated(delay) {
   return delay < LONGEST ? delay : LONGEST;
 }
 
+// There may be more numbers than a function can be given as arguments.
+function largest(numbers) {
+  return numbers.reduce((a, b) => Math.max(a, b));
+}
+
+function smallest(numbers) {
+  return numbers.reduce((a, b) => Math.min(a, b));
+}
+
 function product(first, base, exponent) {
   const power = Math.pow(base, exponent);
   // Zero times the largest float is zero, and times infinity no number.

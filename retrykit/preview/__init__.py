@@ -15,9 +15,10 @@ stops after retry 3 to 4: max_elapsed or max_attempts
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import final
 
+from retrykit.algebra import parts_in
 from retrykit.checks import instance, whole
 from retrykit.durations import Duration, seconds
 from retrykit.jitter import LONGEST
@@ -26,7 +27,7 @@ from retrykit.preview.course import Course, End, Row, course_of, walk
 from retrykit.preview.draws import drawn, with_means
 from retrykit.preview.spreads import total
 from retrykit.preview.windows import Quantile, Window, exact_window, sampled_window
-from retrykit.timeouts import AsArgument
+from retrykit.timeouts import timeout_seconds
 from retrykit.values import Value
 
 __all__ = ["End", "Preview", "Quantile", "Row", "Window", "preview"]
@@ -93,6 +94,9 @@ class Preview(Value):
 
 # As many as fit on a screen.
 _ENDLESS = 20
+_MOST_RETRIES = 10_000
+# Delays that are drawn, each of which asks every part of its schedule.
+_MOST_DRAWN = 400_000
 
 
 def preview(
@@ -101,7 +105,6 @@ def preview(
     attempt: Duration = 0.0,
     retries: int = 1000,
     samples: int = 2000,
-    progress: Callable[[], object] | None = None,
 ) -> Preview:
     """Return what a call does under a policy if it fails every time.
 
@@ -115,12 +118,11 @@ def preview(
         attempt: How long each attempt takes. A duration, >= 0; at most the
             `attempt_timeout` of the policy. With 0, the default, the worst
             case is that of attempts that take this timeout.
-        retries: Most retries that are looked at. Count, >= 1.
-        samples: How many calls are drawn for what has no formula, with the
+        retries: Most retries that are looked at. Count, 1 to 10,000.
+        samples: Most calls that are drawn for what has no formula, with the
             policy's seed or else the same ones each time. Count, >= 0; with 0
-            what has none is None.
-        progress: Called after each call that is drawn, *samples* times in all
-            if any is.
+            what has none is None. Fewer are drawn where their delays would be
+            more than 400,000 in all, divided by the parts of the schedule.
 
     Raises:
         ConfigError: An argument is none of these, or the user's own schedule
@@ -128,17 +130,19 @@ def preview(
     """
     instance("policy", policy, Policy, "write Policy(schedule=...)")
     took = min(seconds("attempt", attempt), _limit(policy))
-    most = whole("retries", retries, at_least=1)
+    most = whole("retries", retries, at_least=1, at_most=_MOST_RETRIES)
     count = whole("samples", samples, at_least=0)
     course = course_of(policy, took, most)
     rows, end = course.rows, course.end
     window = exact_window(course.spreads) if end and course.steady else None
     calls: list[Sequence[float]] = []
     if None in course.spreads or (course.soonest is not None and not window):
+        left = _MOST_DRAWN / sum(1 for _ in parts_in(policy.schedule))
         for call in drawn(policy, len(rows), count, allowed=_allowed(policy, course)):
             calls.append(call)
-            if progress:
-                progress()
+            left -= len(call)
+            if left <= 0:
+                break
     return Preview(
         policy=policy,
         attempt=took,
@@ -163,10 +167,8 @@ def _allowed(policy: Policy, course: Course) -> float:
 
 def _limit(policy: Policy) -> float:
     """Return the longest time that an attempt may take, in seconds."""
-    limit = policy.attempt_timeout
-    if limit is None:
-        return math.inf
-    return limit.seconds if isinstance(limit, AsArgument) else limit
+    limit = timeout_seconds(policy.attempt_timeout)
+    return math.inf if limit is None else limit
 
 
 def _worst(policy: Policy, attempt: float, course: Course) -> float | None:

@@ -5,15 +5,16 @@ are held to, so what is told here is what happens there. What lies between is
 the business of the other modules.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, final
 
 from retrykit._decide import decide
-from retrykit.algebra import Bounds, Schedule
 from retrykit.formulas import Fixed
 from retrykit.jitter import LONGEST, Random
+from retrykit.parts import has_user_code
+from retrykit.preview.bounds import BoundsOnce, UnknownDelayError
 from retrykit.preview.delays import spreads
 from retrykit.preview.spreads import Spread
 from retrykit.settings import Settings
@@ -145,42 +146,45 @@ def course_of(policy: Settings, attempt: float, most: int) -> Course:
         attempt: How long each attempt takes, in seconds.
         most: Most retries that are looked at. Count, >= 1.
     """
-    # One more than is looked at tells whether the schedule goes on.
-    bounds = list(_bounds(policy.schedule, most + 1))
-    lows, highs = ([float(each[side]) for each in bounds] for side in (0, 1))
+    bounds = BoundsOnce(policy.schedule)
 
     def walks(held: Settings) -> tuple[_Walk, _Walk]:
-        return walk(held, highs, attempt, most), walk(held, lows, attempt, most)
+        longest, shortest = (
+            walk(held, bounds.ends(side), attempt, most) for side in (1, 0)
+        )
+        return longest, shortest
 
     (longest, reason), (shortest, _) = whole = walks(policy)
-    alone = {
-        name: _end(walks(policy.replace(**others))) for name, others in _OTHERS.items()
-    }
+    # Code of the user's may fail beyond the end of the calls that it is made for.
+    bounds.complete = has_user_code(policy.schedule)
+    alone = {name: _limit(walks, policy.replace(**x)) for name, x in _OTHERS.items()}
     known = tuple(islice(spreads(policy.schedule), len(shortest)))
+    lows, highs = (list(islice(bounds.ends(side), len(shortest))) for side in (0, 1))
     return Course(
-        tuple(_rows(policy, attempt, zip(shortest, lows, highs, known, strict=False))),
+        tuple(_rows(policy, attempt, zip(shortest, lows, highs, known, strict=True))),
         known,
         _end(whole),
         None if reason is None else len(longest),
         # A schedule that ends first ends every one of them.
         {name: end for name, end in alone.items() if end and name in end.reasons},
-        longest == highs[: len(shortest)],
+        longest == highs,
     )
 
 
 _Walk = tuple[list[float], StopReason | None]
 
 
-def walk(policy: Settings, delays: Sequence[float], attempt: float, most: int) -> _Walk:
+def walk(policy: Settings, delays: Iterable[float], attempt: float, most: int) -> _Walk:
     """Return what a call waits, and why it ends; None if it may go on.
 
     Args:
         policy: What it is held to; its schedule is not asked.
-        delays: What its schedule gives, in seconds.
+        delays: What its schedule gives, in seconds; no more are taken than it
+            would be asked for.
         attempt: How long each attempt takes, in seconds.
         most: Most retries that are looked at. Count, >= 0.
     """
-    held = policy.replace(schedule=_Given(delays))
+    held = policy.replace(schedule=_Given(iter(delays)))
     state, elapsed = RetryState("", seed=0, epoch=0.0), 0.0
     waited: list[float] = []
     while True:
@@ -195,25 +199,17 @@ def walk(policy: Settings, delays: Sequence[float], attempt: float, most: int) -
         elapsed += follows
 
 
-def _bounds(schedule: Schedule, most: int) -> Iterator[Bounds]:
-    for retry in range(1, most + 1):
-        bounds = schedule.bounds(retry)
-        if bounds is None:
-            return
-        yield bounds
-
-
 @final
 class _Given(Fixed):
-    """Delays that are known, unchecked: the decision is what checks them."""
+    """Delays taken in order, unchecked: the decision is what checks them."""
 
     __slots__ = ("delays",)
-    delays: Sequence[float]
+    delays: Iterator[float]
 
     def delay(
-        self, retry: int, _previous: float | None, _random: Random, /
+        self, _retry: int, _previous: float | None, _random: Random, /
     ) -> float | None:
-        return self.delays[retry - 1] if retry <= len(self.delays) else None
+        return next(self.delays, None)
 
 
 # What takes away all settings but one.
@@ -227,6 +223,16 @@ _SETTINGS = {
     StopReason.ELAPSED: "max_elapsed",
     StopReason.SCHEDULE_ENDED: "schedule",
 }
+
+
+def _limit(
+    walks: Callable[[Settings], tuple[_Walk, _Walk]], policy: Settings
+) -> End | None:
+    """Return where a policy ends; None if it may go on or that is not known."""
+    try:
+        return _end(walks(policy))
+    except UnknownDelayError:
+        return None
 
 
 def _end(walks: tuple[_Walk, _Walk]) -> End | None:

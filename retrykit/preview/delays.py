@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from retrykit.algebra import Schedule
+from retrykit.algebra import Schedule, parts_in
 from retrykit.jitter import LONGEST
 from retrykit.preview.spreads import (
     Spread,
@@ -23,6 +23,10 @@ from retrykit.preview.spreads import (
 
 __all__ = ["spreads"]
 
+# The work grows with the square of how many schedules one is made of: of one that
+# is made of more no spread is worked out, and calls are drawn.
+_MOST_PARTS = 30
+
 
 def spreads(schedule: Schedule) -> Iterator[Spread | None]:
     """Give the spread of each delay of a schedule, in order.
@@ -36,10 +40,15 @@ def spreads(schedule: Schedule) -> Iterator[Spread | None]:
         a spread that cannot be worked out.
     """
     previous: Spread | None = _NONE_BEFORE
+    simple = sum(1 for _ in parts_in(schedule)) <= _MOST_PARTS
     for retry in count(1):  # pragma: no branch  (a count has no end)
-        if schedule.bounds(retry) is None:
+        bounds = schedule.bounds(retry)
+        if bounds is None:
             return
-        previous = _spread(schedule, retry, previous)
+        if simple:
+            previous = _spread(schedule, retry, previous)
+        else:
+            previous = one(float(bounds[0])) if bounds[0] == bounds[1] else None
         yield previous
 
 
@@ -153,7 +162,7 @@ def _walk(schedule: Any, retry: int, previous: Spread | None) -> Spread | None:
 
 def _google(schedule: Any, retry: int, _previous: Spread | None) -> Spread | None:
     # The draw is even over all whole milliseconds that it may be cut to.
-    interval = round(schedule.without_jitter().bounds(retry)[0] * 1000)
+    interval = schedule.interval(retry)
     delta = schedule.randomization_factor * interval
     drawn = mixed([(1.0, interval - delta, interval + delta + 1)])
     cut = rounded(drawn, 1.0)
