@@ -3,13 +3,13 @@
 import contextlib
 import csv
 import io
+import itertools
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import click
 import pytest
@@ -128,7 +128,8 @@ def test_a_chart_is_written_to_a_file(end, tmp_path):
 @pytest.mark.parametrize("end", ENDS)
 def test_a_chart_in_a_file_is_drawn_as_its_flags_say(end, tmp_path):
     seen = set()
-    for flags in ([], ["--cumulative"], ["--log"], ["--cumulative", "--log"]):
+    shapes = itertools.product(["", "--cumulative"], ["--log", "--linear"])
+    for flags in ([*filter(None, shape)] for shape in shapes):
         path = tmp_path / f"{len(seen)}.{end}"
         assert typed("chart", "zizq", *flags, "-o", str(path)) == (0, "", "")
         seen.add(path.read_bytes())
@@ -136,6 +137,11 @@ def test_a_chart_in_a_file_is_drawn_as_its_flags_say(end, tmp_path):
         if end == "html":
             assert f'"view": {json.dumps(told)}' in path.read_text("utf-8")
     assert len(seen) == 4
+    path = tmp_path / f"chosen.{end}"
+    assert typed("chart", "zizq", "-o", str(path)) == (0, "", "")
+    assert path.read_bytes() in seen
+    if end == "html":
+        assert '"view": {"cumulative": false, "log": true}' in path.read_text("utf-8")
 
 
 @contextlib.contextmanager
@@ -248,10 +254,6 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly():
 
 
 def test_long_work_has_a_progress_bar_where_somebody_watches():
-    args = ("show", "google", "--samples", "3000")
-    assert "drawing calls" in typed(*args, FORCE_COLOR="1").err
-    assert typed(*args).err == ""
-    assert typed("show", "google", "--samples", "99", FORCE_COLOR="1").err == ""
     assert "importing" in typed("lint", "shop.py", FORCE_COLOR="1").err
     assert typed("lint", "shop.py").err == ""
 
@@ -271,53 +273,108 @@ def test_completion_scripts_ask_the_program(shell):
     assert "_RETRYKIT_COMPLETE" in printed.out
 
 
-def completed(*words):
-    """Return what bash would offer after some words."""
-    told = {
-        "_RETRYKIT_COMPLETE": "bash_complete",
-        "COMP_WORDS": " ".join(["retrykit", *words]),
-        "COMP_CWORD": str(len(words)),
-    }
+def completed(line, breaks=":="):
+    """Return what bash would offer at the end of a line."""
+    told = {"COMP_LINE": f"retrykit {line}", "COMP_WORDBREAKS": breaks}
     ended = pytest.raises(SystemExit)
-    isolated = CliRunner().isolation(env=told)
+    isolated = CliRunner().isolation(env=told | {COMPLETE: "bash_complete"})
     with contextlib.chdir(FOLDER), isolated as (out, *_), ended:
         main([])
-    return out.getvalue().decode().splitlines()
+    return [each.removeprefix("plain,") for each in out.getvalue().decode().split()]
 
 
-def test_commands_flags_dialects_and_files_are_completed():
-    assert completed("co") == ["plain,compare", "plain,convert", "plain,completion"]
-    assert completed("show", "zi") == ["plain,zizq"]
-    assert completed("compare", "google", "z") == ["plain,zizq"]
-    assert completed("show", "po") == ["plain,polly", "plain,policies.toml"]
-    assert completed("lint", "../transcrip") == ["plain,../transcripts/"]
-    assert "plain,--default-retry-limit" in completed("show", "--default")
-    assert completed("show", "err") == completed("shwo", "zi") == [""]
+COMPLETE = "_RETRYKIT_COMPLETE"
+
+COMPLETED = {
+    "a command": ("co", "compare convert completion"),
+    "a dialect": ("show zi", "zizq"),
+    "a second dialect": ("compare google z", "zizq"),
+    "a file": ("show po", "polly policies.toml"),
+    "a folder": ("lint ../transcrip", "../transcripts/"),
+    "no such file": ("show err", ""),
+    "no such command": ("shwo zi", ""),
+    "a parameter": ("show zizq:re", "retry_limit="),
+    "any parameter": ("show zizq:", "retry_limit= base= exponent= jitter="),
+    "a second parameter": ("show zizq:jitter=5s,ba", "5s,base="),
+    "a policy of a file": ("show policies.toml:f", "fetch"),
+    "any policy of a file": ("lint policies.toml:", "base fetch jobs"),
+    "no policy of a broken file": ("show broken.toml:f", ""),
+    "no attribute of a module": ("show shop:o", ""),
+    "a rule": ("show --deadline cl", "clip"),
+    "a rule after an equal sign": ("show --deadline=cl", "clip"),
+    "a word for a number": ("show --max-attempts u", "unlimited"),
+    "a column": ("show --columns h", "hours"),
+    "a second column": ("show --columns hours,c", "hours,cumulative"),
+    "a form": ("convert --to py", "python"),
+    "a time": ("show --start n", "now"),
+}
+
+
+@pytest.mark.parametrize(("line", "words"), COMPLETED.values(), ids=COMPLETED)
+def test_what_is_typed_is_completed(line, words):
+    assert completed(line) == words.split()
+
+
+def test_flags_are_completed():
+    assert "--default-retry-limit" in completed("show --default")
+    assert set(completed("show --deadline ")) == {"stop", "clip", "overshoot"}
+
+
+def test_whole_words_are_completed_where_bash_does_not_break_them():
+    assert completed("show zizq:re", breaks=" ") == ["zizq:retry_limit="]
+
+
+def test_names_of_policies_are_completed_as_a_shell_reads_them(tmp_path):
+    names = ["f $(touch gone)", "f\nx"]
+    text = json.dumps({"policies": {name: {} for name in names}})
+    (tmp_path / "own.json").write_text(text)
+    assert completed(f"show {tmp_path}/own.json:f") == ["'f", "$(touch", "gone)'"]
+
+
+BASH = """
+eval "$(cat script)"
+retrykit show zizq:re\t3
+retrykit show policies.toml:f\t
+retrykit show --deadline cl\t
+retrykit show --deadline=cl\t
+retrykit lint trans\tshop\t
+exit
+"""
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="it is for bash")
-def test_bash_completes_what_is_typed():
-    """Click's own script forgets words beside which it is told of a file."""
-    script = (
-        typed("completion", "bash").out
-        + """
-        COMP_WORDS=(retrykit show zi) COMP_CWORD=2
-        _retrykit_completion "$SHIM"; printf '%s ' "${COMPREPLY[@]}"
-    """
-    )
-    with TemporaryDirectory() as folder:
-        shim = Path(folder, "retrykit")
-        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m retrykit "$@"\n')
-        shim.chmod(0o755)
-        done = subprocess.run(  # noqa: S603  the script of the program itself
-            ["bash", "-c", script],  # noqa: S607  whichever bash there is
-            env={**os.environ, "SHIM": str(shim)},
-            capture_output=True,
+def test_bash_completes_what_is_typed(tmp_path):
+    """Keys are pressed at a terminal of a real one."""
+    import pty
+
+    shim = tmp_path / "retrykit"
+    python = f'exec "{sys.executable}" -m retrykit "$@"'
+    shim.write_text(f'#!/bin/sh\ntest ${COMPLETE} && {python}\necho "$@"\n')
+    shim.chmod(0o755)
+    (tmp_path / "script").write_text(typed("completion", "bash").out)
+    (tmp_path / "transcripts").symlink_to(FOLDER)
+    shutil.copy(FOLDER / "policies.toml", tmp_path)
+    keys, screen = pty.openpty()
+    with os.fdopen(keys, "wb", buffering=0) as pressed, os.fdopen(screen) as terminal:
+        pressed.write(BASH.encode())
+        done = subprocess.run(
+            ["bash", "--norc", "-i"],  # noqa: S607  whichever bash there is
+            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+            stdin=terminal,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             check=True,
-            cwd=FOLDER,
+            cwd=tmp_path,
             text=True,
+            timeout=300,
         )
-    assert done.stdout.split() == ["zizq"]
+    assert done.stdout.splitlines() == [
+        "show zizq:retry_limit=3",
+        "show policies.toml:fetch",
+        "show --deadline clip",
+        "show --deadline=clip",
+        "lint transcripts/shop.py",
+    ]
 
 
 def test_the_environment_is_laid_over_the_policy_and_flags_over_both():

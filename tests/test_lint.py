@@ -36,15 +36,23 @@ def halving():
 
 GROWING = s.exponential(1).jitter(0.5)
 POLICIES = {
-    "the default": (Policy(), {"retries-every-exception"}),
+    "the default": (Policy(), set()),
+    "the default, written": (Policy(on=Exception, give_up_on=()), set()),
+    "more attempts than by default": (
+        Policy(max_attempts=6),
+        {"retries-every-exception"},
+    ),
     "some errors": (polite(), set()),
     "a predicate": (Policy(on=callable), set()),
     "Exception in a tuple": (
-        Policy(on=(Exception, OSError)),
+        Policy(on=(Exception, OSError), max_attempts=6),
         {"retries-every-exception"},
     ),
-    "all but some errors": (Policy(give_up_on=TypeError), set()),
-    "all but those of a predicate": (Policy(give_up_on=callable), set()),
+    "all but some errors": (Policy(give_up_on=TypeError, max_attempts=6), set()),
+    "all but those of a predicate": (
+        Policy(give_up_on=callable, max_attempts=6),
+        set(),
+    ),
     "no limit": (polite(max_attempts=None, max_elapsed=None), {"unbounded"}),
     "no limit but its schedule": (
         polite(schedule=GROWING.take(4), max_attempts=None, max_elapsed=None),
@@ -293,6 +301,13 @@ def test_a_fix_that_is_taken_ends_the_warning():
     assert found(policy.replace(max_elapsed=6)) == set()
 
 
+def test_the_outer_five_caps_of_a_schedule_are_looked_at():
+    schedule = s.linear(1)
+    for limit in range(99):
+        schedule = schedule.cap(limit)
+    assert [cap.text for cap in caps(schedule)][::4] == [".cap(98.0)", ".cap(94.0)"]
+
+
 def test_a_cap_is_known_by_what_another_would_change():
     within = s.exponential(1).cap(4).jitter(0.5).within(40)
     assert [(cap.text, cap.reached(2), cap.reached(3)) for cap in caps(within)] == [
@@ -358,3 +373,24 @@ def test_the_calls_of_delays_near_zero_are_the_fewest():
     )
     [every] = check(full)
     assert "at least 9 calls" in every.reason
+
+
+def tripling():
+    delay = 1
+    while True:
+        yield delay
+        delay *= 3
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Policy(schedule=s.sequence(tripling).cap("1d"), max_elapsed=None),
+        Policy(schedule=tripling, max_attempts=1000, max_elapsed=100),
+        Policy(schedule=tripling, max_attempts=None, max_elapsed=100),
+    ],
+    ids=["a cap", "attempts that no call comes to", "a limit of the time"],
+)
+def test_code_of_the_users_is_not_asked_beyond_the_end_of_calls(policy):
+    """The generator's numbers are too large for a delay from retry 648 on."""
+    assert "no-jitter" in [finding.rule for finding in check(policy)]

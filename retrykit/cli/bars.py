@@ -9,7 +9,7 @@ from rich.text import Text
 
 from retrykit.cli.terminal import COLOURS, span
 from retrykit.durations import readable
-from retrykit.ticks import ticks
+from retrykit.ticks import suits_log, ticks
 
 __all__ = ["bars"]
 
@@ -20,13 +20,15 @@ Bands = Sequence[tuple[int, float, float]]
 _LEAST = 20
 
 
-def bars(bands: Mapping[str, Bands], console: Console, *, log: bool) -> list[Table]:
+def bars(
+    bands: Mapping[str, Bands], console: Console, *, log: bool | None
+) -> list[Table]:
     """Return one table of bars for each policy, all on one scale.
 
     Args:
         bands: The band of each policy, by its name.
         console: Where they will be printed: its width and encoding count.
-        log: Whether the scale is logarithmic.
+        log: Whether the scale is logarithmic; None is where that suits them.
     """
     told = {
         name: [(str(n), span(low, high)) for n, low, high in band]
@@ -38,7 +40,7 @@ def bars(bands: Mapping[str, Bands], console: Console, *, log: bool) -> list[Tab
     ends = [
         end for band in bands.values() for _, low, high in band for end in (low, high)
     ]
-    scale = _Scale(ends, width, log=log)
+    scale = _Scale(ends, width, log=suits_log(ends) if log is None else log)
     tables = []
     for place, (name, band) in enumerate(bands.items()):
         colour = COLOURS[place % len(COLOURS)]

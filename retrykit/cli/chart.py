@@ -27,7 +27,7 @@ __all__ = ["command"]
 @command_of(
     "chart",
     "retrykit chart zizq",
-    "retrykit chart google hostname-verification --cumulative --log",
+    "retrykit chart google hostname-verification --cumulative --linear",
     "retrykit chart zizq zizq:retry_limit=10,jitter=5m -o zizq.html",
     "retrykit chart mypackage.clients:fetch -o fetch.png",
 )
@@ -35,7 +35,11 @@ __all__ = ["command"]
 @attempt
 @retries
 @click.option("--cumulative", is_flag=True, help="Add the delays up.")
-@click.option("--log", is_flag=True, help="Draw times on a logarithmic scale.")
+@click.option(
+    "--log/--linear",
+    default=None,
+    help="The scale of times; --log where they differ more than a hundredfold.",
+)
 @click.option(
     "-o",
     "--output",
@@ -49,7 +53,7 @@ def command(
     attempt: float,
     retries: int | None,
     cumulative: bool,
-    log: bool,
+    log: bool | None,
     output: Path | None,
     **flags: Any,
 ) -> None:
@@ -80,7 +84,7 @@ def _print(
     retries: int | None,
     *,
     cumulative: bool,
-    log: bool,
+    log: bool | None,
 ) -> None:
     bands: dict[str, Bands] = {}
     for name, policy in policies.items():

@@ -18,7 +18,7 @@ from retrykit.cli.policy_options import policy_flags
 from retrykit.cli.previews import previewed
 from retrykit.cli.summary import summary
 from retrykit.cli.targets import chosen
-from retrykit.cli.terminal import console, listed, print_figures, span
+from retrykit.cli.terminal import aligned, console, listed, print_figures, span
 from retrykit.preview import Preview, Row
 
 __all__ = ["command"]
@@ -66,13 +66,17 @@ def command(
         *(f"{what} {side}" for side in "AB" for what in ("delay", "in all")),
     ]
     rows = _delays(*(each.shown(retries) for each in seen))
-    print_figures(out, listed(heads, rows))
+    print_figures(out, aligned(heads, rows))
 
 
-def _told(first: Preview, second: Preview) -> Iterator[tuple[str, str, str]]:
-    left, right = dict(summary(first)), dict(summary(second))
+def _told(
+    first: Preview, second: Preview
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    left, right = (
+        {name: lines for name, *lines in summary(seen)} for seen in (first, second)
+    )
     for name in dict.fromkeys([*left, *right]):
-        yield name, left.get(name, ""), right.get(name, "")
+        yield name, left.get(name, []), right.get(name, [])
 
 
 def _delays(first: Sequence[Row], second: Sequence[Row]) -> Iterator[list[str]]:

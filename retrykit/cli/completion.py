@@ -19,7 +19,8 @@ __all__ = ["command"]
 def command(ctx: click.Context, shell: str) -> None:
     """Print the completion script of a shell.
 
-    By it the shell completes commands, flags and dialects.
+    By it the shell completes commands, flags and their values, dialects and
+    their parameters, and the policies of TOML and JSON files.
     """
     kind = get_completion_class(shell)
     if kind is not None:  # pragma: no branch  (click knows these three)

@@ -59,9 +59,15 @@ def command(
     """
     [(own, meant)] = chosen([policy] if policy else [], flags, most=1).items()
     if form == "grpc":
+        if name:
+            msg = "--name is not for --to grpc, where --method names the calls."
+            raise click.UsageError(msg)
         if not methods:
             rule = "given for gRPC, as package.Service/Method or package.Service"
             raise refuse("--method", rule, "")
         click.echo(json.dumps(to_service_config(meant, *methods), indent=2))
+    elif methods:
+        msg = f"--method is for --to grpc, and not for --to {form}."
+        raise click.UsageError(msg)
     else:
         click.echo(_FORMS[form](name or own, meant))

@@ -32,7 +32,7 @@ def command(*, as_json: bool) -> None:
     rows = (
         (
             each["name"],
-            "\n".join(f"{k}={v}" for k, v in each["parameters"].items()),
+            [f"{k}={v}" for k, v in each["parameters"].items()],
             each["source"],
         )
         for each in known

@@ -115,8 +115,9 @@ def _print(checked: _Checked, unread: Sequence[Unread]) -> None:
 
 def _line(out: Console, place: Sequence[str], rule: str, text: str) -> None:
     where = ": ".join(each for each in place if each)
-    told = Text.assemble((where, "bold"), ": ", (rule, "yellow"), ": ", text)
-    out.print(told, soft_wrap=True)
+    styled = ((where, "bold"), (rule, "yellow"), (text, ""))
+    parts = (out.render_str(part, style=style) for part, style in styled)
+    out.print(Text(": ").join(parts), soft_wrap=True)
 
 
 def _write(checked: _Checked, unread: Sequence[Unread]) -> None:

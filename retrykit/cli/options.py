@@ -1,14 +1,14 @@
 """What the commands share: how a policy is given, and how a command is made."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
-from glob import escape, glob
-from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 from click.types import StringParamType
+
+from retrykit.cli.completions import policies, values
 
 __all__ = [
     "CONTEXT",
@@ -63,22 +63,11 @@ class PolicyText(StringParamType):
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Return the dialects, files and folders that begin so."""
-        from retrykit.named import BUILT_IN  # noqa: PLC0415  the help needs none
-
-        # As plain words: where click's script for bash meets a file among them,
-        # it forgets the others.
-        known = (name for name in BUILT_IN if name.startswith(incomplete))
-        return [CompletionItem(each) for each in (*known, *_paths(incomplete))]
-
-
-def _paths(incomplete: str) -> Iterator[str]:
-    # Not Path.glob, which knows no pattern of another folder.
-    for path in sorted(glob(f"{escape(incomplete)}*")):  # noqa: PTH207
-        if Path(path).is_dir():
-            yield f"{path}/"
-        elif path.endswith((".toml", ".json", ".py")):
-            yield path
+        """Return the policies, files and folders that begin so."""
+        # As plain words: a shell that is told of a file forgets the others. A line
+        # each, so what has several cannot be completed.
+        found = policies(incomplete)
+        return [CompletionItem(each) for each in found if each.isprintable()]
 
 
 policy_argument = click.argument("policy", required=False, type=PolicyText())
@@ -107,7 +96,7 @@ attempt = click.option(
 retries = click.option(
     "--retries",
     metavar="N",
-    type=click.IntRange(1, 100_000),
+    type=click.IntRange(1, 10_000),
     help="Show the first N retries.",
 )
 """How many retries are shown."""
@@ -139,9 +128,17 @@ start = click.option(
     "--start",
     metavar="TIME",
     callback=_moment,
+    shell_complete=values("now"),
     help="When the call starts: now, or as 2026-01-31T09:00.",
 )
 """When the call starts, handed on as a `datetime`."""
+
+VALUES = {
+    "--max-attempts": ("unlimited",),
+    "--max-elapsed": ("unlimited",),
+    "--deadline": ("stop", "clip", "overshoot"),
+}
+"""The words that such a flag takes, for shells that complete them."""
 
 FLAGS = {
     "--schedule": ("SCHEDULE", "TEXT", "Delays '1s, 5s, 1m', or an expression."),

@@ -5,7 +5,8 @@ from typing import Any, TypeVar
 
 import click
 
-from retrykit.cli.options import FLAGS
+from retrykit.cli.completions import values
+from retrykit.cli.options import FLAGS, VALUES
 from retrykit.cli.targets import imported
 
 __all__ = ["policy_flags"]
@@ -37,5 +38,7 @@ def policy_flags(function: F) -> F:
     )
     function = env(known(function))
     for flag, (_, metavar, text) in reversed(FLAGS.items()):
-        function = click.option(flag, metavar=metavar, help=text)(function)
+        words = values(*VALUES.get(flag, ()))
+        option = click.option(flag, metavar=metavar, help=text, shell_complete=words)
+        function = option(function)
     return function

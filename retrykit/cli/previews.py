@@ -1,6 +1,5 @@
 """The previews that commands show."""
 
-from retrykit.cli.terminal import progress
 from retrykit.errors import ConfigError
 from retrykit.policy import Policy
 from retrykit.preview import Preview, preview
@@ -9,8 +8,6 @@ from retrykit.records import safe_text
 __all__ = ["previewed"]
 
 _MOST = 1_000
-# Of delays to be drawn: what takes less than a moment needs no bar.
-_LONG = 100_000
 
 
 def previewed(
@@ -36,19 +33,7 @@ def previewed(
     """
     most = max(retries or 0, _MOST)
     try:
-        # Quick, and tells how long it takes to draw calls.
-        seen = preview(policy, attempt=attempt, retries=most, samples=0)
-        if not samples:
-            return seen
-        with progress(enabled=len(seen.rows) * samples >= _LONG) as bar:
-            task = bar.add_task("drawing calls", total=samples)
-            return preview(
-                policy,
-                attempt=attempt,
-                retries=most,
-                samples=samples,
-                progress=lambda: bar.advance(task),
-            )
+        return preview(policy, attempt=attempt, retries=most, samples=samples)
     except ConfigError:
         raise
     except Exception as error:

@@ -11,7 +11,10 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import add_completion_class
 
+from retrykit.checks import escaped
+from retrykit.cli.bash import BashComplete
 from retrykit.cli.options import CONTEXT, debug
 from retrykit.errors import ConfigError
 
@@ -72,14 +75,15 @@ _EPILOG = """\b
 Examples:
   retrykit show hostname-verification
   retrykit show zizq:retry_limit=10,jitter=5s --csv
-  retrykit chart google zizq --log -o policies.html
+  retrykit chart google zizq -o policies.html
   retrykit lint src/mypackage
   retrykit show pyproject.toml:fetch --max-attempts 8
 
 \b
 A POLICY is a dialect with parameters (zizq:retry_limit=10), a
-module:attribute, a file and a name in it (pyproject.toml:fetch), or flags.
-'retrykit COMMAND --help' says more."""
+module:attribute, a file and a name in it (pyproject.toml:fetch,
+clients.py:fetch), or flags. A module or a .py file is imported for it,
+which runs its code. 'retrykit COMMAND --help' says more."""
 
 
 @click.group(cls=_Commands, context_settings=CONTEXT, epilog=_EPILOG)
@@ -96,6 +100,7 @@ def program() -> None:
 
 
 program.params.append(debug)
+add_completion_class(BashComplete)
 
 
 def run(args: Sequence[str]) -> int:
@@ -121,7 +126,7 @@ def run(args: Sequence[str]) -> int:
     except Exception as error:
         if "--debug" in args:
             raise
-        click.echo(f"retrykit: {_told(error)}", err=True)
+        click.echo(f"retrykit: {escaped(_told(error))}", err=True)
         return 2
     return code if isinstance(code, int) else 0
 

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import click
-from rich.text import Text
 
 from retrykit.checks import choice, nearest, refuse
+from retrykit.cli.completions import values
 from retrykit.cli.options import (
     attempt,
     command_of,
@@ -23,7 +23,7 @@ from retrykit.cli.policy_options import policy_flags
 from retrykit.cli.previews import previewed
 from retrykit.cli.summary import summary
 from retrykit.cli.targets import chosen
-from retrykit.cli.terminal import console, decimal, listed, pairs, print_figures, span
+from retrykit.cli.terminal import aligned, console, decimal, pairs, print_figures, span
 from retrykit.preview import End, Preview, Row, Window
 from retrykit.values import parts_of
 
@@ -45,9 +45,14 @@ _COLUMNS = ("seconds", "minutes", "hours", "cumulative", "at")
 @start
 @retries
 @samples
-@click.option("--columns", metavar="NAMES", help=f"Some of {', '.join(_COLUMNS)}.")
-@click.option("--json", "form", flag_value="json", help="Write JSON.")
-@click.option("--csv", "form", flag_value="csv", help="Write CSV.")
+@click.option(
+    "--columns",
+    metavar="NAMES",
+    help=f"Some of {', '.join(_COLUMNS)}.",
+    shell_complete=values(*_COLUMNS),
+)
+@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@click.option("--csv", "as_csv", is_flag=True, help="Write CSV.")
 @policy_flags
 def command(
     policy: str | None,
@@ -56,21 +61,27 @@ def command(
     retries: int | None,
     samples: int,
     columns: str | None,
-    form: str | None,
+    as_json: bool,
+    as_csv: bool,
     **flags: Any,
 ) -> None:
     """Show every delay of a policy as a table.
 
     How long each is, when it is over, and where the policy ends. They are
     exact; where chance is at work there are the shortest, the mean and the
-    longest one. Without POLICY, the policy of a bare @retry.
+    longest one. Without POLICY, the policy of a bare @retry. A POLICY in a
+    module or a .py file is imported, which runs the code there.
     """
+    if as_json and (as_csv or columns):
+        other = "--csv" if as_csv else "--columns"
+        msg = f"--json and {other} cannot be given together."
+        raise click.UsageError(msg)
     [(name, meant)] = chosen([] if policy is None else [policy], flags, most=1).items()
     wanted = _wanted(columns, start) if columns else None
     seen = previewed(name, meant, attempt=attempt, retries=retries, samples=samples)
-    if form == "json":
+    if as_json:
         click.echo(json.dumps(_data(name, seen, start, retries), indent=2))
-    elif form == "csv":
+    elif as_csv:
         click.echo(_csv(seen.shown(retries), start, wanted or _all(start)), nl=False)
     else:
         _print(name, seen, start, wanted, retries)
@@ -185,8 +196,8 @@ def _print(
         [str(row.retry), *_cells(row, start, wanted, steady=steady)] for row in visible
     )
     out = console()
-    out.print(Text(name, "bold"))
-    print_figures(out, listed(heads, rows))
+    out.print(name, style="bold")
+    print_figures(out, aligned(heads, rows))
     if len(visible) < len(seen.rows):
         out.print(f"... and so on; --retries {2 * len(visible)} shows more")
     out.print()

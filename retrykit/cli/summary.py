@@ -2,62 +2,33 @@
 
 from collections.abc import Iterator
 
-from retrykit.conditions import shown
 from retrykit.durations import readable
-from retrykit.policy import Policy
 from retrykit.preview import Preview, Quantile, Window
-from retrykit.timeouts import AsArgument
+from retrykit.preview.caveats import caveats, has_other_delays
+from retrykit.timeouts import timeout_seconds
 
 __all__ = ["summary"]
 
 
-def summary(seen: Preview) -> Iterator[tuple[str, str]]:
-    """Give what there is to say, each with its name."""
+def summary(seen: Preview) -> Iterator[tuple[str, ...]]:
+    """Give what there is to say: a name, and the lines that belong to it."""
     yield "policy", repr(seen.policy)
-    yield "ends", "\n".join(_ends(seen))
+    yield "ends", *_ends(seen)
     if seen.soonest is not None:
         yield "calls", f"{_calls(seen)} for a request that fails every time"
     if seen.window:
         yield "waits", _window(seen.window)
     if seen.worst is not None:
-        longer = any(rule.schedule is not None for rule in seen.policy.rules)
-        known = ", by the common schedule" if longer or seen.policy.hint else ""
+        known = ", by the common schedule" if has_other_delays(seen.policy) else ""
         yield "at worst", f"{readable(seen.worst)} in all{_took(seen)}{known}"
-    besides = "; ".join(_besides(seen.policy))
+    besides = "; ".join(caveats(seen.policy))
     if besides:
         yield "besides", besides
 
 
 def _took(seen: Preview) -> str:
-    limit = seen.policy.attempt_timeout
-    if seen.attempt:
-        return f" with attempts of {readable(seen.attempt)}"
-    return "" if limit is None else f" with attempts of {readable(_length(limit))}"
-
-
-def _length(limit: float | AsArgument) -> float:
-    return limit.seconds if isinstance(limit, AsArgument) else limit
-
-
-def _besides(policy: Policy) -> Iterator[str]:
-    """Give what may make a call another one than the figures tell."""
-    own = [shown(rule.on) for rule in policy.rules if rule.schedule is not None]
-    few = [shown(rule.on) for rule in policy.rules if rule.schedule is None]
-    if own:
-        yield f"delays of their own for {', '.join(own)}"
-    if few:
-        yield f"attempts of their own for {', '.join(few)}"
-    if policy.hint is not None:
-        cap = policy.hint_cap
-        most = "" if cap is None else f", up to {readable(cap)}"
-        yield f"a hint may ask for other delays{most}"
-    if policy.budget is not None:
-        yield "a budget must pay for each retry"
-    if policy.attempt_timeout is not None:
-        yield f"each attempt takes {readable(_length(policy.attempt_timeout))} at most"
-    if policy.outer != "respect":
-        does = "retried" if policy.outer == "retry" else "a NestedRetryError"
-        yield f"a call inside of it that has given up is {does}"
+    took = seen.attempt or timeout_seconds(seen.policy.attempt_timeout)
+    return f" with attempts of {readable(took)}" if took else ""
 
 
 def _ends(seen: Preview) -> Iterator[str]:

@@ -22,7 +22,9 @@ from retrykit.settings import recast
 __all__ = ["chosen", "file_of", "imported", "is_policy", "meant"]
 __all__ += ["names_of"]
 
-_FILE = re.compile(r"(?P<path>.+?\.(?:toml|json))(?::(?P<name>.+))?", re.IGNORECASE)
+_FILE = re.compile(
+    r"(?P<path>.+?\.(?:toml|json))(?::(?P<name>.+))?", re.IGNORECASE | re.DOTALL
+)
 _SCRIPT = re.compile(r".+\.py(?::.+)?")
 _ATTRIBUTE = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<path>[A-Za-z_][\w.]*)")
 

@@ -5,6 +5,7 @@ makes no difference, the bound is not at work.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, final
 
 from retrykit.algebra import Schedule
@@ -51,13 +52,17 @@ class Cap(Value):
 
 
 def caps(schedule: Schedule) -> Iterator[Cap]:
-    """Give the bounds in a schedule, the outer ones first.
+    """Give the bounds in a schedule, the outer ones first, five at most.
 
     >>> from retrykit.schedules import exponential
     >>> [(cap.text, cap.reached(2)) for cap in caps(exponential(5).cap(60).cap(8))]
     [('.cap(8.0)', True), ('.cap(60.0)', False)]
     """
-    return _caps(schedule, schedule, lambda other: other)
+    return islice(_caps(schedule, schedule, lambda other: other), _MOST)
+
+
+# Each is asked for a thousand delays, and no schedule of use has as many.
+_MOST = 5
 
 
 def _caps(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from retrykit.lint.caps import caps
 from retrykit.lint.findings import Advice, Case, told
+from retrykit.parts import has_user_code
 from retrykit.policy import Policy
 
 __all__ = ["cap_never_reached", "capped_jitter", "fixed_seed", "no_jitter"]
@@ -72,7 +73,9 @@ def cap_never_reached(case: Case) -> Iterator[Advice]:
     longest = told(max(row.high for row in rows))
     for cap in caps(schedule):
         if not any(cap.reached(row.retry) for row in rows):
-            later = filter(cap.reached, range(len(rows) + 1, _FAR + 1))
+            # Code of the user's may fail beyond the end of the calls.
+            last = len(rows) if has_user_code(schedule) else _FAR
+            later = filter(cap.reached, range(len(rows) + 1, last + 1))
             first = next(later, None)
             allow = f", or allow the {first + 1} attempts it takes" if first else ""
             reason = (

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import final
 
 from retrykit.durations import readable
+from retrykit.endless import is_endless
 from retrykit.policy import Policy
 from retrykit.preview import Preview
 from retrykit.values import Value
@@ -63,9 +64,8 @@ class Case(Value):
     def unbounded(self) -> bool:
         """Whether nothing ends a call, as far as can be seen."""
         limits = self.policy.max_attempts, self.policy.max_elapsed
-        # A schedule that still has a delay there counts as one without end.
-        endless = self.policy.schedule.bounds(10**6) is not None
-        return self.seen.end is None and limits == (None, None) and endless
+        unlimited = self.seen.end is None and limits == (None, None)
+        return unlimited and is_endless(self.policy.schedule)
 
     @property
     def scheduled(self) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from math import floor
 
 from retrykit.lint.findings import CENTURY, Advice, Case, told
+from retrykit.parts import has_user_code
 from retrykit.policy import Policy
 from retrykit.preview import preview
 
@@ -88,6 +89,9 @@ def unbounded(case: Case) -> Iterator[Advice]:
 
 def _longer(case: Case, attempts: int) -> str:
     """Return the time that would do for so many attempts, as a way out."""
+    if has_user_code(case.policy.schedule):
+        # It may fail beyond the end of the calls.
+        return ""
     free = case.policy.replace(max_attempts=attempts, max_elapsed=None, deadline="stop")
     seen = preview(free, attempt=case.seen.attempt, samples=0)
     if seen.end is None or seen.rows[-1].begins_high > CENTURY:

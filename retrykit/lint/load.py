@@ -8,10 +8,14 @@ from retrykit.rules import types_of
 __all__ = ["retries_every_exception", "too_many_calls", "window_outlives_process"]
 
 
+# A policy that sets nothing makes as many, and mistakes are soon seen under it.
+_FEW_CALLS = 5
+
+
 def retries_every_exception(case: Case) -> Iterator[Advice]:
-    """Warn of mistakes in the code that are called again as outages are."""
-    every = Exception in types_of(case.policy.on)
-    if case.seen.rows and every and case.policy.give_up_on == ():
+    """Warn of many calls of a function whose mistakes are retried as outages are."""
+    every = Exception in types_of(case.policy.on) and case.policy.give_up_on == ()
+    if every and case.most > _FEW_CALLS:
         reason = (
             "on is Exception, and give_up_on is empty: a TypeError, which no retry "
             f"mends, is raised by {case.up_to} {case.most} calls before it is seen"
