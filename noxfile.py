@@ -87,6 +87,14 @@ def everything(session: nox.Session) -> None:
 
 
 @nox.session(tags=["all"])
+def fuzz(session: nox.Session) -> None:
+    """Feed drawn inputs, most of them wrong, to everything that reads data."""
+    session.install("-e", ".[test]")
+    told = session.posargs or ["--count", "50000", "--seed", "1"]
+    session.run("python", "-m", "tests.fuzz", *told)
+
+
+@nox.session(tags=["all"])
 def engines(session: nox.Session) -> None:
     """Kill the workers and servers of durable jobs, and soak the transports."""
     install_everything(session, "everything", "benchmark")

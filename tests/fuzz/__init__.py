@@ -1,0 +1,1 @@
+"""Fuzzers of everything that retrykit reads: ``python -m tests.fuzz --help``."""

@@ -1,0 +1,115 @@
+"""Targets: presets, exception types and hints, as texts name them."""
+
+import inspect
+
+from retrykit.hints import hint_named, name_of_hint
+from retrykit.named import BUILT_IN, settings_named
+from retrykit.type_names import text_of, type_of
+from tests.fuzz.schedules import check_schedule
+from tests.fuzz.target import Target
+from tests.fuzz.values import anything, maybe, mutated, number, text
+
+__all__ = ["TARGETS", "dialect", "exception_type", "hint"]
+
+_TYPES = (
+    *("OSError", "TimeoutError", "ConnectionError", "Exception", "EOFError"),
+    *("json.decoder:JSONDecodeError", "retrykit.errors:ConfigError", "LookupError"),
+)
+_WRONG_TYPES = (
+    *("BaseException", "KeyboardInterrupt", "int", "os:system", "subprocess:Popen"),
+    *("builtins:OSError", "sys:modules", ":OSError", "OSError:", "a:b:c", "a..b", "."),
+    *("email:message", "os:environ", "retrykit:Policy", "json:JSONDecodeError.mro"),
+    *("antigravity:x", "OSError.__init__", "type", "object", "print", "__debug__"),
+)
+_HINTS = (
+    *("retry_after", "grpc_pushback", "milliseconds:retry-after-ms", "reset_at"),
+    *("attribute:retry_after", "attribute:response.wait:ms", "reset_at:x-reset"),
+)
+
+
+def exception_type(random):
+    """Return what names an exception type, or nearly so."""
+    kind = random.random()
+    if kind < 0.85:
+        return random.choice(_TYPES)
+    told = random.choice(_TYPES + _WRONG_TYPES)
+    return told if kind < 0.95 else mutated(random, told)
+
+
+def hint(random):
+    """Return what names a hint or several, or nearly so."""
+    told = ", ".join(random.choices(_HINTS, k=random.choice([1, 1, 2, 3])))
+    told *= 10**4 if maybe(random, 0.0002) else 1
+    return mutated(random, told) if maybe(random, 0.1) else told
+
+
+def dialect(random):
+    """Return what names a preset with its parameters, or nearly so."""
+    name = random.choice([*BUILT_IN])
+    known = [*inspect.signature(BUILT_IN[name]).parameters]
+    chosen = random.sample(known, random.randint(0, min(3, len(known))))
+    given = ",".join(f"{each}={_value(random)}" for each in chosen)
+    told = f"{name}:{given}" if given else name
+    return mutated(random, told) if maybe(random, 0.15) else told
+
+
+def _value(random):
+    kind = random.random()
+    if kind < 0.4:
+        return random.choice(["0", "1", "3", "10", "2.5", "1e300", "0.5"])
+    if kind < 0.7:
+        return random.choice(["1s", "5m", "100ms", "7d", "0s", "full", "OSError"])
+    if kind < 0.85:
+        return "1" * 4301 if maybe(random, 0.05) else f"{float(_small(random))}"
+    return text(random)
+
+
+def _small(random):
+    value = number(random)
+    return value if abs(value) < 1e308 or value != value else 1e308  # noqa: PLR0124
+
+
+def _type_name(random):
+    kind = random.random()
+    if kind < 0.9:
+        told = random.choice(_TYPES + _WRONG_TYPES)
+        return mutated(random, told) if maybe(random, 0.6) else told
+    return anything(random)
+
+
+def _read_type(told):
+    return type_of("on", told)
+
+
+def _check_type(found, _random):
+    assert isinstance(found, type)
+    assert type_of("on", text_of("on", found)) is found
+
+
+def _hint_text(random):
+    if maybe(random, 0.95):
+        told = hint(random)
+        return mutated(random, told) if maybe(random, 0.5) else told
+    return anything(random)
+
+
+def _check_hint(found, _random):
+    assert repr(hint_named(name_of_hint(found))) == repr(found)
+    found(OSError("busy"))
+
+
+def _dialect_text(random):
+    told = dialect(random)
+    return mutated(random, told) if maybe(random, 0.3) else told
+
+
+def _check_settings(settings, random):
+    assert repr(settings)
+    check_schedule(settings.schedule, random)
+
+
+TARGETS = (
+    Target("dialects", 60, _dialect_text, settings_named, _check_settings),
+    Target("type-names", 50, _type_name, _read_type, _check_type),
+    Target("hint-texts", 40, _hint_text, hint_named, _check_hint),
+)

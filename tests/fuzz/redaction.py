@@ -1,0 +1,120 @@
+"""Target: texts about errors, in which no secret of a URL may be."""
+
+import json
+import logging
+
+from retrykit import Policy, RetryError, state_of
+from retrykit.integrations.logging import observer
+from retrykit.testing import virtual_time
+from tests.fuzz.target import Target
+from tests.fuzz.values import maybe
+
+__all__ = ["TARGETS"]
+
+_SECRET = "S3CRET"  # noqa: S105  it is looked for in texts
+_LETTERS = "abcXYZ019-._~%$+!*"
+_POLICY = Policy(schedule=[0, 0], observers=[observer()])
+
+
+class StatusError(Exception):
+    """An error that bears its request and response, as those of clients do."""
+
+    def __init__(self, text, url):
+        super().__init__(text)
+        self.request = Message(method="GET", url=url)
+        self.response = Message(status_code=503, url=url, request=self.request)
+
+
+class Message:
+    """A request or a response."""
+
+    def __init__(self, **parts):
+        vars(self).update(parts)
+
+
+class _Kept(logging.Handler):
+    """Keeps the texts of records, with their tracebacks."""
+
+    def __init__(self):
+        super().__init__()
+        self.texts = []
+
+    def emit(self, record):
+        """Keep the text of a record."""
+        self.texts.append(logging.Formatter().format(record))
+
+
+def _word(random):
+    return "".join(random.choices(_LETTERS, k=random.randint(0, 6)))
+
+
+def _url(random):
+    """Return a URL with a secret in its user information, its query, or both."""
+    user = f"{_word(random)}:{_SECRET}{_word(random)}@" if maybe(random, 0.6) else ""
+    query = f"?{_word(random)}={_SECRET}{_word(random)}"
+    if maybe(random, 0.3):
+        query += f"&b={_word(random)}#part"
+    host = random.choice(["api.example", "127.0.0.1:8080", "[::1]:80", "host"])
+    scheme = random.choice(["https", "http", "redis", "amqp", "postgresql", "HTTP"])
+    rest = query if not user or maybe(random, 0.5) else ""
+    return f"{scheme}://{user}{host}/{random.choice(['', 'p', 'a/b'])}{rest}"
+
+
+def _error(random):
+    """Return a text with a URL, and what kind of error has it."""
+    url = _url(random)
+    around = ["cannot reach {}", "'{}'", "<{}>", "({})", "{}", "for url: {}, see {}"]
+    told = random.choice(around).format(url, url)
+    if maybe(random, 0.1):
+        told = f"Max retries exceeded with url: /p?token={_SECRET}{_word(random)}"
+    kind = random.choice(["status", "plain", "cause", "group", "result"])
+    return kind, told, url, random.choice(["last", "retry_error", "group"])
+
+
+def _call(given):
+    """Let calls fail, and return all that was written about them."""
+    kind, told, url, raises = given
+    kept = _Kept()
+    logger = logging.getLogger("retrykit")
+    logger.addHandler(kept)
+    inner = _POLICY.replace(on_result=lambda _: True, max_attempts=2, raises=raises)
+    outer = _POLICY.replace(raises=raises)
+    try:
+        with virtual_time():
+            outer.call(lambda: inner.call(lambda: _fail(kind, told, url)))
+    except Exception as error:  # noqa: BLE001  which one it is, the policy says
+        return kind, [*kept.texts, *_written(kind, error)]
+    finally:
+        logger.removeHandler(kept)
+
+
+def _fail(kind, told, url):
+    if kind == "result":
+        return {"url": told}
+    if kind == "status":
+        raise StatusError(told, url)
+    if kind == "cause":
+        raise LookupError from OSError(told)
+    if kind == "group":
+        raise ExceptionGroup(told, [OSError(told)])
+    raise OSError(told)
+
+
+def _written(kind, error):
+    """Return the texts of retrykit's about an error, and not its own."""
+    state = state_of(error)
+    yield from getattr(error, "__notes__", ())
+    if isinstance(error, RetryError):
+        yield str(error)
+    if kind != "result":  # the state keeps the repr of a result
+        yield from (failure.describe() for failure in state.failures)
+        yield json.dumps(state.to_dict())
+    yield state.describe()
+
+
+def _check(written, _random):
+    _, texts = written
+    assert not [text for text in texts if _SECRET in text]
+
+
+TARGETS = (Target("redaction", 20, _error, _call, _check),)

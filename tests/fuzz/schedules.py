@@ -1,0 +1,224 @@
+"""Targets: schedules as expressions and as data, and durations."""
+
+import contextlib
+import json
+import pickle
+from datetime import timedelta
+from itertools import islice
+
+from retrykit import ConfigError
+from retrykit.durations import readable, seconds
+from retrykit.expressions import schedule_from
+from retrykit.jitter import LONGEST
+from retrykit.schedules import Schedule, from_dict
+from tests.fuzz.target import Target
+from tests.fuzz.values import altered, anything, literal, maybe, mutated, text
+
+__all__ = ["TARGETS", "check_schedule", "duration", "expression", "schedule_data"]
+
+_UNITS = ("us", "ms", "s", "m", "h", "d", "w")
+_CONSTRUCTORS = {
+    "constant": ["wait"],
+    "linear": ["step"],
+    "exponential": ["first", "factor"],
+    "polynomial": ["exponent", "first"],
+    "fibonacci": ["first"],
+    "decorrelated": ["first", "factor"],
+    "polly_interval": ["median_first_retry_delay"],
+    "google_interval": ["initial_interval", "multiplier", "max_interval"],
+    "sequence": ["delays"],
+}
+_METHODS = {
+    "cap": ["limit"],
+    "at_least": ["limit"],
+    "round_down": ["unit"],
+    "take": ["retries"],
+    "within": ["total"],
+    "full_jitter": [],
+    "equal_jitter": [],
+    "jitter": ["factor"],
+    "without_jitter": [],
+    "then": ["other"],
+    "switch": ["after", "to"],
+}
+_COUNTS = ("retries", "after")
+_FACTORS = ("factor", "exponent", "multiplier")
+_NEAR = (1, 2, 3, 7, 100)
+_FAR = (10**4, 10**6, 10**9, 10**12)
+"""Retries that no call makes, but stored data may name."""
+
+
+def duration(random):
+    """Return a duration as people write it, or nearly so."""
+    amount = random.choice(["0", "1", "5", "30", "0.5", "1.5", "100", "9" * 15, "007"])
+    told = amount + random.choice(_UNITS)
+    if maybe(random, 0.2):
+        told += random.choice(["", " "]) + duration(random)
+    return mutated(random, told) if maybe(random, 0.1) else told
+
+
+def expression(random, levels=4):
+    """Return an expression of schedules; some do not follow the grammar."""
+    kind = random.random()
+    if levels and kind < 0.5:
+        return _method(random, levels)
+    if levels and kind < 0.6:
+        sign = random.choice("+|&")
+        parts = expression(random, levels - 1), expression(random, levels - 1)
+        return f"({parts[0]} {sign} {parts[1]})"
+    if levels and kind < 0.65:
+        return f"{_argument(random, 'factor')} * ({expression(random, levels - 1)})"
+    return _constructor(random)
+
+
+def _constructor(random):
+    name = random.choice([*_CONSTRUCTORS])
+    given = [
+        f"{parameter}={_argument(random, parameter)}"
+        if place or maybe(random, 0.2)
+        else _argument(random, parameter)
+        for place, parameter in enumerate(_CONSTRUCTORS[name])
+        if not place or maybe(random, 0.5)
+    ]
+    return f"{name}({', '.join(given)})"
+
+
+def _method(random, levels):
+    """Return an expression with methods, of which some are repeated very often."""
+    told = f"({expression(random, levels - 1)})"
+    for _ in range(random.choice([1, 1, 2, 3])):
+        name = random.choice([*_METHODS])
+        names = _METHODS[name]
+        given = ", ".join(f"{each}={_argument(random, each)}" for each in names)
+        if names and maybe(random, 0.5):
+            given = ", ".join(_argument(random, each) for each in names)
+        often = random.choice([2, 10, 30, 90, 99, 101]) if maybe(random, 0.03) else 1
+        told += f".{name}({given})" * often
+    return told
+
+
+def _argument(random, name):
+    kind = random.random()
+    if kind < 0.05:
+        return literal(random) if maybe(random, 0.7) else text(random)
+    if name in _COUNTS:
+        return random.choice(["0", "1", "2", "3", "5", "20", "10**9", "1000000"])
+    if name in _FACTORS:
+        return random.choice(["0", "0.2", "0.5", "1", "1.5", "2", "3", "1e300"])
+    if name in {"other", "to", "delays"}:
+        lists = ("[]", "[1]", "[1, '5s', 60]", "[0.1, 0.2]", "[0, 0]")
+        return random.choice(lists) if maybe(random, 0.5) else expression(random, 1)
+    if maybe(random, 0.5):
+        return repr(duration(random))
+    return random.choice(["0", "1", "0.5", "1e-6", "60", "1e300", "5e-324", "3600"])
+
+
+def schedule_text(random):
+    """Return a schedule in a line of text."""
+    if maybe(random, 0.1):
+        told = ", ".join(duration(random) for _ in range(random.randint(0, 5)))
+    else:
+        told = expression(random)
+    if maybe(random, 0.01):
+        nest = random.choice([2, 50, 99, 100, 300, 5000])
+        told = random.choice(["(" * nest + told + ")" * nest, "-" * nest + told])
+    return mutated(random, told) if maybe(random, 0.25) else told
+
+
+def schedule_data(random, levels=3):
+    """Return a schedule as nested data; some are altered, or nested very deeply."""
+    if maybe(random, 0.15):
+        return schedule_text(random)
+    data = _kind_data(random, levels)
+    if maybe(random, 0.03):
+        for _ in range(random.choice([50, 98, 99, 100, 101, 250, 490, 600])):
+            data = {"kind": random.choice(["cap", "at_least"]), "limit": 1, "of": data}
+    return altered(random, data) if maybe(random, 0.25) else data
+
+
+def _kind_data(random, levels):
+    if not levels or maybe(random, 0.3):
+        name = random.choice([*_CONSTRUCTORS])
+        parts = {key: _value(random, key) for key in _CONSTRUCTORS[name]}
+        return {"kind": name} | parts
+    of = _kind_data(random, levels - 1)
+    if maybe(random, 0.2):
+        kind = random.choice(["plus", "either", "both"])
+        return {"kind": kind, "left": of, "right": _kind_data(random, levels - 1)}
+    name = random.choice([*_METHODS, "times"])
+    names = _METHODS.get(name, ["factor"])
+    return {"kind": name, "of": of} | {key: _value(random, key) for key in names}
+
+
+def _value(random, name):
+    if maybe(random, 0.04):
+        return anything(random)
+    if name in _COUNTS:
+        return random.choice([0, 1, 2, 5, 100, 10**9])
+    if name in _FACTORS:
+        return random.choice([0, 0.2, 0.5, 1, 1.5, 2, 3, 1e300])
+    if name in {"other", "to"}:
+        return _kind_data(random, 0)
+    if name == "delays":
+        return [duration(random) for _ in range(random.randint(0, 3))]
+    return duration(random) if maybe(random, 0.5) else random.choice([0, 1, 0.5, 60])
+
+
+def check_schedule(schedule, random):
+    """Check the bounds, the draws and the written forms of a schedule."""
+    for retry in _NEAR:
+        _check_bounds(schedule.bounds(retry))
+    # Where the delays before it would have to be added up, it may be refused.
+    with contextlib.suppress(ConfigError):
+        _check_bounds(schedule.bounds(random.choice(_FAR)))
+    seed = random.randint(0, 2**53)
+    for retry, delay in enumerate(islice(schedule.draw(seed), 5), 1):
+        low, high = schedule.bounds(retry)
+        assert low <= delay <= high, (retry, low, delay, high)
+    hash(schedule)
+    repr(schedule.without_jitter())
+    assert schedule_from(repr(schedule)) == schedule, "repr reads as another"
+    assert from_dict(schedule.to_dict()) == schedule, "to_dict reads as another"
+    assert from_dict(json.loads(json.dumps(schedule.to_dict()))) == schedule
+    assert pickle.loads(pickle.dumps(schedule)) == schedule  # noqa: S301  our own
+
+
+def _check_bounds(bounds):
+    assert bounds is None or 0 <= bounds[0] <= bounds[1] <= LONGEST, bounds
+
+
+def _duration(random):
+    kind = random.random()
+    if kind < 0.7:
+        told = duration(random)
+        return mutated(random, told) if maybe(random, 0.4) else told
+    if kind < 0.75:
+        return timedelta(seconds=random.choice([-1, 0, 1.5, 8e13, 1e-6]))
+    if kind < 0.752:
+        return random.choice(["1s", "1.5ms ", "9" * 15 + "w", "1"]) * 10**5
+    return anything(random)
+
+
+def _check_duration(value, _random):
+    assert isinstance(value, float)
+    assert 0 <= value <= LONGEST, value
+    assert seconds("duration", value) == value
+    told = readable(value)
+    assert told.isprintable(), told
+
+
+def _read_duration(value):
+    return seconds("duration", value)
+
+
+def _read_data(data):
+    schedule = from_dict(data)
+    assert isinstance(schedule, Schedule)
+    return schedule
+
+
+TARGETS = (
+    Target("schedules", 220, schedule_text, schedule_from, check_schedule),
+    Target("schedule-data", 100, schedule_data, _read_data, check_schedule),
+    Target("durations", 130, _duration, _read_duration, _check_duration),
+)

@@ -1,0 +1,21 @@
+"""All fuzz targets, by their names."""
+
+from tests.fuzz import (
+    command_line,
+    durable,
+    headers,
+    names,
+    objects,
+    policies,
+    redaction,
+    schedules,
+    service_configs,
+    states,
+)
+
+__all__ = ["TARGETS"]
+
+_MODULES = (schedules, policies, names, states, headers, service_configs, durable)
+_MODULES += (command_line, objects, redaction)
+
+TARGETS = {target.name: target for module in _MODULES for target in module.TARGETS}
