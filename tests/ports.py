@@ -7,12 +7,21 @@ import socket
 __all__ = ["free_port"]
 
 # Below those that systems give to whoever connects somewhere, or asks for any.
-_FIRST, _COUNT = 20_000, 12_000
+_FIRST, _COUNT = 20_000, 6_000
 
 
 def free_port():
-    """Return a port on which nothing listens, and nothing will by chance."""
+    """Return a port on which nothing listens, and nothing will by chance.
+
+    No other process of these tests gets it, as long as this one runs: another port
+    is taken for good, which stands for it while no server has it.
+    """
     while True:
         port = _FIRST + secrets.randbelow(_COUNT)
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+        with (
+            contextlib.suppress(OSError),
+            socket.create_server(("127.0.0.1", port)),
+            socket.create_server(("127.0.0.1", port + _COUNT)) as taken,
+        ):
+            taken.detach()
             return port

@@ -1,5 +1,6 @@
 """A real PostgreSQL of the tests' own, which can die and come back."""
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -41,7 +42,7 @@ class PostgresServer:
         """Start it, and wait until it answers."""
         settings = ["-h", "127.0.0.1", "-p", str(self.port), "-F", "-k", ""]
         self.process = self._run("postgres", "-D", str(self.folder), *settings)
-        end = time.monotonic() + 30
+        end = time.monotonic() + 90
         while self._run("pg_isready", "-h", "127.0.0.1", "-p", str(self.port)).wait():
             if time.monotonic() > end or self.process.poll() is not None:
                 pytest.fail(f"postgres did not start: {self.log.read_text()}")
@@ -49,8 +50,13 @@ class PostgresServer:
 
     def stop(self, number=signal.SIGQUIT):
         """End it, by default at once and without tidying up."""
-        self.process.send_signal(number)
-        self.process.wait(30)
+        for _ in range(60):
+            # Again, as it may have begun to wait when the first one came.
+            self.process.send_signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(2)
+                return
+        pytest.fail(f"postgres did not end: {self.log.read_text()}")
 
     def _prepare(self):
         self.folder.mkdir()

@@ -55,9 +55,9 @@ class RabbitServer:
     def stop(self, number=signal.SIGKILL):
         """End it with all that it started, by default at once."""
         os.killpg(self.process.pid, number)
-        self.process.wait(30)
+        self.process.wait(120)
         self.namer.kill()
-        self.namer.wait(30)
+        self.namer.wait(120)
 
     def _answers(self):
         """Return whether it speaks AMQP: it begins with its protocol's frame."""
@@ -82,6 +82,9 @@ class RabbitServer:
             "RABBITMQ_DIST_PORT": str(self.distribution),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
                 "-kernel inet_dist_use_interface {127,0,0,1}"
+                # What it moved from queue to queue when it was killed, it moves
+                # again after this, in milliseconds; by default after 3 minutes.
+                " -rabbit dead_letter_worker_publisher_confirm_timeout 5000"
             ),
             "RABBITMQ_CONFIG_FILE": str(settings),
             "RABBITMQ_CONF_ENV_FILE": str(self.folder / "none"),

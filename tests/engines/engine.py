@@ -167,21 +167,21 @@ class Engine:
         """The attempts that were made to their end."""
         return self._noted("ends", job)
 
-    def until_run(self, attempt, job, timeout=60):
+    def until_run(self, attempt, job, timeout=120):
         """Wait until an attempt has begun, and return all of the job."""
         return self.until(
             lambda: any(run.attempt >= attempt for run in self.runs(job)),
             f"attempt {attempt} of {job}", timeout, job,
         )  # fmt: skip
 
-    def until_ended(self, attempt, job, timeout=60):
+    def until_ended(self, attempt, job, timeout=120):
         """Wait until an attempt was made to its end."""
         return self.until(
             lambda: any(run.attempt >= attempt for run in self.ends(job)),
             f"the end of attempt {attempt} of {job}", timeout, job,
         )  # fmt: skip
 
-    def until_waiting(self, failed, job, timeout=60):
+    def until_waiting(self, failed, job, timeout=120):
         """Wait until so many attempts have failed, and the engine knows it."""
 
         def waits():
@@ -191,7 +191,7 @@ class Engine:
         self.until_ended(failed, job, timeout)
         return self.until(waits, f"{failed} failures of {job}", timeout, job)
 
-    def until(self, holds, what, timeout=60, job=None):
+    def until(self, holds, what, timeout=120, job=None):
         """Wait until something holds, and return the attempts of the job."""
         end = time.monotonic() + timeout
         while not holds():
@@ -200,7 +200,7 @@ class Engine:
             time.sleep(0.05)
         return self.runs(job)
 
-    def settled(self, job, timeout=60):
+    def settled(self, job, timeout=120):
         """Wait until a job has ended, and return the report of it."""
         report = {}
 
