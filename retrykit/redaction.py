@@ -45,7 +45,7 @@ _OPENING = "'\"([{=,;"
 
 def _redact(word: str) -> str:
     before, at, host = word.rpartition("@")
-    if at:
+    if "/" in before or ":" in before:
         # All three end at an @: nothing is searched to the end again and again.
         told = re.sub(_USER_INFO, r"\1", before + at)
         told = re.sub(_UNESCAPED, r"\1", told)
@@ -65,9 +65,10 @@ def _query_start(word: str) -> int:
 
     They follow a ?, & or #; that which is none has a slash or parameters.
     """
-    last = word.rfind("=")
-    places = [word.find("?", word.find("/")) if "/" in word else -1]
-    places += [place for mark in "?&#" if (place := word.find(mark)) < last]
+    slash, last = word.find("/"), word.rfind("=")
+    places = [word.find("?", slash)] if slash >= 0 else []
+    if last >= 0:
+        places += [place for mark in "?&#" if (place := word.find(mark)) < last]
     return min((place for place in places if place >= 0), default=len(word)) + 1
 
 
