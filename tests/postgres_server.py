@@ -68,7 +68,7 @@ class PostgresServer:
             "initdb", "-D", str(self.folder), "-U", "retrykit", "-A", "trust",
             "--no-sync", "--locale=C", "-E", "UTF8",
         )  # fmt: skip
-        if made.wait(60):
+        if made.wait(120):
             pytest.fail(f"initdb failed: {self.log.read_text()}")
 
     def _run(self, command, *arguments):
