@@ -112,11 +112,12 @@ def _parsed(text: str) -> ast.expr:
             warnings.simplefilter("ignore", SyntaxWarning)
             warnings.simplefilter("ignore", DeprecationWarning)
             return ast.parse(text, mode="eval").body
-    except SyntaxError as error:
-        raise refuse("schedule", "an expression", _short(text), error.msg) from None
     except UnicodeEncodeError:
         rule = "text that can be encoded in UTF-8"
         raise refuse("schedule", rule, _short(text)) from None
+    except (SyntaxError, ValueError) as error:
+        # The latter of a null byte, before Python 3.11.4.
+        raise refuse("schedule", "an expression", _short(text), error.args[0]) from None
 
 
 def _value(node: ast.expr, levels: int) -> Any:

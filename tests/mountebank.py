@@ -11,7 +11,7 @@ import urllib.request
 
 import pytest
 
-from tests.ports import free_port
+from tests.ports import reserved_port
 from tests.required import program
 
 __all__ = ["DROPPED", "Mountebank", "running", "started"]
@@ -69,17 +69,20 @@ def _response(each):
 @contextlib.contextmanager
 def started(folder):
     """Start it with nothing of a person's, and end it."""
-    port = free_port()
-    settings = f"start --port {port} --host 127.0.0.1 --localOnly --nologfile"
-    with subprocess.Popen(  # noqa: S603  as it is installed
-        [program("mb"), *settings.split(), "--pidfile", str(folder / "mb.pid")],
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-    ) as process:
+    with reserved_port() as port, _process(port, folder) as process:
         try:
             yield _ready(process, Mountebank(port))
         finally:
             process.kill()
+
+
+def _process(port, folder):
+    settings = f"start --port {port} --host 127.0.0.1 --localOnly --nologfile"
+    return subprocess.Popen(  # noqa: S603  as it is installed
+        [program("mb"), *settings.split(), "--pidfile", str(folder / "mb.pid")],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+    )
 
 
 def _ready(process, server):
