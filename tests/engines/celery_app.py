@@ -32,6 +32,9 @@ if KIND == "redis":
         # It looks each second for what has been held for too long.
         "unacked_restore_interval": 1,
         "unacked_restore_throttle": 1,
+        # One that is killed while it looks leaves its lock behind, by default
+        # for 5 minutes.
+        "unacked_mutex_expire": 5,
     }
 else:
     app.conf.broker_transport_options = {"confirm_publish": True}
