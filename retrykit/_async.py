@@ -29,13 +29,11 @@ def drive(  # noqa: C901, PLR0915  one loop, to be read in one piece
     own, now, budget = Book(policy, name, clock, resumed), clock.real.now, policy.budget
     # As in the twin, where results must not be awaitable.
     watch: Sequence[object] = (own,)
-    plain: type | None = None
 
     async def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
-        nonlocal watch, plain
+        nonlocal watch
         book = own
-        before = _current()
-        call: Call = [book, now(), before]
+        call: Call = [book, now(), _current()]
         token: Any = None
         try:
             token = _enter(call)
@@ -54,15 +52,16 @@ def drive(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     if delay is None and not replaces(call):
                         raise
                 else:
-                    if call[2] is before and (
-                        type(result) is plain or not hasattr(type(result), "__await__")
+                    if type(call[2]) is not RetryState and (
+                        type(result) is own.plain
+                        or not hasattr(type(result), "__await__")
                     ):
                         call[0] = None
                         if budget is not None:
                             await deposit(budget, None)
                         return result
                     if await accepts(book, call, result):
-                        watch, plain = own.watch, type(result)
+                        watch, own.plain = own.watch, type(result)
                         return result
                     delay = await fails(book, call, None, result)
                 if delay is None:

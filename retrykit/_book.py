@@ -1,4 +1,4 @@
-"""The book that is kept of one call, in whatever colour it runs.
+"""Controls the lifecycle of retried calls, shared by the sync and async drivers.
 
 The drivers call, sleep and let errors out; all that they write down and all
 that they tell is here, so that both do the same.
@@ -40,7 +40,7 @@ __all__ = ["Book"]
 
 @final
 class Book:
-    """What is written down about the calls of one function, and who is told.
+    """Records and reports the calls of one function.
 
     Args:
         policy: The settings that every call is held to.
@@ -62,6 +62,7 @@ class Book:
         "_resumed",
         "_timed",
         "_whole",
+        "plain",
         "policy",
         "watch",
     )
@@ -88,6 +89,8 @@ class Book:
         # What a driver looks at before a call: empty unless it is to be watched.
         watched = policy.observers or policy.on_result or resumed
         self.watch: Sequence[object] = (policy,) if watched else attention.reasons
+        # The type of a result that is not awaitable: those of most calls have one.
+        self.plain: type | None = None
 
     def limited(self) -> "Book":
         """Return the book of a call that begins within the limits of tests."""
@@ -324,7 +327,7 @@ class Book:
         return found is not None
 
     def _let_out(self, state: RetryState, error: Exception | None) -> Exception:
-        """Return what a call lets out that has given up, with all that it bears."""
+        """Build the exception to raise when the call gives up."""
         policy = self.policy
         nested = state.stop_reason is StopReason.NESTED and policy.outer == "raise"
         told = error.error if isinstance(error, Signal) else error

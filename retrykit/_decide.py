@@ -1,4 +1,4 @@
-"""What follows a failed attempt: another one, or the end.
+"""Decides what follows a failed attempt: another one, or the end.
 
 Everything that a policy demands is judged here. Nothing here sleeps, reads a
 clock or draws chance of its own: the same call gives the same answer.

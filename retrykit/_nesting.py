@@ -92,13 +92,13 @@ def opened(call: Call) -> RetryState | None:
 
 
 def close(call: Call) -> None:
-    """Let go of all that a call has, but of what was current before it."""
+    """Mark a call as ended: it keeps only the call that was current before it."""
     call[0], call[2] = None, _before(call)
     del call[_PARTS:]
 
 
 def replaces(call: Call) -> bool:
-    """Return whether a call that has ended lets out another error than its last."""
+    """Return whether an ended call raises another error than its last attempt did."""
     return len(call) > _PARTS
 
 
@@ -136,11 +136,10 @@ def surroundings(call: Call) -> list[Call]:
     outer = around(call)
     while outer is not None:
         copied = outer[:]
-        if copied[0] is None:  # pragma: no cover  (it ended just now)
-            break
         found.append(copied)
         outer = around(copied)
-    return found
+    # One may have ended just before it was copied.
+    return [each for each in found if each[0] is not None]
 
 
 def allowance(call: Call | None = None) -> float:

@@ -1,7 +1,6 @@
-"""What comes of an attempt, when all have been asked who have a say.
+"""Evaluates the outcome of an attempt: conditions, decision, budget.
 
-They are the conditions of the policy, the decision, and the budget that pays
-for retries. The two colours differ in nothing but ``await``.
+The sync and the async functions differ in nothing but ``await``.
 """
 
 from retrykit._book import Book

@@ -32,13 +32,11 @@ def drive(  # noqa: C901, PLR0915  one loop, to be read in one piece
     # Calls are watched until one succeeds: its result must not be awaitable, nor
     # any later one, of which most have the same type.
     watch: Sequence[object] = (own,)
-    plain: type | None = None
 
     def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
-        nonlocal watch, plain
+        nonlocal watch
         book = own
-        before = _current()
-        call: Call = [book, now(), before]
+        call: Call = [book, now(), _current()]
         token: Any = None
         try:
             token = _enter(call)
@@ -57,15 +55,16 @@ def drive(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     if delay is None and not replaces(call):
                         raise
                 else:
-                    if call[2] is before and (
-                        type(result) is plain or not hasattr(type(result), "__await__")
+                    if type(call[2]) is not RetryState and (
+                        type(result) is own.plain
+                        or not hasattr(type(result), "__await__")
                     ):
                         call[0] = None
                         if budget is not None:
                             deposit(budget, None)
                         return result
                     if accepts(book, call, result):
-                        watch, plain = own.watch, type(result)
+                        watch, own.plain = own.watch, type(result)
                         return result
                     delay = fails(book, call, None, result)
                 if delay is None:

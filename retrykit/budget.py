@@ -94,7 +94,11 @@ def _asked(budget: Budget, judged: Judged) -> float | Awaitable[float | None] | 
 
 
 def _cost(told: object) -> float | None:
-    """Return what a budget says that a retry cost, if it can be written down."""
+    """Return the cost of a retry, in tokens, as `withdraw` returned it.
+
+    Raises:
+        TypeError: It is neither None nor a number >= 0.
+    """
     if told is None:
         return None
     if isinstance(told, int | float) and 0 <= told <= LONGEST:

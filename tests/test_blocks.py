@@ -312,30 +312,34 @@ def test_a_block_prints_its_name_and_its_policy(block):
 
 @pytest.mark.parametrize("signal", [GiveUp(), RetryAfter(0)], ids=repr)
 def test_a_signal_does_not_speak_for_what_is_handled_around_the_block(block, signal):
-    async def main():
-        try:
-            raise KeyError("around")
-        except KeyError:
-            async for attempt in block.attempts(Policy(max_attempts=2)):
-                with attempt:
-                    raise signal  # noqa: B904  as users write it
+    def fail():
+        raise signal
 
     with virtual_time(), pytest.raises(type(signal)) as caught:
-        block.run(main)
+        run_while_an_error_is_handled(block, fail)
     assert set(state_of(caught.value).errors) == {signal}
 
 
 def test_a_signal_speaks_for_what_is_handled_in_the_block(block):
+    def fail():
+        try:
+            raise ValueError("in the block")
+        except ValueError:
+            raise GiveUp  # noqa: B904  as users write it
+
+    with virtual_time(), pytest.raises(ValueError, match="in the block"):
+        run_while_an_error_is_handled(block, fail)
+
+
+def run_while_an_error_is_handled(block, fail):
+    """Make attempts that fail inside of an ``except`` clause."""
+
     async def main():
         try:
             raise KeyError("around")
         except KeyError:
             async for attempt in block.attempts(Policy(max_attempts=2)):
                 with attempt:
-                    try:
-                        raise ValueError("in the block")
-                    except ValueError:
-                        raise GiveUp  # noqa: B904  as users write it
+                    fail()
 
-    with virtual_time(), pytest.raises(ValueError, match="in the block"):
-        block.run(main)
+    block.run(main)

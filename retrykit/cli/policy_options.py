@@ -1,4 +1,4 @@
-"""The options by which a command is told of a policy, or to change one."""
+"""Command-line options that select a policy and change its settings."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

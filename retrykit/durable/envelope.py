@@ -76,7 +76,7 @@ class Envelope:
 
     @property
     def key(self) -> str:
-        """The idempotency key of that attempt: the same if it is made again.
+        """The idempotency key of the attempt, which stays the same if it is repeated.
 
         ``job:attempt``, and ``job#run:attempt`` of a job that was queued again.
         """

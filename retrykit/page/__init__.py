@@ -13,6 +13,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from importlib.resources import files
 from string import Template
 from typing import Any, Final
@@ -88,11 +89,8 @@ def page(  # noqa: PLR0913  each says of the page what no other does
         "told": {kind: _told(kind) for kind in Schedule.kinds},
     }
     if log is None:
-        seen = (
-            preview(policy, attempt=attempt, retries=retries, samples=0)
-            for policy in policies.values()
-        )
-        log = _is_wide(seen, cumulative=cumulative)
+        show = partial(preview, attempt=attempt, retries=retries, samples=0)
+        log = _is_wide(map(show, policies.values()), cumulative=cumulative)
     data["view"]["log"] = instance("log", log, bool)
     return _composed(data, instance("title", title, str))
 

@@ -102,16 +102,14 @@ def grpc(  # noqa: PLR0913  what a service config says of one method
     growth = number("backoff_multiplier", backoff_multiplier, at_least=1)
     delays = exponential(first, factor=growth).cap(longest)
     full = choice("jitter", jitter, ("proportional", "full")) == "full"
+    tokens = whole("max_tokens", max_tokens, at_least=1, at_most=_MOST_TOKENS)
     return Settings(
         schedule=delays.full_jitter() if full else delays.jitter(0.2),
         max_attempts=min(limit, 5),
         max_elapsed=None,
         hint=grpc_pushback(),
         hint_cap=None,
-        budget=Throttle(
-            whole("max_tokens", max_tokens, at_least=1, at_most=_MOST_TOKENS),
-            token_ratio,
-        ),
+        budget=Throttle(tokens, token_ratio),
     )
 
 
