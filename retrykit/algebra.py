@@ -3,8 +3,8 @@
 A schedule answers two questions about the retry with a given number: which
 delay goes before it, and between which bounds that delay lies. It knows
 nothing of calls, errors or time. The values that the methods return are
-written in `retrykit.combinators` and `retrykit.operators`; here they are known
-by name.
+written in `retrykit.combinators` and `retrykit.operators`, and found in the table
+of `retrykit.schedule_kinds`.
 """
 
 from abc import ABC, abstractmethod
@@ -45,14 +45,6 @@ class Schedule(Value, ABC):
     """Its name in data and in expressions; empty for classes of the user's."""
     compound: ClassVar[bool] = False
     """Whether its expression needs parentheses inside of another."""
-    kinds: ClassVar[dict[str, Any]] = {}
-    """The class of every kind of schedule, by its name."""
-
-    def __init_subclass__(cls) -> None:
-        """Make the kind known to the methods below and to `from_dict`."""
-        super().__init_subclass__()
-        if cls.kind:
-            Schedule.kinds[cls.kind] = cls
 
     @abstractmethod
     def delay(
@@ -278,12 +270,17 @@ class Schedule(Value, ABC):
     __rmul__ = __mul__
 
     def _made(self, kind: str, **parts: object) -> "Schedule":
-        made: Schedule = self.kinds[kind](of=self, **parts)
-        return made
+        return _class_of(kind)(of=self, **parts)
 
     def _joined(self, kind: str, other: object) -> "Schedule":
-        made: Schedule = self.kinds[kind](left=self, right=as_schedule(other))
-        return made
+        return _class_of(kind)(left=self, right=as_schedule(other))
+
+
+def _class_of(kind: str) -> type[Schedule]:
+    # Imported here: those classes are made of this module's.
+    from retrykit.schedule_kinds import SCHEDULE_KINDS  # noqa: PLC0415
+
+    return SCHEDULE_KINDS[kind]
 
 
 def as_schedule(value: object) -> Schedule:
@@ -297,8 +294,7 @@ def as_schedule(value: object) -> Schedule:
     """
     if isinstance(value, Schedule):
         return value
-    listed: Schedule = Schedule.kinds["sequence"](value)
-    return listed
+    return _class_of("sequence")(value)
 
 
 def operand(schedule: Schedule) -> str:

@@ -76,7 +76,7 @@ class _Mapped(_Of):
 
 
 @final
-class _Cap(_Mapped):
+class Cap(_Mapped):
     __slots__ = ("limit",)
     kind: ClassVar[str] = "cap"
     limit: float
@@ -86,7 +86,7 @@ class _Cap(_Mapped):
 
 
 @final
-class _AtLeast(_Mapped):
+class AtLeast(_Mapped):
     __slots__ = ("limit",)
     kind: ClassVar[str] = "at_least"
     limit: float
@@ -96,7 +96,7 @@ class _AtLeast(_Mapped):
 
 
 @final
-class _RoundDown(_Mapped):
+class RoundDown(_Mapped):
     __slots__ = ("unit",)
     kind: ClassVar[str] = "round_down"
     unit: float
@@ -106,7 +106,7 @@ class _RoundDown(_Mapped):
 
 
 @final
-class _Times(_Mapped):
+class Times(_Mapped):
     __slots__ = ("factor",)
     kind: ClassVar[str] = "times"
     compound: ClassVar[bool] = True
@@ -154,7 +154,7 @@ class _Jittered(_Of):
 
 
 @final
-class _FullJitter(_Jittered):
+class FullJitter(_Jittered):
     __slots__ = ()
     kind: ClassVar[str] = "full_jitter"
 
@@ -163,7 +163,7 @@ class _FullJitter(_Jittered):
 
 
 @final
-class _EqualJitter(_Jittered):
+class EqualJitter(_Jittered):
     __slots__ = ()
     kind: ClassVar[str] = "equal_jitter"
 
@@ -172,7 +172,7 @@ class _EqualJitter(_Jittered):
 
 
 @final
-class _Jitter(_Jittered):
+class Jitter(_Jittered):
     __slots__ = ("factor",)
     kind: ClassVar[str] = "jitter"
     factor: float
@@ -183,7 +183,7 @@ class _Jitter(_Jittered):
 
 
 @final
-class _Take(_Of):
+class Take(_Of):
     __slots__ = ("retries",)
     kind: ClassVar[str] = "take"
     retries: int
@@ -200,7 +200,7 @@ class _Take(_Of):
 
 
 @final
-class _Within(_Of):
+class Within(_Of):
     __slots__ = ("_known", "total")
     kind: ClassVar[str] = "within"
     total: float
@@ -247,7 +247,7 @@ class _Within(_Of):
 
 
 @final
-class _Then(_Of):
+class Then(_Of):
     __slots__ = ("_length", "other")
     kind: ClassVar[str] = "then"
     other: Schedule
@@ -287,7 +287,7 @@ class _Then(_Of):
 
 
 @final
-class _Switch(_Of):
+class Switch(_Of):
     __slots__ = ("after", "to")
     kind: ClassVar[str] = "switch"
     after: int

@@ -7,7 +7,6 @@ of them. Nothing here overflows: delays saturate at the largest float.
 
 from collections.abc import Callable, Iterable, Iterator
 
-from retrykit import combinators, operators  # noqa: F401  make the kinds known
 from retrykit.algebra import Schedule
 from retrykit.checks import number, refuse
 from retrykit.durations import Duration, seconds

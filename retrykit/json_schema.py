@@ -7,7 +7,6 @@ again: the bounds of numbers. Nothing here knows how a file is read.
 
 from typing import get_args
 
-from retrykit.algebra import Schedule
 from retrykit.budgets.stored import KINDS
 from retrykit.documented import arguments, summary
 from retrykit.durations import LONGEST_TEXT, PATTERN
@@ -22,6 +21,7 @@ from retrykit.kind_schemas import (
 )
 from retrykit.policy import Policy
 from retrykit.rules import Rule
+from retrykit.schedule_kinds import SCHEDULE_KINDS
 from retrykit.settings import DeadlineRule, OuterRule, OverRule, Raises
 
 __all__ = ["policy_schema"]
@@ -69,7 +69,7 @@ def policy_schema() -> Schema:
             "hint": _HINT,
             "budget": _BUDGET,
         }
-        | {kind: kind_schema(kind) for kind in Schedule.kinds}
+        | {kind: kind_schema(kind) for kind in SCHEDULE_KINDS}
         | {kind: budget_schema(kind) for kind in KINDS},
     }
 
@@ -271,8 +271,8 @@ def _schedule() -> Schema:
         "type": ["array", "object", "string"],
         "items": to("duration"),
         "pattern": r"\S",
-        "properties": {"kind": {"enum": [*Schedule.kinds]}},
+        "properties": {"kind": {"enum": [*SCHEDULE_KINDS]}},
         "required": ["kind"],
-        "allOf": by_kind(Schedule.kinds),
+        "allOf": by_kind(SCHEDULE_KINDS),
         "examples": [["1s", "5s", "1m"], expression],
     }

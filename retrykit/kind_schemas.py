@@ -17,6 +17,7 @@ from retrykit.documented import arguments, summary
 from retrykit.durations import Duration
 from retrykit.formulas import LONGEST_INTERVAL
 from retrykit.jitter import LONGEST
+from retrykit.schedule_kinds import SCHEDULE_KINDS
 
 __all__ = ["Schema", "budget_schema", "by_kind", "kind_schema", "to"]
 __all__ += ["whole_number"]
@@ -47,10 +48,10 @@ def kind_schema(kind: str) -> Schema:
     """Return the schema of one kind of schedule, as a dict of its parts."""
     build = _builder(kind)
     known, meant = inspect.signature(build).parameters, arguments(build)
-    nested = inspect.get_annotations(Schedule.kinds[kind])
+    nested = inspect.get_annotations(SCHEDULE_KINDS[kind])
     properties: Schema = {"kind": {"const": kind}}
     required = ["kind"]
-    for name in Schedule.kinds[kind].parts:
+    for name in SCHEDULE_KINDS[kind].parts:
         parameter = known.get(name)
         properties[name] = {"description": meant[name]} if name in meant else {}
         if parameter is None or nested.get(name) is Schedule:

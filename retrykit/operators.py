@@ -49,7 +49,7 @@ def _while_both(
 
 
 @final
-class _Plus(_Joined):
+class Plus(_Joined):
     __slots__ = ()
     kind: ClassVar[str] = "plus"
     symbol: ClassVar[str] = "+"
@@ -59,7 +59,7 @@ class _Plus(_Joined):
 
 
 @final
-class _Both(_Joined):
+class Both(_Joined):
     __slots__ = ()
     kind: ClassVar[str] = "both"
     symbol: ClassVar[str] = "&"
@@ -69,7 +69,7 @@ class _Both(_Joined):
 
 
 @final
-class _Either(_Joined):
+class Either(_Joined):
     __slots__ = ()
     kind: ClassVar[str] = "either"
     symbol: ClassVar[str] = "|"

@@ -11,6 +11,7 @@ from typing import Any
 from retrykit import constructors
 from retrykit.algebra import Schedule
 from retrykit.checks import nearest, refuse
+from retrykit.schedule_kinds import SCHEDULE_KINDS
 
 __all__ = ["from_dict"]
 
@@ -51,11 +52,11 @@ def _read(data: object) -> Schedule:
 
         return schedule_from(data)
     kind: Any = data.get("kind") if isinstance(data, Mapping) else None
-    if not isinstance(data, Mapping) or kind not in list(Schedule.kinds):
-        known = ", ".join(sorted(Schedule.kinds))
+    if not isinstance(data, Mapping) or kind not in list(SCHEDULE_KINDS):
+        known = ", ".join(sorted(SCHEDULE_KINDS))
         rule = f"a list, a text, or a dict whose kind is one of {known}"
-        raise refuse("schedule", rule, data, nearest(kind, Schedule.kinds))
-    keys = ["kind", *Schedule.kinds[kind].parts]
+        raise refuse("schedule", rule, data, nearest(kind, SCHEDULE_KINDS))
+    keys = ["kind", *SCHEDULE_KINDS[kind].parts]
     optional = _optional(_FORMULAS[kind]) if kind in _FORMULAS else set()
     if not set(keys) - optional <= set(data) <= set(keys):
         told = (f"{key} (optional)" if key in optional else key for key in keys)

@@ -35,6 +35,7 @@ FLOORS = {
         "operators",
         "formulas",
         "sequences",
+        "schedule_kinds",
         "constructors",
         "parts",
         "expressions",
@@ -332,6 +333,9 @@ LIBRARIES = {
     "testing.strategies": {"hypothesis"},
 }
 
+# What points up, in a function, since what is above is made of what is below.
+LATE = {("algebra", "schedule_kinds")}
+
 HEIGHTS = {
     name: (floor, place)
     for floor, names in enumerate(FLOORS.values())
@@ -377,7 +381,7 @@ def test_imports_point_down():
     for name, imported in modules().items():
         used = {*map(own, imported)} & set(HEIGHTS)
         above = {other for other in used if HEIGHTS[other] >= HEIGHTS[name]}
-        assert above == set(), name
+        assert above == {other for user, other in LATE if user == name}, name
 
 
 def test_nobody_imports_a_leaf():

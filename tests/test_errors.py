@@ -64,6 +64,7 @@ from retrykit.named import settings_named
 from retrykit.page import page
 from retrykit.preview import preview
 from retrykit.rules import Rule
+from retrykit.schedule_kinds import SCHEDULE_KINDS
 from retrykit.service_config import from_service_config, to_service_config
 from retrykit.source import python
 from retrykit.status_codes import StatusCodes
@@ -233,7 +234,7 @@ FAILURE = Failure(1, OSError(), None, 0.0, 0.0, None)
 UNIT = "write the unit (us, ms, s, m, h, d, w)"
 SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 DELAYS = "one of schedules, a re-iterable of durations, or a generator function"
-KINDS = ", ".join(sorted(s.Schedule.kinds))
+KINDS = ", ".join(sorted(SCHEDULE_KINDS))
 DELAYED = 'delays such as "1s, 5s, 1m", or an expression such as constant("5s")'
 MADE = "made of constructors, methods and operators of schedules"
 NAMES = (

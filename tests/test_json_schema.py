@@ -10,12 +10,13 @@ import pytest
 from hypothesis import example, given, strategies as st
 from jsonschema import Draft202012Validator
 
-from retrykit import ConfigError, Policy, schedules as s
+from retrykit import ConfigError, Policy
 from retrykit.budgets.stored import KINDS
 from retrykit.durations import PATTERN, seconds
 from retrykit.files import names_in
 from retrykit.jitter import LONGEST
 from retrykit.json_schema import policy_schema
+from retrykit.schedule_kinds import SCHEDULE_KINDS
 from retrykit.settings import Settings
 from retrykit.testing.strategies import policies
 from tests.policies_as_data import INVALID, LOADER_ONLY, VALID
@@ -57,7 +58,7 @@ def test_the_schema_has_every_setting_that_is_data():
     settings = SCHEMA["$defs"]["policy"]["properties"]
     code = {"on_result", "observers"}
     assert set(settings) == set(Settings.__annotations__) - code
-    assert {*s.Schedule.kinds, *KINDS} < set(SCHEMA["$defs"])
+    assert {*SCHEDULE_KINDS, *KINDS} < set(SCHEMA["$defs"])
 
 
 def test_what_the_schema_says_is_the_default_is_the_default():
@@ -93,7 +94,7 @@ def test_what_no_schema_can_say_the_loader_says(rule, data):
 
 def test_every_kind_is_among_the_valid_ones():
     kinds = {data["schedule"]["kind"] for data in VALID.values() if kind_of(data)}
-    assert kinds == set(s.Schedule.kinds)
+    assert kinds == set(SCHEDULE_KINDS)
     budgets = [data["budget"] for data in VALID.values() if data.get("budget")]
     assert {each["kind"] for each in budgets} == set(KINDS)
 
@@ -146,7 +147,7 @@ def bounded():
     for name, setting in SCHEMA["$defs"]["policy"]["properties"].items():
         for form in setting.get("anyOf", [setting]):
             yield name, form, lambda value, name=name: {name: value}
-    for kind in s.Schedule.kinds:
+    for kind in SCHEDULE_KINDS:
         smallest = next(data for data in VALID.values() if kind_of(data) == kind)
         for part, form in SCHEMA["$defs"][kind]["properties"].items():
 

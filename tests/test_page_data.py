@@ -15,7 +15,7 @@ from retrykit.hints import retry_after
 from retrykit.page import page
 from retrykit.page.unseen import unseen
 from retrykit.rules import Rule
-from retrykit.schedules import Schedule
+from retrykit.schedule_kinds import SCHEDULE_KINDS
 from retrykit.service_config import StatusCodes
 from retrykit.timeouts import AsArgument
 
@@ -211,7 +211,7 @@ def test_each_module_is_imported_once():
 
 def test_every_kind_is_told_in_plain_words():
     told = data({"default": Policy()})["told"]
-    assert set(told) == set(Schedule.kinds)
+    assert set(told) == set(SCHEDULE_KINDS)
     assert told["times"] == "Make each delay `factor` times as long, >= 0."
     assert told["exponential"].endswith(
         "longer each time: `first * factor ** (n - 1)`."

@@ -16,7 +16,7 @@ from retrykit import ConfigError, Policy, dialects, schedules as s
 from retrykit.durations import readable, seconds
 from retrykit.preview import preview
 from retrykit.preview.course import course_of
-from retrykit.schedules import Schedule
+from retrykit.schedule_kinds import SCHEDULE_KINDS
 from retrykit.testing import strategies
 from retrykit.timeouts import timeout_seconds
 from tests import browsing
@@ -38,7 +38,7 @@ def rows(policy, attempt=0.0, retries=100):
 
 
 def test_the_page_knows_every_kind_of_schedule(browser):
-    kinds = {name: list(kind.parts) for name, kind in Schedule.kinds.items()}
+    kinds = {name: list(kind.parts) for name, kind in SCHEDULE_KINDS.items()}
     known = browser.run("return Object.keys(retrykit.kinds.bounds)")
     assert set(known) == set(kinds)
     parts = browser.run(
@@ -324,7 +324,7 @@ def on_screen(browser, name, folder):
 
 
 def test_each_kind_is_typed_into():
-    assert set(KINDS) == set(Schedule.kinds)
+    assert set(KINDS) == set(SCHEDULE_KINDS)
     assert all(KINDS[name].kind in {name, "times"} for name in KINDS)
 
 

@@ -13,6 +13,7 @@ from retrykit import ConfigError, Policy, dialects, hints, schedules as s
 from retrykit.budget import Budget
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
 from retrykit.rules import Rule
+from retrykit.schedule_kinds import SCHEDULE_KINDS
 from retrykit.testing.strategies import policies
 from retrykit.timeouts import AsArgument
 
@@ -129,7 +130,7 @@ def test_the_whole_algebra_is_in_the_data():
                 yield from kinds(part)
 
     data = POLICIES["the whole algebra"].to_dict()
-    assert set(kinds(data["schedule"])) == set(s.Schedule.kinds)
+    assert set(kinds(data["schedule"])) == set(SCHEDULE_KINDS)
 
 
 def test_a_person_writes_a_policy_in_toml():
@@ -430,9 +431,9 @@ def test_a_name_of_a_million_dots_is_refused_in_no_time():
 
 
 def parts_of_kinds(parts):
-    return st.sampled_from(sorted(s.Schedule.kinds)).flatmap(
+    return st.sampled_from(sorted(SCHEDULE_KINDS)).flatmap(
         lambda kind: st.fixed_dictionaries(
-            {"kind": st.just(kind)} | dict.fromkeys(s.Schedule.kinds[kind].parts, parts)
+            {"kind": st.just(kind)} | dict.fromkeys(SCHEDULE_KINDS[kind].parts, parts)
         )
     )
 

@@ -27,6 +27,7 @@ from retrykit.page.unseen import unseen
 from retrykit.policy import Policy
 from retrykit.preview import Preview, preview
 from retrykit.preview.caveats import caveats, has_other_delays
+from retrykit.schedule_kinds import SCHEDULE_KINDS
 from retrykit.source import toml_key
 from retrykit.ticks import suits_log
 from retrykit.timeouts import timeout_seconds
@@ -86,7 +87,7 @@ def page(  # noqa: PLR0913  each says of the page what no other does
         "retries": whole("retries", retries, at_least=1, at_most=_MOST),
         "looked_at": max(retries, _LOOKED_AT),
         "view": {"cumulative": instance("cumulative", cumulative, bool)},
-        "told": {kind: _told(kind) for kind in Schedule.kinds},
+        "told": {kind: _told(kind) for kind in SCHEDULE_KINDS},
     }
     if log is None:
         show = partial(preview, attempt=attempt, retries=retries, samples=0)
