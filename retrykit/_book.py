@@ -24,9 +24,9 @@ from retrykit._nesting import (
 from retrykit._opening import open_state
 from retrykit.checks import refuse
 from retrykit.clocks import AsyncClock, Clock, Source, task
-from retrykit.conditions import report
 from retrykit.durations import readable
 from retrykit.failures import Judged
+from retrykit.fault_log import report
 from retrykit.hint import ask, asked_delay
 from retrykit.limits import limits
 from retrykit.settings import Settings

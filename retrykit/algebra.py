@@ -8,7 +8,7 @@ of `retrykit.schedule_kinds`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, ClassVar
 
@@ -276,7 +276,7 @@ class Schedule(Value, ABC):
         return _class_of(kind)(left=self, right=as_schedule(other))
 
 
-def _class_of(kind: str) -> type[Schedule]:
+def _class_of(kind: str) -> Callable[..., Schedule]:
     # Imported here: those classes are made of this module's.
     from retrykit.schedule_kinds import SCHEDULE_KINDS  # noqa: PLC0415
 

@@ -8,9 +8,8 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
 
-from retrykit.conditions import report
 from retrykit.failures import Judged
-from retrykit.fault_log import log_fault
+from retrykit.fault_log import log_fault, report
 from retrykit.jitter import LONGEST
 from retrykit.reasons import StopReason
 

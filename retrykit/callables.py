@@ -7,17 +7,16 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Final
+from typing import Any
 
 from retrykit.checks import instance, refuse
+from retrykit.conditions import NEEDS_ARETRY, check_predicates
 from retrykit.inspection import is_coroutine_function, runs
 from retrykit.settings import Settings
 from retrykit.state import RetryState
 
-__all__ = ["check_colour", "check_predicates", "check_resumable", "check_retryable"]
+__all__ = ["check_colour", "check_resumable", "check_retryable"]
 __all__ += ["name_of", "with_await"]
-
-_NEEDS_ARETRY: Final = "what is async needs aretry"
 
 
 def check_retryable(fn: object) -> None:
@@ -35,26 +34,8 @@ def check_retryable(fn: object) -> None:
         raise refuse("fn", rule, fn, way_out)
 
 
-def check_predicates(policy: Settings, way_out: str = _NEEDS_ARETRY) -> None:
-    """Check that a policy's predicates answer at once.
-
-    Args:
-        policy: What holds them.
-        way_out: What to do with one that must be awaited.
-
-    Raises:
-        ConfigError: A predicate is async.
-    """
-    asked = [("on", policy.on), ("give_up_on", policy.give_up_on)]
-    asked += [("on", rule.on) for rule in policy.rules]
-    for name, predicate in [*asked, ("on_result", policy.on_result)]:
-        if is_coroutine_function(predicate):
-            rule = "a plain function where nothing can await it"
-            raise refuse(name, rule, predicate, way_out)
-
-
 def check_colour(
-    policy: Settings, *, ends: bool = False, way_out: str = _NEEDS_ARETRY
+    policy: Settings, *, ends: bool = False, way_out: str = NEEDS_ARETRY
 ) -> None:
     """Check that a policy suits what awaits neither predicates nor budget.
 

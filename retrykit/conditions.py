@@ -6,34 +6,28 @@ here. The two colours of each question differ in nothing but ``await``.
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from types import UnionType
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, Protocol
 
-from retrykit.answers import atruth, refuse_awaitable, truth
 from retrykit.checks import refuse
+from retrykit.error_conditions import (
+    Condition,
+    aaccepted,
+    accepted,
+    atruth,
+    refuse_awaitable,
+    truth,
+)
 from retrykit.errors import ConfigError
-from retrykit.fault_log import log_fault
-from retrykit.inspection import takes_one
-from retrykit.records import error_text, type_name
+from retrykit.fault_log import log_fault, report
+from retrykit.inspection import is_coroutine_function, takes_one
 from retrykit.signals import GiveUp, Signal
 from retrykit.state import StopReason
-from retrykit.verdicts import leave_note
+from retrykit.type_names import type_name
 
-__all__ = ["Condition", "Conditions", "ResultCondition", "accepted", "arejects"]
-__all__ += ["arelease", "aruling", "check_condition", "check_predicate", "rejects"]
-__all__ += ["release", "report", "ruling", "shown"]
-
-Condition = (
-    type[Exception]
-    | tuple[type[Exception], ...]
-    | Callable[[Exception], bool]
-    | Callable[[Exception], Awaitable[bool]]
-)
-"""Errors by type, or a predicate of the error; it may be async under `aretry`.
-
-A predicate that returns neither True nor False is warned of, once.
-"""
+__all__ = ["NEEDS_ARETRY", "Conditions", "ResultCondition", "arejects"]
+__all__ += ["arelease", "aruling", "check_predicate", "check_predicates", "rejects"]
+__all__ += ["release", "ruling", "shown"]
 
 ResultCondition = Callable[[Any], bool] | Callable[[Any], Awaitable[bool]]
 """A predicate of the result; it may be async under `aretry`.
@@ -63,39 +57,6 @@ class Conditions(Protocol):
     def on_result(self) -> ResultCondition | None: ...
 
 
-def check_condition(name: str, value: object) -> object:
-    """Return *value* if it selects errors, and nothing but errors.
-
-    Raises:
-        ConfigError: It is no exception type, no tuple of them and no
-            predicate; or it includes what is never retried.
-    """
-    kinds = value if isinstance(value, tuple) else (value,)
-    for kind in kinds:
-        if isinstance(kind, type) and issubclass(kind, Exception):
-            continue
-        if isinstance(kind, type) and issubclass(kind, BaseException):
-            rule = "an Exception type, since no other is ever retried"
-            raise refuse(name, rule, kind, "write Exception, or narrower")
-        if isinstance(kind, type) or isinstance(value, tuple) or not callable(kind):
-            rule = "an Exception type, a tuple of them, or a predicate of the error"
-            raise refuse(name, rule, value, _as_types(kind))
-        if not takes_one(kind):
-            raise refuse(name, "a predicate that takes the error", value)
-    return value
-
-
-def _as_types(value: object) -> str:
-    """Return how to write what seems to be meant by no condition."""
-    if isinstance(value, str):
-        return "name the type itself, without quotes"
-    if isinstance(value, BaseException):
-        return f"name its type, {type(value).__name__}"
-    if isinstance(value, Iterable | UnionType):
-        return "put the types in a tuple, as (ConnectionError, TimeoutError)"
-    return ""
-
-
 def check_predicate(name: str, value: object) -> object:
     """Return *value* if it can be asked about a result.
 
@@ -107,6 +68,28 @@ def check_predicate(name: str, value: object) -> object:
     if not takes_one(value):
         raise refuse(name, "a predicate that takes the result", value)
     return value
+
+
+NEEDS_ARETRY: Final = "what is async needs aretry"
+"""The usual way out for what cannot be awaited."""
+
+
+def check_predicates(policy: Conditions, way_out: str = NEEDS_ARETRY) -> None:
+    """Check that a policy's predicates answer at once.
+
+    Args:
+        policy: What holds them.
+        way_out: What to do with one that must be awaited.
+
+    Raises:
+        ConfigError: A predicate is async.
+    """
+    asked = [("on", policy.on), ("give_up_on", policy.give_up_on)]
+    asked += [("on", rule.on) for rule in policy.rules]
+    for name, predicate in [*asked, ("on_result", policy.on_result)]:
+        if is_coroutine_function(predicate):
+            rule = "a plain function where nothing can await it"
+            raise refuse(name, rule, predicate, way_out)
 
 
 # Tuples, since this is asked of every failure and a union is built each time.
@@ -156,13 +139,13 @@ async def aruling(
         return _spoken(error)
     never, on = policy.give_up_on, policy.on
     try:
-        if never and await _aaccepted("give_up_on", never, error):
+        if never and await aaccepted("give_up_on", never, error):
             return StopReason.GAVE_UP
         if policy.rules:
             for place, rule in enumerate(policy.rules):
-                if await _aaccepted("on", rule.on, error):
+                if await aaccepted("on", rule.on, error):
                     return place
-        if on is Exception or own or await _aaccepted("on", on, error):
+        if on is Exception or own or await aaccepted("on", on, error):
             return None
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         report(error, fault)
@@ -223,37 +206,8 @@ def shown(value: object) -> str:
     return getattr(value, "__qualname__", None) or repr(value)
 
 
-def report(error: Exception, fault: Exception) -> None:
-    """Say on the user's error that the policy itself failed on it."""
-    told = f"{type_name(type(fault))}: {error_text(fault)}"
-    leave_note(error, f"not retried, because its policy failed with {told}")
-    log_fault(logging.ERROR, fault, "not retried, because the policy failed")
-
-
 def _spoken(error: Exception) -> StopReason | None:
     """Return what a signal asks for; a wrong setting is wrong every time."""
     if isinstance(error, ConfigError):
         return StopReason.NOT_RETRYABLE
     return StopReason.GAVE_UP if isinstance(error, GiveUp) else None
-
-
-def accepted(name: str, condition: Condition, error: Exception) -> bool:
-    """Return whether a condition holds for an error.
-
-    Args:
-        name: The setting that the condition was given as.
-        condition: The condition.
-        error: The error.
-
-    Raises:
-        ConfigError: It is a predicate whose answer must be awaited.
-    """
-    if isinstance(condition, _BY_TYPE):
-        return isinstance(error, condition)
-    return truth(name, condition, condition(error), error)
-
-
-async def _aaccepted(name: str, condition: Condition, error: Exception) -> bool:
-    if isinstance(condition, _BY_TYPE):
-        return isinstance(error, condition)
-    return await atruth(name, condition, condition(error), error)

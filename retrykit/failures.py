@@ -14,10 +14,10 @@ from retrykit.records import (
     result_data,
     result_from,
     result_kind,
-    type_name,
 )
 from retrykit.redaction import request_summary
 from retrykit.tracebacks import Places
+from retrykit.type_names import type_name
 
 __all__ = ["Failure", "Judged", "attempt_from", "delay_from", "failure_data"]
 __all__ += ["failure_from", "natural", "seconds_from"]

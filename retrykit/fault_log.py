@@ -2,9 +2,11 @@
 
 import logging
 
-from retrykit.records import traceback_text
+from retrykit.notes import leave_note
+from retrykit.records import error_text, traceback_text
+from retrykit.type_names import type_name
 
-__all__ = ["log_fault"]
+__all__ = ["log_fault", "report"]
 
 
 def log_fault(level: int, fault: Exception, message: str, *args: object) -> None:
@@ -22,3 +24,10 @@ def log_fault(level: int, fault: Exception, message: str, *args: object) -> None
     text = f"{message}\n%s"
     log = logging.getLogger("retrykit")
     log.log(level, text, *args, traceback_text(fault).rstrip(), stacklevel=2)
+
+
+def report(error: Exception, fault: Exception) -> None:
+    """Say on the user's error that the policy itself failed on it."""
+    told = f"{type_name(type(fault))}: {error_text(fault)}"
+    leave_note(error, f"not retried, because its policy failed with {told}")
+    log_fault(logging.ERROR, fault, "not retried, because the policy failed")

@@ -16,8 +16,9 @@ from retrykit.durations import Duration, seconds
 from retrykit.fault_log import log_fault
 from retrykit.inspection import is_coroutine_function, takes_one
 from retrykit.jitter import LONGEST
-from retrykit.records import error_text, type_name
+from retrykit.records import error_text
 from retrykit.signals import GiveUp, RetryAfter
+from retrykit.type_names import type_name
 
 __all__ = ["Hint", "Together", "ask", "asked_delay", "check_hint", "understood"]
 

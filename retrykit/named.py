@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from retrykit import systems
 from retrykit.checks import nearest, refuse, told
-from retrykit.conditions import Condition
+from retrykit.error_conditions import Condition
 from retrykit.errors import ConfigError
 from retrykit.settings import Settings
 from retrykit.type_names import type_of

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, ParamSpec, TypeVar, final
 
 from retrykit._decide import Again, Decision, Stop, decide
-from retrykit.callables import check_predicates
-from retrykit.conditions import ruling
+from retrykit.conditions import check_predicates, ruling
 from retrykit.driving import driver
 from retrykit.events import Event
 from retrykit.hint import ask

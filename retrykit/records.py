@@ -12,6 +12,7 @@ from typing import Any, final
 from retrykit.checks import told
 from retrykit.redaction import redact_urls, request_summary
 from retrykit.tracebacks import Places, formatted
+from retrykit.type_names import type_name
 from retrykit.values import Value, parts_of
 
 __all__ = ["ErrorRecord", "ResultRecord", "attributes_of", "error_data", "error_from"]
@@ -23,7 +24,7 @@ __all__ += [
     "result_kind",
     "result_text",
 ]
-__all__ += ["safe_text", "status_of", "traceback_text", "type_name"]
+__all__ += ["safe_text", "status_of", "traceback_text"]
 
 
 @final
@@ -57,12 +58,6 @@ class ResultRecord(Value):
     __slots__ = ("text", "type")
     type: str
     text: str
-
-
-def type_name(kind: type) -> str:
-    """Return ``module.Name`` of a class, and ``Name`` of a built-in one."""
-    name = kind.__qualname__
-    return name if kind.__module__ == "builtins" else f"{kind.__module__}.{name}"
 
 
 def error_data(

@@ -7,7 +7,8 @@ from typing import final
 
 from retrykit.algebra import Schedule, as_schedule
 from retrykit.checks import instance, refuse, whole
-from retrykit.conditions import Condition, check_condition, shown
+from retrykit.conditions import shown
+from retrykit.error_conditions import Condition, check_condition
 from retrykit.schedules import ScheduleLike
 from retrykit.values import Value
 

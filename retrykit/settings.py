@@ -11,14 +11,9 @@ from typing import Literal, Self, TypedDict, TypeVar, Unpack, get_args
 from retrykit.algebra import Schedule, as_schedule
 from retrykit.budget import Budget
 from retrykit.checks import choice, encodable, refuse, told, whole
-from retrykit.conditions import (
-    Condition,
-    ResultCondition,
-    check_condition,
-    check_predicate,
-    shown,
-)
+from retrykit.conditions import ResultCondition, check_predicate, shown
 from retrykit.durations import Duration, seconds
+from retrykit.error_conditions import Condition, check_condition
 from retrykit.errors import ConfigError
 from retrykit.events import Observer, check_observer
 from retrykit.hint import Hint, check_hint

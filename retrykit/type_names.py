@@ -9,7 +9,13 @@ import sys
 
 from retrykit.checks import refuse, told
 
-__all__ = ["text_of", "type_of"]
+__all__ = ["text_of", "type_name", "type_of"]
+
+
+def type_name(kind: type) -> str:
+    """Return ``module.Name`` of a class, and ``Name`` of a built-in one."""
+    name = kind.__qualname__
+    return name if kind.__module__ == "builtins" else f"{kind.__module__}.{name}"
 
 
 def text_of(name: str, kind: object) -> str:

@@ -11,11 +11,12 @@ from typing import Any, final
 
 from retrykit.checks import refuse
 from retrykit.errors import AttemptTimeout, RetrykitError
+from retrykit.notes import leave_note
 from retrykit.records import ErrorRecord, attributes_of
 from retrykit.state import RetryState, StopReason
 
 __all__ = ["FailureGroup", "NestedRetryError", "RetryError", "attach", "ended_here"]
-__all__ += ["ended_with", "ending", "leave_note", "state_of"]
+__all__ += ["ended_with", "ending", "state_of"]
 
 
 @final
@@ -201,13 +202,3 @@ def _same(one: object, other: object) -> bool:
     # error is not asked whether it is equal: that may be anyone's code.
     records = isinstance(one, ErrorRecord) and isinstance(other, ErrorRecord)
     return one is other or (records and one == other)
-
-
-def leave_note(error: BaseException, text: str) -> None:
-    """Add a note of retrykit's to the error, once."""
-    # One error object that is raised again and again must not collect notes.
-    start = f"retrykit: {text.split(maxsplit=1)[0]} "
-    notes = vars(error).get("__notes__")
-    notes = notes if isinstance(notes, list | tuple) else ()
-    kept = [x for x in notes if not (isinstance(x, str) and x.startswith(start))]
-    vars(error)["__notes__"] = [*kept, f"retrykit: {text}"]

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self, final
 
 from retrykit.checks import refuse, whole
-from retrykit.conditions import accepted, check_condition
+from retrykit.error_conditions import accepted, check_condition
 from retrykit.inspection import is_coroutine_function
-from retrykit.records import type_name
-from retrykit.type_names import text_of, type_of
+from retrykit.type_names import text_of, type_name, type_of
 
 __all__ = ["Costs"]
 

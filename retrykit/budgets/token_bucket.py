@@ -6,7 +6,7 @@ from typing import Any, final
 from retrykit.budgets.costs import Costs
 from retrykit.budgets.described import Described
 from retrykit.checks import whole
-from retrykit.conditions import Condition
+from retrykit.error_conditions import Condition
 
 __all__ = ["TokenBucket"]
 

@@ -16,10 +16,11 @@ from retrykit.conditions import ResultCondition, shown
 from retrykit.driving import drivers
 from retrykit.integrations.bodies import ready
 from retrykit.integrations.parts import Transient, checked_methods, joined
+from retrykit.notes import leave_note
 from retrykit.policy import Policy
 from retrykit.signals import GiveUp
 from retrykit.state import RetryState, StopReason
-from retrykit.verdicts import RetryError, attach, leave_note
+from retrykit.verdicts import RetryError, attach
 
 __all__ = ["AsyncSender", "Releasing", "Sender", "Sending", "outcome"]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from retrykit.budgets import TokenBucket
 from retrykit.checks import choice, whole
-from retrykit.conditions import Condition
+from retrykit.error_conditions import Condition
 from retrykit.hints import milliseconds
 from retrykit.rules import Rule
 from retrykit.schedules import exponential

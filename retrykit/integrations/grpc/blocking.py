@@ -10,11 +10,12 @@ import grpc
 from retrykit._nesting import current_state
 from retrykit.integrations.grpc.calls import Calls, Making, Methods, changed, checked
 from retrykit.integrations.grpc.parts import policy as joined
+from retrykit.notes import leave_note
 from retrykit.policy import Policy
 from retrykit.settings import Changes
 from retrykit.signals import GiveUp
 from retrykit.state import StopReason
-from retrykit.verdicts import attach, leave_note
+from retrykit.verdicts import attach
 
 __all__ = ["RetryInterceptor"]
 

@@ -13,8 +13,9 @@ import grpc
 from retrykit._nesting import current_state
 from retrykit.callables import check_colour
 from retrykit.checks import refuse
-from retrykit.conditions import Condition, shown
+from retrykit.conditions import shown
 from retrykit.driving import drivers
+from retrykit.error_conditions import Condition
 from retrykit.policy import Policy
 from retrykit.service_methods import parts_of_name
 from retrykit.state import RetryState
