@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 import trio
 
-from retrykit import Policy, dialects
+from retrykit import Policy, presets
 from retrykit.schedules import exponential
 from retrykit.testing import AsyncScript, Script, virtual_time
 
 LAPS = 5
-WEEK = dialects.hostname_verification()
+WEEK = presets.hostname_verification()
 CROWD = Policy(schedule=exponential(1).jitter(0.5), max_attempts=5, max_elapsed=None)
 
 

@@ -76,8 +76,8 @@ from datetime import timedelta
 from itertools import groupby
 from operator import itemgetter
 
-from retrykit import Policy, dialects
-from retrykit.backoff import Backoff
+from retrykit import Policy, presets
+from retrykit.execution.backoff import Backoff
 from retrykit.testing import FakeClock
 
 SHOWN = {1, 2, 3, 10, 20, 25}
@@ -88,7 +88,7 @@ def hostname_verification() -> None:
     print('"Hostname verification backoff schedule", custom hostnames, 2021')
     print("  retry  retry_attempt  in seconds               in all")
     total = 0.0
-    delays = enumerate(dialects.hostname_verification().schedule.draw(), 1)
+    delays = enumerate(presets.hostname_verification().schedule.draw(), 1)
     for delay, group in groupby(delays, itemgetter(1)):
         retries = [retry for retry, _ in group]
         total += delay * len(retries)
@@ -101,7 +101,7 @@ def google() -> None:
     """Print each interval, and the range that its delay is drawn from."""
     print("\nExponentialBackOff, Google HTTP Client Library for Java")
     print("  request#  retry_interval  randomized_interval")
-    policy, clock = dialects.google(), FakeClock()
+    policy, clock = presets.google(), FakeClock()
     backoff = Backoff(policy, clock)
     for request, low, high in ranges(policy, 9):
         interval = backoff.current_interval
@@ -116,7 +116,7 @@ def zizq() -> None:
     print('\n"Backoff & Retry Policies", Zizq: t = B + a^E + a * rand(0 to J)')
     print("   a  low in s  high in s       low in all      high in all")
     shortest = longest = timedelta()
-    for a, low, high in ranges(dialects.zizq(), 25):
+    for a, low, high in ranges(presets.zizq(), 25):
         shortest += timedelta(seconds=low)
         longest += timedelta(seconds=high)
         if a in SHOWN:

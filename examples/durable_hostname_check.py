@@ -35,7 +35,7 @@ from threading import Thread
 
 from dbos import DBOSConfig
 
-from retrykit import dialects
+from retrykit import presets
 from retrykit.durable import idempotency_key
 from retrykit.integrations import dbos as durable
 
@@ -43,7 +43,7 @@ HERE = "127.0.0.1"
 ADDRESSES = {"blog.example": "203.0.113.1", "shop.example": "203.0.113.2"}
 HOSTS = [*ADDRESSES, "gone.example"]
 
-WEEK = dialects.hostname_verification()
+WEEK = presets.hostname_verification()
 POLICY = WEEK.replace(schedule=(WEEK.schedule * (1 / 30)).take(2), name="hostnames")
 
 

@@ -17,8 +17,8 @@ Prints::
 from itertools import accumulate
 
 from retrykit import Policy
-from retrykit.lint import check
-from retrykit.preview import preview
+from retrykit.analysis.lint import check
+from retrykit.analysis.preview import preview
 from retrykit.schedules import exponential
 
 POLICY = Policy(schedule=exponential(1).cap("1m").jitter(0.5), on=ConnectionError)

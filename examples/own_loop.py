@@ -20,7 +20,7 @@ Prints::
 import time
 
 from retrykit import Policy
-from retrykit.backoff import STOP, Backoff
+from retrykit.execution.backoff import STOP, Backoff
 from retrykit.schedules import exponential
 
 # What the connection does: a message arrives, or there is none.

@@ -150,7 +150,7 @@ def test_customers_do_not_come_back_together(retry_clock: FakeClock) -> None:
 def main() -> None:
     """Run the tests, whatever the settings of the project around them."""
     settings = ["-o", "addopts=", "-p", "no:cacheprovider", "--noconftest"]
-    plugins = ["--disable-plugin-autoload", "-p", "retrykit.pytest_plugin"]
+    plugins = ["--disable-plugin-autoload", "-p", "retrykit.testing.pytest_plugin"]
     command = ["-m", "pytest", "-q", *settings, *plugins]
     environ = os.environ | {"PYTEST_ADDOPTS": "--color=no"}
     subprocess.run([sys.executable, *command, __file__], check=False, env=environ)  # noqa: S603

@@ -8,23 +8,59 @@
 again; `schedules` are the delays; `state_of` tells what happened.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from retrykit._internal.lazy_exports import lazy_exports
+
 if TYPE_CHECKING:
-    from retrykit import budgets, dialects, hints, schedules
-    from retrykit._decide import Again, Decision, Stop
-    from retrykit._nesting import current_state
-    from retrykit.blocks import aretrying, retrying
-    from retrykit.decorators import aretry, policy_of, resume, retry, with_policy
+    from retrykit import budgets, hints, presets as presets, schedules
     from retrykit.errors import AttemptTimeout, ConfigError, RetrykitError
-    from retrykit.events import observe
-    from retrykit.policy import Outcome, Policy
-    from retrykit.rules import Rule
-    from retrykit.signals import GiveUp, RetryAfter
-    from retrykit.state import Failure, RetryState, StopReason
-    from retrykit.timeouts import AsArgument
-    from retrykit.verdicts import NestedRetryError, RetryError, state_of
+    from retrykit.execution.blocks import aretrying, retrying
+    from retrykit.execution.decorators import (
+        aretry,
+        policy_of,
+        resume,
+        retry,
+        with_policy,
+    )
+    from retrykit.execution.nesting import current_state
+    from retrykit.policy.decision import Again, Decision, Stop
+    from retrykit.policy.policy import Outcome, Policy
+    from retrykit.policy.rules import Rule
+    from retrykit.policy.timeouts import AsArgument
+    from retrykit.state.events import observe
+    from retrykit.state.final_error import NestedRetryError, RetryError, state_of
+    from retrykit.state.retry_state import Failure, RetryState, StopReason
+    from retrykit.state.signals import GiveUp, RetryAfter
+else:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "retrykit.errors": ["AttemptTimeout", "ConfigError", "RetrykitError"],
+            "retrykit.execution.blocks": ["aretrying", "retrying"],
+            "retrykit.execution.decorators": [
+                "aretry",
+                "policy_of",
+                "resume",
+                "retry",
+                "with_policy",
+            ],
+            "retrykit.execution.nesting": ["current_state"],
+            "retrykit.policy.decision": ["Again", "Decision", "Stop"],
+            "retrykit.policy.policy": ["Outcome", "Policy"],
+            "retrykit.policy.rules": ["Rule"],
+            "retrykit.policy.timeouts": ["AsArgument"],
+            "retrykit.state.events": ["observe"],
+            "retrykit.state.final_error": [
+                "NestedRetryError",
+                "RetryError",
+                "state_of",
+            ],
+            "retrykit.state.retry_state": ["Failure", "RetryState", "StopReason"],
+            "retrykit.state.signals": ["GiveUp", "RetryAfter"],
+        },
+        modules=["budgets", "presets", "hints", "schedules"],
+    )
 
 __all__ = [
     "Again",
@@ -48,10 +84,10 @@ __all__ = [
     "aretrying",
     "budgets",
     "current_state",
-    "dialects",
     "hints",
     "observe",
     "policy_of",
+    "presets",
     "resume",
     "retry",
     "retrying",
@@ -61,36 +97,3 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
-
-_HOMES = {
-    "_nesting": ["current_state"],
-    "_decide": ["Again", "Decision", "Stop"],
-    "blocks": ["aretrying", "retrying"],
-    "decorators": ["aretry", "policy_of", "resume", "retry", "with_policy"],
-    "errors": ["AttemptTimeout", "ConfigError", "RetrykitError"],
-    "events": ["observe"],
-    "policy": ["Outcome", "Policy"],
-    "rules": ["Rule"],
-    "signals": ["GiveUp", "RetryAfter"],
-    "state": ["Failure", "RetryState", "StopReason"],
-    "timeouts": ["AsArgument"],
-    "verdicts": ["NestedRetryError", "RetryError", "state_of"],
-}
-_MODULES = {"budgets", "dialects", "hints", "schedules"}
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    """Import a name when it is first asked for; a command line needs few."""
-    if name in _MODULES:
-        return import_module(f"retrykit.{name}")
-    if name not in _HOME:
-        msg = f"module 'retrykit' has no attribute {name!r}"
-        raise AttributeError(msg)
-    value = getattr(import_module(f"retrykit.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -13,9 +13,9 @@ It knows the names of the faults and nothing of retrying::
             ├── RetryAfter     make another attempt, after this delay
             └── GiveUp         stop at once, with this cause
 
-`RetryError` and `NestedRetryError` are written in `retrykit.verdicts`, beside
+`RetryError` and `NestedRetryError` are written in `retrykit.state.final_error`, beside
 `FailureGroup`, the ExceptionGroup of all errors of a call; the signals are in
-`retrykit.signals`.
+`retrykit.state.signals`.
 A call that gives up raises none of these by default: it lets the last error
 of the user's function out.
 """

@@ -10,8 +10,8 @@ from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from retrykit import Policy, dialects, schedules as s
-from retrykit.page import page
+from retrykit import Policy, presets, schedules as s
+from retrykit.analysis.html_report import page
 from tests.required import program
 
 __all__ = ["STEADY", "THREE", "Browser", "near", "started"]
@@ -19,9 +19,9 @@ __all__ += ["browser", "steady", "three"]
 
 STEADY = Policy(schedule=s.exponential(1).cap(60).jitter(0.5), max_elapsed=None)
 THREE = {
-    "zizq": dialects.zizq(),
-    "google": dialects.google(),
-    "hostname-verification": dialects.hostname_verification(),
+    "zizq": presets.zizq(),
+    "google": presets.google(),
+    "hostname-verification": presets.hostname_verification(),
 }
 
 _FLAGS = (

@@ -4,7 +4,7 @@ import asyncio
 import json
 
 from retrykit import Policy, schedules as s
-from retrykit.clocks import wall
+from retrykit._internal.clocks import wall
 from retrykit.durable import Envelope, Job
 from retrykit.testing import virtual_time
 

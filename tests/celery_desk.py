@@ -19,11 +19,11 @@ from kombu.serialization import prepare_accept_content
 from kombu.utils.encoding import bytes_to_str
 
 from retrykit import Policy
-from retrykit.clocks import wall
+from retrykit._internal.clocks import wall
 from retrykit.durable import idempotency_key
 from retrykit.integrations.celery import DurableTask
 from retrykit.integrations.celery.ledger import newest
-from retrykit.integrations.celery.sending import DEAD, HEADER
+from retrykit.integrations.celery.messages import DEAD, HEADER
 from retrykit.testing import virtual_time
 
 __all__ = ["HOURLY", "Desk", "Moody", "Verify", "clock", "desk", "dying"]

@@ -12,7 +12,7 @@ from celery import signals
 from celery.backends.cache import CacheBackend
 from celery.exceptions import WorkerTerminate
 
-from retrykit.clocks import thread
+from retrykit._internal.clocks import thread
 from retrykit.durable import idempotency_key
 from retrykit.integrations.celery.ledger import LEDGER
 from tests.celery_desk import Desk

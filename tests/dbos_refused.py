@@ -12,12 +12,12 @@ from dbos import DBOS, DBOSConfig
 
 from retrykit import ConfigError, Policy
 from retrykit.durable import Job
-from retrykit.durable.payloads import as_json
+from retrykit.durable.json_payloads import as_json
 from retrykit.integrations import dbos as durable
 from retrykit.integrations.dbos import jobs
-from retrykit.integrations.dbos.embedded import check_sqlite
 from retrykit.integrations.dbos.jobs import found
 from retrykit.integrations.dbos.settings import _launched, launched
+from retrykit.integrations.dbos.sqlite import check_sqlite
 from tests.dbos_jobs import changed, settings
 from tests.dialects_refused import SECONDS
 

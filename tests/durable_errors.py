@@ -5,10 +5,10 @@ import math
 from pathlib import Path
 
 from retrykit import Policy
-from retrykit.checks import told
+from retrykit._internal.validation import told
 from retrykit.durable import Envelope, Job
-from retrykit.durable.functions import job_of
-from retrykit.durable.payloads import as_json, from_json
+from retrykit.durable.durable_function import job_of
+from retrykit.durable.json_payloads import as_json, from_json
 
 __all__ = ["REFUSED"]
 

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from retrykit.lint import found_in
+from retrykit.analysis.lint import found_in
 
 HEAD = "from retrykit import Policy, retry, aretry, with_policy\n"
 

@@ -2,7 +2,7 @@
 
 import math
 
-from retrykit.jitter import LONGEST
+from retrykit.schedules.randomness import LONGEST
 
 __all__ = ["INVALID", "LOADER_ONLY", "VALID"]
 

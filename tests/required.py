@@ -30,7 +30,7 @@ PARTS = {
     "tests/test_httpx*": "httpx",
     "examples/surviving_a_rate_limit.py": "httpx",
     "examples/upload_once.py": "httpx",
-    "retrykit/plot.py": "matplotlib",
+    "retrykit/analysis/charts.py": "matplotlib",
     "tests/test_plot.py": "matplotlib",
     "retrykit/integrations/procrastinate/*": "procrastinate",
     "tests/*procrastinate*": "procrastinate",

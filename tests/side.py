@@ -51,7 +51,7 @@ def alarm(error, after):
 
     def ring(_signal, frame):
         # Elsewhere in a loop, what is raised may lose what was to be run.
-        if frame.f_globals["__name__"] != "retrykit.clocks":
+        if frame.f_globals["__name__"] != "retrykit._internal.clocks":
             signal.setitimer(signal.ITIMER_REAL, 0.001)
             return
         raise error

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, schedules as s
-from retrykit.jitter import Draws
+from retrykit.schedules.randomness import Draws
 from retrykit.testing.strategies import schedules
 
 WAVE = s.sequence([1, 8, 3, 0.2])

@@ -7,8 +7,8 @@ from itertools import islice
 import pytest
 from hypothesis import given
 
-from retrykit import ConfigError, Policy, dialects, schedules as s
-from retrykit.backoff import STOP, Backoff
+from retrykit import ConfigError, Policy, presets, schedules as s
+from retrykit.execution.backoff import STOP, Backoff
 from retrykit.testing import FakeClock, virtual_time
 from retrykit.testing.strategies import schedules, seeds
 
@@ -85,7 +85,7 @@ def test_prints_its_policy_and_where_it_is():
 def test_reset_starts_again():
     """Sets the interval back to the initial one and restarts the timer."""
     clock = FakeClock(start=50)
-    backoff = Backoff(dialects.google(randomization_factor=0), clock)
+    backoff = Backoff(presets.google(randomization_factor=0), clock)
     waited = [backoff.next() for _ in range(5)]
     clock.advance(901)
     assert backoff.next() is STOP
@@ -129,7 +129,7 @@ def test_elapsed_is_read_from_the_clock_of_the_context():
 
 
 def test_the_current_interval_is_the_next_delay_before_chance():
-    backoff = Backoff(dialects.google(), FakeClock())
+    backoff = Backoff(presets.google(), FakeClock())
     found = []
     for _ in range(13):
         found.append(backoff.current_interval)
@@ -184,8 +184,8 @@ def test_the_conditions_of_the_policy_are_not_asked():
 
 
 def test_a_week_of_delays_is_not_forgotten_half_way():
-    backoff = Backoff(dialects.hostname_verification(), FakeClock())
-    assert drain(backoff) == list(dialects.hostname_verification().schedule.draw())
+    backoff = Backoff(presets.hostname_verification(), FakeClock())
+    assert drain(backoff) == list(presets.hostname_verification().schedule.draw())
 
 
 def test_a_delay_of_zero_is_not_the_end():

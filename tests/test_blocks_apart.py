@@ -18,8 +18,8 @@ from retrykit import (
     retrying,
     state_of,
 )
-from retrykit.clocks import thread as thread_clock
-from retrykit.events import RetryScheduled
+from retrykit._internal.clocks import thread as thread_clock
+from retrykit.state.events import RetryScheduled
 from retrykit.testing import virtual_time
 
 TWICE = Policy(schedule=[0, 0, 0], on=lambda _error: True)

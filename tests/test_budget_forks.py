@@ -8,16 +8,16 @@ import weakref
 
 import pytest
 
+from retrykit._internal.locks import renew_all
 from retrykit.budgets import RatioBudget, Registry, Throttle, TokenBucket
-from retrykit.budgets.recent import Recent
-from retrykit.locks import renew_all
+from retrykit.budgets.lru import Recent
 from retrykit.testing import virtual_time
 
 FORKING = """
 import os, pickle, signal, threading
 from contextlib import ExitStack
 from retrykit.budgets import RatioBudget, Registry, Throttle, TokenBucket
-from retrykit.budgets import balances, described, shared
+from retrykit.budgets import balances, scoped, shared
 
 class Equal(TokenBucket):
     def __eq__(self, other):
@@ -42,7 +42,7 @@ def hold():
     with ExitStack() as held:
         for each in [*budgets, hosts["old"], shared("key:old", TokenBucket)]:
             held.enter_context(each._lock)
-        for each in [hosts._kept, described._SHARED]:
+        for each in [hosts._kept, scoped._SHARED]:
             held.enter_context(each._lock)
         holding.set()
         over.wait()

@@ -10,7 +10,6 @@ import tomllib
 import pytest
 
 from retrykit import ConfigError, Failure
-from retrykit.budget import withdrawal
 from retrykit.budgets import (
     Budget,
     RatioBudget,
@@ -21,8 +20,9 @@ from retrykit.budgets import (
     budget_from,
     shared,
 )
-from retrykit.budgets.described import Described
-from retrykit.budgets.recent import Recent
+from retrykit.budgets.base import withdrawal
+from retrykit.budgets.lru import Recent
+from retrykit.budgets.scoped import Described
 
 ERROR = OSError()
 

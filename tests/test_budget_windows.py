@@ -6,8 +6,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, strategies as st
 
+from retrykit._internal.clocks import thread
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket
-from retrykit.clocks import thread
 from retrykit.testing import virtual_time
 
 ERROR = OSError()

@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from retrykit import Policy, StopReason, aretry, retry, state_of
-from retrykit.clocks import thread
+from retrykit._internal.clocks import thread
 from retrykit.schedules import constant
 
 SACRED = [KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError]

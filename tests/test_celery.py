@@ -5,9 +5,9 @@ import json
 import pytest
 
 from retrykit import GiveUp, Policy, RetryAfter, current_state
-from retrykit.clocks import wall, walls
+from retrykit._internal.clocks import wall, walls
 from retrykit.integrations.celery import DurableTask, dead, status
-from retrykit.integrations.celery.sending import HEADER
+from retrykit.integrations.celery.messages import HEADER
 from tests import celery_desk
 from tests.celery_desk import HOURLY, Desk, Verify
 

@@ -5,11 +5,11 @@ from celery import signals
 from celery.exceptions import QueueNotFound, WorkerTerminate
 
 from retrykit import ConfigError, GiveUp, Policy
-from retrykit.clocks import wall
+from retrykit._internal.clocks import wall
 from retrykit.durable import idempotency_key
 from retrykit.integrations.celery import dead, kill, requeue, status
 from retrykit.integrations.celery.ledger import note
-from retrykit.integrations.celery.sending import DEAD, HEADER
+from retrykit.integrations.celery.messages import DEAD, HEADER
 from tests import celery_desk
 
 clock, desk = celery_desk.clock, celery_desk.desk

@@ -105,7 +105,7 @@ class TestAMessage:
     """What comes back from RabbitMQ tells the queue in its own way."""
 
     def queue(self, **came):
-        from retrykit.integrations.celery.sending import again
+        from retrykit.integrations.celery.messages import again
 
         queues = [
             Queue("keyless", Exchange("fan", "fanout")),

@@ -5,8 +5,8 @@ from kombu.serialization import prepare_accept_content
 
 from retrykit import ConfigError, Policy
 from retrykit.integrations.celery import DurableTask, dead, requeue, status
-from retrykit.integrations.celery.sending import HEADER
-from retrykit.integrations.celery.strangers import Strangers
+from retrykit.integrations.celery.messages import HEADER
+from retrykit.integrations.celery.unknown_tasks import Strangers
 from tests import celery_desk
 from tests.celery_desk import HOURLY, Verify
 

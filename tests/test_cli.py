@@ -169,7 +169,7 @@ def test_a_missing_extra_is_told_with_the_way_out():
 
 def test_a_missing_library_for_pictures_is_told_with_the_way_out(tmp_path):
     path = tmp_path / "a.png"
-    with without("matplotlib", "retrykit.plot"):
+    with without("matplotlib", "retrykit.analysis.charts"):
         assert typed("chart", "zizq", "-o", str(path)).err == (
             f"retrykit: {path} needs matplotlib; in a clone: pip install '.[plot]'\n"
         )
@@ -228,7 +228,7 @@ def test_the_help_waits_for_nothing_that_it_does_not_need():
     loaded = set(ran(HELP).stdout.splitlines()[-1].split())
     heavy = {"rich", "matplotlib", "numpy", "wrapt", "asyncio", "tomllib"}
     assert loaded & heavy == set()
-    assert "retrykit.policy" not in loaded
+    assert "retrykit.policy.policy" not in loaded
 
 
 def test_plotting_is_imported_only_where_a_picture_is_written():

@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from retrykit import Policy, aretry, current_state
-from retrykit.clocks import LoopClock, SystemClock, task, thread, wall
+from retrykit._internal.clocks import LoopClock, SystemClock, task, thread, wall
 from retrykit.schedules import constant
 from retrykit.testing import FakeClock, virtual_time
 

@@ -13,9 +13,9 @@ import trio
 import trio.lowlevel
 
 from retrykit import Policy, aretry, current_state, retry, state_of
-from retrykit._book import Book
-from retrykit._nesting import close, current, surroundings
-from retrykit.clocks import thread
+from retrykit._internal.clocks import thread
+from retrykit.execution.controller import Book
+from retrykit.execution.nesting import close, current, surroundings
 from retrykit.schedules import constant
 
 FOUR = Policy(schedule=constant(0), max_attempts=4, max_elapsed=None)
@@ -310,7 +310,7 @@ def test_who_asks_while_the_call_ends_gets_no_state_and_leaves_none_behind():
 FORKING = """
 import os, signal, threading
 from retrykit import Policy
-from retrykit.clocks import thread
+from retrykit._internal.clocks import thread
 
 def fail():
     return Policy(schedule=[0]).run(int, "text").state.attempt
@@ -381,7 +381,7 @@ def test_a_call_around_that_ends_while_it_is_looked_at_is_around_nobody(monkeypa
     outer = [Book(FOUR, "outer", thread, None), 0.0, None]
 
     # Between finding it and asking it, another thread has ended it.
-    monkeypatch.setattr("retrykit._opening.opened", close)
+    monkeypatch.setattr("retrykit.execution.opening.opened", close)
     inner = Book(FOUR, "inner", thread, None)
     state = inner.state([inner, 0.0, outer])
     assert (state.depth, state.bound) == (0, None)

@@ -8,9 +8,9 @@ import pytest
 import trio
 from hypothesis import given, strategies as st
 
-from retrykit.clocks import LoopClock, task
-from retrykit.cutoffs import Limit, limit
+from retrykit._internal.clocks import LoopClock, task
 from retrykit.errors import AttemptTimeout
+from retrykit.execution.attempt_timeout import Limit, limit
 from tests.side import Under, under_asyncio
 
 

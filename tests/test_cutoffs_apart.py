@@ -10,9 +10,9 @@ import weakref
 import pytest
 import trio
 
-from retrykit.clocks import LoopClock
-from retrykit.cutoffs import limit
+from retrykit._internal.clocks import LoopClock
 from retrykit.errors import AttemptTimeout, RetrykitError
+from retrykit.execution.attempt_timeout import limit
 from tests.side import under_asyncio, under_trio
 
 

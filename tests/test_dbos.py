@@ -10,7 +10,7 @@ import pytest
 from dbos import DBOS, SetEnqueueOptions, SetWorkflowTimeout
 
 from retrykit import ConfigError, Policy, current_state
-from retrykit.clocks import wall
+from retrykit._internal.clocks import wall
 from retrykit.durable import Job, idempotency_key
 from retrykit.integrations import dbos as durable
 from retrykit.integrations.dbos import jobs

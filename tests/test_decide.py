@@ -10,8 +10,8 @@ from retrykit import (
     Stop,
     StopReason,
 )
-from retrykit.records import ErrorRecord
 from retrykit.schedules import constant, exponential
+from retrykit.state.records import ErrorRecord
 
 ELAPSED = Stop(StopReason.ELAPSED)
 ATTEMPTS = Stop(StopReason.ATTEMPTS)

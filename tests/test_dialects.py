@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from retrykit import ConfigError, StopReason, dialects, schedules as s
+from retrykit import ConfigError, StopReason, presets, schedules as s
 from retrykit.testing.strategies import seeds
 from tests.dying import died
 
@@ -23,7 +23,7 @@ ROWS = HOSTNAME["rows"][:75]
 
 def test_hostname_verification_is_its_table():
     """Row 0 is the delay before the first retry."""
-    schedule = dialects.hostname_verification().schedule
+    schedule = presets.hostname_verification().schedule
     for row in ROWS:
         low, high = schedule.bounds(row["retry_attempt"] + 1)
         assert low == high == row["seconds"], row
@@ -37,12 +37,12 @@ def test_hostname_verification_is_its_formula():
         base = 1.05 if attempt < 10 else 1.15
         return min(math.floor(60 * math.pow(base, attempt)), 4 * 3600)
 
-    drawn = list(dialects.hostname_verification().schedule.draw())
+    drawn = list(presets.hostname_verification().schedule.draw())
     assert drawn == [formula(attempt) for attempt in range(75)]
 
 
 def test_hostname_verification_reads_as_its_formula():
-    assert repr(dialects.hostname_verification().schedule) == (
+    assert repr(presets.hostname_verification().schedule) == (
         "exponential(60.0, factor=1.05)"
         ".switch(after=10, to=exponential(60.0, factor=1.15))"
         ".round_down(1.0).cap(14400.0).take(75)"
@@ -50,7 +50,7 @@ def test_hostname_verification_reads_as_its_formula():
 
 
 def test_hostname_verification_makes_75_retries_in_7_days(colour, clock):
-    calls, state = died(colour, dialects.hostname_verification())
+    calls, state = died(colour, presets.hostname_verification())
     assert calls == state.attempt == 76
     assert clock.naps == [row["seconds"] for row in ROWS]
     assert round(sum(clock.naps) / DAY, 2) == 7.06
@@ -60,7 +60,7 @@ def test_hostname_verification_makes_75_retries_in_7_days(colour, clock):
 
 
 def test_hostname_verification_keeps_every_error(colour, clock):
-    _, state = died(colour, dialects.hostname_verification())
+    _, state = died(colour, presets.hostname_verification())
     assert [error.args for error in state.errors] == [(n,) for n in range(1, 77)]
     assert [failure.delay for failure in state.failures] == [*clock.naps, None]
     assert state.dropped == 0
@@ -68,28 +68,28 @@ def test_hostname_verification_keeps_every_error(colour, clock):
 
 def test_hostname_verification_is_slower_than_its_documentation_says():
     """The first 10 retries take 751 s, and 26 of the 75 come within 4 hours."""
-    times = list(accumulate(dialects.hostname_verification().schedule.draw()))
+    times = list(accumulate(presets.hostname_verification().schedule.draw()))
     assert times[9] == 751
     assert sum(time <= 4 * 3600 for time in times) == 26
-    assert "751 s" in dialects.hostname_verification.__doc__
-    assert "26 of the" in dialects.hostname_verification.__doc__
+    assert "751 s" in presets.hostname_verification.__doc__
+    assert "26 of the" in presets.hostname_verification.__doc__
 
 
 def test_zizq_has_the_defaults_of_its_documentation():
     told = ZIZQ["defaults"]
-    assert dialects.zizq() == dialects.zizq(
+    assert presets.zizq() == presets.zizq(
         retry_limit=told["retry_limit"],
         base=told["B_s"],
         exponent=told["E"],
         jitter=told["J_s"],
     )
-    assert dialects.zizq().max_attempts == told["retry_limit"] + 1
-    assert dialects.zizq().max_elapsed is None
+    assert presets.zizq().max_attempts == told["retry_limit"] + 1
+    assert presets.zizq().max_elapsed is None
 
 
 def test_zizq_reads_as_its_formula():
     schedule = s.constant("15s") + s.polynomial(4) + s.linear("30s").full_jitter()
-    assert dialects.zizq().schedule == schedule
+    assert presets.zizq().schedule == schedule
     assert repr(schedule) == (
         "constant(15.0) + polynomial(4.0, first=1.0) + linear(30.0).full_jitter()"
     )
@@ -97,16 +97,16 @@ def test_zizq_reads_as_its_formula():
 
 @pytest.mark.parametrize("row", ZIZQ["bounds"], ids=lambda row: f"attempt {row['a']}")
 def test_zizq_has_the_bounds_of_its_table(row):
-    bounds = dialects.zizq().schedule.bounds(row["a"])
+    bounds = presets.zizq().schedule.bounds(row["a"])
     assert bounds == (row["low_s"], row["high_s"])
 
 
 def test_zizq_lasts_as_long_as_its_formula_says():
-    bounds = [dialects.zizq().schedule.bounds(a) for a in range(1, 26)]
+    bounds = [presets.zizq().schedule.bounds(a) for a in range(1, 26)]
     lows, highs = zip(*bounds, strict=True)
     assert sum(lows) / DAY == pytest.approx(ZIZQ["total_window_days"]["low"])
     assert sum(highs) / DAY == pytest.approx(ZIZQ["total_window_days"]["high"])
-    drawn = math.fsum(islice(dialects.zizq().schedule.draw(7), 25)) / DAY
+    drawn = math.fsum(islice(presets.zizq().schedule.draw(7), 25)) / DAY
     assert 24.93 < drawn < 25.05
 
 
@@ -119,7 +119,7 @@ def test_zizq_lasts_as_long_as_its_formula_says():
 )
 def test_zizq_is_its_formula_with_every_setting(base, exponent, jitter, a, seed):
     """``t = B + a ** E + a * rand(0 to J)``; E may be fractional."""
-    policy = dialects.zizq(base=base, exponent=exponent, jitter=jitter)
+    policy = presets.zizq(base=base, exponent=exponent, jitter=jitter)
     low, high = policy.schedule.bounds(a)
     assert low == pytest.approx(base + a**exponent)
     assert high == pytest.approx(base + a**exponent + a * jitter)
@@ -128,14 +128,14 @@ def test_zizq_is_its_formula_with_every_setting(base, exponent, jitter, a, seed)
 
 
 def test_zizq_takes_an_exponent_of_two_and_a_half():
-    policy = dialects.zizq(exponent=2.5, jitter=0)
+    policy = presets.zizq(exponent=2.5, jitter=0)
     assert list(islice(policy.schedule.draw(), 4)) == pytest.approx(
         [16, 15 + 2**2.5, 15 + 3**2.5, 47]
     )
 
 
 def test_zizq_with_a_limit_of_3_is_dead_after_the_fourth_failure(colour, clock):
-    calls, state = died(colour, dialects.zizq(retry_limit=3))
+    calls, state = died(colour, presets.zizq(retry_limit=3))
     assert calls == state.attempt == 4
     assert state.status == "dead"
     assert state.stop_reason is StopReason.ATTEMPTS
@@ -146,12 +146,12 @@ def test_zizq_with_a_limit_of_3_is_dead_after_the_fourth_failure(colour, clock):
 
 
 def test_zizq_with_a_limit_of_0_is_dead_at_once(colour, clock):
-    calls, state = died(colour, dialects.zizq(retry_limit=0))
+    calls, state = died(colour, presets.zizq(retry_limit=0))
     assert (calls, state.status, clock.naps) == (1, "dead", [])
 
 
 def test_zizq_keeps_every_error_whatever_its_limit(colour, clock):
-    calls, state = died(colour, dialects.zizq(retry_limit=200))
+    calls, state = died(colour, presets.zizq(retry_limit=200))
     assert calls == len(state.errors) == len(clock.naps) + 1 == 201
 
 
@@ -172,7 +172,7 @@ def test_zizq_keeps_every_error_whatever_its_limit(colour, clock):
 )
 def test_zizq_names_the_setting_that_is_wrong(setting, value):
     with pytest.raises(ConfigError, match=rf"^{setting} must be .*, got {value!r}"):
-        dialects.zizq(**{setting: value})
+        presets.zizq(**{setting: value})
 
 
 GOOGLE_AT_ITS_BOUNDS = [
@@ -189,7 +189,7 @@ GOOGLE_AT_ITS_BOUNDS = [
 
 @pytest.mark.parametrize("settings", GOOGLE_AT_ITS_BOUNDS, ids=str)
 def test_settings_of_google_may_be_at_their_bounds(settings):
-    policy = dialects.google(**settings)
+    policy = presets.google(**settings)
     low, high = policy.schedule.bounds(1)
     assert 0 <= low <= high
 
@@ -216,4 +216,4 @@ GOOGLE_BEYOND_ITS_BOUNDS = [
 )
 def test_a_setting_of_google_beyond_its_bounds_is_named(setting, value, named):
     with pytest.raises(ConfigError, match=f"^{named} must be .*, got "):
-        dialects.google(**{setting: value})
+        presets.google(**{setting: value})

@@ -12,14 +12,14 @@ from retrykit import (
     RetryError,
     RetryState,
     StopReason,
-    dialects,
     hints,
+    presets,
     schedules as s,
     state_of,
 )
-from retrykit.lint import check
-from retrykit.service_config import StatusCodes, from_service_config
-from retrykit.systems.aws import throttling
+from retrykit.analysis.lint import check
+from retrykit.config.grpc_service_config import StatusCodes, from_service_config
+from retrykit.presets.aws import throttling
 from retrykit.testing import Script, virtual_time
 from retrykit.testing.strategies import seeds
 from tests.dying import died
@@ -49,7 +49,7 @@ AWS = {
 
 @pytest.mark.parametrize(("version", "longest"), AWS.items(), ids=AWS)
 def test_aws_waits_at_most_as_long_as_its_client_does(version, longest):
-    policy = dialects.aws_standard(version=version)
+    policy = presets.aws_standard(version=version)
     bounds = [policy.schedule.bounds(retry) for retry in range(1, len(longest) + 1)]
     assert bounds == [(0, each) for each in longest]
 
@@ -59,29 +59,29 @@ def test_aws_caps_what_is_drawn_in_2_0_and_the_range_in_2_1(retry, chance):
     """``min(b * 2 ** i, 20)``, and ``b * min(0.05 * 2 ** i, 20)``."""
     old = min(chance * 2 ** (retry - 1), 20)
     new = chance * min(0.05 * 2 ** (retry - 1), 20)
-    found = [drawn(dialects.aws_standard(version=v), retry, chance) for v in AWS]
+    found = [drawn(presets.aws_standard(version=v), retry, chance) for v in AWS]
     assert found == pytest.approx([old, new])
 
 
 @versions
 def test_aws_makes_three_attempts(colour, clock, version):
-    calls, state = died(colour, dialects.aws_standard(version=version))
+    calls, state = died(colour, presets.aws_standard(version=version))
     assert calls == len(clock.naps) + 1 == 3
     assert state.stop_reason is StopReason.ATTEMPTS
 
 
 def test_aws_is_that_of_2026_unless_the_older_one_is_asked_for():
-    newest = dialects.aws_standard(version="2.1")
-    assert repr(dialects.aws_standard()) == repr(newest)
-    assert dialects.aws_standard(max_attempts=4).max_attempts == 4
+    newest = presets.aws_standard(version="2.1")
+    assert repr(presets.aws_standard()) == repr(newest)
+    assert presets.aws_standard(max_attempts=4).max_attempts == 4
 
 
 @versions
 def test_aws_adaptive_retries_as_the_standard_mode_does(version):
-    adaptive = dialects.aws_adaptive(version=version, max_attempts=5)
-    standard = dialects.aws_standard(version=version, max_attempts=5)
+    adaptive = presets.aws_adaptive(version=version, max_attempts=5)
+    standard = presets.aws_standard(version=version, max_attempts=5)
     assert repr(adaptive) == repr(standard)
-    assert "no retrying" in dialects.aws_adaptive.__doc__
+    assert "no retrying" in presets.aws_adaptive.__doc__
 
 
 class ClientError(Exception):
@@ -95,7 +95,7 @@ class ClientError(Exception):
 
 def aws(**settings):
     """Return what waits the longest that AWS would."""
-    return dialects.aws_standard(**settings).replace(on=ClientError, seed=5)
+    return presets.aws_standard(**settings).replace(on=ClientError, seed=5)
 
 
 def naps(policy, *errors):
@@ -156,11 +156,11 @@ def test_aws_waits_as_it_is_asked_to_for_five_seconds_at_most(asked, waited):
     error = ClientError(headers={"x-amz-retry-after": asked})
     assert naps(aws(), error) == [waited]
     assert naps(aws(), ClientError(headers={"x-amz-retry-after": "soon"})) != [waited]
-    assert dialects.aws_standard(version="2.0").hint is None
+    assert presets.aws_standard(version="2.0").hint is None
 
 
 def test_finagle_retries_a_fifth_of_the_requests_and_ten_a_second():
-    budget = dialects.finagle().budget
+    budget = presets.finagle().budget
     assert repr(budget) == "RatioBudget()"
     assert (budget.settings["ratio"], budget.settings["reserve"]) == (0.2, 10)
     with virtual_time():
@@ -182,37 +182,37 @@ A6 = {
 
 @pytest.mark.parametrize("jitter", ["proportional", "full"])
 def test_grpc_is_the_example_of_its_design(jitter):
-    policy = dialects.grpc(jitter=jitter).replace(on=StatusCodes(["UNAVAILABLE"]))
+    policy = presets.grpc(jitter=jitter).replace(on=StatusCodes(["UNAVAILABLE"]))
     read = from_service_config(A6, jitter=jitter)
     for name in ("schedule", "max_attempts", "max_elapsed", "on", "give_up_on"):
         assert getattr(policy, name) == getattr(read, name)
 
 
 def test_grpc_is_throttled_and_pushed_back_by_default():
-    policy = dialects.grpc()
+    policy = presets.grpc()
     assert repr(policy.budget) == "Throttle()"
-    assert repr(dialects.grpc(max_tokens=4, token_ratio=0.5).budget) == (
+    assert repr(presets.grpc(max_tokens=4, token_ratio=0.5).budget) == (
         "Throttle(max_tokens=4, token_ratio=0.5)"
     )
     assert (policy.hint, policy.hint_cap) == (hints.grpc_pushback(), None)
-    assert dialects.grpc().budget is not dialects.grpc().budget
+    assert presets.grpc().budget is not presets.grpc().budget
 
 
 @given(st.integers(1, 20), chances)
 def test_grpc_has_the_jitter_of_2017_and_of_2024(retry, chance):
     """random(0, d), and d * random(0.8, 1.2), where d is capped."""
     d = min(0.1 * 2 ** (retry - 1), 1)
-    assert drawn(dialects.grpc(jitter="full"), retry, chance) == pytest.approx(
+    assert drawn(presets.grpc(jitter="full"), retry, chance) == pytest.approx(
         chance * d
     )
     expected = d * (0.8 + 0.4 * chance)
-    assert drawn(dialects.grpc(), retry, chance) == pytest.approx(expected)
+    assert drawn(presets.grpc(), retry, chance) == pytest.approx(expected)
 
 
 def test_grpc_makes_no_more_than_five_attempts(colour, clock):
-    calls, _ = died(colour, dialects.grpc(max_attempts=9))
+    calls, _ = died(colour, presets.grpc(max_attempts=9))
     assert calls == len(clock.naps) + 1 == 5
-    told = dialects.grpc(
+    told = presets.grpc(
         max_attempts=2, initial_backoff="1s", max_backoff="5s", backoff_multiplier=3
     )
     assert told.schedule == s.exponential(1, factor=3).cap(5).jitter(0.2)
@@ -222,14 +222,14 @@ def test_grpc_makes_no_more_than_five_attempts(colour, clock):
 @given(seeds())
 def test_finagle_walks_from_5_ms_to_200_ms(seed):
     """Between the start and 3 times the previously selected value, capped."""
-    walk = list(islice(dialects.finagle().schedule.draw(seed), 50))
+    walk = list(islice(presets.finagle().schedule.draw(seed), 50))
     assert walk[0] == 0.005
     for before, delay in pairwise(walk):
         assert 0.005 <= delay <= min(3 * before * (1 + 1e-12), 0.2)
 
 
 def test_finagle_reaches_both_ends_of_its_walk():
-    schedule = dialects.finagle().schedule
+    schedule = presets.finagle().schedule
     assert schedule.delay(2, 0.005, Always(0.0)) == 0.005
     assert schedule.delay(2, 0.005, Always(ALMOST_ONE)) == pytest.approx(0.015)
     assert schedule.delay(3, 0.015, Always(ALMOST_ONE)) == pytest.approx(0.045)
@@ -238,25 +238,25 @@ def test_finagle_reaches_both_ends_of_its_walk():
 
 def test_finagle_counts_the_first_try():
     """A value of 1 means one attempt and no retries."""
-    assert dialects.finagle(tries=1).max_attempts == 1
-    assert dialects.finagle(tries=5).max_attempts == 5
+    assert presets.finagle(tries=1).max_attempts == 1
+    assert presets.finagle(tries=5).max_attempts == 5
 
 
 def test_polly_is_the_example_of_its_documentation(colour, clock):
     """A median first retry delay of 1 s, and 5 retries."""
-    policy = dialects.polly()
+    policy = presets.polly()
     assert policy.schedule == s.polly_interval("1s")
     calls, state = died(colour, policy)
     assert calls == len(clock.naps) + 1 == 6
     assert state.stop_reason is StopReason.ATTEMPTS
-    told = dialects.polly(median_first_retry_delay="20ms", retry_count=0)
+    told = presets.polly(median_first_retry_delay="20ms", retry_count=0)
     assert (told.schedule, told.max_attempts) == (s.polly_interval(0.02), 1)
 
 
 def test_tenacity_retries_without_waiting_and_without_end(colour, clock):
     failing = iter([ConnectionError()] * 1000)
 
-    @colour(dialects.tenacity_default())
+    @colour(presets.tenacity_default())
     def call():
         if error := next(failing, None):
             raise error
@@ -268,7 +268,7 @@ def test_tenacity_retries_without_waiting_and_without_end(colour, clock):
 
 def test_tenacity_wraps_the_last_error_once_it_has_a_limit(colour):
     """Its RetryError holds the last attempt, unless it is told to reraise."""
-    limited = dialects.tenacity_default().replace(max_attempts=3)
+    limited = presets.tenacity_default().replace(max_attempts=3)
 
     @colour(limited)
     def call():
@@ -281,5 +281,5 @@ def test_tenacity_wraps_the_last_error_once_it_has_a_limit(colour):
 
 
 def test_tenacity_is_called_unsafe():
-    assert "unsafe" in dialects.tenacity_default.__doc__
-    assert check(dialects.tenacity_default())
+    assert "unsafe" in presets.tenacity_default.__doc__
+    assert check(presets.tenacity_default())

@@ -7,8 +7,8 @@ from itertools import islice
 import pytest
 from hypothesis import example, given, strategies as st
 
-from retrykit import StopReason, dialects, schedules as s
-from retrykit.preview.delays import spreads
+from retrykit import StopReason, presets, schedules as s
+from retrykit.analysis.preview.delay_distributions import spreads
 from tests.dying import died
 
 DAY = 86_400
@@ -37,23 +37,23 @@ def test_sidekiq_is_its_formula(retry, chance):
     """``(count ** 4) + 15``, and ``rand(10 * (count + 1))`` more."""
     count = retry - 1
     expected = count**4 + 15 + math.floor(chance * 10 * (count + 1))
-    assert drawn(dialects.sidekiq(), retry, chance) == pytest.approx(expected, abs=1e-6)
+    assert drawn(presets.sidekiq(), retry, chance) == pytest.approx(expected, abs=1e-6)
 
 
 def test_sidekiq_has_the_delays_of_its_table_on_average():
     """Which counts half of the chance; of whole seconds the mean is 0.5 s less."""
-    means = [each.mean for each in islice(spreads(dialects.sidekiq().schedule), 23)]
+    means = [each.mean for each in islice(spreads(presets.sidekiq().schedule), 23)]
     assert means == pytest.approx([delay - 0.5 for delay in SIDEKIQ])
 
 
 def test_sidekiq_draws_each_whole_second_and_none_but_these():
-    schedule = dialects.sidekiq().schedule
+    schedule = presets.sidekiq().schedule
     found = {next(schedule.draw(seed)) for seed in range(500)}
     assert found == set(range(15, 25))
 
 
 def test_sidekiq_retries_25_times_in_about_20_days(colour, clock):
-    calls, state = died(colour, dialects.sidekiq())
+    calls, state = died(colour, presets.sidekiq())
     assert calls == state.attempt == len(state.errors) == 26
     assert state.stop_reason is StopReason.ATTEMPTS
     assert sum(clock.naps) / DAY == pytest.approx(20.4, abs=0.1)
@@ -67,8 +67,8 @@ CELERY = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]
 
 @pytest.mark.parametrize(("retry", "most"), [*enumerate(CELERY, 1)], ids=str)
 def test_celery_waits_up_to_what_celery_does(retry, most):
-    assert dialects.celery().schedule.bounds(retry) == (0, most)
-    steady = dialects.celery(retry_jitter="none").schedule
+    assert presets.celery().schedule.bounds(retry) == (0, most)
+    steady = presets.celery(retry_jitter="none").schedule
     assert steady.bounds(retry) == (most, most)
 
 
@@ -77,33 +77,33 @@ def test_celery_waits_up_to_what_celery_does(retry, most):
 def test_celery_draws_whole_seconds_from_none_to_the_most(retry, chance):
     """``randrange(countdown + 1)``."""
     most = CELERY[retry - 1]
-    found = drawn(dialects.celery(), retry, chance)
+    found = drawn(presets.celery(), retry, chance)
     assert found == min(math.floor(chance * (most + 1)), most)
 
 
 def test_celery_draws_each_second_alike():
-    schedule = dialects.celery().schedule
+    schedule = presets.celery().schedule
     found = Counter(list(islice(schedule.draw(seed), 3))[2] for seed in range(5000))
     assert set(found) == {0, 1, 2, 3, 4}
     assert all(850 < count < 1150 for count in found.values())
 
 
 def test_celery_retries_3_times(colour, clock):
-    calls, state = died(colour, dialects.celery())
+    calls, state = died(colour, presets.celery())
     assert calls == len(clock.naps) + 1 == 4
     assert state.stop_reason is StopReason.ATTEMPTS
 
 
 def test_celery_without_backoff_waits_3_minutes():
     """``max_retries`` is 3, ``default_retry_delay`` 3 * 60."""
-    assert dialects.celery(retry_backoff=0).schedule == s.constant(180)
-    told = dialects.celery(retry_backoff=0, default_retry_delay="1m")
+    assert presets.celery(retry_backoff=0).schedule == s.constant(180)
+    told = presets.celery(retry_backoff=0, default_retry_delay="1m")
     assert told.schedule == s.constant(60)
 
 
 def test_celery_grows_from_its_backoff_to_its_maximum():
     """Celery 5.7.0 gives 5, 10 and 15 for factor 5 and maximum 15."""
-    steady = dialects.celery(
+    steady = presets.celery(
         retry_backoff=5, retry_backoff_max=15, retry_jitter="none", max_retries=0
     )
     assert list(islice(steady.schedule.draw(), 3)) == [5, 10, 15]
@@ -126,36 +126,36 @@ DRAMATIQ = {
 
 @pytest.mark.parametrize(("retry", "delays"), DRAMATIQ.items(), ids=str)
 def test_for_the_same_chance_dramatiq_waits_the_same_milliseconds(retry, delays):
-    found = [drawn(dialects.dramatiq(), retry, part) * 1000 for part in PARTS]
+    found = [drawn(presets.dramatiq(), retry, part) * 1000 for part in PARTS]
     assert found == pytest.approx(delays, abs=1e-6)
 
 
 def test_dramatiq_has_the_same_bounds_where_the_original_draws_twice():
     """Retry 16: from 302400000 ms up to what is just below 604800000."""
-    low, high = dialects.dramatiq().schedule.bounds(16)
+    low, high = presets.dramatiq().schedule.bounds(16)
     assert (low, high) == (302_400, 604_800)
-    assert "draws twice" in dialects.dramatiq.__doc__
+    assert "draws twice" in presets.dramatiq.__doc__
 
 
 def test_dramatiq_retries_20_times_and_keeps_every_error(colour, clock):
-    calls, state = died(colour, dialects.dramatiq())
+    calls, state = died(colour, presets.dramatiq())
     assert calls == len(clock.naps) + 1 == len(state.errors) == 21
     assert state.stop_reason is StopReason.ATTEMPTS
-    many = dialects.dramatiq(max_retries=300)
+    many = presets.dramatiq(max_retries=300)
     assert len(died(colour, many)[1].errors) == 301
 
 
 def test_dramatiq_never_waits_for_more_than_7_days():
     """Of two bounds the smaller holds: ``min(max_backoff, DEFAULT_MAX_BACKOFF)``."""
-    assert dialects.dramatiq(max_backoff="30d") == dialects.dramatiq()
-    hourly = dialects.dramatiq(min_backoff="1ms", max_backoff="1h").schedule
+    assert presets.dramatiq(max_backoff="30d") == presets.dramatiq()
+    hourly = presets.dramatiq(min_backoff="1ms", max_backoff="1h").schedule
     assert hourly.bounds(1) == (0.001, 0.002)
     assert hourly.bounds(60) == (1800, 3600)
 
 
 def test_temporal_has_the_defaults_of_its_retry_policy():
     """1 s, doubled each time, up to 100 s, without a limit of attempts."""
-    policy = dialects.temporal()
+    policy = presets.temporal()
     found = list(islice(policy.schedule.draw(), 9))
     assert found == [1, 2, 4, 8, 16, 32, 64, 100, 100]
     assert (policy.max_attempts, policy.max_elapsed) == (None, None)
@@ -163,13 +163,13 @@ def test_temporal_has_the_defaults_of_its_retry_policy():
 
 @given(st.integers(1, 1000), st.floats(1, 5), st.integers(1, 60))
 def test_temporal_waits_at_most_100_times_its_first_interval(first, growth, retry):
-    policy = dialects.temporal(initial_interval=first, backoff_coefficient=growth)
+    policy = presets.temporal(initial_interval=first, backoff_coefficient=growth)
     expected = min(first * growth ** (retry - 1), 100 * first)
     assert policy.schedule.bounds(retry) == pytest.approx((expected, expected))
 
 
 def test_temporal_takes_an_interval_and_a_limit():
-    policy = dialects.temporal(maximum_interval="5s", maximum_attempts=3)
+    policy = presets.temporal(maximum_interval="5s", maximum_attempts=3)
     assert policy.schedule == s.exponential(1).cap(5)
     assert policy.max_attempts == 3
-    assert dialects.temporal(maximum_interval=1).schedule.bounds(9) == (1, 1)
+    assert presets.temporal(maximum_interval=1).schedule.bounds(9) == (1, 1)

@@ -3,7 +3,7 @@
 import pytest
 
 from retrykit import ConfigError
-from retrykit.documents import document
+from retrykit.config.documents import document
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ from retrykit import (
     observe,
     state_of,
 )
-from retrykit.budget import Budget
-from retrykit.cutoffs import AttemptTimeout
+from retrykit.budgets.base import Budget
 from retrykit.durable import Job, idempotency_key
+from retrykit.execution.attempt_timeout import AttemptTimeout
+from retrykit.policy.timeouts import AsArgument
 from retrykit.testing import limited, retries_disabled, virtual_time
-from retrykit.timeouts import AsArgument
 from tests.carried import HOURLY, PATIENT, Made, carried, failed, refuse
 
 

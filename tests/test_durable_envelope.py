@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from retrykit import Policy, schedules as s
 from retrykit.durable import Envelope, Job
-from retrykit.durable.payloads import as_json
+from retrykit.durable.json_payloads import as_json
 from retrykit.testing.strategies import policies
 from tests.carried import PATIENT, failed, refuse, through_json
 

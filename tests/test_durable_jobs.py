@@ -9,14 +9,14 @@ import sys
 import pytest
 from hypothesis import given
 
-from retrykit import ConfigError, Policy, dialects, hints, schedules as s
-from retrykit.budget import Budget
+from retrykit import ConfigError, Policy, hints, presets, schedules as s
 from retrykit.budgets import TokenBucket
+from retrykit.budgets.base import Budget
 from retrykit.durable import Attempted, Job
-from retrykit.durable.fingerprints import fingerprint
-from retrykit.rules import Rule
+from retrykit.durable.fingerprint import fingerprint
+from retrykit.policy.rules import Rule
+from retrykit.policy.timeouts import AsArgument
 from retrykit.testing.strategies import policies
-from retrykit.timeouts import AsArgument
 from tests.carried import PATIENT, failed, refuse, through_json
 
 HOSTS = PATIENT.replace(name="hosts")
@@ -231,7 +231,7 @@ class TestAFingerprint:
 
     def test_is_the_same_in_every_version(self):
         """Or each job that waits would be said to follow a changed policy."""
-        hosts = dialects.hostname_verification()
+        hosts = presets.hostname_verification()
         assert [fingerprint(each) for each in (Policy(), hosts)] == FIRST
 
     @given(policies(), policies())

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy
 from retrykit.durable import Envelope, Job, JobReport
-from retrykit.rules import Rule
+from retrykit.policy.rules import Rule
 from tests.carried import failed, refuse, through_json
 
 PLAIN = Policy(schedule=[1] * 60, max_elapsed=None, max_attempts=76)

@@ -19,11 +19,11 @@ from retrykit import (
     schedules as s,
     state_of,
 )
+from retrykit._internal.clocks import wall
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket
-from retrykit.clocks import wall
 from retrykit.durable import Job
-from retrykit.events import Suspended
 from retrykit.hints import attribute
+from retrykit.state.events import Suspended
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import seeds
 from tests.carried import carried

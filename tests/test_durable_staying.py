@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from retrykit.durable import JobDied
-from retrykit.durable.staying import staying
+from retrykit.durable.worker_exit_guard import staying
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, schedules as s
-from retrykit.checks import told
-from retrykit.durations import readable, seconds
-from retrykit.jitter import LONGEST
+from retrykit._internal.durations import readable, seconds
+from retrykit._internal.validation import told
+from retrykit.schedules.randomness import LONGEST
 from retrykit.testing.strategies import durations
 
 ACCEPTED = [

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from retrykit import ConfigError, Policy, dialects, hints, schedules as s
-from retrykit.environment import VARIABLES, settings_from_env
-from retrykit.settings import Settings
+from retrykit import ConfigError, Policy, hints, presets, schedules as s
+from retrykit.config.environment import VARIABLES, settings_from_env
+from retrykit.policy.settings import Settings
 
 FORMULA = {"BACKOFF_BASE": "500", "BACKOFF_EXPONENT": "2.5", "BACKOFF_JITTER": "12.5s"}
 
@@ -90,7 +90,7 @@ def test_the_underscore_after_the_prefix_may_be_written(prefix):
 
 def test_without_variables_everything_is_as_without_them():
     assert policy_of() == Policy()
-    assert policy_of(base=dialects.google()) == dialects.google()
+    assert policy_of(base=presets.google()) == presets.google()
     assert policy_of(MAX_ATTEMPTS="", SEED=" ", BACKOFF_BASE="") == Policy()
 
 
@@ -101,24 +101,24 @@ def test_the_environment_wins_over_its_base():
 
 def test_a_dialect_takes_the_place_of_the_base():
     policy = policy_of(base=Policy(name="fetch"), EXTENDS="google", SEED="7")
-    assert policy == dialects.google().replace(seed=7)
+    assert policy == presets.google().replace(seed=7)
     limited = policy_of(EXTENDS="zizq:retry_limit=10,jitter=5s")
-    assert limited == dialects.zizq(retry_limit=10, jitter=5)
+    assert limited == presets.zizq(retry_limit=10, jitter=5)
 
 
 def test_zizq_has_its_defaults_where_its_prefix_is():
-    assert policy_of("ZIZQ_DEFAULT") == dialects.zizq()
-    assert policy_of("ZIZQ_DEFAULT_") == dialects.zizq()
+    assert policy_of("ZIZQ_DEFAULT") == presets.zizq()
+    assert policy_of("ZIZQ_DEFAULT_") == presets.zizq()
 
 
 @pytest.mark.parametrize("prefix", ["ZIZQ_DEFAULT", "APP_RETRY"])
 def test_zizq_is_set_as_its_documentation_says(prefix):
-    assert policy_of(prefix, RETRY_LIMIT="3") == dialects.zizq(retry_limit=3)
-    assert policy_of(prefix, RETRY_LIMIT="0") == dialects.zizq(retry_limit=0)
-    assert policy_of(prefix, RETRY_LIMIT="200") == dialects.zizq(retry_limit=200)
-    formula = dialects.zizq(base=0.5, exponent=2.5, jitter=12.5)
+    assert policy_of(prefix, RETRY_LIMIT="3") == presets.zizq(retry_limit=3)
+    assert policy_of(prefix, RETRY_LIMIT="0") == presets.zizq(retry_limit=0)
+    assert policy_of(prefix, RETRY_LIMIT="200") == presets.zizq(retry_limit=200)
+    formula = presets.zizq(base=0.5, exponent=2.5, jitter=12.5)
     assert policy_of(prefix, **FORMULA) == formula
-    both = dialects.zizq(retry_limit=3, base=0.5, exponent=2.5, jitter=12.5)
+    both = presets.zizq(retry_limit=3, base=0.5, exponent=2.5, jitter=12.5)
     assert policy_of(prefix, **FORMULA, RETRY_LIMIT="3") == both
 
 
@@ -128,7 +128,7 @@ BASES = {"15000": 15, "0": 0, "0.5": 0.0005, "12.5s": 12.5, "1m30s": 90, "250ms"
 @pytest.mark.parametrize(("text", "seconds"), BASES.items(), ids=BASES)
 def test_a_bare_number_is_milliseconds_and_a_unit_may_be_written(text, seconds):
     told = FORMULA | {"BACKOFF_BASE": text, "BACKOFF_JITTER": text}
-    expected = dialects.zizq(base=seconds, exponent=2.5, jitter=seconds)
+    expected = presets.zizq(base=seconds, exponent=2.5, jitter=seconds)
     assert policy_of(**told) == expected
 
 
@@ -139,7 +139,7 @@ def test_zizq_on_a_base_changes_its_limit_and_its_formula_alone():
     assert policy_of(base=base, RETRY_LIMIT="3").max_failures == 10
     kept = policy_of(base=base, RETRY_LIMIT="25", MAX_FAILURES="5")
     assert kept.max_failures == 5
-    formula = dialects.zizq(base=0.5, exponent=2.5, jitter=12.5).schedule
+    formula = presets.zizq(base=0.5, exponent=2.5, jitter=12.5).schedule
     assert policy_of(base=base, **FORMULA) == base.replace(schedule=formula)
 
 
@@ -154,7 +154,7 @@ PARTS = [
 
 
 @pytest.mark.parametrize(("given", "missing"), PARTS, ids=str)
-@pytest.mark.parametrize("base", [None, dialects.zizq()], ids=["alone", "on a base"])
+@pytest.mark.parametrize("base", [None, presets.zizq()], ids=["alone", "on a base"])
 def test_half_a_formula_is_refused_with_what_is_missing(given, missing, base):
     texts = {f"BACKOFF_{part}": FORMULA[f"BACKOFF_{part}"] for part in given}
     empty = {f"BACKOFF_{part}": "" for part in missing}
@@ -190,7 +190,7 @@ def test_flags_win_over_the_environment():
 def test_flags_and_environment_make_one_formula():
     flags = {"--default-backoff-jitter": "1s"}
     texts = {"BACKOFF_BASE": "500", "BACKOFF_EXPONENT": "2"}
-    expected = dialects.zizq(base=0.5, exponent=2, jitter=1)
+    expected = presets.zizq(base=0.5, exponent=2, jitter=1)
     assert laid(flags, texts).schedule == expected.schedule
 
 

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from retrykit import ConfigError, Policy
-from retrykit.checks import told
-from retrykit.named import BUILT_IN
+from retrykit._internal.validation import told
+from retrykit.config.preset_names import BUILT_IN
 
 FORMULA = {"BACKOFF_BASE": "500", "BACKOFF_EXPONENT": "2.5", "BACKOFF_JITTER": "12.5s"}
 

@@ -23,9 +23,9 @@ from retrykit import (
     StopReason,
     aretry,
     aretrying,
-    dialects,
     observe,
     policy_of,
+    presets,
     resume,
     retry,
     retrying,
@@ -33,9 +33,9 @@ from retrykit import (
     state_of,
     with_policy,
 )
-from retrykit.backoff import Backoff
-from retrykit.bounding import filled
-from retrykit.budget import Budget
+from retrykit.analysis.html_report import page
+from retrykit.analysis.lint import RULES, check, found_in
+from retrykit.analysis.preview import preview
 from retrykit.budgets import (
     RatioBudget,
     Registry,
@@ -44,9 +44,13 @@ from retrykit.budgets import (
     budget_from,
     shared,
 )
-from retrykit.durable.numbered import check_numbered
-from retrykit.expressions import schedule_from
-from retrykit.hint import check_hint, understood
+from retrykit.budgets.base import Budget
+from retrykit.config.grpc_service_config import from_service_config, to_service_config
+from retrykit.config.preset_names import settings_named
+from retrykit.config.rendering import python
+from retrykit.durable.attempt_replay import check_numbered
+from retrykit.execution.backoff import Backoff
+from retrykit.execution.timeout_argument import filled
 from retrykit.hints import (
     attribute,
     first_of,
@@ -57,17 +61,14 @@ from retrykit.hints import (
     reset_at,
     retry_after,
 )
+from retrykit.hints.base import check_hint, understood
+from retrykit.integrations._airflow_decision import check_policy
 from retrykit.integrations.logging import observer
-from retrykit.integrations.tries import check_policy
-from retrykit.lint import RULES, check, found_in
-from retrykit.named import settings_named
-from retrykit.page import page
-from retrykit.preview import preview
-from retrykit.rules import Rule
-from retrykit.schedule_kinds import SCHEDULE_KINDS
-from retrykit.service_config import from_service_config, to_service_config
-from retrykit.source import python
-from retrykit.status_codes import StatusCodes
+from retrykit.policy.grpc_status import StatusCodes
+from retrykit.policy.rules import Rule
+from retrykit.policy.timeouts import AsArgument
+from retrykit.schedules.kinds import SCHEDULE_KINDS
+from retrykit.schedules.parsing import schedule_from
 from retrykit.testing import (
     AsyncScript,
     FakeClock,
@@ -79,7 +80,6 @@ from retrykit.testing import (
     strategies,
     virtual_time,
 )
-from retrykit.timeouts import AsArgument
 from tests import required
 from tests.checked import unheld
 from tests.dialects_refused import REFUSED
@@ -351,7 +351,7 @@ WRITTEN = {
     ),
     "deadline must be 'stop' where max_elapsed is None, got 'overshoot'; "
     "set max_elapsed, the time that it is about, or deadline='stop'": (
-        lambda: dialects.google().replace(max_elapsed=None)
+        lambda: presets.google().replace(max_elapsed=None)
     ),
     "on must be at least one Exception type, got (); write Exception": (
         lambda: Policy(on=())
@@ -482,19 +482,19 @@ WRITTEN = {
     f"{CAUSE}": lambda: GiveUp(KeyboardInterrupt()),
     # dialects
     "initial_interval must be a finite number >= 0.001, got 0.0": (
-        lambda: dialects.google(initial_interval=0)
+        lambda: presets.google(initial_interval=0)
     ),
     f"initial_interval must be a finite number >= 0, got -1; {SECONDS}": (
-        lambda: dialects.google(initial_interval=-1)
+        lambda: presets.google(initial_interval=-1)
     ),
     "randomization_factor must be a number >= 0 and < 1, got 1": (
-        lambda: dialects.google(randomization_factor=1)
+        lambda: presets.google(randomization_factor=1)
     ),
     "multiplier must be a finite number >= 1, got 0.9": (
-        lambda: dialects.google(multiplier=0.9)
+        lambda: presets.google(multiplier=0.9)
     ),
     "max_interval must be a finite number >= 0.5 and <= 2.14748e+06, got 0.25; no "
-    f"{HELD}": lambda: dialects.google(max_interval="250ms"),
+    f"{HELD}": lambda: presets.google(max_interval="250ms"),
     "initial_interval must be a finite number >= 0.001, got 0.0005": (
         lambda: s.google_interval("500us")
     ),
@@ -510,19 +510,19 @@ WRITTEN = {
         lambda: s.google_interval(randomization_factor=1.0)
     ),
     f"max_elapsed_time must be a finite number >= 0, got None; {SECONDS}": (
-        lambda: dialects.google(max_elapsed_time=None)
+        lambda: presets.google(max_elapsed_time=None)
     ),
     "max_elapsed_time must be a duration > 0, got '0s'": (
-        lambda: dialects.google(max_elapsed_time="0s")
+        lambda: presets.google(max_elapsed_time="0s")
     ),
     "retry_limit must be a whole number >= 0, got -1": (
-        lambda: dialects.zizq(retry_limit=-1)
+        lambda: presets.zizq(retry_limit=-1)
     ),
     f"base must be a finite number >= 0, got -1; {SECONDS}": (
-        lambda: dialects.zizq(base=-1)
+        lambda: presets.zizq(base=-1)
     ),
     f"jitter must be a finite number >= 0, got inf; {SECONDS}": (
-        lambda: dialects.zizq(jitter=math.inf)
+        lambda: presets.zizq(jitter=math.inf)
     ),
     "dialect must be one of aws-adaptive, aws-standard, celery, dramatiq, finagle, "
     "google, grpc, hostname-verification, polly, sidekiq, temporal, tenacity-default, "
@@ -940,11 +940,11 @@ WRITTEN |= {
     f"target must be {A_PLACE}, got 'retrykit.such'; there is none": (
         lambda: found_in("retrykit.such")
     ),
-    "target must be a name in retrykit.dialects, got 'such.one'; there is none": (
-        lambda: found_in("retrykit.dialects:such.one")
+    "target must be a name in retrykit.presets, got 'such.one'; there is none": (
+        lambda: found_in("retrykit.presets:such.one")
     ),
     "target must be decorated with retry or aretry, or a Policy, got "
-    "'retrykit.dialects'": lambda: found_in("retrykit.dialects:__name__"),
+    "'retrykit.presets'": lambda: found_in("retrykit.presets:__name__"),
 }
 
 OF_DATA = "one of retrykit.hints in a policy that is written as data"
@@ -1161,8 +1161,8 @@ WRITTEN |= {
     "attempt_timeout must be a duration > 0, got '0s'; None is unlimited": (
         lambda: Policy(attempt_timeout="0s")
     ),
-    f"policy must be a Policy, got {dialects.grpc!r}; write retry(dialects.grpc())": (
-        lambda: retry(dialects.grpc)
+    f"policy must be a Policy, got {presets.grpc!r}; write retry(presets.grpc())": (
+        lambda: retry(presets.grpc)
     ),
     "attempt_timeout must be None where nothing can end an attempt: no thread can be "
     "stopped, got 2.5; give the client timeout=current_state().remaining, or write "

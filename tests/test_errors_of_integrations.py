@@ -9,6 +9,7 @@ from requests.adapters import HTTPAdapter
 
 import retrykit
 from retrykit import ConfigError, Policy
+from retrykit.analysis.charts import figure
 from retrykit.budgets import Throttle, TokenBucket
 from retrykit.integrations import grpc as for_grpc
 from retrykit.integrations.aiohttp import RetryMiddleware
@@ -21,9 +22,8 @@ from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
 from retrykit.integrations.requests import RetryAdapter, request_policy
 from retrykit.integrations.temporal import retried
 from retrykit.integrations.urllib3 import PolicyRetry
-from retrykit.plot import figure
-from retrykit.rules import Rule
-from retrykit.timeouts import AsArgument
+from retrykit.policy.rules import Rule
+from retrykit.policy.timeouts import AsArgument
 from tests import test_errors
 from tests.celery_refused import REFUSED as REFUSED_BY_CELERY
 from tests.checked import unheld

@@ -6,19 +6,11 @@ import threading
 
 import pytest
 
-from retrykit import (
-    Policy,
-    RetryState,
-    StopReason,
-    attention,
-    observe,
-    resume,
-    retry,
-    retrying,
-)
-from retrykit._nesting import current
-from retrykit.clocks import task, thread
-from retrykit.events import (
+from retrykit import Policy, RetryState, StopReason, observe, resume, retry, retrying
+from retrykit._internal import fast_path
+from retrykit._internal.clocks import task, thread
+from retrykit.execution.nesting import current
+from retrykit.state.events import (
     AttemptFailed,
     AttemptStarted,
     GaveUp,
@@ -284,11 +276,11 @@ def test_observers_come_and_go_in_several_threads_at_once():
 
 
 def test_calls_are_no_longer_watched_once_every_observer_is_gone(ear):
-    before = len(attention.reasons)
+    before = len(fast_path.reasons)
     with observe(ear) as first, observe(ear):
         first.close()
-        assert len(attention.reasons) == before + 1
-    assert len(attention.reasons) == before
+        assert len(fast_path.reasons) == before + 1
+    assert len(fast_path.reasons) == before
 
 
 def test_an_observer_is_not_told_of_the_calls_that_it_makes():
@@ -417,9 +409,9 @@ class TestOnlyFailing:
     def test_leaves_calls_that_succeed_at_once_unwatched(self, colour, ear):
         """No state is made for them; the first call of a function is checked."""
         states = []
-        before = len(attention.reasons)
+        before = len(fast_path.reasons)
         with observe(ear, only_failing=True):
-            assert len(attention.reasons) == before
+            assert len(fast_path.reasons) == before
             fetch = colour(POLICY)(lambda: states.append(current.get()[2]))
             fetch()
             fetch()
@@ -429,12 +421,12 @@ class TestOnlyFailing:
         assert ear.heard == []
 
     def test_is_closed_twice_without_harm(self, flaky, ear):
-        before = len(attention.reasons)
+        before = len(fast_path.reasons)
         with observe(Ear()):
             observing = observe(ear, only_failing=True)
             observing.close()
             observing.close()
-            assert len(attention.reasons) == before + 1
+            assert len(fast_path.reasons) == before + 1
             with pytest.raises(KeyError):
                 POLICY.call(flaky(KeyError("id")))
         assert ear.heard == []

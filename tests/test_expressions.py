@@ -6,8 +6,8 @@ import sys
 import pytest
 from hypothesis import given
 
-from retrykit import ConfigError, dialects, schedules as s
-from retrykit.expressions import schedule_from
+from retrykit import ConfigError, presets, schedules as s
+from retrykit.schedules.parsing import schedule_from
 from retrykit.testing.strategies import schedules
 
 WRITTEN = {
@@ -20,7 +20,7 @@ WRITTEN = {
     .cap(30)
     .full_jitter(),
     "constant(15) + polynomial(4) + linear(30).full_jitter()": (
-        dialects.zizq().schedule
+        presets.zizq().schedule
     ),
     "constant(wait='5s')": s.constant(5),
     "constant(1) | linear(2) & fibonacci()": s.constant(1)

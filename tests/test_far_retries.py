@@ -14,9 +14,9 @@ from retrykit import (
     StopReason,
     schedules as s,
 )
-from retrykit._decide import decide
-from retrykit.endless import is_endless
-from retrykit.preview import preview
+from retrykit.analysis.preview import preview
+from retrykit.policy.decision import decide
+from retrykit.schedules.endless import is_endless
 
 LONG_SUM = "constant('1us')"
 FAR = 10**12

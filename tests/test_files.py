@@ -9,8 +9,8 @@ import pytest
 import tomli_w
 from hypothesis import given
 
-from retrykit import ConfigError, Policy, dialects, schedules as s
-from retrykit.files import names_in
+from retrykit import ConfigError, Policy, presets, schedules as s
+from retrykit.config.files import names_in
 from retrykit.testing.strategies import policies
 
 
@@ -125,9 +125,9 @@ def test_a_key_overrides_the_whole_key_of_its_base(written):
 
 
 DIALECTS = {
-    "zizq": dialects.zizq(),
-    "zizq:retry_limit=10,jitter=5s": dialects.zizq(retry_limit=10, jitter=5),
-    "hostname_verification": dialects.hostname_verification(),
+    "zizq": presets.zizq(),
+    "zizq:retry_limit=10,jitter=5s": presets.zizq(retry_limit=10, jitter=5),
+    "hostname_verification": presets.hostname_verification(),
 }
 
 

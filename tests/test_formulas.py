@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import schedules as s
-from retrykit.jitter import LONGEST
+from retrykit.schedules.randomness import LONGEST
 
 # Reckoned by hand.
 TABLES = {

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from retrykit.checks import number
+from retrykit._internal.validation import number
 from tests.fuzz.report import print_report
 from tests.fuzz.runner import run_chunk, shown
 from tests.fuzz.target import Target
@@ -57,7 +57,7 @@ class TestAnInput:
 
     def test_is_wrong_if_its_use_fails_even_by_a_documented_error(self):
         tally = ran(str, use=lambda zeros, _: number("zeros", zeros))
-        assert the_fault(tally)[0].startswith("ConfigError at checks.py:")
+        assert the_fault(tally)[0].startswith("ConfigError at _internal/validation.py:")
 
     def test_is_wrong_if_a_warning_is_given(self):
         tally = ran(lambda _: warnings.warn("odd", SyntaxWarning, stacklevel=1))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, strategies as st
 
-from retrykit import StopReason, dialects, schedules as s
-from retrykit.backoff import STOP, Backoff
-from retrykit.jitter import Draws
+from retrykit import StopReason, presets, schedules as s
+from retrykit.execution.backoff import STOP, Backoff
+from retrykit.schedules.randomness import Draws
 from retrykit.testing import FakeClock
 
 VECTORS = Path(__file__).parent / "vectors" / "exponential_backoff.json"
@@ -61,7 +61,7 @@ def test_the_formulas_tested_here_are_those_of_the_original():
 
 
 def test_google_has_the_defaults_of_its_documentation():
-    assert dialects.google() == dialects.google(
+    assert presets.google() == presets.google(
         initial_interval=f"{TOLD['initial_interval_ms']}ms",
         randomization_factor=TOLD["randomization_factor"],
         multiplier=TOLD["multiplier"],
@@ -71,7 +71,7 @@ def test_google_has_the_defaults_of_its_documentation():
 
 
 def test_the_settings_of_google_can_be_read():
-    policy = dialects.google()
+    policy = presets.google()
     assert policy.schedule.initial_interval * 1000 == TOLD["initial_interval_ms"]
     assert policy.schedule.randomization_factor == TOLD["randomization_factor"]
     assert policy.schedule.multiplier == TOLD["multiplier"]
@@ -82,21 +82,21 @@ def test_the_settings_of_google_can_be_read():
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"request {row['request']}")
 def test_google_has_the_intervals_of_its_example(row):
-    schedule = dialects.google().schedule
+    schedule = presets.google().schedule
     interval = row["retry_interval_s"]
     assert schedule.without_jitter().bounds(row["request"]) == (interval, interval)
 
 
 @pytest.mark.parametrize("row", ROWS[:-1], ids=lambda row: f"request {row['request']}")
 def test_google_has_the_ranges_of_its_example_within_a_millisecond(row):
-    bounds = dialects.google().schedule.bounds(row["request"])
+    bounds = presets.google().schedule.bounds(row["request"])
     assert bounds == pytest.approx(row["randomized_interval_s"], rel=0, abs=0.001001)
 
 
 def test_google_stops_on_the_tenth_request_if_the_time_has_passed():
     """STOP, if the maximum elapsed time is passed on this request."""
     clock = FakeClock()
-    backoff = Backoff(dialects.google(), clock)
+    backoff = Backoff(presets.google(), clock)
     assert STOP not in [backoff.next() for _ in range(9)]
     clock.advance(900.001)
     assert backoff.next() is STOP
@@ -121,7 +121,7 @@ draws = st.floats(0, 1 - 1e-9)
 @example((500, 0.5, 1.5, 60_000), [n / 30 for n in range(30)])
 def test_for_the_same_chance_google_draws_the_same_milliseconds(settings, chances):
     initial, factor, multiplier, longest = settings
-    schedule = dialects.google(
+    schedule = presets.google(
         initial_interval=f"{initial}ms",
         randomization_factor=factor,
         multiplier=multiplier,
@@ -138,7 +138,7 @@ def test_for_the_same_chance_google_draws_the_same_milliseconds(settings, chance
 
 @pytest.mark.parametrize("request_", range(1, 40))
 def test_google_draws_every_millisecond_of_its_range_and_no_other(request_):
-    schedule = dialects.google(initial_interval="7ms", max_interval="20ms").schedule
+    schedule = presets.google(initial_interval="7ms", max_interval="20ms").schedule
     low, high = (round(bound * 1000) for bound in schedule.bounds(request_))
     found = {
         schedule.delay(request_, None, Draws(seed, request_)) for seed in range(1000)
@@ -161,7 +161,7 @@ def test_google_stays_in_its_range_at_the_end_of_chance(settings, request_):
 
 
 def test_google_gives_25_waits_to_a_loop_that_takes_no_time():
-    found = list(waits(dialects.google(randomization_factor=0)))
+    found = list(waits(presets.google(randomization_factor=0)))
     assert len(found) == 25
     assert found == [ms / 1000 for ms in islice(intervals(500, 1.5, 60_000), 25)]
     # The last was drawn within the 15 minutes, and ends after them.
@@ -176,7 +176,7 @@ def test_google_gives_25_waits_to_a_loop_that_takes_no_time():
 )
 @example(100, 1, 100, 300)
 def test_google_stops_when_the_original_does(initial, multiplier, longest, allowed):
-    policy = dialects.google(
+    policy = presets.google(
         initial_interval=f"{initial}ms",
         randomization_factor=0,
         multiplier=multiplier,
@@ -194,7 +194,7 @@ def test_google_stops_when_the_original_does(initial, multiplier, longest, allow
 
 def test_google_stops_only_once_the_time_has_passed():
     clock = FakeClock()
-    backoff = Backoff(dialects.google(), clock)
+    backoff = Backoff(presets.google(), clock)
     clock.advance(900)
     assert backoff.next() is not STOP
     clock.advance(0.001)
@@ -203,7 +203,7 @@ def test_google_stops_only_once_the_time_has_passed():
 
 
 def test_a_retried_call_overshoots_as_the_original_does(colour, clock):
-    state = colour.run(dialects.google(randomization_factor=0), lambda: 1 / 0).state
+    state = colour.run(presets.google(randomization_factor=0), lambda: 1 / 0).state
     assert len(clock.naps) == 25
     assert state.attempt == len(state.errors) == 26
     assert state.stop_reason is StopReason.ELAPSED
@@ -215,6 +215,6 @@ def test_the_time_of_the_call_itself_counts(colour, clock):
         clock.advance(100)
         raise ConnectionError
 
-    state = colour.run(dialects.google(randomization_factor=0), slow).state
+    state = colour.run(presets.google(randomization_factor=0), slow).state
     assert state.attempt == 9
     assert state.failures[-1].started <= 900 < state.elapsed

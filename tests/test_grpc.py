@@ -10,9 +10,9 @@ from retrykit import ConfigError, Policy, StopReason, retry, state_of
 from retrykit.hints import first_of, grpc_pushback
 from retrykit.integrations import grpc as retries
 from retrykit.integrations.grpc import RetryInterceptor, policy, retry_after, transient
-from retrykit.status_codes import StatusCodes
+from retrykit.policy.grpc_status import StatusCodes
+from retrykit.policy.timeouts import AsArgument
 from retrykit.testing import virtual_time
-from retrykit.timeouts import AsArgument
 from tests.grpc_shop import DOWN, Fails, opened, shop, stub
 
 QUICK = {"schedule": [0.001] * 9, "max_attempts": 3}

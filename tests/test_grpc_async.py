@@ -9,7 +9,7 @@ from grpc import aio
 
 from retrykit import StopReason, aretry, state_of
 from retrykit.integrations.grpc import async_interceptors, policy
-from retrykit.timeouts import AsArgument
+from retrykit.policy.timeouts import AsArgument
 from tests.grpc_shop import DOWN, OPTIONS, Fails, shop, stub
 
 QUICK = {"schedule": [0.001] * 9, "max_attempts": 3}

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from retrykit.hints import milliseconds, retry_after
-from retrykit.hints.dates import date_of
-from retrykit.hints.fields import fields
-from retrykit.hints.http import seconds_asked
-from retrykit.jitter import LONGEST
+from retrykit.hints.headers import fields
+from retrykit.hints.http_dates import date_of
+from retrykit.hints.retry_after_header import seconds_asked
+from retrykit.schedules.randomness import LONGEST
 
 # The three forms of one date, as RFC 9110, 5.6.7 shows them.
 FIXED = "Sun, 06 Nov 1994 08:49:37 GMT"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit.hints import hint_named, reset_at
-from retrykit.hints.resets import until_reset
+from retrykit.hints.rate_limit_reset import until_reset
 
 RESET = "x-ratelimit-reset"
 

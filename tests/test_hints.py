@@ -9,7 +9,6 @@ from datetime import timedelta
 import pytest
 
 from retrykit import ConfigError, GiveUp, RetryAfter
-from retrykit.hint import ask, check_hint
 from retrykit.hints import (
     attribute,
     first_of,
@@ -20,7 +19,8 @@ from retrykit.hints import (
     reset_at,
     retry_after,
 )
-from retrykit.jitter import LONGEST
+from retrykit.hints.base import ask, check_hint
+from retrykit.schedules.randomness import LONGEST
 
 READY = {
     "retry_after": retry_after(),

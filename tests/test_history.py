@@ -15,10 +15,10 @@ from retrykit import (
     resume,
     state_of,
 )
-from retrykit.clocks import thread
-from retrykit.events import RetryScheduled
+from retrykit._internal.clocks import thread
+from retrykit.state.events import RetryScheduled
 from retrykit.testing import Script
-from retrykit.testing.history import history
+from retrykit.testing.history_table import history
 
 POLICY = Policy(schedule=[1, 60], max_elapsed=None, on=OSError, name="fetch")
 

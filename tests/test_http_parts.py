@@ -9,12 +9,12 @@ import pytest
 
 from retrykit import ConfigError, Policy, hints
 from retrykit.integrations import httpx as retries
+from retrykit.integrations._http.bodies import rewinding
+from retrykit.integrations._http.transport import Releasing
 from retrykit.integrations.aiohttp import RetryMiddleware
-from retrykit.integrations.bodies import rewinding
 from retrykit.integrations.grpc import RetryInterceptor
 from retrykit.integrations.httpx import AsyncRetryTransport, RetryTransport, transient
 from retrykit.integrations.requests import RetryAdapter
-from retrykit.integrations.sending import Releasing
 
 QUICK = Policy(schedule=[0, 0], max_attempts=9)
 

@@ -15,7 +15,7 @@ import urllib3
 from retrykit import Policy, observe, retry, state_of
 from retrykit.durable import Job
 from retrykit.integrations.logging import observer
-from retrykit.records import error_text
+from retrykit.state.records import error_text
 from retrykit.testing import virtual_time
 from tests.http_clients import CLIENTS, WAYS
 from tests.ports import free_port

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import Policy, schedules as s
-from retrykit.backoff import Backoff
-from retrykit.jitter import (
+from retrykit.execution.backoff import Backoff
+from retrykit.schedules.randomness import (
     LONGEST,
     Draws,
     before,

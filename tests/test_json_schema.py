@@ -11,13 +11,13 @@ from hypothesis import example, given, strategies as st
 from jsonschema import Draft202012Validator
 
 from retrykit import ConfigError, Policy
-from retrykit.budgets.stored import KINDS
-from retrykit.durations import PATTERN, seconds
-from retrykit.files import names_in
-from retrykit.jitter import LONGEST
-from retrykit.json_schema import policy_schema
-from retrykit.schedule_kinds import SCHEDULE_KINDS
-from retrykit.settings import Settings
+from retrykit._internal.durations import PATTERN, seconds
+from retrykit.budgets.serialization import KINDS
+from retrykit.config.files import names_in
+from retrykit.config.json_schema import policy_schema
+from retrykit.policy.settings import Settings
+from retrykit.schedules.kinds import SCHEDULE_KINDS
+from retrykit.schedules.randomness import LONGEST
 from retrykit.testing.strategies import policies
 from tests.policies_as_data import INVALID, LOADER_ONLY, VALID
 

@@ -12,8 +12,8 @@ import weakref
 import pytest
 
 from retrykit import GiveUp, Policy, aretry, aretrying, retry, retrying, state_of
-from retrykit.events import AttemptStarted
 from retrykit.schedules import constant
+from retrykit.state.events import AttemptStarted
 
 
 class Local:

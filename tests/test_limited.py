@@ -13,12 +13,12 @@ from retrykit import (
     aretry,
     aretrying,
     current_state,
-    dialects,
+    presets,
     retry,
     retrying,
     state_of,
 )
-from retrykit.clocks import task, thread
+from retrykit._internal.clocks import task, thread
 from retrykit.errors import NestingError
 from retrykit.testing import (
     AsyncScript,
@@ -149,7 +149,7 @@ class TestLimited:
 
     def test_a_call_that_only_time_ends_does_end(self):
         """Without delays it would spin for its fifteen minutes."""
-        google = dialects.google(randomization_factor=0)
+        google = presets.google(randomization_factor=0)
         with virtual_time():
             waited = attempts(google)
         with limited():

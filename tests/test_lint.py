@@ -5,9 +5,9 @@ import time
 import pytest
 from hypothesis import given
 
-from retrykit import Policy, dialects, schedules as s
-from retrykit.lint import RULES, check
-from retrykit.lint.caps import caps
+from retrykit import Policy, presets, schedules as s
+from retrykit.analysis.lint import RULES, check
+from retrykit.analysis.lint.cap_analysis import caps
 from retrykit.testing import strategies
 
 
@@ -202,15 +202,15 @@ POLICIES = {
     "a schedule of one's own": (polite(schedule=Mine()), set()),
     "a generator function": (polite(schedule=halving), {"no-jitter"}),
     "google": (
-        dialects.google(),
+        presets.google(),
         {"retries-every-exception", "too-many-calls"},
     ),
     "zizq": (
-        dialects.zizq(),
+        presets.zizq(),
         {"retries-every-exception", "too-many-calls", "window-outlives-process"},
     ),
     "hostname verification": (
-        dialects.hostname_verification(),
+        presets.hostname_verification(),
         {
             "no-jitter",
             "retries-every-exception",
@@ -250,13 +250,13 @@ def test_every_rule_has_a_stable_name_and_says_in_a_line_what_it_warns_of():
 
 
 def test_warns_in_the_order_of_the_table():
-    policy = dialects.hostname_verification()
+    policy = presets.hostname_verification()
     told = [finding.rule for finding in check(policy)]
     assert told == sorted(told, key=list(RULES).index)
 
 
 def test_holds_a_policy_to_the_rules_that_are_chosen():
-    policy = dialects.hostname_verification()
+    policy = presets.hostname_verification()
     assert found(policy, rules=["no-jitter", "unbounded"]) == {"no-jitter"}
     assert check(policy, rules=()) == ()
     assert found(policy, rules=iter(RULES)) == found(policy)

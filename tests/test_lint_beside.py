@@ -3,10 +3,10 @@
 import pytest
 
 from retrykit import Policy, hints, schedules as s
+from retrykit.analysis.lint import check
 from retrykit.budgets import RatioBudget
-from retrykit.lint import check
-from retrykit.rules import Rule
-from retrykit.timeouts import AsArgument
+from retrykit.policy.rules import Rule
+from retrykit.policy.timeouts import AsArgument
 
 GROWING = s.exponential(1).jitter(0.5)
 OFTEN = Rule(on=TimeoutError, schedule=GROWING)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from retrykit.lint import found_in
-from retrykit.lint.written import held_by
+from retrykit.analysis.lint import found_in
+from retrykit.analysis.lint.module_scan import held_by
 from tests import folders
 from tests.folders import HEAD, importable, names
 

@@ -7,7 +7,7 @@ from contextlib import chdir
 import pytest
 
 from retrykit import Policy
-from retrykit.lint import Discovery, Unread, found_in
+from retrykit.analysis.lint import Discovery, Unread, found_in
 from tests import folders
 from tests.folders import HEAD, importable, names
 

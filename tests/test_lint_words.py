@@ -3,7 +3,7 @@
 import pytest
 
 from retrykit import Policy, schedules as s
-from retrykit.lint import RULES, Finding, check
+from retrykit.analysis.lint import RULES, Finding, check
 
 GROWING = s.exponential(1).jitter(0.5)
 

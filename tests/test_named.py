@@ -2,9 +2,10 @@
 
 import pytest
 
-from retrykit import ConfigError, dialects, systems
-from retrykit.checks import nearest, told
-from retrykit.named import BUILT_IN, settings_named
+from retrykit import ConfigError, presets
+from retrykit._internal.validation import nearest, told
+from retrykit.config.preset_names import BUILT_IN, settings_named
+from retrykit.presets import systems
 
 UNIT = "write the unit (us, ms, s, m, h, d, w)"
 
@@ -85,7 +86,7 @@ def test_a_text_that_names_no_dialect_is_refused_with_the_way_out(text, message)
 
 def test_every_dialect_is_built_in_by_its_name():
     names = {name.replace("-", "_"): build for name, build in BUILT_IN.items()}
-    assert names == {name: getattr(systems, name) for name in dialects.__all__}
+    assert names == {name: getattr(systems, name) for name in presets.__all__}
 
 
 def test_only_the_first_thousand_names_are_compared():

@@ -29,9 +29,9 @@ from retrykit import (
     retrying,
     state_of,
 )
-from retrykit._nesting import leave_mark
+from retrykit.execution.nesting import leave_mark
+from retrykit.state.final_error import NestedRetryError
 from retrykit.testing import retries_disabled, virtual_time
-from retrykit.verdicts import NestedRetryError
 
 TWICE = Policy(schedule=[0, 0], on=OSError)
 

@@ -6,9 +6,9 @@ from hypothesis import given
 
 from retrykit import Policy, schedules as s
 from retrykit.durable import Envelope, Job
-from retrykit.durable.numbered import history, numbered
+from retrykit.durable.attempt_replay import history, numbered
 from retrykit.hints import attribute
-from retrykit.state import Failure
+from retrykit.state.retry_state import Failure
 from retrykit.testing import Script, virtual_time
 from retrykit.testing.strategies import seeds
 from tests.steps import STEPPING

@@ -7,11 +7,11 @@ from zipfile import BadZipFile
 
 import pytest
 
-from retrykit import Policy, Rule, budgets, dialects, hints, schedules as s
+from retrykit import Policy, Rule, budgets, hints, presets, schedules as s
+from retrykit.analysis.preview import preview
 from retrykit.cli.summary import summary
-from retrykit.jitter import LONGEST
-from retrykit.preview import preview
-from retrykit.service_config import StatusCodes
+from retrykit.config.grpc_service_config import StatusCodes
+from retrykit.schedules.randomness import LONGEST
 from tests import browsing
 from tests.browsing import STEADY, THREE
 
@@ -198,7 +198,7 @@ def test_the_page_begins_with_the_view_that_is_asked_for(three):
 
 def test_the_band_of_zizq_is_seen_as_its_documentation_shows_it(browser):
     """Of the delay before retry 1, between 16 s and 46 s."""
-    browser.open({"zizq": dialects.zizq()})
+    browser.open({"zizq": presets.zizq()})
     assert switches(browser) == {"cumulative": "no", "log": "yes"}
     chart = browser.find("#chart").size["height"]
     high, low = browser.run(
@@ -324,7 +324,7 @@ def test_a_logarithmic_axis_begins_where_its_delays_begin(browser):
 
 
 def test_delays_that_overflow_are_shown_everywhere_at_once(browser):
-    browser.open({"zizq": dialects.zizq()})
+    browser.open({"zizq": presets.zizq()})
     was = paths(browser)
     browser.type("schedule.left.right.exponent", "300")
     assert "polynomial(300.0" in browser.text("#expression")

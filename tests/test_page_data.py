@@ -9,15 +9,15 @@ from zipfile import BadZipFile
 
 import pytest
 
-from retrykit import ConfigError, Policy, dialects, schedules as s
+from retrykit import ConfigError, Policy, presets, schedules as s
+from retrykit.analysis.html_report import page
+from retrykit.analysis.html_report.hidden_settings import unseen
 from retrykit.budgets import Throttle, shared
+from retrykit.config.grpc_service_config import StatusCodes
 from retrykit.hints import retry_after
-from retrykit.page import page
-from retrykit.page.unseen import unseen
-from retrykit.rules import Rule
-from retrykit.schedule_kinds import SCHEDULE_KINDS
-from retrykit.service_config import StatusCodes
-from retrykit.timeouts import AsArgument
+from retrykit.policy.rules import Rule
+from retrykit.policy.timeouts import AsArgument
+from retrykit.schedules.kinds import SCHEDULE_KINDS
 
 
 class Read(HTMLParser):
@@ -65,7 +65,7 @@ def test_the_page_allows_its_own_style_and_script_and_nothing_else():
 
 def test_every_file_of_the_page_is_in_it():
     text = page({"default": Policy()})
-    folder = files("retrykit.page")
+    folder = files("retrykit.analysis.html_report")
     for file in folder.iterdir():
         if file.name.endswith((".js", ".css")):
             assert file.read_text("utf-8") in text, file.name
@@ -128,7 +128,7 @@ def test_the_scale_suits_what_is_shown():
 
 
 def test_no_limit_is_null():
-    (zizq,) = data({"zizq": dialects.zizq()})["policies"]
+    (zizq,) = data({"zizq": presets.zizq()})["policies"]
     assert (zizq["max_attempts"], zizq["max_elapsed"]) == (26, None)
 
 
@@ -138,7 +138,7 @@ def preset(name, policy):
 
 
 def test_a_policy_of_a_dialect_has_its_parameters():
-    assert preset("zizq", dialects.zizq()) == {
+    assert preset("zizq", presets.zizq()) == {
         "name": "zizq",
         "summary": "The backoff policy of the Zizq job queue.",
         "parameters": {
@@ -151,32 +151,32 @@ def test_a_policy_of_a_dialect_has_its_parameters():
         "python": {
             "settings": [],
             "left_out": [],
-            "imports": ["from retrykit import dialects"],
+            "imports": ["from retrykit import presets"],
         },
         "toml": {"settings": [], "left_out": []},
     }
 
 
 def test_what_a_dialect_does_not_set_is_written_beside_it():
-    policy = dialects.zizq(retry_limit=200).replace(on=BadZipFile, max_failures=100)
+    policy = presets.zizq(retry_limit=200).replace(on=BadZipFile, max_failures=100)
     found = preset("zizq:retry_limit=200", policy)
     assert found["python"]["settings"] == ["on=zipfile.BadZipFile", "max_failures=100"]
-    imports = ["import zipfile", "", "from retrykit import dialects"]
+    imports = ["import zipfile", "", "from retrykit import presets"]
     assert found["python"]["imports"] == imports
 
 
 NO_PRESETS = {
-    "of another name": ("jobs", dialects.zizq()),
+    "of another name": ("jobs", presets.zizq()),
     "of another schedule": ("zizq", Policy()),
     "of parts that are not the dialect's": (
         "zizq",
-        dialects.zizq().replace(
+        presets.zizq().replace(
             schedule=s.constant(15) + s.polynomial(4, first=2) + s.linear(1) * 1
         ),
     ),
     "of a part that is fixed in the dialect": (
         "zizq",
-        dialects.zizq().replace(
+        presets.zizq().replace(
             schedule=s.constant(15)
             + s.polynomial(4, first=2)
             + s.linear(30).full_jitter()
@@ -184,13 +184,13 @@ NO_PRESETS = {
     ),
     "without a limit that the dialect has": (
         "zizq",
-        dialects.zizq().replace(max_attempts=None),
+        presets.zizq().replace(max_attempts=None),
     ),
     "with a limit that the dialect refuses": (
         "google",
-        dialects.google().replace(max_elapsed=0),
+        presets.google().replace(max_elapsed=0),
     ),
-    "of a dialect with other parameters": ("sidekiq", dialects.sidekiq()),
+    "of a dialect with other parameters": ("sidekiq", presets.sidekiq()),
 }
 
 
@@ -204,7 +204,7 @@ def test_each_module_is_imported_once():
     (found,) = data({"own": policy})["policies"]
     assert found["python"]["imports"] == [
         "from retrykit import Policy",
-        "from retrykit.rules import Rule",
+        "from retrykit.policy.rules import Rule",
         "from retrykit.schedules import constant, sequence",
     ]
 

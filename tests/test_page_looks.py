@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from retrykit import dialects
+from retrykit import presets
 from tests import browsing
 from tests.browsing import STEADY
 
@@ -129,7 +129,7 @@ def test_all_of_the_table_is_printed_and_no_control(three):
 
 def test_what_joins_two_parts_stands_between_them(browser):
     """At this width, groups stand side by side."""
-    browser.open({"sum": dialects.zizq()})
+    browser.open({"sum": presets.zizq()})
     browser.resize(800)
     try:
         rects = {

@@ -12,13 +12,13 @@ from zipfile import BadZipFile
 import pytest
 from hypothesis import given, strategies as st
 
-from retrykit import ConfigError, Policy, dialects, schedules as s
-from retrykit.durations import readable, seconds
-from retrykit.preview import preview
-from retrykit.preview.course import course_of
-from retrykit.schedule_kinds import SCHEDULE_KINDS
+from retrykit import ConfigError, Policy, presets, schedules as s
+from retrykit._internal.durations import readable, seconds
+from retrykit.analysis.preview import preview
+from retrykit.analysis.preview.projection import course_of
+from retrykit.policy.timeouts import timeout_seconds
+from retrykit.schedules.kinds import SCHEDULE_KINDS
 from retrykit.testing import strategies
-from retrykit.timeouts import timeout_seconds
 from tests import browsing
 from tests.browsing import near
 
@@ -53,13 +53,13 @@ def test_the_page_knows_every_kind_of_schedule(browser):
 
 
 ENDLESS = ["temporal", "tenacity_default"]
-ENDING = [name for name in dialects.__all__ if name not in ENDLESS]
+ENDING = [name for name in presets.__all__ if name not in ENDLESS]
 
 
 @pytest.mark.parametrize("name", ENDING)
 @pytest.mark.parametrize("attempt", [0.0, 2.5], ids=["at once", "2.5 s each"])
 def test_a_dialect_has_the_numbers_of_the_library(browser, name, attempt):
-    policy = getattr(dialects, name)()
+    policy = getattr(presets, name)()
     browser.open({name: policy}, attempt=attempt)
     assert near(browser.rows(), rows(policy, attempt))
     seen = preview(policy, attempt=attempt, samples=0)
@@ -70,7 +70,7 @@ def test_a_dialect_has_the_numbers_of_the_library(browser, name, attempt):
 
 @pytest.mark.parametrize("name", ENDLESS)
 def test_a_dialect_that_never_ends_goes_on(browser, name):
-    policy = getattr(dialects, name)()
+    policy = getattr(presets, name)()
     browser.open({name: policy})
     assert near(browser.rows(), rows(policy))
     assert preview(policy, samples=0).end is None
@@ -386,7 +386,7 @@ def type_in(browser, typed):
 
 @pytest.mark.parametrize("name", TYPED)
 def test_a_dialect_is_shown_and_written_by_its_own_parameters(browser, name, tmp_path):
-    make = getattr(dialects, name)
+    make = getattr(presets, name)
     assert {*inspect.signature(make).parameters} == {*TYPED[name]}
     browser.open({name: make()})
     assert browser.text("legend code") == f"{name}(…)"
@@ -397,13 +397,13 @@ def test_a_dialect_is_shown_and_written_by_its_own_parameters(browser, name, tmp
     head, extends = browser.text("#toml").splitlines()
     assert head == f"[tool.retrykit.policies.{name}]"
     assert extends.startswith(f'extends = "{name}:')
-    assert f"policy = dialects.{name}(" in browser.text("#python")
+    assert f"policy = presets.{name}(" in browser.text("#python")
     assert near(browser.rows(), rows(policy))
     assert browser.complaints() == []
 
 
 def test_what_differs_from_a_dialect_is_written_beside_it(browser, tmp_path):
-    policy = dialects.google().replace(on=BadZipFile, deadline="clip")
+    policy = presets.google().replace(on=BadZipFile, deadline="clip")
     browser.open({"google": policy})
     assert on_screen(browser, "google", tmp_path) == (policy, policy)
     browser.select("deadline", "stop")
@@ -416,9 +416,9 @@ def test_what_differs_from_a_dialect_is_written_beside_it(browser, tmp_path):
 def test_a_number_that_a_dialects_text_cannot_hold_is_in_the_schedule(
     browser, tmp_path
 ):
-    browser.open({"zizq": dialects.zizq()})
+    browser.open({"zizq": presets.zizq()})
     type_in(browser, {"base": "1e-7"})
-    policy = dialects.zizq(base=1e-7)
+    policy = presets.zizq(base=1e-7)
     assert on_screen(browser, "zizq", tmp_path) == (policy, policy)
     assert "schedule = 'constant(1e-07) +" in browser.text("#toml")
 
@@ -426,8 +426,8 @@ def test_a_number_that_a_dialects_text_cannot_hold_is_in_the_schedule(
 @pytest.mark.parametrize("parameter", TYPED["zizq"])
 def test_a_wrong_parameter_is_told_in_the_words_of_the_dialect(browser, parameter):
     with pytest.raises(ConfigError) as refused:
-        dialects.zizq(**{parameter: -1})
-    browser.open({"zizq": dialects.zizq()})
+        presets.zizq(**{parameter: -1})
+    browser.open({"zizq": presets.zizq()})
     type_in(browser, {parameter: -1})
     [error] = filter(None, browser.texts(".error"))
     assert error == str(refused.value)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrykit import ConfigError, Policy, dialects, schedules as s
+from retrykit import ConfigError, Policy, presets, schedules as s
 from tests import browsing
 from tests.browsing import STEADY
 
@@ -106,7 +106,7 @@ def test_a_schedule_that_another_follows_must_still_end(browser):
 
 
 def test_what_is_wrong_with_another_field_is_judged_again(browser):
-    browser.open({"google": dialects.google()})
+    browser.open({"google": presets.google()})
     browser.type("schedule.initial_interval", "2m")
     assert browser.error("schedule.initial_interval").startswith("max_interval must be")
     browser.type("schedule.max_interval", "5m")

@@ -19,7 +19,7 @@ from retrykit import (
     state_of,
     with_policy,
 )
-from retrykit.records import ErrorRecord
+from retrykit.state.records import ErrorRecord
 from tests import importable
 
 CLIENT = importable.Client("elsewhere")

@@ -5,12 +5,12 @@ import xml.dom.minidom
 import pytest
 from matplotlib.figure import Figure
 
-from retrykit import ConfigError, Policy, dialects
-from retrykit.jitter import LONGEST
-from retrykit.plot import figure, save
-from retrykit.preview import preview
+from retrykit import ConfigError, Policy, presets
+from retrykit.analysis.charts import figure, save
+from retrykit.analysis.preview import preview
+from retrykit.schedules.randomness import LONGEST
 
-ZIZQ = {"zizq": dialects.zizq()}
+ZIZQ = {"zizq": presets.zizq()}
 
 
 def lines(drawn):
@@ -20,7 +20,7 @@ def lines(drawn):
 
 def test_draws_two_lines_and_the_band_between_them():
     drawn = figure(ZIZQ)
-    rows = preview(dialects.zizq()).rows
+    rows = preview(presets.zizq()).rows
     assert isinstance(drawn, Figure)
     assert lines(drawn) == [[row.high for row in rows], [row.low for row in rows]]
     [band] = drawn.axes[0].collections
@@ -30,14 +30,14 @@ def test_draws_two_lines_and_the_band_between_them():
 
 
 def test_adds_delays_up_where_asked_to():
-    rows = preview(dialects.zizq()).rows
+    rows = preview(presets.zizq()).rows
     high, low = lines(figure(ZIZQ, cumulative=True))
     assert high == [row.total_high for row in rows]
     assert low == [row.total_low for row in rows]
 
 
 def test_each_policy_has_its_colour_and_its_name():
-    drawn = figure(ZIZQ | {"google": dialects.google()})
+    drawn = figure(ZIZQ | {"google": presets.google()})
     axes = drawn.axes[0]
     colours = [line.get_color() for line in axes.lines]
     assert colours[0] == colours[1] != colours[2] == colours[3]
@@ -149,7 +149,7 @@ def test_the_same_policy_gives_the_same_file(tmp_path):
 
 def test_what_is_no_dict_of_policies_is_refused():
     with pytest.raises(ConfigError, match="policies must be a dict of policies"):
-        figure(dialects.zizq())
+        figure(presets.zizq())
     with pytest.raises(ConfigError, match="policy must be a Policy"):
         figure({"zizq": "zizq"})
 

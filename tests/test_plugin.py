@@ -53,7 +53,7 @@ def run(pytester):
     def run(code, *args):
         pytester.makeini(INI)
         pytester.makepyfile(FETCH + code)
-        plugin = ("--disable-plugin-autoload", "-p", "retrykit.pytest_plugin")
+        plugin = ("--disable-plugin-autoload", "-p", "retrykit.testing.pytest_plugin")
         return pytester.runpytest_inprocess(*plugin, *args)
 
     return run
@@ -155,7 +155,7 @@ async def test_fetch(retry_clock, anyio_backend):
     def test_ends_with_its_test(self, run):
         result = run(
             """
-from retrykit.clocks import thread
+from retrykit._internal.clocks import thread
 def test_inside(retry_clock):
     assert thread.now() == 0
 def test_outside():
@@ -229,7 +229,7 @@ def test_fetch(retry_clock):
 @pytest.mark.retry_time(everywhere=False)
 def test_fetch():
     from threading import Thread
-    from retrykit.clocks import thread
+    from retrykit._internal.clocks import thread
     seen = []
     other = Thread(target=lambda: seen.append(thread.chosen()))
     other.start()
@@ -303,7 +303,7 @@ class TestFetch:
             """
 @pytest.fixture(scope="module")
 def wide():
-    from retrykit.clocks import thread
+    from retrykit._internal.clocks import thread
     assert thread.chosen() is thread.real
 @pytest.fixture
 def warm():
@@ -693,7 +693,7 @@ def test_verify(retry_clock):
     def test_says_of_which_call_the_clock_is_used_up(self, run, error):
         result = run(
             f"""
-from retrykit.clocks import thread
+from retrykit._internal.clocks import thread
 
 class Clock:
     used_up = False
@@ -737,9 +737,9 @@ def test_does_nothing_until_it_is_used(run):
     result = run(
         """
 import sys
-from retrykit import attention, events
+from retrykit._internal import fast_path
 def test_nothing():
-    assert attention.reasons == []
+    assert fast_path.reasons == []
     assert "retrykit.testing" in sys.modules  # the head of this file imports it
 """
     )

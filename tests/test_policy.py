@@ -10,11 +10,11 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 
-from retrykit import Policy, dialects, hints, schedules as s
+from retrykit import Policy, hints, presets, schedules as s
 from retrykit.budgets import TokenBucket, shared
-from retrykit.rules import Rule
+from retrykit.policy.rules import Rule
+from retrykit.policy.timeouts import AsArgument
 from retrykit.testing.strategies import policies
-from retrykit.timeouts import AsArgument
 
 
 class BusyError(Exception):
@@ -215,7 +215,7 @@ def test_conditions_that_only_overlap_are_no_contradiction():
 
 @pytest.mark.parametrize(
     "policy",
-    [Policy(), Policy(**OTHER), dialects.google(), dialects.zizq()],
+    [Policy(), Policy(**OTHER), presets.google(), presets.zizq()],
     ids=["default", "everything set", "google", "zizq"],
 )
 def test_copies_of_a_policy_are_equal_to_it(policy):

@@ -9,13 +9,13 @@ from types import ModuleType
 import pytest
 from hypothesis import given, strategies as st
 
-from retrykit import ConfigError, Policy, dialects, hints, schedules as s
-from retrykit.budget import Budget
+from retrykit import ConfigError, Policy, hints, presets, schedules as s
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
-from retrykit.rules import Rule
-from retrykit.schedule_kinds import SCHEDULE_KINDS
+from retrykit.budgets.base import Budget
+from retrykit.policy.rules import Rule
+from retrykit.policy.timeouts import AsArgument
+from retrykit.schedules.kinds import SCHEDULE_KINDS
 from retrykit.testing.strategies import policies
-from retrykit.timeouts import AsArgument
 
 
 class BusyError(Exception):
@@ -25,9 +25,9 @@ class BusyError(Exception):
 
 POLICIES = {
     "default": Policy(),
-    "hostname verification": dialects.hostname_verification(),
-    "google": dialects.google(),
-    "zizq": dialects.zizq(),
+    "hostname verification": presets.hostname_verification(),
+    "google": presets.google(),
+    "zizq": presets.zizq(),
     "unlimited": Policy(max_attempts=None, max_elapsed=None),
     "one type": Policy(on=OSError, give_up_on=ConnectionError),
     "a tuple of one type": Policy(on=(OSError,), give_up_on=(ConnectionError,)),

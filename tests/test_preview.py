@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 
-from retrykit import ConfigError, Policy, dialects, schedules as s
-from retrykit.jitter import LONGEST
-from retrykit.preview import End, preview
+from retrykit import ConfigError, Policy, presets, schedules as s
+from retrykit.analysis.preview import End, preview
+from retrykit.schedules.randomness import LONGEST
 from retrykit.testing.strategies import durations, policies
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -42,7 +42,7 @@ def test_attempts_count_as_time():
 def test_hostname_verification_is_its_table():
     """Row 0 is the delay before the first retry."""
     table = json.loads((VECTORS / "hostname_verification.json").read_text())["rows"]
-    seen = preview(dialects.hostname_verification())
+    seen = preview(presets.hostname_verification())
     assert len(seen.rows) == 75
     for row, told in zip(seen.rows, table, strict=False):
         assert row.retry == told["retry_attempt"] + 1
@@ -59,7 +59,7 @@ def test_hostname_verification_is_its_table():
 
 def test_zizq_lasts_as_long_as_its_formula_says():
     told = json.loads((VECTORS / "zizq.json").read_text())
-    seen = preview(dialects.zizq())
+    seen = preview(presets.zizq())
     last = seen.rows[-1]
     days = told["total_window_days"]
     assert last.total_low / DAY == pytest.approx(days["low"], rel=1e-12)
@@ -74,7 +74,7 @@ def test_zizq_lasts_as_long_as_its_formula_says():
 
 def test_google_has_the_randomized_intervals_of_its_table():
     told = json.loads((VECTORS / "exponential_backoff.json").read_text())
-    seen = preview(dialects.google())
+    seen = preview(presets.google())
     for request in told["example"][:9]:
         row = seen.rows[request["request"] - 1]
         low, high = request["randomized_interval_s"]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from retrykit import Policy, StopReason, schedules as s
-from retrykit.preview import preview
-from retrykit.preview.spreads import total
-from retrykit.state import RetryState
+from retrykit.analysis.preview import preview
+from retrykit.analysis.preview.distributions import total
+from retrykit.state.retry_state import RetryState
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import durations, policies, schedules, seeds
 

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import Policy, hints, schedules as s
+from retrykit.analysis.preview import preview
 from retrykit.budgets import TokenBucket
 from retrykit.cli.summary import summary
-from retrykit.jitter import LONGEST
-from retrykit.preview import preview
-from retrykit.rules import Rule
+from retrykit.policy.rules import Rule
+from retrykit.policy.timeouts import AsArgument
+from retrykit.schedules.randomness import LONGEST
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import durations, policies, schedules
-from retrykit.timeouts import AsArgument
 
 STEPS = [10, 20]
 # The timeout, the limit and its rule, and how long the call takes at most.

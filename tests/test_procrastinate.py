@@ -14,11 +14,11 @@ from procrastinate.exceptions import (
 )
 
 from retrykit import ConfigError, GiveUp
-from retrykit.clocks import wall
+from retrykit._internal.clocks import wall
 from retrykit.durable import JobDied
 from retrykit.integrations import procrastinate as durable
 from retrykit.integrations.procrastinate import store
-from retrykit.integrations.procrastinate.visits import JobWaits, Wakes
+from retrykit.integrations.procrastinate.job_run import JobWaits, Wakes
 from tests import procrastinate_hosts
 from tests.procrastinate_hosts import AT_ONCE, HOURLY, Hosts, prepared
 

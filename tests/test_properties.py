@@ -21,8 +21,8 @@ from retrykit import (
     retrying,
     schedules as s,
 )
-from retrykit.backoff import STOP, Backoff
-from retrykit.jitter import LONGEST
+from retrykit.execution.backoff import STOP, Backoff
+from retrykit.schedules.randomness import LONGEST
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import (
     durations,

@@ -13,8 +13,9 @@ from typing import get_type_hints
 import pytest
 
 import retrykit
+import retrykit.testing
 from retrykit import Policy
-from retrykit.settings import Changes, Settings
+from retrykit.policy.settings import Changes, Settings
 from tests import required
 
 PACKAGE = Path(retrykit.__file__).parent
@@ -50,10 +51,10 @@ def test_the_front_door_has_these_names_and_no_others():
         "aretrying",
         "budgets",
         "current_state",
-        "dialects",
         "hints",
         "observe",
         "policy_of",
+        "presets",
         "resume",
         "retry",
         "retrying",
@@ -162,38 +163,43 @@ def loaded_by(script):
 
 def test_the_front_door_imports_no_leaf_and_no_other_library_than_wrapt():
     loaded = loaded_by("from retrykit import *")
-    leaves = {"retrykit.testing", "retrykit.cli", "retrykit.pytest_plugin"}
+    leaves = {"retrykit.testing", "retrykit.cli", "retrykit.testing.pytest_plugin"}
     assert leaves & set(loaded) == set()
     assert [name for name in loaded if name.startswith("retrykit.integrations")] == []
     assert {"trio", "anyio", "pytest", "hypothesis", "httpx", "redis"} & set(
         loaded
     ) == set()
     assert {"rich", "click", "matplotlib", "tomllib"} & set(loaded) == set()
-    assert {"retrykit.policy", "wrapt"} <= set(loaded)
+    assert {"retrykit.policy.policy", "wrapt"} <= set(loaded)
     # What reads settings is there for those who keep them somewhere.
-    readers = {"documents", "environment", "expressions", "files"}
-    assert {f"retrykit.{name}" for name in readers} & set(loaded) == set()
+    readers = {"retrykit.config", "retrykit.schedules.parsing"}
+    assert readers & set(loaded) == set()
     assert "difflib" not in loaded
 
 
 def test_a_name_is_imported_when_it_is_first_asked_for():
     assert [name for name in loaded_by("import retrykit") if "wrapt" in name] == []
     asked = loaded_by("import retrykit; retrykit.Policy().call(int)")
-    assert "retrykit.policy" in asked
-    assert "retrykit.decorators" not in asked
-    for name in ("dialects", "schedules"):
+    assert "retrykit.policy.policy" in asked
+    assert "retrykit.execution.decorators" not in asked
+    for name in ("presets", "schedules"):
         assert f"retrykit.{name}" in loaded_by(f"import retrykit; retrykit.{name}")
 
 
-def test_every_name_is_what_type_checkers_are_told():
-    tree = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
+@pytest.mark.parametrize(
+    "package",
+    [retrykit, retrykit.budgets, retrykit.hints, retrykit.testing],
+    ids=lambda package: package.__name__,
+)
+def test_every_name_is_what_type_checkers_are_told(package):
+    tree = ast.parse(Path(package.__file__).read_text("utf-8"))
     [told] = [node for node in tree.body if isinstance(node, ast.If)]
     names = [alias.name for node in told.body for alias in node.names]
-    assert sorted(names) == sorted(retrykit.__all__)
+    assert sorted(names) == sorted(package.__all__)
     for node in told.body:
         home = importlib.import_module(node.module)
         for alias in node.names:
-            assert getattr(retrykit, alias.name) is getattr(home, alias.name)
+            assert getattr(package, alias.name) is getattr(home, alias.name)
 
 
 def test_the_front_door_has_no_other_names():

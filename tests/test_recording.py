@@ -6,16 +6,12 @@ from threading import Barrier, Thread
 import pytest
 import trio
 
-from retrykit import (
-    Policy,
-    aretrying,
-    attention,
-    events,
-    retrying,
-)
+from retrykit import Policy, aretrying, retrying
+from retrykit._internal import fast_path
 from retrykit.errors import NestingError
+from retrykit.state import events
 from retrykit.testing import AsyncScript, Script, record
-from retrykit.testing.block import Block
+from retrykit.testing.context_block import Block
 
 POLICY = Policy(schedule=[1, 60], max_elapsed=None, on=OSError, name="fetch")
 ATTEMPT = ["AttemptStarted", "AttemptFailed", "RetryScheduled"]
@@ -97,12 +93,12 @@ class TestRecord:
         assert names(recorded) == ["inside"]
 
     def test_ends_with_its_block_after_an_error(self):
-        before = len(attention.reasons), events.everyone[:]
+        before = len(fast_path.reasons), events.everyone[:]
         with pytest.raises(KeyError), record() as recorded:
             raise KeyError
         succeed("outside")
         assert recorded.events == []
-        assert (len(attention.reasons), events.everyone) == before
+        assert (len(fast_path.reasons), events.everyone) == before
 
     def test_keeps_what_it_has_when_the_block_fails(self):
         with pytest.raises(KeyError), record() as recorded:

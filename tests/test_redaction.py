@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, RetryState, observe, state_of
+from retrykit._internal.redaction import redact_urls
 from retrykit.integrations.logging import observer
-from retrykit.records import error_text, result_data
-from retrykit.redaction import redact_urls
-from retrykit.state import Failure
-from retrykit.verdicts import RetryError
+from retrykit.state.final_error import RetryError
+from retrykit.state.records import error_text, result_data
+from retrykit.state.retry_state import Failure
 
 SECRET = "S3CRET"  # noqa: S105  what is looked for
 URL = f"http://bob:{SECRET}@host:80/p?token={SECRET}"

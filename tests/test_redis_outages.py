@@ -11,7 +11,7 @@ import pytest
 
 from retrykit import Policy, StopReason
 from retrykit.budgets import TokenBucket
-from retrykit.integrations.redis.account import Account
+from retrykit.integrations.redis.local_ledger import Account
 from retrykit.testing import virtual_time
 from tests import redis_server
 from tests.ports import free_port

@@ -16,8 +16,8 @@ from requests.exceptions import ChunkedEncodingError, ReadTimeout, TooManyRedire
 from retrykit import Policy, StopReason, retry, state_of
 from retrykit.budgets import TokenBucket
 from retrykit.integrations import requests as retries
+from retrykit.policy.timeouts import AsArgument
 from retrykit.testing import virtual_time
-from retrykit.timeouts import AsArgument
 from tests.fault_proxy import proxy, refused, through
 from tests.scripted_server import (
     answer,

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from retrykit import ConfigError, Policy, state_of
-from retrykit._nesting import stands_for
+from retrykit.execution.nesting import stands_for
 
 
 class Response:

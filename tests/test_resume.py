@@ -17,8 +17,8 @@ from retrykit import (
     schedules as s,
     state_of,
 )
-from retrykit.events import RetryScheduled
-from retrykit.records import ErrorRecord
+from retrykit.state.events import RetryScheduled
+from retrykit.state.records import ErrorRecord
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import seeds
 from tests.steps import STEP, STEPPING, STEPS

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 
 from retrykit import schedules as s
-from retrykit.jitter import LONGEST
+from retrykit.schedules.randomness import LONGEST
 from retrykit.testing.strategies import durations, schedules
 
 # What a few floating-point operations may add, and no more.

@@ -20,9 +20,9 @@ from retrykit import (
     retrying,
     state_of,
 )
-from retrykit.jitter import Draws
-from retrykit.rules import Rule
+from retrykit.policy.rules import Rule
 from retrykit.schedules import constant, decorrelated, exponential
+from retrykit.schedules.randomness import Draws
 from retrykit.testing import virtual_time
 
 COMMON = Policy(schedule=[1, 2, 3, 4], max_attempts=None, max_elapsed=None, on=OSError)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from retrykit import schedules as s
-from retrykit.jitter import LONGEST, Draws
+from retrykit.schedules.randomness import LONGEST, Draws
 from retrykit.testing.strategies import durations, schedules, seeds
 
 ALMOST_ONE = math.nextafter(1.0, 0.0)

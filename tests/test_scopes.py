@@ -5,9 +5,9 @@ import contextvars
 
 import pytest
 
-from retrykit import attention
+from retrykit._internal import fast_path
+from retrykit._internal.context import Scoped
 from retrykit.errors import NestingError
-from retrykit.scopes import Scoped
 from tests.side import in_thread
 
 
@@ -72,10 +72,10 @@ def test_a_task_inherits_it_and_keeps_it():
 
 
 def test_asks_for_attention_while_it_holds():
-    before = len(attention.reasons)
+    before = len(fast_path.reasons)
     with Scoped(0).hold("a block", 1):
-        assert len(attention.reasons) == before + 1
-    assert len(attention.reasons) == before
+        assert len(fast_path.reasons) == before + 1
+    assert len(fast_path.reasons) == before
 
 
 def test_closing_the_outer_one_first_is_an_error_that_names_both():

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 from retrykit import ConfigError, Policy, schedules as s
-from retrykit.jitter import Draws
+from retrykit.schedules.randomness import Draws
 
 WAIT = "for a single delay write constant()"
 REFUSED = "schedule must be one of schedules, a re-iterable of durations, or a "

@@ -10,10 +10,10 @@ from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, schedules as s
 from retrykit.budgets import TokenBucket
+from retrykit.config.grpc_service_config import from_service_config, to_service_config
 from retrykit.hints import grpc_pushback, retry_after
-from retrykit.rules import Rule
-from retrykit.service_config import from_service_config, to_service_config
-from retrykit.status_codes import StatusCodes
+from retrykit.policy.grpc_status import StatusCodes
+from retrykit.policy.rules import Rule
 from retrykit.testing import Script, virtual_time
 
 # The example of gRFC A6, with the parts of a config around it.

@@ -3,7 +3,7 @@
 from enum import Enum
 
 from retrykit.budgets import Throttle
-from retrykit.service_config import from_service_config, to_service_config
+from retrykit.config.grpc_service_config import from_service_config, to_service_config
 from retrykit.testing import Script, virtual_time
 
 EXAMPLE = {

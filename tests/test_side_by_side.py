@@ -10,9 +10,9 @@ import pytest
 import trio
 
 from retrykit import Policy, aretry, current_state, retry, retrying, schedules as s
-from retrykit.clocks import thread
+from retrykit._internal.clocks import thread
 from retrykit.testing import AsyncScript, FakeClock, virtual_time
-from retrykit.testing.timeline import Timeline
+from retrykit.testing.scheduler import Timeline
 from tests.side import DAY, WEEK, in_thread, once, together
 
 

@@ -13,14 +13,14 @@ from types import ModuleType
 import pytest
 from hypothesis import given, strategies as st
 
-from retrykit import ConfigError, Policy, dialects, hints, schedules as s
+from retrykit import ConfigError, Policy, hints, presets, schedules as s
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
-from retrykit.files import names_in
-from retrykit.rules import Rule
-from retrykit.service_config import StatusCodes
-from retrykit.source import changed, data, expression, python, toml
+from retrykit.config.files import names_in
+from retrykit.config.grpc_service_config import StatusCodes
+from retrykit.config.rendering import changed, data, expression, python, toml
+from retrykit.policy.rules import Rule
+from retrykit.policy.timeouts import AsArgument
 from retrykit.testing.strategies import policies
-from retrykit.timeouts import AsArgument
 
 
 class BusyError(Exception):
@@ -45,9 +45,9 @@ def run(text):
 
 POLICIES = {
     "default": Policy(),
-    "zizq": dialects.zizq(),
-    "google": dialects.google(),
-    "verification": dialects.hostname_verification(),
+    "zizq": presets.zizq(),
+    "google": presets.google(),
+    "verification": presets.hostname_verification(),
     "a_type": Policy(on=OSError, give_up_on=ConnectionError),
     "types": Policy(on=(OSError, ValueError), give_up_on=(TimeoutError,)),
     "types_of_modules": Policy(on=(zipfile.BadZipFile, ssl.SSLError)),
@@ -263,6 +263,6 @@ def test_each_module_is_imported_once():
         "import zipfile",
         "",
         "from retrykit import Policy",
-        "from retrykit.rules import Rule",
+        "from retrykit.policy.rules import Rule",
         "from retrykit.schedules import constant, sequence",
     ]

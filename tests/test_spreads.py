@@ -8,9 +8,16 @@ import pytest
 from hypothesis import example, given
 
 from retrykit import schedules as s
-from retrykit.jitter import LONGEST
-from retrykit.preview.delays import spreads
-from retrykit.preview.spreads import Spread, clamped, mixed, one, rounded, total
+from retrykit.analysis.preview.delay_distributions import spreads
+from retrykit.analysis.preview.distributions import (
+    Spread,
+    clamped,
+    mixed,
+    one,
+    rounded,
+    total,
+)
+from retrykit.schedules.randomness import LONGEST
 from retrykit.testing.strategies import durations, schedules
 
 # Even from 0 to 4, from 0 to 2, and from 1 to 3.

@@ -18,7 +18,7 @@ from retrykit import (
     StopReason,
     current_state,
 )
-from retrykit.records import ErrorRecord, ResultRecord, result_data
+from retrykit.state.records import ErrorRecord, ResultRecord, result_data
 from retrykit.testing.strategies import durations, seeds
 
 pytestmark = pytest.mark.usefixtures("clock")

@@ -8,23 +8,17 @@ import threading
 
 import pytest
 
-from retrykit import (
-    Policy,
-    RetryState,
-    _sync,
-    current_state,
-    events,
-    retry,
-    retrying,
-)
-from retrykit._book import Book
-from retrykit._nesting import around, current
-from retrykit.clocks import thread
+from retrykit import Policy, RetryState, current_state, retry, retrying
+from retrykit._internal.clocks import thread
 from retrykit.durable import Job, idempotency_key
-from retrykit.durable.attempt import _Attempt
-from retrykit.events import AttemptStarted
-from retrykit.pytest_plugin import _Seen
+from retrykit.durable.job_attempt import _Attempt
+from retrykit.execution import sync_driver
+from retrykit.execution.controller import Book
+from retrykit.execution.nesting import around, current
+from retrykit.state import events
+from retrykit.state.events import AttemptStarted
 from retrykit.testing import FakeClock, Script
+from retrykit.testing.pytest_plugin import _Seen
 from tests import storms
 
 TWICE = Policy(schedule=[0, 0], on=OSError)
@@ -125,7 +119,7 @@ class Interrupted:
 def test_a_call_that_ends_before_it_has_a_token_is_over(monkeypatch):
     fetch = retry(TWICE)(lambda: 0)
     with monkeypatch.context() as patched, pytest.raises(Interrupt):
-        patched.setattr(_sync, "_enter", Interrupted(current).set)
+        patched.setattr(sync_driver, "_enter", Interrupted(current).set)
         fetch()
     with pytest.raises(LookupError):
         current_state()
@@ -203,7 +197,7 @@ def test_the_call_around_one_that_was_interrupted_is_still_around(
     @retry(TWICE, name="outer", max_elapsed=60)
     def outer():
         with monkeypatch.context() as patch, pytest.raises(Interrupt):
-            patch.setattr(_sync, patched, interrupted[patched])
+            patch.setattr(sync_driver, patched, interrupted[patched])
             inner()
         assert current_state().name == "outer"
         return retry(TWICE)(current_state)()

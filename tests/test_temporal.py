@@ -16,7 +16,7 @@ from temporalio.exceptions import (
 from temporalio.testing import ActivityEnvironment
 
 from retrykit import GiveUp, Policy, RetryAfter, current_state, schedules as s
-from retrykit.clocks import wall
+from retrykit._internal.clocks import wall
 from retrykit.durable import Envelope, idempotency_key
 from retrykit.integrations.temporal import retried, retry_policy
 from retrykit.testing import virtual_time

@@ -11,9 +11,9 @@ import trio
 import trio.testing
 
 from retrykit import ConfigError
-from retrykit.bounding import bounded, filled
 from retrykit.errors import AttemptTimeout
-from retrykit.timeouts import AsArgument
+from retrykit.execution.timeout_argument import bounded, filled
+from retrykit.policy.timeouts import AsArgument
 
 FIVE = AsArgument("5s")
 

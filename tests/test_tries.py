@@ -6,8 +6,8 @@ import pytest
 
 from retrykit import ConfigError, GiveUp, Policy, RetryAfter, schedules as s
 from retrykit.hints import attribute
-from retrykit.integrations.tries import check_policy, followed
-from retrykit.rules import Rule
+from retrykit.integrations._airflow_decision import check_policy, followed
+from retrykit.policy.rules import Rule
 from retrykit.testing import Script, virtual_time
 
 PATIENT = Policy(

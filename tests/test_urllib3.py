@@ -20,9 +20,9 @@ from urllib3.exceptions import (
 
 from retrykit import Policy, StopReason, retry, state_of
 from retrykit.budgets import TokenBucket
-from retrykit.events import AttemptStarted, GaveUp
 from retrykit.integrations import requests as for_requests, urllib3 as retries
 from retrykit.integrations.urllib3 import PolicyRetry
+from retrykit.state.events import AttemptStarted, GaveUp
 from retrykit.testing import virtual_time
 from tests.fault_proxy import proxy, refused, through
 from tests.scripted_server import (

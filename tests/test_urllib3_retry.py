@@ -12,9 +12,9 @@ import urllib3
 from requests.adapters import HTTPAdapter
 
 from retrykit import ConfigError, StopReason, retry, state_of
-from retrykit.events import AttemptStarted, GaveUp, Succeeded
 from retrykit.integrations import requests as for_requests, urllib3 as retries
 from retrykit.integrations.urllib3 import PolicyRetry
+from retrykit.state.events import AttemptStarted, GaveUp, Succeeded
 from retrykit.testing import retries_disabled, virtual_time
 from tests.scripted_server import (
     answer,

@@ -4,7 +4,7 @@ import weakref
 
 import pytest
 
-from retrykit.values import Value
+from retrykit._internal.frozen import Value
 
 
 class Point(Value):

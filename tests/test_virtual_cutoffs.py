@@ -11,9 +11,9 @@ import trio
 import trio.testing
 
 from retrykit import aretry, state_of
-from retrykit.bounding import bounded
-from retrykit.clocks import task
-from retrykit.cutoffs import AttemptTimeout, limit
+from retrykit._internal.clocks import task
+from retrykit.execution.attempt_timeout import AttemptTimeout, limit
+from retrykit.execution.timeout_argument import bounded
 from retrykit.testing import FakeClock, limited, virtual_time
 from tests.side import alarm, ended, in_thread, once, together
 

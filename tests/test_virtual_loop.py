@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from retrykit import aretry, retry, state_of
-from retrykit.clocks import thread
+from retrykit._internal.clocks import thread
 from retrykit.testing import AsyncScript, Script, virtual_time
 from tests.side import DAY, WEEK, once
 

@@ -16,13 +16,13 @@ from retrykit import (
     aretry,
     aretrying,
     current_state,
-    dialects,
+    presets,
     retry,
     retrying,
     schedules as s,
     state_of,
 )
-from retrykit.clocks import task, thread
+from retrykit._internal.clocks import task, thread
 from retrykit.errors import NestingError
 from retrykit.testing import AsyncScript, FakeClock, Script, virtual_time
 from tests.side import DAY, WEEK, in_thread, once, together
@@ -93,7 +93,7 @@ class TestCalls:
     def test_a_week_passes_at_once(self, colour):
         calls = []
 
-        @colour(dialects.hostname_verification())
+        @colour(presets.hostname_verification())
         def verify():
             calls.append(clock.now())
             raise LookupError("not yet")

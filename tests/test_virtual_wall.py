@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from retrykit import Policy, current_state, hints, retry
-from retrykit.clocks import wall
+from retrykit._internal.clocks import wall
 from retrykit.errors import NestingError
 from retrykit.integrations.logging import observer
 from retrykit.testing import virtual_time

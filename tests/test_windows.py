@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from retrykit import Policy, schedules as s
-from retrykit.jitter import LONGEST
-from retrykit.preview import preview
-from retrykit.preview.draws import mean_of
-from retrykit.preview.windows import sampled_window
+from retrykit.analysis.preview import preview
+from retrykit.analysis.preview.sampling import mean_of
+from retrykit.analysis.preview.total_wait import sampled_window
+from retrykit.schedules.randomness import LONGEST
 
 SHARES = [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]
 

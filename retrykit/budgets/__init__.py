@@ -19,13 +19,31 @@ waits for no thread of its parent. What processes share is a `TokenBucket` on
 Redis: see `retrykit.integrations.redis`.
 """
 
-from retrykit.budget import Budget
-from retrykit.budgets.described import balances, shared
-from retrykit.budgets.ratio import RatioBudget
-from retrykit.budgets.registry import Registry
-from retrykit.budgets.stored import budget_from
-from retrykit.budgets.throttle import Throttle
-from retrykit.budgets.token_bucket import TokenBucket
+from typing import TYPE_CHECKING
+
+from retrykit._internal.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from retrykit.budgets.base import Budget
+    from retrykit.budgets.ratio import RatioBudget
+    from retrykit.budgets.registry import Registry
+    from retrykit.budgets.scoped import balances, shared
+    from retrykit.budgets.serialization import budget_from
+    from retrykit.budgets.throttle import Throttle
+    from retrykit.budgets.token_bucket import TokenBucket
+else:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "retrykit.budgets.base": ["Budget"],
+            "retrykit.budgets.scoped": ["balances", "shared"],
+            "retrykit.budgets.ratio": ["RatioBudget"],
+            "retrykit.budgets.registry": ["Registry"],
+            "retrykit.budgets.serialization": ["budget_from"],
+            "retrykit.budgets.throttle": ["Throttle"],
+            "retrykit.budgets.token_bucket": ["TokenBucket"],
+        },
+    )
 
 __all__ = ["Budget", "RatioBudget", "Registry", "Throttle", "TokenBucket"]
 __all__ += ["balances", "budget_from", "shared"]

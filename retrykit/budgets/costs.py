@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, final
 
-from retrykit.checks import refuse, whole
-from retrykit.error_conditions import accepted, check_condition
-from retrykit.inspection import is_coroutine_function
-from retrykit.type_names import text_of, type_name, type_of
+from retrykit._internal.error_conditions import accepted, check_condition
+from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.type_names import text_of, type_name, type_of
+from retrykit._internal.validation import refuse, whole
 
 __all__ = ["Costs"]
 

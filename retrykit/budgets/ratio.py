@@ -4,12 +4,12 @@ import math
 from collections import deque
 from typing import Any, final
 
-from retrykit.attention import reasons
-from retrykit.budgets.described import Described
+from retrykit._internal.clocks import thread
+from retrykit._internal.durations import Duration, seconds
+from retrykit._internal.fast_path import reasons
+from retrykit._internal.validation import number, refuse
 from retrykit.budgets.exact import fraction
-from retrykit.checks import number, refuse
-from retrykit.clocks import thread
-from retrykit.durations import Duration, seconds
+from retrykit.budgets.scoped import Described
 
 __all__ = ["RatioBudget"]
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar, cast, final
 
-from retrykit.budget import Budget
-from retrykit.budgets.recent import Recent
-from retrykit.checks import refuse
+from retrykit._internal.validation import refuse
+from retrykit.budgets.base import Budget
+from retrykit.budgets.lru import Recent
 
 __all__ = ["Registry"]
 

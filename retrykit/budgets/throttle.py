@@ -2,9 +2,9 @@
 
 from typing import Any, final
 
-from retrykit.budgets.described import Described
+from retrykit._internal.validation import number, whole
 from retrykit.budgets.exact import fraction
-from retrykit.checks import number, whole
+from retrykit.budgets.scoped import Described
 
 __all__ = ["Throttle"]
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any, final
 
+from retrykit._internal.error_conditions import Condition
+from retrykit._internal.validation import whole
 from retrykit.budgets.costs import Costs
-from retrykit.budgets.described import Described
-from retrykit.checks import whole
-from retrykit.error_conditions import Condition
+from retrykit.budgets.scoped import Described
 
 __all__ = ["TokenBucket"]
 

@@ -6,20 +6,20 @@ from typing import Any
 
 import click
 
-from retrykit.checks import refuse
-from retrykit.cli.bars import Bands, bars
+from retrykit._internal.validation import refuse
 from retrykit.cli.options import (
     attempt,
     command_of,
     policies_argument,
     retries,
 )
+from retrykit.cli.policy_argument import chosen
 from retrykit.cli.policy_options import policy_flags
 from retrykit.cli.previews import previewed
-from retrykit.cli.targets import chosen
 from retrykit.cli.terminal import console, print_figures
+from retrykit.cli.terminal_chart import Bands, bars
 from retrykit.errors import ConfigError
-from retrykit.policy import Policy
+from retrykit.policy.policy import Policy
 
 __all__ = ["command"]
 
@@ -70,7 +70,7 @@ def command(
     elif output.suffix.lower() in {".svg", ".png"}:
         _save(meant, output, attempt=attempt, retries=retries, **shape)
     elif output.suffix.lower() == ".html":
-        from retrykit.page import page  # noqa: PLC0415  read for this alone
+        from retrykit.analysis.html_report import page  # noqa: PLC0415  read for this alone
 
         text = page(meant, attempt=attempt, retries=retries or 100, **shape)
         output.write_text(text, "utf-8")
@@ -98,7 +98,7 @@ def _print(
 
 def _save(policies: Mapping[str, Policy], output: Path, **looks: Any) -> None:
     try:
-        from retrykit.plot import figure, save  # noqa: PLC0415  it takes its time
+        from retrykit.analysis.charts import figure, save  # noqa: PLC0415  it takes its time
     except ModuleNotFoundError as error:
         msg = f"{output} needs {error.name}; in a clone: pip install '.[plot]'"
         raise ConfigError(msg) from error

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from retrykit.checks import refuse
+from retrykit._internal.validation import refuse
+from retrykit.analysis.preview import Preview, Row
 from retrykit.cli.options import (
     PolicyText,
     attempt,
@@ -14,12 +15,11 @@ from retrykit.cli.options import (
     retries,
     samples,
 )
+from retrykit.cli.policy_argument import chosen
 from retrykit.cli.policy_options import policy_flags
 from retrykit.cli.previews import previewed
 from retrykit.cli.summary import summary
-from retrykit.cli.targets import chosen
 from retrykit.cli.terminal import aligned, console, listed, print_figures, span
-from retrykit.preview import Preview, Row
 
 __all__ = ["command"]
 

@@ -26,7 +26,7 @@ def values(*known: str) -> Callable[[click.Context, click.Parameter, str], list[
 
 def policies(typed: str) -> Iterator[str]:
     """Give what a POLICY may be that begins so; no module is imported for it."""
-    from retrykit.named import BUILT_IN  # noqa: PLC0415  the help needs none
+    from retrykit.config.preset_names import BUILT_IN  # noqa: PLC0415  the help needs none
 
     yield from (name for name in BUILT_IN if name.startswith(typed))
     name, colon, rest = typed.partition(":")
@@ -42,7 +42,7 @@ def policies(typed: str) -> Iterator[str]:
 
 
 def _in_file(path: str) -> Iterator[str]:
-    from retrykit.files import names_in  # noqa: PLC0415  the help needs none
+    from retrykit.config.files import names_in  # noqa: PLC0415  the help needs none
 
     try:
         names = names_in(path)

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from retrykit.checks import refuse
+from retrykit._internal.validation import refuse
 from retrykit.cli.options import command_of, policy_argument
+from retrykit.cli.policy_argument import chosen
 from retrykit.cli.policy_options import policy_flags
-from retrykit.cli.targets import chosen
-from retrykit.policy import Policy
-from retrykit.service_config import to_service_config
-from retrykit.source import data, python, toml
+from retrykit.config.grpc_service_config import to_service_config
+from retrykit.config.rendering import data, python, toml
+from retrykit.policy.policy import Policy
 
 __all__ = ["command"]
 

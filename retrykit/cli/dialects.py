@@ -9,7 +9,7 @@ import click
 
 from retrykit.cli.options import command_of
 from retrykit.cli.terminal import console, listed
-from retrykit.named import BUILT_IN
+from retrykit.config.preset_names import BUILT_IN
 
 __all__ = ["command"]
 

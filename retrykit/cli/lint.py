@@ -8,15 +8,15 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from retrykit._internal.durations import seconds
+from retrykit._internal.frozen import parts_of
+from retrykit.analysis.lint import RULES, Finding, Found, Unread, check
+from retrykit.analysis.lint.importing import place_of
 from retrykit.cli.lint_targets import looked_at
 from retrykit.cli.options import PolicyText, attempt, command_of
 from retrykit.cli.policy_options import policy_flags
 from retrykit.cli.terminal import console, listed
-from retrykit.durations import seconds
-from retrykit.lint import RULES, Finding, Found, Unread, check
-from retrykit.lint.imports import place_of
-from retrykit.records import safe_text
-from retrykit.values import parts_of
+from retrykit.state.records import safe_text
 
 __all__ = ["command"]
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from rich.progress import Progress
 
-from retrykit.checks import refuse
-from retrykit.cli.targets import chosen, file_of, is_policy, names_of
+from retrykit._internal.validation import refuse
+from retrykit.analysis.lint import Discovery, Found, Unread, found_in
+from retrykit.cli.policy_argument import chosen, file_of, is_policy, names_of
 from retrykit.cli.terminal import progress
 from retrykit.errors import ConfigError
-from retrykit.lint import Discovery, Found, Unread, found_in
 
 __all__ = ["looked_at"]
 

@@ -78,7 +78,7 @@ policies_argument = click.argument("policies", nargs=-1, type=PolicyText())
 
 
 def _length(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
-    from retrykit.durations import seconds  # noqa: PLC0415  the help needs none
+    from retrykit._internal.durations import seconds  # noqa: PLC0415  the help needs none
 
     return seconds("--attempt", value)
 

@@ -7,7 +7,7 @@ import click
 
 from retrykit.cli.completions import values
 from retrykit.cli.options import FLAGS, VALUES
-from retrykit.cli.targets import imported
+from retrykit.cli.policy_argument import imported
 
 __all__ = ["policy_flags"]
 

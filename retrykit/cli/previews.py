@@ -1,9 +1,9 @@
 """The previews that commands show."""
 
+from retrykit.analysis.preview import Preview, preview
 from retrykit.errors import ConfigError
-from retrykit.policy import Policy
-from retrykit.preview import Preview, preview
-from retrykit.records import safe_text
+from retrykit.policy.policy import Policy
+from retrykit.state.records import safe_text
 
 __all__ = ["previewed"]
 

@@ -13,8 +13,8 @@ from typing import Any
 import click
 from click.shell_completion import add_completion_class
 
-from retrykit.checks import escaped
-from retrykit.cli.bash import BashComplete
+from retrykit._internal.validation import escaped
+from retrykit.cli.bash_completion import BashComplete
 from retrykit.cli.options import CONTEXT, debug
 from retrykit.errors import ConfigError
 
@@ -137,7 +137,7 @@ _INTERRUPTED = 130
 
 def _told(error: Exception) -> str:
     """Return what is wrong, in one line."""
-    from retrykit.records import safe_text  # noqa: PLC0415  the help needs none
+    from retrykit.state.records import safe_text  # noqa: PLC0415  the help needs none
 
     if isinstance(error, click.UsageError):
         told = " ".join(error.format_message().split())

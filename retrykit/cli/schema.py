@@ -5,7 +5,7 @@ import json
 import click
 
 from retrykit.cli.options import command_of
-from retrykit.json_schema import policy_schema
+from retrykit.config.json_schema import policy_schema
 
 __all__ = ["command"]
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 
-from retrykit.checks import choice, nearest, refuse
+from retrykit._internal.frozen import parts_of
+from retrykit._internal.validation import choice, nearest, refuse
+from retrykit.analysis.preview import End, Preview, Row, Window
 from retrykit.cli.completions import values
 from retrykit.cli.options import (
     attempt,
@@ -19,13 +21,11 @@ from retrykit.cli.options import (
     samples,
     start,
 )
+from retrykit.cli.policy_argument import chosen
 from retrykit.cli.policy_options import policy_flags
 from retrykit.cli.previews import previewed
 from retrykit.cli.summary import summary
-from retrykit.cli.targets import chosen
 from retrykit.cli.terminal import aligned, console, decimal, pairs, print_figures, span
-from retrykit.preview import End, Preview, Row, Window
-from retrykit.values import parts_of
 
 __all__ = ["command", "figures"]
 

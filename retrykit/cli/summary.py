@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from retrykit.durations import readable
-from retrykit.preview import Preview, Quantile, Window
-from retrykit.preview.caveats import caveats, has_other_delays
-from retrykit.timeouts import timeout_seconds
+from retrykit._internal.durations import readable
+from retrykit.analysis.preview import Preview, Quantile, Window
+from retrykit.analysis.preview.caveats import caveats, has_other_delays
+from retrykit.policy.timeouts import timeout_seconds
 
 __all__ = ["summary"]
 

@@ -13,8 +13,8 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from retrykit.checks import escaped
-from retrykit.durations import readable
+from retrykit._internal.durations import readable
+from retrykit._internal.validation import escaped
 
 __all__ = ["COLOURS", "aligned", "console", "decimal", "listed", "pairs"]
 __all__ += ["print_figures", "progress", "span"]

@@ -16,11 +16,11 @@ An engine keeps the envelope of each job, and wakes the job up when it is due. T
   makes it again, under the same key.
 """
 
-from retrykit.durable.attempt import Attempted, JobDied, idempotency_key
-from retrykit.durable.capabilities import Capabilities
+from retrykit.durable.engine_capabilities import Capabilities
 from retrykit.durable.envelope import Envelope, JobStatus
-from retrykit.durable.jobs import Job
-from retrykit.durable.report import JobReport
+from retrykit.durable.job import Job
+from retrykit.durable.job_attempt import Attempted, JobDied, idempotency_key
+from retrykit.durable.job_report import JobReport
 
 __all__ = ["Attempted", "Capabilities", "Envelope", "Job", "JobDied", "JobReport"]
 __all__ += ["JobStatus", "idempotency_key"]

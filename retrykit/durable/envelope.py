@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, final
 
-from retrykit.checks import refuse, shortened, told
-from retrykit.durable.kept import kept, kind_of
-from retrykit.durable.payloads import from_json
-from retrykit.failures import delay_from, natural
-from retrykit.records import exactly
-from retrykit.state import RetryState
+from retrykit._internal.validation import refuse, shortened, told
+from retrykit.durable.compaction import kept, kind_of
+from retrykit.durable.json_payloads import from_json
+from retrykit.state.failures import delay_from, natural
+from retrykit.state.records import exactly
+from retrykit.state.retry_state import RetryState
 
 __all__ = ["Envelope", "JobStatus"]
 

@@ -10,13 +10,31 @@ their errors and responses are known by what they look like. A hint of your own
 is a function; see `Hint`.
 """
 
-from retrykit.hint import Hint
-from retrykit.hints.attributes import attribute
-from retrykit.hints.http import milliseconds, retry_after
-from retrykit.hints.named import hint_named, name_of_hint
-from retrykit.hints.pushback import grpc_pushback
-from retrykit.hints.resets import reset_at
-from retrykit.hints.several import first_of
+from typing import TYPE_CHECKING
+
+from retrykit._internal.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from retrykit.hints.base import Hint
+    from retrykit.hints.composite import first_of
+    from retrykit.hints.error_attribute import attribute
+    from retrykit.hints.grpc_metadata import grpc_pushback
+    from retrykit.hints.parsing import hint_named, name_of_hint
+    from retrykit.hints.rate_limit_reset import reset_at
+    from retrykit.hints.retry_after_header import milliseconds, retry_after
+else:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "retrykit.hints.base": ["Hint"],
+            "retrykit.hints.error_attribute": ["attribute"],
+            "retrykit.hints.retry_after_header": ["milliseconds", "retry_after"],
+            "retrykit.hints.parsing": ["hint_named", "name_of_hint"],
+            "retrykit.hints.grpc_metadata": ["grpc_pushback"],
+            "retrykit.hints.rate_limit_reset": ["reset_at"],
+            "retrykit.hints.composite": ["first_of"],
+        },
+    )
 
 __all__ = ["Hint", "attribute", "first_of", "grpc_pushback", "hint_named"]
 __all__ += ["milliseconds", "name_of_hint", "reset_at", "retry_after"]

@@ -28,9 +28,9 @@ from weakref import ref
 
 import aiohttp
 
-from retrykit.checks import refuse
-from retrykit.integrations.bodies import ready, rewinding, together
-from retrykit.integrations.parts import (
+from retrykit._internal.validation import refuse
+from retrykit.integrations._http.bodies import ready, rewinding, together
+from retrykit.integrations._http.policy import (
     IDEMPOTENT,
     Transient,
     joined,
@@ -38,13 +38,13 @@ from retrykit.integrations.parts import (
     retry_after,
     transient_status,
 )
-from retrykit.integrations.sending import AsyncSender, Sending
-from retrykit.policy import Policy
-from retrykit.settings import Changes
-from retrykit.signals import GiveUp
-from retrykit.state import RetryState
-from retrykit.timeouts import AsArgument
-from retrykit.verdicts import attach, state_of
+from retrykit.integrations._http.transport import AsyncSender, Sending
+from retrykit.policy.policy import Policy
+from retrykit.policy.settings import Changes
+from retrykit.policy.timeouts import AsArgument
+from retrykit.state.final_error import attach, state_of
+from retrykit.state.retry_state import RetryState
+from retrykit.state.signals import GiveUp
 
 __all__ = ["IDEMPOTENT", "RetryMiddleware", "policy", "retry_after", "transient"]
 

@@ -23,8 +23,8 @@ from typing import Any, Self, final
 
 from airflow.sdk import RetryDecision, RetryPolicy
 
-from retrykit.integrations.tries import check_policy, followed
-from retrykit.policy import Policy
+from retrykit.integrations._airflow_decision import check_policy, followed
+from retrykit.policy.policy import Policy
 
 __all__ = ["AirflowPolicy"]
 

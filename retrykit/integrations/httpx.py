@@ -23,10 +23,10 @@ from typing import Any, Final, Self, Unpack, cast, final
 
 import httpx
 
-from retrykit.checks import instance
+from retrykit._internal.validation import instance
 from retrykit.errors import AttemptTimeout
-from retrykit.integrations.bodies import ready, rewinding, together
-from retrykit.integrations.parts import (
+from retrykit.integrations._http.bodies import ready, rewinding, together
+from retrykit.integrations._http.policy import (
     IDEMPOTENT,
     Transient,
     joined,
@@ -34,11 +34,11 @@ from retrykit.integrations.parts import (
     retry_after,
     transient_status,
 )
-from retrykit.integrations.sending import AsyncSender, Sender, Sending
-from retrykit.policy import Policy
-from retrykit.settings import Changes
-from retrykit.state import RetryState
-from retrykit.verdicts import attach, state_of
+from retrykit.integrations._http.transport import AsyncSender, Sender, Sending
+from retrykit.policy.policy import Policy
+from retrykit.policy.settings import Changes
+from retrykit.state.final_error import attach, state_of
+from retrykit.state.retry_state import RetryState
 
 __all__ = ["IDEMPOTENT", "AsyncRetryTransport", "RetryTransport", "policy"]
 __all__ += ["retry_after", "transient"]

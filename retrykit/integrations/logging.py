@@ -3,11 +3,11 @@
 import logging
 from typing import Any
 
-from retrykit.checks import refuse
-from retrykit.durations import readable
-from retrykit.events import Event, GaveUp, Observer, RetryScheduled, Succeeded
-from retrykit.records import status_of
-from retrykit.state import RetryState
+from retrykit._internal.durations import readable
+from retrykit._internal.validation import refuse
+from retrykit.state.events import Event, GaveUp, Observer, RetryScheduled, Succeeded
+from retrykit.state.records import status_of
+from retrykit.state.retry_state import RetryState
 
 __all__ = ["observer"]
 

@@ -32,9 +32,9 @@ from requests.exceptions import ChunkedEncodingError
 from urllib3 import Timeout
 from urllib3.exceptions import HTTPError
 
-from retrykit.checks import instance, refuse
-from retrykit.integrations.bodies import rewinding
-from retrykit.integrations.parts import (
+from retrykit._internal.validation import instance, refuse
+from retrykit.integrations._http.bodies import rewinding
+from retrykit.integrations._http.policy import (
     IDEMPOTENT,
     Transient,
     checked_methods,
@@ -43,10 +43,10 @@ from retrykit.integrations.parts import (
     retry_after,
     transient_status,
 )
-from retrykit.integrations.sending import Sender, Sending
-from retrykit.integrations.urllib3.outcomes import transient as _passing
-from retrykit.policy import Policy
-from retrykit.settings import Changes
+from retrykit.integrations._http.transport import Sender, Sending
+from retrykit.integrations.urllib3.transient import transient as _passing
+from retrykit.policy.policy import Policy
+from retrykit.policy.settings import Changes
 
 __all__ = ["IDEMPOTENT", "RetryAdapter", "policy", "request_policy", "retry_after"]
 __all__ += ["transient"]

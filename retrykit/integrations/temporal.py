@@ -7,7 +7,7 @@ they make attempts in Temporal's `ActivityEnvironment`.
 An activity that is made again is told the number of the attempt, and when it was
 first scheduled, but not what came of the attempts before. (Heartbeats could carry
 that, but their details are the activity's own, from which it goes on.) So it is
-worked out by `retrykit.durable.numbered`, and this is lost: the list of earlier
+worked out by `retrykit.durable.attempt_replay`, and this is lost: the list of earlier
 errors, the delays that errors asked for, and rules, which are refused. Time in
 the queue before the first attempt counts, once that has failed.
 
@@ -25,13 +25,13 @@ from temporalio.activity import info
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
-from retrykit.callables import check_retryable, name_of
+from retrykit._internal.introspection import is_coroutine_function
 from retrykit.durable import Attempted, Envelope, Job
-from retrykit.durable.numbered import check_numbered, numbered
-from retrykit.inspection import is_coroutine_function
-from retrykit.policy import Policy
-from retrykit.records import error_text
-from retrykit.signals import GiveUp, RetryAfter
+from retrykit.durable.attempt_replay import check_numbered, numbered
+from retrykit.execution.callables import check_retryable, name_of
+from retrykit.policy.policy import Policy
+from retrykit.state.records import error_text
+from retrykit.state.signals import GiveUp, RetryAfter
 
 __all__ = ["retried", "retry_policy"]
 

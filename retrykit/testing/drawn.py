@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from retrykit import schedules as s
-from retrykit.checks import number
-from retrykit.durations import Duration, seconds
-from retrykit.formulas import LONGEST_INTERVAL
-from retrykit.jitter import LONGEST
+from retrykit._internal.durations import Duration, seconds
+from retrykit._internal.validation import number
 from retrykit.schedules import Schedule
+from retrykit.schedules.basic import LONGEST_INTERVAL
+from retrykit.schedules.randomness import LONGEST
 
 __all__ = ["durations", "formulas", "methods", "operators"]
 

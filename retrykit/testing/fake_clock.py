@@ -3,13 +3,13 @@
 from types import TracebackType
 from typing import final
 
-from retrykit.checks import instance, number, refuse
-from retrykit.cutoffs import Limit
-from retrykit.durations import Duration, seconds
-from retrykit.events import AttemptStarted, Event
-from retrykit.testing.loops import Loop, Loops
-from retrykit.testing.real_sleeps import guard_thread, leave_thread
-from retrykit.testing.timeline import Timeline
+from retrykit._internal.durations import Duration, seconds
+from retrykit._internal.validation import instance, number, refuse
+from retrykit.execution.attempt_timeout import Limit
+from retrykit.state.events import AttemptStarted, Event
+from retrykit.testing.event_loops import Loop, Loops
+from retrykit.testing.scheduler import Timeline
+from retrykit.testing.sleep_guard import guard_thread, leave_thread
 from retrykit.testing.virtual_loop import VirtualLoop
 
 __all__ = ["AwaitedClock", "FakeClock"]

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import NoReturn, final
 
-from retrykit.callables import name_of
-from retrykit.checks import instance, refuse
-from retrykit.dressing import nearest
-from retrykit.events import Event, RetryScheduled, observe
-from retrykit.scopes import Scoped
-from retrykit.state import RetryState, StopReason
-from retrykit.testing.block import Block
-from retrykit.testing.history import history
+from retrykit._internal.context import Scoped
+from retrykit._internal.validation import instance, refuse
+from retrykit.execution.callables import name_of
+from retrykit.execution.wrapping import nearest
+from retrykit.state.events import Event, RetryScheduled, observe
+from retrykit.state.retry_state import RetryState, StopReason
+from retrykit.testing.context_block import Block
+from retrykit.testing.history_table import history
 
 __all__ = ["Recording", "record"]
 

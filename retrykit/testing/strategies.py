@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from retrykit import schedules as s
-from retrykit.checks import instance, refuse, whole
+from retrykit._internal.validation import instance, refuse, whole
 from retrykit.hints import attribute, first_of, milliseconds, retry_after
-from retrykit.policy import Policy
-from retrykit.rules import Rule
+from retrykit.policy.policy import Policy
+from retrykit.policy.rules import Rule
 from retrykit.schedules import Schedule, ScheduleLike
 from retrykit.testing.drawn import durations, formulas, methods, operators
 

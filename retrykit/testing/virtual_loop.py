@@ -14,9 +14,9 @@ from contextvars import Context
 from itertools import count
 from typing import Any, Final, TypeVar, TypeVarTuple, Unpack, final
 
-from retrykit.cutoffs import Limit
-from retrykit.testing.timeline import MOMENT, Silence, Timeline
-from retrykit.testing.workers import Worker
+from retrykit.execution.attempt_timeout import Limit
+from retrykit.testing.call_tracker import Worker
+from retrykit.testing.scheduler import MOMENT, Silence, Timeline
 
 __all__ = ["VirtualLoop"]
 

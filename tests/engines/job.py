@@ -9,7 +9,7 @@ import os
 import time
 from pathlib import Path
 
-from retrykit import GiveUp, Policy, RetryAfter, current_state, dialects, schedules as s
+from retrykit import GiveUp, Policy, RetryAfter, current_state, presets, schedules as s
 from retrykit.durable import idempotency_key
 
 __all__ = ["FOLDER", "POLICIES", "averify", "policy", "verify"]
@@ -31,8 +31,8 @@ POLICIES = {
     "jittered": Policy(
         schedule=s.constant(6).jitter(0.5).take(4), seed=7, name="hosts", **_ENDLESS
     ),
-    "hostnames": dialects.hostname_verification().replace(
-        schedule=dialects.hostname_verification().schedule * 1e-5,
+    "hostnames": presets.hostname_verification().replace(
+        schedule=presets.hostname_verification().schedule * 1e-5,
         name="hosts",
         on=ConnectionError,
     ),

@@ -11,8 +11,8 @@ import unicodedata
 from pathlib import Path
 
 from retrykit.cli.program import run
+from retrykit.config.preset_names import BUILT_IN
 from retrykit.errors import ConfigError
-from retrykit.named import BUILT_IN
 from tests.fuzz.names import dialect
 from tests.fuzz.policies import policy_file
 from tests.fuzz.schedules import duration, expression

@@ -2,7 +2,6 @@
 
 from email.utils import formatdate
 
-from retrykit.hint import ask
 from retrykit.hints import (
     attribute,
     first_of,
@@ -11,8 +10,9 @@ from retrykit.hints import (
     reset_at,
     retry_after,
 )
-from retrykit.jitter import LONGEST
-from retrykit.signals import GiveUp, RetryAfter
+from retrykit.hints.base import ask
+from retrykit.schedules.randomness import LONGEST
+from retrykit.state.signals import GiveUp, RetryAfter
 from tests.fuzz.target import Target
 from tests.fuzz.values import anything, maybe, mutated, number, scalar, text
 

@@ -2,9 +2,9 @@
 
 import inspect
 
+from retrykit._internal.type_names import text_of, type_of
+from retrykit.config.preset_names import BUILT_IN, settings_named
 from retrykit.hints import hint_named, name_of_hint
-from retrykit.named import BUILT_IN, settings_named
-from retrykit.type_names import text_of, type_of
 from tests.fuzz.schedules import check_schedule
 from tests.fuzz.target import Target
 from tests.fuzz.values import anything, maybe, mutated, number, text

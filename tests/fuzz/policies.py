@@ -6,12 +6,12 @@ from itertools import islice
 from pathlib import Path
 
 from retrykit import ConfigError, GiveUp, Policy, state_of
+from retrykit.analysis.lint import check
+from retrykit.analysis.preview import preview
 from retrykit.cli.summary import summary
-from retrykit.files import names_in
-from retrykit.lint import check
-from retrykit.preview import preview
-from retrykit.service_config import to_service_config
-from retrykit.source import python, toml, toml_value
+from retrykit.config.files import names_in
+from retrykit.config.grpc_service_config import to_service_config
+from retrykit.config.rendering import python, toml, toml_value
 from retrykit.testing import virtual_time
 from tests.fuzz.names import dialect, exception_type, hint
 from tests.fuzz.schedules import duration, expression, schedule_data

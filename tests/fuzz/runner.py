@@ -21,7 +21,7 @@ from random import Random
 
 import retrykit
 from retrykit import ConfigError
-from retrykit.records import safe_text
+from retrykit.state.records import safe_text
 from tests.fuzz.tally import Fault, Tally
 
 __all__ = ["Hung", "run", "run_chunk", "run_one", "shown"]

@@ -7,10 +7,10 @@ from datetime import timedelta
 from itertools import islice
 
 from retrykit import ConfigError
-from retrykit.durations import readable, seconds
-from retrykit.expressions import schedule_from
-from retrykit.jitter import LONGEST
+from retrykit._internal.durations import readable, seconds
 from retrykit.schedules import Schedule, from_dict
+from retrykit.schedules.parsing import schedule_from
+from retrykit.schedules.randomness import LONGEST
 from tests.fuzz.target import Target
 from tests.fuzz.values import altered, anything, literal, maybe, mutated, text
 

@@ -3,7 +3,7 @@
 import json
 
 from retrykit import ConfigError
-from retrykit.service_config import from_service_config, to_service_config
+from retrykit.config.grpc_service_config import from_service_config, to_service_config
 from tests.fuzz.target import Target
 from tests.fuzz.values import altered, anything, as_json, maybe, mutated, number, text
 

@@ -19,16 +19,17 @@ from retrykit import (
     StopReason,
     aretrying,
     current_state,
-    dialects,
     observe,
+    presets,
     retrying,
     schedules as s,
     state_of,
 )
-from retrykit.algebra import Schedule
-from retrykit.attempts import Attempt
-from retrykit.backoff import STOP, Backoff
-from retrykit.events import (
+from retrykit.execution.backoff import STOP, Backoff
+from retrykit.execution.block_attempts import Attempt
+from retrykit.integrations.logging import observer
+from retrykit.schedules.base import Schedule
+from retrykit.state.events import (
     AttemptFailed,
     AttemptStarted,
     Event,
@@ -37,8 +38,7 @@ from retrykit.events import (
     Succeeded,
     Suspended,
 )
-from retrykit.integrations.logging import observer
-from retrykit.records import ErrorRecord
+from retrykit.state.records import ErrorRecord
 from retrykit.testing import (
     AsyncScript,
     FakeClock,
@@ -152,9 +152,9 @@ def schedules() -> None:
 
 
 def the_rest() -> None:
-    assert_type(dialects.google(multiplier=2), Policy)
-    assert_type(dialects.zizq(retry_limit=3, base="1m"), Policy)
-    assert_type(dialects.hostname_verification().replace(name="host"), Policy)
+    assert_type(presets.google(multiplier=2), Policy)
+    assert_type(presets.zizq(retry_limit=3, base="1m"), Policy)
+    assert_type(presets.hostname_verification().replace(name="host"), Policy)
     assert_type(Policy.from_dict({}), Policy)
     assert_type(POLICY.to_dict(), dict[str, Any])
     assert_type(Policy.from_toml("pyproject.toml", "fetch"), Policy)
@@ -165,8 +165,8 @@ def the_rest() -> None:
     Policy.from_toml(5, "fetch")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     Policy.from_env("APP", POLICY)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     Policy.from_env("APP", environ={"APP_SEED": 7})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
-    dialects.zizq(limit=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    dialects.zizq(base=[])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    presets.zizq(limit=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    presets.zizq(base=[])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert_type(POLICY.max_elapsed, float | None)
     assert_type(POLICY.schedule, Schedule)
     backoff = Backoff(POLICY)

@@ -20,9 +20,9 @@ from typing import Any, Final, Literal, final
 
 from celery import Celery
 
+from retrykit._internal.frozen import Value, parts_of
 from retrykit.durable import Envelope
-from retrykit.durable.report import Standing
-from retrykit.values import Value, parts_of
+from retrykit.durable.job_report import Standing
 
 __all__ = ["LEDGER", "Entry", "Verdict", "judged", "killed", "mark_killed", "newest"]
 __all__ += ["name_another", "note"]

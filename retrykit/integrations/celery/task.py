@@ -10,23 +10,23 @@ from celery import Celery, Task
 from celery.result import AsyncResult
 from celery.utils import uuid
 
-from retrykit.checks import number, refuse
-from retrykit.clocks import wall
+from retrykit._internal.clocks import wall
+from retrykit._internal.durations import Duration
+from retrykit._internal.validation import number, refuse
 from retrykit.durable import Capabilities, Envelope, Job
-from retrykit.durable.functions import job_of
-from retrykit.durable.payloads import as_json
-from retrykit.durations import Duration
-from retrykit.integrations.celery.ledger import LEDGER, Entry, newest, note
-from retrykit.integrations.celery.sending import HEADER, headers
-from retrykit.integrations.celery.settings import (
+from retrykit.durable.durable_function import job_of
+from retrykit.durable.json_payloads import as_json
+from retrykit.integrations.celery.config_checks import (
     Check,
     capabilities,
     check_route,
     check_time_limit,
 )
-from retrykit.integrations.celery.strangers import Strangers
-from retrykit.integrations.celery.wakeups import Wakeup
-from retrykit.policy import Policy
+from retrykit.integrations.celery.delivery import Wakeup
+from retrykit.integrations.celery.ledger import LEDGER, Entry, newest, note
+from retrykit.integrations.celery.messages import HEADER, headers
+from retrykit.integrations.celery.unknown_tasks import Strangers
+from retrykit.policy.policy import Policy
 
 __all__ = ["DurableTask"]
 

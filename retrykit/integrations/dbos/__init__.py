@@ -1,8 +1,6 @@
 """Durable jobs on DBOS Transact: on SQLite by itself, on Postgres for more."""
 
-from retrykit.integrations.dbos.jobs import DurableJob, job
-from retrykit.integrations.dbos.processes import connect, listen
-from retrykit.integrations.dbos.reports import (
+from retrykit.integrations.dbos.job_control import (
     dead,
     forget,
     kill,
@@ -11,6 +9,8 @@ from retrykit.integrations.dbos.reports import (
     status,
     take_over,
 )
+from retrykit.integrations.dbos.jobs import DurableJob, job
+from retrykit.integrations.dbos.lifecycle import connect, listen
 from retrykit.integrations.dbos.settings import CAPABILITIES, config
 
 __all__ = ["CAPABILITIES", "DurableJob", "config", "connect", "dead", "forget"]

@@ -24,14 +24,14 @@ from dbos import (
     WorkflowSerializationFormat,
 )
 
-from retrykit.checks import nearest, refuse
-from retrykit.clocks import wall
+from retrykit._internal.clocks import wall
+from retrykit._internal.validation import nearest, refuse
 from retrykit.durable import Attempted, Envelope, Job, JobDied
-from retrykit.durable.functions import DurableFunction, job_of
-from retrykit.durable.payloads import as_json
-from retrykit.durable.staying import staying
+from retrykit.durable.durable_function import DurableFunction, job_of
+from retrykit.durable.json_payloads import as_json
+from retrykit.durable.worker_exit_guard import staying
 from retrykit.integrations.dbos.settings import QUEUE, check_launched
-from retrykit.policy import Policy
+from retrykit.policy.policy import Policy
 
 __all__ = ["WORKFLOW", "DurableJob", "check_jobs", "enqueue", "found", "job"]
 

@@ -5,7 +5,7 @@ from typing import Any, Final, cast
 
 from dbos import DBOSConfig, DBOSPortableJSONSerializer
 
-from retrykit.checks import choice, nearest, refuse
+from retrykit._internal.validation import choice, nearest, refuse
 from retrykit.durable import Capabilities
 
 __all__ = ["CAPABILITIES", "QUEUE", "SQLITE", "check_launched", "config", "launched"]

@@ -19,13 +19,13 @@ the first message of a stream; `state_of` of an error has its history::
 The option keeps gRPC from retrying beneath, where a service config tells it to;
 without it, gRPC does not tell servers, either, which attempt they see. Nothing
 here can find out whether it is set. The other way is to let gRPC itself retry,
-by a service config from `retrykit.service_config`: it makes no more than five
-attempts, and `state_of` knows nothing of them.
+by a service config from `retrykit.config.grpc_service_config`: it makes no more
+than five attempts, and `state_of` knows nothing of them.
 """
 
-from retrykit.integrations.grpc.awaited import async_interceptors
-from retrykit.integrations.grpc.blocking import RetryInterceptor
-from retrykit.integrations.grpc.parts import policy, retry_after, transient
+from retrykit.integrations.grpc.aio import async_interceptors
+from retrykit.integrations.grpc.policy import policy, retry_after, transient
+from retrykit.integrations.grpc.sync import RetryInterceptor
 
 __all__ = ["RetryInterceptor", "async_interceptors", "policy", "retry_after"]
 __all__ += ["transient"]

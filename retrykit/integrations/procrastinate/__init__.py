@@ -1,6 +1,6 @@
 """Durable jobs on Procrastinate, which keeps them in PostgreSQL."""
 
-from retrykit.integrations.procrastinate.reports import (
+from retrykit.integrations.procrastinate.job_control import (
     adead,
     akill,
     arequeue,

@@ -11,10 +11,10 @@ from typing import Any, Final
 from procrastinate import App, JobContext
 from procrastinate.jobs import DeleteJobCondition
 
-from retrykit.checks import instance, number, refuse
+from retrykit._internal.validation import instance, number, refuse
 from retrykit.durable import Capabilities
+from retrykit.integrations.procrastinate.job_run import Wakes
 from retrykit.integrations.procrastinate.store import WAKE
-from retrykit.integrations.procrastinate.visits import Wakes
 
 __all__ = ["CAPABILITIES", "RESCUE", "prepare", "rescue"]
 

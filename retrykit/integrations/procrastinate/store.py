@@ -10,10 +10,10 @@ from typing import Any, Final, LiteralString, NamedTuple
 
 from procrastinate import App
 
-from retrykit.clocks import wall
+from retrykit._internal.clocks import wall
 from retrykit.durable import Envelope
-from retrykit.durable.payloads import as_json
-from retrykit.integrations.procrastinate.plans import Plan, Step
+from retrykit.durable.json_payloads import as_json
+from retrykit.integrations.procrastinate.sync_async import Plan, Step
 
 __all__ = ["CARRIED", "DEAD", "FIND", "MOVE", "READ", "STARTED", "WAKE", "WRITE"]
 __all__ += ["Kept", "aapply_schema", "apply_schema", "asked", "kept_at", "schema"]

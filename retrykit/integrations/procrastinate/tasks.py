@@ -9,15 +9,15 @@ from procrastinate.exceptions import UniqueViolation
 from procrastinate.jobs import JobDeferrer
 from procrastinate.tasks import Task
 
-from retrykit.checks import choice, instance, nearest, refuse
+from retrykit._internal.validation import choice, instance, nearest, refuse
 from retrykit.durable import Envelope, Job
-from retrykit.durable.functions import DurableFunction, job_of
-from retrykit.durable.payloads import as_json, from_json
-from retrykit.integrations.procrastinate.plans import Plan, Step, arun, run
+from retrykit.durable.durable_function import DurableFunction, job_of
+from retrykit.durable.json_payloads import as_json, from_json
+from retrykit.integrations.procrastinate.job_run import Wakes, visit
 from retrykit.integrations.procrastinate.settings import RESCUE
 from retrykit.integrations.procrastinate.store import CARRIED, STARTED, rows_of
-from retrykit.integrations.procrastinate.visits import Wakes, visit
-from retrykit.policy import Policy
+from retrykit.integrations.procrastinate.sync_async import Plan, Step, arun, run
+from retrykit.policy.policy import Policy
 
 __all__ = ["DurableTask", "defer", "found", "task"]
 

@@ -7,12 +7,12 @@ from typing import Any, Generic, NoReturn, TypeVar, final
 import redis
 import redis.asyncio
 
-from retrykit.budget import Budget
+from retrykit._internal.durations import Duration, seconds
+from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.validation import instance, refuse
 from retrykit.budgets import TokenBucket
-from retrykit.checks import instance, refuse
-from retrykit.durations import Duration, seconds
-from retrykit.inspection import is_coroutine_function
-from retrykit.integrations.redis.account import Account, Ask
+from retrykit.budgets.base import Budget
+from retrykit.integrations.redis.local_ledger import Account, Ask
 from retrykit.integrations.redis.script import SCRIPT, understood
 
 __all__ = ["AsyncRedisBudget", "RedisBudget", "flush_all"]

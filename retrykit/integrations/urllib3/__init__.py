@@ -22,11 +22,11 @@ Where that cannot be, a `PolicyRetry` stands wherever a ``urllib3.Retry`` does;
 
 from typing import Unpack
 
-from retrykit.integrations.parts import IDEMPOTENT, joined, retry_after
-from retrykit.integrations.urllib3.outcomes import transient
-from retrykit.integrations.urllib3.retries import PolicyRetry
-from retrykit.policy import Policy
-from retrykit.settings import Changes
+from retrykit.integrations._http.policy import IDEMPOTENT, joined, retry_after
+from retrykit.integrations.urllib3.policy_retry import PolicyRetry
+from retrykit.integrations.urllib3.transient import transient
+from retrykit.policy.policy import Policy
+from retrykit.policy.settings import Changes
 
 __all__ = ["IDEMPOTENT", "PolicyRetry", "policy", "retry_after", "transient"]
 

@@ -1,0 +1,124 @@
+"""Lengths of time as people write them, and as the package keeps them.
+
+Inside retrykit every duration is a float of seconds. This module is the one
+way in; it knows nothing of clocks.
+"""
+
+import math
+import re
+from datetime import timedelta
+
+from retrykit._internal.validation import number, refuse
+
+__all__ = ["LONGEST_TEXT", "PATTERN", "Duration", "readable", "seconds"]
+
+Duration = float | timedelta | str
+"""Seconds as a number, a `timedelta`, or text such as ``"1h30m"``."""
+
+# Parts of a second divide, because 300 / 1000 is the float nearest to 0.3
+# and 300 * 0.001 is not always the nearest.
+_PARTS = {"us": 1_000_000, "ms": 1_000}
+_WHOLES = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_TERM = r"([0-9]{1,15}(?:\.[0-9]+)?)(us|ms|[smhdw])"
+
+PATTERN = rf"^[ \t\n\r\f\v]*(?:{_TERM}[ \t\n\r\f\v]*)+$"
+"""What a text must match, as Python, JavaScript and JSON Schema read it.
+
+Fifteen digits are more than any use, and no sum of such terms is infinite.
+"""
+
+LONGEST_TEXT = 10_000
+"""How many characters a text may have."""
+
+
+def seconds(name: str, value: object) -> float:
+    """Return a duration as a float of seconds.
+
+    >>> seconds("cap", "1h30m")
+    5400.0
+    >>> seconds("cap", timedelta(milliseconds=250))
+    0.25
+    >>> seconds("cap", "90")
+    Traceback (most recent call last):
+    ...
+    retrykit.errors.ConfigError: cap must be a duration such as "12.5s", "500ms" or \
+"1h30m", got '90'; write the unit (us, ms, s, m, h, d, w)
+
+    Args:
+        name: The parameter as its user typed it, for the error.
+        value: Seconds as a number, a timedelta, or text made of numbers with
+            units (us, ms, s, m, h, d, w), of at most 10,000 characters. Finite
+            and >= 0.
+
+    Returns:
+        Seconds, finite and >= 0.
+
+    Raises:
+        ConfigError: *value* is none of these, is negative, or is not finite.
+    """
+    if isinstance(value, str):
+        return _parse(name, value)
+    if not isinstance(value, timedelta):
+        return number(name, value, way_out=_WAY_OUT)
+    if value < timedelta(0):
+        raise refuse(name, "a finite duration >= 0", value)
+    return value.total_seconds()
+
+
+_WAY_OUT = 'give seconds as a number, a timedelta, or text such as "1h30m"'
+
+
+def _parse(name: str, text: str) -> float:
+    if len(text) > LONGEST_TEXT:
+        raise refuse(name, f"a text of at most {LONGEST_TEXT} characters", text)
+    if not re.search(PATTERN, text):
+        rule = 'a duration such as "12.5s", "500ms" or "1h30m"'
+        way_out = "write the unit (us, ms, s, m, h, d, w)"
+        raise refuse(name, rule, text, way_out)
+    return sum(
+        float(digits) / _PARTS[unit]
+        if unit in _PARTS
+        else float(digits) * _WHOLES[unit]
+        for digits, unit in re.findall(_TERM, text)
+    )
+
+
+def readable(duration: float) -> str:
+    """Return a duration for people to read, rounded.
+
+    >>> [readable(x) for x in (0, 0.0123, 7, 90.4, 3600, 610_000)]
+    ['0s', '12.3ms', '7s', '1m30s', '1h', '7d1h']
+
+    Args:
+        duration: Seconds, finite and >= 0.
+
+    Returns:
+        Three digits below a minute, the two largest units above it, and three
+        digits from a million days on.
+    """
+    if duration < 1e-9:  # noqa: PLR2004  less than clocks can tell
+        return "0s"
+    for unit, size, end in _SMALL:
+        if duration < end:
+            return f"{duration / size:.3g}{unit}"
+    if duration >= _MOST:
+        return f"{duration / 86_400:.3g}d"
+    totals = ((round(duration / step) * step, end) for step, end in _STEPS)
+    total = next(total for total, end in totals if total < end)
+    units = [(unit, size) for unit, size in _LARGE if size <= total]
+    large, size = units[0]
+    rest = total % size
+    told = f"{total // size}{large}"
+    if not rest or len(units) == 1:
+        return told
+    small, step = units[1]
+    return f"{told}{rest // step}{small}" if rest >= step else told
+
+
+# A million days; nobody counts the hours of more.
+_MOST = 86_400 * 1e6
+
+# What three digits would round up to the next unit is told in the next unit.
+_SMALL = [("us", 1e-6, 0.9995e-3), ("ms", 1e-3, 0.9995), ("s", 1, 59.95)]
+_STEPS = [(1, 3_600), (60, 86_400), (3_600, math.inf)]
+_LARGE = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)]

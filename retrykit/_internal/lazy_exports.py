@@ -1,0 +1,35 @@
+"""Public names of a package, imported when they are first asked for."""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+
+__all__ = ["lazy_exports"]
+
+
+def lazy_exports(
+    package: str, homes: Mapping[str, list[str]], modules: Iterable[str] = ()
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return the functions ``__getattr__`` and ``__dir__`` of a package.
+
+    Args:
+        package: The name of the package.
+        homes: The public names in each of its modules, by the name of the module.
+        modules: Its modules that are public names themselves.
+    """
+    home = {name: module for module, names in homes.items() for name in names}
+
+    def get(name: str) -> object:
+        if name in modules:
+            return import_module(f"{package}.{name}")
+        if name not in home:
+            msg = f"module {package!r} has no attribute {name!r}"
+            raise AttributeError(msg)
+        value = getattr(import_module(home[name]), name)
+        vars(sys.modules[package])[name] = value
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *home, *modules})
+
+    return get, names

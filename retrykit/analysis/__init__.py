@@ -1,0 +1,3 @@
+"""What a policy will do: previews, lint warnings, charts and a page."""
+
+__all__: list[str] = []

@@ -1,0 +1,184 @@
+/*
+ * The arithmetic of schedules: the bounds of the delay before a retry.
+ *
+ * What retrykit.schedules.basic, retrykit.schedules.transforms and retrykit.schedules.composition compute,
+ * for schedules as `Schedule.to_dict` writes them. Pure. Math.pow may differ
+ * from the library's in the last bits: equal within 1e-12 of the delay.
+ */
+
+const LONGEST = Number.MAX_VALUE;
+
+/** Return [low, high] in seconds, or null when the schedule has ended. */
+function bounds(schedule, retry) {
+  return KINDS[schedule.kind](schedule, retry);
+}
+
+const KINDS = {
+  constant: (s) => [s.wait, s.wait],
+  linear: (s, retry) => twice(saturated(s.step * retry)),
+  exponential: (s, retry) => twice(product(s.first, s.factor, retry - 1)),
+  polynomial: (s, retry) => twice(product(s.first, retry, s.exponent)),
+  fibonacci: (s, retry) => twice(saturated(s.first * fibonacci(retry))),
+  sequence: (s, retry) =>
+    retry <= s.delays.length ? twice(s.delays[retry - 1]) : null,
+  decorrelated: (s, retry) => [s.first, product(s.first, s.factor, retry)],
+  google_interval: (s, retry) => googleRange(s, googleInterval(s, retry)),
+  polly_interval: (s, retry) => [0, longestOfPolly(s, retry)],
+
+  cap: mapped((s, delay) => (delay < s.limit ? delay : s.limit)),
+  at_least: mapped((s, delay) => (delay > s.limit ? delay : s.limit)),
+  round_down: mapped((s, delay) => roundedDown(delay, s.unit)),
+  times: mapped((s, delay) => saturated(delay * s.factor)),
+
+  full_jitter: spread((s, delay) => [0, delay]),
+  equal_jitter: spread((s, delay) => [delay / 2, delay]),
+  jitter: spread((s, delay) => [
+    delay * (1 - s.factor),
+    saturated(delay * (1 + s.factor)),
+  ]),
+
+  take: (s, retry) => (retry <= s.retries ? bounds(s.of, retry) : null),
+  within: (s, retry) => (retry <= fitting(s, retry) ? bounds(s.of, retry) : null),
+  then: (s, retry) =>
+    bounds(s.of, retry) || bounds(s.other, retry - length(s.of, retry)),
+  switch: (s, retry) => {
+    if (retry <= s.after) return bounds(s.of, retry);
+    const ended = s.after > 0 && bounds(s.of, s.after) === null;
+    return ended ? null : bounds(s.to, retry);
+  },
+
+  plus: joined(whileBoth((a, b) => saturated(a + b))),
+  both: joined(whileBoth(Math.max)),
+  either: joined((a, b) => {
+    const going = [a, b].filter((delay) => delay !== null);
+    return going.length ? Math.min(...going) : null;
+  }),
+};
+
+function twice(delay) {
+  return [delay, delay];
+}
+
+function saturated(delay) {
+  return delay < LONGEST ? delay : LONGEST;
+}
+
+// There may be more numbers than a function can be given as arguments.
+function largest(numbers) {
+  return numbers.reduce((a, b) => Math.max(a, b));
+}
+
+function smallest(numbers) {
+  return numbers.reduce((a, b) => Math.min(a, b));
+}
+
+function product(first, base, exponent) {
+  const power = Math.pow(base, exponent);
+  // Zero times the largest float is zero, and times infinity no number.
+  return power === Infinity ? first && LONGEST : saturated(first * power);
+}
+
+const FIBONACCI = [1n, 1n];
+
+function fibonacci(retry) {
+  // Beyond the 1476th there is no float for them.
+  const place = Math.min(retry, 1476);
+  while (FIBONACCI.length < place) FIBONACCI.push(FIBONACCI.at(-1) + FIBONACCI.at(-2));
+  return Number(FIBONACCI[place - 1]);
+}
+
+function googleInterval(s, retry) {
+  let interval = halfEven(s.initial_interval * 1000);
+  const maximum = halfEven(s.max_interval * 1000);
+  for (let step = 1; step < retry; step++) {
+    if (interval >= maximum / s.multiplier) return maximum;
+    const before = interval;
+    interval = Math.trunc(interval * s.multiplier);
+    if (interval === before) break;
+  }
+  return interval;
+}
+
+function googleRange(s, interval) {
+  const delta = s.randomization_factor * interval;
+  const high = Math.ceil(interval + delta + 1) - 1;
+  return [Math.trunc(interval - delta) / 1000, high / 1000];
+}
+
+function longestOfPolly(s, retry) {
+  const at = 2 * Math.tanh(2 * Math.sqrt(retry));
+  const was = retry > 1 ? Math.tanh(2 * Math.sqrt(retry - 2)) / 2 : 0;
+  return saturated((at - was) * product(s.median_first_retry_delay / 1.4, 2, retry - 1));
+}
+
+/** Return the nearest whole number, of two the even one, as Python rounds. */
+function halfEven(x) {
+  const below = Math.floor(x);
+  const rest = x - below;
+  if (rest !== 0.5) return rest < 0.5 ? below : below + 1;
+  return below % 2 ? below + 1 : below;
+}
+
+function mapped(map) {
+  return (s, retry) => {
+    const range = bounds(s.of, retry);
+    return range && [map(s, range[0]), map(s, range[1])];
+  };
+}
+
+function roundedDown(delay, unit) {
+  const steps = delay / unit;
+  // Floats so large have no fractions of the unit left to drop.
+  if (steps > 2 ** 53) return delay;
+  // 0.3 / 0.1 is a hair below 3: what is that near to a step is on it.
+  const nearest = halfEven(steps);
+  const onIt = Math.abs(steps - nearest) <= 1e-15 * Math.max(steps, nearest);
+  return saturated((onIt ? nearest : Math.floor(steps)) * unit);
+}
+
+function spread(range) {
+  return (s, retry) => {
+    const whole = bounds(s.of, retry);
+    return whole && [range(s, whole[0])[0], range(s, whole[1])[1]];
+  };
+}
+
+const FITTING = new WeakMap();
+
+/** Return how many delays fit into the total of .within(), or *retry* if more do. */
+function fitting(s, retry) {
+  let [number, spent, ended] = FITTING.get(s) || [0, 0, false];
+  // Rounding of the sum must not lose a delay that fits to the last bit.
+  const allowed = saturated(s.total * (1 + 1e-12));
+  while (number < retry && !ended) {
+    const range = bounds(s.of, number + 1);
+    ended = range === null || spent + range[1] > allowed;
+    if (!ended) [number, spent] = [number + 1, spent + range[1]];
+  }
+  FITTING.set(s, [number, spent, ended]);
+  return number;
+}
+
+/** Return how many delays a schedule has, or *retry* if it has more. */
+function length(schedule, retry) {
+  let [has, less] = [0, retry];
+  while (has < less) {
+    const middle = Math.floor((has + less) / 2) + 1;
+    if (bounds(schedule, middle) === null) less = middle - 1;
+    else has = middle;
+  }
+  return has;
+}
+
+function joined(join) {
+  return (s, retry) => {
+    const left = bounds(s.left, retry) || [null, null];
+    const right = bounds(s.right, retry) || [null, null];
+    const [low, high] = [join(left[0], right[0]), join(left[1], right[1])];
+    return low === null || high === null ? null : [low, high];
+  };
+}
+
+function whileBoth(join) {
+  return (left, right) => (left === null || right === null ? null : join(left, right));
+}

@@ -1,0 +1,50 @@
+"""Settings that can make a call differ from the preview of its policy.
+
+A preview follows the schedule of the policy itself. Which error is raised, what
+a server asks for and what a budget has left is known only while a call runs.
+"""
+
+from collections.abc import Iterator
+
+from retrykit._internal.durations import readable
+from retrykit.policy.conditions import shown
+from retrykit.policy.settings import Settings
+from retrykit.policy.timeouts import timeout_seconds
+
+__all__ = ["caveats", "has_other_delays"]
+
+
+def has_other_delays(policy: Settings) -> bool:
+    """Return whether delays may come from elsewhere than the policy's schedule.
+
+    >>> has_other_delays(Settings())
+    False
+    """
+    own = any(rule.schedule is not None for rule in policy.rules)
+    return own or policy.hint is not None
+
+
+def caveats(policy: Settings) -> Iterator[str]:
+    """Yield a clause for each setting that the figures leave out or assume.
+
+    >>> list(caveats(Settings(attempt_timeout="10s")))
+    ['each attempt takes 10s at most']
+    """
+    own = [shown(rule.on) for rule in policy.rules if rule.schedule is not None]
+    few = [shown(rule.on) for rule in policy.rules if rule.schedule is None]
+    if own:
+        yield f"delays of their own for {', '.join(own)}"
+    if few:
+        yield f"attempts of their own for {', '.join(few)}"
+    if policy.hint is not None:
+        cap = policy.hint_cap
+        most = "" if cap is None else f", up to {readable(cap)}"
+        yield f"a hint may ask for other delays{most}"
+    if policy.budget is not None:
+        yield "a budget must pay for each retry"
+    limit = timeout_seconds(policy.attempt_timeout)
+    if limit is not None:
+        yield f"each attempt takes {readable(limit)} at most"
+    if policy.outer != "respect":
+        does = "retried" if policy.outer == "retry" else "a NestedRetryError"
+        yield f"a call inside of it that has given up is {does}"

@@ -1,0 +1,55 @@
+"""Budgets read from plain data, as `to_dict` of each writes them."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from retrykit._internal.validation import nearest, refuse
+from retrykit.budgets.costs import Costs
+from retrykit.budgets.ratio import RatioBudget
+from retrykit.budgets.scoped import Described, shared
+from retrykit.budgets.throttle import Throttle
+from retrykit.budgets.token_bucket import TokenBucket
+
+__all__ = ["KINDS", "budget_from"]
+
+KINDS: dict[str, type[Described]] = {
+    kind.kind: kind for kind in (TokenBucket, Throttle, RatioBudget)
+}
+"""The budgets that can be written as data, by their kinds."""
+
+
+def budget_from(data: object) -> Described:
+    """Return the budget that is written as data.
+
+    >>> budget_from({"kind": "token_bucket", "costs": {"OSError": 8}})
+    TokenBucket(costs=((OSError, 8),))
+    >>> written = {"kind": "throttle", "scope": "host:db.example"}
+    >>> budget_from(written) is budget_from(written)
+    True
+
+    Args:
+        data: A dict with its ``kind``, its settings, where they differ from the
+            defaults, and its ``scope``, if it is shared.
+
+    Returns:
+        The shared budget of its scope; without one a new budget.
+
+    Raises:
+        ConfigError: The kind or a setting is unknown or wrong, or the budget of
+            this scope has other settings.
+    """
+    kind = data.get("kind") if isinstance(data, Mapping) else None
+    if not isinstance(data, Mapping) or not isinstance(kind, str) or kind not in KINDS:
+        rule = f"a dict whose kind is one of {', '.join(KINDS)}"
+        raise refuse("budget", rule, data, nearest(kind, KINDS))
+    make = KINDS[kind]
+    keys = ["kind", *make().settings, "scope"]
+    for key in data:
+        if key not in keys:
+            rule = f"a dict with the keys {', '.join(keys)}"
+            raise refuse("budget", rule, dict(data), nearest(key, keys))
+    settings = {key: data[key] for key in keys[1:-1] if key in data}
+    if "costs" in settings:
+        settings["costs"] = Costs.read(settings["costs"])
+    build = partial(make, **settings)
+    return shared(data["scope"], build) if "scope" in data else build()

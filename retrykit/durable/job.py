@@ -1,0 +1,145 @@
+"""A function that is a job: under which policy, and how an attempt is made."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, final
+
+from retrykit._internal.clocks import wall
+from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.validation import instance, refuse, whole
+from retrykit.durable.compaction import MOST_FAILURES
+from retrykit.durable.envelope import Envelope
+from retrykit.durable.fingerprint import fingerprint
+from retrykit.durable.job_attempt import Attempted, aattempt, attempt
+from retrykit.execution.callables import name_of
+from retrykit.execution.drivers import prepared
+from retrykit.policy.policy import Policy
+from retrykit.schedules.randomness import new_seed
+from retrykit.state.retry_state import RetryState
+
+__all__ = ["Job"]
+
+_log: Final = logging.getLogger("retrykit.durable")
+
+
+@final
+class Job:
+    """A function whose calls are jobs of an engine, each attempted until it ends.
+
+    >>> hourly = Policy(schedule=["1h"], max_elapsed=None, on=ValueError)
+    >>> job = Job(int, hourly, "parse")
+    >>> envelope = job.envelope("parse-7")
+    >>> after = job.attempt(envelope, ["seven"], {}).envelope
+    >>> after.status, after.key, round(after.due - after.written)
+    ('waiting', 'parse-7:2', 3600)
+
+    Args:
+        fn: The function, of either colour.
+        policy: What its jobs are held to.
+        name: What it is called in the engine; by default its module and name.
+        formerly: The names that its policy had before, under which jobs may
+            still wait.
+
+    Attributes:
+        name: What it is called.
+        function: The module and the name of the function.
+        awaited: Whether it is a coroutine function.
+        policy: What its jobs are held to.
+        fingerprint: What that policy is now.
+
+    Raises:
+        ConfigError: *fn* cannot be retried, or not under that policy.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        policy: Policy,
+        name: str | None = None,
+        formerly: Iterable[str] = (),
+    ) -> None:
+        instance("policy", policy, Policy, "write policy=Policy(...)")
+        if isinstance(formerly, str) or not isinstance(formerly, Iterable):
+            raise refuse("formerly", "a list of names", formerly, "put it in brackets")
+        self.function = name_of(fn)
+        self.name = _text("name", self.function if name is None else name)
+        self.awaited = is_coroutine_function(fn)
+        self.fingerprint = fingerprint(policy)
+        most = min(policy.max_failures, MOST_FAILURES)
+        named = _text("policy.name", policy.name or self.name)
+        self.policy = policy.replace(max_failures=most, name=named)
+        self._fn = prepared(self.policy, fn, awaited=self.awaited)
+        self._known = {named, *(_text("formerly", former) for former in formerly)}
+
+    def __repr__(self) -> str:
+        return f"<Job {self.name} under {self.policy!r}>"
+
+    def envelope(self, job: str, run: int = 1) -> Envelope:
+        """Return the envelope of a job that is due now.
+
+        Args:
+            job: Its id.
+            run: How often it was begun, this time included. Count, >= 1.
+
+        Raises:
+            ConfigError: *job* is no text that can be an id, or *run* no such count.
+        """
+        if "#" in _text("job_id", job):
+            way_out = "it is the sign of a job that was queued again"
+            raise refuse("job_id", "a text without a '#'", job, way_out)
+        whole("run", run, at_least=1)
+        policy, now = self.policy, wall()
+        seed = new_seed() if policy.seed is None else policy.seed
+        state = RetryState(job, seed, now, policy.max_elapsed, policy.max_failures)
+        name = str(policy.name)
+        return Envelope(job, name, self.fingerprint, state, now, now, {}, run)
+
+    def attempt(
+        self, envelope: Envelope, args: Sequence[Any], kw: Mapping[str, Any]
+    ) -> Attempted:
+        """Make the attempt that is due, and return what came of it.
+
+        Args:
+            envelope: The history until now. Whether it is due is not asked.
+            args: What the function is called with.
+            kw: What it is called with by name.
+
+        Raises:
+            ConfigError: The job has ended, or the policy that the envelope names
+                is not known here: no attempt was made.
+            BaseException: What is no Exception: the attempt was not made to its
+                end, and is to be made again with the same envelope.
+        """
+        followed = self._followed(envelope)
+        return attempt(self.policy, self._fn, followed, *args, **kw)
+
+    async def aattempt(
+        self, envelope: Envelope, args: Sequence[Any], kw: Mapping[str, Any]
+    ) -> Attempted:
+        """Make the attempt that is due, and await it, as `attempt` does."""
+        followed = self._followed(envelope)
+        return await aattempt(self.policy, self._fn, followed, *args, **kw)
+
+    def _followed(self, envelope: Envelope) -> Envelope:
+        """Return the envelope of a job that follows this policy from now on."""
+        if envelope.status != "waiting":
+            way_out = "Job.envelope makes one with which it begins anew"
+            raise refuse("envelope", "of a job that waits", envelope.status, way_out)
+        if envelope.policy not in self._known:
+            rule = f"the name of the policy of {self.name}"
+            way_out = f"it is {self.policy.name!r} now: name it in formerly=[...]"
+            raise refuse("policy", rule, envelope.policy, way_out)
+        if envelope.fingerprint != self.fingerprint:
+            told = envelope.job, envelope.policy, envelope.fingerprint, self.fingerprint
+            _log.warning("%s: policy %s was %s and is %s from now on", *told)
+        name = str(self.policy.name)
+        return replace(envelope, policy=name, fingerprint=self.fingerprint)
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise refuse(name, "a text that is not empty", value)
+    if not value.isprintable():
+        raise refuse(name, "a text that can be printed", value)
+    return value

@@ -1,0 +1,111 @@
+"""Delays for people who write their own loop: `next`, `reset`, `STOP`."""
+
+from enum import Enum
+from typing import Final, Literal, final
+
+from retrykit._internal.clocks import Clock, thread
+from retrykit._internal.validation import instance, refuse
+from retrykit.policy.decision import decide
+from retrykit.policy.policy import Policy
+from retrykit.schedules.randomness import new_seed
+from retrykit.state.retry_state import Failure, RetryState, StopReason
+
+__all__ = ["STOP", "Backoff", "StopSign"]
+
+
+@final
+class StopSign(Enum):
+    """The type of `STOP`."""
+
+    STOP = "stop"
+
+    def __repr__(self) -> str:
+        return self.name
+
+    __str__ = __repr__
+
+
+STOP: Final = StopSign.STOP
+"""What `Backoff.next` gives when no retry should be made."""
+
+
+@final
+class Backoff:
+    """The delays of one operation, asked for one by one.
+
+    For a loop of one's own, where a decorator does not fit. One object belongs
+    to one operation of one thread or task.
+
+    >>> from retrykit import presets
+    >>> backoff = Backoff(presets.google(randomization_factor=0))
+    >>> backoff.next(), backoff.next(), backoff.current_interval
+    (0.5, 0.75, 1.125)
+
+    Args:
+        policy: Its schedule and limits count; its conditions, rules, hint and
+            budget are not asked, and nothing ends an attempt.
+        clock: Where the elapsed time is read; by default the monotonic clock.
+
+    Raises:
+        ConfigError: *policy* is no policy, or *clock* no clock.
+
+    Source:
+        The interface is that of `BackOff`, Google HTTP Client Library for Java.
+    """
+
+    def __init__(self, policy: Policy, clock: Clock | None = None) -> None:
+        way_out = "write Policy(schedule=...)"
+        self._policy = instance("policy", policy, Policy, way_out)
+        self._intervals = policy.schedule.without_jitter()
+        if clock is not None and not hasattr(clock, "now"):
+            raise refuse("clock", "a clock, with a method now", clock)
+        self._clock = thread if clock is None else clock
+        self.reset()
+
+    def reset(self) -> None:
+        """Start again: first interval, no time elapsed, other chance.
+
+        Under a policy with a seed, chance is the same again.
+        """
+        seed = self._policy.seed
+        seed = new_seed() if seed is None else seed
+        now = self._clock.now
+        self._state = RetryState("", seed, 0.0, max_failures=2, now=now, origin=now())
+
+    def next(self) -> float | Literal[StopSign.STOP]:
+        """Return how long to wait before the next attempt.
+
+        Returns:
+            Seconds, >= 0; or `STOP` if a limit of the policy is reached or its
+            schedule has ended.
+
+        Raises:
+            ConfigError: The user's own schedule gave what is no delay.
+        """
+        state = self._state
+        attempt, elapsed = state.attempt, state.elapsed
+        follows = decide(self._policy, state, attempt, elapsed)
+        if isinstance(follows, StopReason):
+            return STOP
+        state.record(Failure(attempt, None, None, 0.0, elapsed, follows))
+        state.begin_attempt()
+        return follows
+
+    def __repr__(self) -> str:
+        return f"<Backoff of {self._policy!r}, retry {self._state.attempt}>"
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it was made or reset."""
+        return self._state.elapsed
+
+    @property
+    def current_interval(self) -> float | None:
+        """The next delay before chance is applied, in seconds.
+
+        None where the schedule has ended; other limits are not asked.
+        """
+        retry = self._state.attempt
+        bounds = self._intervals.bounds(retry)
+        ended = self._policy.schedule.bounds(retry) is None
+        return None if ended or bounds is None else bounds[0]

@@ -1,0 +1,128 @@
+"""What can be called again, in which colour, and from which state.
+
+It knows nothing of how a call is made.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from retrykit._internal.introspection import is_coroutine_function, runs
+from retrykit._internal.validation import instance, refuse
+from retrykit.policy.conditions import NEEDS_ARETRY, check_predicates
+from retrykit.policy.settings import Settings
+from retrykit.state.retry_state import RetryState
+
+__all__ = ["check_colour", "check_resumable", "check_retryable"]
+__all__ += ["name_of", "with_await"]
+
+
+def check_retryable(fn: object) -> None:
+    """Check that calling *fn* again can mean another attempt.
+
+    Raises:
+        ConfigError: It is no callable, or its body runs only when its result
+            is iterated.
+    """
+    if not callable(fn):
+        raise refuse("fn", "a function or another callable", fn)
+    if runs(_yields, fn) or runs(_manages_context, fn):
+        rule = "a function that runs when it is called, not a generator function"
+        way_out = "its errors come later, where it is iterated: retry that code"
+        raise refuse("fn", rule, fn, way_out)
+
+
+def check_colour(
+    policy: Settings, *, ends: bool = False, way_out: str = NEEDS_ARETRY
+) -> None:
+    """Check that a policy suits what awaits neither predicates nor budget.
+
+    Args:
+        policy: What is asked.
+        ends: Whether an attempt can be ended there.
+        way_out: What to do with what must be awaited.
+
+    Raises:
+        ConfigError: A predicate or the budget is async, or an attempt that
+            takes too long cannot be ended.
+    """
+    check_predicates(policy, way_out)
+    budget, timeout = policy.budget, policy.attempt_timeout
+    if is_coroutine_function(budget and budget.withdraw):
+        rule = "one that answers at once where nothing can await it"
+        raise refuse("budget", rule, budget, way_out)
+    if isinstance(timeout, float) and not ends:
+        rule = "None where nothing can end an attempt: no thread can be stopped"
+        way_out = "give the client timeout=current_state().remaining, or write "
+        way_out += f"attempt_timeout=AsArgument({timeout:g}), which fills a parameter"
+        raise refuse("attempt_timeout", rule, timeout, way_out)
+
+
+def check_resumable(state: RetryState) -> None:
+    """Check that a call can go on from a state.
+
+    Raises:
+        ConfigError: It is no state, or it is that of a call that has its result.
+    """
+    instance("state", state, RetryState, "RetryState.from_dict makes one")
+    if state.status == "succeeded":
+        rule = "of a call that may go on"
+        raise refuse("state", rule, state, "it has its result")
+
+
+def with_await(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return *fn* for the awaited driver, which awaits what it returns.
+
+    Raises:
+        ConfigError: *fn* says that what it returns cannot be awaited.
+    """
+    if is_coroutine_function(fn):
+        return fn
+    annotations = getattr(fn, "__annotations__", None)
+    # An object that has every attribute, as remote ones do, has that one too.
+    known: dict[str, object] = annotations if isinstance(annotations, dict) else {}
+    returns = known.get("return", Any)
+    if returns is None or (isinstance(returns, type) and not _awaitable(returns)):
+        rule = "a coroutine function, or one that returns an awaitable, under aretry"
+        raise refuse("fn", rule, fn, "decorate it with retry")
+
+    async def awaiting(*args: Any, **kwargs: Any) -> Any:
+        result = fn(*args, **kwargs)
+        if not inspect.isawaitable(result):
+            rule = "a function that returns an awaitable, under aretry"
+            raise refuse("fn", rule, fn, "decorate it with retry")
+        return await result
+
+    return awaiting
+
+
+def name_of(fn: object) -> str:
+    """Return what a callable is called: its module and its qualified name.
+
+    >>> name_of(functools.partial(functools.wraps, name_of))
+    'functools.wraps'
+    """
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    named = fn if hasattr(fn, "__qualname__") else type(fn)
+    name: str = getattr(named, "__qualname__", repr(named))
+    module = getattr(named, "__module__", None)
+    return name if module in {None, "builtins", "__main__"} else f"{module}.{name}"
+
+
+def _awaitable(kind: type) -> bool:
+    return kind in {Any, object} or hasattr(kind, "__await__")
+
+
+def _yields(fn: Any) -> bool:
+    return inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn)
+
+
+def _manages_context(fn: Any) -> bool:
+    """Return whether contextlib made a function of a generator function."""
+    if not isinstance(fn, FunctionType):
+        return False
+    made_in = fn.__globals__.get("__name__")
+    return made_in == "contextlib" and _yields(getattr(fn, "__wrapped__", None))

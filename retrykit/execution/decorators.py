@@ -1,0 +1,222 @@
+"""The decorators, and what can be asked of a decorated function."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, Unpack, cast, overload
+
+from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.validation import instance, refuse
+from retrykit.execution.callables import check_resumable
+from retrykit.execution.drivers import driver
+from retrykit.execution.wrapping import decorated, inside, nearest
+from retrykit.policy.conditions import shown
+from retrykit.policy.policy import Policy
+from retrykit.policy.settings import Changes
+from retrykit.state.retry_state import RetryState
+
+__all__ = ["aretry", "policy_of", "resume", "retry", "with_policy"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@overload
+def retry(fn: F, /) -> F: ...
+@overload
+def retry(
+    policy: Policy | None = None, **changes: Unpack[Changes]
+) -> Callable[[F], F]: ...
+def retry(
+    policy: Policy | Callable[..., Any] | None = None, **changes: Unpack[Changes]
+) -> Any:
+    """Call the decorated function again when it fails, as its policy says.
+
+    Written as ``@retry`` it holds to the default policy: five attempts in at
+    most a minute, with growing delays. On a coroutine function it awaits. It
+    goes above or below ``@classmethod``, ``@staticmethod`` and
+    ``@abstractmethod``.
+
+    >>> attempts = []
+    >>> @retry(schedule=[0, 0], on=ConnectionError)
+    ... def fetch():
+    ...     attempts.append(1)
+    ...     if len(attempts) < 3:
+    ...         raise ConnectionError("refused")
+    ...     return "data"
+    >>> fetch(), len(attempts)
+    ('data', 3)
+
+    Args:
+        policy: What the calls are held to; `Policy()` by default.
+        **changes: Settings that differ from it, as for `Policy`.
+
+    Returns:
+        A decorator: the function that it returns is called as the original.
+
+    Raises:
+        ConfigError: A setting is wrong, or the function cannot be retried: a
+            generator function, a class, a property.
+    """
+    return _decorator("retry", policy, changes, awaited=None)
+
+
+@overload
+def aretry(fn: F, /) -> F: ...
+@overload
+def aretry(
+    policy: Policy | None = None, **changes: Unpack[Changes]
+) -> Callable[[F], F]: ...
+def aretry(
+    policy: Policy | Callable[..., Any] | None = None, **changes: Unpack[Changes]
+) -> Any:
+    """Await the decorated function again when it fails, as its policy says.
+
+    For coroutine functions, where `retry` would do the same, and for every
+    callable that returns an awaitable, under asyncio and trio.
+
+    >>> import asyncio
+    >>> @aretry(schedule=[0], on=TimeoutError)
+    ... async def fetch():
+    ...     return "data"
+    >>> asyncio.run(fetch())
+    'data'
+
+    Args:
+        policy: What the calls are held to; `Policy()` by default.
+        **changes: Settings that differ from it, as for `Policy`.
+
+    Returns:
+        A decorator: the function that it returns gives an awaitable.
+
+    Raises:
+        ConfigError: A setting is wrong, or the function is plainly not async.
+    """
+    return _decorator("aretry", policy, changes, awaited=True)
+
+
+def with_policy(
+    fn: F, policy: Policy | None = None, /, **changes: Unpack[Changes]
+) -> F:
+    """Return the same function under another policy; methods stay bound.
+
+    >>> @retry
+    ... def fetch(): ...
+    >>> policy_of(with_policy(fetch, max_attempts=2)).max_attempts
+    2
+
+    Args:
+        fn: A function, decorated or not; it is left as it is.
+        policy: The other policy; by default the one that *fn* has.
+        **changes: Settings that differ from it, as for `Policy`.
+
+    Raises:
+        ConfigError: A setting is wrong, or the function cannot be retried.
+    """
+    kind: Any = type(fn)
+    if issubclass(kind, classmethod | staticmethod):
+        function = cast("classmethod[Any, Any, Any]", fn).__func__
+        return cast("F", kind(with_policy(function, policy, **changes)))
+    inner, held, awaited = inside(fn)
+    held = held if policy is None else instance("policy", policy, Policy)
+    other = held.replace(**changes)
+    made = with_policy, (fn, other)
+    return cast("F", decorated(inner, other, awaited, made))
+
+
+def policy_of(fn: object) -> Policy:
+    """Return the policy of a decorated function.
+
+    >>> policy_of(retry(max_attempts=3)(print)).max_attempts
+    3
+
+    Args:
+        fn: A decorated function or method, also under other decorators that
+            follow `functools.wraps`.
+
+    Raises:
+        ConfigError: It is not decorated with `retry` or `aretry`.
+    """
+    found = nearest(fn)
+    if found is None:
+        raise refuse("fn", "decorated with retry or aretry", fn)
+    return found.policy
+
+
+def resume(
+    fn: F,
+    state: RetryState,
+    policy: Policy | None = None,
+    /,
+    **changes: Unpack[Changes],
+) -> F:
+    """Return a function that goes on with the call that a state is from.
+
+    It waits for the delay that was scheduled, and makes the next attempt under
+    the number that comes next: with the state's seed, the delays are those of
+    the call that was interrupted. The time that had been spent counts; the
+    time in between does not. A call that had given up gets one attempt more,
+    whatever its limits; where the policy now allows it, it goes on from there.
+
+    >>> state = RetryState("fetch", seed=7, epoch=0.0, attempt=3, spent=2.5)
+    >>> @retry
+    ... def fetch():
+    ...     raise GiveUp
+    >>> from retrykit import GiveUp, state_of
+    >>> try:
+    ...     resume(fetch, state)()
+    ... except GiveUp as error:
+    ...     state_of(error).attempt
+    3
+
+    Args:
+        fn: A function or a bound method, decorated or not.
+        state: What is known of the call, from `RetryState.from_dict` or of a
+            call that was cancelled.
+        policy: Another policy to go on with; by default that of *fn*.
+        **changes: Settings that differ from it, as for `Policy`.
+
+    Returns:
+        A function to be called once, with the arguments of the call: each
+        time it is called, it goes on from *state* anew.
+
+    Raises:
+        ConfigError: A setting is wrong, the function cannot be retried, or the
+            call of *state* has its result.
+    """
+    check_resumable(state)
+    inner, held, awaited = inside(fn)
+    held = held if policy is None else instance("policy", policy, Policy)
+    changed = held.replace(**changes)
+    awaited = is_coroutine_function(inner) if awaited is None else awaited
+    return cast("F", driver(changed, inner, awaited=awaited, resumed=state))
+
+
+def _decorator(
+    name: str,
+    policy: object,
+    changes: Changes,
+    *,
+    awaited: bool | None,
+) -> Any:
+    if policy is None or isinstance(policy, Policy):
+        held = (policy or Policy()).replace(**changes)
+        return lambda fn: decorated(fn, held, awaited)
+    meant = _as_settings(policy)
+    if meant is None and (callable(policy) or hasattr(policy, "__get__")):
+        if changes:
+            way_out = f"write {name}(...)(fn), or @{name}(...) above it"
+            raise refuse("policy", "a Policy beside other settings", policy, way_out)
+        return decorated(policy, Policy(), awaited)
+    way_out = f"write {name}({meant or 'schedule=...'})"
+    raise refuse("policy", "a Policy", policy, way_out)
+
+
+def _as_settings(policy: object) -> str | None:
+    """Return how to write what seems to be meant by what is no policy."""
+    kinds = policy if isinstance(policy, tuple) and policy else (policy,)
+    if all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+        return f"on={shown(policy)}"
+    if policy is Policy:
+        return "Policy()"
+    if getattr(policy, "__module__", None) == "retrykit.presets":
+        return f"presets.{getattr(policy, '__name__', '...')}()"
+    number = isinstance(policy, int) and not isinstance(policy, bool)
+    return f"max_attempts={policy}" if number else None

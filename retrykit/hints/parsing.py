@@ -1,0 +1,93 @@
+"""Hints written as text, for policies that are kept as data.
+
+Only the hints of this package have a text: code of the user's has no form.
+"""
+
+import inspect
+from collections.abc import Callable
+
+from retrykit._internal.validation import nearest, refuse
+from retrykit.hints.base import Hint
+from retrykit.hints.composite import FirstOf, first_of
+from retrykit.hints.error_attribute import attribute
+from retrykit.hints.grpc_metadata import grpc_pushback
+from retrykit.hints.rate_limit_reset import reset_at
+from retrykit.hints.retry_after_header import milliseconds, retry_after
+from retrykit.hints.serializable import Ready
+
+__all__ = ["hint_named", "name_of_hint"]
+
+_BUILDERS: dict[str, Callable[..., Hint]] = {
+    "retry_after": retry_after,
+    "milliseconds": milliseconds,
+    "grpc_pushback": grpc_pushback,
+    "attribute": attribute,
+    "reset_at": reset_at,
+}
+_SIGNATURES = {kind: inspect.signature(build) for kind, build in _BUILDERS.items()}
+
+
+def hint_named(text: object) -> Hint:
+    """Return the hint that a text names.
+
+    >>> hint_named("retry_after")
+    retry_after()
+    >>> hint_named("milliseconds:retry-after-ms, retry_after")
+    first_of(milliseconds('retry-after-ms'), retry_after())
+
+    Args:
+        text: ``retry_after``, ``milliseconds:HEADER``, ``grpc_pushback``,
+            ``attribute:PATH``, ``attribute:PATH:ms``, ``reset_at`` or
+            ``reset_at:HEADER``, or several of these with commas between them,
+            of which the first answer is taken.
+
+    Raises:
+        ConfigError: It names no hint, or an argument of one is wrong.
+    """
+    if not isinstance(text, str):
+        raise refuse("hint", "the text of a hint", text, _known())
+    return first_of(*(_built(part.strip()) for part in text.split(",")))
+
+
+def name_of_hint(hint: object) -> str:
+    """Return the text that names a hint.
+
+    >>> name_of_hint(attribute("response.wait", unit="ms"))
+    'attribute:response.wait:ms'
+
+    Raises:
+        ConfigError: It is a function of the user's, or has one in it.
+    """
+    if isinstance(hint, FirstOf):
+        return ", ".join(map(name_of_hint, hint.hints))
+    if not isinstance(hint, Ready):
+        rule = "one of retrykit.hints in a policy that is written as data"
+        way_out = "leave it out, and add it with .replace(hint=...)"
+        raise refuse("hint", rule, hint, way_out)
+    return hint.text
+
+
+def _built(text: str) -> Hint:
+    kind, *arguments = text.split(":")
+    if kind not in _BUILDERS:
+        way_out = nearest(kind, _BUILDERS) or _known()
+        raise refuse("hint", "the text of a hint", text, way_out)
+    build = _BUILDERS[kind]
+    try:
+        _SIGNATURES[kind].bind(*arguments)
+    except TypeError:
+        raise refuse(
+            "hint", "the text of a hint", text, f"write {_form(kind)}"
+        ) from None
+    return build(*arguments)
+
+
+def _known() -> str:
+    return f"write {', '.join(map(_form, _BUILDERS))}"
+
+
+def _form(kind: str) -> str:
+    """Return how the text of a kind of hint is written."""
+    parameters = _SIGNATURES[kind].parameters.values()
+    needed = (each.name.upper() for each in parameters if each.default is each.empty)
+    return ":".join([kind, *needed])

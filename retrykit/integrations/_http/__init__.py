@@ -1,0 +1,3 @@
+"""What the integrations of HTTP clients share."""
+
+__all__: list[str] = []

@@ -1,0 +1,93 @@
+"""Which errors are retried, by the status codes of gRPC.
+
+An error is asked for its code by name; what raises it is not known here.
+"""
+
+from collections.abc import Iterable
+from typing import final
+
+from retrykit._internal.frozen import Value
+from retrykit._internal.validation import refuse
+
+__all__ = ["StatusCodes", "names_of_codes"]
+
+
+@final
+class StatusCodes(Value):
+    """The predicate of errors that have one of some status codes.
+
+    True of an error whose method ``code`` returns something with such a
+    ``name``, as those of gRPC do; false of every other one.
+
+    >>> StatusCodes([14, "aborted"])
+    StatusCodes(codes=('ABORTED', 'UNAVAILABLE'))
+    >>> StatusCodes(["UNAVAILABLE"])(ConnectionError("refused"))
+    False
+
+    Args:
+        codes: Names, in any case, or numbers, 1 to 16; at least one.
+
+    Raises:
+        ConfigError: A code is none of gRPC, or is OK, which is no failure.
+    """
+
+    __slots__ = ("codes",)
+    codes: tuple[str, ...]
+
+    def __init__(self, codes: Iterable[str | int]) -> None:
+        Value.__init__(self, names_of_codes("codes", codes))
+
+    def __call__(self, error: Exception, /) -> bool:
+        """Return whether an error has one of the codes."""
+        try:
+            code = getattr(error, "code", None)
+            return callable(code) and getattr(code(), "name", None) in self.codes
+        except Exception:  # noqa: BLE001  an error that cannot tell has no code
+            return False
+
+
+def names_of_codes(name: str, codes: object) -> tuple[str, ...]:
+    """Return the names of status codes, once each, in the order of their numbers.
+
+    Args:
+        name: The parameter as its user typed it, for the error.
+        codes: A list of names, in any case, and numbers.
+
+    Raises:
+        ConfigError: It is none, or empty, or has another code in it.
+    """
+    listed = codes if isinstance(codes, list | tuple | set | frozenset) else ()
+    if not listed:
+        raise refuse(name, "a list of status codes, at least one", codes)
+    known = {_code(name, code) for code in listed}
+    return tuple(each for each in _CODES if each in known)
+
+
+def _code(name: str, code: object) -> str:
+    if isinstance(code, str) and code.isascii() and code.upper() in _CODES:
+        return code.upper()
+    if isinstance(code, int) and not isinstance(code, bool) and 0 < code <= len(_CODES):
+        return _CODES[code - 1]
+    rule = "names of status codes of failures, or their numbers, 1 to 16"
+    raise refuse(name, rule, code)
+
+
+# In the order of their numbers, from 1; 0 is OK.
+_CODES = (
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+)

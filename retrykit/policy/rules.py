@@ -1,0 +1,104 @@
+"""Errors that are retried in a way of their own: rules beside a policy.
+
+A rule knows neither the policy that it belongs to nor the other rules.
+"""
+
+from typing import final
+
+from retrykit._internal.error_conditions import Condition, check_condition
+from retrykit._internal.frozen import Value
+from retrykit._internal.validation import instance, refuse, whole
+from retrykit.policy.conditions import shown
+from retrykit.schedules import ScheduleLike
+from retrykit.schedules.base import Schedule, as_schedule
+
+__all__ = ["Rule", "check_rules", "types_of"]
+
+
+@final
+class Rule(Value):
+    """How some errors are retried, where others are retried otherwise.
+
+    Of a policy's rules, the first whose `on` accepts an error holds for it. The
+    error then deserves another attempt, whatever the policy's own `on` says,
+    and the limits of the policy hold as for any other.
+
+    >>> from retrykit import Policy
+    >>> Policy(rules=[Rule(on=BlockingIOError, schedule=["30s", "2m"])], on=OSError)
+    Policy(on=OSError, rules=(Rule(on=BlockingIOError, schedule=sequence([30.0, \
+120.0])),))
+    >>> Rule(on=OSError)
+    Traceback (most recent call last):
+    ...
+    retrykit.errors.ConfigError: rule must be given a schedule or max_attempts, got \
+Rule(on=OSError); what else is to be retried belongs to the policy's on
+
+    Args:
+        on: The errors, in the forms of a policy's `on`.
+        schedule: Their delays, in the forms of a policy's schedule. It is at
+            its first delay when the first of these errors comes, and goes on
+            with each of them. None, the default: the policy's schedule, at the
+            place where it is.
+        max_attempts: How many attempts may end with these errors: the last of
+            them is not retried. Count, >= 1; None, the default, is unlimited.
+
+    Raises:
+        ConfigError: A parameter is wrong, or the rule says nothing.
+    """
+
+    __slots__ = ("max_attempts", "on", "schedule")
+    on: Condition
+    schedule: Schedule | None
+    max_attempts: int | None
+
+    def __init__(
+        self,
+        on: Condition,
+        schedule: ScheduleLike | None = None,
+        max_attempts: int | None = None,
+    ) -> None:
+        if on == ():
+            raise refuse("on", "at least one Exception type", on, "write Exception")
+        most = max_attempts
+        most = most if most is None else whole("max_attempts", most, at_least=1)
+        delays = None if schedule is None else as_schedule(schedule)
+        Value.__init__(self, check_condition("on", on), delays, most)
+        if schedule is None and max_attempts is None:
+            way_out = "what else is to be retried belongs to the policy's on"
+            raise refuse("rule", "given a schedule or max_attempts", self, way_out)
+
+    def __repr__(self) -> str:
+        told = [f"on={shown(self.on)}"]
+        if self.schedule is not None:
+            told.append(f"schedule={self.schedule!r}")
+        if self.max_attempts is not None:
+            told.append(f"max_attempts={self.max_attempts}")
+        return f"Rule({', '.join(told)})"
+
+
+def check_rules(name: str, value: object) -> tuple[Rule, ...]:
+    """Return the rules of a policy, if each of them can come to hold.
+
+    Raises:
+        ConfigError: It is no list of rules, or a rule is never asked, because
+            those before it hold for all of its errors.
+    """
+    if not isinstance(value, list | tuple):
+        way_out = "put brackets around it" if isinstance(value, Rule) else ""
+        raise refuse(name, "a list of rules", value, way_out)
+    before: list[type] = []
+    for rule in value:
+        kinds = types_of(instance(name, rule, Rule, "write Rule(on=..., ...)").on)
+        if kinds and all(issubclass(kind, tuple(before)) for kind in kinds):
+            rule_ = "in an order in which each can hold"
+            way_out = "a rule before it holds for all of its errors: put it first"
+            raise refuse(name, rule_, rule, way_out)
+        before += kinds
+    return tuple(value)
+
+
+def types_of(condition: Condition) -> tuple[type[Exception], ...]:
+    """Return the types that a condition is made of; none if it is a predicate."""
+    if isinstance(condition, tuple):
+        return condition
+    return (condition,) if isinstance(condition, type) else ()

@@ -1,0 +1,205 @@
+"""Policies as plain data, for JSON and TOML.
+
+Only what is made of retrykit's own parts and of exception types can be
+written: code of the user's has no form here. Reading never imports a module.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+from retrykit._internal.type_names import text_of, type_of
+from retrykit._internal.validation import refuse, whole
+from retrykit.budgets.base import Budget
+from retrykit.errors import ConfigError
+from retrykit.hints.base import Hint
+from retrykit.policy.rules import Rule
+from retrykit.policy.settings import Settings
+from retrykit.policy.timeouts import AsArgument
+from retrykit.schedules import from_dict
+from retrykit.schedules.parts import bounded
+
+__all__ = ["UNLIMITED", "setting_data", "settings_data", "settings_from"]
+
+# TOML has no null.
+UNLIMITED = "unlimited"
+"""How a limit that is None is written."""
+
+_CODE = ("on_result", "observers")
+_LIMITS = ("max_attempts", "max_elapsed", "hint_cap")
+
+
+def settings_data(settings: Settings) -> dict[str, Any]:
+    """Return settings as a dict of numbers, texts, lists and dicts.
+
+    Raises:
+        ConfigError: A setting is code: a predicate, an observer, a generator; or
+            a schedule has more parts than would be read again.
+    """
+    values = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    data = {name: setting_data(name, value) for name, value in values.items()}
+    return {name: value for name, value in data.items() if value is not None}
+
+
+def setting_data(name: str, value: Any) -> Any:
+    """Return one setting as a number, text, list or dict; None if there is none.
+
+    >>> setting_data("max_elapsed", None), setting_data("on", (OSError, EOFError))
+    ('unlimited', ['OSError', 'EOFError'])
+
+    Raises:
+        ConfigError: It is code.
+    """
+    if name in _CODE:
+        if value:
+            raise refuse(name, "left out of a policy that is written as data", value)
+        return None
+    if value is None:
+        return UNLIMITED if name in _LIMITS else None
+    return _WRITTEN[name](value) if name in _WRITTEN else value
+
+
+def settings_from(data: object) -> dict[str, Any]:
+    """Return the settings that `settings_data` wrote, and no others.
+
+    Raises:
+        ConfigError: *data* is no dict, names a type that is not known here, or
+            has a rule, a hint or a budget that is wrong. What else is wrong
+            with it is found where the policy is made.
+    """
+    if not isinstance(data, Mapping) or not all(isinstance(n, str) for n in data):
+        raise refuse("policy", "a dict of settings", data)
+    for name in _CODE:
+        if name in data:
+            rule = "left out of a policy that is read from data"
+            raise refuse(name, rule, data[name], f"add it with .replace({name}=...)")
+    return {name: _read(name, value) for name, value in data.items()}
+
+
+def _read(name: str, value: Any) -> Any:
+    if value in (None, UNLIMITED) and name in (*_LIMITS, "attempt_timeout"):
+        return None
+    if value is None and name in {"hint", "budget"}:
+        return None
+    return _READ[name](value) if name in _READ else value
+
+
+def _names(name: str, condition: object) -> str | list[str]:
+    if isinstance(condition, tuple):
+        return [text_of(name, kind) for kind in condition]
+    return text_of(name, condition)
+
+
+def _types(name: str, value: object) -> object:
+    if isinstance(value, list | tuple):
+        return tuple(type_of(name, each) for each in value)
+    return type_of(name, value)
+
+
+def _attempts(value: object) -> int:
+    # What code writes as None is no way out here.
+    way_out = f"the first call counts; {UNLIMITED!r} is no limit"
+    return whole("max_attempts", value, at_least=1, way_out=way_out)
+
+
+def _rule_data(rule: Rule) -> dict[str, Any]:
+    told = {name: getattr(rule, name) for name in _PARTS}
+    return {name: setting_data(name, x) for name, x in told.items() if x is not None}
+
+
+def _rules(data: object) -> object:
+    if not isinstance(data, list | tuple):
+        raise refuse("rules", "a list of dicts", data)
+    return [_rule(f"rules[{place}]", each) for place, each in enumerate(data)]
+
+
+def _rule(place: str, data: object) -> Rule:
+    known = isinstance(data, Mapping) and set(_PARTS).issuperset(data)
+    if not isinstance(data, Mapping) or not known or not {"on"} < set(data):
+        rule = "a dict of on, and of schedule, max_attempts or both"
+        raise refuse(place, rule, data)
+    with _told_of(place):
+        return Rule(**settings_from(data))
+
+
+_PARTS = ("on", "schedule", "max_attempts")
+
+
+# Hints and budgets are imported where there are some: few policies have any.
+def _hint_text(hint: object) -> str:
+    from retrykit.hints.parsing import name_of_hint  # noqa: PLC0415  see above
+
+    return name_of_hint(hint)
+
+
+def _hint(text: object) -> Hint:
+    from retrykit.hints.parsing import hint_named  # noqa: PLC0415  see above
+
+    return hint_named(text)
+
+
+def _budget_data(budget: Budget) -> dict[str, Any]:
+    from retrykit.budgets.scoped import Described  # noqa: PLC0415  see above
+
+    if not isinstance(budget, Described):
+        rule = "one of retrykit.budgets in a policy that is written as data"
+        way_out = "leave it out, and add it with .replace(budget=...)"
+        raise refuse("budget", rule, budget, way_out)
+    return budget.to_dict()
+
+
+def _budget(data: object) -> Budget:
+    from retrykit.budgets.serialization import budget_from  # noqa: PLC0415  see above
+
+    return budget_from(data)
+
+
+def _timeout_data(timeout: float | AsArgument) -> float | dict[str, Any]:
+    if isinstance(timeout, AsArgument):
+        return {"argument": timeout.name, "seconds": timeout.seconds}
+    return timeout
+
+
+def _timeout(data: Any) -> object:
+    if not isinstance(data, Mapping):
+        return data
+    if set(data) != {"argument", "seconds"}:
+        rule = "a duration, or a dict of argument and seconds"
+        raise refuse("attempt_timeout", rule, data)
+    with _told_of("attempt_timeout"):
+        return AsArgument(data["seconds"], data["argument"])
+
+
+@contextmanager
+def _told_of(place: str) -> Iterator[None]:
+    """Let errors name the setting whose part they are about."""
+    try:
+        yield
+    except ConfigError as error:
+        trace = error.__traceback__
+        raise ConfigError(f"{place}: {error}").with_traceback(trace) from None
+
+
+# How settings are written and read that are no numbers and texts in code.
+_WRITTEN: dict[str, Callable[[Any], Any]] = {
+    # What could not be read again is not written.
+    "schedule": lambda schedule: bounded(schedule).to_dict(),
+    "on": partial(_names, "on"),
+    "give_up_on": partial(_names, "give_up_on"),
+    "rules": lambda rules: [_rule_data(rule) for rule in rules],
+    "hint": _hint_text,
+    "budget": _budget_data,
+    "attempt_timeout": _timeout_data,
+}
+_READ: dict[str, Callable[[Any], Any]] = {
+    "schedule": from_dict,
+    "max_attempts": _attempts,
+    "on": partial(_types, "on"),
+    "give_up_on": partial(_types, "give_up_on"),
+    "rules": _rules,
+    "hint": _hint,
+    "budget": _budget,
+    "attempt_timeout": _timeout,
+}

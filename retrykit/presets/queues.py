@@ -1,0 +1,177 @@
+"""The retries of job queues and of workflows, by their own formulas.
+
+They wait for minutes, hours and days, each for the job and not for a caller.
+"""
+
+from retrykit._internal.durations import Duration, seconds
+from retrykit._internal.validation import choice, number, whole
+from retrykit.policy.settings import Settings
+from retrykit.schedules import constant, exponential, linear, polynomial, sequence
+from retrykit.schedules.base import Schedule
+
+__all__ = ["celery", "dramatiq", "sidekiq", "temporal"]
+
+
+def celery(
+    *,
+    max_retries: int = 3,
+    retry_backoff: int = 1,
+    retry_backoff_max: int = 600,
+    retry_jitter: str = "full",
+    default_retry_delay: Duration = "180s",
+) -> Settings:
+    """Return the retries of a Celery task that has ``autoretry_for``.
+
+    Before retry n a whole number of seconds from 0 up to ``retry_backoff * 2
+    ** (n - 1)`` is waited, each of them as likely. Celery itself backs off only
+    where *retry_backoff* is set; with 0, as without it, the delay is
+    *default_retry_delay* each time.
+
+    >>> [celery().schedule.bounds(retry) for retry in (1, 2, 3)]
+    [(0.0, 1.0), (0.0, 2.0), (0.0, 4.0)]
+    >>> celery(retry_backoff=0).schedule, celery().max_attempts
+    (constant(180.0), 4)
+
+    Args:
+        max_retries: Most retries. Count, >= 0.
+        retry_backoff: Longest first delay. Whole seconds, >= 0.
+        retry_backoff_max: Bound on the delays that grow. Whole seconds, >= 0.
+        retry_jitter: ``"full"``, or ``"none"`` to wait the longest delay.
+        default_retry_delay: Delay where *retry_backoff* is 0. A duration, >= 0.
+
+    Raises:
+        ConfigError: A setting is out of its bounds.
+
+    Source:
+        "Automatic retry for known exceptions" and `Task`, documentation of
+        Celery 5.
+    """
+    jitter = choice("retry_jitter", retry_jitter, ("full", "none"))
+    first = whole("retry_backoff", retry_backoff, at_least=0)
+    longest = whole("retry_backoff_max", retry_backoff_max, at_least=0)
+    steady = constant(seconds("default_retry_delay", default_retry_delay))
+    most = exponential(first).cap(longest)
+    even = (most + constant(1)).full_jitter().round_down(1) | most
+    growing = even if jitter == "full" else most
+    limit = whole("max_retries", max_retries, at_least=0)
+    return _dead_after(limit, growing if first else steady)
+
+
+def dramatiq(
+    *,
+    max_retries: int = 20,
+    min_backoff: Duration = "15s",
+    max_backoff: Duration = "7d",
+) -> Settings:
+    """Return the retries of Dramatiq's `Retries` middleware.
+
+    Before retry n it waits ``min_backoff * 2 ** (n - 1)``, and up to twice as
+    long by chance; what is longer than *max_backoff* is half of that at least.
+    Delays are whole milliseconds, those of the original for the same chance.
+    Only where *max_backoff* lies within that range, before one retry at most,
+    the original draws twice, and so comes to the upper part of it more often.
+
+    >>> [dramatiq().schedule.bounds(retry) for retry in (1, 2, 20)]
+    [(15.0, 30.0), (30.0, 60.0), (302400.0, 604800.0)]
+
+    Args:
+        max_retries: Most retries. Count, >= 0.
+        min_backoff: Shortest first delay. A duration, >= 1 ms.
+        max_backoff: Bound on each delay; what is above 7 days counts as that.
+            A duration, >= 1 ms.
+
+    Raises:
+        ConfigError: A setting is out of its bounds.
+
+    Source:
+        Middleware `Retries`, documentation and code of Dramatiq 2.
+    """
+    first = seconds("min_backoff", min_backoff)
+    number("min_backoff", first, at_least=0.001)
+    longest = seconds("max_backoff", max_backoff)
+    number("max_backoff", longest, at_least=0.001)
+    most = exponential(first * 2).cap(min(longest, 7 * 86_400))
+    limit = whole("max_retries", max_retries, at_least=0)
+    return _dead_after(limit, most.equal_jitter().round_down("1ms"))
+
+
+def sidekiq(*, retry: int = 25) -> Settings:
+    """Return the retries of a Sidekiq job, over about three weeks.
+
+    ``count ** 4 + 15 + rand(10 * (count + 1))`` seconds, all of them whole,
+    where count is 0 before the first retry. That is so since the end of 2024;
+    from 6.2.2 on it came in ten steps, ``rand(10) * (count + 1)``, and up to
+    6.2.1 in thirty, as in `zizq`. After *retry* retries the job is dead.
+
+    >>> [sidekiq().schedule.bounds(retry) for retry in (1, 2, 25)]
+    [(15.0, 25.0), (16.0, 36.0), (331791.0, 332041.0)]
+
+    Args:
+        retry: Most retries. Count, >= 0.
+
+    Raises:
+        ConfigError: *retry* is no such count.
+
+    Source:
+        "Error Handling", wiki of Sidekiq; `JobRetry`, code of Sidekiq 8.
+    """
+    limit = whole("retry", retry, at_least=0)
+    # Its count is one less than ours.
+    growing = sequence([0]).then(polynomial(4))
+    chance = linear(10).full_jitter().round_down(1)
+    return _dead_after(limit, constant(15) + growing + chance)
+
+
+def temporal(
+    *,
+    initial_interval: Duration = "1s",
+    backoff_coefficient: float = 2.0,
+    maximum_interval: Duration | None = None,
+    maximum_attempts: int = 0,
+) -> Settings:
+    """Return the retry policy that Temporal gives to its activities.
+
+    ``initial_interval * backoff_coefficient ** (n - 1)`` before retry n, up to
+    *maximum_interval*; for ever, and without jitter. What bounds it there is
+    the timeout from schedule to close: here ``.replace(max_elapsed=...)``.
+
+    >>> temporal().schedule
+    exponential(1.0, factor=2.0).cap(100.0)
+
+    Args:
+        initial_interval: Delay before the first retry. A duration, >= 0.
+        backoff_coefficient: Growth of the delay. Dimensionless, >= 1.
+        maximum_interval: Longest delay, a duration >= *initial_interval*; None
+            is 100 times that.
+        maximum_attempts: Most attempts, the first included. Count; 0 is
+            unlimited.
+
+    Raises:
+        ConfigError: A setting is out of its bounds.
+
+    Source:
+        "Retry Policies", documentation of Temporal, and its validation in the
+        SDKs.
+    """
+    first = seconds("initial_interval", initial_interval)
+    growth = number("backoff_coefficient", backoff_coefficient, at_least=1)
+    longest = first * 100
+    if maximum_interval is not None:
+        longest = seconds("maximum_interval", maximum_interval)
+        way_out = "no shorter than initial_interval"
+        number("maximum_interval", longest, at_least=first, way_out=way_out)
+    return Settings(
+        schedule=exponential(first, factor=growth).cap(longest),
+        max_attempts=whole("maximum_attempts", maximum_attempts, at_least=0) or None,
+        max_elapsed=None,
+    )
+
+
+def _dead_after(retries: int, schedule: Schedule) -> Settings:
+    """Return the settings of a job that keeps its errors until it is dead."""
+    return Settings(
+        schedule=schedule,
+        max_attempts=retries + 1,
+        max_elapsed=None,
+        max_failures=max(retries + 1, 100),
+    )

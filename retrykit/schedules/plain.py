@@ -1,0 +1,91 @@
+"""Schedules written as plain data, and read again.
+
+Reading builds them as their user would, so that they are checked as there.
+"""
+
+import inspect
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from retrykit._internal.validation import nearest, refuse
+from retrykit.schedules import constructors
+from retrykit.schedules.base import Schedule
+from retrykit.schedules.kinds import SCHEDULE_KINDS
+
+__all__ = ["from_dict"]
+
+
+def from_dict(data: object) -> Schedule:
+    """Return the schedule that `Schedule.to_dict` wrote.
+
+    >>> from_dict({"kind": "cap", "of": [1, 5], "limit": "2s"})
+    sequence([1.0, 5.0]).cap(2.0)
+    >>> from_dict({"kind": "exponential", "first": "1s"})
+    exponential(1.0, factor=2.0)
+    >>> from_dict("linear('1s').cap('1m')")
+    linear(1.0).cap(60.0)
+
+    Args:
+        data: A dict with its ``kind`` and its parts, a list of durations, or
+            a text: the expression that prints a schedule, or durations with
+            commas between them. At most 1,000 parts in 100 levels.
+
+    Raises:
+        ConfigError: The kind or a part of it is unknown, missing or wrong.
+    """
+    # Imported here: most programs read no schedules.
+    from retrykit.schedules.parts import MOST_LEVELS, bounded  # noqa: PLC0415
+
+    try:
+        return bounded(_read(data))
+    except RecursionError as error:
+        raise refuse("schedule", f"of at most {MOST_LEVELS} levels", data) from error
+
+
+def _read(data: object) -> Schedule:
+    if isinstance(data, list | tuple):
+        return constructors.sequence(data)
+    if isinstance(data, str):
+        # Imported here: only who writes one as a text needs it.
+        from retrykit.schedules.parsing import schedule_from  # noqa: PLC0415
+
+        return schedule_from(data)
+    kind: Any = data.get("kind") if isinstance(data, Mapping) else None
+    if not isinstance(data, Mapping) or kind not in list(SCHEDULE_KINDS):
+        known = ", ".join(sorted(SCHEDULE_KINDS))
+        rule = f"a list, a text, or a dict whose kind is one of {known}"
+        raise refuse("schedule", rule, data, nearest(kind, SCHEDULE_KINDS))
+    keys = ["kind", *SCHEDULE_KINDS[kind].parts]
+    optional = _optional(_FORMULAS[kind]) if kind in _FORMULAS else set()
+    if not set(keys) - optional <= set(data) <= set(keys):
+        told = (f"{key} (optional)" if key in optional else key for key in keys)
+        rule = f"a dict with the keys {', '.join(told)}"
+        unknown = next((key for key in data if key not in keys), None)
+        raise refuse("schedule", rule, dict(data), nearest(unknown, keys))
+    given = {key: data[key] for key in keys[1:] if key in data}
+    parts = {key: _read(x) if key in _NESTED else x for key, x in given.items()}
+    # Built as its user would write it, so that it is checked as there.
+    if kind in _FORMULAS:
+        return _FORMULAS[kind](**parts)
+    if kind in _OPERATORS:
+        return _OPERATORS[kind](*parts.values())
+    method: Callable[..., Schedule] = getattr(parts.pop("of"), kind)
+    return method(**parts)
+
+
+def _optional(build: Callable[..., Schedule]) -> set[str]:
+    known = inspect.signature(build).parameters.values()
+    return {each.name for each in known if each.default is not each.empty}
+
+
+_NESTED = {"of", "other", "to", "left", "right"}
+_FORMULAS: dict[str, Callable[..., Schedule]] = {
+    name: getattr(constructors, name) for name in constructors.__all__
+}
+_OPERATORS: dict[str, Callable[..., Schedule]] = {
+    "plus": operator.add,
+    "either": operator.or_,
+    "both": operator.and_,
+    "times": operator.mul,
+}

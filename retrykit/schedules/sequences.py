@@ -1,0 +1,103 @@
+"""Delays that the user lists, or that the user's own code yields.
+
+What may be listed is checked here, and each delay when it is asked for.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sized
+from itertools import islice
+from typing import Any, ClassVar, final
+
+from retrykit._internal.durations import seconds
+from retrykit._internal.frozen import Value
+from retrykit._internal.validation import refuse
+from retrykit.schedules.basic import Fixed
+from retrykit.schedules.randomness import Random
+
+__all__ = ["Sequence"]
+
+
+@final
+class Sequence(Fixed):
+    """Delays that the user lists, or that the user's own code yields."""
+
+    __slots__ = ("delays",)
+    kind: ClassVar[str] = "sequence"
+    delays: Any
+
+    def __init__(self, delays: object) -> None:
+        Value.__init__(self, _listed(delays))
+
+    def delay(
+        self, retry: int, _previous: float | None, _random: Random, /
+    ) -> float | None:
+        delays: Any = self.delays
+        if isinstance(delays, tuple):
+            return delays[retry - 1] if retry <= len(delays) else None
+        afresh: Any = delays() if inspect.isgeneratorfunction(delays) else delays
+        delay = next(islice(afresh, retry - 1, None), _ENDED)
+        return None if delay is _ENDED else seconds(f"schedule[{retry - 1}]", delay)
+
+    def to_dict(self) -> dict[str, Any]:
+        if not isinstance(self.delays, tuple):
+            rule = "made of retrykit's own parts, to be written as data"
+            raise refuse("schedule", rule, self.delays, "list its delays")
+        return {"kind": self.kind, "delays": list(self.delays)}
+
+    def __repr__(self) -> str:
+        own = self.delays
+        if isinstance(own, tuple):
+            return f"sequence({list(own)!r})"
+        return f"sequence({getattr(own, '__qualname__', None) or repr(own)})"
+
+
+_ENDED = object()
+_NO_DELAYS = (str, bytes, bytearray, memoryview, Mapping)
+
+
+def _listed(delays: object) -> object:
+    """Return delays as a tuple of seconds, or as what can be asked afresh."""
+    if inspect.isgeneratorfunction(delays):
+        _check_that_it_needs_nothing(delays)
+        return delays
+    if not isinstance(delays, Iterable) or isinstance(delays, _NO_DELAYS):
+        rule = "one of schedules, a re-iterable of durations, or a generator function"
+        raise refuse("schedule", rule, delays, _as_schedule(delays))
+    if isinstance(delays, set | frozenset):
+        raise refuse("schedule", "in order", delays, "write a list")
+    if iter(delays) is delays:
+        rule = "re-iterable"
+        way_out = "pass a list, a generator function, or an object whose __iter__"
+        raise refuse("schedule", rule, _OneShot(delays), f"{way_out} starts afresh")
+    if not isinstance(delays, Sized):
+        return delays
+    return tuple(seconds(f"schedule[{i}]", delay) for i, delay in enumerate(delays))
+
+
+def _as_schedule(value: object) -> str:
+    """Return how to write what seems to be meant by no schedule."""
+    if callable(value):
+        return "call it if it makes a schedule, or let it yield the delays"
+    if isinstance(value, Mapping):
+        return "retrykit.schedules.from_dict reads a dict"
+    return "for a single delay write constant()"
+
+
+def _check_that_it_needs_nothing(generator: Callable[..., object]) -> None:
+    try:
+        inspect.signature(generator).bind()
+    except TypeError as error:
+        rule = "a generator function that can be called without arguments"
+        raise refuse(
+            "schedule", rule, generator, "bind them with functools.partial"
+        ) from error
+
+
+class _OneShot:
+    """Makes an error message say what is wrong with an iterator."""
+
+    def __init__(self, iterator: object) -> None:
+        self.iterator = iterator
+
+    def __repr__(self) -> str:
+        return f"the one-shot {self.iterator!r}"

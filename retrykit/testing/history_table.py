@@ -1,0 +1,81 @@
+"""The history of a call as a table, for the reader of a failed test.
+
+Plain text, aligned here: it must be told wherever a test fails, and every
+library that draws tables would have to be installed there.
+"""
+
+from retrykit._internal.durations import readable
+from retrykit.state.records import result_text, safe_text
+from retrykit.state.retry_state import Failure, RetryState, StopReason
+
+__all__ = ["history"]
+
+_HEAD: tuple[str, ...] = ("attempt", "began after", "took", "next after", "outcome")
+_GAP: tuple[str, ...] = ("...", "", "", "", "")
+
+# Of a longer history the first and the last rows are shown.
+_ROWS = 20
+_WIDTH = 100
+
+
+def history(state: RetryState) -> str:
+    """Return what happened in a call, one line for each attempt.
+
+    >>> from retrykit import Policy
+    >>> from retrykit.testing import Script, virtual_time
+    >>> with virtual_time():
+    ...     outcome = Policy(schedule=[2], name="fetch").run(Script([OSError, "ok"]))
+    >>> print(history(outcome.state))
+    fetch succeeded after 2 attempts in 2s
+      attempt  began after  took  next after  outcome
+      1        0s           0s    2s          OSError
+      2        2s           0s                succeeded
+
+    Of a call that still runs, the clock is read. If it raises an error, that is
+    said in place of the table.
+    """
+    try:
+        return _table(state)
+    except Exception as error:  # noqa: BLE001  the clock may be the user's own
+        told = f"{type(error).__name__}: {safe_text(error)}"
+        return f"{state.name}: its history cannot be read: {told}"
+
+
+def _table(state: RetryState) -> str:
+    shown = state.failures
+    if len(shown) > _ROWS:
+        shown = shown[: _ROWS // 2] + shown[-_ROWS // 2 :]
+    rows, last = [_HEAD], 0
+    for failure in shown:
+        if last < failure.attempt - 1:
+            rows.append(_GAP)
+        rows.append(_row(failure, redact=state.redact))
+        last = failure.attempt
+    if last < state.attempt:
+        rows.append(_unfailed(state))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return "\n  ".join([f"{state.name} {state.describe()}", *lines])
+
+
+def _row(failure: Failure, *, redact: bool) -> tuple[str, ...]:
+    delay = "" if failure.delay is None else readable(failure.delay)
+    outcome = failure.describe(redact=redact)
+    if failure.error is None:
+        # The value is what a test is about, and its report is no log.
+        outcome = f"the result {result_text(failure.result, redact=redact)}"
+    outcome = " ".join(outcome.split())
+    times = readable(failure.started), readable(failure.duration)
+    if len(outcome) > _WIDTH:
+        outcome = f"{outcome[: _WIDTH - 3]}..."
+    return (str(failure.attempt), *times, delay, outcome)
+
+
+def _unfailed(state: RetryState) -> tuple[str, ...]:
+    """Return the row of an attempt that is no failure, or not yet."""
+    began = state.attempt_started
+    outcome: str = state.status
+    if state.stop_reason is StopReason.CANCELLED:
+        outcome = "cancelled"
+    took = max(state.elapsed - began, 0.0)
+    return (str(state.attempt), readable(began), readable(took), "", outcome)

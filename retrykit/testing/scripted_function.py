@@ -1,0 +1,163 @@
+"""Fake functions that fail on a script, and know how they were called."""
+
+from collections.abc import Iterable, Mapping, Set as AbstractSet
+from typing import Any, final
+
+from retrykit._internal.clocks import Source, task, thread
+from retrykit._internal.frozen import Value
+from retrykit._internal.locks import Locked
+from retrykit._internal.validation import instance, refuse
+
+__all__ = ["AsyncScript", "Called", "Script", "ScriptError"]
+
+
+@final
+class Called(Value):
+    """One call of a script.
+
+    Attributes:
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        at: When it was, in clock seconds: virtual ones in virtual time.
+    """
+
+    __slots__ = ("args", "at", "kwargs")
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    at: float
+
+
+@final
+class ScriptError(BaseException):
+    """A script was called more often than it has outcomes.
+
+    No `Exception`, so that nothing retries it: it ends the test.
+    """
+
+
+_UNORDERED = (str, bytes, Mapping, AbstractSet)
+
+
+class _Script(Locked):
+    """What both colours have."""
+
+    def __init__(
+        self, outcomes: Iterable[object], name: str, clock: Source[Any]
+    ) -> None:
+        super().__init__()
+        self.__name__ = self.__qualname__ = instance("name", name, str)
+        # As a function of a script has it, so that logs show the name alone.
+        self.__module__ = "__main__"
+        self.calls: list[Called] = []
+        if isinstance(outcomes, _UNORDERED) or not isinstance(outcomes, Iterable):
+            way_out = "write Script([...]), errors and values in their order"
+            raise refuse("outcomes", "a list", outcomes, way_out)
+        self._outcomes = [*outcomes]
+        self._repeats = bool(self._outcomes) and self._outcomes[-1] is ...
+        listed = self._outcomes[: -1 if self._repeats else None]
+        if any(each is ... for each in listed) or (self._repeats and not listed):
+            rule = "a list in which ... comes last and after an outcome"
+            raise refuse("outcomes", rule, self._outcomes, "it repeats that outcome")
+        self._clock = clock
+        self._played = 0
+
+    @property
+    def remaining(self) -> list[object]:
+        """The outcomes that were not used yet; a repeated one remains."""
+        used = self._played
+        if self._repeats:
+            used = min(used, len(self._outcomes) - 2)
+        return self._outcomes[used:]
+
+    @property
+    def times(self) -> list[float]:
+        """When it was called, in clock seconds."""
+        return [call.at for call in self.calls]
+
+    def _play(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
+        """Return the outcome of this call, or raise it."""
+        called = Called(args, kwargs, self._clock.now())
+        with self._lock:
+            remaining = self.remaining
+            self._played += 1
+            self.calls.append(called)
+        if not remaining:
+            calls, outcomes = self._played, len(self._outcomes)
+            msg = f"call {calls} of {self.__name__} has no outcome, since the script "
+            msg += f"ends after {outcomes}; end it with ... to repeat the last one"
+            raise ScriptError(msg)
+        outcome: Any = remaining[0]
+        if isinstance(outcome, type) and issubclass(outcome, BaseException):
+            outcome = outcome()
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.__name__}, calls: {len(self.calls)}>"
+
+
+@final
+class Script(_Script):
+    """A function that raises or returns one outcome after the other.
+
+    >>> from retrykit import retry
+    >>> fetch = Script([ConnectionError, 503, "ok"])
+    >>> retry(schedule=[0, 0], on_result=lambda status: status == 503)(fetch)("/")
+    'ok'
+    >>> [call.args for call in fetch.calls], fetch.remaining
+    ([('/',), ('/',), ('/',)], [])
+
+    Args:
+        outcomes: What comes of one call after the other: an exception or its
+            type is raised, everything else is returned. ``...`` at the end
+            repeats the outcome before it for ever.
+        name: What it is called, as a function has a name.
+
+    Attributes:
+        calls: Every call so far, in order.
+
+    Raises:
+        ConfigError: *outcomes* is no list, or ``...`` stands within it.
+        ScriptError: When called more often than it has outcomes.
+    """
+
+    def __init__(self, outcomes: Iterable[object], *, name: str = "script") -> None:
+        super().__init__(outcomes, name, thread)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the next outcome, or raise it."""
+        return self._play(args, kwargs)
+
+
+@final
+class AsyncScript(_Script):
+    """The same to be awaited, for `aretry` and for `retry`.
+
+    >>> import asyncio
+    >>> from retrykit import retry
+    >>> fetch = AsyncScript([TimeoutError, ...])
+    >>> try:
+    ...     asyncio.run(retry(schedule=[0, 0])(fetch)())
+    ... except TimeoutError:
+    ...     len(fetch.calls)
+    3
+
+    Args:
+        outcomes: What comes of one call after the other, as for `Script`.
+        name: What it is called, as a function has a name.
+
+    Attributes:
+        calls: Every call so far, in order.
+
+    Raises:
+        ConfigError: *outcomes* is no list, or ``...`` stands within it.
+        ScriptError: When called more often than it has outcomes.
+    """
+
+    def __init__(self, outcomes: Iterable[object], *, name: str = "script") -> None:
+        super().__init__(outcomes, name, task)
+
+    async def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the next outcome, or raise it."""
+        return self._play(args, kwargs)
