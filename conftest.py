@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests import required
+from tests._support import required
 
 # The same examples in every run: a suite that fails now and then helps nobody.
 settings.register_profile("quick", max_examples=25, deadline=None, derandomize=True)

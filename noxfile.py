@@ -114,7 +114,8 @@ def airflow(session: nox.Session) -> None:
     session.install("--no-deps", *extra)
     covered = ["--cov=retrykit.integrations.airflow", "--cov-branch"]
     covered += ["--cov-config=/dev/null", "--cov-fail-under=100"]
-    session.run(*("python", "-m", "pytest", *covered, "tests/test_airflow.py", LEAF))
+    tested = ["tests/integrations/test_airflow.py", LEAF]
+    session.run("python", "-m", "pytest", *covered, *tested)
     session.run("mypy", "--config-file=", "--strict", LEAF)
 
 

@@ -8,10 +8,10 @@ import trio
 
 from retrykit import Policy, aretry, retry
 from retrykit.testing import Script, virtual_time
-from tests.side import Under, under_asyncio, under_trio
+from tests._support.side import Under, under_asyncio, under_trio
 
 # Checked, never run; and what the command line is tried on.
-collect_ignore = ["typing", "transcripts"]
+collect_ignore = ["typing", "cli/transcripts"]
 
 
 class Colour:

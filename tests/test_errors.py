@@ -80,10 +80,10 @@ from retrykit.testing import (
     strategies,
     virtual_time,
 )
-from tests import required
-from tests.checked import unheld
-from tests.dialects_refused import REFUSED
-from tests.durable_errors import REFUSED as REFUSED_BY_JOBS
+from tests._support import required
+from tests._support.checked import unheld
+from tests._support.dialects_refused import REFUSED
+from tests._support.durable_errors import REFUSED as REFUSED_BY_JOBS
 
 
 def rows():

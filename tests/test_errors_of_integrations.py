@@ -25,10 +25,10 @@ from retrykit.integrations.urllib3 import PolicyRetry
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 from tests import test_errors
-from tests.celery_refused import REFUSED as REFUSED_BY_CELERY
-from tests.checked import unheld
-from tests.dbos_refused import REFUSED as REFUSED_BY_DBOS, USABLE
-from tests.procrastinate_refused import REFUSED as REFUSED_BY_PROCRASTINATE
+from tests._support.celery_refused import REFUSED as REFUSED_BY_CELERY
+from tests._support.checked import unheld
+from tests._support.dbos_refused import REFUSED as REFUSED_BY_DBOS, USABLE
+from tests._support.procrastinate_refused import REFUSED as REFUSED_BY_PROCRASTINATE
 
 SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 RULED = Policy(rules=[Rule((ConnectionError, TimeoutError), [1])])

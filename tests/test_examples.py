@@ -11,7 +11,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests import required
+from tests._support import required
 
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = sorted(each for each in FOLDER.glob("*.py") if not required.missing(each))

@@ -16,7 +16,7 @@ import retrykit
 import retrykit.testing
 from retrykit import Policy
 from retrykit.policy.settings import Changes, Settings
-from tests import required
+from tests._support import required
 
 PACKAGE = Path(retrykit.__file__).parent
 MODULES = sorted(

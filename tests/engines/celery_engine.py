@@ -10,9 +10,9 @@ from typing import ClassVar
 import redis
 from kombu import Connection
 
+from tests._support.rabbitmq_server import RabbitServer
+from tests._support.redis_server import Server
 from tests.engines.engine import Engine
-from tests.rabbitmq_server import RabbitServer
-from tests.redis_server import Server
 
 __all__ = ["CeleryOnClassic", "CeleryOnQuorum", "CeleryOnRedis"]
 

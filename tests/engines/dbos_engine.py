@@ -6,8 +6,8 @@ import sqlite3
 
 import psycopg
 
+from tests._support.postgres_server import PostgresServer
 from tests.engines.engine import Engine
-from tests.postgres_server import PostgresServer
 
 __all__ = ["VERSION", "DbosOnPostgres", "DbosOnSqlite"]
 

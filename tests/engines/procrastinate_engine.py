@@ -4,8 +4,8 @@ import json
 
 import psycopg
 
+from tests._support.postgres_server import PostgresServer
 from tests.engines.engine import Engine
-from tests.postgres_server import PostgresServer
 
 __all__ = ["Procrastinate"]
 

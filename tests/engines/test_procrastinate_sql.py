@@ -12,7 +12,7 @@ from procrastinate import App, PsycopgConnector, SyncPsycopgConnector
 from retrykit import ConfigError, GiveUp, Policy, schedules as s
 from retrykit.integrations import procrastinate as durable
 from retrykit.integrations.procrastinate.store import MOVE, WAKE
-from tests.postgres_server import PostgresServer
+from tests._support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.engines
 

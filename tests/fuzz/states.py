@@ -1,10 +1,10 @@
 """Target: the states of calls as another process has written them."""
 
 import json
-from pathlib import Path
 
 from retrykit import GiveUp, Policy, RetryState, policy_of, resume, retry, schedules
 from retrykit.testing import virtual_time
+from tests._support.reference_data import reference_data
 from tests.fuzz.target import Target
 from tests.fuzz.values import altered, maybe, nested, number
 
@@ -25,9 +25,7 @@ _POLICIES = (
 )
 
 
-KEPT = json.loads(
-    (Path(__file__).parents[1] / "vectors" / "envelope.json").read_text("utf-8")
-)
+KEPT = reference_data("envelope")
 """The envelope of a job that has failed thrice, as a file has it."""
 
 _WAITING = KEPT["state"]

@@ -1,0 +1,282 @@
+"""8. Decorators disappear: `inspect` and its like see the undecorated function."""
+
+import asyncio
+import doctest
+import functools
+import inspect
+import pydoc
+import re
+import types
+import typing
+from typing import Any
+
+import pytest
+
+from retrykit import Policy, aretry, retry
+from tests._support.ways import passing
+
+POLICY = Policy(schedule=[1, 2], on=OSError)
+
+
+def fetch(url: str, /, *options: "Options", timeout: float = 1.5) -> list[bytes]:
+    """Fetch a page.
+
+    >>> fetch("here")
+    [b'here']
+    """
+    return [url.encode(), *options, timeout][:1]
+
+
+async def afetch(url: "Options", **headers: str) -> bytes:
+    """Fetch a page, later."""
+    return bytes(url, **headers)
+
+
+def task(url: str) -> "asyncio.Task[bytes]":
+    """Fetch a page in a task."""
+    return asyncio.ensure_future(afetch(url))
+
+
+Options = str
+
+
+class Page:
+    """A page to fetch."""
+
+    url = "here"
+
+    def get(self, key: int) -> str:
+        """Get the page."""
+        return self.url * key
+
+    async def aget(self) -> str:
+        """Get the page, later."""
+        return self.url
+
+    @classmethod
+    def made(cls, url: str) -> "Page":
+        """Make a page."""
+        return cls() if url else Page()
+
+    def __call__(self, key: int) -> str:
+        """Get the page by a call."""
+        return self.get(key)
+
+    def __repr__(self):
+        return "Page()"
+
+
+class Retried(Page):
+    get = retry(POLICY)(Page.get)
+    aget = retry(POLICY)(Page.aget)
+    made = retry(POLICY)(vars(Page)["made"])
+
+
+PAGE = Page()
+RETRIED = Retried()
+PLAIN = {
+    "function": fetch,
+    "coroutine function": afetch,
+    "lambda": lambda url, *, timeout=1: (url, timeout),
+    "partial": functools.partial(fetch, timeout=3),
+    "partial of a coroutine function": functools.partial(afetch, "here"),
+    "builtin": len,
+    "method of a builtin": "here".encode,
+    "cached function": functools.lru_cache(fetch),
+    "function under wrapt": passing(fetch),
+    "coroutine function under wrapt": passing(afetch),
+    "singledispatch function": functools.singledispatch(Page.get),
+    "callable object": PAGE,
+    "bound method": PAGE.get,
+    "bound coroutine method": PAGE.aget,
+    "bound classmethod": Page.made,
+    "bound method of a callable object": PAGE.__call__,
+}
+# Each with what it is when it is not decorated.
+SUBJECTS = {kind: (fn, retry(POLICY)(fn)) for kind, fn in PLAIN.items()}
+SUBJECTS |= {
+    "method": (Page.get, Retried.get),
+    "coroutine method": (Page.aget, Retried.aget),
+    "method of an object": (PAGE.get, RETRIED.get),
+    "coroutine method of an object": (PAGE.aget, RETRIED.aget),
+    "classmethod": (Page.made, Retried.made),
+}
+PROBES = {
+    "inspect.signature": inspect.signature,
+    "inspect.iscoroutinefunction": inspect.iscoroutinefunction,
+    "inspect.isgeneratorfunction": inspect.isgeneratorfunction,
+    "inspect.isasyncgenfunction": inspect.isasyncgenfunction,
+    "inspect.isawaitable": inspect.isawaitable,
+    "inspect.isfunction": inspect.isfunction,
+    "inspect.ismethod": inspect.ismethod,
+    "inspect.isbuiltin": inspect.isbuiltin,
+    "inspect.isroutine": inspect.isroutine,
+    "inspect.isclass": inspect.isclass,
+    "inspect.isabstract": inspect.isabstract,
+    "inspect.getdoc": inspect.getdoc,
+    "inspect.getmodule": inspect.getmodule,
+    "inspect.getsource": inspect.getsource,
+    "typing.get_type_hints": typing.get_type_hints,
+    "repr": lambda fn: re.sub(" at 0x[0-9a-f]+", "", repr(fn)).replace(
+        "Retried", "Page"
+    ),
+    "callable": callable,
+    "__name__": lambda fn: fn.__name__,
+    "__qualname__": lambda fn: fn.__qualname__,
+    "__module__": lambda fn: fn.__module__,
+    "__doc__": lambda fn: fn.__doc__,
+    "__annotations__": lambda fn: fn.__annotations__,
+    "__isabstractmethod__": lambda fn: fn.__isabstractmethod__,
+    "FunctionType": lambda fn: isinstance(fn, types.FunctionType),
+    "MethodType": lambda fn: isinstance(fn, types.MethodType),
+    "partial": lambda fn: isinstance(fn, functools.partial),
+    "__self__": lambda fn: fn.__self__ in {PAGE, RETRIED, Page, Retried, "here"},
+    "dir": lambda fn: set(dir(fn)) - {"__wrapped__", "__retrykit__", "__signature__"},
+}
+
+
+def answer(probe, fn):
+    """What a probe says of a callable; a refusal is an answer too."""
+    try:
+        return PROBES[probe](fn)
+    except (AttributeError, TypeError, ValueError) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("kind", SUBJECTS)
+def test_a_decorated_callable_looks_as_before(kind):
+    before, after = (
+        {probe: answer(probe, fn) for probe in PROBES} for fn in SUBJECTS[kind]
+    )
+    assert after == before
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_a_probe_can_tell_one_callable_from_another(probe):
+    said = [answer(probe, plain) for plain, _ in SUBJECTS.values()]
+    always = {"inspect.isawaitable", "inspect.isclass", "inspect.isabstract"}
+    always |= {"inspect.isgeneratorfunction", "inspect.isasyncgenfunction", "callable"}
+    always |= {"__isabstractmethod__"}
+    assert any(one != said[0] for one in said) is (probe not in always)
+
+
+# Of an object, help would tell its class as well.
+HELPED = [kind for kind in SUBJECTS if kind[:7] not in {"partial", "callabl"}]
+
+
+@pytest.mark.parametrize("kind", HELPED)
+def test_help_tells_of_the_function_itself(kind):
+    plain, decorated = (pydoc.plaintext.document(fn) for fn in SUBJECTS[kind])
+    assert decorated.replace("Retried", "Page") == plain
+
+
+OLDER = {
+    "inspect.getfullargspec": inspect.getfullargspec,
+    "__defaults__": lambda fn: fn.__defaults__,
+    "__kwdefaults__": lambda fn: fn.__kwdefaults__,
+}
+
+
+@pytest.mark.parametrize("probe", OLDER)
+@pytest.mark.parametrize("kind", ["function", "coroutine function", "lambda"])
+def test_what_does_not_look_through_wrapped_sees_the_function_too(kind, probe):
+    plain, decorated = SUBJECTS[kind]
+    assert OLDER[probe](decorated) == OLDER[probe](plain)
+
+
+@pytest.mark.filterwarnings("ignore:'?asyncio.iscoroutinefunction:DeprecationWarning")
+@pytest.mark.parametrize("kind", SUBJECTS)
+def test_asyncio_sees_the_same_colour(kind):
+    plain, decorated = SUBJECTS[kind]
+    colour = asyncio.iscoroutinefunction(plain)
+    assert asyncio.iscoroutinefunction(decorated) is colour
+
+
+def test_aretry_says_what_it_makes_of_a_function():
+    assert inspect.iscoroutinefunction(aretry(task))
+    assert inspect.iscoroutinefunction(aretry(afetch))
+    assert not inspect.iscoroutinefunction(task)
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_wrapped_is_the_function_itself(kind):
+    plain, decorated = SUBJECTS[kind]
+    assert decorated.__wrapped__ is plain
+    assert inspect.unwrap(decorated) is inspect.unwrap(plain)
+
+
+@pytest.mark.parametrize("kind", SUBJECTS)
+def test_a_callable_is_equal_to_itself_and_keeps_its_hash(kind):
+    _, decorated = SUBJECTS[kind]
+    assert decorated == decorated  # noqa: PLR0124  its own __eq__ is asked
+    assert hash(decorated) == hash(decorated)
+    assert {decorated: kind}[decorated] == kind
+
+
+def test_attributes_of_a_function_are_kept_and_can_be_set():
+    def get():
+        return get
+
+    get.route = "/"
+    decorated: Any = retry(get)
+    assert decorated.route == "/"
+    decorated.timeout = 5
+    assert (decorated.timeout, vars(decorated)["timeout"]) == (5, 5)
+    decorated.__doc__ = "Another."
+    decorated.__name__ = "other"
+    assert (decorated.__doc__, decorated.__name__) == ("Another.", "other")
+    del decorated.timeout
+    assert not hasattr(decorated, "timeout")
+    assert not hasattr(get, "timeout")
+
+
+def test_attributes_of_a_method_are_seen_from_its_objects():
+    class Client:
+        @retry
+        def get(self): ...
+
+        get.route = "/"
+
+    assert Client().get.route == Client.get.route == "/"
+    with pytest.raises(AttributeError):
+        Client().get.route = "/other"
+
+
+def test_attributes_of_a_callable_object_are_its_own():
+    page = Page()
+    decorated = retry(page)
+    decorated.url = "there"
+    assert (page.url, decorated(2)) == ("there", "therethere")
+    assert isinstance(decorated, Page)
+
+
+def test_a_wrong_attribute_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="colour"):
+        _ = retry(fetch).colour
+
+
+def test_doctest_finds_the_examples_of_a_decorated_function():
+    module = types.ModuleType(__name__)
+    module.fetch = retry(fetch)
+    tests = doctest.DocTestFinder().find(module, module=inspect.getmodule(fetch))
+    found = {test.name: test for test in tests}
+    assert [e.source for e in found[f"{__name__}.fetch"].examples] == [
+        'fetch("here")\n'
+    ]
+
+
+def test_a_function_whose_signature_cannot_be_told_is_decorated_all_the_same():
+    def get(page):
+        return page
+
+    get.__signature__ = 5
+    assert retry(get)("a") == "a"
+    with pytest.raises(TypeError, match="unexpected object"):
+        inspect.signature(retry(get))
+
+
+def test_arguments_can_be_bound_to_the_signature():
+    bound = inspect.signature(retry(fetch)).bind("here", "a", timeout=2)
+    assert bound.arguments == {"url": "here", "options": ("a",), "timeout": 2}
+    with pytest.raises(TypeError, match="too many positional arguments"):
+        inspect.signature(RETRIED.get).bind(1, 2)

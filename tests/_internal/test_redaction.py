@@ -1,0 +1,279 @@
+"""What is left out of the texts that retrykit writes."""
+
+import json
+import logging
+import time
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit import ConfigError, Policy, RetryState, observe, state_of
+from retrykit._internal.redaction import redact_urls
+from retrykit.integrations.logging import observer
+from retrykit.state.final_error import RetryError
+from retrykit.state.records import error_text, result_data
+from retrykit.state.retry_state import Failure
+
+SECRET = "S3CRET"  # noqa: S105  what is looked for
+URL = f"http://bob:{SECRET}@host:80/p?token={SECRET}"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    {
+        "": "",
+        "refused": "refused",
+        "Really? Yes, bob@host": "Really? Yes, bob@host",
+        "https://host/p": "https://host/p",
+        "https://host/p?a=b": "https://host/p?...",
+        "https://host?a=b#c": "https://host?...",
+        "https://host/p#c": "https://host/p#c",
+        "https://bob@host/@p": "https://host/@p",
+        "https://bob:a@b:c@host/p": "https://host/p",
+        "https://bob:@[::1]:80/p?a": "https://[::1]:80/p?...",
+        "is it 'https://host/p'?": "is it 'https://host/p'?",
+        "(https://host/p?a=b).": "(https://host/p?...).",
+        "https://a/?b=https://bob:c@d/": "https://a/?...",
+        "what?https://bob:c@d/?e": "what?https://d/?...",
+        '<a href="https://h/p?a=b">text</a>': '<a href="https://h/p?...">text</a>',
+        "GET /p?a=b failed\nPOST /q?c=d too": "GET /p?... failed\nPOST /q?... too",
+        "'example.com?a=b':": "'example.com?...':",
+        "('bob:c@host/p')": "('host/p')",
+        "url=bob:c@d:e@host/p": "url=host/p",
+        "git@host:bob/p": "git@host:bob/p",
+        "amqp://bob:a#b@host/p": "amqp://host/p",
+        "postgres://bob:a?b@host/db": "postgres://host/db",
+        "postgres://bob:a/b@host/db": "postgres://host/db",
+        "http://host:4873/@scope/p": "http://host:4873/@scope/p",
+        "http://[::1]/@scope/p": "http://[::1]/@scope/p",
+        "https://host?to=bob@d": "https://host?...",
+        r"'https:\/\/bob:c@host\/p?a=b'": r"'https:\/\/host\/p?...'",
+        "'/p?a=b c&d=e' (found ' ')": "'/p?... c&...' (found ' ')",
+        "https://host/p#a=b&c=d": "https://host/p#...",
+        "Q&A #1": "Q&A #1",
+        'https://host/p?a="b" and c': 'https://host/p?..." and c',
+        "https://host/p?a=<b>": "https://host/p?...>",
+        '<a href="bob:c@host/p?a=b">text</a>': '<a href="host/p?...">text</a>',
+    }.items(),
+)
+def test_user_info_and_queries_are_left_out(text, left):
+    assert redact_urls(text) == left
+    assert redact_urls(left) == left
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *("/", "//", "//a", "?", "@", "//@?", "a", "a@", "/?", "//a:", ":", "a:b,"),
+        *("&", "=", "//a:1", "/a:b", "(a:", "a:b@", "//a:b@", "&a=", "#", '="'),
+    ],
+)
+@pytest.mark.parametrize("end", ["", "?@", "/@="])
+def test_a_long_text_takes_no_long_time(part, end):
+    began = time.process_time()
+    redact_urls(part * 50_000 + end)
+    assert time.process_time() - began < 1
+
+
+UNRESERVED = "abcXYZ019-._~"
+IN_USER_INFO = st.text(UNRESERVED + "!$&'()*+,;=:%", max_size=5)
+IN_QUERIES = st.text(UNRESERVED + "!$&'()*+,;=:@/?%", max_size=5)
+
+
+@st.composite
+def urls(draw):
+    """URLs by RFC 3986 with secrets in user info and query."""
+    user, around = draw(IN_USER_INFO), st.tuples(IN_USER_INFO, IN_USER_INFO)
+    before, after = draw(around)
+    path = draw(st.lists(st.text(UNRESERVED + "!$&'()*+,;=:@%", max_size=5)))
+    queries = draw(st.tuples(IN_QUERIES, IN_QUERIES))
+    return (
+        f"{draw(st.sampled_from(['http', 'https', 'redis', 'postgresql+psycopg']))}://"
+        f"{user}{before}{SECRET}{after}@{draw(st.sampled_from(['host', '[::1]:80']))}"
+        f"{''.join(f'/{each}' for each in path)}?{queries[0]}{SECRET}{queries[1]}"
+    )
+
+
+TEXTS = st.sampled_from(
+    [
+        "{}",
+        "Server error '503 busy' for url '{}'\nFor more information",
+        "503, message='busy', url='{}'",
+        "<Response of ({})>.",
+        '{{"url": "{}"}}',
+        "{} and {}",
+    ]
+)
+
+
+@given(url=urls(), text=TEXTS, kind=st.sampled_from([OSError, KeyError, SyntaxError]))
+def test_no_text_has_the_secrets_of_a_url(url, text, kind):
+    """Whatever is written of an error or a result, URLs have no secrets in it."""
+    told = text.format(url, url)
+    records = []
+    handler = logging.Handler()
+    handler.emit = lambda record: records.append(logging.Formatter().format(record))
+    log = logging.Logger("any")  # noqa: LOG001  of this example alone
+    log.addHandler(handler)
+
+    def fail():
+        cause = kind(told)
+        cause.add_note(told)
+        raise OSError(told) from cause
+
+    policy = Policy(schedule=[0], on=OSError, raises="retry_error")
+    with observe(observer(log)):
+        error = policy.run(fail).error
+        refused = policy.replace(on_result=lambda _: True).run(lambda: told).error
+    for each in (error, refused):
+        assert len(records) >= 2
+        records += [str(each), json.dumps(each.state.to_dict())]
+    with pytest.raises(ConfigError) as caught:
+        Policy(max_attempts=told)
+    assert SECRET not in "".join([*records, str(caught.value)])
+
+
+class AboutError(Exception):
+    """An error that is about a request, with whatever attributes."""
+
+    def __init__(self, **attributes):
+        super().__init__("the message")
+        vars(self).update(attributes)
+
+
+class Of:
+    """Anything with attributes."""
+
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+class Broken:
+    def __getattr__(self, name):
+        raise ZeroDivisionError(name)
+
+    def __str__(self):
+        raise ZeroDivisionError
+
+
+GET = Of(method="GET", url=URL)
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (AboutError(request=GET), "GET host"),
+        (AboutError(request=GET, status=503), "GET host, status 503"),
+        (AboutError(request=GET, response=Of(status_code=503)), "GET host, status 503"),
+        (AboutError(request_info=GET, status=503), "GET host, status 503"),
+        (AboutError(response=Of(request=GET, status=503)), "GET host, status 503"),
+        (AboutError(response=Of(status=503)), "status 503"),
+        (AboutError(request=Of(method="GET", url="http://[")), "GET"),
+        (AboutError(request=Of(method="GET", url=Broken())), "GET"),
+        (AboutError(pool=Of(host="host"), url="/p?a=b"), "host"),
+        (AboutError(pool=Of(host="host")), "the message"),
+        (AboutError(request=None, response=None, status=503), "the message"),
+        (AboutError(request=Broken(), response=Broken()), "the message"),
+        (AboutError(request={"id": 7}, response={"status": 503}), "the message"),
+        (OSError(URL), "http://host:80/p?..."),
+    ],
+)
+def test_an_error_about_a_request_is_told_without_its_message(error, text):
+    assert error_text(error) == text
+    assert error_text(error, redact=False) == str(error)
+
+
+@pytest.mark.parametrize("redact", [True, False])
+def test_a_text_that_is_a_result_is_redacted_like_others(redact):
+    left = "http://host:80/p?..." if redact else URL
+    assert result_data(URL, redact=redact) == left
+    record = result_data((URL,), redact=redact)["record"]
+    assert record == {"type": "tuple", "text": f"('{left}',)"}
+
+
+class Response:
+    def __init__(self, status):
+        self.status_code = status
+
+
+def test_a_refused_result_is_told_by_its_type_alone(caplog):
+    """In a call around another one, too, which logs the RetryError of that."""
+    inner = Policy(schedule=[0], on_result=lambda _: True)
+    outer = Policy(outer="retry", schedule=[0], observers=[observer()])
+    outer.run(inner.call, lambda: {"token": SECRET})
+    assert SECRET not in caplog.text
+    assert caplog.text.count("; last came a refused result of type dict") == 2
+
+
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        ({"token": SECRET}, "dict"),
+        (SECRET, "str"),
+        (None, "NoneType"),
+        (Response(503), f"{__name__}.Response with status 503"),
+    ],
+)
+def test_a_retry_error_has_the_result_in_its_state(result, told):
+    state = RetryState("fetch", 7, 0.0)
+    state.record(Failure(1, None, result, 0.0, 0.0, None))
+    assert str(RetryError(state)).endswith(
+        f"; last came a refused result of type {told}"
+    )
+    again = RetryState.from_dict(state.to_dict())
+    assert str(RetryError(again)) == str(RetryError(state))
+    if result is not None and not isinstance(result, Response):
+        assert SECRET in json.dumps(again.to_dict())
+
+
+FAULTS = {
+    "a predicate": {"on": lambda error: 1 // 0},
+    "a hint": {"hint": lambda error: 1 // 0},
+    "an answer": {"hint": lambda error: f"{error}"},
+    "an observer": {"observers": [lambda event: 1 // 0]},
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_traceback_of_a_part_of_the_policy_that_fails_has_no_secret(fault, caplog):
+    """Python tells in it which error was being handled, too."""
+
+    def fail():
+        raise OSError(URL)
+
+    with pytest.raises(OSError, match=SECRET) as caught:
+        Policy(schedule=[0], **FAULTS[fault]).call(fail)
+    assert caplog.records != []
+    formatter = logging.Formatter()
+    told = [formatter.format(record) for record in caplog.records]
+    notes = getattr(caught.value, "__notes__", [])
+    assert SECRET not in "".join([*told, *notes])
+    assert state_of(caught.value) is not None
+
+
+def test_a_failure_that_is_printed_has_no_secrets_of_a_url():
+    failure = Failure(2, OSError(f"503 for {URL}"), None, 0.5, 0.25, None)
+    assert repr((failure,)) == (
+        "(Failure(attempt=2, error=OSError('503 for http://host:80/p?...'), "
+        "result=None, started=0.5, duration=0.25, delay=None, rule=None, hint=None),)"
+    )
+
+
+def test_a_failure_that_is_printed_tells_an_error_about_a_request_as_logs_do():
+    error = AboutError(request=GET, status=503, headers={"Authorization": SECRET})
+    printed = repr(Failure(2, error, None, 0.5, 0.25, None))
+    shown = "error=<tests._internal.test_redaction.AboutError: GET host, status 503>"
+    assert shown in printed
+    assert SECRET not in printed
+
+
+@pytest.mark.parametrize("inner", [False, True])
+@pytest.mark.parametrize("outer", [False, True])
+def test_what_an_inner_call_keeps_is_redacted_if_either_policy_says_so(inner, outer):
+    def fail():
+        raise OSError(URL)
+
+    policy = Policy(schedule=[0], max_attempts=2)
+    within = policy.replace(redact=inner)
+    state = policy.replace(redact=outer).run(within.call, fail).state
+    assert (SECRET in json.dumps(state.to_dict()["inner"])) == (not inner and not outer)

@@ -1,0 +1,189 @@
+"""What DBOS's jobs refuse, with the error: rows of the table in test_errors."""
+
+import atexit
+import contextlib
+import shutil
+import sqlite3
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dbos import DBOS, DBOSConfig
+
+from retrykit import ConfigError, Policy
+from retrykit.durable import Job
+from retrykit.durable.json_payloads import as_json
+from retrykit.integrations import dbos as durable
+from retrykit.integrations.dbos import jobs
+from retrykit.integrations.dbos.jobs import found
+from retrykit.integrations.dbos.settings import _launched, launched
+from retrykit.integrations.dbos.sqlite import check_sqlite
+from tests._support.dbos_jobs import changed, settings
+from tests._support.dialects_refused import SECONDS
+
+__all__ = ["REFUSED", "USABLE"]
+
+FOLDER = Path(tempfile.mkdtemp(prefix="retrykit-"))
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+LOCK = FOLDER / "jobs.sqlite.held.lock"
+SETTINGS = settings(FOLDER)
+NOON = datetime(2026, 11, 23, 12)  # noqa: DTZ001  without a zone, to be refused
+
+KNOWN = ", ".join(map(repr, DBOSConfig.__annotations__))
+ID = "executor_id must be an id that no other process has"
+LAUNCHED = "DBOS must be made and launched by listen(...) or connect(...), and only"
+VERSION = "pinned, or a deploy leaves attempts behind that were in their middle"
+
+
+@durable.job(Policy(on=ConnectionError), name="refused")
+def refused() -> None:
+    """Nothing."""
+
+
+def listen(**changes):
+    durable.listen(SETTINGS | changes)
+
+
+@contextlib.contextmanager
+def connected(job_id="waiting"):
+    """A process that only asks: what it starts waits for ever."""
+    durable.connect(SETTINGS)
+    try:
+        yield refused.start_as(job_id)
+    finally:
+        DBOS.destroy()
+
+
+def asked(ask, *arguments):
+    with connected():
+        ask("waiting", *arguments)
+
+
+def unheard_of():
+    with connected():
+        durable.status("nobody")
+
+
+def locked():
+    with contextlib.closing(sqlite3.connect(LOCK, isolation_level=None)) as held:
+        held.execute("BEGIN EXCLUSIVE")
+        listen(executor_id="held")
+
+
+def made():
+    DBOS(config=SETTINGS)
+    try:
+        listen(executor_id="another")
+    finally:
+        DBOS.destroy()
+
+
+def spoilt():
+    spoil = "UPDATE workflow_input SET inputs = '{}' WHERE workflow_uuid = 'spoilt:1'"
+    with connected("spoilt"):
+        durable.kill("spoilt")
+        changed(FOLDER / "jobs.sqlite", spoil)
+        durable.requeue("spoilt")
+
+
+def jobless():
+    known = dict(jobs._jobs)  # noqa: SLF001  of all test modules
+    jobs._jobs.clear()  # noqa: SLF001
+    try:
+        listen()
+    finally:
+        jobs._jobs.update(known)  # noqa: SLF001
+
+
+def unlaunched():
+    was = _launched.is_set()
+    _launched.clear()
+    try:
+        durable.status("waiting")
+    finally:
+        if was:
+            launched()
+
+
+REFUSED = {
+    "concurrency must be a whole number >= 1, got 0": (
+        lambda: durable.listen(SETTINGS, concurrency=0)
+    ),
+    f"polling must be a finite number >= 0, got -1; {SECONDS}": lambda: durable.listen(
+        SETTINGS, polling=-1
+    ),
+    "polling must be a duration > 0, got 0": (
+        lambda: durable.listen(SETTINGS, polling=0)
+    ),
+    f"{ID}, and this one after a restart, too, got 'local'; pass config(..., "
+    "executor=...) what your platform numbers it by": (
+        lambda: listen(executor_id="local")
+    ),
+    f"application_version must be {VERSION}, got None; pass "
+    "retrykit.integrations.dbos.config(...)": lambda: listen(application_version=None),
+    f"{ID}, got 'held'; one has locked {LOCK}: end it, or write executor='another'": (
+        locked
+    ),
+    "sqlite must be >= 3.42, for DBOS on Python 3.12, got '3.40.1'; use Postgres, "
+    "Python 3.11, or a Python with a newer SQLite": (
+        lambda: check_sqlite((3, 13), (3, 40, 1))
+    ),
+    "name must be the name of one function only, got 'refused'": (
+        lambda: durable.job(Policy(), name="refused")(len)
+    ),
+    "job must be the name of a job that this process has imported, got 'refusd'; did "
+    "you mean refused?": lambda: found("refusd"),
+    "limit must be a whole number >= 1, got -1": lambda: durable.dead(limit=-1),
+    f"when must be a time with a zone, got {NOON!r}; write datetime.now(UTC)": (
+        lambda: durable.retry_at("waiting", NOON)
+    ),
+    f"before must be a time with a zone, got {NOON!r}; write datetime.now(UTC)": (
+        lambda: durable.forget(NOON)
+    ),
+    "before must be a datetime, got '1d'": lambda: durable.forget("1d"),
+    "settings must be a dict, got 'tests'; pass "
+    "retrykit.integrations.dbos.config(...)": (lambda: durable.listen("tests")),
+    "settings must be a dict, got 'test'; pass "
+    "retrykit.integrations.dbos.config(...)": (lambda: durable.connect("test")),
+    f"settings must be one of {KNOWN}, got 'polling'; polling is an argument of "
+    "listen(...)": lambda: durable.config("tests", polling=1),
+    f"settings must be one of {KNOWN}, got 'exectuor_id'; did you mean executor_id?": (
+        lambda: durable.config("tests", exectuor_id="one")
+    ),
+    "database must be the URL of a file of SQLite or of a Postgres database, got "
+    "'jobs.sqlite'; write sqlite:////folder/jobs.sqlite": (
+        lambda: durable.config("tests", database="jobs.sqlite")
+    ),
+    "jobs must be imported before a process listens, or all that are due would die, "
+    "got None; import the modules that have them": jobless,
+    "DBOS must be launched by connect(...) or listen(...) before, got None; call "
+    "connect(config(...)) where this process begins": unlaunched,
+    "args must be a text that UTF-8 can hold, got '\\udcff'; of a file name, pass "
+    "os.fsencode(name).hex()": lambda: as_json("args", "\udcff"),
+    "job_id must be a text that can be printed, got 'a\\nb'": (
+        lambda: Job(len, Policy(), "refused").envelope("a\nb")
+    ),
+}
+
+# Of a process that has launched it; without, the error is that of SQLite.
+LAUNCHES = {
+    f"{LAUNCHED} once, got 'executor single'; leave out DBOS(config=...) and "
+    "DBOS.launch()": made,
+    "job_id must be the id of a job that was started, got 'nobody'": unheard_of,
+    "job_id must be the id of a dead job, got 'waiting'; it is waiting": (
+        lambda: asked(durable.requeue)
+    ),
+    "job_id must be the id of a job whose arguments can be read, got 'spoilt'; there "
+    "is {'args': (), 'kwargs': {}}": spoilt,
+    "job_id must be the id of a job that waits, got 'waiting'; it is due": (
+        lambda: asked(durable.retry_at, NOON.replace(tzinfo=UTC))
+    ),
+}
+
+try:
+    check_sqlite()
+except ConfigError:
+    USABLE = False
+else:
+    USABLE = True
+    REFUSED |= LAUNCHES

@@ -1,0 +1,91 @@
+"""What is wrong with jobs and their envelopes, each with the message that it gets."""
+
+import math
+
+from retrykit import Policy
+from retrykit._internal.validation import told
+from retrykit.durable import Envelope, Job
+from retrykit.durable.durable_function import job_of
+from retrykit.durable.json_payloads import as_json, from_json
+from tests._support.reference_data import reference_data
+
+__all__ = ["REFUSED"]
+
+KEPT = reference_data("envelope")
+POLICY = Policy(name="hosts")
+JOB = Job(int, POLICY, "parse")
+NAMELESS = f"{__name__}.<lambda>"
+EMPTY = dict.fromkeys(KEPT) | {"version": 1}
+NEVER = KEPT | {"run": 0}
+DEAD = Envelope.from_dict(
+    KEPT
+    | {
+        "due": None,
+        "state": KEPT["state"]
+        | {
+            "stop_reason": "attempts",
+            "next_delay": None,
+        },
+    }
+)
+WHOLE = "envelope must be one of retrykit's, whole and unchanged"
+HOLDS = "what JSON can hold: None, bools, finite numbers, texts, lists and dicts"
+
+
+nameless = lambda: None  # noqa: E731  so that it has no name
+
+
+def attempted(envelope):
+    return lambda: JOB.attempt(envelope, [], {})
+
+
+REFUSED = {
+    "envelope must be of version 1, got 'version 2'; upgrade retrykit in this worker": (
+        lambda: Envelope.from_dict({"version": 2})
+    ),
+    f"{WHOLE}, got []": lambda: Envelope.from_dict([]),
+    f"{WHOLE}, got {EMPTY}; None is no str": lambda: Envelope.from_dict(EMPTY),
+    f"{WHOLE}, got {told(NEVER)}; the rest contradicts its run": (
+        lambda: Envelope.from_dict(NEVER)
+    ),
+    "policy must be a Policy, got 'hosts'; write policy=Policy(...)": (
+        lambda: Job(int, "hosts")
+    ),
+    "formerly must be a list of names, got 'old'; put it in brackets": (
+        lambda: Job(int, POLICY, formerly="old")
+    ),
+    "name must be a name by which a worker finds the function, got "
+    f"{NAMELESS!r}; write name='verify'": (lambda: job_of(nameless, POLICY, None, ())),
+    "max_elapsed must be None, or more than the first delay, got 60.0; the default, a "
+    "minute, is for calls": (lambda: job_of(int, Policy(schedule=["1h"]), "parse", ())),
+    "formerly must be a text that is not empty, got 5": (
+        lambda: Job(int, POLICY, formerly=[5])
+    ),
+    "name must be a text that can be printed, got 'a\\nb'": (
+        lambda: Job(int, POLICY, "a\nb")
+    ),
+    "job_id must be a text without a '#', got 'a#2'; it is the sign of a job that was "
+    "queued again": lambda: JOB.envelope("a#2"),
+    "run must be a whole number >= 1, got 0": lambda: JOB.envelope("a", 0),
+    "envelope must be of a job that waits, got 'dead'; Job.envelope makes one with "
+    "which it begins anew": attempted(DEAD),
+    "policy must be the name of the policy of parse, got 'hostnames'; it is 'hosts' "
+    "now: name it in formerly=[...]": attempted(Envelope.from_dict(KEPT)),
+    f"args must be {HOLDS}, not too deep and not too long, got <int that cannot be "
+    "shown>": lambda: as_json("args", 10**5000),
+    f"args[0] must be {HOLDS}, got {{1}}; take an id or a text in its place": (
+        lambda: as_json("args", [{1}])
+    ),
+    "args must be a dict with texts as keys, got {1: 2}; JSON would make texts of "
+    "them": lambda: as_json("args", {1: 2}),
+    "args['x'] must be a finite number, got inf; JSON has no form for it": (
+        lambda: as_json("args", {"x": math.inf})
+    ),
+    "args must be a text that UTF-8 can hold, got 'caf\\udce9'; of a file name, pass "
+    "os.fsencode(name).hex()": lambda: as_json("args", "caf\udce9"),
+    "args must be a text without the character 0, got 'a\\x00'; PostgreSQL does not "
+    "keep it": lambda: as_json("args", "a\0"),
+    "args must be JSON text, got None": lambda: from_json("args", None),
+    "args must be JSON text, whole and unchanged, got '[NaN]'; it is not: NaN is no "
+    "JSON": lambda: from_json("args", "[NaN]"),
+}

@@ -1,0 +1,89 @@
+"""A real PostgreSQL of the tests' own, which can die and come back."""
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import weakref
+from pathlib import Path
+
+import pytest
+
+from tests._support.ports import free_port
+from tests._support.required import program
+
+__all__ = ["PostgresServer"]
+
+
+class PostgresServer:
+    """A server on a free port of loopback, with its log in a folder.
+
+    Attributes:
+        url: Where its clients find it.
+    """
+
+    def __init__(self, folder):
+        self.binaries = Path(program("postgres")).parent
+        # Not in pytest's own folder, whose access another run of it may take away.
+        home = Path(tempfile.mkdtemp(prefix="retrykit-"))
+        weakref.finalize(self, shutil.rmtree, home, ignore_errors=True)
+        self.folder = home / "postgres"
+        self.log = folder / "postgres.log"
+        self.port = free_port()
+        self.url = f"postgresql://retrykit@127.0.0.1:{self.port}/postgres"
+        self.user = _user()
+        self._prepare()
+
+    def start(self):
+        """Start it, and wait until it answers."""
+        settings = ["-h", "127.0.0.1", "-p", str(self.port), "-F", "-k", ""]
+        self.process = self._run("postgres", "-D", str(self.folder), *settings)
+        end = time.monotonic() + 90
+        while self._run("pg_isready", "-h", "127.0.0.1", "-p", str(self.port)).wait():
+            if time.monotonic() > end or self.process.poll() is not None:
+                pytest.fail(f"postgres did not start: {self.log.read_text()}")
+            time.sleep(0.1)
+
+    def stop(self, number=signal.SIGQUIT):
+        """End it, by default at once and without tidying up."""
+        for _ in range(60):
+            # Again, as it may have begun to wait when the first one came.
+            self.process.send_signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(2)
+                return
+        pytest.fail(f"postgres did not end: {self.log.read_text()}")
+
+    def _prepare(self):
+        self.folder.mkdir()
+        if self.user is not None:
+            # Its own user must reach the folder, and own it.
+            shutil.chown(self.folder, self.user)
+            self.folder.parent.chmod(0o711)
+        made = self._run(
+            "initdb", "-D", str(self.folder), "-U", "retrykit", "-A", "trust",
+            "--no-sync", "--locale=C", "-E", "UTF8",
+        )  # fmt: skip
+        if made.wait(120):
+            pytest.fail(f"initdb failed: {self.log.read_text()}")
+
+    def _run(self, command, *arguments):
+        with self.log.open("a") as log:
+            return subprocess.Popen(  # noqa: S603  as it is installed
+                [str(self.binaries / command), *arguments],
+                stdout=log, stderr=log, user=self.user, cwd="/",
+            )  # fmt: skip
+
+
+def _user():
+    """Return whom it runs as: root itself it refuses."""
+    if os.getuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam("postgres").pw_name
+    except KeyError:
+        return "nobody"

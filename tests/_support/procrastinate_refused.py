@@ -1,0 +1,84 @@
+"""Settings of durable jobs on Procrastinate that are wrong, and their messages."""
+
+from datetime import UTC, datetime
+
+from procrastinate import App
+
+from retrykit import Policy
+from retrykit.integrations import procrastinate as durable
+from tests._support.procrastinate_hosts import Memory
+
+__all__ = ["REFUSED"]
+
+POLICY = Policy()
+APP = App(connector=Memory())
+durable.prepare(APP)
+UNPREPARED = App(connector=Memory())
+
+
+@durable.task(APP, POLICY, name="verify")
+def verify():
+    raise NotImplementedError
+
+
+@durable.task(APP, POLICY, name="anything")
+def anything(**named):
+    raise NotImplementedError
+
+
+verify.start_as("waits")
+verify.start_as("killed")
+durable.kill(APP, "killed")
+APP.configure_task("verfy").defer(retrykit={"envelope": {"job": "lost", "run": 1}})
+APP.connector.jobs[3]["status"] = "failed"
+
+
+def prepared(**defaults):
+    durable.prepare(App(connector=Memory(), worker_defaults=defaults))
+
+
+REFUSED = {
+    "app must be an App, got 'hosts'": lambda: durable.prepare("hosts"),
+    "app must be an App, got None": lambda: durable.task(None, POLICY),
+    f"app must be one that rescues the jobs of workers that were killed, got "
+    f"{UNPREPARED!r}; call prepare(app) before": (
+        lambda: durable.task(UNPREPARED, POLICY)
+    ),
+    f"app must be prepared once, got {APP!r}; leave out one prepare(app)": (
+        lambda: durable.prepare(APP)
+    ),
+    "kwargs must be without 'retrykit', under which its history is kept, got "
+    "{'retrykit': 1}; give the parameter another name": (
+        lambda: anything.start_as("any", retrykit=1)
+    ),
+    "when must be a datetime, got '1h'": lambda: durable.retry_at(APP, "waits", "1h"),
+    "options must be one of 'aliases', 'priority', 'queue', 'task_middleware', got "
+    "'lock'; its policy retries, and a job that waits would hold its locks": (
+        lambda: durable.task(APP, POLICY, lock="hosts")
+    ),
+    "delete_jobs must be 'never', or a job that has ended would be unknown and begun "
+    "anew, got 'successful'; let the task remove_old_jobs remove what is old": (
+        lambda: prepared(delete_jobs="successful")
+    ),
+    "update_heartbeat_interval must be a finite number >= 0, got -1": (
+        lambda: prepared(update_heartbeat_interval=-1)
+    ),
+    "stalled_worker_timeout must be a finite number >= 20, got 15; or a worker that "
+    "lives is taken for dead": lambda: prepared(stalled_worker_timeout=15),
+    "job_id must be the id of a job that was started, got 'host'": (
+        lambda: durable.status(APP, "host")
+    ),
+    "job_id must be the id of a dead job, got 'waits'; it is waiting": (
+        lambda: durable.requeue(APP, "waits")
+    ),
+    "task must be the name of a durable task that this process has imported, got "
+    "'verfy'; did you mean verify?": lambda: durable.requeue(APP, "lost"),
+    "when must be a time with a zone, got datetime.datetime(2026, 11, 23, 0, 0); "
+    "write datetime.now(UTC)": (
+        lambda: durable.retry_at(APP, "waits", datetime(2026, 11, 23))  # noqa: DTZ001  so
+    ),
+    "job_id must be the id of a job that waits, got 'killed'; it is dead": (
+        lambda: durable.retry_at(APP, "killed", datetime.now(UTC))
+    ),
+    "limit must be a whole number >= 1, got 0": lambda: durable.dead(APP, limit=0),
+}

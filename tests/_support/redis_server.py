@@ -1,0 +1,146 @@
+"""A real Redis of the tests' own, which can die, hang and come back."""
+
+import asyncio
+import contextlib
+import signal
+import subprocess
+
+import pytest
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from retrykit.budgets import TokenBucket
+from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
+from tests._support.ports import free_port
+from tests._support.required import program
+
+__all__ = ["KEY", "Server", "Way", "patience"]
+__all__ += ["live", "served", "server", "way"]
+
+KEY = "retrykit:tests"
+
+
+def patience(kind=Retry):
+    """The settings of a client that waits no longer than a test may."""
+    retry = kind(NoBackoff(), 0)
+    return {"socket_timeout": 0.1, "socket_connect_timeout": 0.1, "retry": retry}
+
+
+class Server:
+    """A server on a free port.
+
+    Args:
+        folder: Where it works.
+        keeps: Whether it keeps on disk what it has said to have.
+    """
+
+    def __init__(self, folder, *, keeps=False):
+        self.keeps = "yes --appendfsync always" if keeps else "no"
+        self.command = program("redis-server")
+        self.folder = folder
+        self.port = free_port()
+
+    def start(self):
+        settings = f"--port {self.port} --bind 127.0.0.1"
+        settings += f" --appendonly {self.keeps} --save"
+        self.process = subprocess.Popen(  # noqa: S603  as it is installed
+            [self.command, *settings.split(), "", "--dir", str(self.folder)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for line in self.process.stdout:
+            if "Ready to accept connections" in line:
+                return
+        pytest.fail("redis-server ended before it was ready")
+
+    def send(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    @property
+    def client(self):
+        return redis.Redis(port=self.port, decode_responses=True, **patience())
+
+    def scripts(self):
+        """Return how many scripts were run since this was asked."""
+        with self.client as client:
+            ran = client.info("commandstats").get("cmdstat_evalsha", {"calls": 0})
+            client.config_resetstat()
+        return ran["calls"]
+
+
+class Way:
+    """How a budget is asked: by what blocks, or by what is awaited."""
+
+    def __init__(self, name, port, stack):
+        self.awaited = name == "asyncio"
+        self.port = port
+        self.stack = stack
+        # What it runs sees the clock of the test, which is handed in before.
+        self.runner = stack.enter_context(asyncio.Runner())
+
+    def client(self, **settings):
+        module, kind = redis, Retry
+        if self.awaited:
+            module, kind = redis.asyncio, redis.asyncio.retry.Retry
+        client = module.Redis(**{"port": self.port, **patience(kind), **settings})
+        self.stack.callback(self.close, client)
+        return client
+
+    def close(self, client):
+        self(client.aclose() if self.awaited else client.close())
+
+    def budget(self, bucket=None, client=None, **settings):
+        make = AsyncRedisBudget if self.awaited else RedisBudget
+        settings = {"key": KEY} | settings
+        return make(client or self.client(), bucket or TokenBucket(), **settings)
+
+    def __call__(self, answer):
+        """Return an answer, which is awaited if it must be."""
+        return self.runner.run(answer) if asyncio.iscoroutine(answer) else answer
+
+    def run(self, policy, fn):
+        """Return what came of a plain function under a policy."""
+
+        async def awaited():
+            return fn()
+
+        return self(policy.arun(awaited) if self.awaited else policy.run(fn))
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def server(served):
+    # What a failed test has left is not to fail the next one.
+    served.send(signal.SIGCONT)
+    if served.process.poll() is not None:
+        served.start()
+    with served.client as client:
+        client.flushall()
+    served.scripts()
+    return served
+
+
+@pytest.fixture(params=["blocking", "asyncio"])
+def live(request, server):
+    """Both ways, in real time."""
+    with contextlib.ExitStack() as stack:
+        yield Way(request.param, server.port, stack)
+
+
+@pytest.fixture
+def way(clock, live):
+    """Both ways, at a time that stands still."""
+    return live

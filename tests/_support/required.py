@@ -1,0 +1,114 @@
+"""Libraries and programs that parts of the suite need, and the files of each part.
+
+Everything else runs with the extra `test` alone. A part with something missing is
+not collected, which ``conftest.py`` reports at the end of the run.
+"""
+
+import os
+import shutil
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+__all__ = ["PARTS", "installed", "missing", "needs", "program"]
+
+CLIENTS = "aiohttp httpx requests urllib3"
+BROWSER = "selenium chromium chromedriver"
+
+PARTS = {
+    "retrykit/integrations/aiohttp.py": "aiohttp",
+    "tests/integrations/*aiohttp*": "aiohttp",
+    "tests/_support/*aiohttp*": "aiohttp",
+    "retrykit/integrations/airflow.py": "airflow",
+    "tests/integrations/test_airflow.py": "airflow",
+    "retrykit/integrations/celery/*": "celery",
+    "tests/integrations/*celery*": "celery",
+    "tests/_support/*celery*": "celery",
+    "retrykit/integrations/dbos/*": "dbos",
+    "tests/integrations/*dbos*": "dbos",
+    "tests/_support/*dbos*": "dbos",
+    "examples/durable_hostname_check.py": "dbos",
+    "retrykit/integrations/grpc/*": "grpc",
+    "tests/integrations/*grpc*": "grpc",
+    "tests/_support/*grpc*": "grpc",
+    "retrykit/integrations/httpx.py": "httpx",
+    "tests/integrations/test_httpx*": "httpx",
+    "examples/surviving_a_rate_limit.py": "httpx",
+    "examples/upload_once.py": "httpx",
+    "retrykit/analysis/charts.py": "matplotlib",
+    "tests/analysis/test_charts.py": "matplotlib",
+    "retrykit/integrations/procrastinate/*": "procrastinate",
+    "tests/integrations/*procrastinate*": "procrastinate",
+    "tests/_support/*procrastinate*": "procrastinate",
+    "retrykit/integrations/redis/*": "redis",
+    "tests/integrations/*redis*": "redis redis-server",
+    "tests/_support/*redis*": "redis redis-server",
+    "retrykit/integrations/requests.py": "requests urllib3",
+    "tests/integrations/test_requests.py": "requests urllib3",
+    "retrykit/integrations/temporal.py": "temporalio",
+    "tests/integrations/test_temporal.py": "temporalio",
+    "retrykit/integrations/urllib3/*": "urllib3",
+    "tests/integrations/test_urllib3*": "requests urllib3",
+    # All clients, through one table.
+    "tests/_support/http_clients.py": CLIENTS,
+    "tests/integrations/test_client_errors.py": CLIENTS,
+    "tests/integrations/test_http_*": f"{CLIENTS} grpc",
+    "tests/integrations/*mountebank*": "mb",
+    "tests/_support/*mountebank*": "mb",
+    "tests/integrations/test_soak.py": f"{CLIENTS} grpc",
+    # All leaves that have a library of their own.
+    "tests/test_errors_of_integrations.py": (
+        f"{CLIENTS} celery dbos grpc matplotlib procrastinate redis temporalio"
+    ),
+    "tests/test_readme_integrations.py": "dbos httpx requests",
+    # The page, in a browser.
+    "tests/_support/browsing.py": BROWSER,
+    "tests/analysis/test_html_report.py": BROWSER,
+    "tests/analysis/test_html_report_appearance.py": BROWSER,
+    "tests/analysis/test_html_report_numbers.py": BROWSER,
+    "tests/analysis/test_html_report_errors.py": BROWSER,
+    # Durable jobs, on servers that are killed.
+    "tests/engines": (
+        "celery dbos procrastinate psycopg redis "
+        "redis-server rabbitmq-server epmd postgres"
+    ),
+}
+"""What the files of each pattern need, by its name."""
+
+PROGRAMS = {
+    *("chromedriver", "chromium", "epmd", "mb"),
+    *("postgres", "rabbitmq-server", "redis-server"),
+}
+"""Those of them that are programs; the others are libraries."""
+
+# Debian keeps these off the path, and shadows one of them there.
+_SERVERS = [
+    *sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True),
+    Path("/usr/lib/rabbitmq/bin"),
+]
+
+
+def program(name):
+    """Return the path of a program, or None if it is not installed."""
+    folders = [*map(str, _SERVERS), *os.get_exec_path()]
+    return shutil.which(name, path=os.pathsep.join(folders))
+
+
+@cache
+def installed(name):
+    """Return whether a library or a program is there."""
+    return (program if name in PROGRAMS else find_spec)(name) is not None
+
+
+def needs(path):
+    """Return the names of what a file needs."""
+    wanted = (names for part, names in PARTS.items() if Path(path).match(part))
+    return {name for names in wanted for name in names.split()}
+
+
+def missing(path=None):
+    """Return what is not installed of what a file needs, or of what any part does."""
+    every = {name for names in PARTS.values() for name in names.split()}
+    return sorted(
+        name for name in (needs(path) if path else every) if not installed(name)
+    )

@@ -1,0 +1,71 @@
+"""The command line as a terminal of a fixed width sees it.
+
+A transcript is a text of commands and of what they print. Written anew from
+what the commands print now, to be looked at before it is committed, by
+``python -m tests._support.terminal``.
+"""
+
+import contextlib
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from click.testing import CliRunner
+
+from retrykit.cli import main
+
+__all__ = ["FOLDER", "TRANSCRIPTS", "Printed", "replayed", "typed"]
+
+FOLDER = Path(__file__).parents[1] / "cli" / "transcripts"
+TRANSCRIPTS = sorted(FOLDER.glob("*.txt"))
+
+
+class Printed(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def typed(*args, folder=FOLDER, width=80, charset="utf-8", **environ):
+    """Run a command in a folder, and return what it printed."""
+    runner = CliRunner(charset=charset)
+    told = {"COLUMNS": str(width), "NO_COLOR": None, "FORCE_COLOR": None, **environ}
+    streams = runner.isolation(env=told)
+    forgotten = _imports_forgotten(folder)
+    with contextlib.chdir(folder), forgotten, streams as (out, err, _):
+        code = main(args)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return Printed(code, out.getvalue().decode(), err.getvalue().decode())
+
+
+@contextlib.contextmanager
+def _imports_forgotten(folder):
+    """Import what is in a folder anew each time, as each process does."""
+    path = [*sys.path]
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        for name, module in [*sys.modules.items()]:
+            file = getattr(module, "__file__", None)
+            if file and Path(file).parent == folder:
+                del sys.modules[name]
+
+
+def replayed(text):
+    """Return a transcript with what its commands print now."""
+    lines = []
+    for line in re.findall(r"^\$ retrykit (.*)$", text, re.MULTILINE):
+        code, out, err = typed(*shlex.split(line))
+        printed = [each.rstrip() for each in (out + err).splitlines()]
+        ending = [f"[exit {code}]"] if code else []
+        lines += [f"$ retrykit {line}", *printed, *ending, ""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+if __name__ == "__main__":
+    for path in TRANSCRIPTS:
+        path.write_text(replayed(path.read_text("utf-8")), "utf-8")

@@ -1,0 +1,405 @@
+"""What a person does on the page, in a real browser."""
+
+import math
+import re
+import tomllib
+from zipfile import BadZipFile
+
+import pytest
+
+from retrykit import Policy, Rule, budgets, hints, presets, schedules as s
+from retrykit.analysis.preview import preview
+from retrykit.cli.summary import summary
+from retrykit.config.grpc_service_config import StatusCodes
+from retrykit.schedules.randomness import LONGEST
+from tests._support import browsing
+from tests._support.browsing import STEADY, THREE
+
+browser, steady, three = browsing.browser, browsing.steady, browsing.three
+
+
+def paths(browser):
+    """Return the chart's lines as they are drawn."""
+    script = (
+        "return [...document.querySelectorAll('.line path')].map((p) => p.outerHTML)"
+    )
+    return browser.run(script)
+
+
+def switches(browser):
+    """Return the value that each switch of the chart stands at."""
+    chosen = ".picture .switch input:checked"
+    names = browser.attributes(chosen, "name")
+    return dict(zip(names, browser.attributes(chosen, "value"), strict=True))
+
+
+def ticks(browser):
+    return browser.texts(".level text")
+
+
+def test_a_slider_moved_by_key_moves_field_chart_table_and_texts(steady):
+    was = paths(steady)
+    steady.press(steady.slider("schedule.of.of.first"), "ARROW_RIGHT")
+    assert steady.field("schedule.of.of.first").get_property("value") == "1.5"
+    slider = steady.slider("schedule.of.of.first")
+    assert slider.get_attribute("aria-valuetext") == "1.5s"
+    assert paths(steady) != was
+    assert steady.rows()[0] == (1, 0.75, 2.25, 0.75, 2.25)
+    assert "exponential(1.5, factor=2.0)" in steady.text("#python")
+    assert "exponential(1.5, factor=2.0)" in steady.text("#toml")
+    assert "exponential(1.5, factor=2.0)" in steady.text("#expression")
+
+
+def test_a_number_typed_moves_its_slider(steady):
+    was = steady.slider("schedule.of.limit").get_property("value")
+    steady.type("schedule.of.limit", "1h30m")
+    slider = steady.slider("schedule.of.limit")
+    assert float(slider.get_property("value")) > float(was)
+    assert slider.get_attribute("aria-valuetext") == "1h30m"
+    assert '.cap("1h30m")' in steady.text("#python")
+    steady.press(steady.field("schedule.of.limit"), "TAB")
+    assert steady.field("schedule.of.limit").get_property("value") == "5400"
+
+
+def test_each_slider_goes_from_its_least_to_its_most(browser):
+    schedule = (s.constant(1) + s.google_interval() * 2).round_down(1).take(3)
+    browser.open({"all": Policy(schedule=schedule.then(s.polynomial(2).jitter(0.5)))})
+    for slider in browser.all("[data-slider]"):
+        path = slider.get_attribute("data-slider")
+        for key, end in [("HOME", "min"), ("END", "max")]:
+            browser.press(slider, key)
+            place = slider.get_property("value")
+            # One interval of Google's may not be longer than the other.
+            if browser.error(path) == "" or "interval" not in path:
+                assert browser.error(path) == ""
+                assert place == slider.get_attribute(end)
+    assert browser.complaints() == []
+
+
+def test_reset_brings_back_what_was_given(steady):
+    was = steady.rows(), steady.text("#python")
+    steady.type("schedule.of.of.first", "7")
+    steady.type("attempt", "3")
+    steady.limit("max_attempts", wanted=False)
+    assert (steady.rows(), steady.text("#python")) != was
+    steady.find("#reset").click()
+    assert (steady.rows(), steady.text("#python")) == was
+    assert steady.field("attempt").get_property("value") == "0"
+
+
+def test_a_limit_can_be_taken_away_and_comes_back(steady):
+    steady.type("max_attempts", "7")
+    steady.limit("max_attempts", wanted=False)
+    assert not steady.field("max_attempts").is_enabled()
+    assert not steady.slider("max_attempts").is_enabled()
+    assert len(steady.rows()) == 100
+    assert steady.text(".ending") == "goes on beyond retry 1000"
+    assert "max_attempts=None" in steady.text("#python")
+    assert 'max_attempts = "unlimited"' in steady.text("#toml")
+    steady.limit("max_attempts", wanted=True)
+    assert steady.field("max_attempts").get_property("value") == "7"
+
+
+def test_an_end_that_may_come_is_told_beside_one_that_may_not(browser):
+    policy = Policy(
+        schedule=s.constant(9).full_jitter(), max_attempts=None, max_elapsed=60
+    )
+    browser.open({"long": policy}, retries=10)
+    told = "stops after retry 6 at the soonest: max_elapsed; or goes on beyond"
+    assert browser.text(".ending") == f"{told} retry 1000"
+    assert browser.texts(".end dt") == ["calls at least", "worst-case total"]
+    assert browser.texts(".end dd") == ["7", "1m60 s"]
+
+
+CAREFUL = Policy(
+    on=(ConnectionError, TimeoutError),
+    max_elapsed="10m",
+    hint=hints.retry_after(),
+    hint_cap="5m",
+    budget=budgets.RatioBudget(0.2),
+    attempt_timeout="10s",
+    rules=[Rule(on=BlockingIOError, schedule=["30s", "2m"], max_attempts=3)],
+)
+
+
+def test_what_the_figures_leave_out_or_assume_is_told_as_show_tells_it(browser):
+    browser.open({"careful": CAREFUL})
+    told = {name: " ".join(lines) for name, *lines in summary(preview(CAREFUL))}
+    basis = "with attempts of 10s, by the common schedule"
+    assert told["at worst"] == f"56.1s in all {basis}"
+    assert browser.text(".end dl div:last-child dd").startswith("56.1s")
+    assert browser.text(".basis") == f"Worst case: {basis}."
+    assert browser.text(".caveats") == f"Besides: {told['besides']}."
+    browser.type("attempt", "1m")
+    assert browser.text(".end dl div:last-child dd").startswith("56.1s")
+    browser.type("attempt", "1s")
+    assert browser.text(".basis") == f"Worst case: {basis.replace('10s', '1s')}."
+    assert browser.text(".end dl div:last-child dd").startswith("11.1s")
+
+
+def test_a_policy_of_a_schedule_and_limits_alone_needs_no_caveats(steady):
+    assert steady.all(".basis, .caveats") == []
+
+
+def test_the_deadline_rules_need_max_elapsed(steady):
+    assert not steady.field("deadline").is_enabled()
+    steady.limit("max_elapsed", wanted=True)
+    steady.select("deadline", "overshoot")
+    assert 'deadline="overshoot"' in steady.text("#python")
+    steady.limit("max_elapsed", wanted=False)
+    assert steady.field("deadline").get_property("value") == "stop"
+    assert "deadline" not in steady.text("#python") + steady.text("#toml")
+
+
+def test_a_chart_has_two_lines_and_the_band_between_them(steady):
+    parts = steady.attributes(".line > path", "class")
+    assert parts == ["band", "high", "low"]
+    assert len(steady.all(".marks > *")) == 8 + 2  # and two in the legends
+
+
+def test_exact_seconds_are_without_what_floats_add_to_a_sum(three):
+    """0.25 + 0.375 + 0.562 and so on is 2.0300000000000002 in floats."""
+    three.edit("google")
+    told = three.text("table")
+    assert "2.03 s" in told
+    assert "00000" not in told
+
+
+def test_cumulative_and_logarithmic_are_a_switch_each(three):
+    three.open(THREE, log=False)
+    delays, linear = paths(three), ticks(three)
+    three.choose("cumulative", "yes")
+    sums = paths(three)
+    assert sums != delays
+    assert three.text("#chart-title") == "Time waited up to each retry"
+    three.choose("log", "yes")
+    assert paths(three) != sums
+    assert {"10s", "1m", "1h", "1d"} <= set(ticks(three))
+    three.choose("log", "no")
+    three.choose("cumulative", "no")
+    assert (paths(three), ticks(three)) == (delays, linear)
+    assert ticks(three) == ["0s", "1d", "2d", "3d", "4d", "5d"]
+
+
+def test_the_page_begins_with_the_view_that_is_asked_for(three):
+    three.choose("cumulative", "yes")
+    three.choose("log", "no")
+    chosen = paths(three)
+    three.open(THREE, cumulative=True, log=False)
+    assert paths(three) == chosen
+    assert switches(three) == {"cumulative": "yes", "log": "no"}
+    three.choose("cumulative", "no")
+    three.find("#reset").click()
+    assert switches(three) == {"cumulative": "no", "log": "no"}
+    three.open(THREE, cumulative=True)
+    assert switches(three) == {"cumulative": "yes", "log": "yes"}
+    assert three.text("#chart-title") == "Time waited up to each retry"
+
+
+def test_the_band_of_zizq_is_seen_as_its_documentation_shows_it(browser):
+    """Of the delay before retry 1, between 16 s and 46 s."""
+    browser.open({"zizq": presets.zizq()})
+    assert switches(browser) == {"cumulative": "no", "log": "yes"}
+    chart = browser.find("#chart").size["height"]
+    high, low = browser.run(
+        "return ['high', 'low'].map((side) => document.querySelector("
+        "`#chart .${side}`).getPointAtLength(0).y)"
+    )
+    assert low - high > chart / 20
+
+
+def test_the_mouse_reads_the_retry_below_it(three):
+    from selenium.webdriver import ActionChains
+
+    chart = three.find("#chart")
+    width = chart.size["width"]
+    ActionChains(three.chrome).move_to_element_with_offset(
+        chart, -width // 2 + 9, 0
+    ).perform()
+    tooltip = three.find("#tooltip")
+    assert tooltip.text.splitlines()[0] == "Retry 1"
+    assert "google 250ms to 750ms" in tooltip.text
+    ActionChains(three.chrome).move_to_element(three.find("h1")).perform()
+    assert not tooltip.is_displayed()
+
+
+def test_the_arrow_keys_read_retry_by_retry_and_tell_it(three):
+    chart = three.find("#chart")
+    three.press(chart, "ARROW_RIGHT", "ARROW_RIGHT", "ARROW_LEFT", "ARROW_UP")
+    assert three.find("#tooltip").text.splitlines()[0] == "Retry 2"
+    told = (
+        "Retry 2. zizq: 31s to 1m31s. google: 375ms to 1.12s. hostname-verification: "
+    )
+    assert three.text("#told") == f"{told}1m3s"
+    assert three.find("#told").get_attribute("aria-live") == "polite"
+    for keys, retry in [(["END"], 75), (["PAGE_DOWN"], 65), (["HOME"], 1)]:
+        three.press(chart, *keys)
+        assert three.find("#tooltip p").text == f"Retry {retry}"
+    three.press(chart, "END")
+    assert "zizq: no retry" in three.text("#told")
+    three.press(chart, "ESCAPE")
+    assert not three.find("#tooltip").is_displayed()
+    assert three.text("#told") == ""
+
+
+def test_the_tooltip_stays_on_the_chart(three):
+    chart = three.find("#chart")
+    for key in ("HOME", "END"):
+        three.press(chart, key)
+        within = three.run(
+            "const [t, c] = ['tooltip', 'chart'].map((id) =>"
+            " document.getElementById(id).getBoundingClientRect());"
+            "return t.left >= c.left && t.right <= c.right + 1"
+        )
+        assert within
+
+
+def test_policies_lie_over_one_another_and_can_be_hidden(three):
+    assert three.attributes("#chart .line", "data-name") == list(THREE)
+    three.choose("log", "no")
+    three.all("#legend input")[0].click()
+    assert three.attributes("#chart .line", "data-name") == list(THREE)[1:]
+    assert ticks(three)[-1] == "4h"
+    for box in three.all("#legend input")[1:]:
+        box.click()
+    assert three.find("#nothing").is_displayed()
+
+
+def test_the_policy_that_is_edited_is_chosen(three):
+    zizq = three.text("[data-name='zizq'].end")
+    three.edit("google")
+    assert len(three.rows()) == 40
+    three.type("schedule.multiplier", "3")
+    assert "multiplier=3.0" in three.text("#python")
+    assert three.text("[data-name='zizq'].end") == zizq
+    three.edit("zizq")
+    three.edit("google")
+    assert three.field("schedule.multiplier").get_property("value") == "3"
+    assert three.text("#table-name") == "google"
+
+
+def test_one_policy_needs_no_legend_and_no_choice(steady):
+    assert not steady.find("#legend").is_displayed()
+    assert not steady.find("#edited").is_displayed()
+
+
+def test_a_policy_without_retries_says_so(browser):
+    browser.open({"once": Policy(max_attempts=1)})
+    assert browser.find("#nothing").text == "no retry is made"
+    assert browser.text("#rows") == "no retry is made"
+    assert browser.text(".ending") == "stops after retry 0: max_attempts"
+    browser.press(browser.find("#chart"), "ARROW_RIGHT")
+    assert browser.text("#told") == "Retry 1. once: no retry"
+
+
+LARGEST = {
+    "longest": Policy(schedule=[0, 5e-324, 1.7e308], max_elapsed=None),
+    "overflowing": Policy(
+        schedule=s.exponential(1), max_attempts=1100, max_elapsed=None
+    ),
+}
+
+
+@pytest.mark.parametrize("policy", LARGEST.values(), ids=LARGEST)
+def test_the_scale_holds_the_longest_delays_there_are(browser, policy):
+    browser.open({"odd": policy}, retries=1100)
+    for log in ("yes", "no"):
+        browser.choose("log", log)
+        drawn = browser.find("#chart").get_attribute("innerHTML")
+        assert re.findall("NaN|Infinity|undefined", drawn) == []
+        assert 2 <= len(ticks(browser)) <= 12, ticks(browser)
+    longest = preview(policy, retries=1100).rows[-1].high
+    assert math.isclose(browser.rows()[-1][2], longest, rel_tol=1e-12)
+
+
+def test_an_axis_without_a_round_number_is_marked_all_the_same(browser):
+    browser.open({"near": Policy(schedule=[37, 38], max_elapsed=None)}, log=True)
+    assert ticks(browser) == ["37s", "38s"]
+    assert browser.complaints() == []
+
+
+def test_a_logarithmic_axis_begins_where_its_delays_begin(browser):
+    browser.open({"overflowing": LARGEST["overflowing"]}, retries=1100, log=True)
+    assert ticks(browser)[0] == "1s"
+
+
+def test_delays_that_overflow_are_shown_everywhere_at_once(browser):
+    browser.open({"zizq": presets.zizq()})
+    was = paths(browser)
+    browser.type("schedule.left.right.exponent", "300")
+    assert "polynomial(300.0" in browser.text("#expression")
+    assert "exponent=300.0" in browser.text("#python")
+    assert "exponent=300," in browser.text("#toml")
+    assert paths(browser) != was
+    assert math.isclose(browser.rows()[-1][2], LONGEST, rel_tol=1e-12)
+    exponent = browser.slider("schedule.left.right.exponent")
+    assert exponent.get_property("value") == exponent.get_property("max")
+    browser.type("schedule.right.of.step", "1e308")
+    slider = browser.slider("schedule.right.of.step")
+    assert slider.get_property("value") == slider.get_property("max")
+
+
+def test_more_rows_are_drawn_than_a_function_takes_arguments(browser):
+    many = {f"{n}": Policy(max_attempts=None, max_elapsed=None) for n in range(7)}
+    browser.open(many, retries=10_000)
+    assert len(browser.rows()) == 10_000
+
+
+def test_settings_that_are_not_shown_are_in_both_texts(browser):
+    policy = Policy(on=(OSError, BadZipFile), raises="group", seed=7, name="pay")
+    browser.open({"pay it": policy.replace(on_result=callable)})
+    names = {}
+    exec(browser.text("#python"), names)  # noqa: S102  it is what is copied and run
+    assert names["policy"] == policy
+    toml = browser.text("#toml")
+    tables = tomllib.loads(toml)["tool"]["retrykit"]["policies"]
+    assert Policy.from_dict(tables["pay it"]) == policy
+    for text in (toml, browser.text("#python")):
+        assert text.endswith("\n# left out, being code: on_result")
+
+
+def test_what_is_of_retrykit_is_imported_from_it(browser):
+    policy = Policy(on=StatusCodes(["UNAVAILABLE"]), give_up_on=BadZipFile)
+    browser.open({"grpc": policy})
+    names = {}
+    exec(browser.text("#python"), names)  # noqa: S102  it is what is copied and run
+    assert names["policy"] == policy
+    assert browser.text("#toml").endswith("\n# left out, being code: on")
+
+
+def test_a_text_is_copied(steady):
+    from selenium.webdriver.common.keys import Keys
+
+    steady.find("[data-copies='toml']").click()
+    copied = "return document.querySelector('[data-copies=toml]').textContent"
+    steady.wait(f"{copied} === 'Copied'")
+    assert steady.text("#told") == "Copied."
+    steady.field("schedule.factor").send_keys(Keys.CONTROL + "av")
+    pasted = steady.field("schedule.factor").get_property("value")
+    # A field has one line.
+    assert pasted.split() == steady.text("#toml").split() or pasted == steady.text(
+        "#toml"
+    ).replace("\n", "")
+
+
+def test_no_request_leaves_the_page(three):
+    assert three.run("return performance.getEntriesByType('resource')") == []
+    assert three.complaints() == []
+    blocked = three.chrome.execute_async_script(
+        "const done = arguments[0];"
+        "const violation = 'securitypolicyviolation';"
+        "document.addEventListener(violation, (e) => done(e.effectiveDirective));"
+        "fetch('http://127.0.0.1:9/').catch(() => {})"
+    )
+    assert blocked == "connect-src"
+    three.complaints()
+
+
+def test_a_name_is_never_markup(browser):
+    name = "</script><img src=x onerror=alert(1)> \"'\\\x7f"
+    browser.open({name: STEADY}, title="<b>A & B</b>")
+    assert browser.text("h1") == browser.chrome.title == "<b>A & B</b>"
+    assert browser.text(".end h3") == name
+    tables = tomllib.loads(browser.text("#toml"))["tool"]["retrykit"]["policies"]
+    assert Policy.from_dict(tables[name]) == STEADY
+    assert browser.complaints() == []

@@ -1,0 +1,114 @@
+"""Wrong input on the page is told in the words of the library, and breaks nothing."""
+
+import pytest
+
+from retrykit import ConfigError, Policy, presets, schedules as s
+from tests._support import browsing
+from tests._support.browsing import STEADY
+
+browser = browsing.browser
+
+
+def paths(browser):
+    """Return the chart's lines as they are drawn."""
+    script = (
+        "return [...document.querySelectorAll('.line path')].map((p) => p.outerHTML)"
+    )
+    return browser.run(script)
+
+
+WRONG = {
+    "max_attempts": {"0": 0, "2.5": 2.5, "many": "many", "": "", "-1": -1},
+    "max_elapsed": {"-1": -1, "90x": "90x", "1e999": float("inf")},
+    "exponential.first": {"1 minute": "1 minute", "-0.5": -0.5, "it's": "it's"},
+    "exponential.factor": {"0.5": 0.5, "fast": "fast", "1e309": float("inf")},
+    "polynomial.exponent": {"-1": -1},
+    "jitter.factor": {"1.01": 1.01, "half": "half"},
+    "round_down.unit": {"0": 0, "0s": "0s", "x": "x"},
+    "take.retries": {"-1": -1, "3.0": 3.0},
+    "google_interval.initial_interval": {"0": 0, "0.5ms": "0.5ms"},
+    "google_interval.randomization_factor": {"1": 1, "2": 2},
+    "google_interval.max_interval": {"0.1": 0.1, "1e7": 1e7, "x": "x"},
+    "sequence.delays": {"1, x": [1, "x"], "1 2 -3": [1, 2, -3]},
+}
+SCHEDULES = {
+    "exponential": s.exponential(1),
+    "polynomial": s.polynomial(1),
+    "jitter": s.constant(1).jitter(0.5),
+    "round_down": s.constant(5).round_down(1),
+    "take": s.constant(1).take(3),
+    "google_interval": s.google_interval(),
+    "sequence": s.sequence([1, 2]),
+}
+TYPED = [(field, *each) for field, values in WRONG.items() for each in values.items()]
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "value"), TYPED, ids=[f"{each[0]} {each[1]}" for each in TYPED]
+)
+def test_wrong_input_is_told_in_the_words_of_the_library(browser, field, typed, value):
+    kind, _, part = field.rpartition(".")
+    schedule = SCHEDULES.get(kind, s.constant(1))
+    policy = Policy(schedule=schedule, max_elapsed=60)
+    with pytest.raises(ConfigError) as refused:
+        if kind:
+            s.from_dict(schedule.to_dict() | {part: value})
+        Policy(**{part: value})
+    browser.open({"wrong": policy})
+    was = browser.rows(), browser.text("#python")
+    path = f"schedule.{part}" if kind else part
+    browser.type(path, "60")
+    browser.type(path, typed)
+    assert browser.error(path) == str(refused.value)
+    assert browser.field(path).get_attribute("aria-invalid") == "true"
+    browser.find("#reset").click()
+    assert (browser.rows(), browser.text("#python")) == was
+    assert browser.error(path) == ""
+    assert browser.complaints() == []
+
+
+def test_a_count_that_is_too_large_is_refused(browser):
+    browser.open({"steady": STEADY})
+    with pytest.raises(ConfigError) as refused:
+        Policy(max_attempts=2**53)
+    browser.type("max_attempts", str(2**53))
+    assert browser.error("max_attempts") == str(refused.value)
+    browser.type("max_attempts", str(10**400))
+    assert "<= 9007199254740991, got" in browser.error("max_attempts")
+    browser.type("max_attempts", "9007199254740991")
+    assert "max_attempts=9007199254740991" in browser.text("#python")
+
+
+def test_wrong_input_leaves_what_was_right_on_the_page(browser):
+    steady = browser.open({"steady": STEADY})
+    was = steady.rows(), paths(steady)
+    steady.run(
+        "const field = document.querySelector('[data-path=\"schedule.factor\"]');"
+        "field.value = 'x'; field.dispatchEvent(new Event('input'))"
+    )
+    assert steady.error("schedule.factor").startswith("factor must be")
+    assert (steady.rows(), paths(steady)) == was
+    steady.press(steady.slider("schedule.factor"), "ARROW_RIGHT")
+    assert steady.error("schedule.factor") == ""
+    assert steady.rows() != was[0]
+
+
+def test_a_schedule_that_another_follows_must_still_end(browser):
+    def first(after):
+        return s.sequence([1, 2]).switch(after=after, to=s.linear(1))
+
+    browser.open({"then": Policy(schedule=first(5).then([9]))})
+    browser.type("schedule.of.after", "2")
+    with pytest.raises(ConfigError) as refused:
+        first(2).then([9])
+    assert browser.error("schedule.of.after") == str(refused.value)
+    assert ".switch(after=5" in browser.text("#python")
+
+
+def test_what_is_wrong_with_another_field_is_judged_again(browser):
+    browser.open({"google": presets.google()})
+    browser.type("schedule.initial_interval", "2m")
+    assert browser.error("schedule.initial_interval").startswith("max_interval must be")
+    browser.type("schedule.max_interval", "5m")
+    assert browser.error("schedule.initial_interval") == ""
+    assert browser.rows()[0][1:3] == (60.0, 180.0)

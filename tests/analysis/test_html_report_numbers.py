@@ -1,0 +1,432 @@
+"""The page computes what the library computes."""
+
+import inspect
+import math
+from functools import reduce
+from operator import add
+from random import Random
+from zipfile import BadZipFile
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit import ConfigError, Policy, presets, schedules as s
+from retrykit._internal.durations import readable, seconds
+from retrykit.analysis.preview import preview
+from retrykit.analysis.preview.projection import course_of
+from retrykit.policy.timeouts import timeout_seconds
+from retrykit.schedules.kinds import SCHEDULE_KINDS
+from retrykit.testing import strategies
+from tests._support import browsing
+from tests._support.browsing import near
+from tests._support.reference_data import reference_data
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with browsing.started(tmp_path_factory.mktemp("browser")) as browser:
+        browser.open({"blank": Policy()})
+        yield browser
+
+
+def rows(policy, attempt=0.0, retries=100):
+    return [
+        (row.retry, row.low, row.high, row.total_low, row.total_high)
+        for row in course_of(policy, attempt, retries).rows
+    ]
+
+
+def test_the_page_knows_every_kind_of_schedule(browser):
+    kinds = {name: list(kind.parts) for name, kind in SCHEDULE_KINDS.items()}
+    known = browser.run("return Object.keys(retrykit.kinds.bounds)")
+    assert set(known) == set(kinds)
+    parts = browser.run(
+        "const parts = Object.entries(retrykit.kinds.parts);"
+        "return parts.map(([kind, own]) => [kind, Object.keys(own)])"
+    )
+    nested = {"of", "other", "to", "left", "right"}
+    assert dict(parts) == {
+        name: [part for part in own if part not in nested]
+        for name, own in kinds.items()
+    }
+
+
+ENDLESS = ["temporal", "tenacity_default"]
+ENDING = [name for name in presets.__all__ if name not in ENDLESS]
+
+
+@pytest.mark.parametrize("name", ENDING)
+@pytest.mark.parametrize("attempt", [0.0, 2.5], ids=["at once", "2.5 s each"])
+def test_a_dialect_has_the_numbers_of_the_library(browser, name, attempt):
+    policy = getattr(presets, name)()
+    browser.open({name: policy}, attempt=attempt)
+    assert near(browser.rows(), rows(policy, attempt))
+    seen = preview(policy, attempt=attempt, samples=0)
+    assert browser.text(".ending") == str(seen.end)
+    worst = browser.text(".end div:last-child .exact")
+    assert math.isclose(float(worst.removesuffix(" s")), seen.worst, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_dialect_that_never_ends_goes_on(browser, name):
+    policy = getattr(presets, name)()
+    browser.open({name: policy})
+    assert near(browser.rows(), rows(policy))
+    assert preview(policy, samples=0).end is None
+    assert browser.text(".ending") == "goes on beyond retry 1000"
+    assert browser.text("#more") == "Retries beyond 100 are not shown."
+    assert browser.all(".end dd") == []
+
+
+RETRIES = [*range(1, 41), 78, 79, 1000, 1475, 1476, 1477, 10**5]
+
+
+@given(st.lists(strategies.schedules(), min_size=8, max_size=16))
+def test_bounds_are_those_of_the_library(browser, drawn):
+    found = browser.run(
+        "const [drawn, retries] = arguments;"
+        "return drawn.map((s) => retries.map((n) => retrykit.bounds(s, n)))",
+        [schedule.to_dict() for schedule in drawn],
+        RETRIES,
+    )
+    for schedule, ours in zip(drawn, found, strict=True):
+        theirs = [schedule.bounds(retry) for retry in RETRIES]
+        assert [each is None for each in ours] == [each is None for each in theirs]
+        going = [each for each in theirs if each is not None]
+        assert near([each for each in ours if each is not None], going), schedule
+
+
+def as_on_the_page(policy):
+    limits = ("max_attempts", "max_elapsed", "deadline")
+    shown = {name: getattr(policy, name) for name in limits}
+    shown["attempt_timeout"] = timeout_seconds(policy.attempt_timeout)
+    return shown | {"schedule": policy.schedule.to_dict()}
+
+
+PREVIEWS = (
+    "return arguments[0].map(([p, attempt, n]) => retrykit.preview(p, attempt, n))"
+)
+
+
+def assert_previews(browser, calls, retries=50):
+    """Compare the page's previews with the library's, of policies and attempts."""
+    given = [(as_on_the_page(policy), attempt, retries) for policy, attempt in calls]
+    found = browser.run(PREVIEWS, given)
+    for (policy, attempt), ours in zip(calls, found, strict=True):
+        seen = preview(policy, attempt=attempt, retries=retries, samples=0)
+        theirs = rows(policy, seen.attempt, retries)
+        assert near([tuple(row.values()) for row in ours["rows"]], theirs), policy
+        assert ours["attempt"] == seen.attempt
+        worst = [[] if each is None else [each] for each in (ours["worst"], seen.worst)]
+        assert near(worst[:1], worst[1:]), policy
+        ends = [ours["soonest"], ours["latest"]]
+        numbers = [end and end["retry"] for end in ends]
+        assert numbers == [seen.soonest, seen.end and seen.end.latest]
+        if seen.end:
+            assert tuple(each["reason"] for each in ends) == seen.end.reasons
+
+
+def timed(policies):
+    """Draw policies with an attempt timeout or none, and how long attempts take."""
+    timeouts = st.none() | strategies.durations(at_least=1e-6)
+    drawn = st.builds(
+        lambda policy, timeout: policy.replace(attempt_timeout=timeout),
+        policies,
+        timeouts,
+    )
+    return st.tuples(drawn, st.just(0.0) | strategies.durations(at_most=1e6))
+
+
+@given(st.lists(timed(strategies.policies()), min_size=4, max_size=8))
+def test_previews_are_those_of_the_library(browser, drawn):
+    assert_previews(browser, drawn)
+
+
+CASES = reference_data("limits")
+
+
+def test_limits_have_the_numbers_that_were_worked_out_by_hand(browser):
+    cases = CASES["cases"]
+    given = [
+        (as_on_the_page(Policy.from_dict(c["policy"])), c["attempt"], c["retries"])
+        for c in cases
+    ]
+    for case, ours in zip(cases, browser.run(PREVIEWS, given), strict=True):
+        found = [list(row.values())[1:] for row in ours["rows"]]
+        assert found == case["rows"], case["name"]
+        ends = [ours["soonest"], ours["latest"]]
+        numbers = [end and end["retry"] for end in ends]
+        assert numbers == [case["soonest"], case["latest"]], case["name"]
+        if case["reasons"]:
+            assert [end["reason"] for end in ends] == case["reasons"], case["name"]
+        assert ours["worst"] == case["worst"], case["name"]
+
+
+def test_an_end_beyond_the_rows_that_are_shown_is_known(browser):
+    policy = Policy(
+        schedule=s.exponential(1, factor=1000), max_attempts=110, max_elapsed=None
+    )
+    browser.open({"long": policy})
+    assert len(browser.rows()) == 100
+    assert browser.text("#more") == "Retries beyond 100 are not shown."
+    assert browser.text(".ending") == str(preview(policy).end)
+    browser.type("max_attempts", "90")
+    assert browser.text(".ending") == "stops after retry 89: max_attempts"
+    assert not browser.find("#more").is_displayed()
+
+
+def test_sums_that_are_off_by_a_hair_are_judged_as_the_library_judges_them(browser):
+    def endless(delay):
+        return Policy(schedule=s.constant(delay), max_attempts=None)
+
+    # Added one by one: from Python 3.12 on, sum() makes up for what is lost.
+    assert reduce(add, [0.1] * 3) > 0.3
+    assert reduce(add, [0.1] * 8) < 0.8
+    edges = [
+        (endless(delay).replace(max_elapsed=allowed, deadline=rule), attempt)
+        for delay in (0.0, 0.1)
+        for allowed in (0.0, 0.3, 0.8, 1.0)
+        for rule in ("stop", "clip", "overshoot")
+        for attempt in (0.0, 0.1)
+    ]
+    edges += [(policy.replace(attempt_timeout=0.1), took) for policy, took in edges]
+    assert_previews(browser, edges)
+
+
+@given(st.lists(strategies.schedules(), min_size=8, max_size=16))
+def test_expressions_are_those_of_the_library(browser, drawn):
+    data = [schedule.to_dict() for schedule in drawn]
+    found = browser.run(
+        "return arguments[0].map((each) => retrykit.expression(each))", data
+    )
+    assert found == [repr(schedule) for schedule in drawn]
+
+
+@given(st.lists(st.floats(0, 1e12) | strategies.durations()))
+def test_durations_are_told_as_the_library_tells_them(browser, drawn):
+    found = browser.run("return arguments[0].map(retrykit.readable)", drawn)
+    assert found == [readable(duration) for duration in drawn]
+
+
+def test_halves_are_rounded_as_the_library_rounds_them(browser):
+    halves = [number / 2 for number in range(119, 7400)]
+    halves += [number / 8 for number in range(1, 480)] + [86_400e6, 1e12, 1.5e300]
+    found = browser.run("return arguments[0].map(retrykit.readable)", halves)
+    assert found == [readable(duration) for duration in halves]
+    intervals = [s.google_interval(number / 2000) for number in range(2, 30)]
+    data = [interval.to_dict() for interval in intervals]
+    found = browser.run("return arguments[0].map((s) => retrykit.bounds(s, 1))", data)
+    assert found == [[*interval.bounds(1)] for interval in intervals]
+
+
+def test_durations_are_read_as_the_library_reads_them(browser):
+    texts = [
+        "0s",
+        "12.5s",
+        "500ms",
+        "1h30m",
+        "1h 30m",
+        " 7us ",
+        "2w",
+        "0.1s0.2s",
+        "3ms",
+    ]
+    found = browser.run("return arguments[0].map(retrykit.parsed)", texts)
+    assert found == [seconds("wait", text) for text in texts]
+    wrong = ["", "90", "1h-3m", "s", "1.s", ".5s", "1y", "1h;", "\u0661s"]
+    wrong += ["\u00a01s", "1s\u00a02s", "1234567890123456s"]
+    assert set(browser.run("return arguments[0].map(retrykit.parsed)", wrong)) == {None}
+
+
+# One of each kind, with parts that have fields of their own.
+ONE = s.constant(1)
+KINDS = {
+    "constant": ONE,
+    "linear": s.linear(1),
+    "exponential": s.exponential(1),
+    "polynomial": s.polynomial(1),
+    "fibonacci": s.fibonacci(),
+    "sequence": s.sequence([1, 2]),
+    "decorrelated": s.decorrelated(1),
+    "google_interval": s.google_interval(),
+    "polly_interval": s.polly_interval(),
+    "cap": s.exponential(1).cap(5),
+    "at_least": s.exponential(1).at_least(5),
+    "round_down": s.exponential(1).round_down(1),
+    "times": s.linear(1) * 2,
+    "full_jitter": s.linear(1).full_jitter(),
+    "equal_jitter": s.exponential(1).equal_jitter(),
+    "jitter": s.exponential(1).cap(60).jitter(0.5),
+    "take": s.fibonacci().take(7),
+    "within": s.linear(1).at_least(1).within(60),
+    "then": s.exponential(1).take(3).then([5, 6]),
+    "switch": s.exponential(1).switch(after=4, to=s.linear(1).equal_jitter()),
+    "plus": ONE + s.polynomial(4) + s.linear(30).full_jitter(),
+    "both": s.linear(1).jitter(0.2) & s.fibonacci() * 2,
+    "either": (s.decorrelated(1) | s.sequence([9, 9])) * 0.5,
+}
+POLICIES = {name: Policy(schedule=schedule) for name, schedule in KINDS.items()}
+
+
+# What is typed for each part: durations are drawn over six powers of ten, what
+# else there is between two numbers.
+DURATIONS = {
+    "median_first_retry_delay",
+    "wait",
+    "step",
+    "first",
+    "limit",
+    "unit",
+    "max_elapsed",
+}
+BETWEEN = {
+    "initial_interval": (0.001, 10),
+    "max_interval": (10, 5000),
+    "total": (10, 5000),
+    "multiplier": (1, 4),
+    "randomization_factor": (0, 0.99),
+    "exponent": (0, 6),
+    "exponential factor": (1, 4),
+    "decorrelated factor": (1, 4),
+    "times factor": (0, 3),
+    "jitter factor": (0, 1),
+}
+
+
+def drawn(kind, part, random):
+    if part == "delays":
+        return [random.randint(0, 900) / 2 for _ in range(random.randint(0, 6))]
+    if part in {"retries", "after", "max_attempts"}:
+        return random.randint(1, 40)
+    if part in DURATIONS:
+        return float(f"{10 ** random.uniform(-2, 4):.3g}")
+    least, most = BETWEEN.get(part) or BETWEEN[f"{kind} {part}"]
+    return round(random.uniform(least, most), 3)
+
+
+def changed(data, path, random):
+    """Change a part of a policy's data, and return what is typed for that."""
+    *parents, part = path.split(".")
+    for name in parents:
+        data = data[name]
+    value = data[part] = drawn(data.get("kind"), part, random)
+    return ", ".join(map(str, value)) if part == "delays" else str(value)
+
+
+def on_screen(browser, name, folder):
+    """Return the policies that the two texts of the page give."""
+    names = {}
+    exec(browser.text("#python"), names)  # noqa: S102  it is what is copied and run
+    path = folder / "policies.toml"
+    path.write_text(browser.text("#toml"), "utf-8")
+    return names["policy"], Policy.from_toml(path, name)
+
+
+def test_each_kind_is_typed_into():
+    assert set(KINDS) == set(SCHEDULE_KINDS)
+    assert all(KINDS[name].kind in {name, "times"} for name in KINDS)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_is_typed_has_the_numbers_of_the_library(browser, name, tmp_path):
+    random = Random(name)  # noqa: S311  the same parameters in every run
+    browser.open({name: POLICIES[name]})
+    data = POLICIES[name].to_dict()
+    fields = browser.attributes("[data-path]", "data-path")
+    browser.limit("max_elapsed", wanted=True)
+    for path in fields:
+        if path.startswith("schedule"):
+            browser.type(path, changed(data, path, random))
+    for path in ("max_attempts", "max_elapsed"):
+        limited = random.random() < 0.6
+        browser.limit(path, wanted=limited)
+        data[path] = "unlimited"
+        if limited:
+            browser.type(path, changed(data, path, random))
+    if data["max_elapsed"] != "unlimited":
+        data["deadline"] = random.choice(["stop", "clip", "overshoot"])
+        browser.select("deadline", data["deadline"])
+    attempt = random.choice([0.0, 0.25, 3.0])
+    browser.type("attempt", str(attempt))
+    policy = Policy.from_dict(data)
+    assert browser.all("[aria-invalid='true']") == []
+    assert near(browser.rows(), rows(policy, attempt)), policy
+    end = course_of(policy, attempt, 100).end
+    if end:
+        assert browser.text(f"[data-name='{name}'] .ending") == str(end)
+    assert on_screen(browser, name, tmp_path) == (policy, policy)
+
+
+# What is typed for each parameter of a dialect.
+TYPED = {
+    "google": {
+        "initial_interval": "200ms",
+        "randomization_factor": 0.25,
+        "multiplier": 3,
+        "max_interval": 90,
+        "max_elapsed_time": "1h30m",
+    },
+    "polly": {"median_first_retry_delay": "2.5s", "retry_count": 7},
+    "zizq": {"base": 20, "exponent": 3.5, "jitter": "5m", "retry_limit": 30},
+}
+
+
+def type_in(browser, typed):
+    """Type what is given by the labels of its fields."""
+    paths = dict(
+        browser.run(
+            "return [...document.querySelectorAll('.input > label')]"
+            ".map((each) => [each.textContent, each.control.dataset.path])"
+        )
+    )
+    for label, value in typed.items():
+        browser.type(paths[label], str(value))
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_a_dialect_is_shown_and_written_by_its_own_parameters(browser, name, tmp_path):
+    make = getattr(presets, name)
+    assert {*inspect.signature(make).parameters} == {*TYPED[name]}
+    browser.open({name: make()})
+    assert browser.text("legend code") == f"{name}(…)"
+    assert on_screen(browser, name, tmp_path) == (make(), make())
+    type_in(browser, TYPED[name])
+    policy = make(**TYPED[name])
+    assert on_screen(browser, name, tmp_path) == (policy, policy)
+    head, extends = browser.text("#toml").splitlines()
+    assert head == f"[tool.retrykit.policies.{name}]"
+    assert extends.startswith(f'extends = "{name}:')
+    assert f"policy = presets.{name}(" in browser.text("#python")
+    assert near(browser.rows(), rows(policy))
+    assert browser.complaints() == []
+
+
+def test_what_differs_from_a_dialect_is_written_beside_it(browser, tmp_path):
+    policy = presets.google().replace(on=BadZipFile, deadline="clip")
+    browser.open({"google": policy})
+    assert on_screen(browser, "google", tmp_path) == (policy, policy)
+    browser.select("deadline", "stop")
+    browser.limit("max_attempts", wanted=True)
+    browser.type("max_attempts", "7")
+    policy = policy.replace(deadline="stop", max_attempts=7)
+    assert on_screen(browser, "google", tmp_path) == (policy, policy)
+
+
+def test_a_number_that_a_dialects_text_cannot_hold_is_in_the_schedule(
+    browser, tmp_path
+):
+    browser.open({"zizq": presets.zizq()})
+    type_in(browser, {"base": "1e-7"})
+    policy = presets.zizq(base=1e-7)
+    assert on_screen(browser, "zizq", tmp_path) == (policy, policy)
+    assert "schedule = 'constant(1e-07) +" in browser.text("#toml")
+
+
+@pytest.mark.parametrize("parameter", TYPED["zizq"])
+def test_a_wrong_parameter_is_told_in_the_words_of_the_dialect(browser, parameter):
+    with pytest.raises(ConfigError) as refused:
+        presets.zizq(**{parameter: -1})
+    browser.open({"zizq": presets.zizq()})
+    type_in(browser, {parameter: -1})
+    [error] = filter(None, browser.texts(".error"))
+    assert error == str(refused.value)

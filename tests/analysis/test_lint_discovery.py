@@ -1,0 +1,252 @@
+"""What is found: everything that has a policy, under its name, once."""
+
+import pytest
+
+from retrykit.analysis.lint import found_in
+from retrykit.analysis.lint.module_scan import held_by
+from tests._support import folders
+from tests._support.folders import HEAD, importable, names
+
+nothing_is_left = folders.nothing_is_left
+write, package = folders.write, folders.package
+
+
+def attempts(target):
+    return {found.name: found.policy.max_attempts for found in found_in(target).found}
+
+
+KINDS = """\
+import functools
+
+POLITE = Policy(max_attempts=2)
+
+@retry(max_attempts=3)
+def fetch(): ...
+
+@aretry(max_attempts=4)
+async def afetch(): ...
+
+slow = with_policy(fetch, max_attempts=5)
+
+@functools.lru_cache
+@retry(max_attempts=6)
+def cached(): ...
+
+part = functools.partial(retry(max_attempts=7)(print), "hello")
+
+def logged(fn):
+    @functools.wraps(fn)
+    def call(*args):
+        return fn(*args)
+    return call
+
+@logged
+@retry(max_attempts=8)
+def covered(): ...
+
+class Client:
+    PATIENT = Policy(max_attempts=9)
+
+    @retry(max_attempts=10)
+    def method(self): ...
+
+    @classmethod
+    @retry(max_attempts=11)
+    def below(cls): ...
+
+    @retry(max_attempts=12)
+    @staticmethod
+    def above(): ...
+
+    @property
+    @retry(max_attempts=13)
+    def size(self): ...
+
+    @size.setter
+    @retry(max_attempts=14)
+    def size(self, value): ...
+
+    @functools.cached_property
+    @retry(max_attempts=15)
+    def length(self): ...
+
+    first = functools.partialmethod(method, 1)
+    alone = functools.partialmethod(retry(max_attempts=16)(print), 1)
+
+    class Inner:
+        @retry(max_attempts=17)
+        def method(self): ...
+
+        class Innermost:
+            again = retry(max_attempts=18)(print)
+
+CALLS = [retry(max_attempts=19)(len), fetch, (retry,)]
+TABLE = {"a": Policy(max_attempts=20), 7: retry(max_attempts=21)(repr)}
+PAIR = (Policy(max_attempts=22), POLITE)
+
+class Service:
+    def __call__(self): ...
+
+service = retry(max_attempts=23)(Service())
+if True:
+    LATE, other = Policy(max_attempts=24), [x for x in [Policy()]][0]
+"""
+HELD = {
+    "POLITE": 2,
+    "fetch": 3,
+    "afetch": 4,
+    "slow": 5,
+    "cached": 6,
+    "part": 7,
+    "covered": 8,
+    "Client.PATIENT": 9,
+    "Client.method": 10,
+    "Client.below": 11,
+    "Client.above": 12,
+    "Client.size": 13,
+    "Client.size.setter": 14,
+    "Client.length": 15,
+    "Client.alone": 16,
+    "Client.Inner.method": 17,
+    "Client.Inner.Innermost.again": 18,
+    "CALLS[0]": 19,
+    "TABLE['a']": 20,
+    "TABLE[7]": 21,
+    "PAIR[0]": 22,
+    "service": 23,
+    "LATE": 24,
+    "other": 5,
+}
+
+
+def test_finds_every_kind_of_thing_that_has_a_policy_once(write):
+    assert attempts(str(write(jobs=KINDS) / "jobs.py")) == HELD
+
+
+def test_tells_the_file_and_the_line_of_each(write):
+    file = write(jobs=KINDS) / "jobs.py"
+    lines = file.read_text().splitlines()
+    found = {each.name: each for each in found_in(str(file)).found}
+    assert {each.file for each in found.values()} == {file}
+    told = {name: lines[each.line - 1].strip() for name, each in found.items()}
+    assert told["POLITE"] == "POLITE = Policy(max_attempts=2)"
+    assert told["afetch"] == "async def afetch(): ..."
+    assert told["slow"] == "slow = with_policy(fetch, max_attempts=5)"
+    assert (
+        told["Client.size"]
+        == told["Client.size.setter"]
+        == "def size(self, value): ..."
+    )
+    assert told["Client.Inner.method"] == "def method(self): ..."
+    assert told["TABLE[7]"].startswith("TABLE = {")
+
+
+def test_a_package_is_looked_at_with_all_that_is_below_it(package):
+    shop = package(
+        orders="@retry\ndef fetch(): ...\n",
+        deep__more="@retry\ndef fetch(): ...\n",
+    )
+    (shop / "__init__.py").write_text(f"{HEAD}@retry\ndef pay(): ...\n")
+    assert names(shop) == [
+        "shop:pay",
+        "shop.deep.more:fetch",
+        "shop.orders:fetch",
+    ]
+    assert names(shop / "orders.py") == ["shop.orders:fetch"]
+    assert names(shop / "__init__.py") == ["shop:pay"]
+
+
+def test_a_module_is_found_by_its_name(package):
+    shop = package(
+        orders="@retry\ndef fetch(): ...\n",
+        deep__more="@retry\ndef fetch(): ...\n",
+        tests__test_more="@retry\ndef fetch(): ...\n",
+    )
+    every = ["shop.deep.more:fetch", "shop.orders:fetch"]
+    told = []
+    with importable(shop.parent):
+        assert names("shop", progress=lambda *each: told.append(each)) == every
+        assert names("shop.deep") == ["shop.deep.more:fetch"]
+        assert names("shop.orders") == ["shop.orders:fetch"]
+        assert names("shop.orders:fetch") == ["shop.orders:fetch"]
+        assert names("shop.tests") == ["shop.tests.test_more:fetch"]
+        # A second time, although the modules are there by now.
+        assert names("shop") == every
+    assert told == [("shop", 1), ("shop.deep.more", 3), ("shop.orders", 3)]
+
+
+NAMED = {
+    "a function": ("fetch", ["fetch"]),
+    "a policy": ("POLITE", ["POLITE"]),
+    "a class": (
+        "Client.Inner",
+        ["Client.Inner.method", "Client.Inner.Innermost.again"],
+    ),
+    "a method": ("Client.below", ["Client.below"]),
+    "a property": ("Client.size", ["Client.size", "Client.size.setter"]),
+    "a list": ("CALLS", ["CALLS[0]", "CALLS[1]"]),
+}
+
+
+@pytest.mark.parametrize(("name", "found"), NAMED.values(), ids=NAMED)
+def test_one_name_is_looked_at_alone(write, name, found):
+    file = write(jobs=KINDS) / "jobs.py"
+    assert [each.name for each in found_in(f"{file}:{name}").found] == found
+
+
+def test_a_name_in_a_folder_is_one_of_the_package_that_it_is(package):
+    shop = package(orders="@retry\ndef fetch(): ...\n")
+    (shop / "__init__.py").write_text("from shop.orders import fetch\n")
+    # What is imported there is found where it is asked for.
+    [found] = found_in(f"{shop}:fetch").found
+    assert str(found) == "shop:fetch"
+    assert (found.file, found.line) == (shop / "__init__.py", None)
+
+
+def test_what_comes_from_elsewhere_is_left_out(package):
+    shop = package(
+        a_user="""
+            from functools import wraps
+            from shop import policies, orders
+            from shop.orders import *
+            from shop.orders import fetch, POLITE, Client, plain, slow
+            get = orders.fetch
+            mine = with_policy(fetch, max_attempts=9)
+            own = retry(plain)
+            class Better(Client):
+                also = orders.fetch
+            @retry
+            @wraps(plain)
+            def like(): ...
+            """,
+        orders="""
+            from shop.policies import POLITE
+            def plain(): ...
+            @retry(POLITE)
+            def fetch(): ...
+            slow = with_policy(fetch, max_attempts=8)
+            same = fetch
+            class Client:
+                @retry
+                def get(self): ...
+                again = get
+            """,
+        policies="POLITE = Policy(max_attempts=3)\n",
+    )
+    assert names(shop) == [
+        "shop.a_user:mine",
+        "shop.a_user:own",
+        "shop.a_user:like",
+        "shop.orders:fetch",
+        "shop.orders:slow",
+        "shop.orders:Client.get",
+        "shop.policies:POLITE",
+    ]
+
+
+def test_what_fails_when_it_is_asked_anything_has_no_policy():
+    class Far:
+        def __getattr__(self, name):
+            raise RuntimeError(name)
+
+    assert list(held_by("far", Far())) == []

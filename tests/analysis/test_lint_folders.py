@@ -1,0 +1,239 @@
+"""Where it is looked for: modules, files and folders, and what cannot be read."""
+
+import py_compile
+import sys
+from contextlib import chdir
+
+import pytest
+
+from retrykit import Policy
+from retrykit.analysis.lint import Discovery, Unread, found_in
+from tests._support import folders
+from tests._support.folders import HEAD, importable, names
+
+nothing_is_left = folders.nothing_is_left
+write, package = folders.write, folders.package
+
+
+BROKEN = {
+    "an error": ("\n1 / 0", "ZeroDivisionError: division by zero", 3),
+    "an error of several lines": ("raise OSError('one\\ntwo')", "OSError: one", 2),
+    "an error without a word": ("raise OSError", "OSError", 2),
+    "the end of the process": ("import sys\nsys.exit(3)", "SystemExit: 3", 3),
+    "a module that is missing": (
+        "import shop_that_is_not_there",
+        "ModuleNotFoundError: No module named 'shop_that_is_not_there'",
+        2,
+    ),
+    "no Python": ("def (:", "SyntaxError: invalid syntax (orders.py, line 2)", 2),
+    "an error elsewhere": (
+        "import shop.zero",
+        "ZeroDivisionError: division by zero",
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "reason", "line"), BROKEN.values(), ids=BROKEN)
+def test_a_module_that_cannot_be_imported_is_told(package, text, reason, line):
+    shop = package(orders=text, pay="@retry\ndef pay(): ...\n")
+    if "zero" in text:
+        (shop / "zero.py").write_text("1 / 0")
+    searched = found_in(str(shop))
+    assert [str(found) for found in searched.found] == ["shop.pay:pay"]
+    assert searched.unread[0] == Unread("shop.orders", shop / "orders.py", line, reason)
+
+
+def test_what_is_below_a_package_that_cannot_be_imported_is_not_tried(package):
+    shop = package(
+        pay="@retry\ndef pay(): ...\n", deep__bad="1 / 0", deep__more="1 / 0"
+    )
+    (shop / "deep" / "__init__.py").write_text("raise OSError('closed')")
+    told = []
+    searched = found_in(str(shop), progress=lambda *each: told.append(each))
+    assert [unread.module for unread in searched.unread] == ["shop.deep"]
+    assert told == [("shop", 5), ("shop.deep", 5), ("shop.pay", 5)]
+
+
+def test_a_module_that_is_named_and_cannot_be_imported_is_told(package):
+    shop = package(
+        orders="1 / 0", pay="import nowhere_at_all", ship="pass\ndef ship(: ..."
+    )
+    with importable(shop.parent):
+        [unread] = found_in("shop.orders").unread
+        [missing] = found_in("shop.pay").unread
+        [mistyped] = found_in("shop.ship").unread
+    zero = "ZeroDivisionError: division by zero"
+    assert unread.reason == zero
+    assert (unread.file, unread.line) == (shop / "orders.py", 2)
+    assert missing.reason == "ModuleNotFoundError: No module named 'nowhere_at_all'"
+    assert missing.place.endswith("pay.py:2")
+    assert mistyped.place.endswith("ship.py:3")
+
+
+def test_ctrl_c_ends_the_search(write):
+    with pytest.raises(KeyboardInterrupt):
+        found_in(str(write(jobs="raise KeyboardInterrupt")))
+
+
+@pytest.fixture
+def bytecode():
+    """Let imports write bytecode, wherever the suite runs."""
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+    yield
+    sys.dont_write_bytecode = before
+
+
+def test_writes_no_bytecode_beside_the_source(package, bytecode):
+    shop = package(orders="@retry\ndef fetch(): ...\n")
+    assert names(shop) == ["shop.orders:fetch"]
+    assert sorted(each.name for each in shop.iterdir()) == ["__init__.py", "orders.py"]
+    assert not sys.dont_write_bytecode
+
+
+@pytest.mark.usefixtures("bytecode")
+def test_one_of_a_circle_is_looked_at_when_another_has_imported_it(package):
+    shop = package(
+        a="from shop.b import early\n@retry\ndef last(): ...\n",
+        b="from shop.a import last\n@retry\ndef early(): ...\n",
+    )
+    assert [bad.module for bad in found_in(str(shop)).unread] == ["shop.a", "shop.b"]
+    (shop / "b.py").write_text(
+        f"{HEAD}@retry\ndef early(): ...\nfrom shop.a import last\n"
+    )
+    assert names(shop) == ["shop.b:early", "shop.a:last"]
+
+
+def test_files_of_the_same_name_are_each_looked_at(write):
+    folder = write(
+        jobs="@retry\ndef first(): ...\n",
+        a__jobs="import near\n@retry\ndef second(): ...\n",
+        a__near="@retry\ndef third(): ...\n",
+        b__jobs="from near import fourth\n",
+        b__near="@retry\ndef fourth(): ...\n",
+        c__jobs="import a.near\n@retry\ndef fifth(): ...\n",
+    )
+    searched = found_in(str(folder))
+    assert searched.unread == ()
+    assert [(found.name, found.file.parent.name) for found in searched.found] == [
+        ("first", folder.name),
+        ("second", "a"),
+        ("third", "a"),
+        ("fourth", "b"),
+        ("fifth", "c"),
+    ]
+
+
+def test_parts_of_a_package_are_forgotten_with_it(package):
+    parts = {f"deep{n}__more": "@retry\ndef fetch(): ...\n" for n in range(20)}
+    assert len(names(package(**parts))) == 20
+
+
+def test_a_name_that_another_module_has_is_told(write):
+    folder = write(json="@retry\ndef fetch(): ...\n", sys="", jobs="")
+    [taken, builtin] = found_in(str(folder)).unread
+    place = sys.modules["json"].__file__
+    text = "another module of this name is imported, from"
+    assert taken == Unread("json", folder / "json.py", None, f"{text} {place}")
+    assert builtin.reason == f"{text} the interpreter"
+
+
+def test_passes_by_what_is_nobodys_and_what_would_run(write):
+    folder = write(
+        shop__main="",
+        setup="1 / 0",
+        conftest="1 / 0",
+        test_shop="1 / 0",
+        shop_test="1 / 0",
+        tests__more="1 / 0",
+        test__more="1 / 0",
+        node_modules__more="1 / 0",
+        build__lib="1 / 0",
+        env__lib__more="1 / 0",
+    )
+    for hidden in (".venv", "__pycache__", ".git"):
+        (folder / hidden).mkdir()
+        (folder / hidden / "more.py").write_text("1 / 0")
+    (folder / "shop" / "__main__.py").write_text("1 / 0")
+    (folder / "env" / "pyvenv.cfg").touch()
+    (folder / ".hidden.py").write_text("1 / 0")
+    (folder / "notes.txt").touch()
+    told = []
+    found_in(str(folder), progress=lambda *each: told.append(each))
+    assert told == [("main", 1)]
+
+
+def test_a_package_named_like_what_is_passed_by_is_looked_at(package):
+    shop = package(build__more="@retry\ndef fetch(): ...\n")
+    (shop / "build" / "__init__.py").touch()
+    assert names(shop) == ["shop.build.more:fetch"]
+
+
+def test_tests_are_looked_at_when_they_are_asked_for(write):
+    folder = write(tests__test_shop="@retry\ndef fetch(): ...\n")
+    assert names(folder) == []
+    assert names(folder / "tests") == ["test_shop:fetch"]
+    assert names(folder / "tests" / "test_shop.py") == ["test_shop:fetch"]
+
+
+def test_a_script_that_is_guarded_does_not_run(write):
+    jobs = "@retry\ndef fetch(): ...\nif __name__ == '__main__':\n    1 / 0\n"
+    assert names(write(jobs=jobs)) == ["jobs:fetch"]
+
+
+def test_what_is_printed_meanwhile_is_no_output(write, capsys):
+    found_in(str(write(jobs="print('hello')")))
+    assert capsys.readouterr() == ("", "hello\n")
+
+
+def test_a_module_may_take_itself_off_the_path(write):
+    jobs = "import sys\nsys.path.remove(__file__.rpartition('/')[0])\n"
+    folder = write(jobs=jobs)
+    assert found_in(f"{folder / 'jobs.py'}") == Discovery((), ())
+
+
+def test_what_is_imported_before_stays(write):
+    folder = write(jobs="@retry\ndef fetch(): ...\n")
+    with importable(folder):
+        import jobs
+
+        assert names(folder) == ["jobs:fetch"]
+        assert sys.modules["jobs"] is jobs
+
+
+def test_a_module_without_source_is_known_by_its_functions(write):
+    folder = write(
+        jobs="""
+        @retry
+        def fetch(): ...
+        POLITE = Policy()
+        again = retry(print)
+        """
+    )
+    file = folder / "jobs.py"
+    py_compile.compile(str(file), cfile=str(folder / "jobs.pyc"))
+    file.unlink()
+    with importable(folder):
+        [found] = found_in("jobs").found
+    assert (found.name, found.file, found.line) == ("fetch", folder / "jobs.pyc", None)
+
+
+def test_a_module_of_the_interpreter_has_nothing():
+    assert found_in("sys") == Discovery((), ())
+
+
+def test_what_is_found_can_be_asked_again(write):
+    folder = write(jobs="@retry(max_attempts=3)\ndef fetch(): ...\n")
+    [first], [second] = (found_in(str(folder)).found for _ in range(2))
+    assert first == second
+    assert first.policy == Policy(max_attempts=3)
+
+
+def test_the_folder_where_one_stands_is_searched(package):
+    with chdir(package(orders="@retry\ndef fetch(): ...\n").parent):
+        assert names("./shop") == ["shop.orders:fetch"]
+        assert names("shop") == ["shop.orders:fetch"]
+        with importable("nowhere"):
+            assert names("shop.orders") == ["shop.orders:fetch"]
+            # What is found by its name is imported as ever.
+            assert "shop.orders" in sys.modules

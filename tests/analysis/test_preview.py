@@ -1,0 +1,407 @@
+"""What a preview tells: rows, ends, limits, times, and what it is asked for."""
+
+import math
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+
+from retrykit import ConfigError, Policy, presets, schedules as s
+from retrykit.analysis.preview import End, preview
+from retrykit.schedules.randomness import LONGEST
+from retrykit.testing.strategies import durations, policies
+from tests._support.reference_data import reference_data
+
+DAY = 86_400
+LIMITS = reference_data("limits")["cases"]
+
+
+@pytest.mark.parametrize("case", LIMITS, ids=[case["name"] for case in LIMITS])
+def test_limits_have_the_numbers_that_were_worked_out_by_hand(case):
+    policy = Policy.from_dict(case["policy"])
+    seen = preview(policy, attempt=case["attempt"], retries=case["retries"], samples=0)
+    rows = [[row.low, row.high, row.total_low, row.total_high] for row in seen.rows]
+    assert rows == case["rows"]
+    assert (seen.soonest, seen.worst) == (case["soonest"], case["worst"])
+    assert (seen.end and seen.end.latest) == case["latest"]
+    assert (seen.end and list(seen.end.reasons)) == case["reasons"]
+
+
+def test_attempts_count_as_time():
+    seen = preview(Policy(schedule=[1, 2, 3], max_elapsed=None), attempt="10s")
+    assert [row.total_low for row in seen.rows] == [1.0, 3.0, 6.0]
+    assert [row.begins_low for row in seen.rows] == [11.0, 23.0, 36.0]
+    assert [row.begins_high for row in seen.rows] == [11.0, 23.0, 36.0]
+    assert (seen.attempt, seen.worst) == (10.0, 46.0)
+
+
+def test_hostname_verification_is_its_table():
+    """Row 0 is the delay before the first retry."""
+    table = reference_data("hostname_verification")["rows"]
+    seen = preview(presets.hostname_verification())
+    assert len(seen.rows) == 75
+    for row, told in zip(seen.rows, table, strict=False):
+        assert row.retry == told["retry_attempt"] + 1
+        assert row.low == row.mean == row.high == told["seconds"]
+        assert round(row.low / 60, 6) == told["minutes"]
+        assert round(row.low / 3600, 6) == told["hours"]
+        assert row.mean_error == 0.0
+    assert seen.rows[9].total_low == seen.rows[9].total_high == 751
+    assert round(seen.worst / DAY, 2) == 7.06
+    assert str(seen.end) == "stops after retry 75: schedule"
+    assert seen.limits == {"schedule": seen.end}
+    assert (seen.calls, seen.samples, seen.window.mean) == ((76, 76), 0, seen.worst)
+
+
+def test_zizq_lasts_as_long_as_its_formula_says():
+    told = reference_data("zizq")
+    seen = preview(presets.zizq())
+    last = seen.rows[-1]
+    days = told["total_window_days"]
+    assert last.total_low / DAY == pytest.approx(days["low"], rel=1e-12)
+    assert last.total_high / DAY == pytest.approx(days["high"], rel=1e-12)
+    for row in told["bounds"]:
+        found = seen.rows[row["a"] - 1]
+        assert (found.low, found.high) == (row["low_s"], row["high_s"])
+        assert found.mean == pytest.approx((row["low_s"] + row["high_s"]) / 2)
+    assert seen.window.mean == pytest.approx((last.total_low + last.total_high) / 2)
+    assert str(seen.end) == "stops after retry 25: max_attempts"
+
+
+def test_google_has_the_randomized_intervals_of_its_table():
+    told = reference_data("exponential_backoff")
+    seen = preview(presets.google())
+    for request in told["example"][:9]:
+        row = seen.rows[request["request"] - 1]
+        low, high = request["randomized_interval_s"]
+        # The original draws whole milliseconds, its table cuts them.
+        assert (row.low, row.high) == pytest.approx((low, high), abs=0.0011)
+        assert row.mean == pytest.approx(request["retry_interval_s"], abs=0.001)
+    assert seen.end.reasons == ("max_elapsed", "max_elapsed")
+    assert seen.worst == pytest.approx(900 + 90, abs=0.001)
+
+
+FOURS = s.constant(4)
+ENDS = {
+    "max_attempts": ({"max_attempts": 4}, "stops after retry 3: max_attempts"),
+    "max_elapsed": ({"max_elapsed": 10}, "stops after retry 2: max_elapsed"),
+    "clipped": (
+        {"max_elapsed": 10, "deadline": "clip"},
+        "stops after retry 3: max_elapsed",
+    ),
+    "schedule": ({"schedule": FOURS.take(2)}, "stops after retry 2: schedule"),
+    "ends at once": ({"schedule": []}, "stops after retry 0: schedule"),
+    "one attempt": ({"max_attempts": 1}, "stops after retry 0: max_attempts"),
+    "no time": ({"max_elapsed": 0}, "stops after retry 0: max_elapsed"),
+    "chance": (
+        {"schedule": FOURS.full_jitter(), "max_elapsed": 7, "max_attempts": 5},
+        "stops after retry 1 to 4: max_elapsed or max_attempts",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "told"), ENDS.values(), ids=ENDS)
+def test_each_end_tells_its_setting(changes, told):
+    whole = {"schedule": FOURS, "max_attempts": None, "max_elapsed": None} | changes
+    seen = preview(Policy(**whole))
+    assert str(seen.end) == told
+    assert len(seen.rows) == seen.end.latest
+    assert seen.calls == (seen.end.soonest + 1, seen.end.latest + 1)
+    assert seen.window.calls >= seen.calls[0]
+
+
+def test_each_limit_is_told_as_if_it_were_the_only_one():
+    limits = {"max_attempts": 9, "max_elapsed": 10, "deadline": "clip"}
+    seen = preview(Policy(schedule=FOURS.jitter(0.5).take(20), **limits))
+    assert seen.limits == {
+        "max_attempts": End(8, 8, ("max_attempts", "max_attempts")),
+        "max_elapsed": End(2, 5, ("max_elapsed", "max_elapsed")),
+        "schedule": End(20, 20, ("schedule", "schedule")),
+    }
+    few = preview(seen.policy.replace(max_attempts=2))
+    assert few.limits == seen.limits | {"max_attempts": few.end}
+    # What its schedule ends before is no limit.
+    short = preview(seen.policy.replace(schedule=FOURS.take(1)))
+    assert short.limits == {"schedule": End(1, 1, ("schedule", "schedule"))}
+    some = preview(Policy(schedule=FOURS.full_jitter().take(3), max_elapsed=7))
+    assert some.limits["max_elapsed"] == End(1, 3, ("max_elapsed", "schedule"))
+
+
+@pytest.mark.parametrize("most", [None, 10**6], ids=str)
+def test_an_end_that_is_not_in_sight_is_none(most):
+    seen = preview(Policy(max_attempts=most, max_elapsed=None), retries=50)
+    assert len(seen.rows) == 50
+    assert (seen.end, seen.window, seen.calls, seen.worst) == (None,) * 4
+    assert (seen.limits, seen.samples) == ({}, 0)
+
+
+def test_an_end_that_only_long_delays_reach_is_none():
+    policy = Policy(schedule=FOURS.full_jitter(), max_attempts=None)
+    seen = preview(policy, retries=50)
+    assert (seen.end, seen.limits, len(seen.rows)) == (None, {}, 50)
+    assert seen.rows[-1].total_high == 60.0
+
+
+def test_the_last_retry_that_is_looked_at_may_be_the_last():
+    seen = preview(Policy(schedule=FOURS, max_attempts=4), retries=3)
+    assert str(seen.end) == "stops after retry 3: max_attempts"
+    assert preview(seen.policy, retries=2).end is None
+    assert preview(Policy(schedule=[4] * 3), retries=3).limits["schedule"].latest == 3
+    assert "schedule" not in preview(Policy(schedule=[4] * 3), retries=2).limits
+
+
+def test_an_attempt_may_take_longer_than_all_that_is_allowed():
+    seen = preview(Policy(max_elapsed=10), attempt=11)
+    assert str(seen.end) == "stops after retry 0: max_elapsed"
+    assert (seen.rows, seen.worst, seen.window.mean) == ((), 11.0, 0.0)
+
+
+def test_a_hair_beyond_the_limit_makes_no_total_lower_than_the_lowest():
+    """Under `overshoot` 10.0000008 is still in time for 10."""
+    policy = Policy(
+        schedule=s.constant(5.0000004), max_elapsed=10, deadline="overshoot"
+    )
+    rows = preview(policy).rows
+    assert len(rows) == 3
+    assert all(row.total_low == row.total_high for row in rows)
+
+
+def test_times_saturate():
+    seen = preview(Policy(schedule=[LONGEST] * 2, max_elapsed=None), attempt=LONGEST)
+    assert [row.begins_high for row in seen.rows] == [LONGEST, LONGEST]
+    assert [row.total_high for row in seen.rows] == [LONGEST, LONGEST]
+    assert seen.worst == LONGEST
+
+
+AT_NOON = datetime(2024, 3, 30, 12, 0)  # noqa: DTZ001  naive is what is tested
+
+
+def test_rows_tell_when_they_begin():
+    policy = Policy(schedule=s.constant("1d").equal_jitter(), max_elapsed=None)
+    row = preview(policy, attempt="1h").rows[0]
+    half, day = timedelta(hours=13), timedelta(hours=25)
+    assert row.at(AT_NOON) == (AT_NOON + half, AT_NOON + day)
+    aware = AT_NOON.replace(tzinfo=UTC)
+    assert row.at(aware) == (aware + half, aware + day)
+
+
+def test_an_hour_that_is_skipped_does_not_pass():
+    """In the night to 31 March 2024 clocks in Paris went from 2 to 3."""
+    noon = AT_NOON.replace(tzinfo=ZoneInfo("Europe/Paris"))
+    row = preview(Policy(schedule=["1d"], max_elapsed=None)).rows[0]
+    soonest, latest = row.at(noon)
+    assert soonest == latest
+    assert soonest.isoformat() == "2024-03-31T13:00:00+02:00"
+
+
+def test_what_lies_beyond_the_calendar_is_none():
+    policy = Policy(schedule=s.sequence([LONGEST]).full_jitter(), max_elapsed=None)
+    row = preview(policy).rows[0]
+    assert row.at(AT_NOON) == (AT_NOON, None)
+    assert row.at(datetime.max.replace(tzinfo=UTC))[1] is None
+
+
+class Own(s.Schedule):
+    """Delays by a function of chance, between 0 and 8 seconds."""
+
+    __slots__ = ("draws",)
+
+    def __init__(self, draws):
+        super().__init__()
+        object.__setattr__(self, "draws", draws)
+
+    def delay(self, retry, previous, random, /):
+        return self.draws(retry, random.random())
+
+    def bounds(self, retry, /):
+        return Fraction(0), Fraction(8)
+
+
+def own(draws, **changes):
+    return Policy(schedule=Own(draws), **{"max_elapsed": None} | changes)
+
+
+def test_means_of_ones_own_schedule_are_drawn():
+    seen = preview(own(lambda _, chance: Fraction(8 * chance * chance)))
+    assert [type(row.high) for row in seen.rows] == [float] * 4
+    for row in seen.rows:
+        assert 0 < row.mean_error < 0.15
+        assert abs(row.mean - 8 / 3) <= 2 * row.mean_error
+    assert abs(seen.window.mean - 32 / 3) <= 2 * seen.window.error
+    assert seen.samples == seen.window.samples == 2000
+    assert preview(seen.policy, samples=1).rows[0].mean_error == 8.0
+    unknown = preview(seen.policy, samples=0)
+    assert [row.mean for row in unknown.rows] == [None] * 4
+    assert (unknown.window, unknown.samples) == (None, 0)
+
+
+def test_fractions_become_seconds():
+    class Halves(Own):
+        def bounds(self, retry, /):
+            return Fraction(retry, 2), Fraction(retry, 2)
+
+    row = preview(Policy(schedule=Halves(None), max_elapsed=None)).rows[0]
+    assert {type(row.low), type(row.mean), type(row.total_high)} == {float}
+    assert row.low == row.mean == row.total_high == 0.5
+
+
+def test_means_are_drawn_only_where_they_are_not_known():
+    schedule = s.constant(3).full_jitter().take(1).then(Own(lambda _, chance: chance))
+    endless = Policy(schedule=schedule, max_attempts=None, max_elapsed=None)
+    seen = preview(endless, retries=9)
+    first, second = seen.rows[:2]
+    assert (first.mean, first.mean_error) == (1.5, 0.0)
+    assert abs(second.mean - 0.5) <= 2 * second.mean_error
+    assert (seen.end, seen.window, seen.samples) == (None, None, 2000)
+
+
+def test_ones_own_schedule_is_told_the_delay_before():
+    class Adding(Own):
+        def delay(self, retry, previous, random, /):
+            return (previous or 0.0) + random.random()
+
+    seen = preview(Policy(schedule=Adding(None), max_elapsed=None))
+    for row in seen.rows:
+        assert abs(row.mean - row.retry / 2) <= 2 * row.mean_error
+
+
+def test_ones_own_schedule_may_end_by_chance():
+    seen = preview(own(lambda n, chance: 1.0 if n == 1 and chance < 0.5 else None))
+    assert [row.mean for row in seen.rows] == [1.0, None, None, None]
+    assert 1.4 < seen.window.calls < 1.6
+
+
+@pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf], ids=str)
+@pytest.mark.parametrize("most", [None, 3], ids=str)
+def test_what_is_no_delay_is_refused(wrong, most):
+    """Also beyond what is waited, and where nothing ends."""
+    policy = own(lambda retry, chance: wrong if chance < 0.01 else 1.0)
+    with pytest.raises(ConfigError, match="schedule must be a schedule of finite"):
+        preview(policy.replace(max_attempts=most))
+
+
+def test_what_is_no_delay_is_refused_beyond_the_time_allowed():
+    policy = own(lambda retry, _: 9.0 if retry == 1 else -1.0, max_elapsed=7)
+    with pytest.raises(ConfigError, match="schedule must be a schedule of finite"):
+        preview(policy)
+
+
+@pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf], ids=str)
+def test_bounds_that_are_no_delays_are_refused(wrong):
+    class Wrong(Own):
+        def bounds(self, retry, /):
+            return wrong, wrong
+
+    with pytest.raises(ConfigError, match="schedule must be a schedule of finite"):
+        preview(Policy(schedule=Wrong(None)))
+
+
+def test_the_error_of_ones_own_schedule_comes_out():
+    with pytest.raises(ZeroDivisionError):
+        preview(own(lambda retry, chance: 1 / 0))
+
+
+def doubling():
+    delay = 1.0
+    while True:
+        yield delay
+        delay *= 2
+
+
+def test_a_generator_function_is_looked_at_as_far_as_needed():
+    seen = preview(Policy(schedule=doubling, max_elapsed=None), retries=100)
+    assert [row.mean for row in seen.rows] == [1.0, 2.0, 4.0, 8.0]
+    assert (seen.samples, seen.worst) == (0, 15.0)
+
+
+def tripling():
+    delay = 1
+    while True:
+        yield delay
+        delay *= 3
+
+
+class Tripling(s.Schedule):
+    def delay(self, retry, _previous, _random, /):
+        if retry > 4:
+            raise AssertionError
+        return 3.0 ** (retry - 1)
+
+    def bounds(self, retry, /):
+        delay = self.delay(retry, None, None)
+        return delay, delay
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [tripling, Tripling(), Tripling().cap("1h"), s.sequence(tripling).jitter(0)],
+    ids=["generator", "class", "class inside", "generator inside"],
+)
+def test_code_of_the_users_is_asked_for_what_calls_wait_and_no_more(schedule):
+    policy = Policy(schedule=schedule, max_attempts=5, max_elapsed=None)
+    seen = preview(policy)
+    assert [row.mean for row in seen.rows] == [1.0, 3.0, 9.0, 27.0]
+    assert str(seen.end) == "stops after retry 4: max_attempts"
+    assert list(seen.limits) == ["max_attempts"]
+    short = preview(policy.replace(max_elapsed=10))
+    assert str(short.end) == "stops after retry 2: max_elapsed"
+    assert list(short.limits) == ["max_elapsed"]
+    once = preview(policy.replace(max_attempts=1))
+    assert (once.rows, list(once.limits)) == ((), ["max_attempts"])
+
+
+def test_limits_beyond_the_end_are_told_where_the_schedule_is_known():
+    policy = Policy(schedule=s.exponential(1), max_attempts=5, max_elapsed=100)
+    limits = preview(policy).limits
+    assert {name: end.latest for name, end in limits.items()} == {
+        "max_attempts": 4,
+        "max_elapsed": 6,
+    }
+
+
+FULL = s.exponential(1).cap(10).full_jitter()
+
+
+def test_delays_near_zero_leave_no_latest_end_but_a_worst_case():
+    policy = Policy(schedule=FULL, max_attempts=None, max_elapsed=60)
+    seen = preview(policy, samples=500)
+    assert (seen.end, seen.calls, seen.soonest) == (None, None, 8)
+    assert seen.worst == 60
+    assert seen.window.samples == seen.samples == 500
+    assert 9 < seen.window.calls < 25
+    assert seen.window.mean < 60
+    assert preview(policy, samples=0).window is None
+
+
+def test_what_overshoots_has_no_worst_case_where_it_has_no_latest_end():
+    policy = Policy(
+        schedule=FULL, max_attempts=None, max_elapsed=60, deadline="overshoot"
+    )
+    assert preview(policy, samples=0).worst is None
+
+
+def test_nothing_is_told_of_calls_that_were_not_drawn_to_their_end():
+    policy = Policy(schedule=FULL, max_attempts=None, max_elapsed="1d")
+    seen = preview(policy, retries=20, samples=50)
+    assert (seen.soonest, seen.window, seen.worst) == (None, None, None)
+    soon = policy.replace(schedule=s.constant(4).full_jitter(), max_elapsed=60)
+    seen = preview(soon, retries=20, samples=50)
+    assert (seen.soonest, seen.window, seen.worst) == (15, None, 60)
+
+
+@given(policies(), durations())
+def test_every_number_is_finite(policy, taken):
+    seen = preview(policy, attempt=taken, retries=10, samples=20)
+    for row in seen.rows:
+        assert row.low <= row.mean <= row.high
+        assert row.total_low <= row.total_high
+        told = (row.mean_error, row.total_high, row.begins_low, row.begins_high)
+        assert all(0 <= moment < math.inf for moment in told)
+        assert row.begins_low <= row.begins_high
+    if seen.end:
+        assert seen.worst < math.inf
+        assert all(max(q.value, q.error) < math.inf for q in seen.window.quantiles)
+        # Sums of the same delays in another order are off by a hair.
+        assert 0 <= seen.window.mean <= seen.worst * (1 + 1e-9)

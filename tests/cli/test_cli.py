@@ -1,0 +1,438 @@
+"""The command line, as its user sees it at a terminal of 80 columns."""
+
+import contextlib
+import csv
+import io
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from retrykit import ConfigError
+from retrykit.cli import main
+from retrykit.cli.program import COMMANDS, program
+from tests._support.reference_data import reference_data
+from tests._support.required import installed
+from tests._support.terminal import FOLDER, TRANSCRIPTS, replayed, typed
+
+
+@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
+def test_every_command_prints_its_transcript(path):
+    """``python -m tests._support.terminal`` writes them anew, to be looked at."""
+    text = path.read_text("utf-8")
+    assert replayed(text) == text
+
+
+def test_every_command_has_a_transcript_of_its_help_and_of_itself():
+    text = "".join(path.read_text("utf-8") for path in TRANSCRIPTS)
+    for name in COMMANDS:
+        assert f"$ retrykit {name} --help\n" in text
+        if name not in {"completion", "schema"}:
+            assert text.count(f"$ retrykit {name}") > 1
+
+
+def test_the_help_says_of_each_command_what_the_command_says():
+    ctx = click.Context(program)
+    own = {name: program.get_command(ctx, name) for name in COMMANDS}
+    assert {name: command.name for name, command in own.items()} == {
+        name: name for name in COMMANDS
+    }
+    assert {
+        name: command.help.splitlines()[0] for name, command in own.items()
+    } == COMMANDS
+
+
+def test_hostname_verification_as_csv_equals_its_documentation():
+    printed = typed("show", "hostname-verification", "--csv").out
+    rows = list(csv.DictReader(io.StringIO(printed)))
+    known = reference_data("hostname_verification")["rows"]
+    assert len(rows) == 75
+    for row, told in zip(rows, known[:75], strict=True):
+        assert int(row["retry"]) == told["retry_attempt"] + 1
+        for unit in ("seconds", "minutes", "hours"):
+            assert float(row[unit]) == told[unit]
+
+
+def test_json_holds_every_figure_unrounded():
+    told = json.loads(typed("show", "google", "--json", "--samples", "0").out)
+    assert told["rows"][3]["cumulative_low"] == 0.25 + 0.375 + 0.562 + 0.843
+    assert (told["end"]["soonest"], told["end"]["latest"]) == (20, 40)
+    assert told["window"] is None
+
+
+def test_columns_of_csv_can_be_chosen():
+    printed = typed("show", "zizq:retry_limit=1", "--csv", "--columns", "hours,seconds")
+    assert printed.out.splitlines() == [
+        "retry,hours,seconds_low,seconds,seconds_high",
+        "1,0.008611,16,31,46",
+    ]
+
+
+def test_colour_is_for_terminals_that_want_it():
+    plain = typed("chart", "zizq", "--retries", "3").out
+    coloured = typed("chart", "zizq", "--retries", "3", FORCE_COLOR="1").out
+    refused = typed("chart", "zizq", "--retries", "3", FORCE_COLOR="1", NO_COLOR="1")
+    assert "\x1b[34m" in coloured
+    assert "\x1b[34m" not in plain + refused.out
+
+
+def test_no_figure_is_cut_off_in_a_narrow_terminal():
+    wide = typed("show", "zizq", width=200).out.splitlines()
+    narrow = typed("show", "zizq", width=30).out.splitlines()
+    assert [line.split() for line in narrow[:27]] == [
+        line.split() for line in wide[:27]
+    ]
+
+
+def test_a_terminal_without_blocks_gets_plain_characters():
+    printed = typed("chart", "zizq", "--retries", "2", charset="ascii", width=60)
+    assert [line.split()[1].strip("#") for line in printed.out.splitlines()[2:]] == [
+        "",
+        "",
+    ]
+
+
+def test_marks_of_a_chart_do_not_run_into_each_other():
+    args = ("chart", "--schedule", "[1, 86401]", "--max-elapsed", "unlimited", "--log")
+    for width in range(50, 110):
+        axis = typed(*args, width=width).out.splitlines()[1]
+        known = {"retry", "1s", "10s", "1m", "10m", "1h", "10h", "1d"}
+        assert set(axis.split()) <= known
+
+
+def test_the_schema_is_the_one_that_is_published():
+    published = Path(__file__).parents[2] / "docs" / "policy.schema.json"
+    assert typed("schema").out == published.read_text("utf-8")
+
+
+# Pictures need matplotlib; the page needs nothing.
+ENDS = ["html", *(["svg", "png"] if installed("matplotlib") else [])]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_chart_is_written_to_a_file(end, tmp_path):
+    path = tmp_path / f"zizq.{end}"
+    assert typed("chart", "zizq", "google", "-o", str(path)) == (0, "", "")
+    begins = {"svg": b"<?xml", "png": b"\x89PNG", "html": b"<!doctype html>"}
+    assert path.read_bytes().lower().startswith(begins[end].lower())
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_chart_in_a_file_is_drawn_as_its_flags_say(end, tmp_path):
+    seen = set()
+    shapes = itertools.product(["", "--cumulative"], ["--log", "--linear"])
+    for flags in ([*filter(None, shape)] for shape in shapes):
+        path = tmp_path / f"{len(seen)}.{end}"
+        assert typed("chart", "zizq", *flags, "-o", str(path)) == (0, "", "")
+        seen.add(path.read_bytes())
+        told = {"cumulative": "--cumulative" in flags, "log": "--log" in flags}
+        if end == "html":
+            assert f'"view": {json.dumps(told)}' in path.read_text("utf-8")
+    assert len(seen) == 4
+    path = tmp_path / f"chosen.{end}"
+    assert typed("chart", "zizq", "-o", str(path)) == (0, "", "")
+    assert path.read_bytes() in seen
+    if end == "html":
+        assert '"view": {"cumulative": false, "log": true}' in path.read_text("utf-8")
+
+
+@contextlib.contextmanager
+def without(library, module):
+    """A library that is not installed, for a module that is imported anew."""
+    kept = {name: sys.modules.pop(name, None) for name in (library, module)}
+    sys.modules[library] = None
+    try:
+        yield
+    finally:
+        for name, before in kept.items():
+            sys.modules.pop(name, None)
+            if before is not None:
+                sys.modules[name] = before
+
+
+def test_a_missing_extra_is_told_with_the_way_out():
+    told = "the command line needs click; in a clone: pip install '.[cli]'"
+    with without("click", "retrykit.cli.program"):
+        assert typed("--help") == (2, "", f"retrykit: {told}\n")
+    broken = pytest.raises(ModuleNotFoundError, match=r"retrykit\.errors")
+    with without("retrykit.errors", "retrykit.cli.program"), broken:
+        typed("--help")
+
+
+def test_a_missing_library_for_pictures_is_told_with_the_way_out(tmp_path):
+    path = tmp_path / "a.png"
+    with without("matplotlib", "retrykit.analysis.charts"):
+        assert typed("chart", "zizq", "-o", str(path)).err == (
+            f"retrykit: {path} needs matplotlib; in a clone: pip install '.[plot]'\n"
+        )
+    assert not path.exists()
+
+
+def test_it_is_a_module_too():
+    done = subprocess.run(
+        [sys.executable, "-m", "retrykit", "shwo"],
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("retrykit: No such command 'shwo'.")
+
+
+def test_it_writes_to_what_is_no_terminal_and_no_file():
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(["--version"]) == 0
+    assert out.getvalue().startswith("retrykit ")
+
+
+def test_names_that_a_terminal_cannot_show_are_escaped(tmp_path):
+    text = '[policies."\u00fcn\u00ef"]\nschedule = "1s, 2s"\n'
+    (tmp_path / "own.toml").write_text(text, "utf-8")
+    printed = typed("chart", "own.toml", folder=tmp_path, charset="ascii")
+    assert printed.out.startswith(r"\xfcn\xef")
+
+
+def test_debug_shows_the_traceback():
+    with pytest.raises(ConfigError, match=r"broken\.toml must be TOML"):
+        typed("show", "broken.toml:fetch", "--debug")
+
+
+def ran(script, *, check=True, **environ):
+    return subprocess.run(  # noqa: S603  this interpreter, and a line from here
+        [sys.executable, "-c", script],
+        env={**os.environ, **environ},
+        capture_output=True,
+        check=check,
+        cwd=FOLDER,
+        text=True,
+    )
+
+
+HELP = """
+import sys
+from retrykit.cli import main
+main(["--help"])
+print(*sys.modules)
+"""
+
+
+def test_the_help_waits_for_nothing_that_it_does_not_need():
+    loaded = set(ran(HELP).stdout.splitlines()[-1].split())
+    heavy = {"rich", "matplotlib", "numpy", "wrapt", "asyncio", "tomllib"}
+    assert loaded & heavy == set()
+    assert "retrykit.policy.policy" not in loaded
+
+
+def test_plotting_is_imported_only_where_a_picture_is_written():
+    script = "import sys; from retrykit.cli import main; main(['{}', 'zizq']{})"
+    script += "; assert 'matplotlib' not in sys.modules"
+    for command in ("show", "chart"):
+        assert ran(script.format(command, "")).returncode == 0
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly():
+    """Long enough that the writer meets the end of the pipe."""
+    flags = "--schedule 'linear(1)' --max-attempts 9999 --max-elapsed unlimited"
+    line = f"-m retrykit show {flags} --retries 9000 --json"
+    done = subprocess.run(  # noqa: S602  a pipe is what is tested
+        f"set -o pipefail; {sys.executable} {line} | head -n 1",
+        capture_output=True,
+        check=False,
+        executable="/bin/bash",
+        shell=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("{\n", "")
+
+
+def test_long_work_has_a_progress_bar_where_somebody_watches():
+    assert "importing" in typed("lint", "shop.py", FORCE_COLOR="1").err
+    assert typed("lint", "shop.py").err == ""
+
+
+def test_what_a_module_prints_does_not_mix_with_json(tmp_path):
+    text = "from retrykit import Policy\nPOLICY = Policy()\nprint('loading')\n"
+    (tmp_path / "loud.py").write_text(text)
+    printed = typed("show", "loud:POLICY", "--json", folder=tmp_path)
+    assert json.loads(printed.out)["name"] == "loud:POLICY"
+    assert printed.err == "loading\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_ask_the_program(shell):
+    printed = typed("completion", shell)
+    assert printed.code == 0
+    assert "_RETRYKIT_COMPLETE" in printed.out
+
+
+def completed(line, breaks=":="):
+    """Return what bash would offer at the end of a line."""
+    told = {"COMP_LINE": f"retrykit {line}", "COMP_WORDBREAKS": breaks}
+    ended = pytest.raises(SystemExit)
+    isolated = CliRunner().isolation(env=told | {COMPLETE: "bash_complete"})
+    with contextlib.chdir(FOLDER), isolated as (out, *_), ended:
+        main([])
+    return [each.removeprefix("plain,") for each in out.getvalue().decode().split()]
+
+
+COMPLETE = "_RETRYKIT_COMPLETE"
+
+COMPLETED = {
+    "a command": ("co", "compare convert completion"),
+    "a dialect": ("show zi", "zizq"),
+    "a second dialect": ("compare google z", "zizq"),
+    "a file": ("show po", "polly policies.toml"),
+    "a folder": ("lint ../transcrip", "../transcripts/"),
+    "no such file": ("show err", ""),
+    "no such command": ("shwo zi", ""),
+    "a parameter": ("show zizq:re", "retry_limit="),
+    "any parameter": ("show zizq:", "retry_limit= base= exponent= jitter="),
+    "a second parameter": ("show zizq:jitter=5s,ba", "5s,base="),
+    "a policy of a file": ("show policies.toml:f", "fetch"),
+    "any policy of a file": ("lint policies.toml:", "base fetch jobs"),
+    "no policy of a broken file": ("show broken.toml:f", ""),
+    "no attribute of a module": ("show shop:o", ""),
+    "a rule": ("show --deadline cl", "clip"),
+    "a rule after an equal sign": ("show --deadline=cl", "clip"),
+    "a word for a number": ("show --max-attempts u", "unlimited"),
+    "a column": ("show --columns h", "hours"),
+    "a second column": ("show --columns hours,c", "hours,cumulative"),
+    "a form": ("convert --to py", "python"),
+    "a time": ("show --start n", "now"),
+}
+
+
+@pytest.mark.parametrize(("line", "words"), COMPLETED.values(), ids=COMPLETED)
+def test_what_is_typed_is_completed(line, words):
+    assert completed(line) == words.split()
+
+
+def test_flags_are_completed():
+    assert "--default-retry-limit" in completed("show --default")
+    assert set(completed("show --deadline ")) == {"stop", "clip", "overshoot"}
+
+
+def test_whole_words_are_completed_where_bash_does_not_break_them():
+    assert completed("show zizq:re", breaks=" ") == ["zizq:retry_limit="]
+
+
+def test_names_of_policies_are_completed_as_a_shell_reads_them(tmp_path):
+    names = ["f $(touch gone)", "f\nx"]
+    text = json.dumps({"policies": {name: {} for name in names}})
+    (tmp_path / "own.json").write_text(text)
+    assert completed(f"show {tmp_path}/own.json:f") == ["'f", "$(touch", "gone)'"]
+
+
+BASH = """
+eval "$(cat script)"
+retrykit show zizq:re\t3
+retrykit show policies.toml:f\t
+retrykit show --deadline cl\t
+retrykit show --deadline=cl\t
+retrykit lint trans\tshop\t
+exit
+"""
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="it is for bash")
+def test_bash_completes_what_is_typed(tmp_path):
+    """Keys are pressed at a terminal of a real one."""
+    import pty
+
+    shim = tmp_path / "retrykit"
+    python = f'exec "{sys.executable}" -m retrykit "$@"'
+    shim.write_text(f'#!/bin/sh\ntest ${COMPLETE} && {python}\necho "$@"\n')
+    shim.chmod(0o755)
+    (tmp_path / "script").write_text(typed("completion", "bash").out)
+    (tmp_path / "transcripts").symlink_to(FOLDER)
+    shutil.copy(FOLDER / "policies.toml", tmp_path)
+    keys, screen = pty.openpty()
+    with os.fdopen(keys, "wb", buffering=0) as pressed, os.fdopen(screen) as terminal:
+        pressed.write(BASH.encode())
+        done = subprocess.run(
+            ["bash", "--norc", "-i"],  # noqa: S607  whichever bash there is
+            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+            stdin=terminal,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            check=True,
+            cwd=tmp_path,
+            text=True,
+            timeout=300,
+        )
+    assert done.stdout.splitlines() == [
+        "show zizq:retry_limit=3",
+        "show policies.toml:fetch",
+        "show --deadline clip",
+        "show --deadline=clip",
+        "lint transcripts/shop.py",
+    ]
+
+
+def test_the_environment_is_laid_over_the_policy_and_flags_over_both():
+    told = {"FETCH_MAX_ATTEMPTS": "4", "FETCH_MAX_ELAPSED": "9s"}
+    args = ("convert", "policies.toml:fetch", "--to", "python", "--env", "FETCH")
+    printed = typed(*args, "--max-attempts", "2", **told).out
+    assert "max_attempts=2, max_elapsed=9.0, on=ConnectionError" in printed
+    assert "max_attempts=4" in typed(*args, **told).out
+
+
+def test_a_flag_wins_over_the_variable_that_says_the_same_in_other_words():
+    args = ("convert", "policies.toml:fetch", "--to", "python", "--env", "FETCH")
+    attempts, limit = {"FETCH_MAX_ATTEMPTS": "4"}, {"FETCH_RETRY_LIMIT": "4"}
+    printed = typed(*args, "--default-retry-limit", "1", **attempts)
+    assert "max_attempts=2," in printed.out
+    assert "max_attempts=2," in typed(*args, "--max-attempts", "2", **limit).out
+    names = ("base", "exponent", "jitter")
+    formula = {f"FETCH_BACKOFF_{name.upper()}": "7" for name in names}
+    flags = [text for name in names for text in (f"--default-backoff-{name}", "7")]
+    printed = typed(*args, "--schedule", "1s, 5s", **formula)
+    assert "sequence([1.0, 5.0])" in printed.out
+    printed = typed(*args, *flags, FETCH_SCHEDULE="1s, 5s")
+    assert "polynomial(7.0" in printed.out
+
+
+def test_the_variables_of_the_job_queue_mean_what_it_documents():
+    told = {
+        "ZIZQ_DEFAULT_RETRY_LIMIT": "3",
+        "ZIZQ_DEFAULT_BACKOFF_BASE": "15000",
+        "ZIZQ_DEFAULT_BACKOFF_EXPONENT": "4",
+        "ZIZQ_DEFAULT_BACKOFF_JITTER": "30s",
+    }
+    by_name = typed("show", "zizq:retry_limit=3", "--csv").out
+    assert typed("show", "--env", "ZIZQ_DEFAULT", "--csv", **told).out == by_name
+    half = {"ZIZQ_DEFAULT_BACKOFF_BASE": "15000"}
+    flags = ["--default-backoff-exponent", "4", "--default-backoff-jitter", "30s"]
+    args = ("show", "--env", "ZIZQ_DEFAULT", "--default-retry-limit", "3", *flags)
+    assert typed(*args, "--csv", **half).out == by_name
+    assert typed("show", "--env", "ZIZQ_DEFAULT", **half).err == (
+        "retrykit: ZIZQ_DEFAULT_BACKOFF_BASE must be given together with "
+        "--default-backoff-exponent and --default-backoff-jitter, got '15000'; "
+        "they are one formula\n"
+    )
+
+
+def test_a_file_can_name_errors_of_a_module_that_is_imported_first(tmp_path):
+    text = '[policies.call]\non = "xml.parsers.expat:ExpatError"\n'
+    (tmp_path / "own.toml").write_text(text)
+    args = ("convert", "own.toml:call", "--to", "python")
+    shown = typed(*args, "--import", "xml.parsers.expat", folder=tmp_path)
+    assert "on=xml.parsers.expat.ExpatError" in shown.out
+
+
+def test_the_start_may_be_now():
+    printed = typed("show", "zizq:retry_limit=1", "--start", "now", "--csv").out
+    assert printed.splitlines()[0].endswith("at_low,at_high")
+
+
+def test_times_beyond_the_calendar_are_told_as_such():
+    args = ("show", "--schedule", "[1, 1e12]", "--start", "2026-01-01")
+    printed = typed(*args, "--max-elapsed", "unlimited").out
+    assert "beyond the calendar" in printed

@@ -1,0 +1,272 @@
+"""The published schema of policies accepts what the loader accepts."""
+
+import copy
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, strategies as st
+from jsonschema import Draft202012Validator
+
+from retrykit import ConfigError, Policy
+from retrykit._internal.durations import PATTERN, seconds
+from retrykit.budgets.serialization import KINDS
+from retrykit.config.files import names_in
+from retrykit.config.json_schema import policy_schema
+from retrykit.policy.settings import Settings
+from retrykit.schedules.kinds import SCHEDULE_KINDS
+from retrykit.schedules.randomness import LONGEST
+from retrykit.testing.strategies import policies
+from tests._support.policies_as_data import INVALID, LOADER_ONLY, VALID
+
+SCHEMA = policy_schema()
+FILE = Draft202012Validator(SCHEMA)
+ALONE = Draft202012Validator({"$defs": SCHEMA["$defs"], "$ref": "#/$defs/policy"})
+
+PUBLISHED = Path(__file__).parents[2] / "docs" / "policy.schema.json"
+COMMAND = "retrykit schema > docs/policy.schema.json"
+
+
+def loads(data):
+    try:
+        return Policy.from_dict(data)
+    except ConfigError:
+        return None
+
+
+def test_the_published_file_is_what_the_code_makes():
+    made = json.dumps(SCHEMA, indent=2, allow_nan=False) + "\n"
+    assert PUBLISHED.read_text("utf-8") == made, f"write it afresh: {COMMAND}"
+
+
+def test_the_schema_is_one():
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_every_setting_and_every_part_says_what_it_is():
+    settings = SCHEMA["$defs"]["policy"]["properties"]
+    assert all(setting["description"] for setting in settings.values())
+    assert all(each["description"] for each in SCHEMA["$defs"].values())
+    parts = SCHEMA["$defs"]["google_interval"]["properties"]
+    assert parts["multiplier"]["description"].startswith("Growth of the interval.")
+    assert parts["multiplier"]["default"] == 1.5
+
+
+def test_the_schema_has_every_setting_that_is_data():
+    settings = SCHEMA["$defs"]["policy"]["properties"]
+    code = {"on_result", "observers"}
+    assert set(settings) == set(Settings.__annotations__) - code
+    assert {*SCHEDULE_KINDS, *KINDS} < set(SCHEMA["$defs"])
+
+
+def test_what_the_schema_says_is_the_default_is_the_default():
+    settings = SCHEMA["$defs"]["policy"]["properties"]
+    defaults = {name: setting["default"] for name, setting in settings.items()}
+    assert Policy.from_dict(defaults) == Policy()
+    assert ALONE.is_valid(defaults)
+
+
+@pytest.mark.parametrize("data", VALID.values(), ids=VALID)
+def test_what_is_valid_is_accepted_by_both(data):
+    assert [error.message for error in ALONE.iter_errors(data)] == []
+    assert loads(data)
+
+
+@pytest.mark.parametrize("data", INVALID.values(), ids=INVALID)
+def test_what_is_invalid_is_refused_by_both(data):
+    assert not ALONE.is_valid(data)
+    assert loads(data) is None
+    # In a file it may be what is missing of another policy.
+    extending = data == {"extends": "base"}
+    assert FILE.is_valid({"policies": {"a": data}}) is extending
+
+
+@pytest.mark.parametrize(("rule", "data"), LOADER_ONLY.values(), ids=LOADER_ONLY)
+def test_what_no_schema_can_say_the_loader_says(rule, data):
+    assert ALONE.is_valid(data)
+    # One of them is refused for what was loaded before.
+    assert loads(VALID["a budget of a host"])
+    with pytest.raises(ConfigError, match=rule):
+        Policy.from_dict(data)
+
+
+def test_every_kind_is_among_the_valid_ones():
+    kinds = {data["schedule"]["kind"] for data in VALID.values() if kind_of(data)}
+    assert kinds == set(SCHEDULE_KINDS)
+    budgets = [data["budget"] for data in VALID.values() if data.get("budget")]
+    assert {each["kind"] for each in budgets} == set(KINDS)
+
+
+def kind_of(data):
+    schedule = data.get("schedule")
+    return isinstance(schedule, dict) and schedule["kind"]
+
+
+@given(policies())
+def test_every_policy_that_is_written_is_valid(policy):
+    data = json.loads(json.dumps(policy.to_dict()))
+    assert ALONE.is_valid(data)
+    assert FILE.is_valid({"policies": {"a": data, "b": data | {"extends": "a"}}})
+    assert loads(data) == policy
+
+
+FILES = {
+    "empty": (True, {"policies": {}}),
+    "extending": (True, {"policies": {"a": {}, "b": {"extends": "a"}}}),
+    "extending a dialect": (True, {"policies": {"a": {"extends": "google"}}}),
+    "and its parameters": (
+        True,
+        {"policies": {"a": {"extends": "zizq:retry_limit=10"}}},
+    ),
+    "with more in it": (True, {"policies": {}, "title": "ours"}),
+    "no policies": (False, {}),
+    "a list": (False, {"policies": []}),
+    "two bases": (False, {"policies": {"a": {"extends": ["b", "c"]}}}),
+    "no dict": (False, []),
+}
+
+
+@pytest.mark.parametrize(("valid", "file"), FILES.values(), ids=FILES)
+def test_a_file_holds_policies_by_their_names(valid, file, tmp_path):
+    path = tmp_path / "policies.json"
+    path.write_text(json.dumps(file))
+    assert FILE.is_valid(file) is valid
+    try:
+        loaded = [Policy.from_toml(path, name) for name in names_in(path)]
+    except ConfigError:
+        assert not valid
+    else:
+        assert valid
+        assert len(loaded) == len(file["policies"])
+
+
+def bounded():
+    """Yield every number of the schema, and the data that it stands in."""
+    for name, setting in SCHEMA["$defs"]["policy"]["properties"].items():
+        for form in setting.get("anyOf", [setting]):
+            yield name, form, lambda value, name=name: {name: value}
+    for kind in SCHEDULE_KINDS:
+        smallest = next(data for data in VALID.values() if kind_of(data) == kind)
+        for part, form in SCHEMA["$defs"][kind]["properties"].items():
+
+            def write(value, part=part, smallest=smallest):
+                wide = {"initial_interval": 0.001, "max_interval": 2_147_483.647}
+                google = wide if "interval" in part else {}
+                return {"schedule": smallest["schedule"] | google | {part: value}}
+
+            yield f"{kind}.{part}", form, write
+    for kind in KINDS:
+        for part, form in SCHEMA["$defs"][kind]["properties"].items():
+
+            def pay(value, part=part, kind=kind):
+                return {"budget": {"kind": kind, part: value}}
+
+            yield f"{kind}.{part}", form, pay
+
+
+NUMBERS = {
+    name: (form, write)
+    for name, form, write in bounded()
+    if form.get("type") in ["integer", "number"]
+    or form.get("$ref") == "#/$defs/duration"
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_bounds_of_the_schema_are_those_of_the_checks(name):
+    form, write = NUMBERS[name]
+    bounds = {0, 1, 2} | {form[key] for key in form if key.lower().endswith("imum")}
+    near = {bound + step for bound in bounds for step in (-1, 0, 1) if bound < LONGEST}
+    if form.get("type") == "integer":
+        near |= {0.5, 1.5, 10**309}
+    else:
+        near |= {math.nextafter(x, y) for x in bounds for y in (-math.inf, math.inf)}
+        near |= {LONGEST, int(LONGEST), int(LONGEST) + 1, math.inf, -0.0, 10**309}
+    accepted = {x for x in near if ALONE.is_valid(write(x))}
+    assert accepted == {x for x in near if loads(write(x))}
+    assert accepted
+    assert accepted != near
+
+
+@pytest.mark.parametrize("whole", [name for name in NUMBERS if "." not in name])
+def test_a_boolean_is_no_number(whole):
+    _, write = NUMBERS[whole]
+    assert not ALONE.is_valid(write(True))
+    assert loads(write(True)) is None
+
+
+DURATION = Draft202012Validator(SCHEMA["$defs"]["duration"])
+written = st.text("0123456789.usmhdw \n\v\x1c\xa0٣+-", max_size=12)
+
+
+@given(written | st.from_regex(PATTERN) | st.text())
+@example("9" * 15 + "w" + "9" * 15 + "w")
+@example("1" * 16 + "s")
+@example("1s" + " " * 10_000 + "x")
+def test_a_text_is_a_duration_to_both_or_to_none(text):
+    try:
+        accepted = math.isfinite(seconds("wait", text))
+    except ConfigError:
+        accepted = False
+    assert DURATION.is_valid(text) is accepted
+
+
+def places(data, path=()):
+    """Yield the path of every place in data."""
+    yield path
+    items = data.items() if isinstance(data, dict) else ()
+    items = enumerate(data) if isinstance(data, list) else items
+    for key, part in items:
+        yield from places(part, (*path, key))
+
+
+JUNK = [None, True, False, 0, 1, -1, 2.0, 0.5, -0.5, 1e300, 10**309, math.inf, math.nan]
+JUNK += ["", " ", "5s", "5", "unlimited", "stop", "OSError", "a:b", "constant", [], {}]
+JUNK += [[1], ["1s"], [[]], [None], {"kind": "fibonacci"}, {"kind": "cap"}, {"a": 1}]
+
+
+@st.composite
+def spoilt(draw):
+    """Draw the data of a policy with one place of it changed."""
+    data = {"data": copy.deepcopy(draw(policies()).to_dict())}
+    *path, last = draw(st.sampled_from([*places(data)][1:]))
+    holder = data
+    for key in path:
+        holder = holder[key]
+    change = draw(st.sampled_from(["put", "drop", "add"]))
+    if change == "put" or not path:
+        holder[last] = draw(st.sampled_from(JUNK) | st.integers() | st.text())
+    elif change == "drop":
+        del holder[last]
+    elif isinstance(holder[last], dict):
+        name = st.sampled_from(["of", "kind", "seed", "first", "extends"]) | st.text()
+        holder[last][draw(name)] = draw(st.sampled_from(JUNK))
+    return data["data"]
+
+
+def has_a_text_for_a_schedule(data):
+    schedules = {"schedule", "of", "other", "to", "left", "right"}
+    if isinstance(data, list):
+        return any(map(has_a_text_for_a_schedule, data))
+    if not isinstance(data, dict):
+        return False
+    return any(
+        (name in schedules and isinstance(part, str)) or has_a_text_for_a_schedule(part)
+        for name, part in data.items()
+    )
+
+
+@given(spoilt())
+def test_what_is_spoilt_is_refused_by_both_or_by_none(data):
+    if has_a_text_for_a_schedule(data):
+        return
+    try:
+        Policy.from_dict(data)
+    except ConfigError as error:
+        rules = (rule for rule, _ in LOADER_ONLY.values())
+        known = any(re.search(rule, str(error)) for rule in rules)
+        assert known or not ALONE.is_valid(data), error
+    else:
+        assert ALONE.is_valid(data)

@@ -1,0 +1,97 @@
+"""Jobs of which only the number of the attempt is kept."""
+
+from dataclasses import replace
+
+from hypothesis import given
+
+from retrykit import Policy, schedules as s
+from retrykit.durable import Envelope, Job
+from retrykit.durable.attempt_replay import history, numbered
+from retrykit.hints import attribute
+from retrykit.state.retry_state import Failure
+from retrykit.testing import Script, virtual_time
+from retrykit.testing.strategies import seeds
+from tests._support.steps import STEPPING
+
+
+def refuse():
+    raise ConnectionError("refused")
+
+
+def made(policy, attempt, name="job-7"):
+    """What comes of one attempt of a job, and nothing else is known of it."""
+    with virtual_time():
+        job = Job(refuse, policy, "verify")
+        return job.attempt(numbered(job, name, attempt, epoch=0.0), [], {}).envelope
+
+
+def lived(policy):
+    """The delays of a live call that fails for as long as it may."""
+    with virtual_time():
+        outcome = policy.run(Script([ConnectionError("refused")] * 8 + [...]))
+    return [failure.delay for failure in outcome.state.failures]
+
+
+@given(STEPPING, seeds())
+def test_the_delay_is_that_of_a_live_call(policy, seed):
+    policy = policy.replace(
+        seed=seed,
+        rules=(),
+        hint=None,
+        budget=None,
+        max_elapsed=None,
+        deadline="stop",
+        max_failures=50,
+    )
+    for number, delay in enumerate(lived(policy), start=1):
+        assert made(policy, number).state.next_delay == delay
+
+
+def test_a_schedule_that_grows_from_its_last_delay_grows_on():
+    policy = Policy(
+        schedule=s.decorrelated(1).cap("1h"), max_attempts=9, max_elapsed=None, seed=3
+    )
+    delays = [made(policy, number).state.next_delay for number in range(1, 9)]
+    assert delays == lived(policy)[:8]
+    assert max(delays) > 3 * delays[0]
+
+
+def test_the_chance_is_that_of_the_job_in_every_process():
+    policy = Policy(schedule=s.constant(100).full_jitter(), max_elapsed=None)
+    delays = [
+        round(made(policy, number, name).state.next_delay, 3)
+        for name in ("job-7", "job-8")
+        for number in (1, 2)
+    ]
+    assert delays == [20.055, 95.259, 69.212, 63.716]
+
+
+def test_the_envelope_says_what_is_not_known():
+    after = made(Policy(schedule=s.constant(1), max_elapsed=None), 4)
+    assert after.key == "job-7:5"
+    assert after.counts == {"unknown": 3, "ConnectionError": 1}
+    assert [failure.describe() for failure in after.state.failures] == [
+        "unknown: only its number was kept",
+        "ConnectionError: refused",
+    ]
+    assert Envelope.from_dict(after.to_dict()) == after
+
+
+def test_the_first_attempt_has_no_history():
+    policy = Policy()
+    before = history(policy, "job-7", 1, 5.0)
+    assert (before.attempt, before.failures, before.epoch) == (1, (), 5.0)
+    seeded = history(policy.replace(seed=11), "job-7", 1, 5.0)
+    assert seeded == replace(before, seed=11)
+
+
+def test_a_hint_of_zero_waits_for_the_schedule():
+    policy = Policy(schedule=[2.0] * 3, max_elapsed=None, hint=attribute("wait"))
+    error = ConnectionError("busy")
+    error.wait = 0
+    failures = [Failure(number, error, None, 0.0, 0.1, None) for number in (1, 2)]
+    delays = [
+        policy.decide(history(policy, "job-7", failure.attempt), failure).delay
+        for failure in failures
+    ]
+    assert delays == [2.0, 2.0]

@@ -1,0 +1,232 @@
+"""What a job carries: whole, small, and the same for years."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit import Policy, schedules as s
+from retrykit.durable import Envelope, Job
+from retrykit.durable.json_payloads import as_json
+from retrykit.testing.strategies import policies
+from tests._support.carried import PATIENT, failed, refuse, through_json
+from tests._support.reference_data import reference_data
+
+DAY = 86_400.0
+YEAR_9999 = 253_402_300_799.0
+ONCE = failed(1)
+
+
+class TestAnEnvelope:
+    def test_says_what_was_and_when_it_goes_on(self):
+        envelope = failed(3)
+        assert (envelope.status, envelope.failed, envelope.key) == (
+            "waiting",
+            3,
+            "job-7:4",
+        )
+        assert envelope.due - envelope.written == 3600
+        assert envelope.counts == {"ConnectionError": 3}
+        assert [str(error) for error in envelope.state.errors] == [
+            "ConnectionError: connection refused"
+        ] * 3
+
+    def test_of_a_new_job_is_due_at_once(self):
+        envelope = failed(0)
+        assert (envelope.status, envelope.failed, envelope.key) == (
+            "waiting",
+            0,
+            "job-7:1",
+        )
+        assert envelope.due == envelope.written == envelope.state.epoch
+
+    def test_of_a_job_that_was_queued_again_has_keys_of_its_own(self):
+        again = replace(failed(2), run=3)
+        assert again.key == "job-7#3:3"
+        assert through_json(again) == again
+
+    def test_of_a_dead_job_names_the_attempt_that_was_the_last(self):
+        dead = failed(2, PATIENT.replace(max_attempts=2))
+        assert (dead.status, dead.due, dead.key) == ("dead", None, "job-7:2")
+
+    def test_counts_each_type_of_error_and_refused_results(self):
+        outcomes = iter([ConnectionError, TimeoutError, None, ConnectionError])
+
+        def fetch():
+            outcome = next(outcomes)
+            if outcome is not None:
+                raise outcome
+            return "busy"
+
+        policy = PATIENT.replace(on_result=lambda result: result == "busy")
+        assert failed(4, policy, fetch).counts == {
+            "ConnectionError": 2,
+            "TimeoutError": 1,
+            "a refused result": 1,
+        }
+
+    def test_counts_failures_that_are_not_kept_any_more(self):
+        envelope = failed(75)
+        assert envelope.counts == {"ConnectionError": 75}
+        assert envelope.failed == 75
+        assert len(envelope.state.failures) == 20
+
+    def test_keeps_the_first_and_the_last_failures(self):
+        numbers = [failure.attempt for failure in failed(75).state.failures]
+        assert numbers == [*range(1, 11), *range(66, 76)]
+
+    def test_keeps_the_traceback_of_the_last_error_only(self):
+        traces = [error.traceback for error in failed(3).state.errors]
+        assert traces[:2] == ["", ""]
+        assert "in refuse" in traces[2]
+
+    def test_is_small_whatever_the_errors_say(self):
+        class RantError(ConnectionError):
+            pass
+
+        RantError.__qualname__ = "Rant" * 10_000
+
+        def rant():
+            raise RantError("no " * 10_000)
+
+        assert len(json.dumps(failed(75, fn=rant).to_dict())) < 40_000
+        assert len(json.dumps(failed(75).to_dict())) < 8_000
+
+    def test_is_small_whatever_the_results_are(self):
+        policy = PATIENT.replace(on_result=lambda _: True)
+        envelope = failed(75, policy, lambda: "no " * 10_000)
+        assert len(json.dumps(envelope.to_dict())) < 20_000
+        assert envelope.state.failures[0].result.type == "str"
+
+    def test_holds_only_texts_that_every_store_can_keep(self):
+        """Postgres refuses the character 0 and half a character in its JSON."""
+
+        def odd():
+            if len(seen) == 1:
+                return "a\0b"
+            seen.append(1)
+            raise ConnectionError("a\0b \ud800")
+
+        seen = []
+        policy = PATIENT.replace(on_result=lambda _: True)
+        error, result = failed(2, policy, odd).state.failures
+        assert str(error.error) == r"ConnectionError: a\x00b \ud800"
+        assert result.result.text == r"a\x00b"
+
+    def test_holds_only_such_names_of_calls_inside(self):
+        inside = Policy(schedule=[0], name="a\0b")
+        dead = failed(1, fn=lambda: inside.call(refuse))
+        assert dead.state.innermost.name == r"a\x00b"
+
+
+@given(policies(max_attempts=6), st.integers(0, 6))
+def test_goes_through_json_unchanged(policy, times):
+    policy = policy.replace(max_elapsed=None, deadline="stop", outer="retry")
+    job, envelope = Job(refuse, policy), None
+    envelope = job.envelope("any")
+    for _ in range(times):
+        if envelope.status == "waiting":
+            envelope = job.attempt(envelope, [], {}).envelope
+    assert through_json(envelope) == envelope
+    assert json.loads(as_json("envelope", envelope.to_dict())) == envelope.to_dict()
+    assert Envelope.from_dict(json.dumps(envelope.to_dict())) == envelope
+    assert Envelope.from_dict(json.dumps(envelope.to_dict()).encode()) == envelope
+
+
+def test_no_delay_is_so_long_that_it_cannot_be_written_down():
+    """Delays saturate at the largest float; two of them are infinite."""
+    endless = Policy(schedule=s.constant(1e308), max_attempts=9, max_elapsed=None)
+    job = Job(refuse, endless)
+    envelope = job.envelope("any")
+    for _ in range(4):
+        envelope = through_json(job.attempt(envelope, [], {}).envelope)
+    assert envelope.due == YEAR_9999
+
+
+class TestTheTimeThatIsLeft:
+    def test_is_counted_to_when_it_is_due(self):
+        envelope = replace(failed(1), written=1000.0, due=4600.0)
+        assert [envelope.left(now) for now in (1000, 2800, 4600, 9000)] == [
+            3600,
+            1800,
+            0,
+            -4400,
+        ]
+
+    def test_is_none_of_a_job_that_has_ended(self):
+        dead = failed(1, PATIENT.replace(max_attempts=1))
+        assert dead.left(0.0) == 0.0
+        assert dead.held(5.0).due is None
+
+    @given(st.floats(0, YEAR_9999))
+    def test_is_never_longer_than_it_was(self, now):
+        """A clock that is set back by hours makes no job wait for hours more."""
+        envelope = replace(ONCE, written=10 * DAY, due=10 * DAY + 3600)
+        assert envelope.left(now) <= 3600
+        assert envelope.held(now).left(now) <= 3600
+
+    def test_goes_on_to_pass_where_the_clock_was_set_back(self):
+        """Set back by five hours before its wait, and once more while it waits."""
+        envelope = replace(failed(1), written=10 * DAY, due=10 * DAY + 3600)
+        back = 10 * DAY - 5 * 3600
+        held = envelope.held(back)
+        assert held.left(back) == 3600
+        assert held.left(back + 900) == 2700
+        again = held.held(back + 900).held(back - 5 * 3600)
+        assert again.left(back - 5 * 3600) == 2700
+        assert again.left(back - 5 * 3600 + 2700) == 0
+
+    @given(st.lists(st.floats(-5 * 3600, 900), max_size=20))
+    def test_is_over_after_as_many_hops_as_there_is_time(self, jumps):
+        """However the clock jumps, each hop of 15 min brings it nearer."""
+        envelope = replace(ONCE, written=10 * DAY, due=10 * DAY + 3600)
+        now, hops = envelope.written, 0
+        while (left := envelope.left(now)) > 0:
+            slept = min(left, 900.0)
+            now += slept
+            envelope = envelope.held(now)
+            if jumps:
+                now = max(now + jumps.pop(), 0.0)
+                envelope = envelope.held(now)
+            hops += 1
+        assert hops <= 5
+
+    def test_held_is_written_down_as_what_it_was_else(self):
+        envelope = failed(1)
+        held = through_json(envelope.held(envelope.written + 60))
+        assert replace(held, written=envelope.written) == envelope
+        assert held.key == envelope.key
+
+
+class TestAnEnvelopeOfTheFirstVersion:
+    """What waits in a broker for weeks is read by every version to come."""
+
+    @pytest.fixture
+    def kept(self):
+        return reference_data("envelope")
+
+    def test_is_read(self, kept):
+        envelope = Envelope.from_dict(kept)
+        assert (envelope.key, envelope.status) == ("verify-7#2:4", "waiting")
+        assert envelope.policy == "hostnames"
+        assert envelope.due - envelope.written == 4.0
+        assert envelope.counts == {"ConnectionError": 1, "a refused result": 2}
+        first, second, third = envelope.state.failures
+        assert str(first.error) == "ConnectionError: refused"
+        assert second.result == 503
+        assert third.result.type == "shop.Page"
+        assert (third.rule, third.hint, third.delay) == (None, 4.0, 4.0)
+        assert envelope.state.ruled == (1,)
+
+    def test_is_written_as_it_was(self, kept):
+        assert Envelope.from_dict(kept).to_dict() == kept
+        assert list(Envelope.from_dict(kept).to_dict()) == list(kept)
+
+    def test_goes_on(self, kept):
+        envelope = Envelope.from_dict(kept)
+        policy = Policy(schedule=[1, 2, 4, 8], max_elapsed=None, name="hostnames")
+        after = Job(refuse, policy, "verify").attempt(envelope, [], {}).envelope
+        assert after.key == "verify-7#2:5"
+        assert after.state.next_delay == 8.0
+        assert after.counts["ConnectionError"] == 2

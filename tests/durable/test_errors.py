@@ -1,0 +1,277 @@
+"""An envelope that is not what was written is refused, and told why."""
+
+import copy
+import json
+import logging
+import math
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit import ConfigError, Policy
+from retrykit.durable import Envelope, Job, JobReport
+from retrykit.policy.rules import Rule
+from tests._support.carried import failed, refuse, through_json
+
+PLAIN = Policy(schedule=[1] * 60, max_elapsed=None, max_attempts=76)
+RULED = PLAIN.replace(
+    rules=[
+        Rule(on=ConnectionError, schedule=[3600] * 60),
+        Rule(on=OSError, max_attempts=50),
+    ]
+)
+
+
+def written(times, policy=PLAIN, fn=refuse):
+    """An envelope as JSON holds it."""
+    return json.loads(json.dumps(failed(times, policy, fn).to_dict()))
+
+
+NEW, WAITING, LONG = written(0), written(3, RULED), written(26, RULED)
+DEAD = written(2, PLAIN.replace(max_attempts=2))
+WON = written(1, fn=lambda: "verified")
+KEPT = {"new": NEW, "waiting": WAITING, "long": LONG, "dead": DEAD, "won": WON}
+
+
+def parts(data, path=()):
+    """Every part of a value, and the way to it."""
+    yield path, data
+    if isinstance(data, dict | list):
+        pairs = data.items() if isinstance(data, dict) else enumerate(data)
+        for key, part in pairs:
+            yield from parts(part, (*path, key))
+
+
+def put(data, path, value):
+    """A copy of the data, with another value in that place."""
+    if not path:
+        return value
+    data = copy.deepcopy(data)
+    at = data
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    return data
+
+
+def placed(path):
+    """The way to a part, with no matter which failure it is of."""
+    return ".".join("*" if isinstance(key, int) else key for key in path)
+
+
+def read(data):
+    """What is read of it; None if it is refused, as it should be."""
+    try:
+        return Envelope.from_dict(data)
+    except ConfigError as error:
+        assert len(str(error)) < 1500, "an error is no place for the envelope"
+        return None
+
+
+def assert_goes_on(envelope):
+    """Check that an attempt is made of it, after which it is as good as any."""
+    envelope.held(0.0)
+    assert not math.isnan(envelope.left(envelope.written))
+    try:
+        after = Job(refuse, RULED, "verify").attempt(envelope, [], {}).envelope
+    except ConfigError:
+        return
+    assert after.failed == envelope.failed + 1
+    assert through_json(after) == after
+    report = JobReport(after.job, "waiting", after, None, "", "")
+    assert report.describe()
+    assert after.state.started_at.year < 10_000
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """Changed fingerprints are logged, thousands of times here."""
+    log = logging.getLogger("retrykit.durable")
+    log.disabled = True
+    yield
+    log.disabled = False
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_is_read_as_it_was_written(name):
+    assert read(KEPT[name]).to_dict() == KEPT[name]
+
+
+def test_a_text_that_is_cut_off_anywhere_is_refused():
+    text = json.dumps(WAITING)
+    assert [cut for cut in range(len(text)) if read(text[:cut])] == []
+
+
+@pytest.mark.parametrize("kept", [WAITING, DEAD, WON], ids=["waiting", "dead", "won"])
+def test_no_key_may_be_missing_or_come_on_top(kept):
+    for path, part in parts(kept):
+        if not isinstance(part, dict) or path == ("counts",):
+            continue
+        assert read(put(kept, path, part | {"colour": "red"})) is None
+        for key in part:
+            less = {name: value for name, value in part.items() if name != key}
+            assert read(put(kept, path, less)) is None, (path, key)
+
+
+KINDS = [None, True, 7.5, "text", ["list"], {"key": "value"}]
+# What may be None, and any plain result.
+FREE = {
+    "state.max_elapsed": (type(None), float),
+    "state.paid": (type(None), float),
+    "state.next_delay": (type(None), float),
+    "state.failures.*.delay": (type(None), float),
+    "state.failures.*.hint": (type(None), float),
+    "state.failures.*.rule": (type(None),),
+    "state.failures.*.result": (type(None), bool, float, str),
+    "state.failures.*.error": (type(None),),
+}
+
+
+def kind_of(value):
+    return float if type(value) is int else type(value)
+
+
+@pytest.mark.parametrize("kept", [NEW, WAITING, DEAD], ids=["new", "waiting", "dead"])
+def test_no_part_may_be_of_another_type(kept):
+    for path, part in parts(kept):
+        for other in KINDS:
+            if kind_of(other) in {kind_of(part), *FREE.get(placed(path), ())}:
+                continue
+            assert read(put(kept, path, other)) is None, (path, other)
+
+
+EXTREMES = [0, -1, 1, 10**12, 10**13, 10**400, -(10**400), 1e308, -1e308, 2.5, ""]
+EXTREMES += [math.nan, math.inf, "\0\ud800", "x" * 10_000, [], {}, 2**63]
+
+
+@pytest.mark.parametrize("kept", [NEW, WAITING, LONG], ids=["new", "waiting", "long"])
+def test_a_part_that_is_changed_by_hand_is_refused_or_does_no_harm(kept):
+    taken = 0
+    seen = set()
+    for path, _ in parts(kept):
+        if placed(path) in seen:
+            continue
+        seen.add(placed(path))
+        for other in EXTREMES:
+            envelope = read(put(kept, path, other))
+            if envelope is not None:
+                taken += 1
+                assert_goes_on(envelope)
+    assert taken > 50, "or this shows nothing"
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda part: st.lists(part) | st.dictionaries(st.text(), part),
+    max_leaves=5,
+)
+PATHS = [path for path, _ in parts(WAITING)]
+CHANGES = st.lists(st.tuples(st.sampled_from(PATHS), VALUES), min_size=1, max_size=3)
+
+
+@given(CHANGES)
+def test_whatever_is_changed_by_hand_is_refused_or_does_no_harm(changes):
+    data = WAITING
+    for path, value in changes:
+        try:
+            data = put(data, path, value)
+        except (IndexError, KeyError, TypeError):
+            continue
+    envelope = read(data)
+    if envelope is not None:
+        assert_goes_on(envelope)
+
+
+@given(VALUES | st.binary() | st.text().map(lambda text: "{" + text))
+def test_anything_else_is_refused(value):
+    assert read(value) is None
+
+
+def dropped(data):
+    """As if a failure in the middle had been lost."""
+    failures = data["state"]["failures"]
+    return put(data, ("state", "failures"), failures[:1] + failures[2:])
+
+
+CONTRADICTIONS = {
+    "run 0": (("run",), 0, "run"),
+    "a job that was queued again by its name": (("job",), "job#2", "job"),
+    "written before 1970": (("written",), -1, "written"),
+    "written after the year 9999": (("written",), 10**12, "written"),
+    "due after the year 9999": (("due",), 10**12, "due"),
+    "due never, though it waits": (("due",), None, "due"),
+    "one failure more in the counts": (("counts",), {"ConnectionError": 4}, "counts"),
+    "no failures in the counts": (("counts",), {}, "counts"),
+    "an attempt in which nothing failed": (("state", "attempt"), 4, "attempt"),
+    "failures twice": (("state", "failures", 1, "attempt"), 1, "failures"),
+    "failures after the last": (("state", "failures", 2, "attempt"), 9, "failures"),
+    "more failures than were counted": (("state", "dropped"), 1, "counts"),
+    "a delay that nobody waits for": (("state", "next_delay"), None, "next_delay"),
+    "an end, though it waits": (("state", "stop_reason"), "succeeded", "due"),
+    "a call inside, though it waits": (("state", "inner"), NEW["state"], "inner"),
+    "a seed below zero": (("state", "seed"), -1, "seed"),
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "part"), CONTRADICTIONS.values(), ids=CONTRADICTIONS
+)
+def test_what_contradicts_itself_is_refused(path, value, part):
+    with pytest.raises(ConfigError, match=f"; the rest contradicts its {part}$"):
+        Envelope.from_dict(put(WAITING, path, value))
+
+
+def test_a_history_with_a_hole_is_refused():
+    with pytest.raises(ConfigError, match="the rest contradicts its counts"):
+        Envelope.from_dict(dropped(WAITING))
+
+
+def test_a_state_that_cannot_be_used_is_refused():
+    with pytest.raises(ConfigError, match="; state must be a dict from RetryState"):
+        Envelope.from_dict(put(WAITING, ("state", "epoch"), 10**12))
+
+
+def test_more_failures_by_rules_than_there_are_are_refused():
+    with pytest.raises(ConfigError, match="the rest contradicts its ruled"):
+        Envelope.from_dict(put(NEW, ("state", "ruled"), [1]))
+
+
+def test_a_delay_before_the_first_attempt_is_refused():
+    with pytest.raises(ConfigError, match="the rest contradicts its next_delay"):
+        Envelope.from_dict(put(NEW, ("state", "next_delay"), 5.0))
+
+
+def test_a_newer_version_is_refused_with_the_way_out():
+    with pytest.raises(ConfigError) as caught:
+        Envelope.from_dict({"version": 2, "anything": "else"})
+    assert str(caught.value) == (
+        "envelope must be of version 1, got 'version 2'; "
+        "upgrade retrykit in this worker"
+    )
+
+
+def test_a_version_of_thousands_of_digits_is_refused():
+    with pytest.raises(ConfigError, match="got 'version <int that cannot be shown>'"):
+        Envelope.from_dict({"version": 10**5000})
+
+
+@pytest.mark.parametrize("version", [0, -1, True, 1.0, "1", None, [1]], ids=repr)
+def test_a_version_that_never_was_is_refused(version):
+    assert read(WAITING | {"version": version}) is None
+
+
+def test_tells_in_short_what_is_wrong():
+    with pytest.raises(ConfigError) as caught:
+        Envelope.from_dict(LONG | {"due": "tomorrow"})
+    told = str(caught.value)
+    assert told.startswith("envelope must be one of retrykit's, whole and unchanged")
+    assert told.endswith("; 'tomorrow' is no int or float")
+    assert len(told) < 600
+
+
+def test_states_nested_too_deep_are_refused():
+    state = None
+    for _ in range(2000):
+        state = DEAD["state"] | {"inner": state}
+    assert read(DEAD | {"state": state}) is None
+    assert read('{"state":' * 50_000) is None

@@ -1,0 +1,135 @@
+"""What names an attempt, to whoever must do something only once."""
+
+import asyncio
+import contextvars
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from retrykit import Policy, current_state, retry
+from retrykit.durable import Job, idempotency_key
+from tests._support.carried import HOURLY, Made, refuse
+
+
+@pytest.fixture(params=["blocking", "awaited"])
+def made(request):
+    def make(fn, policy=HOURLY):
+        return Made(request.param, fn, policy)
+
+    return make
+
+
+class TestTheIdempotencyKey:
+    def test_is_that_of_the_attempt(self, made):
+        keys = []
+
+        def fetch():
+            keys.append(idempotency_key())
+            refuse()
+
+        made = made(fetch)
+        for _ in range(3):
+            made.envelope = made().envelope
+        assert keys == ["job-7:1", "job-7:2", "job-7:3"]
+
+    def test_is_the_same_where_the_attempt_is_made_again(self, made):
+        keys = []
+        made = made(lambda: keys.append(idempotency_key()))
+        made()
+        made()
+        assert keys == ["job-7:1", "job-7:1"]
+
+    def test_is_known_inside_of_retried_calls(self):
+        keys = []
+
+        @retry(schedule=[0])
+        def inner():
+            keys.append((idempotency_key(), current_state().attempt))
+            raise ConnectionError
+
+        came = Made("blocking", inner, HOURLY.replace(outer="retry"))()
+        assert keys == [("job-7:1", 1), ("job-7:1", 2)]
+        assert came.envelope.status == "waiting"
+
+    def test_is_known_where_the_context_of_the_attempt_reaches(self):
+        async def fetch():
+            task = asyncio.create_task(told())
+            return [await asyncio.to_thread(idempotency_key), await task]
+
+        async def told():
+            return idempotency_key()
+
+        async def main():
+            job = Job(fetch, HOURLY)
+            return await job.aattempt(job.envelope("job-7"), [], {})
+
+        assert asyncio.run(main()).result == ["job-7:1"] * 2
+
+    def test_is_known_in_a_thread_that_runs_in_a_copy_of_the_context(self):
+        def fetch():
+            context = contextvars.copy_context()
+            with ThreadPoolExecutor(1) as pool:
+                return pool.submit(context.run, idempotency_key).result()
+
+        assert Made("blocking", fetch)().result == "job-7:1"
+
+    def test_is_not_known_in_a_bare_thread(self):
+        """As the state is not: nothing tells whose thread it is."""
+        found = []
+
+        def ask():
+            for each in (idempotency_key, current_state):
+                with pytest.raises(LookupError) as caught:
+                    each()
+                found.append(caught.value)
+
+        def fetch():
+            thread = threading.Thread(target=ask)
+            thread.start()
+            thread.join()
+
+        Made("blocking", fetch)()
+        assert len(found) == 2
+
+    def test_stays_that_of_its_attempt_in_a_task_that_lives_on(self):
+        async def late(over):
+            await over.wait()
+            return idempotency_key()
+
+        async def main():
+            over, tasks = asyncio.Event(), []
+
+            async def fetch():
+                tasks.append(asyncio.create_task(late(over)))
+
+            job = Job(fetch, HOURLY)
+            await job.aattempt(job.envelope("job-7"), [], {})
+            await job.aattempt(job.envelope("job-8"), [], {})
+            over.set()
+            with pytest.raises(LookupError):
+                idempotency_key()
+            return await asyncio.gather(*tasks)
+
+        assert asyncio.run(main()) == ["job-7:1", "job-8:1"]
+
+    def test_is_none_outside_of_jobs(self):
+        told = "idempotency_key() is for the functions of durable jobs; none runs"
+        with pytest.raises(LookupError) as caught:
+            idempotency_key()
+        assert str(caught.value) == told
+        with pytest.raises(LookupError):
+            Policy(schedule=[]).call(idempotency_key)
+
+    def test_of_jobs_side_by_side_is_that_of_each(self):
+        async def fetch():
+            before = idempotency_key()
+            await asyncio.sleep(0)
+            return before == idempotency_key() and before
+
+        async def main():
+            job = Job(fetch, HOURLY)
+            jobs = (job.aattempt(job.envelope(f"{n}"), [], {}) for n in range(5))
+            return [came.result for came in await asyncio.gather(*jobs)]
+
+        assert asyncio.run(main()) == ["0:1", "1:1", "2:1", "3:1", "4:1"]

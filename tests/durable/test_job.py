@@ -1,0 +1,243 @@
+"""A function that is a job: its names, its policy, and what changes by a deploy."""
+
+import asyncio
+import functools
+import logging
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+
+from retrykit import ConfigError, Policy, hints, presets, schedules as s
+from retrykit.budgets import TokenBucket
+from retrykit.budgets.base import Budget
+from retrykit.durable import Attempted, Job
+from retrykit.durable.fingerprint import fingerprint
+from retrykit.policy.rules import Rule
+from retrykit.policy.timeouts import AsArgument
+from retrykit.testing.strategies import policies
+from tests._support.carried import PATIENT, failed, refuse, through_json
+
+HOSTS = PATIENT.replace(name="hosts")
+
+
+class TestItsNames:
+    def test_are_those_of_the_function_by_default(self):
+        job = Job(refuse, PATIENT)
+        assert job.name == job.function == "tests._support.carried.refuse"
+        assert job.policy.name == "tests._support.carried.refuse"
+
+    def test_are_those_that_are_given(self):
+        job = Job(refuse, HOSTS, "verify")
+        assert (job.name, job.policy.name) == ("verify", "hosts")
+        assert job.function == "tests._support.carried.refuse"
+        assert repr(job).startswith("<Job verify under Policy(")
+
+    def test_tell_its_colour(self):
+        async def verify():
+            return None
+
+        assert (Job(refuse, PATIENT).awaited, Job(verify, PATIENT).awaited) == (
+            False,
+            True,
+        )
+
+
+class TestItsEnvelope:
+    def test_has_a_seed_of_its_own(self):
+        job = Job(refuse, PATIENT)
+        assert job.envelope("a").state.seed != job.envelope("b").state.seed
+
+    def test_has_the_seed_of_its_policy(self):
+        assert Job(refuse, PATIENT.replace(seed=7)).envelope("a").state.seed == 7
+
+    def test_keeps_few_failures_whatever_the_policy_keeps(self):
+        assert Job(refuse, PATIENT).envelope("a").state.max_failures == 20
+        few = PATIENT.replace(max_failures=2)
+        assert Job(refuse, few).envelope("a").state.max_failures == 2
+
+    @pytest.mark.parametrize(
+        "job", ["host:1", "a b", "ü\u20ac", "x" * 500, "-1", "../..", "%s {}"]
+    )
+    def test_has_any_id_that_a_user_may_have(self, job):
+        envelope = through_json(Job(refuse, PATIENT).envelope(job))
+        assert (envelope.job, envelope.key) == (job, f"{job}:1")
+
+
+class TestAnAttempt:
+    def test_is_told_its_arguments_whatever_their_names(self):
+        def verify(policy, /, *, fn, envelope, args, kw, self):
+            return [policy, fn, envelope, args, kw, self]
+
+        job = Job(verify, PATIENT)
+        kw = {"fn": 2, "envelope": 3, "args": 4, "kw": 5, "self": 6}
+        came = job.attempt(job.envelope("a"), [1], kw)
+        assert came == Attempted(came.envelope, [1, 2, 3, 4, 5, 6], None)
+        assert came.envelope.status == "succeeded"
+
+    def test_of_a_coroutine_function_is_told_them_too(self):
+        async def verify(policy, envelope):
+            return policy + envelope
+
+        job = Job(verify, PATIENT)
+        kw = {"policy": 1, "envelope": 2}
+        assert asyncio.run(job.aattempt(job.envelope("a"), [], kw)).result == 3
+
+    @pytest.mark.parametrize("status", ["succeeded", "dead"])
+    def test_is_refused_to_a_job_that_has_ended(self, status):
+        fn = refuse if status == "dead" else int
+        envelope = failed(1, PATIENT.replace(max_attempts=1), fn)
+        assert envelope.status == status
+        with pytest.raises(ConfigError, match="must be of a job that waits, got"):
+            Job(int, PATIENT, "verify").attempt(envelope, [], {})
+
+
+class TestAChangedPolicy:
+    def test_is_followed_from_then_on_and_logged_once(self, caplog):
+        changed = Job(refuse, HOSTS.replace(schedule=s.constant("4h")), "verify")
+        envelope = failed(1, HOSTS)
+        was = envelope.fingerprint
+        for _ in range(3):
+            envelope = through_json(changed.attempt(envelope, [], {}).envelope)
+        assert envelope.state.next_delay == 4 * 3600
+        assert envelope.fingerprint == changed.fingerprint != was
+        assert [record.getMessage() for record in caplog.records] == [
+            f"job-7: policy hosts was {was} and is {changed.fingerprint} from now on"
+        ]
+        assert caplog.records[0].levelno == logging.WARNING
+
+    def test_that_is_as_it_was_is_not_logged(self, caplog):
+        Job(refuse, HOSTS, "verify").attempt(failed(1, HOSTS), [], {})
+        assert caplog.records == []
+
+    def test_may_have_been_called_otherwise(self, caplog):
+        renamed = Job(refuse, HOSTS.replace(name="others"), "verify", ["old", "hosts"])
+        after = renamed.attempt(failed(1, HOSTS), [], {}).envelope
+        assert after.policy == "others", "so that the former name can go one day"
+        assert after.fingerprint == Job(refuse, HOSTS, "verify").fingerprint
+        assert caplog.records == []
+
+    def test_of_another_name_is_refused(self):
+        renamed = Job(refuse, HOSTS.replace(name="others"), "verify")
+        with pytest.raises(ConfigError) as caught:
+            renamed.attempt(failed(1, HOSTS), [], {})
+        assert str(caught.value) == (
+            "policy must be the name of the policy of verify, got 'hosts'; "
+            "it is 'others' now: name it in formerly=[...]"
+        )
+
+    def test_is_refused_to_a_coroutine_too(self):
+        async def verify():
+            return None
+
+        renamed = Job(verify, HOSTS.replace(name="others"), "verify")
+        with pytest.raises(ConfigError, match="name it in formerly"):
+            asyncio.run(renamed.aattempt(failed(1, HOSTS), [], {}))
+
+    def test_that_allows_less_makes_the_attempt_that_was_promised(self):
+        fewer = Job(refuse, HOSTS.replace(max_attempts=2), "verify")
+        after = fewer.attempt(failed(5, HOSTS), [], {}).envelope
+        assert (after.status, after.failed) == ("dead", 6)
+
+    def test_may_have_other_rules(self):
+        two = [Rule(on=ConnectionError, schedule=[1, 2, 3]), Rule(OSError, [9])]
+        before = failed(3, HOSTS.replace(rules=two))
+        one = Job(refuse, HOSTS.replace(rules=two[1:]), "verify")
+        assert one.attempt(before, [], {}).envelope.status in {"waiting", "dead"}
+        none = Job(refuse, HOSTS, "verify")
+        assert none.attempt(before, [], {}).envelope.state.next_delay == 3600
+
+
+def is_late(error):
+    return "late" in str(error)
+
+
+def is_busy(result):
+    return result == "busy"
+
+
+def lengths():
+    yield 1.0
+    yield 2.0
+
+
+class Free(Budget):
+    """A budget of the user's."""
+
+    balance = 1.0
+
+    def withdraw(self, _error):
+        return 0.0
+
+    def deposit(self, cost):
+        """Take nothing."""
+
+
+CHANGES = [
+    {"schedule": [1, 2]},
+    {"schedule": lengths},
+    {"schedule": s.exponential(1).jitter(0.5)},
+    {"max_attempts": 7},
+    {"max_elapsed": None},
+    {"deadline": "clip"},
+    {"on": OSError},
+    {"on": (OSError, ValueError)},
+    {"on": is_late},
+    {"give_up_on": TimeoutError},
+    {"on_result": is_busy},
+    {"rules": [Rule(on=OSError, schedule=[5])]},
+    {"rules": [Rule(on=is_late, max_attempts=5)]},
+    {"hint": hints.retry_after()},
+    {"hint": functools.partial(int, base=16)},
+    {"hint_cap": 5},
+    {"hint_over": "honour"},
+    {"budget": TokenBucket(7)},
+    {"budget": Free()},
+    {"attempt_timeout": 5},
+    {"attempt_timeout": AsArgument(5)},
+    {"outer": "retry"},
+    {"raises": "group"},
+    {"seed": 7},
+]
+ALL = [Policy(), *(Policy(**change) for change in CHANGES)]
+FIRST = ["09ae400a6bca55d7", "ba5ed34707b5bafc"]
+PRINTED = "\n".join(map(fingerprint, ALL))
+
+
+class TestAFingerprint:
+    def test_is_another_one_for_each_setting_that_decides(self):
+        assert len({*map(fingerprint, ALL)}) == len(ALL)
+
+    def test_is_the_same_whatever_does_not_decide(self):
+        for policy in ALL:
+            other = policy.replace(name="other", observers=[print], max_failures=7)
+            assert fingerprint(other) == fingerprint(policy)
+            other = policy.replace(redact=False, keep_tracebacks=True)
+            assert fingerprint(other) == fingerprint(policy)
+
+    def test_is_the_same_in_every_process(self):
+        code = "from tests.durable.test_job import PRINTED; print(PRINTED)"
+        for seed in ("1", "2"):
+            args = [sys.executable, "-c", code]
+            told = subprocess.run(  # noqa: S603  this interpreter
+                args,
+                env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."},
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            assert told.stdout.split() == PRINTED.split()
+
+    def test_is_the_same_in_every_version(self):
+        """Or each job that waits would be said to follow a changed policy."""
+        hosts = presets.hostname_verification()
+        assert [fingerprint(each) for each in (Policy(), hosts)] == FIRST
+
+    @given(policies(), policies())
+    def test_is_equal_where_policies_are(self, one, other):
+        alike = one.replace(name=None, max_failures=2) == other.replace(
+            name=None, max_failures=2
+        )
+        assert (fingerprint(one) == fingerprint(other)) is alike
+        assert fingerprint(Policy.from_dict(one.to_dict())) == fingerprint(one)

@@ -1,0 +1,366 @@
+"""The middleware for aiohttp, against servers that really fail."""
+
+import asyncio
+import gc
+import weakref
+
+import aiohttp
+import pytest
+
+from retrykit import AttemptTimeout, StopReason, aretry, state_of
+from retrykit.integrations.aiohttp import RetryMiddleware, policy
+from tests._support.aiohttp_sessions import failing, fetch, session, virtual_time
+from tests._support.fault_proxy import proxy, refused, reset_at_once, through
+from tests._support.scripted_server import (
+    answer,
+    close,
+    cut,
+    cut_in_head,
+    drop_after,
+    garbage,
+    hang,
+    redirect,
+    reset,
+    reset_in_body,
+    serve,
+)
+
+
+class TestWhatIsSentAgain:
+    def test_a_request_until_an_answer_is_good(self):
+        with serve(answer(503), close(), answer()) as server:
+            status, body, state, naps = fetch(server.url)
+        assert (status, body, naps, len(server.seen)) == (200, b"ok", [1, 2], 3)
+        assert state.stop_reason is StopReason.SUCCEEDED
+        assert state.failures[0].result.status == 503
+        assert isinstance(state.failures[1].error, aiohttp.ServerDisconnectedError)
+
+    @pytest.mark.parametrize(
+        "step",
+        [
+            *(
+                pytest.param(answer(status), id=str(status))
+                for status in (408, 425, 429, 500, 502, 503, 504)
+            ),
+            pytest.param(close(), id="closed without a word"),
+            pytest.param(reset(), id="reset"),
+            pytest.param(cut_in_head(10), id="cut in the head"),
+            pytest.param(answer(503, chunked=True), id="chunked"),
+            pytest.param(drop_after(answer(503)), id="dropped"),
+            pytest.param(answer(503, body=b"x" * 999_999), id="a body nobody reads"),
+        ],
+    )
+    def test_after_each_fault_that_may_pass(self, step):
+        with serve(step, answer()) as server:
+            status, _, state, naps = fetch(server.url)
+            assert server.settled()
+        assert (status, state.attempt, naps) == (200, 2, [1])
+
+    @pytest.mark.parametrize(
+        "plans",
+        [[refused(), refused()], [reset_at_once()]],
+        ids=["refused", "reset at once"],
+    )
+    def test_after_connections_that_fail(self, plans):
+        async def listening(request, handler):
+            try:
+                return await handler(request)
+            except aiohttp.ClientOSError:
+                faults.listen()
+                raise
+
+        with serve() as server, proxy(server.port, *plans, through()) as faults:
+            url = f"http://127.0.0.1:{faults.port}"
+            status, _, state, _ = fetch(url, "GET", listening)
+        assert (status, state.attempt) == (200, len(plans) + 1)
+
+    @pytest.mark.parametrize(
+        "step", [answer(404), answer(501), answer(304)], ids=["404", "501", "304"]
+    )
+    def test_no_answer_with_another_status(self, step):
+        with serve(step) as server:
+            *_, state, naps = fetch(server.url)
+        assert (state.attempt, naps, len(server.seen)) == (1, [], 1)
+
+    @pytest.mark.parametrize(
+        "step",
+        [cut(5), cut(5, chunked=True), reset_in_body(5)],
+        ids=["cut", "cut in chunks", "reset"],
+    )
+    def test_no_answer_whose_body_is_cut_short(self, step):
+        async def main():
+            async with session() as client, client.get(server.url) as response:
+                with pytest.raises(aiohttp.ClientPayloadError):
+                    await response.read()
+                return state_of(response).attempt
+
+        with serve(step, answer()) as server:
+            assert asyncio.run(main()) == len(server.seen) == 1
+
+    def test_nothing_that_is_no_http(self):
+        with serve(garbage()) as server:
+            error, _ = failing(server.url, kind=aiohttp.ClientResponseError)
+        assert (state_of(error).attempt, len(server.seen)) == (1, 1)
+
+    def test_a_handshake_of_a_websocket(self):
+        async def main():
+            with (
+                virtual_time(),
+                pytest.raises(aiohttp.WSServerHandshakeError) as caught,
+            ):
+                async with session() as client:
+                    await client.ws_connect(server.url)
+            return caught.value.status
+
+        with serve(answer(503), answer(404)) as server:
+            assert asyncio.run(main()) == 404
+        assert len(server.seen) == 2
+
+
+class TestWhatComesOut:
+    def test_the_last_response_which_can_be_read(self):
+        with serve(answer(502), answer(503, body=b"busy")) as server:
+            status, body, state, naps = fetch(server.url)
+        assert (status, body, naps, len(server.seen)) == (503, b"busy", [1, 2], 3)
+        assert state.stop_reason is StopReason.ATTEMPTS
+
+    @pytest.mark.parametrize(
+        ("step", "kind"),
+        [
+            (close(), aiohttp.ServerDisconnectedError),
+            (reset(), aiohttp.ClientOSError),
+        ],
+        ids=["closed", "reset"],
+    )
+    def test_the_last_error_after_no_more_requests_than_attempts(self, step, kind):
+        with serve(step) as server:
+            error, naps = failing(server.url, kind=kind)
+        assert (state_of(error).attempt, naps, len(server.seen)) == (3, [1, 2], 3)
+        assert error.__notes__ == [
+            "retrykit: gave up after 3 attempts in 3s: every attempt is used up"
+        ]
+
+    def test_the_error_for_its_status_with_the_response(self):
+        with serve(answer(503)) as server:
+            error, naps = failing(
+                server.url, raise_for_status=True, kind=aiohttp.ClientResponseError
+            )
+        assert (error.status, error.response.status, naps) == (503, 503, [1, 2])
+        assert state_of(error).failures[-1].result is error.response
+        assert state_of(error).attempt == len(server.seen) == 3
+
+    def test_nothing_of_a_good_response(self):
+        with serve() as server:
+            assert fetch(server.url, raise_for_status=True)[0] == 200
+
+    @pytest.mark.parametrize(
+        "step", [answer(404), close(), reset()], ids=["status", "closed", "reset"]
+    )
+    def test_nothing_that_is_kept_alive_by_itself(self, step):
+        async def main():
+            with virtual_time():
+                async with session() as client:
+                    try:
+                        response = await client.get(server.url)
+                    except aiohttp.ClientError as error:
+                        return weakref.ref(error)
+                    await response.read()
+                    return weakref.ref(response)
+
+        gc.collect()
+        gc.disable()
+        try:
+            with serve(step) as server:
+                assert asyncio.run(main())() is None
+        finally:
+            gc.enable()
+
+    def test_a_response_for_each_hop_of_a_redirect(self):
+        async def main():
+            with virtual_time():
+                async with session() as client, client.get(server.url) as response:
+                    hops = [*response.history, response]
+                    return [state_of(hop).attempt for hop in hops]
+
+        steps = answer(503), redirect("/there"), answer(503), answer(503), answer()
+        with serve(*steps) as server:
+            assert asyncio.run(main()) == [2, 3]
+
+    def test_what_a_redirect_loop_ends_with(self):
+        with serve(redirect("/")) as server:
+            error, naps = failing(server.url, kind=aiohttp.TooManyRedirects)
+        assert (len(error.history), naps, len(server.seen)) == (10, [], 10)
+
+
+class TestTime:
+    def run(self, main, patience=0.3):
+        # Of a server that hangs nothing is heard for that long.
+        with (
+            virtual_time(patience) as clock,
+            asyncio.Runner(loop_factory=clock.new_event_loop) as runner,
+        ):
+            return runner.run(main()), clock.naps
+
+    def failing(self, *steps, patience=0.3, **settings):
+        async def main():
+            with pytest.raises(TimeoutError) as caught:
+                async with session(**settings) as client:
+                    await client.get(server.url)
+            return caught.value, asyncio.get_running_loop().time()
+
+        with serve(*steps) as server:
+            (error, end), naps = self.run(main, patience)
+            assert server.settled()
+        return error, end, naps, len(server.seen)
+
+    def test_an_attempt_that_takes_too_long_is_ended(self):
+        error, end, naps, sent = self.failing(hang(), attempt_timeout=2)
+        assert isinstance(error, AttemptTimeout)
+        assert (end, naps, sent) == (9.0, [1, 2], 3)
+        assert state_of(error).stop_reason is StopReason.ATTEMPTS
+
+    def test_the_timeout_of_a_socket_is_a_failure_like_others(self):
+        timeout = aiohttp.ClientTimeout(sock_read=2)
+        error, end, naps, sent = self.failing(hang(), timeout=timeout)
+        assert isinstance(error, aiohttp.SocketTimeoutError)
+        assert (end, naps, sent) == (9.0, [1, 2], 3)
+
+    def test_the_total_ends_an_attempt_and_the_call(self):
+        timeout = aiohttp.ClientTimeout(total=2)
+        error, end, naps, sent = self.failing(hang(), timeout=timeout)
+        assert (end, naps, sent) == (2.0, [], 1)
+        assert state_of(error).stop_reason is StopReason.GAVE_UP
+
+    def test_the_total_ends_a_delay(self):
+        timeout = aiohttp.ClientTimeout(total=2)
+        error, end, naps, sent = self.failing(answer(503), timeout=timeout, patience=5)
+        assert (end, naps, sent) == (2.0, [1, 2], 2)
+        state = state_of(error.__cause__)
+        assert (state.attempt, state.stop_reason) == (2, StopReason.CANCELLED)
+
+    @pytest.mark.parametrize("step", [answer(503), hang()], ids=["delay", "attempt"])
+    def test_a_call_that_is_cancelled_ends_at_once(self, step):
+        async def main():
+            async with session(schedule=[60]) as client:
+                call = asyncio.ensure_future(client.get(server.url))
+                await asyncio.sleep(1)
+                call.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await call
+                return asyncio.get_running_loop().time()
+
+        with serve(step) as server:
+            assert self.run(main)[0] == 1.0
+            assert server.settled()
+        assert len(server.seen) == 1
+
+
+class TestCallsAroundIt:
+    @pytest.mark.parametrize(
+        ("step", "ends"),
+        [
+            (answer(503), aiohttp.ClientResponseError),
+            (close(), aiohttp.ServerDisconnectedError),
+        ],
+        ids=["status", "error"],
+    )
+    def test_are_told_that_it_has_given_up(self, step, ends):
+        async def main():
+            @aretry(policy(schedule=[8, 9], max_attempts=3))
+            async def get():
+                async with client.get(server.url) as response:
+                    response.raise_for_status()
+
+            with virtual_time() as clock:
+                async with session() as client:
+                    with pytest.raises(ends) as caught:
+                        await get()
+            return state_of(caught.value), clock.naps
+
+        with serve(step) as server:
+            state, naps = asyncio.run(main())
+        assert (len(server.seen), naps) == (3, [1, 2])
+        assert (state.attempt, state.stop_reason) == (1, StopReason.NESTED)
+        assert state.inner.attempt == 3
+
+    def test_are_told_by_the_response_alone(self):
+        async def main():
+            with virtual_time() as clock:
+                async with session() as client:
+                    get = policy(schedule=[8, 9], raises="last").acall
+                    with pytest.raises(Exception) as caught:
+                        await get(client.get, server.url)
+            return state_of(caught.value).stop_reason, clock.naps
+
+        with serve(answer(503)) as server:
+            assert asyncio.run(main()) == (StopReason.NESTED, [1, 2])
+
+    @pytest.mark.parametrize(
+        ("middlewares", "sent"),
+        [([], 4), ([RetryMiddleware(max_attempts=1)], 2)],
+        ids=["without", "with"],
+    )
+    def test_see_two_requests_for_each_attempt_without_it(self, middlewares, sent):
+        """What aiohttp does by itself, as the module says."""
+
+        async def main():
+            with virtual_time():
+                async with aiohttp.ClientSession(middlewares=middlewares) as client:
+                    get = policy(schedule=[1], max_attempts=2).acall
+                    with pytest.raises(aiohttp.ServerDisconnectedError) as caught:
+                        await get(client.get, server.url)
+            return state_of(caught.value)
+
+        with serve(close()) as server:
+            state = asyncio.run(main())
+        assert (state.attempt, state.stop_reason) == (2, StopReason.ATTEMPTS)
+        assert len(server.seen) == sent
+
+    def test_run_side_by_side_on_one_session(self):
+        async def get(client, number):
+            async with client.get(f"{server.url}/{number}") as response:
+                return await response.text(), state_of(response).attempt
+
+        async def main():
+            with virtual_time():
+                async with session() as client:
+                    return await asyncio.gather(*(get(client, n) for n in range(60)))
+
+        met = set()
+
+        def first_fails(seen):
+            if seen.path in met:
+                return answer(body=seen.path.encode())
+            met.add(seen.path)
+            return reset() if seen.path.endswith("5") else answer(503)
+
+        with serve(first_fails) as server:
+            assert asyncio.run(main()) == [(f"/{n}", 2) for n in range(60)]
+
+    def test_have_their_traces_and_cookies_as_ever(self):
+        async def main():
+            traces = aiohttp.TraceConfig()
+            heard = []
+
+            async def hear(client, context, params):
+                heard.append(type(params).__name__)
+
+            traces.on_request_start.append(hear)
+            traces.on_request_headers_sent.append(hear)
+            traces.on_request_end.append(hear)
+            with virtual_time():
+                async with session(trace_configs=[traces]) as client:
+                    client.cookie_jar.update_cookies({"own": "1"})
+                    await (
+                        await client.get("http://localhost:" + str(server.port))
+                    ).read()
+                    return heard, {each.key for each in client.cookie_jar}
+
+        first = answer(503, [("Set-Cookie", "lost=1")])
+        with serve(first, answer(200, [("Set-Cookie", "kept=1")])) as server:
+            heard, kept = asyncio.run(main())
+        sent = "TraceRequestHeadersSentParams"
+        assert heard == ["TraceRequestStartParams", sent, sent, "TraceRequestEndParams"]
+        assert "kept" in kept
+        assert "lost" not in kept
+        assert [seen.headers["cookie"] for seen in server.seen] == ["own=1", "own=1"]

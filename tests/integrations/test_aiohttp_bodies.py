@@ -1,0 +1,252 @@
+"""What the middleware for aiohttp sends again, and what it sends once only."""
+
+import asyncio
+import io
+import logging
+
+import aiohttp
+import pytest
+
+from retrykit import StopReason
+from tests._support.aiohttp_sessions import failing, fetch, session
+from tests._support.scripted_server import answer, close, reset, serve
+
+
+async def pieces():
+    yield b"head, "
+    yield b"body"
+
+
+class OneWay(io.RawIOBase):
+    """A file that can be read once, as one from a network is."""
+
+    def __init__(self):
+        self.left = [b"body", b""]
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        piece = self.left.pop(0)
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+class Stuck(io.BytesIO):
+    """A file that says that it can seek, and cannot."""
+
+    def seek(self, *_):
+        raise io.UnsupportedOperation("it is a pipe")
+
+
+def form(value):
+    made = aiohttp.FormData()
+    made.add_field("name", "value")
+    made.add_field("file", value, filename="f", content_type="text/plain")
+    return made
+
+
+def begun(file):
+    """Return a file of which the start has been read."""
+    file.read(6)
+    return file
+
+
+def opened(folder):
+    path = folder / "body"
+    path.write_bytes(b"head, " + b"body" * 50_000)
+    return path.open("rb")
+
+
+class TestABody:
+    @pytest.mark.parametrize(
+        "step", [answer(503), close(), reset()], ids=["status", "closed", "reset"]
+    )
+    @pytest.mark.parametrize(
+        ("body", "text"),
+        [
+            (lambda _: None, b""),
+            (lambda _: b"body", b"body"),
+            (lambda _: "body", b"body"),
+            (lambda _: {"a": "b"}, b"a=b"),
+            (lambda _: aiohttp.JsonPayload({"a": 1}), b'{"a": 1}'),
+            (lambda _: begun(io.BytesIO(b"head, body")), b"body"),
+            (lambda _: io.StringIO("body"), b"body"),
+            (lambda folder: begun(opened(folder)), b"body" * 50_000),
+            (lambda folder: form(begun(opened(folder))), None),
+            (lambda _: form(b"body"), None),
+        ],
+        ids=[
+            "none",
+            "bytes",
+            "text",
+            "fields",
+            "json",
+            "bytes in a file",
+            "text in a file",
+            "file",
+            "file in a form",
+            "bytes in a form",
+        ],
+    )
+    def test_that_can_be_read_twice_is_sent_twice(self, tmp_path, step, body, text):
+        with serve(step, answer()) as server:
+            status, *_ = fetch(server.url, "PUT", data=body(tmp_path))
+        first, second = server.seen
+        assert status == 200
+        assert first.body == second.body
+        assert first.headers == second.headers
+        assert text is None or first.body == text
+        assert text is not None or b"body" in first.body
+
+    @pytest.mark.parametrize(
+        "body",
+        [pieces, OneWay, lambda: form(pieces()), lambda: form(OneWay())],
+        ids=["generator", "file", "generator in a form", "file in a form"],
+    )
+    def test_that_can_be_read_once_is_sent_once(self, caplog, body):
+        told = (
+            "gave up after 1 attempt{}: its body is a stream that cannot be sent "
+            "again; pass bytes, text or a file that can seek"
+        )
+        with serve(close()) as server:
+            error, naps = failing(server.url, "PUT", data=body())
+        assert isinstance(error, aiohttp.ServerDisconnectedError)
+        assert error.__notes__ == [f"retrykit: {told.format('')}"]
+        assert (naps, len(server.seen)) == ([], 1)
+        with serve(answer(503)) as server:
+            status, _, state, _ = fetch(server.url, "PUT", data=body())
+        assert (status, state.attempt, len(server.seen)) == (503, 1, 1)
+        assert b"body" in server.seen[0].body
+        assert caplog.messages[-1].endswith(told.format("").partition("attempt")[2])
+
+    @pytest.mark.parametrize("step", [close(), answer(503)], ids=["closed", "status"])
+    @pytest.mark.parametrize(
+        "settings", [{}, {"compress": True}, {"chunked": True}], ids=str
+    )
+    @pytest.mark.parametrize("form", [form, lambda file: file], ids=["form", "file"])
+    def test_of_a_file_that_cannot_go_back_after_all_is_sent_once(
+        self, step, settings, form
+    ):
+        """Sent again with nothing in it, it would overwrite what is there."""
+
+        async def put(url):
+            async with session(schedule=[0]) as client:
+                await client.put(url, data=form(Stuck(b"body")), **settings)
+
+        with serve(step) as server, pytest.raises(aiohttp.ClientConnectionError):
+            asyncio.run(put(server.url))
+        assert len(server.seen) == 1
+
+    def test_is_sent_again_while_an_earlier_one_is_being_written(self, tmp_path):
+        """A server may answer before it has read all of a body."""
+        path = tmp_path / "body"
+        text = b"0123456789" * 2_000_000
+        path.write_bytes(text)
+        got = []
+
+        async def meet(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            if got:
+                got.append(await reader.readexactly(len(text)))
+            else:
+                got.append(None)
+            status = b"503 Busy" if len(got) == 1 else b"200 OK"
+            writer.write(b"HTTP/1.1 %b\r\nContent-Length: 0\r\n\r\n" % status)
+            await writer.drain()
+            writer.close()
+            await writer.wait_closed()
+
+        async def main():
+            server = await asyncio.start_server(meet, "127.0.0.1", 0)
+            host, port = server.sockets[0].getsockname()
+            async with server, session(schedule=[0]) as client:
+                with path.open("rb") as file:
+                    async with client.put(f"http://{host}:{port}", data=file) as answer:
+                        return answer.status
+
+        assert asyncio.run(main()) == 200
+        assert got == [None, text]
+
+
+class TestAMethod:
+    @pytest.mark.parametrize(
+        "method", ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]
+    )
+    def test_that_is_idempotent_is_sent_again(self, method):
+        with serve(answer(503), answer()) as server:
+            assert fetch(server.url, method)[0] == 200
+        assert [seen.method for seen in server.seen] == [method, method]
+
+    @pytest.mark.parametrize("method", ["POST", "PATCH", "CONVERT"])
+    def test_that_is_not_is_sent_once(self, caplog, method):
+        caplog.set_level(logging.DEBUG, "retrykit")
+        told = (
+            f"{method} is sent again only with an Idempotency-Key, or where methods "
+            "has it"
+        )
+        with serve(close()) as server:
+            error, _ = failing(server.url, method)
+        assert error.__notes__ == [f"retrykit: gave up after 1 attempt: {told}"]
+        assert len(server.seen) == 1
+        with serve(answer(503)) as server:
+            status, _, state, naps = fetch(server.url, method, data=b"body")
+        assert (status, state.attempt, naps, len(server.seen)) == (503, 1, [], 1)
+        assert [line.endswith(told) for line in caplog.messages] == [True]
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"headers": {"idempotency-key": "1"}},
+            {"methods": {"post"}},
+            {"methods": None},
+        ],
+        ids=["with a key", "where methods has it", "where every one is"],
+    )
+    def test_that_is_not_is_sent_again_where_that_is_said(self, settings):
+        with serve(reset(), answer()) as server:
+            assert fetch(server.url, "POST", data=b"body", **settings)[0] == 200
+        assert [seen.body for seen in server.seen] == [b"body", b"body"]
+
+
+class TestRetryAfter:
+    @pytest.mark.parametrize(
+        ("values", "nap"),
+        [
+            (["5"], 5),
+            (["0"], 1),
+            (["Mon, 06 Nov 2000 08:49:37 GMT"], 1),
+            (["soon"], 1),
+            (["-5"], 1),
+            (["1.5"], 1),
+            ([""], 1),
+            (["Mon, 06 Nov 2000 08:49:37 XYZ"], 1),
+            (["5", "7"], 7),
+        ],
+        ids=[
+            "seconds",
+            "zero",
+            "a date that is past",
+            "no number",
+            "negative",
+            "a fraction",
+            "empty",
+            "a date in no zone",
+            "twice",
+        ],
+    )
+    def test_is_waited_for_where_it_can_be_read(self, values, nap):
+        headers = [("Retry-After", value) for value in values]
+        with serve(answer(429, headers), answer()) as server:
+            assert fetch(server.url)[::3] == (200, [nap])
+
+    @pytest.mark.parametrize(
+        "value",
+        ["3600", "9" * 30, "Fri, 31 Dec 9999 23:59:59 GMT"],
+        ids=["beyond the time that remains", "absurd", "a date far ahead"],
+    )
+    def test_stops_the_call_at_once_where_there_is_no_time(self, value):
+        with serve(answer(503, [("Retry-After", value)], b"busy")) as server:
+            status, body, state, naps = fetch(server.url, max_elapsed=60, hint_cap=None)
+        assert (status, body, naps, len(server.seen)) == (503, b"busy", [], 1)
+        assert state.stop_reason is StopReason.HINT

@@ -1,0 +1,140 @@
+"""Middlewares around that for aiohttp, which see what comes out of it."""
+
+import asyncio
+import gc
+import weakref
+
+import aiohttp
+import pytest
+
+from retrykit import StopReason, state_of
+from retrykit.integrations.aiohttp import RetryMiddleware
+from tests._support.aiohttp_sessions import virtual_time
+from tests._support.fault_proxy import proxy, refused
+from tests._support.scripted_server import answer, close, reset, serve
+
+
+async def looks(request, handler):
+    response = await handler(request)
+    assert response.status
+    return response
+
+
+async def looks_and_shrugs(request, handler):
+    response = await handler(request)
+    for name in ("status", "headers"):
+        try:
+            getattr(response, name)
+        except aiohttp.ClientError as error:
+            assert state_of(error).attempt == 2
+    return response
+
+
+async def looks_at_private_parts(request, handler):
+    response = await handler(request)
+    for name in ("_cookies", "_cookies", "status"):
+        with pytest.raises(aiohttp.ClientConnectionError):
+            getattr(response, name)
+    return response
+
+
+async def closes(request, handler):
+    response = await handler(request)
+    response.close()
+    return response
+
+
+def ended(url, *around, take=lambda error: error):
+    """Return what is taken of the error of a request that two attempts fail."""
+
+    async def main():
+        with virtual_time() as clock:
+            inner = RetryMiddleware(schedule=[1], max_attempts=2)
+            async with aiohttp.ClientSession(middlewares=[*around, inner]) as client:
+                try:
+                    await client.get(url)
+                except aiohttp.ClientError as error:
+                    return take(error), clock.naps
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [
+        (close(), aiohttp.ServerDisconnectedError),
+        (reset(), aiohttp.ClientOSError),
+    ],
+    ids=["closed", "reset"],
+)
+class TestAConnectionThatBreaks:
+    def test_is_no_more_requests_for_one_that_looks(self, step, kind):
+        with serve(step) as server:
+            error, naps = ended(server.url, looks)
+        assert (type(error), naps) == (aiohttp.ClientConnectionError, [1])
+        assert isinstance(error.__cause__, kind)
+        assert str(error) == str(error.__cause__)
+        assert state_of(error).failures[-1].error is error.__cause__
+        assert state_of(error).attempt == len(server.seen) == 2
+
+    @pytest.mark.parametrize(
+        "around", [looks_and_shrugs, closes], ids=["looks", "closes"]
+    )
+    def test_is_the_error_itself_for_the_caller(self, step, kind, around):
+        with serve(step) as server:
+            error, naps = ended(server.url, around)
+        assert isinstance(error, kind)
+        assert (state_of(error).attempt, naps, len(server.seen)) == (2, [1], 2)
+
+    def test_is_no_fault_of_its_own_for_one_that_looks_twice(self, step, kind):
+        with serve(step) as server:
+            error, naps = ended(server.url, looks_at_private_parts)
+        assert isinstance(error, aiohttp.ClientConnectionError)
+        assert not isinstance(error, kind)
+        assert (naps, len(server.seen)) == ([1], 2)
+
+    def test_is_a_failure_for_another_middleware_for_retries(self, step, kind):
+        outer = RetryMiddleware(schedule=[8], max_attempts=2)
+        with serve(step) as server:
+            error, naps = ended(server.url, outer)
+        state = state_of(error)
+        assert isinstance(error, kind)
+        assert (state.attempt, state.stop_reason) == (1, StopReason.NESTED)
+        assert (naps, len(server.seen)) == ([1], 2)
+
+    @pytest.mark.parametrize(
+        "around",
+        [looks, looks_and_shrugs, closes],
+        ids=["looks", "looks and shrugs", "closes"],
+    )
+    def test_is_not_kept_alive_by_itself(self, step, kind, around):
+        gc.collect()
+        gc.disable()
+        try:
+            with serve(step) as server:
+                held, _ = ended(server.url, around, take=weakref.ref)
+                assert held() is None
+        finally:
+            gc.enable()
+
+
+def test_a_connection_that_cannot_be_made_is_raised_at_once():
+    caught = []
+
+    async def listening(request, handler):
+        try:
+            return await handler(request)
+        except aiohttp.ClientConnectorError as error:
+            caught.append(error)
+            raise
+
+    with serve() as server, proxy(server.port, refused()) as faults:
+        error, naps = ended(f"http://127.0.0.1:{faults.port}", listening)
+    assert (caught, naps) == ([error], [1])
+    assert state_of(error).attempt == 2
+
+
+def test_one_that_looks_sees_responses_as_ever():
+    with serve(answer(503), answer(404)) as server:
+        assert ended(server.url, looks) is None
+    assert len(server.seen) == 2

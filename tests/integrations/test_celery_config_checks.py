@@ -1,0 +1,134 @@
+"""Settings of Celery under which jobs would be lost or attempted twice."""
+
+from datetime import timedelta
+
+import pytest
+from celery.worker import WorkController
+from kombu import Exchange, Queue
+
+from retrykit import ConfigError, Policy
+from retrykit.integrations.celery import capabilities
+from retrykit.testing import virtual_time
+from tests._support.celery_apps import AMQP, CONFIRMED, QUORUM, app, verify
+from tests._support.celery_desk import Desk
+
+
+def able(*args, **options):
+    told = app(*args, **options)
+    return capabilities(told, told.tasks["verify"])
+
+
+class TestAHop:
+    def test_on_redis_is_a_quarter_of_the_visibility_timeout(self):
+        assert able().max_hop == 900
+        options = {"visibility_timeout": 43_200}
+        assert able(broker_transport_options=options).max_hop == 10_800
+
+    def test_on_redis_may_be_up_to_half_of_it(self):
+        assert able(task={"max_hop": "29m"}).max_hop == 1740
+
+    def test_on_a_classic_queue_is_well_below_what_rabbitmq_allows(self):
+        told = able(AMQP, broker_transport_options=CONFIRMED)
+        assert (told.max_hop, told.min_delay) == (600, 0)
+        told = able(AMQP, {"max_hop": 30}, broker_transport_options=CONFIRMED)
+        assert told.max_hop == 30
+        told = able(AMQP, {"max_hop": "15m"}, broker_transport_options=CONFIRMED)
+        assert told.max_hop == 900
+
+    def test_on_a_quorum_queue_is_as_long_as_the_ledger_is_sure_to_be_kept(self):
+        assert able(AMQP, **QUORUM).max_hop == 21_600
+        told = able(AMQP, {"max_hop": "1h"}, **QUORUM)
+        assert (told.max_hop, told.min_delay, told.granularity) == (3600, 1, 2)
+        keeps = {"result_expires": timedelta(days=40)}
+        assert able(AMQP, **QUORUM, **keeps).max_hop == 10 * 86_400
+
+    def test_on_a_quorum_queue_is_not_above_what_can_be_said(self):
+        for task in ({}, {"max_hop": "9000d"}):
+            told = able(AMQP, task, **QUORUM, result_expires=None)
+            assert told.max_hop == 2**28 - 1
+
+    def test_in_memory_is_for_tests(self):
+        told = able("memory://")
+        assert (told.max_hop, told.at_least_once) == (60, False)
+
+
+class TestAJobThatWouldBeLost:
+    def test_is_one_of_a_worker_that_is_lost(self):
+        with pytest.raises(ConfigError, match="reject_on_worker_lost must be True"):
+            able(task={"reject_on_worker_lost": False})
+
+    def test_is_one_whose_ledger_expires_at_its_second_hop(self):
+        assert able(result_expires=1801).max_hop == 900
+        with pytest.raises(ConfigError, match="twice as long as a hop"):
+            able(result_expires=1800)
+
+
+class TestAWorker:
+    def test_does_not_start_where_jobs_would_be_lost(self):
+        with pytest.raises(ConfigError, match="result_backend"):
+            WorkController(app=app("memory://", result_backend=None), pool="solo")
+
+    def test_starts_where_none_would(self):
+        assert WorkController(app=app("memory://"), pool="solo")
+
+    def test_that_got_a_job_all_the_same_puts_it_back(self):
+        with virtual_time() as clock:
+            desk = Desk()
+            task = desk.task(verify, Policy())
+            task.delay()
+            del task.capabilities
+            desk.app.conf.result_expires = 1
+            desk.wake()
+            assert (len(desk.lying()), clock.naps) == (1, [1])
+
+
+class TestASender:
+    def test_is_refused_before_it_sends_anything(self):
+        with pytest.raises(ConfigError, match="result_backend"):
+            app("memory://", result_backend=None).tasks["verify"].delay()
+
+    @pytest.mark.parametrize("part", [float("nan"), {1: 2}, {1}], ids=type)
+    def test_is_refused_with_what_json_cannot_hold(self, part):
+        task = app("memory://").tasks["verify"]
+        with pytest.raises(ConfigError, match=r"args\[0\] must be"):
+            task.delay(part)
+        with pytest.raises(ConfigError, match=r"kwargs\['part'\] must be"):
+            task.delay(part=part)
+
+    def test_is_refused_where_its_task_would_let_jobs_expire(self):
+        task = app("memory://", {"expires": 60}).tasks["verify"]
+        with pytest.raises(ConfigError, match="give its policy max_elapsed"):
+            task.delay()
+
+
+class TestAMessage:
+    """What comes back from RabbitMQ tells the queue in its own way."""
+
+    def queue(self, **came):
+        from retrykit.integrations.celery.messages import again
+
+        queues = [
+            Queue("keyless", Exchange("fan", "fanout")),
+            Queue("feeds", Exchange("topics", "topic"), "feeds.in"),
+            Queue("wide", Exchange("topics", "topic"), "news.#"),
+        ]
+        told = app("memory://", task_queues=queues, task_default_routing_key="")
+        task = told.tasks["verify"]
+        task.push_request(id="job-7", args=[], kwargs={}, delivery_info=came)
+        return again(task, {}).options
+
+    def test_that_was_delayed_goes_back_to_its_queue(self):
+        key = ".".join("0" * 27 + "1") + ".feeds.in"
+        told = self.queue(exchange="celery_delayed_delivery", routing_key=key)
+        assert told["queue"] == "feeds"
+
+    def test_that_was_sent_to_a_queue_by_its_name_goes_back_to_it(self):
+        assert self.queue(exchange="", routing_key="wide")["queue"] == "wide"
+
+    def test_of_a_key_that_no_queue_has_goes_where_it_went(self):
+        told = self.queue(exchange="topics", routing_key="news.today")
+        assert "queue" not in told
+        assert (told["exchange"], told["routing_key"]) == ("topics", "news.today")
+
+    def test_from_nowhere_goes_by_the_routes_of_its_task(self):
+        assert "queue" not in self.queue()

@@ -1,0 +1,342 @@
+"""Calls of gRPC that are made again, by a blocking client."""
+
+import socket
+import weakref
+
+import grpc
+import pytest
+
+from retrykit import ConfigError, Policy, StopReason, retry, state_of
+from retrykit.hints import first_of, grpc_pushback
+from retrykit.integrations import grpc as retries
+from retrykit.integrations.grpc import RetryInterceptor, policy, retry_after, transient
+from retrykit.policy.grpc_status import StatusCodes
+from retrykit.policy.timeouts import AsArgument
+from retrykit.testing import virtual_time
+from tests._support.grpc_shop import DOWN, Fails, opened, shop, stub
+
+QUICK = {"schedule": [0.001] * 9, "max_attempts": 3}
+
+
+class Watching(grpc.UnaryUnaryClientInterceptor):
+    """An interceptor that sees every attempt."""
+
+    def __init__(self):
+        self.details = []
+
+    def intercept_unary_unary(self, continuation, details, request):
+        self.details.append(details)
+        return continuation(details, request)
+
+
+def test_a_policy_for_grpc_has_its_condition_and_its_hint():
+    assert policy().on == transient == StatusCodes(["UNAVAILABLE"])
+    assert policy().hint == retries.retry_after == grpc_pushback()
+    hint = first_of(grpc_pushback(), lambda error: 1)
+    assert policy(Policy(hint=hint)).hint == hint
+
+
+def test_a_policy_that_says_which_errors_keeps_them_and_gets_the_hint():
+    base = Policy(on=OSError)
+    kept = base.replace(max_attempts=2, hint=retry_after)
+    assert policy(base, max_attempts=2) == kept
+
+
+def test_what_was_taken_out_of_a_policy_of_grpc_is_not_joined_again():
+    given = policy(hint=None)
+    assert policy(given) == given
+
+
+@pytest.mark.parametrize(
+    "code", [each.name for each in grpc.StatusCode if each.value[0]]
+)
+def test_what_is_unavailable_is_called_again_and_nothing_else(code):
+    with shop([Fails(code)], [b"milk"]) as cart, opened(cart, **QUICK) as channel:
+        if code == "UNAVAILABLE":
+            assert stub(channel)(b"?") == b"milk"
+        else:
+            with pytest.raises(grpc.RpcError) as caught:
+                stub(channel)(b"?")
+            assert caught.value.code().name == code
+            assert state_of(caught.value).stop_reason is StopReason.NOT_RETRYABLE
+            assert cart.attempts() == 1
+
+
+def test_the_call_object_of_a_call_that_went_well_has_its_history():
+    with shop([DOWN], [DOWN], [b"milk"]) as cart, opened(cart, **QUICK) as channel:
+        response, call = stub(channel).with_call(b"?")
+    state = state_of(call)
+    assert (response, state.attempt, len(state.failures)) == (b"milk", 3, 2)
+    assert (state.name, state.stop_reason) == ("shop.Cart/Get", StopReason.SUCCEEDED)
+    assert call.code() is grpc.StatusCode.OK
+    assert call.details() == ""
+    assert tuple(call.trailing_metadata()) == tuple(call.initial_metadata()) == ()
+
+
+def test_the_last_error_is_that_of_grpc_with_its_history_and_a_note():
+    with (
+        shop([DOWN], [DOWN], [Fails("UNAVAILABLE", "1")]) as cart,
+        opened(cart, **QUICK) as channel,
+        pytest.raises(grpc.RpcError) as caught,
+    ):
+        stub(channel)(b"?")
+    error = caught.value
+    assert isinstance(error, grpc.Call)
+    assert (error.code().name, error.details()) == ("UNAVAILABLE", "by the script")
+    assert ("grpc-retry-pushback-ms", "1") in tuple(error.trailing_metadata())
+    assert state_of(error).attempt == 3
+    assert error.__notes__[0].startswith("retrykit: gave up after 3 attempts in ")
+
+
+def test_a_server_is_told_how_many_attempts_there_were():
+    with shop([DOWN], [DOWN], [b"milk"]) as cart, opened(cart, **QUICK) as channel:
+        stub(channel)(b"?", metadata=(("trace", "7"),))
+    assert [each.before for each in cart.seen] == [None, "1", "2"]
+    assert [each.metadata["trace"] for each in cart.seen] == ["7"] * 3
+
+
+@pytest.mark.parametrize("method", ["Get", "List"])
+def test_metadata_of_an_iterator_are_sent_with_every_attempt(method):
+    with shop([DOWN], [DOWN], [b"milk"]) as cart, opened(cart, **QUICK) as channel:
+        metadata = iter([("trace", "7")])
+        assert b"milk" in [*stub(channel, method)(b"?", metadata=metadata), b"milk"]
+    assert [each.metadata["trace"] for each in cart.seen] == ["7"] * 3
+
+
+def test_a_server_says_when_to_come_back():
+    answers = [Fails("UNAVAILABLE", "7000")], [b"milk"]
+    with shop(*answers) as cart, opened(cart) as channel, virtual_time() as clock:
+        assert stub(channel)(b"?") == b"milk"
+    assert clock.naps == [7.0]
+
+
+def test_a_server_says_not_to_come_back():
+    with (
+        shop([Fails("UNAVAILABLE", "-1")]) as cart,
+        opened(cart) as channel,
+        pytest.raises(grpc.RpcError) as caught,
+    ):
+        stub(channel)(b"?")
+    assert state_of(caught.value).stop_reason is StopReason.GAVE_UP
+
+
+def test_each_attempt_has_what_is_left_of_the_time_of_its_call():
+    with (
+        shop([DOWN], [DOWN], [b"milk"]) as cart,
+        opened(cart, schedule=[40, 50], max_elapsed=None) as channel,
+        virtual_time(),
+    ):
+        stub(channel)(b"?", timeout=100)
+    assert [each.left for each in cart.seen] == pytest.approx([100, 60, 10], abs=3)
+
+
+@pytest.mark.parametrize("deadline", ["stop", "clip", "overshoot"])
+def test_no_attempt_starts_when_the_time_of_its_call_is_over(deadline):
+    with (
+        shop([DOWN]) as cart,
+        opened(cart, schedule=[20], deadline=deadline) as channel,
+        virtual_time() as clock,
+        pytest.raises(grpc.RpcError) as caught,
+    ):
+        stub(channel)(b"?", timeout=10)
+    assert clock.naps == []
+    assert state_of(caught.value).stop_reason is StopReason.ELAPSED
+
+
+@pytest.mark.parametrize("deadline", ["stop", "clip"])
+def test_a_policy_with_less_time_than_the_call_keeps_to_its_own(deadline):
+    with (
+        shop([DOWN]) as cart,
+        opened(cart, schedule=[20], max_elapsed=10, deadline=deadline) as channel,
+        virtual_time() as clock,
+        pytest.raises(grpc.RpcError) as caught,
+    ):
+        stub(channel)(b"?", timeout=100)
+    assert clock.naps == []
+    assert state_of(caught.value).stop_reason is StopReason.ELAPSED
+
+
+@pytest.mark.parametrize("timeout", [0, -1])
+def test_a_call_without_any_time_is_made_once(timeout):
+    with (
+        shop() as cart,
+        opened(cart, on=grpc.RpcError) as channel,
+        pytest.raises(grpc.RpcError) as caught,
+    ):
+        stub(channel)(b"?", timeout=timeout)
+    assert state_of(caught.value).attempt == 1
+
+
+@pytest.mark.parametrize("on", [Exception, transient, (OSError, ValueError)])
+@pytest.mark.parametrize("timeout", [0.4, AsArgument(0.4, name="seconds")])
+def test_an_attempt_that_takes_too_long_is_made_again(on, timeout):
+    with (
+        shop([0.9, b"late"], [b"milk"]) as cart,
+        opened(cart, on=on, attempt_timeout=timeout, schedule=[0]) as channel,
+    ):
+        assert stub(channel)(b"?", timeout=5) == b"milk"
+    assert [each.left < 0.5 for each in cart.seen] == [True, True]
+
+
+@pytest.mark.parametrize("on", [transient, grpc.RpcError])
+def test_a_timeout_of_attempts_leaves_what_else_is_retried(on):
+    with (
+        shop([DOWN], [b"milk"]) as cart,
+        opened(cart, on=on, attempt_timeout=5, schedule=[0]) as channel,
+    ):
+        assert stub(channel)(b"?") == b"milk"
+
+
+def test_a_predicate_beside_a_timeout_of_attempts_keeps_its_name(caplog):
+    def forgot(error):
+        isinstance(error, grpc.RpcError)
+
+    with (
+        shop([DOWN]) as cart,
+        opened(cart, on=forgot, attempt_timeout=5, schedule=[0]) as channel,
+        pytest.raises(grpc.RpcError),
+    ):
+        stub(channel)(b"?")
+    assert "<locals>.forgot returned None, neither True nor False" in caplog.text
+
+
+def test_a_timeout_of_attempts_retries_no_other_errors():
+    with (
+        shop([Fails("INTERNAL")]) as cart,
+        opened(cart, attempt_timeout=5) as channel,
+        pytest.raises(grpc.RpcError),
+    ):
+        stub(channel)(b"?")
+    assert cart.seen[0].left < 6
+
+
+@pytest.mark.parametrize(
+    ("methods", "attempts"),
+    [
+        (["shop.Cart/Get"], 3),
+        (["/shop.Cart/Get"], 3),
+        (["shop.Cart"], 3),
+        (["shop.Cart/"], 3),
+        (["shop.Cart/List", "shop"], 1),
+    ],
+    ids=["by name", "by path", "by service", "by path of service", "not named"],
+)
+@pytest.mark.parametrize("method", ["Get", "List"])
+def test_only_methods_that_are_named_are_called_again(method, methods, attempts):
+    named = [each.replace("Get", method) for each in methods]
+    if attempts == 1:
+        named = ["shop.Cart/Add", "shop"]
+    with (
+        shop(*[[DOWN]] * 3) as cart,
+        opened(cart, methods=named, **QUICK) as channel,
+        pytest.raises(grpc.RpcError) as caught,
+    ):
+        list(stub(channel, method)(b"?"))
+    assert cart.attempts() == attempts
+    assert (state_of(caught.value) is None) == (attempts == 1)
+
+
+def test_a_port_that_refuses_is_tried_again():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with (
+            opened(address, **QUICK) as channel,
+            pytest.raises(grpc.RpcError) as caught,
+        ):
+            stub(channel)(b"?")
+    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert state_of(caught.value).attempt == 3
+
+
+def test_other_interceptors_see_every_attempt_as_its_caller_wants_it():
+    seen = Watching()
+    with shop([DOWN], [b"milk"]) as cart, opened(cart, seen, **QUICK) as channel:
+        compression = grpc.Compression.Gzip
+        stub(channel)(b"?", 5, wait_for_ready=True, compression=compression)
+    first, second = seen.details
+    assert (first.timeout, first.metadata) == (5, None)
+    assert 0 < second.timeout < 5
+    assert (first.wait_for_ready, second.wait_for_ready) == (True, True)
+    assert first.compression is second.compression is compression
+
+
+def test_what_another_interceptor_raises_comes_through():
+    class Broken(grpc.UnaryUnaryClientInterceptor):
+        def intercept_unary_unary(self, continuation, details, request):
+            msg = "no token"
+            raise LookupError(msg)
+
+    with (
+        opened("127.0.0.1:1", Broken(), **QUICK) as channel,
+        pytest.raises(LookupError, match="no token"),
+    ):
+        stub(channel)(b"?")
+
+
+def test_a_future_is_given_at_once_and_made_once():
+    with shop([0.2, DOWN]) as cart, opened(cart, schedule=[9]) as channel:
+        future = stub(channel).future(b"?")
+        assert not future.done()
+        assert future.exception().code() is grpc.StatusCode.UNAVAILABLE
+    assert cart.attempts() == 1
+    assert state_of(future) is None
+
+
+def test_a_future_that_has_failed_already_keeps_nobody_waiting():
+    class Waiting(grpc.UnaryUnaryClientInterceptor):
+        def intercept_unary_unary(self, continuation, details, request):
+            outcome = continuation(details, request)
+            outcome.exception()
+            return outcome
+
+    with (
+        shop([DOWN]) as cart,
+        opened(cart, Waiting(), schedule=[9]) as channel,
+        virtual_time() as clock,
+    ):
+        assert stub(channel).future(b"?").done()
+    assert (clock.naps, cart.attempts()) == ([], 1)
+
+
+@pytest.mark.parametrize("method", ["Get", "List"])
+def test_a_decorated_caller_does_not_retry_what_was_retried(method):
+    with shop(*[[DOWN]] * 9) as cart, opened(cart, **QUICK) as channel:
+
+        @retry(policy(**QUICK))
+        def fetch():
+            return list(stub(channel, method)(b"?"))
+
+        with pytest.raises(grpc.RpcError) as caught:
+            fetch()
+    assert cart.attempts() == 3
+    assert state_of(caught.value).stop_reason is StopReason.NESTED
+
+
+def test_attempts_that_failed_are_freed_with_the_last_error():
+    with shop([DOWN], [DOWN], [DOWN]) as cart, opened(cart, **QUICK) as channel:
+        errors = every_error(stub(channel))
+        assert [each() for each in errors] == [None] * 3
+
+
+def every_error(call):
+    try:
+        call(b"?")
+    except grpc.RpcError as error:
+        return [weakref.ref(each) for each in state_of(error).errors]
+
+
+@pytest.mark.parametrize("methods", ["shop.Cart", ["shop.Cart/Get/All"], [5], [""]])
+def test_methods_are_named_in_a_list(methods):
+    with pytest.raises(ConfigError, match="method"):
+        RetryInterceptor(methods=methods)
+
+
+@pytest.mark.parametrize("timeout", [None, 5])
+@pytest.mark.parametrize("setting", ["on", "give_up_on"])
+def test_predicates_that_are_async_are_refused(setting, timeout):
+    async def judged(error):
+        return True
+
+    with pytest.raises(ConfigError, match=f"^{setting} must .* async_interceptors$"):
+        RetryInterceptor(attempt_timeout=timeout, **{setting: judged})

@@ -1,0 +1,187 @@
+"""No client brings the user info or the query of a URL into what retrykit writes."""
+
+import asyncio
+import json
+import logging
+import pickle
+import traceback
+
+import aiohttp
+import httpx
+import pytest
+import requests
+import urllib3
+
+from retrykit import Policy, observe, retry, state_of
+from retrykit.durable import Job
+from retrykit.integrations.logging import observer
+from retrykit.state.records import error_text
+from retrykit.testing import virtual_time
+from tests._support.http_clients import CLIENTS, WAYS
+from tests._support.ports import free_port
+from tests._support.scripted_server import answer, cut, reset, serve
+
+SECRET = "S3CRET"  # noqa: S105  what is looked for
+POLICY = Policy(schedule=[1, 2])
+FAULTS = {"503": answer(503, close=True), "reset": reset(), "cut": cut(40)}
+
+
+def with_secrets(url):
+    scheme, rest = url.split("://")
+    return f"{scheme}://bob:{SECRET}@{rest}/p?token={SECRET}"
+
+
+def written(came, caplog):
+    """Return all that was written of a call that failed."""
+    formatter = logging.Formatter()
+    # The logger of urllib3 itself writes the query of what a Retry sends again.
+    own = [entry for entry in caplog.records if entry.name.startswith("retrykit")]
+    yield from map(formatter.format, own)
+    if came.error is not None:
+        yield from getattr(came.error, "__notes__", ())
+    if came.state is not None:
+        yield json.dumps(came.state.to_dict())
+        yield repr(came.state)
+        yield pickle.dumps(came.state).decode("latin-1")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_written_has_no_secret(client, way, fault, caplog):
+    caplog.set_level(logging.DEBUG, "retrykit")
+    with serve(FAULTS[fault]) as server, virtual_time(), observe(observer()):
+        url = with_secrets(server.url)
+        [came] = CLIENTS[client](way, POLICY, 1, url, "GET", None, lambda: None)
+    assert caplog.records != [] or fault == "cut"
+    texts = [*written(came, caplog)]
+    assert [text for text in texts if SECRET in text] == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_no_secret_of_a_refused_connection_is_written(client, way, caplog):
+    with virtual_time(), observe(observer()):
+        url = with_secrets(f"http://127.0.0.1:{free_port()}")
+        [came] = CLIENTS[client](way, POLICY, 1, url, "GET", None, lambda: None)
+    assert len(caplog.records) >= 3
+    texts = [*written(came, caplog)]
+    assert [text for text in texts if SECRET in text] == []
+
+
+def get_with_httpx(url):
+    httpx.get(url, trust_env=False).raise_for_status()
+
+
+def get_with_requests(url):
+    with requests.Session() as session:
+        session.trust_env = False
+        session.get(url, timeout=5).raise_for_status()
+
+
+def get_with_urllib3(url):
+    pool = urllib3.PoolManager(retries=urllib3.Retry(0, status_forcelist=[503]))
+    with pool:
+        pool.request("GET", url)
+
+
+def get_with_aiohttp(url):
+    async def get():
+        async with aiohttp.ClientSession() as session, session.get(url) as response:
+            response.raise_for_status()
+
+    asyncio.run(get())
+
+
+GETS = {
+    get_with_httpx: "httpx.HTTPStatusError: GET 127.0.0.1, status 503",
+    get_with_requests: "requests.exceptions.HTTPError: GET 127.0.0.1, status 503",
+    get_with_urllib3: "urllib3.exceptions.MaxRetryError: 127.0.0.1",
+    get_with_aiohttp: "aiohttp.client_exceptions.ClientResponseError: GET 127.0.0.1, "
+    "status 503",
+}
+
+
+@pytest.mark.parametrize(("get", "told"), GETS.items(), ids=lambda x: str(x)[:30])
+def test_an_error_is_told_by_type_method_host_and_status(get, told, caplog):
+    policy = Policy(schedule=[0], observers=[observer()])
+    with serve(answer(503, close=True)) as server:
+        with pytest.raises(Exception) as caught:
+            policy.call(get, with_secrets(server.url))
+    assert [r.getMessage().split("; ")[-1] for r in caplog.records] == [told] * 2
+    state = state_of(caught.value)
+    assert state.failures[-1].describe() == told
+    record = state.to_dict()["failures"][-1]["error"]
+    assert f"{record['type']}: {record['message']}" == told
+    assert SECRET not in record["traceback"]
+
+
+@pytest.mark.parametrize("get", GETS)
+def test_the_users_error_is_not_changed(get):
+    with serve(answer(503, close=True)) as server:
+        url = with_secrets(server.url)
+        with pytest.raises(Exception) as plain:
+            get(url)
+        with pytest.raises(Exception) as retried:
+            Policy(schedule=[0]).call(get, url)
+    assert str(retried.value) == str(plain.value)
+
+
+@pytest.mark.parametrize("get", GETS)
+def test_a_policy_can_ask_for_whole_texts(get, caplog):
+    policy = Policy(schedule=[0], redact=False, observers=[observer()])
+    with serve(answer(503, close=True)) as server:
+        with pytest.raises(Exception) as caught:
+            policy.call(get, with_secrets(server.url))
+    whole = " ".join(str(caught.value).split())
+    assert [r.getMessage().endswith(whole) for r in caplog.records] == [True] * 2
+    state = state_of(caught.value)
+    record = state.to_dict()["failures"][0]["error"]
+    assert record["message"] == str(caught.value)
+    assert record["traceback"].count(record["message"]) >= 1
+    # It stays as it was written in another process.
+    again = pickle.loads(pickle.dumps(state))  # noqa: S301
+    assert again.failures[0].describe().endswith(record["message"])
+
+
+@pytest.mark.parametrize("get", GETS)
+@pytest.mark.parametrize("raises", ["last", "retry_error", "group"])
+def test_a_durable_history_has_no_secret(get, raises):
+    job = Job(get, Policy(schedule=[0], raises=raises), "fetch")
+    envelope = job.envelope("fetch-7")
+    with serve(answer(503, close=True)) as server:
+        while envelope.status == "waiting":
+            came = job.attempt(envelope, [with_secrets(server.url)], {})
+            envelope = came.envelope
+            assert SECRET not in json.dumps(envelope.to_dict())
+            assert SECRET not in envelope.describe()
+
+
+@pytest.mark.parametrize("redact", [True, False])
+def test_a_durable_history_has_whole_texts_where_its_policy_asks_for_them(redact):
+    job = Job(get_with_httpx, Policy(schedule=[0], redact=redact), "fetch")
+    with serve(answer(503, close=True)) as server:
+        url = with_secrets(server.url)
+        came = job.attempt(job.envelope("fetch-7"), [url], {})
+        came = job.attempt(came.envelope, [url], {})
+    first, last = came.envelope.to_dict()["state"]["failures"]
+    assert (SECRET in first["error"]["message"]) is not redact
+    assert (SECRET in last["error"]["traceback"]) is not redact
+
+
+def test_a_request_that_httpx_has_not_set_is_none():
+    error = httpx.ConnectError("to http://bob:S3CRET@host/p?token=S3CRET")
+    with pytest.raises(RuntimeError):
+        error.request  # noqa: B018  a property that fails
+    assert error_text(error) == "to http://host/p?..."
+
+
+def test_calls_of_a_client_that_nest_log_no_secret(caplog):
+    inner = retry(Policy(schedule=[0], raises="retry_error"))(get_with_httpx)
+    outer = Policy(schedule=[0], outer="retry", observers=[observer()])
+    with serve(answer(503, close=True)) as server:
+        with pytest.raises(Exception) as caught:
+            outer.call(inner, with_secrets(server.url))
+    assert str(caught.value).endswith("HTTPStatusError: GET 127.0.0.1, status 503")
+    assert SECRET not in caplog.text
+    assert SECRET in "".join(traceback.format_exception(caught.value))

@@ -1,0 +1,424 @@
+"""What the parts for httpx promise beyond the table of all clients."""
+
+import asyncio
+import gc
+import json
+import threading
+import weakref
+
+import httpx
+import pytest
+import trio
+
+from retrykit import (
+    AsArgument,
+    Policy,
+    RetryError,
+    StopReason,
+    aretry,
+    retry,
+    state_of,
+)
+from retrykit.errors import ConfigError
+from retrykit.integrations import httpx as retries
+from retrykit.integrations.httpx import AsyncRetryTransport, RetryTransport
+from retrykit.integrations.logging import observer
+from retrykit.state.events import RetryScheduled
+from retrykit.testing import record, virtual_time
+from tests._support.scripted_server import answer, close, hang, redirect, serve
+
+QUICK = Policy(schedule=[0, 0], max_attempts=9)
+
+
+def client(policy=QUICK, **given):
+    return httpx.Client(transport=RetryTransport(policy, **given))
+
+
+def test_the_last_response_is_returned_as_the_client_would():
+    with serve(answer(503, [("X-Left", "0")], b"busy")) as server, client() as http:
+        response = http.get(server.url)
+    assert (response.status_code, response.text) == (503, "busy")
+    assert response.headers["x-left"] == "0"
+    assert response.elapsed
+    state = state_of(response)
+    assert [failure.result.status_code for failure in state.failures] == [503] * 3
+    assert state.failures[-1].result is response
+    assert state.stop_reason is StopReason.SCHEDULE_ENDED
+
+
+def test_a_response_that_needed_no_retry_has_a_state_too():
+    with serve() as server, client() as http:
+        assert state_of(http.get(server.url)).attempt == 1
+
+
+class TestAPolicyOfASingleRequest:
+    """It is among the extensions of the request."""
+
+    @pytest.mark.parametrize(
+        ("policy", "attempts"),
+        [(None, 1), (Policy(schedule=[0]), 2), (Policy(schedule=[0] * 4), 5)],
+        ids=["none", "less", "more"],
+    )
+    def test_holds_in_place_of_that_of_the_client(self, policy, attempts):
+        with serve(answer(503)) as server, client() as http:
+            response = http.get(server.url, extensions={"retry": policy})
+            assert len(server.seen) == state_of(response).attempt == attempts
+            assert state_of(http.get(server.url)).attempt == 3
+
+    def test_has_the_parts_of_the_client(self):
+        with serve(answer(503, [("Retry-After", "7")]), answer()) as server:
+            with virtual_time() as clock, client() as http:
+                http.get(server.url, extensions={"retry": Policy(schedule=[1])})
+        assert clock.naps == [7.0]
+
+    def test_holds_after_a_redirect_too(self):
+        steps = redirect("/x"), answer(503)
+        with serve(*steps) as server, client() as http:
+            given = {"extensions": {"retry": None}, "follow_redirects": True}
+            assert http.get(server.url, **given).status_code == 503
+        assert len(server.seen) == 2
+
+    def test_holds_for_an_async_client(self):
+        async def get(url):
+            async with httpx.AsyncClient(transport=AsyncRetryTransport(QUICK)) as http:
+                return await http.get(url, extensions={"retry": None})
+
+        with serve(answer(503)) as server:
+            assert state_of(asyncio.run(get(server.url))).attempt == 1
+
+    def test_is_refused_where_a_transport_cannot_follow_it(self):
+        policy = Policy(raises="group")
+        with client() as http, pytest.raises(ConfigError, match="raises must be"):
+            http.get("http://127.0.0.1/", extensions={"retry": policy})
+
+
+def test_a_decorator_alone_keeps_cookies_of_responses_that_are_replaced():
+    steps = answer(503, [("Set-Cookie", "node=7")]), answer()
+    with serve(*steps) as server, client() as http:
+        http.get(server.url)
+        assert http.cookies == {}
+    with serve(*steps) as server, httpx.Client() as http:
+        retries.policy(QUICK).call(http.get, server.url)
+        assert dict(http.cookies) == {"node": "7"}
+    assert server.seen[1].headers["cookie"] == "node=7"
+
+
+def test_a_response_of_another_transport_has_none():
+    with serve() as server, httpx.Client() as http:
+        assert state_of(http.get(server.url)) is None
+
+
+def test_is_called_by_method_and_host_and_by_nothing_secret():
+    with serve(answer(503)) as server, client() as http:
+        response = http.get(f"{server.url}/token/secret?key=secret")
+    assert state_of(response).name == "GET 127.0.0.1"
+
+
+def test_the_error_is_the_clients_own_with_its_history():
+    with serve(close()) as server, client() as http:
+        with pytest.raises(httpx.RemoteProtocolError) as caught:
+            http.get(server.url)
+    state = state_of(caught.value)
+    assert state.errors[-1] is caught.value
+    assert caught.value.request.url == server.url
+    assert "gave up after 3 attempts" in caught.value.__notes__[0]
+
+
+def test_a_pool_of_one_connection_is_enough():
+    limits = httpx.Limits(max_connections=1)
+    inner = httpx.HTTPTransport(limits=limits)
+    with serve(answer(503, body=b"x" * 100_000), answer()) as server:
+        with client(transport=inner) as http:
+            assert http.get(server.url, timeout=1).status_code == 200
+
+
+def test_an_async_pool_of_one_connection_serves_others_during_a_delay():
+    async def main(url):
+        limits = httpx.Limits(max_connections=1)
+        inner = httpx.AsyncHTTPTransport(limits=limits)
+        policy = QUICK.replace(schedule=[3])
+        transport = AsyncRetryTransport(policy, inner)
+        async with httpx.AsyncClient(transport=transport, timeout=1) as http:
+            return await asyncio.gather(*(http.get(url) for _ in range(3)))
+
+    busy = answer(503, body=b"x" * 100_000)
+    with serve(busy, busy, busy, answer()) as server, virtual_time() as clock:
+        responses = asyncio.run(main(server.url))
+    assert [each.status_code for each in responses] == [200] * 3
+    assert clock.now() >= 3
+
+
+def test_layers_do_not_multiply_with_errors():
+    with serve(close()) as server, client() as http:
+
+        @retry(retries.policy(QUICK))
+        def fetch():
+            return http.get(server.url).text
+
+        with pytest.raises(httpx.RemoteProtocolError) as caught:
+            fetch()
+    assert len(server.seen) == 3
+    assert state_of(caught.value).stop_reason is StopReason.NESTED
+
+
+def test_layers_do_not_multiply_with_statuses():
+    with serve(answer(503)) as server, client() as http:
+
+        @retry(retries.policy(QUICK))
+        def fetch():
+            return http.get(server.url).raise_for_status()
+
+        with pytest.raises(httpx.HTTPStatusError) as caught:
+            fetch()
+    assert len(server.seen) == 3
+    assert state_of(caught.value).inner.name == "GET 127.0.0.1"
+
+
+def test_the_error_about_a_response_has_its_state():
+    with serve(answer(503)) as server, client() as http:
+        response = http.get(server.url)
+    with pytest.raises(httpx.HTTPStatusError) as caught:
+        response.raise_for_status()
+    assert state_of(caught.value) == state_of(response)
+
+
+def test_no_secret_of_a_response_is_told():
+    class Chatty(httpx.Response):
+        def __repr__(self):
+            return "token=secret"
+
+    inner = httpx.MockTransport(lambda _: Chatty(503))
+    with client(transport=inner) as http:
+        state = state_of(http.get("http://127.0.0.1/"))
+    told = state.failures[-1].describe()
+    assert told.endswith("Chatty with status 503")
+    assert "token" not in json.dumps(state.to_dict())
+
+
+def test_the_log_tells_the_status(caplog):
+    policy = QUICK.replace(observers=[observer()])
+    with serve(answer(503)) as server, client(policy) as http:
+        http.post(server.url)
+    [line] = caplog.messages
+    assert line.startswith("POST 127.0.0.1 gave up after 1 attempt in ")
+    assert line.endswith("only one is allowed; its result was refused, with status 503")
+
+
+def test_layers_do_not_multiply_with_responses():
+    with serve(answer(503)) as server, client() as http:
+        fetch = retry(retries.policy(QUICK))(lambda: http.get(server.url))
+        with pytest.raises(RetryError) as caught:
+            fetch()
+    assert len(server.seen) == 3
+    assert caught.value.state.stop_reason is StopReason.NESTED
+
+
+def test_layers_multiply_where_they_are_told_to():
+    with serve(answer(503)) as server, client() as http:
+        policy = retries.policy(QUICK, outer="retry")
+        with pytest.raises(RetryError):
+            policy.call(http.get, server.url)
+    assert len(server.seen) == 9
+
+
+def test_a_redirect_loop_is_the_clients_own_error():
+    with serve(redirect("/again")) as server, virtual_time() as clock:
+        transport = RetryTransport(Policy(schedule=[5]))
+        with httpx.Client(transport=transport, max_redirects=4) as http:
+            with pytest.raises(httpx.TooManyRedirects):
+                http.get(server.url, follow_redirects=True)
+    assert clock.naps == []
+    assert len(server.seen) == 5
+
+
+def test_a_stream_of_the_response_is_left_unread():
+    with serve(answer(503), answer(body=b"0123456789")) as server, client() as http:
+        with http.stream("GET", server.url) as response:
+            assert not response.is_closed
+            assert b"".join(response.iter_bytes()) == b"0123456789"
+
+
+def test_an_attempt_takes_no_longer_than_its_policy_says():
+    policy = QUICK.replace(attempt_timeout=AsArgument("50ms"), schedule=[0])
+    with serve(hang()) as server, client(policy) as http:
+        with pytest.raises(httpx.TimeoutException) as caught:
+            http.get(server.url, timeout=60)
+    assert state_of(caught.value).attempt == 2
+
+
+def test_the_clients_own_timeout_holds_where_it_is_shorter():
+    seen = []
+
+    def answered(request):
+        seen.append(request.extensions["timeout"])
+        return httpx.Response(200)
+
+    policy = QUICK.replace(attempt_timeout=AsArgument(9))
+    with client(policy, transport=httpx.MockTransport(answered)) as http:
+        http.get("http://127.0.0.1/", timeout=httpx.Timeout(60, read=1))
+    [timeout] = seen
+    assert timeout["read"] == 1
+    assert timeout["connect"] == pytest.approx(9, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "run", [lambda main: asyncio.run(main()), trio.run], ids=["asyncio", "trio"]
+)
+def test_an_attempt_that_is_ended_raises_the_clients_timeout(run):
+    policy = QUICK.replace(attempt_timeout="50ms", schedule=[0])
+
+    async def main():
+        transport = AsyncRetryTransport(policy)
+        async with httpx.AsyncClient(transport=transport, timeout=60) as http:
+            await http.get(url)
+
+    with serve(hang()) as server:
+        url = server.url
+        with pytest.raises(httpx.ReadTimeout) as caught:
+            run(main)
+    assert state_of(caught.value).attempt == 2
+
+
+def test_cancellation_goes_through_at_once():
+    async def main(url):
+        waiting = asyncio.Event()
+
+        def look(event):
+            if isinstance(event, RetryScheduled):
+                waiting.set()
+
+        transport = AsyncRetryTransport(Policy(schedule=[30], observers=[look]))
+        async with httpx.AsyncClient(transport=transport) as http:
+            task = asyncio.create_task(http.get(url))
+            await waiting.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    with serve(answer(503)) as server:
+        asyncio.run(main(server.url))
+    assert len(server.seen) == 1
+
+
+def test_threads_share_one_client():
+    steps = [answer(503), answer(200)] * 40
+    states = []
+    with serve(*steps) as server, client(QUICK.replace(schedule=[0] * 8)) as http:
+
+        def fetch():
+            states.append(state_of(http.get(server.url)))
+
+        threads = [threading.Thread(target=fetch) for _ in range(16)]
+        [each.start() for each in threads]
+        [each.join() for each in threads]
+    assert len(states) == 16
+    assert {state.status for state in states} == {"succeeded"}
+    assert sum(state.attempt for state in states) == len(server.seen)
+
+
+def test_nothing_is_kept_of_a_response():
+    gc.disable()
+    try:
+        with serve(answer(503)) as server, RetryTransport(QUICK) as transport:
+            # A client of httpx makes a ring of each response by itself.
+            response = transport.handle_request(httpx.Request("GET", server.url))
+            results = [each.result for each in state_of(response).failures]
+            assert results[-1] is response
+            kept = [weakref.ref(result) for result in results]
+            response.close()
+            del response, results
+        assert [each() for each in kept] == [None] * 3
+    finally:
+        gc.enable()
+
+
+def test_nothing_is_kept_of_an_error():
+    def refused(_request):
+        raise httpx.ConnectError("refused")
+
+    gc.disable()
+    try:
+        kept = []
+        with RetryTransport(QUICK, httpx.MockTransport(refused)) as transport:
+            try:
+                transport.handle_request(httpx.Request("GET", "http://127.0.0.1/"))
+            except httpx.ConnectError as error:
+                kept += map(weakref.ref, state_of(error).errors)
+        assert [each() for each in kept] == [None] * 3
+    finally:
+        gc.enable()
+
+
+def test_a_transport_is_entered_and_closed_with_its_client():
+    told = []
+
+    class Inner(httpx.MockTransport):
+        def __enter__(self):
+            told.append("entered")
+            return self
+
+        def __exit__(self, *_):
+            told.append("left")
+
+        def close(self):
+            told.append("closed")
+
+    inner = Inner(lambda _: httpx.Response(200))
+    with client(transport=inner) as http:
+        http.get("http://127.0.0.1/")
+    client(transport=inner).close()
+    assert told == ["entered", "left", "closed"]
+
+
+def test_an_async_transport_is_closed_with_its_client():
+    told = []
+
+    class Inner(httpx.MockTransport):
+        async def aclose(self):
+            told.append("closed")
+
+    async def main():
+        transport = AsyncRetryTransport(QUICK, Inner(lambda _: httpx.Response(200)))
+        await httpx.AsyncClient(transport=transport).aclose()
+
+    asyncio.run(main())
+    assert told == ["closed"]
+
+
+def test_refuses_what_a_transport_cannot_follow():
+    with pytest.raises(ConfigError, match="raises must be 'last' in a transport"):
+        RetryTransport(raises="group")
+
+
+def test_a_condition_of_results_is_asked_and_what_it_refuses_is_closed():
+    policy = Policy(schedule=[0], on_result=lambda answer: answer.status_code == 418)
+    limits = httpx.Limits(max_connections=1)
+    inner = httpx.HTTPTransport(limits=limits)
+    with serve(answer(418, body=b"x" * 100_000), answer(503)) as server:
+        with client(policy, transport=inner) as http:
+            assert http.get(server.url, timeout=1).status_code == 503
+
+
+def test_a_decorated_coroutine_that_returns_open_responses_leaves_none_open():
+    opened = []
+
+    async def main(url):
+        async with httpx.AsyncClient() as http:
+
+            @aretry(retries.policy(QUICK))
+            async def fetch():
+                request = http.build_request("GET", url)
+                opened.append(await http.send(request, stream=True))
+                return opened[-1]
+
+            await (await fetch()).aclose()
+
+    with serve(answer(503, body=b"x" * 100_000), answer()) as server:
+        asyncio.run(main(server.url))
+    assert [each.is_closed for each in opened] == [True, True]
+
+
+def test_a_call_is_recorded_like_any_other():
+    with serve(answer(503), answer()) as server, client() as http, record() as recorded:
+        http.get(server.url)
+    recorded.assert_attempts("GET 127.0.0.1", 2)

@@ -1,0 +1,86 @@
+"""A response that nobody gets is closed, wherever the call was left."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from retrykit import AsArgument, Policy
+from retrykit.budgets import TokenBucket
+from retrykit.integrations.httpx import AsyncRetryTransport, RetryTransport
+from tests._support.scripted_server import answer, serve
+
+BIG = b"x" * 100_000
+ALONE = httpx.Limits(max_connections=1)
+
+
+class Slow:
+    """A condition that nobody waits for to its end."""
+
+    def __init__(self):
+        self.asked = 0
+
+    async def __call__(self, response):
+        self.asked += 1
+        if self.asked == 1:
+            await asyncio.sleep(3600)
+        return response.status_code == 503
+
+
+def test_a_condition_that_fails_leaves_no_response_open():
+    def fails(response):
+        raise LookupError("wrong")
+
+    policy = Policy(schedule=[0], on_result=fails)
+    transport = RetryTransport(policy, httpx.HTTPTransport(limits=ALONE))
+    with serve(answer(200, body=BIG)) as server:
+        with httpx.Client(transport=transport, timeout=2) as client:
+            for _ in range(2):
+                with pytest.raises(LookupError):
+                    client.get(server.url)
+
+
+def test_a_cancellation_before_the_judgement_leaves_no_response_open():
+    async def main(url):
+        inner = httpx.AsyncHTTPTransport(limits=ALONE)
+        transport = AsyncRetryTransport(Policy(on_result=Slow()), inner)
+        async with httpx.AsyncClient(transport=transport, timeout=5) as client:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await client.get(url)
+            return (await client.get(url)).status_code
+
+    with serve(answer(200, body=BIG)) as server:
+        assert asyncio.run(main(server.url)) == 200
+
+
+def test_an_async_condition_is_refused_where_nobody_awaits_it():
+    with pytest.raises(ValueError, match="on_result"):
+        RetryTransport(on_result=Slow().__call__)
+
+
+def test_an_attempt_with_no_time_left_lets_the_clients_error_out():
+    policy = Policy(max_elapsed=0, attempt_timeout=AsArgument("5s"))
+    transport = RetryTransport(policy)
+    slow = answer(200)
+    with serve(slow) as server, httpx.Client(transport=transport) as client:
+        try:
+            assert client.get(server.url).status_code == 200
+        except httpx.TimeoutException as error:
+            assert "in progress" not in str(error)
+
+
+def test_a_request_keeps_the_timeouts_that_its_caller_gave():
+    policy = Policy(attempt_timeout=AsArgument(9))
+    inner = httpx.MockTransport(lambda _: httpx.Response(200))
+    request = httpx.Request("GET", "http://127.0.0.1/", extensions={"timeout": {}})
+    RetryTransport(policy, inner).handle_request(request)
+    assert request.extensions == {"timeout": {}}
+
+
+def test_a_budget_is_paid_and_the_response_is_not_lost():
+    budget = TokenBucket(50)
+    transport = RetryTransport(Policy(schedule=[0], budget=budget))
+    with serve(answer(503), answer()) as server:
+        with httpx.Client(transport=transport) as client:
+            assert client.get(server.url).text == "ok"

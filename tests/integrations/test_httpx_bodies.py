@@ -1,0 +1,145 @@
+"""What httpx sends once, and what it sends again, body and all."""
+
+import io
+import logging
+
+import httpx
+import pytest
+
+from retrykit import Policy, RetryError, StopReason, state_of
+from retrykit.integrations.httpx import RetryTransport
+from tests._support.scripted_server import answer, close, serve
+
+QUICK = Policy(schedule=[0, 0], max_attempts=9)
+
+
+def client(policy=QUICK, **given):
+    return httpx.Client(transport=RetryTransport(policy, **given))
+
+
+def test_a_post_is_sent_once_and_its_error_says_why():
+    with serve(close()) as server, client() as http:
+        with pytest.raises(httpx.RemoteProtocolError) as caught:
+            http.post(server.url, json={})
+    assert len(server.seen) == 1
+    [note] = caught.value.__notes__
+    assert note == (
+        "retrykit: gave up after 1 attempt: POST is sent again only with an "
+        "Idempotency-Key, or where methods has it"
+    )
+
+
+def test_an_error_that_is_not_one_to_retry_gets_no_such_note():
+    with client() as http, pytest.raises(httpx.UnsupportedProtocol) as caught:
+        http.post("gopher://127.0.0.1/")
+    assert not hasattr(caught.value, "__notes__")
+
+
+@pytest.mark.parametrize(
+    ("methods", "sent"), [(["post"], 3), (None, 3), ({"GET"}, 1)], ids=str
+)
+def test_methods_say_what_is_sent_again(methods, sent):
+    with serve(answer(503)) as server, client(methods=methods) as http:
+        http.post(server.url, content=b"order")
+    assert [seen.body for seen in server.seen] == [b"order"] * sent
+
+
+def test_a_stream_is_sent_once_and_a_warning_says_why(caplog):
+    with serve(answer(503)) as server, client() as http:
+        response = http.put(server.url, content=iter([b"or", b"der"]))
+    assert [seen.body for seen in server.seen] == [b"order"]
+    assert response.status_code == 503
+    [line] = caplog.records
+    assert line.levelno == logging.WARNING
+    assert "PUT 127.0.0.1 gave up after 1 attempt" in line.getMessage()
+    assert "pass bytes, text or a file that can seek" in line.getMessage()
+
+
+def test_a_stream_that_meets_no_failure_is_sent_in_silence(caplog):
+    with serve() as server, client() as http:
+        assert http.put(server.url, content=iter([b"order"])).status_code == 200
+    assert caplog.records == []
+
+
+def test_a_post_that_is_refused_says_so_to_who_looks_for_it(caplog):
+    caplog.set_level(logging.DEBUG, "retrykit")
+    with serve(answer(503)) as server, client() as http:
+        http.post(server.url)
+    [line] = [x for x in caplog.records if x.name == "retrykit"]
+    assert line.levelno == logging.DEBUG
+
+
+def test_files_of_a_form_are_sent_again_from_their_beginning():
+    file = io.BytesIO(b"picture")
+    with serve(answer(503), answer()) as server, client() as http:
+        http.put(server.url, files={"file": file, "note": b"plain"}, data={"a": "b"})
+    one, two = server.seen
+    assert one.body == two.body
+    assert b"picture" in two.body
+
+
+def test_a_form_with_a_stream_in_it_is_sent_once():
+    class Pipe:
+        def __init__(self):
+            self.left = [b"piece"]
+
+        def read(self, _size=-1):
+            return self.left.pop() if self.left else b""
+
+    with serve(answer(503)) as server, client() as http:
+        http.put(server.url, files={"file": Pipe()})
+    assert len(server.seen) == 1
+
+
+def test_a_file_that_cannot_go_back_after_all_lets_the_clients_error_out():
+    class Closing(io.BytesIO):
+        def seek(self, *_):
+            raise OSError("gone")
+
+        def seekable(self):
+            return True
+
+    with serve(close()) as server, client() as http:
+        with pytest.raises(httpx.RemoteProtocolError) as caught:
+            http.put(server.url, content=Closing(b""), headers={"content-length": "0"})
+    assert len(server.seen) == 1
+    assert state_of(caught.value).stop_reason is StopReason.GAVE_UP
+
+
+def test_a_file_of_a_form_that_cannot_go_back_after_all_is_sent_once():
+    """httpx leaves a file where it is, and sends nothing of it, if it cannot seek."""
+
+    class Stuck(io.BytesIO):
+        def seek(self, *_):
+            raise io.UnsupportedOperation("it is a pipe")
+
+    with serve(close()) as server, client() as http:
+        with pytest.raises(httpx.RemoteProtocolError):
+            http.put(server.url, files={"file": Stuck(b"picture")})
+    assert len(server.seen) == 1
+
+
+def test_a_file_that_cannot_go_back_after_a_response_says_so():
+    file = io.BytesIO(b"order")
+
+    def answered(_request):
+        file.close()
+        return httpx.Response(503)
+
+    with client(transport=httpx.MockTransport(answered)) as http:
+        with pytest.raises(ValueError, match="closed file"):
+            http.put("http://127.0.0.1/", content=file)
+
+
+def test_an_error_of_another_call_is_no_response():
+    other = RetryError(
+        Policy(on_result=lambda _: True, schedule=[]).run(lambda: 1).state
+    )
+
+    def answered(_request):
+        raise other
+
+    with client(transport=httpx.MockTransport(answered)) as http:
+        with pytest.raises(RetryError) as caught:
+            http.get("http://127.0.0.1/")
+    assert caught.value is other

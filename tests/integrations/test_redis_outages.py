@@ -1,0 +1,304 @@
+"""A budget on Redis, while Redis is away, and what follows when it is back."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import threading
+
+import pytest
+
+from retrykit import Policy, StopReason
+from retrykit.budgets import TokenBucket
+from retrykit.integrations.redis.local_ledger import Account
+from retrykit.testing import virtual_time
+from tests._support import redis_server
+from tests._support.ports import free_port
+from tests._support.redis_server import KEY, Way
+
+served, server = redis_server.served, redis_server.server
+live, way = redis_server.live, redis_server.way
+
+
+@pytest.fixture(autouse=True)
+def _heard(caplog):
+    caplog.set_level(logging.INFO, "retrykit")
+
+
+@pytest.fixture(params=["blocking", "asyncio"])
+def alone(request, clock):
+    """Both ways, to a port where nobody listens: no server is needed."""
+    with contextlib.ExitStack() as stack:
+        yield Way(request.param, free_port(), stack)
+
+
+def levels(caplog):
+    return [record.levelname for record in caplog.records]
+
+
+def dead():
+    raise OSError("dead")
+
+
+def test_without_redis_calls_go_on_as_with_the_bucket_alone(alone, caplog):
+    policy = Policy(schedule=[0] * 9, max_attempts=4, on=OSError)
+    policy = policy.replace(budget=alone.budget(TokenBucket(20)))
+    outcomes = [alone.run(policy, dead) for _ in range(3)]
+    assert [outcome.state.attempt for outcome in outcomes] == [4, 2, 1]
+    assert {str(outcome.error) for outcome in outcomes} == {"dead"}
+    assert outcomes[-1].state.stop_reason is StopReason.BUDGET
+    assert alone.run(policy, bool).value is False
+    assert policy.budget.balance == 1
+    name = "AsyncRedisBudget" if alone.awaited else "RedisBudget"
+    [record] = caplog.records
+    assert record.getMessage().startswith(
+        f"<{name} of TokenBucket(capacity=20), key='{KEY}'> is counted in this "
+        "process alone until Redis answers: ConnectionError: "
+    )
+    assert (record.name, record.levelname) == ("retrykit", "WARNING")
+
+
+def refuse_writes(client):
+    client.replicaof("127.0.0.1", 1)
+
+
+def accept_writes(client):
+    client.replicaof("NO", "ONE")
+
+
+def fill(client):
+    client.config_set("maxmemory", 1)
+
+
+def clear(client):
+    client.config_set("maxmemory", 0)
+
+
+TROUBLES = {
+    "another type under the key": (
+        lambda client: client.lpush(KEY, "a"),
+        lambda client: client.delete(KEY),
+    ),
+    "a text under the key": (
+        lambda client: client.set(KEY, "1e3"),
+        lambda client: client.delete(KEY),
+    ),
+    "read-only": (refuse_writes, accept_writes),
+    "out of memory": (fill, clear),
+}
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_what_was_taken_meanwhile_is_charged_when_it_is_back(
+    way, server, clock, caplog, trouble
+):
+    cause, end = TROUBLES[trouble]
+    budget = way.budget(TokenBucket(100))
+    cause(server.client)
+    try:
+        for _ in range(4):
+            assert way(budget.withdraw(OSError())) == 5
+            way(budget.deposit(None))
+        assert (levels(caplog), budget.balance) == (["WARNING"], 84)
+    finally:
+        end(server.client)
+    assert way(budget.flush()) == 84
+    server.client.set(KEY, 50)
+    clock.advance(1)
+    assert way(budget.withdraw(OSError())) == 5
+    assert (levels(caplog), budget.balance) == (["WARNING", "INFO"], 29)
+    assert caplog.messages[1].endswith("is shared again: Redis answers")
+    assert way(budget.flush()) == 29
+
+
+def test_a_server_that_dies_in_mid_call_is_done_without(way, server, clock, caplog):
+    server.client.set(KEY, 40)
+    budget = way.budget()
+    assert way(budget.withdraw(OSError())) == 5
+    server.send(signal.SIGSTOP)
+    killer = threading.Timer(0.02, server.kill)
+    killer.start()
+    policy = Policy(schedule=[0], on=OSError, budget=budget)
+    outcome = way.run(policy, dead)
+    killer.join()
+    assert (outcome.state.attempt, str(outcome.error)) == (2, "dead")
+    # It goes on with what Redis had last, not with a full bucket.
+    assert (levels(caplog), budget.balance) == (["WARNING"], 30)
+    server.start()
+    server.client.set(KEY, 3)
+    clock.advance(1)
+    # No balance is below zero, whatever is owed.
+    assert way(budget.withdraw(OSError())) is None
+    assert (levels(caplog), budget.balance) == (["WARNING", "INFO"], 0)
+
+
+def test_a_server_that_hangs_is_waited_for_once_in_a_pause(way, server, clock, caplog):
+    budget = way.budget()
+    way(budget.withdraw(OSError()))
+    server.send(signal.SIGSTOP)
+    try:
+        for _ in range(20):
+            way(budget.withdraw(OSError()))
+            way(budget.deposit(None))
+        clock.advance(0.999)
+        assert (way(budget.flush()), levels(caplog)) == (415, ["WARNING"])
+    finally:
+        server.send(signal.SIGCONT)
+    clock.advance(0.001)
+    # The first script was run when the server went on, so it is paid twice.
+    assert way(budget.flush()) == 410
+    assert levels(caplog) == ["WARNING", "INFO"]
+
+
+def test_cancellation_passes_through_an_awaited_script(server, clock, caplog):
+    async def main(way):
+        budget = way.budget()
+        await budget.withdraw(OSError())
+        server.send(signal.SIGSTOP)
+        try:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.02):
+                    await budget.withdraw(OSError())
+        finally:
+            server.send(signal.SIGCONT)
+        assert await budget.withdraw(OSError()) == 5
+        # The server may have run what was sent before that was cancelled.
+        assert await budget.flush() in {485, 490}
+
+    with contextlib.ExitStack() as stack:
+        way = Way("asyncio", server.port, stack)
+        way(main(way))
+    assert caplog.records == []
+
+
+class Answering:
+    """What answers everything with the same."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.port = self.server.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.server.accept()
+                with connection:
+                    while connection.recv(4096):
+                        connection.sendall(self.answer)
+
+    def close(self):
+        self.server.shutdown(socket.SHUT_RDWR)
+        self.server.close()
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"-LOADING Redis is loading the dataset in memory\r\n",
+        b"-NOAUTH Authentication required.\r\n",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"+OK\r\n",
+        b"*1\r\n:1\r\n",
+    ],
+    ids=["loading", "no password", "another protocol", "a text", "too little"],
+)
+def test_what_answers_otherwise_counts_as_away(clock, caplog, answer, awaited):
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(contextlib.closing(Answering(answer)))
+        name = "asyncio" if awaited else "blocking"
+        way = Way(name, server.port, stack)
+        budget = way.budget()
+        assert [way(budget.withdraw(OSError())) for _ in range(2)] == [5, 5]
+        assert (levels(caplog), budget.balance) == (["WARNING"], 490)
+
+
+@pytest.fixture
+def account(clock):
+    return Account(TokenBucket(20), 1, "a budget")
+
+
+def test_it_is_asked_again_after_growing_pauses(account, clock, caplog):
+    account.failed(account.asks(5), OSError())
+    pauses = []
+    for _ in range(7):
+        start = clock.now()
+        while (ask := account.asks()) is None:
+            clock.advance(0.5)
+        pauses.append(clock.now() - start)
+        # As long as one asks, no other does.
+        assert account.asks() is None
+        account.failed(ask, OSError())
+    assert pauses == [1, 2, 4, 8, 16, 30, 30]
+    assert levels(caplog) == ["WARNING"]
+    clock.advance(30)
+    account.answered(account.asks(), 7)
+    account.failed(account.asks(), OSError())
+    clock.advance(1)
+    assert account.asks() is not None
+
+
+def test_another_asks_if_nothing_is_heard_of_the_one_who_asked(account, clock):
+    account.failed(account.asks(), OSError())
+    clock.advance(1)
+    assert account.asks() is not None
+    clock.advance(29.9)
+    assert account.asks() is None
+    clock.advance(0.1)
+    assert account.asks() is not None
+
+
+def test_many_who_asked_at_once_fail_once(account, clock, caplog):
+    first, second, third = (account.asks(5) for _ in range(3))
+    assert [account.failed(each, OSError()) for each in (first, second)] == [5, 5]
+    clock.advance(1)
+    # What was asked before the failure does not end it.
+    account.answered(third, 3)
+    assert (levels(caplog), account.tokens) == (["WARNING"], 10)
+    account.answered(account.asks(), 3)
+    assert (levels(caplog), account.tokens) == (["WARNING", "INFO"], 3)
+
+
+def test_in_doubt_what_is_given_is_lost_and_what_is_taken_is_charged(account, clock):
+    assert account.gains(None) is None
+    account.failed(account.asks(5), OSError())
+    assert account.due == -5
+    account.gains(None)
+    clock.advance(1)
+    probe = account.asks(5)
+    assert (probe.cost, probe.change, account.due) == (5, -4, 0)
+    account.failed(probe, OSError())
+    assert account.due == -9
+    clock.advance(2)
+    account.answered(account.asks(), 3)
+    assert (account.due, account.tokens) == (0, 3)
+
+
+def test_rewards_are_gathered_as_before_when_it_is_back(account, clock):
+    account.failed(account.asks(), OSError())
+    clock.advance(1)
+    account.answered(account.asks(), 3)
+    clock.advance(0.9)
+    assert account.gains(None) is None
+    clock.advance(0.1)
+    assert account.gains(None).change == 2
+
+
+def test_to_a_full_bucket_nothing_is_added_while_redis_is_away(account):
+    account.failed(account.asks(), OSError())
+    for _ in range(30):
+        account.gains(None)
+    assert (account.due, account.tokens) == (0, 20)
+    assert [account.pays(5) for _ in range(5)] == [5, 5, 5, 5, None]
+    assert (account.due, account.tokens) == (-20, 0)
+
+
+def test_a_clock_that_goes_back_does_not_keep_it_away(account, clock):
+    clock.advance(100)
+    account.failed(account.asks(), OSError())
+    assert account.asks() is None
+    with virtual_time(50):
+        assert account.asks() is not None

@@ -1,0 +1,217 @@
+"""Policies of real systems against the numbers of their documentation."""
+
+import math
+from itertools import accumulate, islice
+
+import pytest
+from hypothesis import given, strategies as st
+
+from retrykit import ConfigError, StopReason, presets, schedules as s
+from retrykit.testing.strategies import seeds
+from tests._support.dying import died
+from tests._support.reference_data import reference_data
+
+HOSTNAME = reference_data("hostname_verification")
+ZIZQ = reference_data("zizq")
+DAY = 86_400
+
+
+ROWS = HOSTNAME["rows"][:75]
+
+
+def test_hostname_verification_is_its_table():
+    """Row 0 is the delay before the first retry."""
+    schedule = presets.hostname_verification().schedule
+    for row in ROWS:
+        low, high = schedule.bounds(row["retry_attempt"] + 1)
+        assert low == high == row["seconds"], row
+        assert low.is_integer(), row
+        assert round(low / 60, 6) == row["minutes"], row
+        assert round(low / 3600, 6) == row["hours"], row
+
+
+def test_hostname_verification_is_its_formula():
+    def formula(attempt):
+        base = 1.05 if attempt < 10 else 1.15
+        return min(math.floor(60 * math.pow(base, attempt)), 4 * 3600)
+
+    drawn = list(presets.hostname_verification().schedule.draw())
+    assert drawn == [formula(attempt) for attempt in range(75)]
+
+
+def test_hostname_verification_reads_as_its_formula():
+    assert repr(presets.hostname_verification().schedule) == (
+        "exponential(60.0, factor=1.05)"
+        ".switch(after=10, to=exponential(60.0, factor=1.15))"
+        ".round_down(1.0).cap(14400.0).take(75)"
+    )
+
+
+def test_hostname_verification_makes_75_retries_in_7_days(colour, clock):
+    calls, state = died(colour, presets.hostname_verification())
+    assert calls == state.attempt == 76
+    assert clock.naps == [row["seconds"] for row in ROWS]
+    assert round(sum(clock.naps) / DAY, 2) == 7.06
+    assert state.elapsed == state.slept == sum(clock.naps)
+    assert state.stop_reason is StopReason.SCHEDULE_ENDED
+    assert state.status == "dead"
+
+
+def test_hostname_verification_keeps_every_error(colour, clock):
+    _, state = died(colour, presets.hostname_verification())
+    assert [error.args for error in state.errors] == [(n,) for n in range(1, 77)]
+    assert [failure.delay for failure in state.failures] == [*clock.naps, None]
+    assert state.dropped == 0
+
+
+def test_hostname_verification_is_slower_than_its_documentation_says():
+    """The first 10 retries take 751 s, and 26 of the 75 come within 4 hours."""
+    times = list(accumulate(presets.hostname_verification().schedule.draw()))
+    assert times[9] == 751
+    assert sum(time <= 4 * 3600 for time in times) == 26
+    assert "751 s" in presets.hostname_verification.__doc__
+    assert "26 of the" in presets.hostname_verification.__doc__
+
+
+def test_zizq_has_the_defaults_of_its_documentation():
+    told = ZIZQ["defaults"]
+    assert presets.zizq() == presets.zizq(
+        retry_limit=told["retry_limit"],
+        base=told["B_s"],
+        exponent=told["E"],
+        jitter=told["J_s"],
+    )
+    assert presets.zizq().max_attempts == told["retry_limit"] + 1
+    assert presets.zizq().max_elapsed is None
+
+
+def test_zizq_reads_as_its_formula():
+    schedule = s.constant("15s") + s.polynomial(4) + s.linear("30s").full_jitter()
+    assert presets.zizq().schedule == schedule
+    assert repr(schedule) == (
+        "constant(15.0) + polynomial(4.0, first=1.0) + linear(30.0).full_jitter()"
+    )
+
+
+@pytest.mark.parametrize("row", ZIZQ["bounds"], ids=lambda row: f"attempt {row['a']}")
+def test_zizq_has_the_bounds_of_its_table(row):
+    bounds = presets.zizq().schedule.bounds(row["a"])
+    assert bounds == (row["low_s"], row["high_s"])
+
+
+def test_zizq_lasts_as_long_as_its_formula_says():
+    bounds = [presets.zizq().schedule.bounds(a) for a in range(1, 26)]
+    lows, highs = zip(*bounds, strict=True)
+    assert sum(lows) / DAY == pytest.approx(ZIZQ["total_window_days"]["low"])
+    assert sum(highs) / DAY == pytest.approx(ZIZQ["total_window_days"]["high"])
+    drawn = math.fsum(islice(presets.zizq().schedule.draw(7), 25)) / DAY
+    assert 24.93 < drawn < 25.05
+
+
+@given(
+    st.integers(0, 10**6),
+    st.floats(0, 6),
+    st.integers(0, 10**6),
+    st.integers(1, 500),
+    seeds(),
+)
+def test_zizq_is_its_formula_with_every_setting(base, exponent, jitter, a, seed):
+    """``t = B + a ** E + a * rand(0 to J)``; E may be fractional."""
+    policy = presets.zizq(base=base, exponent=exponent, jitter=jitter)
+    low, high = policy.schedule.bounds(a)
+    assert low == pytest.approx(base + a**exponent)
+    assert high == pytest.approx(base + a**exponent + a * jitter)
+    *_, last = islice(policy.schedule.draw(seed), a)
+    assert low <= last <= high
+
+
+def test_zizq_takes_an_exponent_of_two_and_a_half():
+    policy = presets.zizq(exponent=2.5, jitter=0)
+    assert list(islice(policy.schedule.draw(), 4)) == pytest.approx(
+        [16, 15 + 2**2.5, 15 + 3**2.5, 47]
+    )
+
+
+def test_zizq_with_a_limit_of_3_is_dead_after_the_fourth_failure(colour, clock):
+    calls, state = died(colour, presets.zizq(retry_limit=3))
+    assert calls == state.attempt == 4
+    assert state.status == "dead"
+    assert state.stop_reason is StopReason.ATTEMPTS
+    assert [error.args for error in state.errors] == [(1,), (2,), (3,), (4,)]
+    for row, nap in zip(ZIZQ["bounds"], clock.naps, strict=False):
+        assert row["low_s"] <= nap <= row["high_s"]
+    assert len(clock.naps) == 3
+
+
+def test_zizq_with_a_limit_of_0_is_dead_at_once(colour, clock):
+    calls, state = died(colour, presets.zizq(retry_limit=0))
+    assert (calls, state.status, clock.naps) == (1, "dead", [])
+
+
+def test_zizq_keeps_every_error_whatever_its_limit(colour, clock):
+    calls, state = died(colour, presets.zizq(retry_limit=200))
+    assert calls == len(state.errors) == len(clock.naps) + 1 == 201
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("retry_limit", -1),
+        ("retry_limit", 2.5),
+        ("retry_limit", None),
+        ("base", -1),
+        ("base", "15"),
+        ("exponent", -0.5),
+        ("exponent", "4"),
+        ("jitter", math.inf),
+        ("jitter", None),
+    ],
+    ids=str,
+)
+def test_zizq_names_the_setting_that_is_wrong(setting, value):
+    with pytest.raises(ConfigError, match=rf"^{setting} must be .*, got {value!r}"):
+        presets.zizq(**{setting: value})
+
+
+GOOGLE_AT_ITS_BOUNDS = [
+    {"initial_interval": "1ms"},
+    {"initial_interval": "1m"},
+    {"randomization_factor": 0},
+    {"randomization_factor": math.nextafter(1, 0)},
+    {"multiplier": 1},
+    {"max_interval": "500ms"},
+    {"max_interval": "2147483647ms"},
+    {"max_elapsed_time": "1ms"},
+]
+
+
+@pytest.mark.parametrize("settings", GOOGLE_AT_ITS_BOUNDS, ids=str)
+def test_settings_of_google_may_be_at_their_bounds(settings):
+    policy = presets.google(**settings)
+    low, high = policy.schedule.bounds(1)
+    assert 0 <= low <= high
+
+
+GOOGLE_BEYOND_ITS_BOUNDS = [
+    ("initial_interval", 0, "initial_interval"),
+    ("initial_interval", -0.5, "initial_interval"),
+    ("initial_interval", "1m1ms", "max_interval"),
+    ("randomization_factor", 1, "randomization_factor"),
+    ("randomization_factor", -0.1, "randomization_factor"),
+    ("multiplier", 0.99, "multiplier"),
+    ("multiplier", math.inf, "multiplier"),
+    ("max_interval", "499ms", "max_interval"),
+    ("max_interval", "2147483648ms", "max_interval"),
+    ("max_interval", math.nan, "max_interval"),
+    ("max_elapsed_time", 0, "max_elapsed_time"),
+    ("max_elapsed_time", "-1s", "max_elapsed_time"),
+    ("max_elapsed_time", None, "max_elapsed_time"),
+]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "named"), GOOGLE_BEYOND_ITS_BOUNDS, ids=str
+)
+def test_a_setting_of_google_beyond_its_bounds_is_named(setting, value, named):
+    with pytest.raises(ConfigError, match=f"^{named} must be .*, got "):
+        presets.google(**{setting: value})

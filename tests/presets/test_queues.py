@@ -1,0 +1,175 @@
+"""The retries of job queues against the figures of their own."""
+
+import math
+from collections import Counter
+from itertools import islice
+
+import pytest
+from hypothesis import example, given, strategies as st
+
+from retrykit import StopReason, presets, schedules as s
+from retrykit.analysis.preview.delay_distributions import spreads
+from tests._support.dying import died
+
+DAY = 86_400
+# Nearer to 1 the float nearest to a sum may already be the next whole number.
+chances = st.floats(0, 1 - 1e-9)
+
+
+class Always:
+    """Chance that always falls the same way."""
+
+    def __init__(self, chance):
+        self.random = lambda: chance
+
+
+def drawn(policy, retry, chance):
+    return policy.schedule.delay(retry, None, Always(chance))
+
+
+# Sidekiq: the column "Next retry backoff" of its wiki, page "Error Handling".
+SIDEKIQ = [20, 26, 46, 116, 296, 670, 1346, 2456, 4156, 6626, 10070, 14716, 20816]
+SIDEKIQ += [28646, 38506, 50720, 65636, 83626, 105086, 130436, 160120, 194606, 234386]
+
+
+@given(st.integers(1, 25), chances)
+def test_sidekiq_is_its_formula(retry, chance):
+    """``(count ** 4) + 15``, and ``rand(10 * (count + 1))`` more."""
+    count = retry - 1
+    expected = count**4 + 15 + math.floor(chance * 10 * (count + 1))
+    assert drawn(presets.sidekiq(), retry, chance) == pytest.approx(expected, abs=1e-6)
+
+
+def test_sidekiq_has_the_delays_of_its_table_on_average():
+    """Which counts half of the chance; of whole seconds the mean is 0.5 s less."""
+    means = [each.mean for each in islice(spreads(presets.sidekiq().schedule), 23)]
+    assert means == pytest.approx([delay - 0.5 for delay in SIDEKIQ])
+
+
+def test_sidekiq_draws_each_whole_second_and_none_but_these():
+    schedule = presets.sidekiq().schedule
+    found = {next(schedule.draw(seed)) for seed in range(500)}
+    assert found == set(range(15, 25))
+
+
+def test_sidekiq_retries_25_times_in_about_20_days(colour, clock):
+    calls, state = died(colour, presets.sidekiq())
+    assert calls == state.attempt == len(state.errors) == 26
+    assert state.stop_reason is StopReason.ATTEMPTS
+    assert sum(clock.naps) / DAY == pytest.approx(20.4, abs=0.1)
+    assert all(nap.is_integer() for nap in clock.naps)
+
+
+# What get_exponential_backoff_interval of Celery 5.7.0 gives for factor 1 and a
+# maximum of 600, after 0 to 11 retries; with full jitter, the longest it draws.
+CELERY = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]
+
+
+@pytest.mark.parametrize(("retry", "most"), [*enumerate(CELERY, 1)], ids=str)
+def test_celery_waits_up_to_what_celery_does(retry, most):
+    assert presets.celery().schedule.bounds(retry) == (0, most)
+    steady = presets.celery(retry_jitter="none").schedule
+    assert steady.bounds(retry) == (most, most)
+
+
+@given(st.integers(1, 12), chances)
+@example(1, math.nextafter(1, 0))
+def test_celery_draws_whole_seconds_from_none_to_the_most(retry, chance):
+    """``randrange(countdown + 1)``."""
+    most = CELERY[retry - 1]
+    found = drawn(presets.celery(), retry, chance)
+    assert found == min(math.floor(chance * (most + 1)), most)
+
+
+def test_celery_draws_each_second_alike():
+    schedule = presets.celery().schedule
+    found = Counter(list(islice(schedule.draw(seed), 3))[2] for seed in range(5000))
+    assert set(found) == {0, 1, 2, 3, 4}
+    assert all(850 < count < 1150 for count in found.values())
+
+
+def test_celery_retries_3_times(colour, clock):
+    calls, state = died(colour, presets.celery())
+    assert calls == len(clock.naps) + 1 == 4
+    assert state.stop_reason is StopReason.ATTEMPTS
+
+
+def test_celery_without_backoff_waits_3_minutes():
+    """``max_retries`` is 3, ``default_retry_delay`` 3 * 60."""
+    assert presets.celery(retry_backoff=0).schedule == s.constant(180)
+    told = presets.celery(retry_backoff=0, default_retry_delay="1m")
+    assert told.schedule == s.constant(60)
+
+
+def test_celery_grows_from_its_backoff_to_its_maximum():
+    """Celery 5.7.0 gives 5, 10 and 15 for factor 5 and maximum 15."""
+    steady = presets.celery(
+        retry_backoff=5, retry_backoff_max=15, retry_jitter="none", max_retries=0
+    )
+    assert list(islice(steady.schedule.draw(), 3)) == [5, 10, 15]
+    assert steady.max_attempts == 1
+
+
+# Milliseconds that compute_backoff of Dramatiq 2.2.1 gives with the defaults of
+# its middleware, where uniform falls to these parts of its range.
+PARTS = [0.0, 0.12345, 0.5, 0.75, 0.98765]
+DRAMATIQ = {
+    1: [15000, 16851, 22500, 26250, 29814],
+    2: [30000, 33703, 45000, 52500, 59629],
+    3: [60000, 67407, 90000, 105000, 119259],
+    8: [1920000, 2157024, 2880000, 3360000, 3816288],
+    15: [245760000, 276099072, 368640000, 430080000, 488484864],
+    17: [302400000, 339731280, 453600000, 529200000, 601065360],
+    20: [302400000, 339731280, 453600000, 529200000, 601065360],
+}
+
+
+@pytest.mark.parametrize(("retry", "delays"), DRAMATIQ.items(), ids=str)
+def test_for_the_same_chance_dramatiq_waits_the_same_milliseconds(retry, delays):
+    found = [drawn(presets.dramatiq(), retry, part) * 1000 for part in PARTS]
+    assert found == pytest.approx(delays, abs=1e-6)
+
+
+def test_dramatiq_has_the_same_bounds_where_the_original_draws_twice():
+    """Retry 16: from 302400000 ms up to what is just below 604800000."""
+    low, high = presets.dramatiq().schedule.bounds(16)
+    assert (low, high) == (302_400, 604_800)
+    assert "draws twice" in presets.dramatiq.__doc__
+
+
+def test_dramatiq_retries_20_times_and_keeps_every_error(colour, clock):
+    calls, state = died(colour, presets.dramatiq())
+    assert calls == len(clock.naps) + 1 == len(state.errors) == 21
+    assert state.stop_reason is StopReason.ATTEMPTS
+    many = presets.dramatiq(max_retries=300)
+    assert len(died(colour, many)[1].errors) == 301
+
+
+def test_dramatiq_never_waits_for_more_than_7_days():
+    """Of two bounds the smaller holds: ``min(max_backoff, DEFAULT_MAX_BACKOFF)``."""
+    assert presets.dramatiq(max_backoff="30d") == presets.dramatiq()
+    hourly = presets.dramatiq(min_backoff="1ms", max_backoff="1h").schedule
+    assert hourly.bounds(1) == (0.001, 0.002)
+    assert hourly.bounds(60) == (1800, 3600)
+
+
+def test_temporal_has_the_defaults_of_its_retry_policy():
+    """1 s, doubled each time, up to 100 s, without a limit of attempts."""
+    policy = presets.temporal()
+    found = list(islice(policy.schedule.draw(), 9))
+    assert found == [1, 2, 4, 8, 16, 32, 64, 100, 100]
+    assert (policy.max_attempts, policy.max_elapsed) == (None, None)
+
+
+@given(st.integers(1, 1000), st.floats(1, 5), st.integers(1, 60))
+def test_temporal_waits_at_most_100_times_its_first_interval(first, growth, retry):
+    policy = presets.temporal(initial_interval=first, backoff_coefficient=growth)
+    expected = min(first * growth ** (retry - 1), 100 * first)
+    assert policy.schedule.bounds(retry) == pytest.approx((expected, expected))
+
+
+def test_temporal_takes_an_interval_and_a_limit():
+    policy = presets.temporal(maximum_interval="5s", maximum_attempts=3)
+    assert policy.schedule == s.exponential(1).cap(5)
+    assert policy.max_attempts == 3
+    assert presets.temporal(maximum_interval=1).schedule.bounds(9) == (1, 1)

@@ -1,0 +1,360 @@
+"""An attempt that really sleeps in virtual time is told, wherever it does."""
+
+import asyncio
+import contextlib
+import contextvars
+import inspect
+import sys
+import threading
+import time
+from time import sleep as nap
+
+import pytest
+import trio
+import trio.testing
+
+from retrykit import Policy, aretry, retry, retrying
+from retrykit.testing import RealSleepError, Script, virtual_time
+
+LONG = 600
+
+
+@pytest.mark.parametrize(
+    "sleep", [time.sleep, nap], ids=["time.sleep", "its other name"]
+)
+def test_time_sleep_is_told_where_it_is_called(sleep):
+    @retry(schedule=[1])
+    def fetch():
+        sleep(LONG)
+
+    with pytest.raises(RealSleepError) as caught, virtual_time() as clock:
+        fetch()
+    assert str(caught.value) == (
+        "attempt 1 of tests.testing.test_sleep_guard."
+        "test_time_sleep_is_told_where_it_is_called.<locals>.fetch must not really "
+        "sleep in virtual time, got time.sleep; clock.advance() stands for a slow "
+        "attempt, and real_sleep=True allows it, for virtual_time and the marker "
+        "retry_time"
+    )
+    frames = [each.name for each in caught.traceback]
+    assert frames[-2] == "fetch"
+    assert clock.naps == []
+
+
+def test_in_a_later_attempt_too():
+    attempts = Script([OSError, "go on"])
+
+    def fetch():
+        attempts()
+        time.sleep(LONG)
+
+    with pytest.raises(RealSleepError, match="attempt 2 of fetch"), virtual_time():
+        Policy(name="fetch").call(fetch)
+
+
+def test_in_a_block_too():
+    with pytest.raises(RealSleepError, match="attempt 1 of poll"), virtual_time():
+        for attempt in retrying(name="poll"):
+            with attempt:
+                time.sleep(LONG)
+
+
+def test_time_sleep_in_a_coroutine_is_told():
+    @aretry(name="fetch")
+    async def fetch():
+        await asyncio.sleep(0)
+        time.sleep(LONG)  # noqa: ASYNC251  it is what the test is about
+
+    async def main():
+        with virtual_time():
+            await fetch()
+
+    with pytest.raises(RealSleepError, match="attempt 1 of fetch"):
+        asyncio.run(main())
+
+
+def test_the_sleep_of_asyncio_is_told():
+    @aretry(name="fetch")
+    async def fetch():
+        await asyncio.sleep(LONG)
+
+    async def main():
+        with virtual_time() as clock:
+            await asyncio.gather(fetch(), clock.asleep(1))
+
+    with pytest.raises(RealSleepError) as caught:
+        asyncio.run(main())
+    assert "attempt 1 of fetch must not" in str(caught.value)
+    assert "got asyncio.sleep(600);" in str(caught.value)
+    assert "the fixture retry_loop make it virtual" in str(caught.value)
+    assert "fetch" in [each.name for each in caught.traceback]
+
+
+def test_the_sleep_of_trio_is_told():
+    @aretry(name="fetch")
+    async def fetch():
+        await trio.sleep(LONG)
+
+    async def main():
+        with virtual_time():
+            await fetch()
+
+    with pytest.raises(RealSleepError) as caught:
+        trio.run(main)
+    assert "got trio.sleep(600);" in str(caught.value)
+    assert "fetch" in [each.name for each in caught.traceback]
+
+
+def test_short_sleeps_of_event_loops_pass():
+    @aretry
+    async def fetch():
+        await asyncio.sleep(0.001)
+        return "data"
+
+    @aretry
+    async def tfetch():
+        await trio.sleep(0.001)
+        return "data"
+
+    with virtual_time():
+        assert asyncio.run(fetch()) == "data"
+        assert trio.run(tfetch) == "data"
+
+
+def test_a_sleep_after_many_turns_of_none_is_told():
+    @aretry(name="fetch")
+    async def fetch():
+        end = time.monotonic() + 0.1
+        while time.monotonic() < end:  # noqa: ASYNC110  it is what is tested
+            await asyncio.sleep(0)
+        await asyncio.sleep(LONG)
+
+    with pytest.raises(RealSleepError), virtual_time():
+        asyncio.run(fetch())
+
+
+def test_an_attempt_that_waits_long_for_something_else_is_let_alone():
+    async def main():
+        done = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.2, done.set)
+        with virtual_time() as clock:
+            return await aretry(done.wait)(), clock.slips
+
+    assert asyncio.run(main()) == (True, [])
+
+
+def test_a_run_of_trio_that_waits_long_for_something_else_is_let_alone():
+    async def main():
+        with virtual_time() as clock, trio.move_on_after(0.1) as scope:
+            await aretry(trio.sleep_forever)()
+        return scope.cancelled_caught, clock.slips
+
+    assert trio.run(main) == (True, [])
+
+
+def test_it_is_allowed_if_asked_for():
+    @retry
+    def fetch():
+        time.sleep(0.001)
+
+    @aretry
+    async def afetch():
+        await asyncio.sleep(0.06)
+
+    with virtual_time(real_sleep=True) as clock:
+        fetch()
+        asyncio.run(afetch())
+    assert clock.slips == []
+
+
+def test_what_is_no_attempt_may_really_sleep():
+    with virtual_time() as clock:
+        time.sleep(0.001)
+        retry(lambda: None)()
+        time.sleep(0.001)
+    assert clock.slips == []
+
+
+def test_another_task_may_really_sleep_meanwhile():
+    async def main():
+        with virtual_time() as clock:
+            call = asyncio.create_task(aretry(asyncio.Event().wait)())
+            await asyncio.sleep(0.06)
+            time.sleep(0.001)  # noqa: ASYNC251  it is what the test is about
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+        return clock.slips
+
+    assert asyncio.run(main()) == []
+
+
+def test_another_thread_of_an_attempt_may_really_sleep():
+    @retry
+    def fetch():
+        thread = threading.Thread(target=time.sleep, args=[0.001])
+        thread.start()
+        thread.join()
+
+    with virtual_time() as clock:
+        fetch()
+    assert clock.slips == []
+
+
+def test_a_thread_is_profiled_no_longer_than_an_attempt_runs(colour, flaky):
+    fn = flaky(OSError(), OSError())
+    with virtual_time():
+        colour(schedule=[1, 1])(fn)()
+        assert sys.getprofile() is None
+
+
+def test_a_thread_that_is_profiled_already_is_left_to_its_profiler():
+    def profiler(*_):
+        pass
+
+    seen = []
+
+    @retry
+    def fetch():
+        seen.append(sys.getprofile())
+        time.sleep(0.001)
+
+    sys.setprofile(profiler)
+    try:
+        with virtual_time():
+            fetch()
+        assert sys.getprofile() is profiler
+    finally:
+        sys.setprofile(None)
+    assert seen == [profiler]
+
+
+def test_an_attempt_that_never_ends_is_watched_no_longer_than_virtual_time():
+    with virtual_time():
+        attempt = next(iter(retrying()))
+        assert sys.getprofile() is not None
+    assert sys.getprofile() is None
+    time.sleep(0.001)
+    assert attempt.number == 1
+
+
+def test_nothing_but_a_sleep_is_told():
+    """Python does not show to others what a profiler does: here it is called."""
+
+    @retry(name="fetch")
+    def fetch():
+        listen, frame = sys.getprofile(), inspect.currentframe()
+        listen(frame, "c_call", len)
+        listen(frame, "c_return", time.sleep)
+        contextvars.Context().run(listen, frame, "c_call", time.sleep)
+        with pytest.raises(RealSleepError):
+            listen(frame, "c_call", time.sleep)
+        return "data"
+
+    with pytest.raises(RealSleepError), virtual_time():
+        assert fetch() == "data"
+
+
+def test_a_thread_that_has_the_context_of_an_attempt_is_not_told():
+    heard = []
+
+    @retry
+    def fetch():
+        listen, frame = sys.getprofile(), inspect.currentframe()
+        context = contextvars.copy_context()
+        told = [listen, frame, "c_call", time.sleep]
+        other = threading.Thread(target=lambda: heard.append(context.run(*told)))
+        other.start()
+        other.join()
+
+    with virtual_time():
+        fetch()
+    assert heard == [None]
+
+
+def test_of_calls_inside_of_one_another_the_innermost_is_told(caplog):
+    @aretry(name="inner")
+    async def inner(sleep):
+        await sleep(LONG)
+
+    @aretry(name="outer")
+    async def outer(sleep):
+        await inner(sleep)
+
+    with pytest.raises(RealSleepError, match="attempt 1 of inner"), virtual_time():
+        asyncio.run(outer(asyncio.sleep))
+    with pytest.raises(RealSleepError, match="attempt 1 of inner"), virtual_time():
+        trio.run(outer, trio.sleep)
+    assert caplog.records == []
+
+
+def test_one_that_gets_lost_is_raised_at_the_end_of_the_block():
+    ended = []
+
+    @retry(name="fetch")
+    def fetch():
+        with contextlib.suppress(RealSleepError):
+            time.sleep(LONG)
+
+    with pytest.raises(RealSleepError, match="attempt 1 of fetch"), virtual_time():
+        fetch()
+        ended.append(True)
+    assert ended == [True]
+
+
+def test_each_attempt_of_a_loop_is_looked_after():
+    @aretry(name="fetch")
+    async def fetch(done):
+        for _ in range(4):
+            await asyncio.sleep(0.03)
+        await done.wait()
+        await asyncio.sleep(LONG)
+
+    async def main():
+        done = asyncio.Event()
+        with virtual_time():
+            call, other = fetch(done), aretry(done.wait)()
+            asyncio.get_running_loop().call_later(0.2, done.set)
+            await asyncio.gather(call, other)
+
+    with pytest.raises(RealSleepError, match="attempt 1 of fetch"):
+        asyncio.run(main())
+
+
+def test_attempts_of_other_threads_are_not_looked_into():
+    @retry
+    def working():
+        end = time.monotonic() + 0.2
+        while time.monotonic() < end:
+            pass
+
+    async def main():
+        call = aretry(asyncio.to_thread)
+        await asyncio.gather(call(working), asyncio.sleep(0.1))
+
+    async def trio_main():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.to_thread.run_sync, working)
+            nursery.start_soon(tick)
+            with trio.move_on_after(0.2):
+                await aretry(trio.sleep_forever)()
+
+    async def tick():
+        # Each time it looks around before it waits.
+        for _ in range(2):
+            await trio.sleep(0.06)
+
+    with virtual_time() as clock:
+        asyncio.run(main())
+        trio.run(trio_main)
+    assert clock.slips == []
+
+
+def test_on_the_mock_clock_of_trio_a_sleep_is_told_too():
+    async def main():
+        with virtual_time():
+            await aretry(trio.sleep)(LONG)
+
+    clock = trio.testing.MockClock()
+    with pytest.raises(RealSleepError):
+        trio.run(main, clock=clock)

@@ -1,0 +1,265 @@
+"""Virtual time: days pass in milliseconds."""
+
+import asyncio
+import contextvars
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event, Thread
+
+import looptime
+import pytest
+import trio
+import trio.testing
+
+from retrykit import (
+    aretry,
+    aretrying,
+    current_state,
+    presets,
+    retry,
+    retrying,
+    schedules as s,
+    state_of,
+)
+from retrykit._internal.clocks import task, thread
+from retrykit.errors import NestingError
+from retrykit.testing import AsyncScript, FakeClock, Script, virtual_time
+from tests._support.side import DAY, WEEK, in_thread, once, together
+
+
+class TestTheClock:
+    def test_shows_its_start_and_what_was_slept(self):
+        with virtual_time(start=100) as clock:
+            clock.sleep("1m")
+            clock.advance(0.5)
+            clock.sleep(2)
+        assert (clock.now(), clock.naps) == (162.5, [60.0, 2.0])
+
+    def test_is_slept_on_by_coroutines(self, loop):
+        async def main():
+            with virtual_time(start=5) as clock:
+                await clock.asleep("1m")
+                return clock.now(), clock.naps
+
+        assert loop(main) == (65.0, [60.0])
+
+    def test_outside_of_a_loop_no_coroutine_sleeps(self):
+        sleep = FakeClock().asleep(1)
+        with pytest.raises(RuntimeError, match="no event loop runs here"):
+            sleep.send(None)
+
+    def test_a_blocking_sleep_in_a_coroutine_holds_up_its_loop(self):
+        """As it really would: the other one wakes late."""
+        woken = []
+
+        async def main():
+            with virtual_time() as clock:
+
+                async def other():
+                    await clock.asleep(3)
+                    woken.append(clock.now())
+
+                async def blocking():
+                    await clock.asleep(1)
+                    clock.sleep(9)
+
+                await together(other(), blocking())
+
+        asyncio.run(main())
+        assert woken == [10.0]
+
+    def test_advancing_wakes_those_who_are_due_in_their_order(self):
+        woken = []
+
+        async def main():
+            with virtual_time() as clock:
+
+                async def sleeper(delay):
+                    await clock.asleep(delay)
+                    woken.append((delay, clock.now()))
+
+                async def busy():
+                    await clock.asleep(1)
+                    clock.advance(6)
+
+                await together(sleeper(5), sleeper(3), sleeper(8), busy())
+
+        asyncio.run(main())
+        assert woken == [(3, 7.0), (5, 7.0), (8, 8.0)]
+
+
+class TestCalls:
+    def test_a_week_passes_at_once(self, colour):
+        calls = []
+
+        @colour(presets.hostname_verification())
+        def verify():
+            calls.append(clock.now())
+            raise LookupError("not yet")
+
+        before = time.monotonic()
+        with virtual_time() as clock, pytest.raises(LookupError) as caught:
+            verify()
+        assert time.monotonic() - before < 60
+        assert (len(calls), calls[-1]) == (76, 610_263.0)
+        assert state_of(caught.value).elapsed == 610_263.0
+
+    def test_their_limits_are_virtual_too(self, colour):
+        @colour(schedule=s.constant("1h"), max_attempts=None, max_elapsed="1d")
+        def fetch():
+            clock.advance("2h")
+            raise OSError
+
+        with virtual_time() as clock, pytest.raises(OSError) as caught:
+            fetch()
+        assert clock.naps == [3600.0] * 8
+        assert state_of(caught.value).elapsed == 26 * 3600
+
+    def test_blocks_are_virtual_too(self):
+        with virtual_time() as clock:
+            for attempt in retrying(WEEK):
+                with attempt:
+                    if attempt.number < 3:
+                        raise OSError
+        assert clock.naps == [DAY, DAY]
+
+    def test_async_blocks_are_virtual_too(self, loop):
+        async def main():
+            with virtual_time() as clock:
+                async for attempt in aretrying(WEEK):
+                    with attempt:
+                        if attempt.number < 3:
+                            raise OSError
+                return clock.naps
+
+        assert loop(main) == [DAY, DAY]
+
+    def test_what_a_state_tells_is_virtual_too(self):
+        told = []
+
+        @retry(schedule=[30], max_elapsed="1m")
+        def fetch():
+            state = current_state()
+            told.append((state.elapsed, state.remaining))
+            if state.attempt == 1:
+                raise OSError
+
+        with virtual_time(start=7):
+            fetch()
+        assert told == [(0.0, 60.0), (30.0, 30.0)]
+
+
+class TestScope:
+    def test_is_this_context_and_its_tasks(self):
+        async def main():
+            with virtual_time() as clock:
+                assert task.now() == 0.0
+                await asyncio.create_task(once(5))
+                await asyncio.to_thread(retry(schedule=[6])(Script([OSError, "ok"])))
+            assert task.chosen() is task.real
+            return clock.naps
+
+        assert asyncio.run(main()) == [5.0, 6.0]
+
+    def test_is_no_other_thread(self):
+        with virtual_time():
+            assert in_thread(lambda: thread.chosen() is thread.real)
+
+    def test_is_every_thread_if_asked_to(self):
+        call = retry(WEEK)(Script([OSError, OSError, "ok"]))
+        with virtual_time(everywhere=True) as clock:
+            assert in_thread(call) == "ok"
+            assert in_thread(lambda: asyncio.run(once(5))) == "ok"
+        assert clock.naps == [DAY, DAY, 5.0]
+        assert in_thread(lambda: thread.chosen() is thread.real)
+
+    def test_nests(self):
+        with virtual_time(start=10) as outer:
+            with virtual_time(start=20, everywhere=True) as inner:
+                retry(WEEK)(Script([OSError, "ok"]))()
+            retry(WEEK)(Script([OSError, OSError, "ok"]))()
+        assert (inner.naps, outer.naps) == ([DAY], [DAY, DAY])
+        assert (inner.now(), outer.now()) == (DAY + 20, 2 * DAY + 10)
+
+    def test_ends_after_an_error(self):
+        with pytest.raises(KeyError), virtual_time():
+            raise KeyError
+        assert thread.chosen() is thread.real
+        assert task.chosen() is task.real
+
+    def test_two_threads_do_not_see_each_other(self):
+        both = Barrier(2, timeout=60)
+
+        def test(days):
+            with virtual_time() as clock:
+                both.wait()
+                retry(WEEK)(Script([*[OSError] * days, "ok"]))()
+                both.wait()
+                return clock.naps
+
+        with ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(test, [2, 3])) == [[DAY] * 2, [DAY] * 3]
+
+    def test_a_call_outside_of_it_holds_no_time(self):
+        begun, over = Event(), Event()
+
+        def wait():
+            begun.set()
+            over.wait()
+
+        outside = Thread(target=retry(wait))
+        outside.start()
+        begun.wait()
+        with virtual_time(patience=3600) as clock:
+            retry(WEEK)(Script([OSError, "ok"]))()
+        over.set()
+        outside.join()
+        assert clock.naps == [DAY]
+
+    def test_closing_the_outer_one_first_is_an_error(self):
+        outer, inner = virtual_time(start=1), virtual_time()
+        outer.__enter__()
+        inner.__enter__()
+        with pytest.raises(NestingError) as caught:
+            outer.__exit__(None, None, None)
+        told = str(caught.value)
+        assert re.sub(r" \(opened at \S+\)", "", told) == (
+            "virtual_time(start=1, everywhere=False, patience=5.0, real_sleep=False) "
+            "must be closed after virtual_time(start=0.0, everywhere=False, "
+            "patience=5.0, real_sleep=False), opened inside of it"
+        )
+        inner.__exit__(None, None, None)
+        assert thread.chosen() is thread.real
+        assert task.chosen() is task.real
+
+    def test_closing_it_in_another_task_is_an_error(self):
+        block = virtual_time()
+        block.__enter__()
+        with pytest.raises(NestingError, match="must be closed in the thread or task"):
+            contextvars.Context().run(block.__exit__, None, None, None)
+        assert thread.chosen() is thread.real
+
+
+class TestOtherVirtualTimes:
+    """Where the loop's own time is virtual, retrykit obeys it."""
+
+    def test_looptime_works_unchanged(self):
+        async def main():
+            loop = asyncio.get_running_loop()
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(3600 * 24 * 3.5):
+                    await aretry(WEEK)(AsyncScript([OSError, ...]))()
+            return loop.time()
+
+        with asyncio.Runner(loop_factory=looptime.new_event_loop) as runner:
+            assert runner.run(main()) == 3.5 * DAY
+
+    def test_the_mock_clock_of_trio_works_unchanged(self):
+        async def main():
+            with trio.move_on_after(3.5 * DAY) as scope:
+                await aretry(WEEK)(AsyncScript([OSError, ...]))()
+            return scope.cancelled_caught, trio.current_time()
+
+        clock = trio.testing.MockClock(autojump_threshold=0)
+        assert trio.run(main, clock=clock) == (True, 3.5 * DAY)
