@@ -24,12 +24,12 @@ class Run(NamedTuple):
     Attributes:
         result: What it gave; None if it gave up.
         calls: How often the function was called.
-        naps: What was slept, in seconds.
+        sleeps: What was slept, in seconds.
     """
 
     result: int | None
     calls: int
-    naps: list[float]
+    sleeps: list[float]
 
 
 def flaky(fails: Iterator[bool]) -> Callable[[int], int]:
@@ -65,9 +65,9 @@ def prove(contender: Contender) -> None:
         claims = {
             "call once where nothing fails": smooth == Run(7, 1, []),
             "call again after each failure": rough[:2] == (7, FAILURES + 1),
-            "wait after each failure": len(rough.naps) == FAILURES,
-            "wait for longer than nothing": min(rough.naps, default=0) > 0,
-            "draw its delays anew": rough.naps != again.naps,
+            "wait after each failure": len(rough.sleeps) == FAILURES,
+            "wait for longer than nothing": min(rough.sleeps, default=0) > 0,
+            "draw its delays anew": rough.sleeps != again.sleeps,
         }
         if contender.counts:
             claims["give up in the end"] = run(contender, 99)[:2] == (None, ATTEMPTS)
@@ -78,17 +78,17 @@ def prove(contender: Contender) -> None:
 
 
 def _run(contender: Contender, failures: int) -> Run:
-    fails, naps, result = _fails(failures), list[float](), None
-    with contender.stub(naps.append), suppress(ConnectionError):
+    fails, sleeps, result = _fails(failures), list[float](), None
+    with contender.stub(sleeps.append), suppress(ConnectionError):
         result = contender.make(USUAL)(flaky(fails))(7)
-    return Run(result, failures + 1 - len(list(fails)), naps)
+    return Run(result, failures + 1 - len(list(fails)), sleeps)
 
 
 def _arun(contender: Contender, failures: int) -> Run:
-    fails, naps, result = _fails(failures), list[float](), None
-    with contender.stub(naps.append), suppress(ConnectionError):
+    fails, sleeps, result = _fails(failures), list[float](), None
+    with contender.stub(sleeps.append), suppress(ConnectionError):
         result = asyncio.run(contender.amake(USUAL)(aflaky(fails))(7))
-    return Run(result, failures + 1 - len(list(fails)), naps)
+    return Run(result, failures + 1 - len(list(fails)), sleeps)
 
 
 def _fails(failures: int) -> Iterator[bool]:

@@ -12,7 +12,7 @@ import trio
 
 from retrykit import Policy, presets
 from retrykit.schedules import exponential
-from retrykit.testing import AsyncScript, Script, virtual_time
+from retrykit.testing import AsyncScriptedFunction, ScriptedFunction, virtual_time
 
 LAPS = 5
 WEEK = presets.hostname_verification()
@@ -21,17 +21,19 @@ CROWD = Policy(schedule=exponential(1).jitter(0.5), max_attempts=5, max_elapsed=
 
 async def a_week() -> None:
     """Await one call that always fails."""
-    await WEEK.arun(AsyncScript([LookupError, ...]))
+    await WEEK.arun(AsyncScriptedFunction([LookupError, ...]))
 
 
 async def a_crowd() -> None:
     """Await a thousand calls side by side."""
-    calls = (CROWD.arun(AsyncScript([LookupError, ...])) for _ in range(1000))
+    calls = (CROWD.arun(AsyncScriptedFunction([LookupError, ...])) for _ in range(1000))
     await asyncio.gather(*calls)
 
 
 WAYS: dict[str, Callable[[], object]] = {
-    "hostname verification, blocking": lambda: WEEK.run(Script([LookupError, ...])),
+    "hostname verification, blocking": lambda: WEEK.run(
+        ScriptedFunction([LookupError, ...])
+    ),
     "hostname verification, asyncio": lambda: asyncio.run(a_week()),
     "hostname verification, trio": lambda: trio.run(a_week),
     "a thousand tasks, asyncio": lambda: asyncio.run(a_crowd()),

@@ -2,12 +2,12 @@
 
 Each layer makes up to three attempts. An error with which one of them has given
 up is not retried by those around it: they let it out, with what happened inside
-of them. Without that guard, under ``outer="retry"``, each attempt of a layer is
+of them. Without that guard, under ``nested="retry"``, each attempt of a layer is
 three attempts of the layer below. Time is virtual, so nothing is waited for.
 
 Prints::
 
-    outer='respect': called 3 times in 3 s
+    nested='respect': called 3 times in 3 s
       retrykit: gave up after 1 attempt in 3s: inside of it, database gave
       up after 3 attempts in 3s: the schedule has ended
       gateway: nested
@@ -22,7 +22,7 @@ Prints::
         attempt 1, ConnectionError: nobody answers
         attempt 2, ConnectionError: nobody answers
         attempt 3, ConnectionError: nobody answers
-    outer='retry': called 243 times in 363 s
+    nested='retry': called 243 times in 363 s
       retrykit: gave up after 3 attempts in 6m3s: the schedule has ended
       gateway: schedule ended
         attempt 1, ConnectionError: nobody answers
@@ -34,7 +34,7 @@ from collections.abc import Callable
 from textwrap import wrap
 
 from retrykit import Policy, retry, state_of
-from retrykit.testing import Script, virtual_time
+from retrykit.testing import ScriptedFunction, virtual_time
 
 POLICY = Policy(on=ConnectionError, schedule=[1, 2], max_elapsed=None)
 LAYERS = ["database", "storage", "catalogue", "shop", "gateway"]
@@ -56,19 +56,19 @@ def tell(error: ConnectionError) -> None:
         print(f"  {layer.name}: {layer.stop_reason}")
         for failure in layer.failures:
             print(f"    attempt {failure.attempt}, {failure.describe()}")
-        layer = layer.inner
+        layer = layer.nested_state
 
 
 def main() -> None:
     """Call a dead dependency with the guard, which is the default, and without."""
-    for policy in POLICY, POLICY.replace(outer="retry"):
-        dead = Script([ConnectionError("nobody answers"), ...])
+    for policy in POLICY, POLICY.replace(nested="retry"):
+        dead = ScriptedFunction([ConnectionError("nobody answers"), ...])
         with virtual_time() as clock:
             try:
                 in_layers(dead, policy)()
             except ConnectionError as error:
                 called = f"called {len(dead.calls)} times in {clock.now():g} s"
-                print(f"outer={policy.outer!r}: {called}")
+                print(f"nested={policy.nested!r}: {called}")
                 tell(error)
 
 

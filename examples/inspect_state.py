@@ -44,7 +44,7 @@ def main() -> None:
         if (state := state_of(error)) is not None:
             print(f"  status       {state.status}")
             print(f"  stop_reason  {state.stop_reason}")
-            print(f"  slept        {state.slept}")
+            print(f"  slept        {state.total_delay}")
             print(f"  errors       {', '.join(type(e).__name__ for e in state.errors)}")
             print(f"  note         {state.describe()}\n")
 

@@ -34,8 +34,8 @@ def main() -> None:
         print(f"{row.retry:>5}  {soonest:13.1f}s  {mean:9.1f}s  {latest:12.1f}s")
     print(seen.end)
     print(f"max_elapsed alone: {str(seen.limits['max_elapsed']).partition(':')[0]}")
-    if seen.window:
-        median = next(each for each in seen.window.quantiles if each.share == 0.5)
+    if seen.total_wait:
+        median = next(each for each in seen.total_wait.quantiles if each.share == 0.5)
         print(
             f"half of the calls that fail every time wait less than {median.value:.1f}s"
         )

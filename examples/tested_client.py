@@ -25,7 +25,12 @@ import pytest
 
 from retrykit import Policy, StopReason, aretry, retry, state_of
 from retrykit.schedules import exponential
-from retrykit.testing import AsyncScript, FakeClock, Recording, Script
+from retrykit.testing import (
+    AsyncScriptedFunction,
+    FakeClock,
+    Recording,
+    ScriptedFunction,
+)
 
 # ---- the client ----
 
@@ -69,7 +74,7 @@ class Shop:
 
 # ---- its tests ----
 
-Serve = Callable[[Script], Shop]
+Serve = Callable[[ScriptedFunction], Shop]
 
 
 @pytest.fixture(name="serve")
@@ -77,7 +82,7 @@ def serve_on_a_free_port() -> Iterator[Serve]:
     """Return what starts a server whose answers are on a script."""
     servers = []
 
-    def serve(statuses: Script) -> Shop:
+    def serve(statuses: ScriptedFunction) -> Shop:
         class Answer(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 self.send_response_only(statuses(self.path))
@@ -96,16 +101,16 @@ def serve_on_a_free_port() -> Iterator[Serve]:
 
 def test_waits_longer_each_time(serve: Serve, retry_clock: FakeClock) -> None:
     """It has the price after two delays, and no time has passed."""
-    shop = serve(Script([503, 500, 200]))
+    shop = serve(ScriptedFunction([503, 500, 200]))
     assert shop.price("tea") == 250
-    assert retry_clock.naps == [1.0, 2.0]
+    assert retry_clock.sleeps == [1.0, 2.0]
 
 
 def test_does_not_ask_again_what_is_refused(
     serve: Serve, retry_events: Recording
 ) -> None:
     """A 404 stays one."""
-    shop = serve(Script([404]))
+    shop = serve(ScriptedFunction([404]))
     with pytest.raises(RefusedError):
         shop.price("gold")
     retry_events.assert_attempts(shop.price, 1)
@@ -115,7 +120,7 @@ def test_does_not_ask_again_what_is_refused(
 @pytest.mark.retry_time(start=1_000)
 def test_gives_up_in_the_end(serve: Serve) -> None:
     """The error has the history of the call."""
-    statuses = Script([503, ...])
+    statuses = ScriptedFunction([503, ...])
     with pytest.raises(BusyError) as caught:
         serve(statuses).price("tea")
     assert statuses.times == [1000.0, 1001.0, 1003.0, 1007.0, 1015.0, 1031.0]
@@ -127,7 +132,7 @@ def test_gives_up_in_the_end(serve: Serve) -> None:
 @pytest.mark.usefixtures("no_retries")
 def test_asks_once_where_the_rest_of_a_suite_is_in_a_hurry(serve: Serve) -> None:
     """The first error passes through."""
-    statuses = Script([503, 200])
+    statuses = ScriptedFunction([503, 200])
     with pytest.raises(BusyError):
         serve(statuses).price("tea")
     assert [call.args for call in statuses.calls] == [("/tea",)]
@@ -135,7 +140,7 @@ def test_asks_once_where_the_rest_of_a_suite_is_in_a_hurry(serve: Serve) -> None
 
 def test_customers_do_not_come_back_together(retry_clock: FakeClock) -> None:
     """A hundred tasks side by side, each with a chance of its own."""
-    customers = [AsyncScript([BusyError, "served"]) for _ in range(100)]
+    customers = [AsyncScriptedFunction([BusyError, "served"]) for _ in range(100)]
 
     async def open_the_doors() -> None:
         policy = POLICY.replace(schedule=exponential("1m").full_jitter())

@@ -36,7 +36,7 @@ def test_asks_after_an_hour_and_again_after_a_day() -> None:
             return "192.0.2.7"
 
         assert verify(look_up) == "192.0.2.7"
-        assert clock.naps == [HOUR, DAY]
+        assert clock.sleeps == [HOUR, DAY]
 
 
 def test_does_not_wait_for_an_attempt_beyond_the_week() -> None:
@@ -47,7 +47,7 @@ def test_does_not_wait_for_an_attempt_beyond_the_week() -> None:
 
     with virtual_time() as clock, suppress(LookupError):
         verify(look_up)
-    assert clock.naps == [HOUR, DAY]
+    assert clock.sleeps == [HOUR, DAY]
 
 
 def test_a_slow_attempt_spends_the_time_too() -> None:
@@ -59,7 +59,7 @@ def test_a_slow_attempt_spends_the_time_too() -> None:
             raise LookupError
 
         verify(look_up)
-    assert clock.naps == []
+    assert clock.sleeps == []
 
 
 def main() -> None:

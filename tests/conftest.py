@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from retrykit import Policy, aretry, retry
-from retrykit.testing import Script, virtual_time
+from retrykit.testing import ScriptedFunction, virtual_time
 from tests._support.side import Under, under_asyncio, under_trio
 
 # Checked, never run; and what the command line is tried on.
@@ -69,7 +69,7 @@ def clock():
 @pytest.fixture
 def flaky():
     """What makes a function that fails as it is told, and is done after that."""
-    return lambda *outcomes: Script([*outcomes, "done", ...])
+    return lambda *outcomes: ScriptedFunction([*outcomes, "done", ...])
 
 
 LOOPS = ["asyncio", "trio", "virtual loop"]

@@ -192,11 +192,11 @@ def test_no_policy_and_no_decision_reads_the_clock():
 
 
 def test_nothing_but_wrapt_is_needed_at_run_time():
-    everywhere = {"retrykit", "wrapt", *sys.stdlib_module_names}
+    process_wide = {"retrykit", "wrapt", *sys.stdlib_module_names}
     for name, imported in IMPORTS.items():
         own = [LIBRARIES[key] for key in LIBRARIES if f"{name}.".startswith(f"{key}.")]
         found = {each.split(".")[0] for each in imported}
-        assert found <= everywhere | {*" ".join(own).split()}, name
+        assert found <= process_wide | {*" ".join(own).split()}, name
 
 
 class Erased(ast.NodeTransformer):

@@ -34,7 +34,7 @@ from retrykit import (
     with_policy,
 )
 from retrykit.analysis.html_report import page
-from retrykit.analysis.lint import RULES, check, found_in
+from retrykit.analysis.lint import RULES, check, discover
 from retrykit.analysis.preview import preview
 from retrykit.budgets import (
     RatioBudget,
@@ -46,11 +46,11 @@ from retrykit.budgets import (
 )
 from retrykit.budgets.base import Budget
 from retrykit.config.grpc_service_config import from_service_config, to_service_config
-from retrykit.config.preset_names import settings_named
-from retrykit.config.rendering import python
-from retrykit.durable.attempt_replay import check_numbered
+from retrykit.config.preset_names import parse_preset
+from retrykit.config.rendering import to_python
+from retrykit.durable.attempt_replay import check_replayable
 from retrykit.execution.backoff import Backoff
-from retrykit.execution.timeout_argument import filled
+from retrykit.execution.timeout_argument import with_timeout_argument
 from retrykit.hints import (
     attribute,
     first_of,
@@ -61,29 +61,29 @@ from retrykit.hints import (
     reset_at,
     retry_after,
 )
-from retrykit.hints.base import check_hint, understood
+from retrykit.hints.base import check_hint, parse_answer
 from retrykit.integrations._airflow_decision import check_policy
 from retrykit.integrations.logging import observer
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules.kinds import SCHEDULE_KINDS
-from retrykit.schedules.parsing import schedule_from
+from retrykit.schedules.parsing import parse_schedule
 from retrykit.testing import (
-    AsyncScript,
+    AsyncScriptedFunction,
     FakeClock,
     Recording,
-    Script,
-    limited,
+    ScriptedFunction,
+    disable_retries,
+    limit_retries,
     record,
-    retries_disabled,
     strategies,
     virtual_time,
 )
 from tests._support import required
 from tests._support.checked import unheld
-from tests._support.dialects_refused import REFUSED
 from tests._support.durable_errors import REFUSED as REFUSED_BY_JOBS
+from tests._support.preset_errors import REFUSED
 
 
 def rows():
@@ -239,7 +239,7 @@ DELAYED = 'delays such as "1s, 5s, 1m", or an expression such as constant("5s")'
 MADE = "made of constructors, methods and operators of schedules"
 NAMES = (
     "schedule, max_attempts, max_elapsed, deadline, on, give_up_on, on_result, rules, "
-    "hint, hint_cap, hint_over, budget, attempt_timeout, outer, raises, redact, "
+    "hint, hint_cap, on_long_hint, budget, attempt_timeout, nested, raises, redact, "
     "keep_tracebacks, max_failures, seed, observers, name"
 )
 OBSERVER = "a plain function (or callable) that takes an event"
@@ -480,7 +480,7 @@ WRITTEN = {
     ),
     "cause must be an exception (an instance of Exception), got KeyboardInterrupt(); "
     f"{CAUSE}": lambda: GiveUp(KeyboardInterrupt()),
-    # dialects
+    # presets
     "initial_interval must be a finite number >= 0.001, got 0.0": (
         lambda: presets.google(initial_interval=0)
     ),
@@ -524,12 +524,12 @@ WRITTEN = {
     f"jitter must be a finite number >= 0, got inf; {SECONDS}": (
         lambda: presets.zizq(jitter=math.inf)
     ),
-    "dialect must be one of aws-adaptive, aws-standard, celery, dramatiq, finagle, "
+    "preset must be one of aws-adaptive, aws-standard, celery, dramatiq, finagle, "
     "google, grpc, hostname-verification, polly, sidekiq, temporal, tenacity-default, "
     "zizq, got 'zizk'; did you "
-    "mean zizq?": lambda: settings_named("zizk"),
-    "dialect must be zizq, or zizq:parameter=value,... with each parameter once, got "
-    "'zizq:retry_limit'": lambda: settings_named("zizq:retry_limit"),
+    "mean zizq?": lambda: parse_preset("zizk"),
+    "preset must be zizq, or zizq:parameter=value,... with each parameter once, got "
+    "'zizq:retry_limit'": lambda: parse_preset("zizq:retry_limit"),
     # data
     "policy must be a dict of settings, got []": lambda: Policy.from_dict([]),
     "policy must be a dict of settings, got {1: 2}": lambda: Policy.from_dict({1: 2}),
@@ -562,27 +562,27 @@ WRITTEN = {
     "schedule must be a dict with the keys kind, first, factor (optional), got "
     "{'kind': 'exponential'}": lambda: s.from_dict({"kind": "exponential"}),
     # expressions
-    "schedule must be a str, got 5": lambda: schedule_from(5),
+    "schedule must be a str, got 5": lambda: parse_schedule(5),
     f"schedule must be a text of at most 100000 characters, got '{'5, ' * 26}5,...'": (
-        lambda: schedule_from("5, " * 40_000)
+        lambda: parse_schedule("5, " * 40_000)
     ),
     f"schedule must be an expression of at most 100 levels, got '{'-' * 80}...'": (
-        lambda: schedule_from("-" * 5000 + "linear(1)")
+        lambda: parse_schedule("-" * 5000 + "linear(1)")
     ),
     f"schedule must be {DELAYED}, got '5s'; for a single delay write constant() around "
-    "it, or [] for one retry": lambda: schedule_from("5s"),
+    "it, or [] for one retry": lambda: parse_schedule("5s"),
     'schedule[1] must be a duration such as "12.5s", "500ms" or "1h30m", got \'5\'; '
-    f"{UNIT}": lambda: schedule_from("1s, 5"),
+    f"{UNIT}": lambda: parse_schedule("1s, 5"),
     "schedule must be an expression, got 'linear(1'; '(' was never closed": (
-        lambda: schedule_from("linear(1")
+        lambda: parse_schedule("linear(1")
     ),
     f"schedule must be {MADE}, got 'lineer'; did you mean linear(...)?": (
-        lambda: schedule_from("lineer(1)")
+        lambda: parse_schedule("lineer(1)")
     ),
     "schedule must be made with the methods of schedules, got '.kap'; did you mean "
-    "cap?": lambda: schedule_from("linear(1).kap(3)"),
+    "cap?": lambda: parse_schedule("linear(1).kap(3)"),
     "schedule must be made with linear(step), got 'linear(stap=1)'; did you mean "
-    "step?": lambda: schedule_from("linear(stap=1)"),
+    "step?": lambda: parse_schedule("linear(stap=1)"),
     "observers must be left out of a policy that is written as data, got "
     f"{(print,)!r}": lambda: Policy(observers=[print]).to_dict(),
     "schedule must be made of retrykit's own parts, to be written as data, got mine; "
@@ -598,8 +598,8 @@ WRITTEN = {
         lambda: RetryState.from_dict(DATA | {"attempt": "three"})
     ),
     "state must be a dict from RetryState.to_dict, whole and unchanged, got "
-    f"{DATA | {'ruled': [2]}!r}; its rules hold for more failures than there are "
-    "attempts": lambda: RetryState.from_dict(DATA | {"ruled": [2]}),
+    f"{DATA | {'rule_counts': [2]}!r}; its rules hold for more failures than there are "
+    "attempts": lambda: RetryState.from_dict(DATA | {"rule_counts": [2]}),
     "state must be a dict from RetryState.to_dict, of version 1, got {}": (
         lambda: RetryState.from_dict({})
     ),
@@ -634,7 +634,7 @@ WRITTEN = {
     "got 'fetch'; fetch -> fetch": (
         lambda: in_a_file("a.toml", b"policies.fetch.extends = 'fetch'")
     ),
-    "a.toml, policy 'fetch': extends must be a policy of the same file, or a dialect, "
+    "a.toml, policy 'fetch': extends must be a policy of the same file, or a preset, "
     "got 'ftch'; did you mean fetch?": (
         lambda: in_a_file("a.toml", b"policies.fetch.extends = 'ftch'")
     ),
@@ -676,11 +676,11 @@ WRITTEN = {
     ),
     "fn must be a function with a parameter 'timeout' that takes its timeout, got "
     f"{plain!r}; name the one that it has: AsArgument(5, name=...)": (
-        lambda: filled(plain, AsArgument("5s"), float)
+        lambda: with_timeout_argument(plain, AsArgument("5s"), float)
     ),
     "fn must be a function with a parameter 'timeout' that takes its timeout, got "
     f"{vars!r}; it does not show what it takes: call it in a function that has one": (
-        lambda: filled(vars, AsArgument("5s"), float)
+        lambda: with_timeout_argument(vars, AsArgument("5s"), float)
     ),
     # testing
     "duration must be a duration >= 0, got -1; time does not go back": (
@@ -693,25 +693,25 @@ WRITTEN = {
         lambda: FakeClock().sleep(math.nan)
     ),
     "start must be a finite number >= 0, got -5": lambda: virtual_time(start=-5),
-    f"patience must be a finite number >= 0, got inf; {SECONDS}": (
-        lambda: virtual_time(patience=math.inf)
+    f"stall_timeout must be a finite number >= 0, got inf; {SECONDS}": (
+        lambda: virtual_time(stall_timeout=math.inf)
     ),
     # testing
     "max_attempts must be a whole number >= 1, got 0; the first call counts": (
-        lambda: limited(0)
+        lambda: limit_retries(0)
     ),
     "max_attempts must be a whole number >= 1, got True; the first call counts": (
-        lambda: limited(max_attempts=True)
+        lambda: limit_retries(max_attempts=True)
     ),
-    "outcomes must be a list, got 'ok'; write Script([...]), errors and values in "
-    "their order": lambda: Script("ok"),
+    "outcomes must be a list, got 'ok'; write ScriptedFunction([...]), errors and "
+    "values in their order": lambda: ScriptedFunction("ok"),
     "schedule must be of at most 100 levels, got <dict that cannot be shown>": (
         lambda: s.from_dict(caps(10**5))
     ),
     "schedule must be of at most 100 levels, got 101": lambda: s.from_dict(caps(100)),
     "schedule must be of at most 1000 parts, got 1001": lambda: s.from_dict(sums(10)),
     "schedule must be text that can be encoded in UTF-8, got \"constant('\\ud800')\"": (
-        lambda: schedule_from("constant('\ud800')")
+        lambda: parse_schedule("constant('\ud800')")
     ),
     "APP_SCHEDULE must be text in UTF-8, got 'constant(\\udcff)'": (
         lambda: Policy.from_env("APP", environ={"APP_SCHEDULE": "constant(\udcff)"})
@@ -722,7 +722,7 @@ WRITTEN = {
     "observers must be left out of a policy that is read from data, got []; "
     "add it with .replace(observers=...)": lambda: Policy.from_dict({"observers": []}),
     "on must be types that Python can import by their names, got "
-    f"{UNWRITABLE!r}": lambda: python("mine", Policy(on=UNWRITABLE)),
+    f"{UNWRITABLE!r}": lambda: to_python("mine", Policy(on=UNWRITABLE)),
     "jitter must be one of 'proportional', 'full', got 'none'; gRPC has changed it in "
     "2024": lambda: from_service_config({}, jitter="none"),
     "jitter must be one of 'proportional', 'full', got 0.2; gRPC has changed it in "
@@ -822,13 +822,13 @@ WRITTEN = {
     "limit must be from a nanosecond to 315576000000 seconds, for gRPC, got 1e+300": (
         to_grpc(schedule=s.exponential(1).cap(1e300).jitter(0.2))
     ),
-    f"outcomes must be a list, got {OSError!r}; write Script([...]), errors and values "
-    "in their order": lambda: AsyncScript(OSError),
+    f"outcomes must be a list, got {OSError!r}; write ScriptedFunction([...]), errors "
+    "and values in their order": lambda: AsyncScriptedFunction(OSError),
     f"outcomes must be {DOTS}, got [Ellipsis]; it repeats that outcome": (
-        lambda: Script([...])
+        lambda: ScriptedFunction([...])
     ),
     f"outcomes must be {DOTS}, got [Ellipsis, 'ok']; it repeats that outcome": (
-        lambda: AsyncScript([..., "ok"])
+        lambda: AsyncScriptedFunction([..., "ok"])
     ),
     f"at_least must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: strategies.durations(-1)
@@ -873,15 +873,17 @@ WRITTEN = {
         lambda: strategies.failure_scripts(succeeds="never")
     ),
     f"fn must be {CALLS}, got 7; {NAME}": (lambda: Recording().of(7)),
-    "everywhere must be a bool, got 'no'": lambda: virtual_time(everywhere="no"),
-    "everywhere must be a bool, got 0": lambda: record(everywhere=0),
-    "everywhere must be a bool, got 1": lambda: limited(everywhere=1),
-    "everywhere must be a bool, got None": lambda: retries_disabled(everywhere=None),
-    "no_delay must be a bool, got 'yes'": lambda: limited(no_delay="yes"),
-    "real_sleep must be a bool, got 'no'": lambda: virtual_time(real_sleep="no"),
-    "name must be a str, got 3": lambda: Script([1], name=3),
-    "outcomes must be a list, got {1}; write Script([...]), errors and values in "
-    "their order": lambda: Script({1}),
+    "process_wide must be a bool, got 'no'": lambda: virtual_time(process_wide="no"),
+    "process_wide must be a bool, got 0": lambda: record(process_wide=0),
+    "process_wide must be a bool, got 1": lambda: limit_retries(process_wide=1),
+    "process_wide must be a bool, got None": lambda: disable_retries(process_wide=None),
+    "no_delay must be a bool, got 'yes'": lambda: limit_retries(no_delay="yes"),
+    "allow_real_sleep must be a bool, got 'no'": lambda: virtual_time(
+        allow_real_sleep="no"
+    ),
+    "name must be a str, got 3": lambda: ScriptedFunction([1], name=3),
+    "outcomes must be a list, got {1}; write ScriptedFunction([...]), errors and "
+    "values in their order": lambda: ScriptedFunction({1}),
     f"fn must be {CALLS}, got ''; {NAME}": (lambda: Recording().assert_attempts("", 1)),
 }
 
@@ -933,18 +935,18 @@ WRITTEN |= {
     f"lifetime must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: check(Policy(), lifetime=-1)
     ),
-    "target must be a str, got 5": lambda: found_in(5),
+    "target must be a str, got 5": lambda: discover(5),
     f"target must be {A_PLACE}, got 'no/such.py'; there is none": (
-        lambda: found_in("no/such.py")
+        lambda: discover("no/such.py")
     ),
     f"target must be {A_PLACE}, got 'retrykit.such'; there is none": (
-        lambda: found_in("retrykit.such")
+        lambda: discover("retrykit.such")
     ),
     "target must be a name in retrykit.presets, got 'such.one'; there is none": (
-        lambda: found_in("retrykit.presets:such.one")
+        lambda: discover("retrykit.presets:such.one")
     ),
     "target must be decorated with retry or aretry, or a Policy, got "
-    "'retrykit.presets'": lambda: found_in("retrykit.presets:__name__"),
+    "'retrykit.presets'": lambda: discover("retrykit.presets:__name__"),
 }
 
 OF_DATA = "one of retrykit.hints in a policy that is written as data"
@@ -1146,8 +1148,8 @@ WRITTEN |= {
     f"hint_cap must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: Policy(hint_cap=-1)
     ),
-    "hint_over must be one of 'honour', 'clip', 'give_up', got 60; a bound is "
-    "hint_cap": lambda: Policy(hint_over=60),
+    "on_long_hint must be one of 'honor', 'clip', 'give_up', got 60; a bound is "
+    "hint_cap": lambda: Policy(on_long_hint=60),
     "budget must be a budget, got <class 'retrykit.budgets.throttle.Throttle'>; make "
     "one: Throttle()": lambda: Policy(budget=Throttle),
     "budget must be a budget, got 500; take one of retrykit.budgets": (
@@ -1173,8 +1175,8 @@ WRITTEN |= {
     "AsArgument(5.0, 'timeout'); take current_state().remaining in the block": (
         lambda: retrying(attempt_timeout=AsArgument(5))
     ),
-    "outer must be one of 'respect', 'retry', 'raise', got True": (
-        lambda: Policy(outer=True)
+    "nested must be one of 'respect', 'retry', 'raise', got True": (
+        lambda: Policy(nested=True)
     ),
     # and as data
     "rules must be a list of dicts, got {'on': 'OSError'}": (
@@ -1204,7 +1206,7 @@ RULED = Policy(rules=[NARROW])
 WRITTEN |= {
     "rules must be left out where the engine keeps no errors to be counted, got "
     f"{RULED.rules!r}; name what is retried in on, and its delays in schedule": (
-        lambda: check_numbered(RULED)
+        lambda: check_replayable(RULED)
     ),
     f"policy must be a Policy, got {Policy}; write AirflowPolicy(Policy(...))": (
         lambda: check_policy(Policy)
@@ -1226,9 +1228,9 @@ WRITTEN |= {
 # What cannot be seen there is told by the first call.
 CALLED = {
     "its answer must be a delay that it gives at once, under aretry too, got "
-    "Answer()": lambda: understood(Answer()),
+    "Answer()": lambda: parse_answer(Answer()),
     f"its answer must be a finite number >= 0, got -1; {SECONDS}": (
-        lambda: understood(-1)
+        lambda: parse_answer(-1)
     ),
     "fetch must be a function that gives its result at once, under retry, got "
     "Answer(); decorate it with aretry": lambda: Policy(name="fetch").call(Answer),
@@ -1281,7 +1283,7 @@ def test_every_check_of_the_package_has_a_row_in_the_table():
 LONG_NAME = "\x1b[31m" + "x" * 10**5
 LONG = {
     "a setting": lambda: Policy.from_dict({LONG_NAME: 1}),
-    "a parameter": lambda: settings_named(f"zizq:{LONG_NAME}={LONG_NAME}"),
+    "a parameter": lambda: parse_preset(f"zizq:{LONG_NAME}={LONG_NAME}"),
     "a module": lambda: Policy.from_dict({"on": f"{LONG_NAME}:Error"}),
     "a policy": lambda: in_a_file("a.json", json.dumps(NESTED).encode(), LONG_NAME),
     "many policies": lambda: in_a_file("a.json", json.dumps(MANY).encode(), "?"),

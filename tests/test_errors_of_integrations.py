@@ -38,8 +38,8 @@ WRITTEN = {
     "max_attempts=4": lambda: httpx_policy(9),
     "methods must be a set of HTTP methods, at least one, got 'POST'; "
     "None is every method": lambda: RetryTransport(methods="POST"),
-    "outer must be 'respect' or 'retry' in a transport, whose caller expects the "
-    "client's errors, got 'raise'": lambda: RetryTransport(outer="raise"),
+    "nested must be 'respect' or 'retry' in a transport, whose caller expects the "
+    "client's errors, got 'raise'": lambda: RetryTransport(nested="raise"),
     "raises must be 'last' in a transport, whose caller expects the client's errors, "
     "got 'group'": lambda: RetryTransport(raises="group"),
     "extensions['retry'] must be a Policy, got 3; None sends once": lambda: (
@@ -58,8 +58,8 @@ WRITTEN = {
     "max_attempts=4": lambda: for_grpc.policy(19),
     "raises must be 'last' in an interceptor, whose caller expects the errors of "
     "gRPC, got 'group'": lambda: for_grpc.RetryInterceptor(raises="group"),
-    "outer must be 'respect' or 'retry' in an interceptor, whose caller expects the "
-    "errors of gRPC, got 'raise'": lambda: for_grpc.async_interceptors(outer="raise"),
+    "nested must be 'respect' or 'retry' in an interceptor, whose caller expects the "
+    "errors of gRPC, got 'raise'": lambda: for_grpc.async_interceptors(nested="raise"),
     "on_result must be None in an interceptor, which judges no messages, got "
     "<built-in function callable>; decorate what makes the call": (
         lambda: for_grpc.async_interceptors(on_result=callable)
@@ -125,8 +125,8 @@ WRITTEN |= {
     "there is, its policy has": lambda: PolicyRetry().new(total=3),
     "raises must be 'last' in a Retry, whose caller expects the errors of urllib3, got "
     "'group'": lambda: PolicyRetry(raises="group"),
-    "outer must be 'respect' or 'retry' in a Retry, whose caller expects the errors of "
-    "urllib3, got 'raise'": lambda: PolicyRetry(outer="raise"),
+    "nested must be 'respect' or 'retry' in a Retry, whose caller expects the errors "
+    "of urllib3, got 'raise'": lambda: PolicyRetry(nested="raise"),
     "attempt_timeout must be None in a Retry, which does not send, got 5.0; give "
     "urllib3 its own timeout": lambda: PolicyRetry(attempt_timeout=5),
 }

@@ -62,8 +62,8 @@ def what_it_prints(source):
     """The indented end of the docstring, below a line of ``Prints ...::``."""
     docstring = cleandoc(ast.get_docstring(ast.parse(source)) or "")
     text, _, printed = docstring.rpartition("::\n\n")
-    way_out = "no section: the docstring must end with Prints:: and the output"
-    assert text.rpartition("\n\n")[2].startswith("Prints"), way_out
+    suggestion = "no section: the docstring must end with Prints:: and the output"
+    assert text.rpartition("\n\n")[2].startswith("Prints"), suggestion
     return dedent(printed) + "\n"
 
 

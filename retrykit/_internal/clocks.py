@@ -1,6 +1,7 @@
 """Time: the only module that reads it or sleeps.
 
-Drivers read two sources, `thread` for blocking code and `task` for coroutines.
+Drivers read two sources, `sync_clock` for blocking code and `async_clock` for
+coroutines.
 Both are the real clock until another is handed in with ``thread.use(clock)``,
 for a context or everywhere; `retrykit.testing` does that.
 """
@@ -13,10 +14,17 @@ from time import monotonic
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar, final
 
-from retrykit._internal.context import Holding, Scoped
+from retrykit._internal.context import ContextOverride, Override
 
-__all__ = ["AsyncClock", "Clock", "LoopClock", "Source", "SystemClock", "task"]
-__all__ += ["running_trio", "thread", "wall", "walls"]
+__all__ = [
+    "AsyncClock",
+    "Clock",
+    "ClockSource",
+    "LoopClock",
+    "SystemClock",
+    "async_clock",
+]
+__all__ += ["running_trio", "sync_clock", "wall", "wall_clock_override"]
 
 
 class Clock(Protocol):
@@ -128,7 +136,7 @@ C = TypeVar("C", Clock, AsyncClock)
 
 
 @final
-class Source(Generic[C]):
+class ClockSource(Generic[C]):
     """Where drivers get their time: the real clock, or one that is handed in.
 
     Attributes:
@@ -140,9 +148,9 @@ class Source(Generic[C]):
 
     def __init__(self, real: C) -> None:
         self.real: C = real
-        self._chosen: Scoped[C] = Scoped(real)
+        self._chosen: ContextOverride[C] = ContextOverride(real)
 
-    def chosen(self) -> C:
+    def current(self) -> C:
         """Return the clock of this context."""
         return self._chosen.get()
 
@@ -167,18 +175,18 @@ class Source(Generic[C]):
         return _reader(self.real)
 
     def use(
-        self, clock: C, what: str = "a clock", *, everywhere: bool = False
-    ) -> Holding[C]:
+        self, clock: C, what: str = "a clock", *, process_wide: bool = False
+    ) -> Override[C]:
         """Let *clock* be the time of this context, until it is closed.
 
         Args:
             clock: The other clock.
             what: What is opened, as its user typed it, for the error of one
                 who closes it in the wrong order.
-            everywhere: Whether it is the time of every context that has no
+            process_wide: Whether it is the time of every context that has no
                 clock of its own, too.
         """
-        return self._chosen.hold(what, clock, everywhere=everywhere)
+        return self._chosen.push(what, clock, process_wide=process_wide)
 
 
 def _reader(clock: Any) -> Callable[[], float] | None:
@@ -190,18 +198,22 @@ def _reader(clock: Any) -> Callable[[], float] | None:
     return read
 
 
-thread: Source[Clock] = Source(SystemClock())
+sync_clock: ClockSource[Clock] = ClockSource(SystemClock())
 """The time of blocking code."""
 
-task: Source[AsyncClock] = Source(LoopClock())
+async_clock: ClockSource[AsyncClock] = ClockSource(LoopClock())
 """The time of coroutines."""
 
 
-# By its name, since tools that freeze time put another function there.
-walls: Scoped[Callable[[], float]] = Scoped(lambda: time.time())  # noqa: PLW0108
+def _wall_time() -> float:
+    # By its name, since tools that freeze time put another function there.
+    return time.time()
+
+
+wall_clock_override: ContextOverride[Callable[[], float]] = ContextOverride(_wall_time)
 """What reads the wall clock, in seconds since 1970."""
 
 
 def wall() -> float:
     """Return seconds since 1970 by the wall clock of this context."""
-    return walls.get()()
+    return wall_clock_override.get()()

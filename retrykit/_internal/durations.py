@@ -8,9 +8,15 @@ import math
 import re
 from datetime import timedelta
 
-from retrykit._internal.validation import number, refuse
+from retrykit._internal.validation import check_number, invalid_setting
 
-__all__ = ["LONGEST_TEXT", "PATTERN", "Duration", "readable", "seconds"]
+__all__ = [
+    "DURATION_PATTERN",
+    "LONGEST_TEXT",
+    "Duration",
+    "format_duration",
+    "parse_duration",
+]
 
 Duration = float | timedelta | str
 """Seconds as a number, a `timedelta`, or text such as ``"1h30m"``."""
@@ -21,7 +27,7 @@ _PARTS = {"us": 1_000_000, "ms": 1_000}
 _WHOLES = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _TERM = r"([0-9]{1,15}(?:\.[0-9]+)?)(us|ms|[smhdw])"
 
-PATTERN = rf"^[ \t\n\r\f\v]*(?:{_TERM}[ \t\n\r\f\v]*)+$"
+DURATION_PATTERN = rf"^[ \t\n\r\f\v]*(?:{_TERM}[ \t\n\r\f\v]*)+$"
 """What a text must match, as Python, JavaScript and JSON Schema read it.
 
 Fifteen digits are more than any use, and no sum of such terms is infinite.
@@ -31,14 +37,14 @@ LONGEST_TEXT = 10_000
 """How many characters a text may have."""
 
 
-def seconds(name: str, value: object) -> float:
+def parse_duration(name: str, value: object) -> float:
     """Return a duration as a float of seconds.
 
-    >>> seconds("cap", "1h30m")
+    >>> parse_duration("cap", "1h30m")
     5400.0
-    >>> seconds("cap", timedelta(milliseconds=250))
+    >>> parse_duration("cap", timedelta(milliseconds=250))
     0.25
-    >>> seconds("cap", "90")
+    >>> parse_duration("cap", "90")
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: cap must be a duration such as "12.5s", "500ms" or \
@@ -59,22 +65,24 @@ def seconds(name: str, value: object) -> float:
     if isinstance(value, str):
         return _parse(name, value)
     if not isinstance(value, timedelta):
-        return number(name, value, way_out=_WAY_OUT)
+        return check_number(name, value, suggestion=_SUGGESTION)
     if value < timedelta(0):
-        raise refuse(name, "a finite duration >= 0", value)
+        raise invalid_setting(name, "a finite duration >= 0", value)
     return value.total_seconds()
 
 
-_WAY_OUT = 'give seconds as a number, a timedelta, or text such as "1h30m"'
+_SUGGESTION = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 
 
 def _parse(name: str, text: str) -> float:
     if len(text) > LONGEST_TEXT:
-        raise refuse(name, f"a text of at most {LONGEST_TEXT} characters", text)
-    if not re.search(PATTERN, text):
+        raise invalid_setting(
+            name, f"a text of at most {LONGEST_TEXT} characters", text
+        )
+    if not re.search(DURATION_PATTERN, text):
         rule = 'a duration such as "12.5s", "500ms" or "1h30m"'
-        way_out = "write the unit (us, ms, s, m, h, d, w)"
-        raise refuse(name, rule, text, way_out)
+        suggestion = "write the unit (us, ms, s, m, h, d, w)"
+        raise invalid_setting(name, rule, text, suggestion)
     return sum(
         float(digits) / _PARTS[unit]
         if unit in _PARTS
@@ -83,10 +91,10 @@ def _parse(name: str, text: str) -> float:
     )
 
 
-def readable(duration: float) -> str:
+def format_duration(duration: float) -> str:
     """Return a duration for people to read, rounded.
 
-    >>> [readable(x) for x in (0, 0.0123, 7, 90.4, 3600, 610_000)]
+    >>> [format_duration(x) for x in (0, 0.0123, 7, 90.4, 3600, 610_000)]
     ['0s', '12.3ms', '7s', '1m30s', '1h', '7d1h']
 
     Args:

@@ -12,13 +12,19 @@ from types import UnionType
 from typing import Any
 from weakref import ref
 
-from retrykit._internal.introspection import takes_one
-from retrykit._internal.notes import leave_note
+from retrykit._internal.introspection import accepts_one_argument
+from retrykit._internal.notes import add_note_once
 from retrykit._internal.type_names import type_name
-from retrykit._internal.validation import refuse, told
+from retrykit._internal.validation import invalid_setting, safe_repr
 
-__all__ = ["Condition", "aaccepted", "accepted", "atruth", "check_condition"]
-__all__ += ["refuse_awaitable", "truth"]
+__all__ = [
+    "Condition",
+    "amatches_condition",
+    "aread_answer",
+    "check_condition",
+    "matches_condition",
+]
+__all__ += ["read_answer", "reject_awaitable"]
 
 Condition = (
     type[Exception]
@@ -45,12 +51,12 @@ def check_condition(name: str, value: object) -> object:
             continue
         if isinstance(kind, type) and issubclass(kind, BaseException):
             rule = "an Exception type, since no other is ever retried"
-            raise refuse(name, rule, kind, "write Exception, or narrower")
+            raise invalid_setting(name, rule, kind, "write Exception, or narrower")
         if isinstance(kind, type) or isinstance(value, tuple) or not callable(kind):
             rule = "an Exception type, a tuple of them, or a predicate of the error"
-            raise refuse(name, rule, value, _as_types(kind))
-        if not takes_one(kind):
-            raise refuse(name, "a predicate that takes the error", value)
+            raise invalid_setting(name, rule, value, _as_types(kind))
+        if not accepts_one_argument(kind):
+            raise invalid_setting(name, "a predicate that takes the error", value)
     return value
 
 
@@ -68,7 +74,7 @@ def _as_types(value: object) -> str:
 _BY_TYPE = (type, tuple)
 
 
-def accepted(name: str, condition: Condition, error: Exception) -> bool:
+def matches_condition(name: str, condition: Condition, error: Exception) -> bool:
     """Return whether a condition holds for an error.
 
     Args:
@@ -81,22 +87,22 @@ def accepted(name: str, condition: Condition, error: Exception) -> bool:
     """
     if isinstance(condition, _BY_TYPE):
         return isinstance(error, condition)
-    return truth(name, condition, condition(error), error)
+    return read_answer(name, condition, condition(error), error)
 
 
-async def aaccepted(name: str, condition: Condition, error: Exception) -> bool:
-    """Return whether a condition holds for an error, as `accepted` does."""
+async def amatches_condition(name: str, condition: Condition, error: Exception) -> bool:
+    """Return whether a condition holds for an error, as `matches_condition` does."""
     if isinstance(condition, _BY_TYPE):
         return isinstance(error, condition)
-    return await atruth(name, condition, condition(error), error)
+    return await aread_answer(name, condition, condition(error), error)
 
 
-def truth(
+def read_answer(
     name: str, predicate: object, answer: object, error: Exception | None = None
 ) -> bool:
     """Return whether an answer counts as True.
 
-    >>> truth("on_result", len, len("busy"))
+    >>> read_answer("on_result", len, len("busy"))
     True
 
     Args:
@@ -110,14 +116,14 @@ def truth(
     """
     if isinstance(answer, bool):
         return answer
-    refuse_awaitable(name, answer)
+    reject_awaitable(name, answer)
     return _counted(name, predicate, answer, error)
 
 
-async def atruth(
+async def aread_answer(
     name: str, predicate: object, answer: object, error: Exception | None = None
 ) -> bool:
-    """Return whether an answer counts as True, as `truth` does; it may be awaited."""
+    """Return whether an answer, which may be awaited, counts as True."""
     if inspect.isawaitable(answer):
         answer = await answer
     if isinstance(answer, bool):
@@ -125,13 +131,13 @@ async def atruth(
     return _counted(name, predicate, answer, error)
 
 
-def refuse_awaitable(name: str, answer: object) -> None:
+def reject_awaitable(name: str, answer: object) -> None:
     """Raise `ConfigError` if an answer must be awaited."""
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
             answer.close()
         rule = "a predicate that answers at once, under retry"
-        raise refuse(name, rule, answer, "use aretry for one that is awaited")
+        raise invalid_setting(name, rule, answer, "use aretry for one that is awaited")
 
 
 # By name, since numpy need not be installed; before 2.0 there is an underscore.
@@ -143,13 +149,13 @@ def _counted(
 ) -> bool:
     counts, kind = bool(answer), type_name(type(answer))
     if kind not in _NUMPY_BOOLS and _is_first(predicate):
-        which = getattr(predicate, "__qualname__", None) or told(predicate)
+        which = getattr(predicate, "__qualname__", None) or safe_repr(predicate)
         given = "None" if answer is None else f"a {kind}"
         text = f"{name}={which} returned {given}, neither True nor False: it counts "
         text += f"as {counts}; return True or False, as bool(...) does"
         logging.getLogger("retrykit").warning("%s", text)
         if error is not None:
-            leave_note(error, text)
+            add_note_once(error, text)
     return counts
 
 

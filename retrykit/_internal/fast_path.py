@@ -6,17 +6,17 @@ it is empty. To change it is one operation of a list: no thread, signal handler
 or fork sees it half done, so there is no lock.
 """
 
-__all__ = ["ask", "reasons", "withdraw"]
+__all__ = ["block", "blockers", "unblock"]
 
-reasons: list[None] = []
+blockers: list[None] = []
 """One item for each reason to look twice; always the same list."""
 
 
-def ask() -> None:
+def block() -> None:
     """Give one more reason."""
-    reasons.append(None)
+    blockers.append(None)
 
 
-def withdraw() -> None:
+def unblock() -> None:
     """Take one reason back."""
-    reasons.pop()
+    blockers.pop()

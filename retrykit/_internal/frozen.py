@@ -8,14 +8,14 @@ fails should not wait for them.
 import inspect
 from typing import Any, ClassVar, NoReturn, SupportsIndex, dataclass_transform
 
-__all__ = ["Value", "parts_of"]
+__all__ = ["Frozen", "fields_of"]
 
 
 @dataclass_transform(frozen_default=True)
-class Value:
+class Frozen:
     """A value made of the slots that its classes declare with a type.
 
-    >>> class Point(Value):
+    >>> class Point(Frozen):
     ...     __slots__ = ("x", "y")
     ...     x: float
     ...     y: float
@@ -30,9 +30,9 @@ class Value:
     """
 
     __slots__ = ()
-    parts: ClassVar[tuple[str, ...]] = ()
+    field_names: ClassVar[tuple[str, ...]] = ()
     """The names of its parts."""
-    loose: ClassVar[tuple[str, ...]] = ()
+    untyped_slots: ClassVar[tuple[str, ...]] = ()
     """The names of slots without a type: no parts, but compared as they are."""
 
     def __init_subclass__(cls) -> None:
@@ -42,44 +42,46 @@ class Value:
         slots = vars(cls).get("__slots__", ())
         slots = (slots,) if isinstance(slots, str) else tuple(slots)
         own = (name for name in declared if name in slots)
-        cls.parts += tuple(name for name in own if not name.startswith("_"))
+        cls.field_names += tuple(name for name in own if not name.startswith("_"))
         loose = (name for name in slots if name not in declared)
-        cls.loose += tuple(name for name in loose if not name.startswith("__"))
-        if cls.parts and "__match_args__" not in vars(cls):
+        cls.untyped_slots += tuple(name for name in loose if not name.startswith("__"))
+        if cls.field_names and "__match_args__" not in vars(cls):
             # Type checkers know it of their own, and let nobody assign to it.
-            type.__setattr__(cls, "__match_args__", cls.parts)
+            type.__setattr__(cls, "__match_args__", cls.field_names)
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        given = dict(zip(self.parts, values, strict=False)) | named
-        if len(values) + len(named) != len(given) or given.keys() != {*self.parts}:
-            msg = f"{type(self).__name__} is made of {', '.join(self.parts)}"
+        given = dict(zip(self.field_names, values, strict=False)) | named
+        if len(values) + len(named) != len(given) or given.keys() != {
+            *self.field_names
+        }:
+            msg = f"{type(self).__name__} is made of {', '.join(self.field_names)}"
             raise TypeError(msg)
-        for name in self.parts:
+        for name in self.field_names:
             object.__setattr__(self, name, given[name])
 
-    def replaced(self, **changes: Any) -> Any:
+    def replace(self, **changes: Any) -> Any:
         """Return the same value with some parts changed."""
-        return type(self)(**parts_of(self) | changes)
+        return type(self)(**fields_of(self) | changes)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return _facts(self) == _facts(other)
+        return _comparison_key(self) == _comparison_key(other)
 
     def __repr__(self) -> str:
-        if not type(self).parts:
+        if not type(self).field_names:
             return super().__repr__()
-        told = (f"{name}={part!r}" for name, part in parts_of(self).items())
+        told = (f"{name}={part!r}" for name, part in fields_of(self).items())
         return f"{type(self).__qualname__}({', '.join(told)})"
 
     def __hash__(self) -> int:
-        return hash((type(self), *parts_of(self).values()))
+        return hash((type(self), *fields_of(self).values()))
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> str | tuple[Any, ...]:
         # A class of the user's is pickled as any object is.
-        if hasattr(self, "__dict__") or type(self).loose:
+        if hasattr(self, "__dict__") or type(self).untyped_slots:
             return super().__reduce_ex__(protocol)
-        return type(self), tuple(parts_of(self).values())
+        return type(self), tuple(fields_of(self).values())
 
     def __setstate__(self, state: Any) -> None:
         # As for any object: what is in its dict, and what is in its slots.
@@ -88,7 +90,7 @@ class Value:
                 object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in type(self).parts:
+        if name in type(self).field_names:
             msg = f"{type(self).__name__} is frozen: {name} cannot be set"
             raise AttributeError(msg)
         super().__setattr__(name, value)
@@ -98,11 +100,11 @@ class Value:
         raise AttributeError(msg)
 
 
-def parts_of(value: Value) -> dict[str, Any]:
+def fields_of(value: Frozen) -> dict[str, Any]:
     """Return the parts of a value by their names."""
-    return {name: getattr(value, name) for name in type(value).parts}
+    return {name: getattr(value, name) for name in type(value).field_names}
 
 
-def _facts(value: Value) -> list[object]:
-    loose = [getattr(value, name, None) for name in type(value).loose]
-    return [*parts_of(value).values(), *loose, getattr(value, "__dict__", None)]
+def _comparison_key(value: Frozen) -> list[object]:
+    loose = [getattr(value, name, None) for name in type(value).untyped_slots]
+    return [*fields_of(value).values(), *loose, getattr(value, "__dict__", None)]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
-__all__ = ["is_coroutine_function", "runs", "takes_one"]
+__all__ = ["accepts_one_argument", "is_coroutine_function", "underlying_call"]
 
 
 def is_coroutine_function(value: object) -> bool:
@@ -18,10 +18,10 @@ def is_coroutine_function(value: object) -> bool:
     True for coroutine functions, partials of them, and objects whose
     ``__call__`` is one.
     """
-    return runs(inspect.iscoroutinefunction, value)
+    return underlying_call(inspect.iscoroutinefunction, value)
 
 
-def takes_one(value: Callable[..., object]) -> bool:
+def accepts_one_argument(value: Callable[..., object]) -> bool:
     """Return whether a function can be called with one argument.
 
     Functions written in Python are asked; of other callables it is assumed.
@@ -40,7 +40,7 @@ def takes_one(value: Callable[..., object]) -> bool:
     return True
 
 
-def runs(test: Callable[[Any], bool], value: object) -> bool:
+def underlying_call(test: Callable[[Any], bool], value: object) -> bool:
     """Return whether a test of functions holds for what a callable runs."""
     while isinstance(value, functools.partial):
         value = value.func

@@ -8,10 +8,10 @@ import os
 import threading
 from weakref import WeakValueDictionary
 
-__all__ = ["Locked", "renew_all"]
+__all__ = ["ForkSafe", "renew_locks"]
 
 
-class Locked:
+class ForkSafe:
     """What has a lock of its own, and in the child of a fork a new one.
 
     What another thread was changing at the fork stays half changed there, so
@@ -31,14 +31,14 @@ class Locked:
         self._lock = threading.RLock()
 
 
-_living: WeakValueDictionary[int, Locked] = WeakValueDictionary()
+_living: WeakValueDictionary[int, ForkSafe] = WeakValueDictionary()
 
 
-def renew_all() -> None:
+def renew_locks() -> None:
     """Give all that lives a lock that nobody holds, as the child of a fork must."""
     for locked in list(_living.values()):
         locked._renew()  # noqa: SLF001  of this module
 
 
 if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
-    os.register_at_fork(after_in_child=renew_all)
+    os.register_at_fork(after_in_child=renew_locks)

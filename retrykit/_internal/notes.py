@@ -1,9 +1,9 @@
 """Notes that retrykit adds to errors."""
 
-__all__ = ["leave_note"]
+__all__ = ["add_note_once"]
 
 
-def leave_note(error: BaseException, text: str) -> None:
+def add_note_once(error: BaseException, text: str) -> None:
     """Add a note of retrykit's to the error, once."""
     # One error object that is raised again and again must not collect notes.
     start = f"retrykit: {text.split(maxsplit=1)[0]} "

@@ -7,9 +7,9 @@ import builtins
 import inspect
 import sys
 
-from retrykit._internal.validation import refuse, told
+from retrykit._internal.validation import invalid_setting, safe_repr
 
-__all__ = ["text_of", "type_name", "type_of"]
+__all__ = ["type_from_name", "type_name", "type_to_name"]
 
 
 def type_name(kind: type) -> str:
@@ -18,7 +18,7 @@ def type_name(kind: type) -> str:
     return name if kind.__module__ == "builtins" else f"{kind.__module__}.{name}"
 
 
-def text_of(name: str, kind: object) -> str:
+def type_to_name(name: str, kind: object) -> str:
     """Return the text that names a type, and by which it is found again."""
     if isinstance(kind, type):
         module = "" if kind.__module__ == "builtins" else f"{kind.__module__}:"
@@ -26,21 +26,21 @@ def text_of(name: str, kind: object) -> str:
         if _found(text) is kind:
             return text
     rule = "types that their modules hold by name, in a policy that is written as data"
-    raise refuse(name, rule, kind)
+    raise invalid_setting(name, rule, kind)
 
 
-def type_of(name: str, text: object) -> object:
+def type_from_name(name: str, text: object) -> object:
     """Return the type that a text names: ``OSError``, ``package.module:Name``."""
     found = _found(text) if isinstance(text, str) else None
     if not isinstance(text, str) or not isinstance(found, type):
         module = text.rpartition(":")[0] if isinstance(text, str) else ""
         rule = "the name of an exception type, as OSError or module:Name"
-        way_out = "for a type that is not built in write module:Name"
+        suggestion = "for a type that is not built in write module:Name"
         if module:
             there = module in sys.modules
-            shown = told(module).strip("'")
-            way_out = f"{shown} has none" if there else f"import {shown} first"
-        raise refuse(name, rule, text, way_out)
+            shown = safe_repr(module).strip("'")
+            suggestion = f"{shown} has none" if there else f"import {shown} first"
+        raise invalid_setting(name, rule, text, suggestion)
     return found
 
 

@@ -13,8 +13,16 @@ from typing import TypeVar
 from retrykit._internal.redaction import redact_urls
 from retrykit.errors import ConfigError
 
-__all__ = ["LARGEST", "choice", "encodable", "escaped", "instance", "nearest", "number"]
-__all__ += ["refuse", "shortened", "told", "whole"]
+__all__ = [
+    "LARGEST",
+    "check_choice",
+    "check_encodable",
+    "check_instance",
+    "check_number",
+    "did_you_mean",
+    "escape_unprintable",
+]
+__all__ += ["check_integer", "invalid_setting", "safe_repr", "truncate"]
 
 T = TypeVar("T")
 
@@ -22,33 +30,35 @@ LARGEST = 2**53 - 1
 """The largest whole number of a setting: every reader of JSON keeps it as it is."""
 
 
-def refuse(name: str, rule: str, value: object, way_out: str = "") -> ConfigError:
+def invalid_setting(
+    name: str, rule: str, value: object, suggestion: str = ""
+) -> ConfigError:
     """Return the error for a setting that breaks its rule.
 
-    >>> refuse("max_attempts", "a whole number >= 1", 0, "so count the first")
+    >>> invalid_setting("max_attempts", "a whole number >= 1", 0, "so count the first")
     ConfigError('max_attempts must be a whole number >= 1, got 0; so count the first')
 
     Args:
         name: The parameter as its user typed it.
         rule: What it must be.
         value: What it was.
-        way_out: What to write instead, where that is not obvious.
+        suggestion: What to write instead, where that is not obvious.
 
     Returns:
         The error, to be raised by the caller.
     """
-    ending = f"; {way_out}" if way_out else ""
-    text = f"{name} must be {rule}, got {told(value)}{ending}"
-    return ConfigError(escaped(shortened(text, _LONGEST_ERROR)))
+    ending = f"; {suggestion}" if suggestion else ""
+    text = f"{name} must be {rule}, got {safe_repr(value)}{ending}"
+    return ConfigError(escape_unprintable(truncate(text, _LONGEST_ERROR)))
 
 
-def escaped(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     r"""Return a text in which each character that cannot be printed is escaped.
 
     Control characters, line breaks, escape sequences and marks that turn the
     direction of writing would act on the terminal, or make lines of their own.
 
-    >>> print(escaped("a\x1b[31mb\n\u202ec"))
+    >>> print(escape_unprintable("a\x1b[31mb\n\u202ec"))
     a\x1b[31mb\n\u202ec
     """
     if text.isprintable():
@@ -59,10 +69,10 @@ def escaped(text: str) -> str:
     )
 
 
-def told(value: object) -> str:
+def safe_repr(value: object) -> str:
     """Return how a value is told in an error, whatever it is.
 
-    >>> told("soon"), told(10**5000)
+    >>> safe_repr("soon"), safe_repr(10**5000)
     ("'soon'", '<int that cannot be shown>')
 
     Args:
@@ -74,7 +84,7 @@ def told(value: object) -> str:
         left out.
     """
     try:
-        return shortened(redact_urls(repr(value)), _LONGEST)
+        return truncate(redact_urls(repr(value)), _LONGEST)
     except Exception:  # noqa: BLE001  the error is about something else
         return f"<{type(value).__name__} that cannot be shown>"
 
@@ -84,10 +94,10 @@ _LONGEST = 400
 _LONGEST_ERROR = 2000
 
 
-def shortened(text: str, longest: int) -> str:
+def truncate(text: str, longest: int) -> str:
     """Return a text, or its beginning and its end if it is too long.
 
-    >>> shortened("attempt", 10), shortened("x" * 50 + "y" * 50, 10)
+    >>> truncate("attempt", 10), truncate("x" * 50 + "y" * 50, 10)
     ('attempt', 'xxxxx [...] yyyyy')
 
     Args:
@@ -100,17 +110,17 @@ def shortened(text: str, longest: int) -> str:
     return f"{text[:half]} [...] {text[-half:]}"
 
 
-def number(
+def check_number(
     name: str,
     value: object,
     *,
     at_least: float = 0.0,
     at_most: float = math.inf,
-    way_out: str = "",
+    suggestion: str = "",
 ) -> float:
     """Return *value* as a float if it is a finite number within its bounds.
 
-    >>> number("factor", 2, at_least=1)
+    >>> check_number("factor", 2, at_least=1)
     2.0
 
     Args:
@@ -118,7 +128,7 @@ def number(
         value: What was given.
         at_least: Smallest number allowed.
         at_most: Largest number allowed.
-        way_out: What to write instead, where that is not obvious.
+        suggestion: What to write instead, where that is not obvious.
 
     Raises:
         ConfigError: *value* is no number, is not finite, or is out of bounds.
@@ -132,21 +142,21 @@ def number(
     if not within or not isinstance(value, int | float):
         top = f" and <= {at_most:g}" if at_most < math.inf else ""
         rule = f"a finite number >= {at_least:g}{top}"
-        raise refuse(name, rule, value, way_out)
+        raise invalid_setting(name, rule, value, suggestion)
     return float(value)
 
 
-def whole(
+def check_integer(
     name: str,
     value: object,
     *,
     at_least: int,
     at_most: int = LARGEST,
-    way_out: str = "",
+    suggestion: str = "",
 ) -> int:
     """Return *value* if it is an integer within its bounds.
 
-    >>> whole("max_attempts", 3, at_least=1)
+    >>> check_integer("max_attempts", 3, at_least=1)
     3
 
     Args:
@@ -154,7 +164,7 @@ def whole(
         value: What was given.
         at_least: Smallest number allowed.
         at_most: Largest number allowed.
-        way_out: What to write instead, where that is not obvious.
+        suggestion: What to write instead, where that is not obvious.
 
     Raises:
         ConfigError: *value* is no integer, or is out of bounds.
@@ -167,37 +177,39 @@ def whole(
     if not within or not isinstance(value, int):
         too_large = isinstance(value, int) and value > at_most
         top = f" and <= {at_most}" if too_large else ""
-        raise refuse(name, f"a whole number >= {at_least}{top}", value, way_out)
+        raise invalid_setting(
+            name, f"a whole number >= {at_least}{top}", value, suggestion
+        )
     return int(value)
 
 
-def choice(
-    name: str, value: object, options: Collection[str], way_out: str = ""
+def check_choice(
+    name: str, value: object, options: Collection[str], suggestion: str = ""
 ) -> object:
     """Return *value* if it is one of *options*.
 
-    >>> choice("deadline", "stop", ["stop", "clip"])
+    >>> check_choice("deadline", "stop", ["stop", "clip"])
     'stop'
 
     Args:
         name: The parameter as its user typed it.
         value: What was given.
         options: What may be given.
-        way_out: What to write instead, where that is not obvious.
+        suggestion: What to write instead, where that is not obvious.
 
     Raises:
         ConfigError: *value* is none of them.
     """
     if not isinstance(value, str) or value not in options:
         rule = f"one of {', '.join(map(repr, options))}"
-        raise refuse(name, rule, value, way_out)
+        raise invalid_setting(name, rule, value, suggestion)
     return value
 
 
-def instance(name: str, value: object, kind: type[T], way_out: str = "") -> T:
+def check_instance(name: str, value: object, kind: type[T], suggestion: str = "") -> T:
     """Return *value* if it is a *kind*.
 
-    >>> instance("policy", 5, str)
+    >>> check_instance("policy", 5, str)
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: policy must be a str, got 5
@@ -206,21 +218,21 @@ def instance(name: str, value: object, kind: type[T], way_out: str = "") -> T:
         name: The parameter as its user typed it.
         value: What was given.
         kind: What it must be an instance of.
-        way_out: What to write instead, where that is not obvious.
+        suggestion: What to write instead, where that is not obvious.
 
     Raises:
         ConfigError: *value* is something else.
     """
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
-        raise refuse(name, f"{article} {kind.__name__}", value, way_out)
+        raise invalid_setting(name, f"{article} {kind.__name__}", value, suggestion)
     return value
 
 
-def encodable(name: str, value: str, way_out: str = "") -> str:
+def check_encodable(name: str, value: str, suggestion: str = "") -> str:
     r"""Return a text if UTF-8 can hold it, so that files and logs can.
 
-    >>> encodable("name", chr(0xDCE9))
+    >>> check_encodable("name", chr(0xDCE9))
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: name must be a text that UTF-8 can hold, got '\udce9'
@@ -229,7 +241,7 @@ def encodable(name: str, value: str, way_out: str = "") -> str:
         name: The parameter as its user typed it.
         value: What was given. A lone surrogate is half a character, as there are in
             file names that are no UTF-8.
-        way_out: What to write instead, where that is not obvious.
+        suggestion: What to write instead, where that is not obvious.
 
     Raises:
         ConfigError: It has a lone surrogate.
@@ -237,16 +249,18 @@ def encodable(name: str, value: str, way_out: str = "") -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise refuse(name, "a text that UTF-8 can hold", value, way_out) from None
+        raise invalid_setting(
+            name, "a text that UTF-8 can hold", value, suggestion
+        ) from None
     return value
 
 
-def nearest(name: object, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return the way out of a name that is mistyped.
 
-    >>> nearest("Max_attemps", ["max_attempts", "max_elapsed"])
+    >>> did_you_mean("Max_attemps", ["max_attempts", "max_elapsed"])
     'did you mean max_attempts?'
-    >>> nearest("colour", ["max_attempts", "max_elapsed"])
+    >>> did_you_mean("colour", ["max_attempts", "max_elapsed"])
     ''
 
     Args:

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from retrykit._internal.durations import Duration, readable
-from retrykit._internal.validation import escaped, refuse
+from retrykit._internal.durations import Duration, format_duration
+from retrykit._internal.validation import escape_unprintable, invalid_setting
 from retrykit.analysis.duration_ticks import suits_log, ticks
 from retrykit.analysis.preview import preview
 from retrykit.policy.policy import Policy
@@ -58,7 +58,7 @@ def figure(
         ConfigError: An argument is none of these.
     """
     if not isinstance(policies, Mapping):
-        raise refuse(
+        raise invalid_setting(
             "policies", "a dict of policies", policies, 'write {"name": policy}'
         )
     drawn = Figure(figsize=(8, 4.5), layout="constrained")
@@ -125,7 +125,9 @@ def _scale(axes: Axes, durations: Sequence[float], log: bool) -> None:  # noqa: 
         axes.set_yscale("log")
     axes.yaxis.set_major_locator(FixedLocator(ticks(low, high, log=log)))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda at, _: readable(max(at, 0.0))))
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda at, _: format_duration(max(at, 0.0)))
+    )
     axes.set_ylim(low, high)
 
 
@@ -136,7 +138,7 @@ def _dress(axes: Axes, names: Iterable[str]) -> None:
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     # A label is read as mathematics, or left out, by its first characters.
-    plain = dict(enumerate(map(escaped, names), 1))
+    plain = dict(enumerate(map(escape_unprintable, names), 1))
     if plain:
         legend = axes.legend(axes.lines[::2], map(str, plain), frameon=False)
         for text, name in zip(legend.get_texts(), plain.values(), strict=True):

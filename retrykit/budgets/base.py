@@ -8,13 +8,13 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
 
-from retrykit.schedules.randomness import LONGEST
-from retrykit.state.failures import Judged
-from retrykit.state.fault_log import log_fault, report
+from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.state.failures import Evaluation
+from retrykit.state.fault_log import log_fault, note_policy_fault
 from retrykit.state.reasons import StopReason
 
-__all__ = ["Budget", "adeposit", "awithdrawal", "deposit"]
-__all__ += ["withdrawal"]
+__all__ = ["Budget", "adeposit_safely", "awithdraw_safely", "deposit_safely"]
+__all__ += ["withdraw_safely"]
 
 
 class Budget(ABC):
@@ -63,27 +63,29 @@ class Budget(ABC):
         """
 
 
-def withdrawal(budget: Budget, judged: Judged) -> float | None:
+def withdraw_safely(budget: Budget, judged: Evaluation) -> float | None:
     """Return what a retry cost; None if there is none, or the budget fails."""
     try:
         # Where it must be awaited, it was refused when the function was decorated.
-        return _cost(_asked(budget, judged))
+        return _cost(_ask_budget(budget, judged))
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         _refuse(judged[0].error, fault)
         return None
 
 
-async def awithdrawal(budget: Budget, judged: Judged) -> float | None:
+async def awithdraw_safely(budget: Budget, judged: Evaluation) -> float | None:
     """Return what a retry cost; None if there is none, or the budget fails."""
     try:
-        cost = _asked(budget, judged)
+        cost = _ask_budget(budget, judged)
         return _cost(await cost if isinstance(cost, Awaitable) else cost)
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         _refuse(judged[0].error, fault)
         return None
 
 
-def _asked(budget: Budget, judged: Judged) -> float | Awaitable[float | None] | None:
+def _ask_budget(
+    budget: Budget, judged: Evaluation
+) -> float | Awaitable[float | None] | None:
     failure, follows, retryable = judged
     budget.failed(first=failure.attempt == 1, retryable=retryable)
     if isinstance(follows, StopReason):
@@ -100,13 +102,13 @@ def _cost(told: object) -> float | None:
     """
     if told is None:
         return None
-    if isinstance(told, int | float) and 0 <= told <= LONGEST:
+    if isinstance(told, int | float) and 0 <= told <= MAX_DELAY:
         return float(told)
     msg = f"withdraw() must give None or a number >= 0, got {told!r}"
     raise TypeError(msg)
 
 
-def deposit(budget: Budget, cost: float | None) -> None:
+def deposit_safely(budget: Budget, cost: float | None) -> None:
     """Tell a budget of a call that has its result, which is not to be lost."""
     try:
         budget.deposit(cost)
@@ -114,7 +116,7 @@ def deposit(budget: Budget, cost: float | None) -> None:
         _log("the budget failed on a result", fault)
 
 
-async def adeposit(budget: Budget, cost: float | None) -> None:
+async def adeposit_safely(budget: Budget, cost: float | None) -> None:
     """Tell a budget of a call that has its result, which is not to be lost."""
     try:
         taken = budget.deposit(cost)
@@ -127,7 +129,7 @@ async def adeposit(budget: Budget, cost: float | None) -> None:
 def _refuse(error: object, fault: Exception) -> None:
     """Say that a budget failed: what it would have paid for is not made."""
     if isinstance(error, Exception):
-        report(error, fault)
+        note_policy_fault(error, fault)
     else:
         _log("not retried, because the budget failed", fault)
 

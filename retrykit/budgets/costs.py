@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, final
 
-from retrykit._internal.error_conditions import accepted, check_condition
+from retrykit._internal.error_conditions import check_condition, matches_condition
 from retrykit._internal.introspection import is_coroutine_function
-from retrykit._internal.type_names import text_of, type_name, type_of
-from retrykit._internal.validation import refuse, whole
+from retrykit._internal.type_names import type_from_name, type_name, type_to_name
+from retrykit._internal.validation import check_integer, invalid_setting
 
 __all__ = ["Costs"]
 
 _RULE = "pairs of a condition and what it costs"
-_WAY_OUT = "write ((TimeoutError, 10),), with both commas"
+_SUGGESTION = "write ((TimeoutError, 10),), with both commas"
 _TWO = 2
 
 
@@ -36,7 +36,7 @@ class Costs(tuple[tuple[Any, int], ...]):
                 be awaited; or a cost is no whole number from 0 to 2**53 - 1.
         """
         if not isinstance(value, Iterable) or isinstance(value, str | Mapping):
-            raise refuse("costs", _RULE, value, _WAY_OUT)
+            raise invalid_setting("costs", _RULE, value, _SUGGESTION)
         return cls._apart(_pair(n, pair, value) for n, pair in enumerate(value))
 
     @classmethod
@@ -47,9 +47,11 @@ class Costs(tuple[tuple[Any, int], ...]):
             ConfigError: *data* is no dict, or names a type that is not known.
         """
         if not isinstance(data, Mapping):
-            way_out = 'write {"TimeoutError": 10}'
-            raise refuse("costs", "a dict of costs by exception type", data, way_out)
-        return cls((type_of("costs", text), cost) for text, cost in data.items())
+            suggestion = 'write {"TimeoutError": 10}'
+            raise invalid_setting(
+                "costs", "a dict of costs by exception type", data, suggestion
+            )
+        return cls((type_from_name("costs", text), cost) for text, cost in data.items())
 
     @classmethod
     def _apart(cls, pairs: Iterable[tuple[Any, int]]) -> Self:
@@ -67,12 +69,12 @@ class Costs(tuple[tuple[Any, int], ...]):
         Raises:
             ConfigError: A condition is no type that is found by its name.
         """
-        return {text_of("costs", kind): cost for kind, cost in self}
+        return {type_to_name("costs", kind): cost for kind, cost in self}
 
     def of(self, error: Exception | None, otherwise: int) -> int:
         """Return what a retry costs after an error; None is a refused result."""
         for condition, cost in self:
-            if error is not None and accepted("costs", condition, error):
+            if error is not None and matches_condition("costs", condition, error):
                 return cost
         return otherwise
 
@@ -83,11 +85,11 @@ class Costs(tuple[tuple[Any, int], ...]):
 
 def _pair(place: int, pair: object, value: object) -> tuple[object, int]:
     if not isinstance(pair, tuple | list) or len(pair) != _TWO:
-        raise refuse("costs", _RULE, value, _WAY_OUT)
+        raise invalid_setting("costs", _RULE, value, _SUGGESTION)
     name, (condition, cost) = f"costs[{place}]", pair
     if is_coroutine_function(check_condition(name, condition)):
-        raise refuse(name, "a predicate that answers at once", condition)
-    return condition, whole(name, cost, at_least=0)
+        raise invalid_setting(name, "a predicate that answers at once", condition)
+    return condition, check_integer(name, cost, at_least=0)
 
 
 def _shown(condition: object) -> str:

@@ -7,16 +7,16 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar, final
 
-from retrykit._internal.locks import Locked
-from retrykit._internal.validation import whole
+from retrykit._internal.locks import ForkSafe
+from retrykit._internal.validation import check_integer
 
-__all__ = ["Recent"]
+__all__ = ["LeastRecentlyUsed"]
 
 T = TypeVar("T")
 
 
 @final
-class Recent(Locked, Generic[T]):
+class LeastRecentlyUsed(ForkSafe, Generic[T]):
     """What was used last, by key. Threads may share it.
 
     Args:
@@ -29,7 +29,7 @@ class Recent(Locked, Generic[T]):
     __slots__ = ("_kept", "at_most")
 
     def __init__(self, at_most: int) -> None:
-        self.at_most = whole("at_most", at_most, at_least=1)
+        self.at_most = check_integer("at_most", at_most, at_least=1)
         self._kept: OrderedDict[Hashable, T] = OrderedDict()
         super().__init__()
 

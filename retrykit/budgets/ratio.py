@@ -4,12 +4,12 @@ import math
 from collections import deque
 from typing import Any, final
 
-from retrykit._internal.clocks import thread
-from retrykit._internal.durations import Duration, seconds
-from retrykit._internal.fast_path import reasons
-from retrykit._internal.validation import number, refuse
+from retrykit._internal.clocks import sync_clock
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.fast_path import blockers
+from retrykit._internal.validation import check_number, invalid_setting
 from retrykit.budgets.exact import fraction
-from retrykit.budgets.scoped import Described
+from retrykit.budgets.scoped import ScopedBudget
 
 __all__ = ["RatioBudget"]
 
@@ -22,7 +22,7 @@ _MOST = 1e6
 
 
 @final
-class RatioBudget(Described):
+class RatioBudget(ScopedBudget):
     """Retries for a part of the requests of the last seconds, and a reserve.
 
     A call is a request once, when it succeeds or first fails. In the window
@@ -67,11 +67,13 @@ class RatioBudget(Described):
         reserve: float = 10,
         window: Duration = "10s",
     ) -> None:
-        self.ratio = number("ratio", ratio, at_most=1000, way_out="0.2 is 20 %")
-        self.reserve = number("reserve", reserve, at_most=_MOST)
-        self.window = seconds("window", window)
+        self.ratio = check_number(
+            "ratio", ratio, at_most=1000, suggestion="0.2 is 20 %"
+        )
+        self.reserve = check_number("reserve", reserve, at_most=_MOST)
+        self.window = parse_duration("window", window)
         if not 1 <= self.window <= _DAY:
-            raise refuse("window", "a duration from 1s to 1d", window)
+            raise invalid_setting("window", "a duration from 1s to 1d", window)
         self._count_in_parts()
         # Each slot holds what was gained and spent in its tenth of the window.
         self._width = self.window / _SLOTS
@@ -126,7 +128,7 @@ class RatioBudget(Described):
     def _turn(self) -> None:
         """Forget what is older than the window."""
         # Read with the lock held, so that no thread brings an older time.
-        now = thread.now() if reasons else thread.real.now()
+        now = sync_clock.now() if blockers else sync_clock.real.now()
         place = now // self._width
         if place == self._place:
             return

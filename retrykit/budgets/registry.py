@@ -3,9 +3,9 @@
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar, cast, final
 
-from retrykit._internal.validation import refuse
+from retrykit._internal.validation import invalid_setting
 from retrykit.budgets.base import Budget
-from retrykit.budgets.lru import Recent
+from retrykit.budgets.lru import LeastRecentlyUsed
 
 __all__ = ["Registry"]
 
@@ -45,10 +45,12 @@ class Registry(Generic[B]):
 
     def __init__(self, make: Callable[[], B], *, at_most: int = 1024) -> None:
         if not callable(make):
-            way_out = "name the class, or write lambda: TokenBucket(...)"
-            raise refuse("make", "what makes a budget when called", make, way_out)
+            suggestion = "name the class, or write lambda: TokenBucket(...)"
+            raise invalid_setting(
+                "make", "what makes a budget when called", make, suggestion
+            )
         self._make = make
-        self._kept: Recent[B] = Recent(at_most)
+        self._kept: LeastRecentlyUsed[B] = LeastRecentlyUsed(at_most)
 
     def __getitem__(self, key: Hashable) -> B:
         kept = self._kept.get(key)
@@ -75,6 +77,6 @@ class Registry(Generic[B]):
         made: object = self._make()
         if not isinstance(made, Budget):
             rule = "a Budget that is made at each call"
-            raise refuse("make()", rule, made, "return one")
+            raise invalid_setting("make()", rule, made, "return one")
         # What it makes is a budget of its own type, which the caller named.
         return cast("B", made)

@@ -7,15 +7,15 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, cast
 
-from retrykit._internal.locks import Locked
-from retrykit._internal.validation import encodable, refuse
+from retrykit._internal.locks import ForkSafe
+from retrykit._internal.validation import check_encodable, invalid_setting
 from retrykit.budgets.base import Budget
-from retrykit.budgets.lru import Recent
+from retrykit.budgets.lru import LeastRecentlyUsed
 
-__all__ = ["Described", "balances", "shared"]
+__all__ = ["ScopedBudget", "balances", "shared"]
 
 
-class Described(Locked, Budget):
+class ScopedBudget(ForkSafe, Budget):
     """A budget that is told as an expression, as data, and in a pickle.
 
     What is told are its settings. What it has left is not: copied, pickled or
@@ -67,9 +67,9 @@ class Described(Locked, Budget):
         return _again, (type(self), self.settings, self.scope)
 
 
-D = TypeVar("D", bound=Described)
+D = TypeVar("D", bound=ScopedBudget)
 
-_SHARED: Recent[Described] = Recent(1024)
+_SHARED: LeastRecentlyUsed[ScopedBudget] = LeastRecentlyUsed(1024)
 
 
 def shared(scope: str, make: Callable[[], D]) -> D:
@@ -104,7 +104,7 @@ scope before, got RatioBudget(); another budget needs another scope
     found = _found(_checked(scope), made)
     if type(found) is not type(made) or found.settings != made.settings:
         rule = f"what makes {found.expression}, as for this scope before"
-        raise refuse("make", rule, made, "another budget needs another scope")
+        raise invalid_setting("make", rule, made, "another budget needs another scope")
     # It is of the type of what was made, as was just seen.
     return cast("D", found)
 
@@ -118,12 +118,12 @@ def balances() -> dict[str, float]:
     return {str(scope): budget.balance for scope, budget in _SHARED.items()}
 
 
-def _made(make: object) -> Described:
+def _made(make: object) -> ScopedBudget:
     made = make() if callable(make) else make
-    if not callable(make) or not isinstance(made, Described):
+    if not callable(make) or not isinstance(made, ScopedBudget):
         rule = "what makes a budget of retrykit.budgets when called"
-        way_out = "name the class, or write lambda: TokenBucket(...)"
-        raise refuse("make", rule, made, way_out)
+        suggestion = "name the class, or write lambda: TokenBucket(...)"
+        raise invalid_setting("make", rule, made, suggestion)
     return made
 
 
@@ -132,18 +132,18 @@ def _checked(scope: object) -> str:
     named = area in {"host", "key"} and name.strip()
     if not isinstance(scope, str) or not (named or scope == "process"):
         rule = "'process', or a text such as 'host:api.example' or 'key:orders'"
-        raise refuse("scope", rule, scope)
-    return encodable("scope", scope)
+        raise invalid_setting("scope", rule, scope)
+    return check_encodable("scope", scope)
 
 
-def _found(scope: str, made: Described) -> Described:
+def _found(scope: str, made: ScopedBudget) -> ScopedBudget:
     found = _SHARED.setdefault(scope, made)
     # Whoever finds it names it, so that no thread sees it without its name.
     found.scope = scope
     return found
 
 
-def _again(kind: type[D], settings: dict[str, Any], scope: str | None) -> Described:
+def _again(kind: type[D], settings: dict[str, Any], scope: str | None) -> ScopedBudget:
     made = kind(**settings)
     # What is shared in this process stays, whatever it was where it comes from.
     return made if scope is None else _found(scope, made)

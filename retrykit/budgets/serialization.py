@@ -3,22 +3,22 @@
 from collections.abc import Mapping
 from functools import partial
 
-from retrykit._internal.validation import nearest, refuse
+from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.budgets.costs import Costs
 from retrykit.budgets.ratio import RatioBudget
-from retrykit.budgets.scoped import Described, shared
+from retrykit.budgets.scoped import ScopedBudget, shared
 from retrykit.budgets.throttle import Throttle
 from retrykit.budgets.token_bucket import TokenBucket
 
 __all__ = ["KINDS", "budget_from"]
 
-KINDS: dict[str, type[Described]] = {
+KINDS: dict[str, type[ScopedBudget]] = {
     kind.kind: kind for kind in (TokenBucket, Throttle, RatioBudget)
 }
 """The budgets that can be written as data, by their kinds."""
 
 
-def budget_from(data: object) -> Described:
+def budget_from(data: object) -> ScopedBudget:
     """Return the budget that is written as data.
 
     >>> budget_from({"kind": "token_bucket", "costs": {"OSError": 8}})
@@ -41,13 +41,13 @@ def budget_from(data: object) -> Described:
     kind = data.get("kind") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(kind, str) or kind not in KINDS:
         rule = f"a dict whose kind is one of {', '.join(KINDS)}"
-        raise refuse("budget", rule, data, nearest(kind, KINDS))
+        raise invalid_setting("budget", rule, data, did_you_mean(kind, KINDS))
     make = KINDS[kind]
     keys = ["kind", *make().settings, "scope"]
     for key in data:
         if key not in keys:
             rule = f"a dict with the keys {', '.join(keys)}"
-            raise refuse("budget", rule, dict(data), nearest(key, keys))
+            raise invalid_setting("budget", rule, dict(data), did_you_mean(key, keys))
     settings = {key: data[key] for key in keys[1:-1] if key in data}
     if "costs" in settings:
         settings["costs"] = Costs.read(settings["costs"])

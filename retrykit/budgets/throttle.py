@@ -2,9 +2,9 @@
 
 from typing import Any, final
 
-from retrykit._internal.validation import number, whole
+from retrykit._internal.validation import check_integer, check_number
 from retrykit.budgets.exact import fraction
-from retrykit.budgets.scoped import Described
+from retrykit.budgets.scoped import ScopedBudget
 
 __all__ = ["Throttle"]
 
@@ -13,7 +13,7 @@ _TOKEN = 1000
 
 
 @final
-class Throttle(Described):
+class Throttle(ScopedBudget):
     """Tokens that failures take, and half of which must be there for a retry.
 
     Each failed attempt that may be retried takes a token, each success gives
@@ -47,8 +47,8 @@ class Throttle(Described):
     kind = "throttle"
 
     def __init__(self, max_tokens: int = 10, token_ratio: float = 0.1) -> None:
-        self.max_tokens = whole("max_tokens", max_tokens, at_least=1)
-        self.token_ratio = number("token_ratio", token_ratio, at_least=1 / _TOKEN)
+        self.max_tokens = check_integer("max_tokens", max_tokens, at_least=1)
+        self.token_ratio = check_number("token_ratio", token_ratio, at_least=1 / _TOKEN)
         digits, denominator = fraction(self.token_ratio)
         self._gain = digits * _TOKEN // denominator
         self._full = self.max_tokens * _TOKEN

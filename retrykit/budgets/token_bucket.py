@@ -4,17 +4,17 @@ from collections.abc import Iterable
 from typing import Any, final
 
 from retrykit._internal.error_conditions import Condition
-from retrykit._internal.validation import whole
+from retrykit._internal.validation import check_integer
 from retrykit.budgets.costs import Costs
-from retrykit.budgets.scoped import Described
+from retrykit.budgets.scoped import ScopedBudget
 
 __all__ = ["TokenBucket"]
 
-_WAY_OUT = "to pay with parts of a token multiply all tokens by the same number"
+_SUGGESTION = "to pay with parts of a token multiply all tokens by the same number"
 
 
 @final
-class TokenBucket(Described):
+class TokenBucket(ScopedBudget):
     """Tokens that retries take, and that success brings back.
 
     A retry takes its cost, or is not made if fewer tokens are left. A call that
@@ -107,4 +107,4 @@ class TokenBucket(Described):
 
 
 def _tokens(name: str, value: object) -> int:
-    return whole(name, value, at_least=0, way_out=_WAY_OUT)
+    return check_integer(name, value, at_least=0, suggestion=_SUGGESTION)

@@ -26,7 +26,9 @@ def main(args: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name not in {"click", "rich"}:
             raise
-        way_out = "in a clone: pip install '.[cli]'"
-        sys.stderr.write(f"retrykit: the command line needs {error.name}; {way_out}\n")
+        suggestion = "in a clone: pip install '.[cli]'"
+        sys.stderr.write(
+            f"retrykit: the command line needs {error.name}; {suggestion}\n"
+        )
         return 2
     return run(sys.argv[1:] if args is None else args)

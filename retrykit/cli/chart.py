@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from retrykit._internal.validation import refuse
+from retrykit._internal.validation import invalid_setting
 from retrykit.cli.options import (
     attempt,
     command_of,
@@ -75,7 +75,9 @@ def command(
         text = page(meant, attempt=attempt, retries=retries or 100, **shape)
         output.write_text(text, "utf-8")
     else:
-        raise refuse("--output", "a file that ends in .svg, .png or .html", str(output))
+        raise invalid_setting(
+            "--output", "a file that ends in .svg, .png or .html", str(output)
+        )
 
 
 def _print(

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from retrykit._internal.validation import refuse
-from retrykit.analysis.preview import Preview, Row
+from retrykit._internal.validation import invalid_setting
+from retrykit.analysis.preview import Preview, RetryRow
 from retrykit.cli.options import (
     PolicyText,
     attempt,
@@ -50,7 +50,7 @@ def command(
     Flags change B; without B, it is A as the flags change it.
     """
     if b is None and not any(flags.values()):
-        raise refuse("B", "given, or a flag that changes A", "")
+        raise invalid_setting("B", "given, or a flag that changes A", "")
     [(left, first)] = chosen([a], {}, most=1).items()
     [(right, second)] = chosen([b or a], flags, most=1).items()
     seen = [
@@ -79,13 +79,15 @@ def _told(
         yield name, left.get(name, []), right.get(name, [])
 
 
-def _delays(first: Sequence[Row], second: Sequence[Row]) -> Iterator[list[str]]:
+def _delays(
+    first: Sequence[RetryRow], second: Sequence[RetryRow]
+) -> Iterator[list[str]]:
     for number, rows in enumerate(zip_longest(first, second), 1):
         cells = (_cells(row) for row in rows)
         yield [str(number), *(cell for pair in cells for cell in pair)]
 
 
-def _cells(row: Row | None) -> tuple[str, str]:
+def _cells(row: RetryRow | None) -> tuple[str, str]:
     if row is None:
         return "", ""
     return span(row.low, row.high), span(row.total_low, row.total_high)

@@ -19,7 +19,7 @@ __all__ = ["command"]
 def command(ctx: click.Context, shell: str) -> None:
     """Print the completion script of a shell.
 
-    By it the shell completes commands, flags and their values, dialects and
+    By it the shell completes commands, flags and their values, presets and
     their parameters, and the policies of TOML and JSON files.
     """
     kind = get_completion_class(shell)

@@ -42,10 +42,10 @@ def policies(typed: str) -> Iterator[str]:
 
 
 def _in_file(path: str) -> Iterator[str]:
-    from retrykit.config.files import names_in  # noqa: PLC0415  the help needs none
+    from retrykit.config.files import policy_names  # noqa: PLC0415  the help needs none
 
     try:
-        names = names_in(path)
+        names = policy_names(path)
     except ConfigError:
         # What is wrong with the file is told when the command is run.
         return

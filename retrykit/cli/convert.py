@@ -6,25 +6,25 @@ from typing import Any
 
 import click
 
-from retrykit._internal.validation import refuse
+from retrykit._internal.validation import invalid_setting
 from retrykit.cli.options import command_of, policy_argument
 from retrykit.cli.policy_argument import chosen
 from retrykit.cli.policy_options import policy_flags
 from retrykit.config.grpc_service_config import to_service_config
-from retrykit.config.rendering import data, python, toml
+from retrykit.config.rendering import to_data, to_python, to_toml
 from retrykit.policy.policy import Policy
 
 __all__ = ["command"]
 
 
 def _json(name: str, policy: Policy) -> str:
-    return json.dumps({"policies": {name: data(policy)}}, indent=2)
+    return json.dumps({"policies": {name: to_data(policy)}}, indent=2)
 
 
 _FORMS: dict[str, Callable[[str, Policy], str]] = {
-    "toml": toml,
+    "toml": to_toml,
     "json": _json,
-    "python": python,
+    "python": to_python,
 }
 
 
@@ -64,7 +64,7 @@ def command(
             raise click.UsageError(msg)
         if not methods:
             rule = "given for gRPC, as package.Service/Method or package.Service"
-            raise refuse("--method", rule, "")
+            raise invalid_setting("--method", rule, "")
         click.echo(json.dumps(to_service_config(meant, *methods), indent=2))
     elif methods:
         msg = f"--method is for --to grpc, and not for --to {form}."

@@ -8,15 +8,15 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from retrykit._internal.durations import seconds
-from retrykit._internal.frozen import parts_of
-from retrykit.analysis.lint import RULES, Finding, Found, Unread, check
+from retrykit._internal.durations import parse_duration
+from retrykit._internal.frozen import fields_of
+from retrykit.analysis.lint import RULES, Finding, Found, ImportFailure, check
 from retrykit.analysis.lint.importing import place_of
 from retrykit.cli.lint_targets import looked_at
 from retrykit.cli.options import PolicyText, attempt, command_of
 from retrykit.cli.policy_options import policy_flags
 from retrykit.cli.terminal import console, listed
-from retrykit.state.records import safe_text
+from retrykit.state.records import safe_str
 
 __all__ = ["command"]
 
@@ -25,7 +25,7 @@ _RULE = click.Choice(list(RULES))
 
 
 def _lifetime(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
-    return seconds("--lifetime", value)
+    return parse_duration("--lifetime", value)
 
 
 @command_of(
@@ -87,8 +87,8 @@ def command(
         try:
             checked.append((each, check(each.policy, rules=held, **limits)))
         except Exception as error:  # noqa: BLE001  of the user's own schedule
-            reason = f"{type(error).__name__}: {safe_text(error)}"
-            unread.append(Unread(each.name, each.file, each.line, reason))
+            reason = f"{type(error).__name__}: {safe_str(error)}"
+            unread.append(ImportFailure(each.name, each.file, each.line, reason))
     (_write if as_json else _print)(checked, unread)
     if unread:
         return _UNREAD
@@ -98,7 +98,7 @@ def command(
 _Checked = Sequence[tuple[Found, Sequence[Finding]]]
 
 
-def _print(checked: _Checked, unread: Sequence[Unread]) -> None:
+def _print(checked: _Checked, unread: Sequence[ImportFailure]) -> None:
     out = console()
     for fault in unread:
         _line(out, [fault.place, fault.module], "unread", fault.reason)
@@ -120,9 +120,9 @@ def _line(out: Console, place: Sequence[str], rule: str, text: str) -> None:
     out.print(Text(": ").join(parts), soft_wrap=True)
 
 
-def _write(checked: _Checked, unread: Sequence[Unread]) -> None:
+def _write(checked: _Checked, unread: Sequence[ImportFailure]) -> None:
     findings = [
-        {"place": place_of(each.file, each.line), "name": each.name} | parts_of(found)
+        {"place": place_of(each.file, each.line), "name": each.name} | fields_of(found)
         for each, findings in checked
         for found in findings
     ]

@@ -6,8 +6,8 @@ from typing import Any
 
 from rich.progress import Progress
 
-from retrykit._internal.validation import refuse
-from retrykit.analysis.lint import Discovery, Found, Unread, found_in
+from retrykit._internal.validation import invalid_setting
+from retrykit.analysis.lint import Discovery, Found, ImportFailure, discover
 from retrykit.cli.policy_argument import chosen, file_of, is_policy, names_of
 from retrykit.cli.terminal import progress
 from retrykit.errors import ConfigError
@@ -38,9 +38,9 @@ def looked_at(targets: Sequence[str], flags: Mapping[str, Any]) -> Discovery:
 
 def _found(target: str) -> Discovery:
     if not target:
-        raise refuse("TARGET", "a policy, a module or a path", target)
+        raise invalid_setting("TARGET", "a policy, a module or a path", target)
     with progress() as bar:
-        return found_in(target, progress=_advancing(bar))
+        return discover(target, progress=_advancing(bar))
 
 
 def _named(target: str | None, flags: Mapping[str, Any]) -> Discovery:
@@ -55,11 +55,11 @@ def _named(target: str | None, flags: Mapping[str, Any]) -> Discovery:
     looked = [_kept(text, file, flags) for text in texts]
     return Discovery(
         tuple(each for each in looked if isinstance(each, Found)),
-        tuple(each for each in looked if isinstance(each, Unread)),
+        tuple(each for each in looked if isinstance(each, ImportFailure)),
     )
 
 
-def _kept(text: str, file: str, flags: Mapping[str, Any]) -> Found | Unread:
+def _kept(text: str, file: str, flags: Mapping[str, Any]) -> Found | ImportFailure:
     """Return a policy of a file, or what is wrong with it."""
     path = Path(file).absolute()
     try:
@@ -67,7 +67,7 @@ def _kept(text: str, file: str, flags: Mapping[str, Any]) -> Found | Unread:
     except ConfigError as error:
         name = text.removeprefix(f"{file}:")
         reason = str(error).removeprefix(f"{file}, policy {name!r}: ")
-        return Unread(name, path, None, reason)
+        return ImportFailure(name, path, None, reason)
     return Found("", name, policy, path, None)
 
 

@@ -78,9 +78,9 @@ policies_argument = click.argument("policies", nargs=-1, type=PolicyText())
 
 
 def _length(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
-    from retrykit._internal.durations import seconds  # noqa: PLC0415  the help needs none
+    from retrykit._internal.durations import parse_duration  # noqa: PLC0415  the help needs none
 
-    return seconds("--attempt", value)
+    return parse_duration("--attempt", value)
 
 
 attempt = click.option(

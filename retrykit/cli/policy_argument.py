@@ -6,13 +6,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from retrykit._internal.validation import nearest, refuse
-from retrykit.analysis.lint import found_in, importing
+from retrykit._internal.validation import did_you_mean, invalid_setting
+from retrykit.analysis.lint import discover, importing
 from retrykit.cli.policy_overrides import changed
-from retrykit.config.documents import document
-from retrykit.config.files import names_in, settings_in
+from retrykit.config.documents import read_document
+from retrykit.config.files import load_policy, policy_names
 from retrykit.config.grpc_service_config import from_service_config
-from retrykit.config.preset_names import BUILT_IN, settings_named
+from retrykit.config.preset_names import BUILT_IN, parse_preset
 from retrykit.errors import ConfigError
 from retrykit.execution.decorators import policy_of
 from retrykit.policy.policy import Policy
@@ -47,7 +47,7 @@ def chosen(
         found |= {_free(name, found): policy for name, policy in meant(text).items()}
     if most is not None and len(found) > most:
         rule = f"one policy, as {texts[0]}:{next(iter(found))}"
-        raise refuse("POLICY", rule, texts[0], f"it holds {', '.join(found)}")
+        raise invalid_setting("POLICY", rule, texts[0], f"it holds {', '.join(found)}")
     bases: dict[str, Policy | None] = {**found} or {"default": None}
     return {name: recast(changed(base, flags), Policy) for name, base in bases.items()}
 
@@ -71,24 +71,24 @@ def meant(text: str) -> dict[str, Policy]:
         if config := _service_config(file["path"]):
             policy = _of_service(config, file)
             return {file["name"] or Path(file["path"]).stem: policy}
-        names = [file["name"]] if file["name"] else names_in(file["path"])
-        return {name: recast(settings_in(file["path"], name), Policy) for name in names}
+        names = [file["name"]] if file["name"] else policy_names(file["path"])
+        return {name: recast(load_policy(file["path"], name), Policy) for name in names}
     if _SCRIPT.fullmatch(text):
         return _written(text)
     attribute = _ATTRIBUTE.fullmatch(text)
-    if attribute and not _is_dialect(text):
+    if attribute and not _is_preset(text):
         return {text: _policy_of(text, _found(attribute["module"], attribute["path"]))}
-    if not _is_dialect(text):
-        rule = "a dialect, a module:attribute, or a file and a name in it"
-        there = nearest(text.partition(":")[0], BUILT_IN)
-        way_out = there or f"the dialects are {', '.join(BUILT_IN)}"
-        raise refuse("POLICY", rule, text, way_out)
-    return {text: recast(settings_named(text), Policy)}
+    if not _is_preset(text):
+        rule = "a preset, a module:attribute, or a file and a name in it"
+        there = did_you_mean(text.partition(":")[0], BUILT_IN)
+        suggestion = there or f"the presets are {', '.join(BUILT_IN)}"
+        raise invalid_setting("POLICY", rule, text, suggestion)
+    return {text: recast(parse_preset(text), Policy)}
 
 
 def _written(text: str) -> dict[str, Policy]:
     """Return what a file of code holds, which is imported."""
-    discovery = found_in(text)
+    discovery = discover(text)
     for fault in discovery.unread:
         msg = f"{text} must be in a file that can be imported, got {fault.reason}"
         msg += f" at {fault.place}"
@@ -96,13 +96,13 @@ def _written(text: str) -> dict[str, Policy]:
     return {each.name: each.policy for each in discovery.found}
 
 
-def _is_dialect(text: str) -> bool:
+def _is_preset(text: str) -> bool:
     return text.partition(":")[0].strip().replace("_", "-") in BUILT_IN
 
 
 def _service_config(path: str) -> dict[str, Any] | None:
     """Return what a file holds if that is a service config of gRPC."""
-    data = document(path) if path.lower().endswith(".json") else {}
+    data = read_document(path) if path.lower().endswith(".json") else {}
     return data if data.keys() & {"methodConfig", "initialBackoff"} else None
 
 
@@ -122,12 +122,12 @@ def _of_service(config: dict[str, Any], file: re.Match[str]) -> Policy:
 
 def names_of(path: str) -> list[str]:
     """Return the names of the policies in a file; none in one of gRPC."""
-    return [] if _service_config(path) else names_in(path)
+    return [] if _service_config(path) else policy_names(path)
 
 
 def is_policy(text: str) -> bool:
     """Return whether a text names a policy without a module: no code is in it."""
-    return file_of(text) is not None or _is_dialect(text)
+    return file_of(text) is not None or _is_preset(text)
 
 
 def imported(name: str) -> ModuleType:
@@ -137,7 +137,7 @@ def imported(name: str) -> ModuleType:
         ConfigError: There is none, or it cannot be imported.
     """
     rule = "must be a module that can be imported"
-    with importing.searching([Path.cwd()], forget=False):
+    with importing.temporary_sys_path([Path.cwd()], forget=False):
         try:
             module = importing.imported(name)
         except ConfigError:
@@ -157,8 +157,10 @@ def _found(module: str, path: str) -> object:
             value = getattr(value, name)
         except AttributeError:
             text = f"{module}:{path}"
-            there = nearest(name, dir(value)) or f"there is no {name}"
-            raise refuse("POLICY", "what its module holds", text, there) from None
+            there = did_you_mean(name, dir(value)) or f"there is no {name}"
+            raise invalid_setting(
+                "POLICY", "what its module holds", text, there
+            ) from None
     return value
 
 
@@ -172,4 +174,4 @@ def _policy_of(text: str, value: object) -> Policy:
     except ConfigError:
         rule = f"a policy, a schedule or a decorated function at {text}"
         # Its type alone: the value may be long, and may hold a secret.
-        raise refuse("POLICY", rule, type(value)) from None
+        raise invalid_setting("POLICY", rule, type(value)) from None

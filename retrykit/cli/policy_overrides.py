@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrykit.cli.options import FLAGS
-from retrykit.config.environment import RIVALS, settings_from_env
+from retrykit.config.environment import MUTUALLY_EXCLUSIVE, settings_from_env
 from retrykit.policy.settings import Settings
 
 __all__ = ["changed"]
@@ -33,17 +33,17 @@ def changed(base: Settings | None, flags: Mapping[str, Any]) -> Settings:
         key: flags.get(flag[2:].replace("-", "_")) for flag, (key, *_) in FLAGS.items()
     }
     # A flag wins over the variable that says the same in other words.
-    for pair in RIVALS:
+    for pair in MUTUALLY_EXCLUSIVE:
         for key, rival in (pair, reversed(pair)):
             if given[key] is not None:
                 environ.pop(f"{stem}_{rival}", None)
     environ |= {
         f"{stem}_{key}": text for key, text in given.items() if text is not None
     }
-    spelled = {}
+    display_names = {}
     for flag, (key, *_) in FLAGS.items():
         text = given[key]
         # What is set by its variable is told of by the name of that.
         if text is not None or not environ.get(f"{stem}_{key}"):
-            spelled[f"{stem}_{key}"] = flag
-    return settings_from_env(stem, environ, base=base, spelled=spelled)
+            display_names[f"{stem}_{key}"] = flag
+    return settings_from_env(stem, environ, base=base, display_names=display_names)

@@ -3,7 +3,7 @@
 from retrykit.analysis.preview import Preview, preview
 from retrykit.errors import ConfigError
 from retrykit.policy.policy import Policy
-from retrykit.state.records import safe_text
+from retrykit.state.records import safe_str
 
 __all__ = ["previewed"]
 
@@ -37,5 +37,5 @@ def previewed(
     except ConfigError:
         raise
     except Exception as error:
-        msg = f"{name}: its schedule raised {type(error).__name__}: {safe_text(error)}"
+        msg = f"{name}: its schedule raised {type(error).__name__}: {safe_str(error)}"
         raise ConfigError(msg) from error

@@ -13,7 +13,7 @@ from typing import Any
 import click
 from click.shell_completion import add_completion_class
 
-from retrykit._internal.validation import escaped
+from retrykit._internal.validation import escape_unprintable
 from retrykit.cli.bash_completion import BashComplete
 from retrykit.cli.options import CONTEXT, debug
 from retrykit.errors import ConfigError
@@ -26,7 +26,7 @@ COMMANDS = {
     "compare": "Show two policies side by side.",
     "lint": "Warn of what is wrong with policies.",
     "convert": "Write a policy as TOML, JSON, Python or gRPC.",
-    "dialects": "List the policies that are built in.",
+    "presets": "List the policies that are built in.",
     "schema": "Print the JSON Schema of policies.",
     "completion": "Print the completion script of a shell.",
 }
@@ -80,7 +80,7 @@ Examples:
   retrykit show pyproject.toml:fetch --max-attempts 8
 
 \b
-A POLICY is a dialect with parameters (zizq:retry_limit=10), a
+A POLICY is a preset with parameters (zizq:retry_limit=10), a
 module:attribute, a file and a name in it (pyproject.toml:fetch,
 clients.py:fetch), or flags. A module or a .py file is imported for it,
 which runs its code. 'retrykit COMMAND --help' says more."""
@@ -126,7 +126,7 @@ def run(args: Sequence[str]) -> int:
     except Exception as error:
         if "--debug" in args:
             raise
-        click.echo(f"retrykit: {escaped(_told(error))}", err=True)
+        click.echo(f"retrykit: {escape_unprintable(_told(error))}", err=True)
         return 2
     return code if isinstance(code, int) else 0
 
@@ -137,7 +137,7 @@ _INTERRUPTED = 130
 
 def _told(error: Exception) -> str:
     """Return what is wrong, in one line."""
-    from retrykit.state.records import safe_text  # noqa: PLC0415  the help needs none
+    from retrykit.state.records import safe_str  # noqa: PLC0415  the help needs none
 
     if isinstance(error, click.UsageError):
         told = " ".join(error.format_message().split())
@@ -150,5 +150,5 @@ def _told(error: Exception) -> str:
         return re.sub(r"; import ([\w.]+) first$", r"; add --import \1", told)
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}"
-    told = " ".join(safe_text(error).split())
+    told = " ".join(safe_str(error).split())
     return f"{type(error).__name__}: {told}; --debug shows where"

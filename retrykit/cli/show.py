@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from retrykit._internal.frozen import parts_of
-from retrykit._internal.validation import choice, nearest, refuse
-from retrykit.analysis.preview import End, Preview, Row, Window
+from retrykit._internal.frozen import fields_of
+from retrykit._internal.validation import check_choice, did_you_mean, invalid_setting
+from retrykit.analysis.preview import EndOfCall, Preview, RetryRow, TotalWait
 from retrykit.cli.completions import values
 from retrykit.cli.options import (
     attempt,
@@ -91,10 +91,10 @@ def _wanted(columns: str, start: datetime | None) -> list[str]:
     """Return the names of the columns that are asked for."""
     wanted = [name.strip() for name in columns.split(",")]
     for name in wanted:
-        choice("--columns", name, _COLUMNS, nearest(name, _COLUMNS))
+        check_choice("--columns", name, _COLUMNS, did_you_mean(name, _COLUMNS))
     if "at" in wanted and start is None:
         rule = "given where the column at is wanted"
-        raise refuse("--start", rule, start, "write --start now")
+        raise invalid_setting("--start", rule, start, "write --start now")
     return wanted
 
 
@@ -102,7 +102,7 @@ def _all(start: datetime | None) -> list[str]:
     return [name for name in _COLUMNS if start or name != "at"]
 
 
-def _fitting(rows: Sequence[Row], start: datetime | None) -> list[str]:
+def _fitting(rows: Sequence[RetryRow], start: datetime | None) -> list[str]:
     """Return the names of the columns that say something of these delays."""
     if start:
         # Beside the time of day, two units more would be too wide for a terminal.
@@ -112,7 +112,7 @@ def _fitting(rows: Sequence[Row], start: datetime | None) -> list[str]:
     return ["seconds", *units, "cumulative"]
 
 
-def figures(row: Row, start: datetime | None) -> dict[str, dict[str, Any]]:
+def figures(row: RetryRow, start: datetime | None) -> dict[str, dict[str, Any]]:
     """Return the figures of a retry, by the column that they belong to.
 
     Times are in seconds, and as dates where there is a start.
@@ -152,23 +152,23 @@ def _data(
         "limits": {name: _end(end) for name, end in seen.limits.items()},
         "calls": seen.calls,
         "worst": seen.worst,
-        "window": _window(seen.window),
+        "window": _window(seen.total_wait),
         "samples": seen.samples,
         "rows": rows,
     }
 
 
-def _end(end: End | None) -> dict[str, Any] | None:
-    return end and parts_of(end)
+def _end(end: EndOfCall | None) -> dict[str, Any] | None:
+    return end and fields_of(end)
 
 
-def _window(window: Window | None) -> dict[str, Any] | None:
+def _window(window: TotalWait | None) -> dict[str, Any] | None:
     if window is None:
         return None
-    return parts_of(window) | {"quantiles": [parts_of(q) for q in window.quantiles]}
+    return fields_of(window) | {"quantiles": [fields_of(q) for q in window.quantiles]}
 
 
-def _csv(rows: Sequence[Row], start: datetime | None, wanted: list[str]) -> str:
+def _csv(rows: Sequence[RetryRow], start: datetime | None, wanted: list[str]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for row in rows:
@@ -217,7 +217,7 @@ _HEADS = {
 
 
 def _cells(
-    row: Row, start: datetime | None, wanted: list[str], *, steady: bool
+    row: RetryRow, start: datetime | None, wanted: list[str], *, steady: bool
 ) -> Iterator[str]:
     mean = row.mean
     for column in wanted:

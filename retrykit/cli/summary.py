@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from retrykit._internal.durations import readable
-from retrykit.analysis.preview import Preview, Quantile, Window
+from retrykit._internal.durations import format_duration
+from retrykit.analysis.preview import Preview, Quantile, TotalWait
 from retrykit.analysis.preview.caveats import caveats, has_other_delays
 from retrykit.policy.timeouts import timeout_seconds
 
@@ -16,11 +16,11 @@ def summary(seen: Preview) -> Iterator[tuple[str, ...]]:
     yield "ends", *_ends(seen)
     if seen.soonest is not None:
         yield "calls", f"{_calls(seen)} for a request that fails every time"
-    if seen.window:
-        yield "waits", _window(seen.window)
+    if seen.total_wait:
+        yield "waits", _window(seen.total_wait)
     if seen.worst is not None:
         known = ", by the common schedule" if has_other_delays(seen.policy) else ""
-        yield "at worst", f"{readable(seen.worst)} in all{_took(seen)}{known}"
+        yield "at worst", f"{format_duration(seen.worst)} in all{_took(seen)}{known}"
     besides = "; ".join(caveats(seen.policy))
     if besides:
         yield "besides", besides
@@ -28,7 +28,7 @@ def summary(seen: Preview) -> Iterator[tuple[str, ...]]:
 
 def _took(seen: Preview) -> str:
     took = seen.attempt or timeout_seconds(seen.policy.attempt_timeout)
-    return f" with attempts of {readable(took)}" if took else ""
+    return f" with attempts of {format_duration(took)}" if took else ""
 
 
 def _ends(seen: Preview) -> Iterator[str]:
@@ -50,22 +50,22 @@ def _calls(seen: Preview) -> str:
     most = seen.calls and seen.calls[1]
     if fewest == most:
         return f"{most}"
-    mean = seen.window and f", {seen.window.calls:.1f} on average"
+    mean = seen.total_wait and f", {seen.total_wait.calls:.1f} on average"
     return f"{fewest} {f'to {most}' if most else 'or more'}{mean or ''}"
 
 
-def _window(window: Window) -> str:
+def _window(window: TotalWait) -> str:
     values = {each.value for each in window.quantiles}
     if len(values) == 1 and not window.error:
-        return f"{readable(window.mean)} in all"
+        return f"{format_duration(window.mean)} in all"
     median, most = (_quantile(window, share) for share in (0.5, 0.95))
-    told = f"{readable(window.mean)} on average; half of the calls up to "
-    told += f"{readable(median.value)}, 95% up to {readable(most.value)}"
+    told = f"{format_duration(window.mean)} on average; half of the calls up to "
+    told += f"{format_duration(median.value)}, 95% up to {format_duration(most.value)}"
     if not window.samples:
         return f"{told} (exact)"
     error = max(median.error, most.error)
-    return f"{told} ({window.samples:,} calls drawn, ± {readable(error)})"
+    return f"{told} ({window.samples:,} calls drawn, ± {format_duration(error)})"
 
 
-def _quantile(window: Window, share: float) -> Quantile:
+def _quantile(window: TotalWait, share: float) -> Quantile:
     return next(each for each in window.quantiles if each.share == share)

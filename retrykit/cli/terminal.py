@@ -13,8 +13,8 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from retrykit._internal.durations import readable
-from retrykit._internal.validation import escaped
+from retrykit._internal.durations import format_duration
+from retrykit._internal.validation import escape_unprintable
 
 __all__ = ["COLOURS", "aligned", "console", "decimal", "listed", "pairs"]
 __all__ += ["print_figures", "progress", "span"]
@@ -32,7 +32,7 @@ class _Console(Console):
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return a text to be printed, in which nothing acts on the terminal."""
-        return super().render_str(escaped(text), **options)
+        return super().render_str(escape_unprintable(text), **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print without the blanks that fill up columns, but for a terminal."""
@@ -71,7 +71,7 @@ def span(low: float, high: float) -> str:
     >>> span(60, 60), span(0.25, 0.75)
     ('1m', '250ms to 750ms')
     """
-    first, last = readable(low), readable(high)
+    first, last = format_duration(low), format_duration(high)
     return first if first == last else f"{first} to {last}"
 
 
@@ -108,7 +108,8 @@ def aligned(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """Return a table of figures of one line each, of which there may be thousands."""
     # Of each column one cell of many lines: what rich measures and wraps are cells.
     told = [
-        [Text("\n".join(map(escaped, column)))] for column in zip(*rows, strict=True)
+        [Text("\n".join(map(escape_unprintable, column)))]
+        for column in zip(*rows, strict=True)
     ]
     return listed(columns, [told] if told else [])
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from retrykit._internal.durations import readable
+from retrykit._internal.durations import format_duration
 from retrykit.analysis.duration_ticks import suits_log, ticks
 from retrykit.cli.terminal import COLOURS, span
 
@@ -100,7 +100,7 @@ class _Scale:
         line = [" "] * self.width
         if self.high > self.low:
             for mark in ticks(self.low, self.high, log=self.log, most=self.width // 9):
-                tick = readable(mark)
+                tick = format_duration(mark)
                 place = min(int(self.share(mark) * self.width), self.width - len(tick))
                 if not "".join(line[max(place - 1, 0) : place + len(tick) + 1]).strip():
                     line[place : place + len(tick)] = tick

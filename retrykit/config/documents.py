@@ -8,20 +8,20 @@ import re
 from pathlib import Path
 from typing import Any
 
-from retrykit._internal.validation import refuse
+from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
 
-__all__ = ["document"]
+__all__ = ["read_document"]
 
 
-def document(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return what a file holds.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "numbers.toml")
     ...     _ = path.write_text("[first] # comment")
-    ...     document(path)
+    ...     read_document(path)
     {'first': {}}
 
     Args:
@@ -37,7 +37,7 @@ def document(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         file = Path(path)
     except TypeError:
-        raise refuse("path", "the path of a file", path) from None
+        raise invalid_setting("path", "the path of a file", path) from None
     text = _text(file)
     try:
         return _json(file, text) if file.suffix == ".json" else _toml(file, text)
@@ -53,7 +53,7 @@ def _text(file: Path) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         rule = "a file that can be read"
-        raise refuse(str(file), rule, reason, _beside(file)) from None
+        raise invalid_setting(str(file), rule, reason, _beside(file)) from None
     try:
         # Some editors begin a file with a mark that no parser reads.
         return data.decode("utf-8-sig")
@@ -61,7 +61,7 @@ def _text(file: Path) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         place = f"{file}, line {line},"
         wrong = data[error.start : error.start + 1]
-        raise refuse(place, "text in UTF-8", wrong) from None
+        raise invalid_setting(place, "text in UTF-8", wrong) from None
 
 
 def _beside(file: Path) -> str:
@@ -109,7 +109,7 @@ def _json(file: Path, text: str) -> dict[str, Any]:
     except ValueError as error:
         raise _broken(file, "JSON", str(error)) from None
     if not isinstance(data, dict):
-        raise refuse(str(file), "a JSON object", data)
+        raise invalid_setting(str(file), "a JSON object", data)
     return data
 
 

@@ -11,16 +11,21 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, final
 
-from retrykit._internal.durations import seconds
-from retrykit._internal.frozen import Value
-from retrykit._internal.validation import instance, number, refuse, whole
-from retrykit.config.preset_names import as_written, settings_named
+from retrykit._internal.durations import parse_duration
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import (
+    check_instance,
+    check_integer,
+    check_number,
+    invalid_setting,
+)
+from retrykit.config.preset_names import parse_number, parse_preset
 from retrykit.errors import ConfigError
-from retrykit.policy.serialization import UNLIMITED, settings_from
+from retrykit.policy.serialization import UNLIMITED, policy_from_dict
 from retrykit.policy.settings import Settings
 from retrykit.presets.systems import zizq
 
-__all__ = ["RIVALS", "VARIABLES", "settings_from_env"]
+__all__ = ["MUTUALLY_EXCLUSIVE", "VARIABLES", "settings_from_env"]
 
 _SETTINGS = {
     "SCHEDULE": "schedule",
@@ -31,9 +36,9 @@ _SETTINGS = {
     "GIVE_UP_ON": "give_up_on",
     "HINT": "hint",
     "HINT_CAP": "hint_cap",
-    "HINT_OVER": "hint_over",
+    "ON_LONG_HINT": "on_long_hint",
     "ATTEMPT_TIMEOUT": "attempt_timeout",
-    "OUTER": "outer",
+    "NESTED": "nested",
     "RAISES": "raises",
     "REDACT": "redact",
     "KEEP_TRACEBACKS": "keep_tracebacks",
@@ -47,7 +52,10 @@ _ZIZQ = ("RETRY_LIMIT", *_FORMULA)
 VARIABLES = ("EXTENDS", *_SETTINGS, *_ZIZQ)
 """What follows the prefix and an underscore in the names of the variables."""
 
-RIVALS = (("MAX_ATTEMPTS", "RETRY_LIMIT"), *(("SCHEDULE", part) for part in _FORMULA))
+MUTUALLY_EXCLUSIVE = (
+    ("MAX_ATTEMPTS", "RETRY_LIMIT"),
+    *(("SCHEDULE", part) for part in _FORMULA),
+)
 """Pairs of variables that set the same in other words: one at most is given."""
 
 
@@ -56,7 +64,7 @@ def settings_from_env(
     environ: Mapping[str, str],
     *,
     base: Settings | None = None,
-    spelled: Mapping[str, str] | None = None,
+    display_names: Mapping[str, str] | None = None,
 ) -> Settings:
     """Return the settings that variables with a prefix ask for.
 
@@ -66,12 +74,12 @@ def settings_from_env(
     >>> settings_from_env("APP", {"APP_RETRY_LIMIT": "3"}).max_attempts
     4
 
-    A command line lays its flags over the variables, and *spelled* lets errors
+    A command line lays its flags over the variables, and *display_names* lets errors
     name what its user typed:
 
     >>> laid = {"ZIZQ_DEFAULT_RETRY_LIMIT": "many"}
     >>> flags = {"ZIZQ_DEFAULT_RETRY_LIMIT": "--default-retry-limit"}
-    >>> settings_from_env("ZIZQ_DEFAULT", laid, spelled=flags)
+    >>> settings_from_env("ZIZQ_DEFAULT", laid, display_names=flags)
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: --default-retry-limit must be a whole number >= 0, \
@@ -83,17 +91,17 @@ got 'many'
         environ: Texts by the names of their variables; what is empty is not
             given. `Policy.from_env` says what each variable means.
         base: The settings that hold where no variable is given.
-        spelled: What errors call a variable, where it is not by its own name:
+        display_names: What errors call a variable, where it is not by its own name:
             the flag that was laid over it, or that would be if it were given.
 
     Raises:
         ConfigError: A variable is wrong, is nearly one of these, contradicts
             another, or is a part of a formula whose other parts are missing.
     """
-    stem = instance("prefix", prefix, str).removesuffix("_")
+    stem = check_instance("prefix", prefix, str).removesuffix("_")
     if not stem:
-        raise refuse("prefix", "a name such as APP_RETRY", prefix)
-    given = _given(stem, environ, spelled or {})
+        raise invalid_setting("prefix", "a name such as APP_RETRY", prefix)
+    given = _given(stem, environ, display_names or {})
     start = _start(stem, given, base)
     changes = _of_queue(given, start) | _of_policy(given)
     with _told_of(given, *given.texts):
@@ -101,7 +109,7 @@ got 'many'
 
 
 @final
-class _Given(Value):
+class _Given(Frozen):
     """The texts that are given, and what errors call each that could be."""
 
     __slots__ = ("names", "texts")
@@ -109,11 +117,13 @@ class _Given(Value):
     names: dict[str, str]
 
 
-def _given(stem: str, environ: Mapping[str, str], spelled: Mapping[str, str]) -> _Given:
+def _given(
+    stem: str, environ: Mapping[str, str], display_names: Mapping[str, str]
+) -> _Given:
     texts: dict[str, str] = {}
     for name, value in environ.items():
         own, _, key = name.partition(f"{stem}_")
-        if own or not (text := instance(name, value, str).strip()):
+        if own or not (text := check_instance(name, value, str).strip()):
             continue
         if key in VARIABLES:
             texts[key] = _encodable(name, text)
@@ -125,23 +135,23 @@ def _given(stem: str, environ: Mapping[str, str], spelled: Mapping[str, str]) ->
                 msg = f"{name} is no setting of a policy; did you mean {stem}_{near}?"
                 raise ConfigError(msg)
     names = {key: f"{stem}_{key}" for key in VARIABLES}
-    return _Given(texts, {key: spelled.get(x, x) for key, x in names.items()})
+    return _Given(texts, {key: display_names.get(x, x) for key, x in names.items()})
 
 
 def _encodable(name: str, text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise refuse(name, "text in UTF-8", text) from None
+        raise invalid_setting(name, "text in UTF-8", text) from None
     return text
 
 
 def _start(stem: str, given: _Given, base: Settings | None) -> Settings:
     if "EXTENDS" in given.texts:
         with _told_of(given, "EXTENDS"):
-            return settings_named(given.texts["EXTENDS"])
+            return parse_preset(given.texts["EXTENDS"])
     if base is not None:
-        return instance("base", base, Settings, "write Policy(...)")
+        return check_instance("base", base, Settings, "write Policy(...)")
     queue = stem == "ZIZQ_DEFAULT" or not given.texts.keys().isdisjoint(_ZIZQ)
     return zizq() if queue else Settings()
 
@@ -152,8 +162,8 @@ def _of_queue(given: _Given, start: Settings) -> dict[str, Any]:
     names, texts = given.names, given.texts
     changes: dict[str, Any] = {}
     if "RETRY_LIMIT" in texts:
-        limit = as_written(int, texts["RETRY_LIMIT"])
-        attempts = whole(names["RETRY_LIMIT"], limit, at_least=0) + 1
+        limit = parse_number(int, texts["RETRY_LIMIT"])
+        attempts = check_integer(names["RETRY_LIMIT"], limit, at_least=0) + 1
         # Every error is kept, as on the list of a job.
         kept = max(attempts, start.max_failures)
         changes = {"max_attempts": attempts, "max_failures": kept}
@@ -162,22 +172,22 @@ def _of_queue(given: _Given, start: Settings) -> dict[str, Any]:
         if parts:
             name, text = names[parts[0]], texts[parts[0]]
             rule = f"given together with {' and '.join(missing)}"
-            raise refuse(name, rule, text, "they are one formula")
+            raise invalid_setting(name, rule, text, "they are one formula")
         return changes
     base, exponent, jitter = parts
     told = zizq(
         base=_milliseconds(names[base], texts[base]),
-        exponent=number(names[exponent], as_written(float, texts[exponent])),
+        exponent=check_number(names[exponent], parse_number(float, texts[exponent])),
         jitter=_milliseconds(names[jitter], texts[jitter]),
     )
     return changes | {"schedule": told.schedule}
 
 
 def _refuse_both(given: _Given) -> None:
-    for key, rival in RIVALS:
+    for key, rival in MUTUALLY_EXCLUSIVE:
         if key in given.texts and rival in given.texts:
             rule = f"left out where {given.names[rival]} is given"
-            raise refuse(given.names[key], rule, given.texts[key])
+            raise invalid_setting(given.names[key], rule, given.texts[key])
 
 
 def _milliseconds(name: str, text: str) -> float:
@@ -186,7 +196,7 @@ def _milliseconds(name: str, text: str) -> float:
     with _told_as(
         name, 'a number of milliseconds, or a duration such as "12.5s"', text
     ):
-        return seconds(name, length)
+        return parse_duration(name, length)
 
 
 _BARE = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
@@ -198,13 +208,13 @@ def _of_policy(given: _Given) -> dict[str, Any]:
     for key, name in _SETTINGS.items():
         if key in given.texts:
             with _told_of(given, key):
-                changes |= settings_from({name: _read(name, given.texts[key])})
+                changes |= policy_from_dict({name: _read(name, given.texts[key])})
     return changes
 
 
 def _read(name: str, text: str) -> object:
     if name in {"max_attempts", "max_failures", "seed"}:
-        return as_written(int, text)
+        return parse_number(int, text)
     if name in {"redact", "keep_tracebacks"}:
         return {"true": True, "false": False}.get(text.lower(), text)
     if name in {"on", "give_up_on"} and "," in text:
@@ -212,7 +222,7 @@ def _read(name: str, text: str) -> object:
     if name in {"max_elapsed", "hint_cap", "attempt_timeout"} and text != UNLIMITED:
         rule = f'a duration with its unit, such as "90s" or "1h30m", or {UNLIMITED}'
         with _told_as(name, rule, text):
-            return seconds(name, text)
+            return parse_duration(name, text)
     return text
 
 
@@ -224,7 +234,7 @@ def _told_of(given: _Given, *keys: str) -> Iterator[None]:
     except ConfigError as error:
         told = str(error)
         for key in keys:
-            setting = _SETTINGS.get(key, "dialect")
+            setting = _SETTINGS.get(key, "preset")
             if re.match(rf"{setting}\b", told):
                 told = f"{given.names[key]}{told.removeprefix(setting)}"
                 break
@@ -240,4 +250,4 @@ def _told_as(name: str, rule: str, text: str) -> Iterator[None]:
         yield
     except ConfigError as error:
         trace = error.__traceback__
-        raise refuse(name, rule, text).with_traceback(trace) from None
+        raise invalid_setting(name, rule, text).with_traceback(trace) from None

@@ -9,21 +9,26 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from retrykit._internal.validation import instance, nearest, refuse, told
-from retrykit.config.documents import document
-from retrykit.config.preset_names import BUILT_IN, settings_named
+from retrykit._internal.validation import (
+    check_instance,
+    did_you_mean,
+    invalid_setting,
+    safe_repr,
+)
+from retrykit.config.documents import read_document
+from retrykit.config.preset_names import BUILT_IN, parse_preset
 from retrykit.errors import ConfigError
-from retrykit.policy.serialization import settings_from
+from retrykit.policy.serialization import policy_from_dict
 from retrykit.policy.settings import Settings
 
-__all__ = ["names_in", "settings_in"]
+__all__ = ["load_policy", "policy_names"]
 
 
-def names_in(path: str | os.PathLike[str]) -> list[str]:
+def policy_names(path: str | os.PathLike[str]) -> list[str]:
     """Return the names of the policies in a file, in their order.
 
     Args:
-        path: A file, as for `settings_in`.
+        path: A file, as for `load_policy`.
 
     Raises:
         ConfigError: The file cannot be read, or has no table of policies.
@@ -31,7 +36,7 @@ def names_in(path: str | os.PathLike[str]) -> list[str]:
     return list(_policies(path))
 
 
-def settings_in(path: str | os.PathLike[str], name: str) -> Settings:
+def load_policy(path: str | os.PathLike[str], name: str) -> Settings:
     """Return the settings of one policy in a file.
 
     >>> import tempfile
@@ -46,7 +51,7 @@ def settings_in(path: str | os.PathLike[str], name: str) -> Settings:
     ...         extends = "polite"
     ...         max_attempts = 3
     ...     ''')
-    ...     names_in(path), settings_in(path, "fetch").max_attempts
+    ...     policy_names(path), load_policy(path, "fetch").max_attempts
     (['polite', 'fetch'], 3)
 
     Args:
@@ -55,7 +60,7 @@ def settings_in(path: str | os.PathLike[str], name: str) -> Settings:
             ``[tool.retrykit]``; or a ``.json`` file of the same structure.
         name: The name of the policy. Its settings are those that
             `Policy.from_dict` reads, and ``extends``, which names a policy of
-            the same file, or a dialect as `settings_named` reads it: its
+            the same file, or a preset as `parse_preset` reads it: its
             settings hold where the policy has none of its own.
 
     Raises:
@@ -63,20 +68,20 @@ def settings_in(path: str | os.PathLike[str], name: str) -> Settings:
             is unknown or wrong. The error begins with the file.
     """
     policies = _policies(path)
-    if instance("name", name, str) not in policies:
+    if check_instance("name", name, str) not in policies:
         rule = f"the name of a policy in {os.fspath(path)}"
-        way_out = nearest(name, policies) or _there(policies)
-        raise refuse("name", rule, name, way_out)
+        suggestion = did_you_mean(name, policies) or _there(policies)
+        raise invalid_setting("name", rule, name, suggestion)
     chain, settings = _chain(path, policies, name)
     for each in reversed(chain):
         with _told_of(path, each):
             own = {key: x for key, x in policies[each].items() if key != "extends"}
-            settings = settings.replace(**settings_from(own))
+            settings = settings.replace(**policy_from_dict(own))
     return settings
 
 
 def _policies(path: str | os.PathLike[str]) -> dict[str, Any]:
-    data = document(path)
+    data = read_document(path)
     tool = data.get("tool")
     own = tool.get("retrykit") if isinstance(tool, dict) else None
     root, table = (data, "policies") if own is None else (own, "tool.retrykit.policies")
@@ -84,12 +89,12 @@ def _policies(path: str | os.PathLike[str]) -> dict[str, Any]:
     if isinstance(policies, dict):
         return policies
     rule = f"a file with a table [{table}] of tables by name"
-    way_out = "" if own is not None else "in pyproject.toml [tool.retrykit.policies]"
+    suggestion = "" if own is not None else "in pyproject.toml [tool.retrykit.policies]"
     got = list(root) if policies is None else policies
     places = {"tool.retrykit": own} if own is not None else {"": data, "tool": tool}
     for written, meant in _misspelt(places):
-        got, way_out = written, f"did you mean {meant}?"
-    raise refuse(os.fspath(path), rule, got, way_out)
+        got, suggestion = written, f"did you mean {meant}?"
+    raise invalid_setting(os.fspath(path), rule, got, suggestion)
 
 
 def _misspelt(places: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -97,7 +102,7 @@ def _misspelt(places: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for place, table in places.items():
         known = "retrykit" if place == "tool" else "policies"
         for key in islice(table if isinstance(table, dict) else (), _MOST_COMPARED):
-            if key != known and nearest(key, [known]):
+            if key != known and did_you_mean(key, [known]):
                 yield f"{place}.{key}".lstrip("."), f"{place}.{known}".lstrip(".")
 
 
@@ -114,13 +119,15 @@ def _chain(
         with _told_of(path, name):
             own = policies[name]
             if not isinstance(own, dict):
-                raise refuse("policy", "a table of settings", own)
+                raise invalid_setting("policy", "a table of settings", own)
             if "extends" not in own:
                 return list(chain), Settings()
-            base = instance("extends", own["extends"], str)
+            base = check_instance("extends", own["extends"], str)
             if base in chain:
                 rule = "a policy that does not extend this one"
-                raise refuse("extends", rule, base, " -> ".join([*chain, base]))
+                raise invalid_setting(
+                    "extends", rule, base, " -> ".join([*chain, base])
+                )
             if base not in policies:
                 return list(chain), _built_in(base, policies)
         name = base
@@ -129,9 +136,11 @@ def _chain(
 def _built_in(text: str, policies: dict[str, Any]) -> Settings:
     known = [*policies, *BUILT_IN]
     if text.partition(":")[0].strip().replace("_", "-") not in BUILT_IN:
-        rule = "a policy of the same file, or a dialect"
-        raise refuse("extends", rule, text, nearest(text, known) or _there(known))
-    return settings_named(text)
+        rule = "a policy of the same file, or a preset"
+        raise invalid_setting(
+            "extends", rule, text, did_you_mean(text, known) or _there(known)
+        )
+    return parse_preset(text)
 
 
 def _there(names: Iterable[str]) -> str:
@@ -144,5 +153,5 @@ def _told_of(path: str | os.PathLike[str], name: str) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        msg = f"{os.fspath(path)}, policy {told(name)}: {error}"
+        msg = f"{os.fspath(path)}, policy {safe_repr(name)}: {error}"
         raise ConfigError(msg).with_traceback(error.__traceback__) from None

@@ -15,7 +15,13 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Literal, get_args
 
-from retrykit._internal.validation import choice, instance, number, refuse, whole
+from retrykit._internal.validation import (
+    check_choice,
+    check_instance,
+    check_integer,
+    check_number,
+    invalid_setting,
+)
 from retrykit.budgets import Throttle
 from retrykit.budgets.base import Budget
 from retrykit.config.grpc_service_methods import entry_for, parts_of_name
@@ -70,19 +76,21 @@ def from_service_config(
         ConfigError: *config* is none that gRPC accepts, retries nothing of
             *method*, or hedges.
     """
-    choice("jitter", jitter, get_args(Jitter), "gRPC has changed it in 2024")
+    check_choice("jitter", jitter, get_args(Jitter), "gRPC has changed it in 2024")
     loaded = _loaded(config)
     entry = entry_for(loaded, method)
     if entry.get("hedgingPolicy") is not None:
-        way_out = "no policy sends a request that may still succeed again"
-        raise refuse("hedgingPolicy", "left out", entry["hedgingPolicy"], way_out)
+        suggestion = "no policy sends a request that may still succeed again"
+        raise invalid_setting(
+            "hedgingPolicy", "left out", entry["hedgingPolicy"], suggestion
+        )
     policy, timeout = entry.get("retryPolicy"), entry.get("timeout")
     if not isinstance(policy, Mapping) or set(policy) != set(_KEYS):
         rule = f"a dict with the keys {', '.join(_KEYS)}"
-        way_out = "a whole service config has methodConfig"
-        raise refuse("retryPolicy", rule, policy, way_out)
+        suggestion = "a whole service config has methodConfig"
+        raise invalid_setting("retryPolicy", rule, policy, suggestion)
     codes = names_of_codes("retryableStatusCodes", policy["retryableStatusCodes"])
-    attempts = whole("maxAttempts", policy["maxAttempts"], at_least=2)
+    attempts = check_integer("maxAttempts", policy["maxAttempts"], at_least=2)
     return Policy(
         schedule=_spread(_delays(policy), jitter),
         max_attempts=min(attempts, _MOST),
@@ -124,8 +132,8 @@ def to_service_config(
     Raises:
         ConfigError: A setting of *policy* has no form there.
     """
-    choice("jitter", jitter, get_args(Jitter), "gRPC has changed it in 2024")
-    instance("policy", policy, Policy)
+    check_choice("jitter", jitter, get_args(Jitter), "gRPC has changed it in 2024")
+    check_instance("policy", policy, Policy)
     _check_rest(policy)
     names = [parts_of_name(method) for method in methods] or [{}]
     written = {"name": names, "retryPolicy": _retry_policy(policy, jitter)}
@@ -137,17 +145,17 @@ def to_service_config(
 def _check_rest(policy: Policy) -> None:
     """Check that there is nothing in a policy that gRPC has not."""
     if policy.hint not in {None, grpc_pushback()}:
-        way_out = "gRPC follows what its servers ask for, and nothing else"
+        suggestion = "gRPC follows what its servers ask for, and nothing else"
         rule = "grpc_pushback() or None in a policy for gRPC"
-        raise refuse("hint", rule, policy.hint, way_out)
+        raise invalid_setting("hint", rule, policy.hint, suggestion)
     for field in fields(Settings):
         value, usual = getattr(policy, field.name), field.default
         # gRPC has no bound on what its servers ask for.
         usual = None if field.name == "hint_cap" and policy.hint else usual
         if field.name not in _WRITTEN and value != usual:
             rule = f"{usual!r} in a policy for gRPC"
-            way_out = f"write .replace({field.name}={usual!r})"
-            raise refuse(field.name, rule, value, way_out)
+            suggestion = f"write .replace({field.name}={usual!r})"
+            raise invalid_setting(field.name, rule, value, suggestion)
 
 
 def _throttle(config: object) -> Throttle | None:
@@ -155,9 +163,9 @@ def _throttle(config: object) -> Throttle | None:
         return None
     if not isinstance(config, Mapping) or set(config) != {"maxTokens", "tokenRatio"}:
         rule = "a dict with the keys maxTokens, tokenRatio"
-        raise refuse("retryThrottling", rule, config)
-    most = whole("maxTokens", config["maxTokens"], at_least=1)
-    ratio = number("tokenRatio", config["tokenRatio"], at_least=0.001)
+        raise invalid_setting("retryThrottling", rule, config)
+    most = check_integer("maxTokens", config["maxTokens"], at_least=1)
+    ratio = check_number("tokenRatio", config["tokenRatio"], at_least=0.001)
     return Throttle(_few("maxTokens", most), ratio)
 
 
@@ -165,23 +173,29 @@ def _throttling(budget: Budget | None) -> dict[str, Any]:
     if budget is None:
         return {}
     if not isinstance(budget, Throttle):
-        raise refuse("budget", "a Throttle or None in a policy for gRPC", budget)
+        raise invalid_setting(
+            "budget", "a Throttle or None in a policy for gRPC", budget
+        )
     most = _few("max_tokens", budget.max_tokens)
     return {"retryThrottling": {"maxTokens": most, "tokenRatio": budget.token_ratio}}
 
 
 def _few(name: str, tokens: int) -> int:
     if tokens > _TOKENS:
-        raise refuse(name, f"a whole number <= {_TOKENS}, for gRPC", tokens)
+        raise invalid_setting(name, f"a whole number <= {_TOKENS}, for gRPC", tokens)
     return tokens
 
 
 def _retry_policy(policy: Policy, jitter: Jitter) -> dict[str, Any]:
-    codes = instance("on", policy.on, StatusCodes, 'write StatusCodes(["UNAVAILABLE"])')
+    codes = check_instance(
+        "on", policy.on, StatusCodes, 'write StatusCodes(["UNAVAILABLE"])'
+    )
     most = policy.max_attempts
     if most is None or not _FEWEST <= most <= _MOST:
         rule = f"a whole number from {_FEWEST} to {_MOST}, for gRPC"
-        raise refuse("max_attempts", rule, most, "it makes no more than five attempts")
+        raise invalid_setting(
+            "max_attempts", rule, most, "it makes no more than five attempts"
+        )
     first, factor, longest = _formula(policy.schedule, jitter)
     return {
         "maxAttempts": most,
@@ -200,8 +214,8 @@ def _formula(schedule: Schedule, jitter: Jitter) -> tuple[float, float, float]:
         ):
             return first, factor, longest
     rule = _spread(exponential(0.1).cap(1), jitter)
-    way_out = f"jitter is {jitter!r} here, and other numbers may stand in it"
-    raise refuse("schedule", f"as {rule!r}, for gRPC", schedule, way_out)
+    suggestion = f"jitter is {jitter!r} here, and other numbers may stand in it"
+    raise invalid_setting("schedule", f"as {rule!r}, for gRPC", schedule, suggestion)
 
 
 def _spread(schedule: Schedule, jitter: Jitter) -> Schedule:
@@ -212,9 +226,11 @@ def _delays(policy: Mapping[str, Any]) -> Schedule:
     """Return the delays of a retryPolicy, before chance is applied."""
     first = _seconds("initialBackoff", policy["initialBackoff"])
     longest = _seconds("maxBackoff", policy["maxBackoff"])
-    factor = number("backoffMultiplier", policy["backoffMultiplier"])
+    factor = check_number("backoffMultiplier", policy["backoffMultiplier"])
     if not factor:
-        raise refuse("backoffMultiplier", "a number > 0", policy["backoffMultiplier"])
+        raise invalid_setting(
+            "backoffMultiplier", "a number > 0", policy["backoffMultiplier"]
+        )
     if factor >= 1:
         return exponential(first, factor=factor).cap(longest)
     return sequence([min(first * factor**n, longest) for n in range(_MOST - 1)])
@@ -225,10 +241,10 @@ def _loaded(config: object) -> Mapping[str, Any]:
         try:
             config = json.loads(config)
         except (ValueError, RecursionError) as error:
-            raise refuse("config", "JSON", config, str(error)) from error
+            raise invalid_setting("config", "JSON", config, str(error)) from error
     if not isinstance(config, Mapping):
         rule = "a service config or a retryPolicy, as a dict or as JSON"
-        raise refuse("config", rule, config)
+        raise invalid_setting("config", rule, config)
     return config
 
 
@@ -237,7 +253,7 @@ def _seconds(name: str, value: object) -> float:
     text = value if isinstance(value, str) and _DURATION.fullmatch(value) else "0s"
     if not 0 < float(text[:-1]) <= _LONGEST:
         rule = 'longer than 0s, such as "0.1s", with nine digits of a second at most'
-        raise refuse(name, rule, value)
+        raise invalid_setting(name, rule, value)
     return float(text[:-1])
 
 
@@ -245,7 +261,7 @@ def _text(name: str, duration: float) -> str:
     text = f"{duration:.9f}".rstrip("0").rstrip(".")
     if not 0 < float(text) <= _LONGEST:
         rule = "from a nanosecond to 315576000000 seconds, for gRPC"
-        raise refuse(name, rule, duration)
+        raise invalid_setting(name, rule, duration)
     return f"{text}s"
 
 

@@ -9,7 +9,7 @@ Source:
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from retrykit._internal.validation import refuse
+from retrykit._internal.validation import invalid_setting
 
 __all__ = ["entry_for", "parts_of_name"]
 
@@ -22,18 +22,18 @@ def entry_for(config: Mapping[str, Any], method: str | None) -> Mapping[str, Any
     """
     if "methodConfig" not in config:
         if method is not None:
-            raise refuse("method", "left out beside one retryPolicy", method)
+            raise invalid_setting("method", "left out beside one retryPolicy", method)
         return {"retryPolicy": config}
     named = list(_entries(config["methodConfig"]))
     found = dict(named)
     if len(found) < len(named):
         rule = "a list where each name comes once"
-        raise refuse("methodConfig", rule, [name for name, _ in named])
+        raise invalid_setting("methodConfig", rule, [name for name, _ in named])
     retried = {name: each for name, each in found.items() if _retries(each)}
     known = f"one that the config retries: {', '.join(retried) or 'there is none'}"
     if method is None:
         if len({id(each) for each in retried.values()}) != 1:
-            raise refuse("method", known, method)
+            raise invalid_setting("method", known, method)
         return next(iter(retried.values()))
     service, name = _split(method)
     for key in (f"{service}/{name}", f"{service}/", "/"):
@@ -42,7 +42,9 @@ def entry_for(config: Mapping[str, Any], method: str | None) -> Mapping[str, Any
             if key in retried:
                 return found[key]
             break
-    raise refuse("method", known, method, "write Policy(max_attempts=1) to go without")
+    raise invalid_setting(
+        "method", known, method, "write Policy(max_attempts=1) to go without"
+    )
 
 
 def _retries(entry: Mapping[str, Any]) -> bool:
@@ -55,9 +57,9 @@ def _entries(entries: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for name in _listed("name", each.get("name") or []):
             service, method = name.get("service") or "", name.get("method") or ""
             if not isinstance(service, str) or not isinstance(method, str):
-                raise refuse("name", "a dict of texts", name)
+                raise invalid_setting("name", "a dict of texts", name)
             if method and not service:
-                raise refuse("name", "of a method and its service", name)
+                raise invalid_setting("name", "of a method and its service", name)
             yield f"{service}/{method}", each
 
 
@@ -65,7 +67,7 @@ def _listed(name: str, value: object) -> list[Mapping[str, Any]]:
     listed: list[Mapping[str, Any]] = []
     for each in value if isinstance(value, list | tuple) else [None]:
         if not isinstance(each, Mapping):
-            raise refuse(name, "a list of dicts", value)
+            raise invalid_setting(name, "a list of dicts", value)
         listed.append(each)
     return listed
 
@@ -74,7 +76,7 @@ def _split(method: object) -> tuple[str, str]:
     text = method.removeprefix("/") if isinstance(method, str) else ""
     service, _, name = text.partition("/")
     if not service or "/" in name:
-        raise refuse("method", 'as "package.Service/Method"', method)
+        raise invalid_setting("method", 'as "package.Service/Method"', method)
     return service, name
 
 

@@ -7,7 +7,7 @@ again: the bounds of numbers. Nothing here knows how a file is read.
 
 from typing import get_args
 
-from retrykit._internal.durations import LONGEST_TEXT, PATTERN
+from retrykit._internal.durations import DURATION_PATTERN, LONGEST_TEXT
 from retrykit.budgets.serialization import KINDS
 from retrykit.config.docstrings import arguments, summary
 from retrykit.config.kind_schemas import (
@@ -20,9 +20,9 @@ from retrykit.config.kind_schemas import (
 )
 from retrykit.policy.policy import Policy
 from retrykit.policy.rules import Rule
-from retrykit.policy.settings import DeadlineRule, OuterRule, OverRule, Raises
+from retrykit.policy.settings import DeadlineRule, LongHintRule, NestedRule, Raises
 from retrykit.schedules.kinds import SCHEDULE_KINDS
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["policy_schema"]
 
@@ -88,7 +88,7 @@ _ABOUT = (
     "rule to be retried. A rule comes before those that hold for all of its errors. An "
     "attribute or a parameter is named as in Python. Budgets of the same scope have "
     "the same settings. extends names another policy of the file, not in a circle, or "
-    "a dialect and parameters that it has, and what is inherited must not contradict "
+    "a preset and parameters that it has, and what is inherited must not contradict "
     "what is written."
 )
 
@@ -97,8 +97,8 @@ _DURATION = {
     "description": "A length of time: a number of seconds, or numbers with units "
     '(us, ms, s, m, h, d, w) such as "12.5s", "500ms" or "1h30m". Finite and >= 0.',
     "anyOf": [
-        {"type": "number", "minimum": 0, "maximum": LONGEST},
-        {"type": "string", "pattern": PATTERN, "maxLength": LONGEST_TEXT},
+        {"type": "number", "minimum": 0, "maximum": MAX_DELAY},
+        {"type": "string", "pattern": DURATION_PATTERN, "maxLength": LONGEST_TEXT},
     ],
     "examples": ["500ms", "1h30m", 12.5],
 }
@@ -182,12 +182,12 @@ def _policy() -> Schema:
         "rules": {"type": "array", "items": to("rule")},
         "hint": {"anyOf": [to("hint"), {"type": "null"}]},
         "hint_cap": {"anyOf": [to("duration"), _UNLIMITED]},
-        "hint_over": {"enum": [*get_args(OverRule)]},
+        "on_long_hint": {"enum": [*get_args(LongHintRule)]},
         "budget": {"anyOf": [to("budget"), {"type": "null"}]},
         "attempt_timeout": {
             "anyOf": [to("duration") | {"exclusiveMinimum": 0}, _TIMEOUT, _UNLIMITED]
         },
-        "outer": {"enum": [*get_args(OuterRule)]},
+        "nested": {"enum": [*get_args(NestedRule)]},
         "raises": {"enum": [*get_args(Raises)]},
         "redact": {"type": "boolean"},
         "keep_tracebacks": {"type": "boolean"},
@@ -250,7 +250,7 @@ def _named(policy: Schema) -> Schema:
     }
     extends = {
         "description": "The policy whose settings are taken where this one has none: "
-        "another one of this file, or a dialect, which may have parameters.",
+        "another one of this file, or a preset, which may have parameters.",
         "type": "string",
         "examples": ["zizq", "zizq:retry_limit=10"],
     }

@@ -15,9 +15,9 @@ from retrykit.budgets.serialization import KINDS
 from retrykit.config.docstrings import arguments, summary
 from retrykit.schedules import constructors
 from retrykit.schedules.base import Schedule
-from retrykit.schedules.basic import LONGEST_INTERVAL
+from retrykit.schedules.basic import MAX_INTERVAL
 from retrykit.schedules.kinds import SCHEDULE_KINDS
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["Schema", "budget_schema", "by_kind", "kind_schema", "to"]
 __all__ += ["whole_number"]
@@ -26,7 +26,7 @@ Schema = dict[str, Any]
 """A JSON Schema, or a part of one."""
 
 # What the code holds in checks; without a row, a number is >= 0.
-_INTERVAL = {"minimum": 0.001, "maximum": LONGEST_INTERVAL}
+_INTERVAL = {"minimum": 0.001, "maximum": MAX_INTERVAL}
 _BOUNDS: dict[str, Schema] = {
     "exponential.factor": {"minimum": 1},
     "decorrelated.factor": {"minimum": 1},
@@ -51,7 +51,7 @@ def kind_schema(kind: str) -> Schema:
     nested = inspect.get_annotations(SCHEDULE_KINDS[kind])
     properties: Schema = {"kind": {"const": kind}}
     required = ["kind"]
-    for name in SCHEDULE_KINDS[kind].parts:
+    for name in SCHEDULE_KINDS[kind].field_names:
         parameter = known.get(name)
         properties[name] = {"description": meant[name]} if name in meant else {}
         if parameter is None or nested.get(name) is Schedule:
@@ -128,10 +128,10 @@ def _builder(kind: str) -> Callable[..., Schedule]:
 
 
 _OPERATORS = {
-    "plus": "__add__",
-    "either": "__or__",
-    "both": "__and__",
-    "times": "__mul__",
+    "sum": "__add__",
+    "union": "__or__",
+    "intersection": "__and__",
+    "scale": "__mul__",
 }
 
 
@@ -148,7 +148,7 @@ def whole_number() -> Schema:
 # How a parameter is written as data, by its annotation.
 _FORMS: dict[Any, Schema] = {
     int: whole_number(),
-    float: {"type": "number", "minimum": 0, "maximum": LONGEST},
+    float: {"type": "number", "minimum": 0, "maximum": MAX_DELAY},
     Duration: to("duration"),
     inspect.signature(constructors.sequence).parameters["delays"].annotation: {
         "type": "array",

@@ -1,6 +1,6 @@
 """What is written for the settings of a real system, in a file or by hand.
 
-The name of a dialect, with its parameters if there are any, and their numbers.
+The name of a preset, with its parameters if there are any, and their numbers.
 What the settings are is not known here.
 """
 
@@ -8,31 +8,31 @@ import inspect
 from collections.abc import Callable
 
 from retrykit._internal.error_conditions import Condition
-from retrykit._internal.type_names import type_of
-from retrykit._internal.validation import nearest, refuse, told
+from retrykit._internal.type_names import type_from_name
+from retrykit._internal.validation import did_you_mean, invalid_setting, safe_repr
 from retrykit.errors import ConfigError
 from retrykit.policy.settings import Settings
 from retrykit.presets import systems
 
-__all__ = ["BUILT_IN", "as_written", "settings_named"]
+__all__ = ["BUILT_IN", "parse_number", "parse_preset"]
 
 BUILT_IN: dict[str, Callable[..., Settings]] = {
     name.replace("_", "-"): getattr(systems, name) for name in systems.__all__
 }
-"""What makes the settings of each dialect, by the name that is written."""
+"""What makes the settings of each preset, by the name that is written."""
 
 
-def settings_named(text: str) -> Settings:
-    """Return the settings of a dialect that is named in a text.
+def parse_preset(text: str) -> Settings:
+    """Return the settings of a preset that is named in a text.
 
-    >>> settings_named("zizq:retry_limit=10,jitter=5s").max_attempts
+    >>> parse_preset("zizq:retry_limit=10,jitter=5s").max_attempts
     11
-    >>> settings_named("tenacity_default") == systems.tenacity_default()
+    >>> parse_preset("tenacity_default") == systems.tenacity_default()
     True
-    >>> settings_named("zizk")  # doctest: +ELLIPSIS
+    >>> parse_preset("zizk")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    retrykit.errors.ConfigError: dialect must be one of aws-adaptive, ..., got 'zizk'; \
+    retrykit.errors.ConfigError: preset must be one of aws-adaptive, ..., got 'zizk'; \
 did you mean zizq?
 
     Args:
@@ -41,45 +41,49 @@ did you mean zizq?
             errors are the name of one exception type, as `from_dict` reads it.
 
     Raises:
-        ConfigError: There is no such dialect or parameter, or a parameter is
+        ConfigError: There is no such preset or parameter, or a parameter is
             wrong.
     """
     name, colon, parameters = text.partition(":")
     key = name.strip().replace("_", "-")
     if key not in BUILT_IN:
         rule = f"one of {', '.join(BUILT_IN)}"
-        raise refuse("dialect", rule, name, nearest(key, BUILT_IN))
+        raise invalid_setting("preset", rule, name, did_you_mean(key, BUILT_IN))
     build = BUILT_IN[key]
     given: dict[str, object] = {}
     for part in parameters.split(",") if colon else ():
         parameter, equals, value = (each.strip() for each in part.partition("="))
         if not equals or parameter in given:
             rule = f"{key}, or {key}:parameter=value,... with each parameter once"
-            raise refuse("dialect", rule, text)
+            raise invalid_setting("preset", rule, text)
         given[parameter] = _read(key, parameter, value)
     return build(**given)
 
 
-def _read(dialect: str, name: str, text: str) -> object:
+def _read(preset: str, name: str, text: str) -> object:
     """Return what the text of a parameter means, or the text where it is none."""
-    known = inspect.signature(BUILT_IN[dialect]).parameters
+    known = inspect.signature(BUILT_IN[preset]).parameters
     if name not in known:
-        way_out = nearest(name, known) or f"there are {', '.join(known) or 'none'}"
-        shown = told(name).strip("'")
-        msg = f"{shown} is no parameter of {dialect}, got {told(text)}; {way_out}"
+        suggestion = (
+            did_you_mean(name, known) or f"there are {', '.join(known) or 'none'}"
+        )
+        shown = safe_repr(name).strip("'")
+        msg = (
+            f"{shown} is no parameter of {preset}, got {safe_repr(text)}; {suggestion}"
+        )
         raise ConfigError(msg)
     kind = known[name].annotation
     if kind == Condition | None:
-        return type_of(name, text)
-    return as_written(kind, text) if kind in {int, float} else text
+        return type_from_name(name, text)
+    return parse_number(kind, text) if kind in {int, float} else text
 
 
-def as_written(kind: type[float], text: str) -> object:
+def parse_number(kind: type[float], text: str) -> object:
     """Return the number that a text is, or the text itself if it is none.
 
     What it must be is said by who takes it.
 
-    >>> as_written(int, "3"), as_written(float, "2.5"), as_written(int, "ten")
+    >>> parse_number(int, "3"), parse_number(float, "2.5"), parse_number(int, "ten")
     (3, 2.5, 'ten')
 
     Args:

@@ -11,29 +11,36 @@ from dataclasses import fields
 from keyword import iskeyword
 from typing import Any, NamedTuple
 
-from retrykit._internal.frozen import parts_of
-from retrykit._internal.validation import refuse
-from retrykit.budgets.scoped import Described
+from retrykit._internal.frozen import fields_of
+from retrykit._internal.validation import invalid_setting
+from retrykit.budgets.scoped import ScopedBudget
 from retrykit.hints.composite import FirstOf
-from retrykit.hints.serializable import Ready
+from retrykit.hints.serializable import SerializableHint
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.policy import Policy
 from retrykit.policy.rules import Rule
-from retrykit.policy.serialization import setting_data
+from retrykit.policy.serialization import setting_to_data
 from retrykit.policy.settings import Settings
 from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules import constructors
 from retrykit.schedules.base import Schedule
 
-__all__ = ["Expression", "changed", "data", "expression", "python", "toml"]
-__all__ += ["import_block", "short", "toml_key", "toml_value"]
+__all__ = [
+    "Expression",
+    "non_default_settings",
+    "to_data",
+    "to_expression",
+    "to_python",
+    "to_toml",
+]
+__all__ += ["compact_value", "import_block", "toml_key", "toml_value"]
 
 
-def python(name: str, policy: Policy) -> str:
+def to_python(name: str, policy: Policy) -> str:
     """Return the Python that makes a policy: imports, and an assignment.
 
     >>> from zipfile import BadZipFile
-    >>> print(python("unpack", Policy(schedule=[1, 5], on=BadZipFile)))
+    >>> print(to_python("unpack", Policy(schedule=[1, 5], on=BadZipFile)))
     import zipfile
     <BLANKLINE>
     from retrykit import Policy
@@ -48,7 +55,10 @@ def python(name: str, policy: Policy) -> str:
     Raises:
         ConfigError: A setting is code, or in a module that has no import.
     """
-    told = {key: expression(key, value) for key, value in changed(policy).items()}
+    told = {
+        key: to_expression(key, value)
+        for key, value in non_default_settings(policy).items()
+    }
     lines = (line for each in told.values() for line in each.imports)
     settings = ", ".join(f"{key}={each.text}" for key, each in told.items())
     target = name if _is_name(name) else "policy"
@@ -85,10 +95,10 @@ def import_block(lines: Iterable[str]) -> list[str]:
     return [*sorted(others), *blank, *ours]
 
 
-def toml(name: str, policy: Policy) -> str:
+def to_toml(name: str, policy: Policy) -> str:
     """Return the table of a policy, as for pyproject.toml.
 
-    >>> print(toml("fetch it", Policy(schedule=[1, 5], max_elapsed=None)))
+    >>> print(to_toml("fetch it", Policy(schedule=[1, 5], max_elapsed=None)))
     [tool.retrykit.policies."fetch it"]
     schedule = "sequence([1.0, 5.0])"
     max_elapsed = "unlimited"
@@ -100,32 +110,35 @@ def toml(name: str, policy: Policy) -> str:
     Raises:
         ConfigError: A setting is code.
     """
-    told = (f"{key} = {toml_value(value)}" for key, value in data(policy).items())
+    told = (f"{key} = {toml_value(value)}" for key, value in to_data(policy).items())
     return "\n".join([f"[tool.retrykit.policies.{toml_key(name)}]", *told])
 
 
-def data(policy: Policy) -> dict[str, Any]:
+def to_data(policy: Policy) -> dict[str, Any]:
     """Return what `to_dict` does, short: for JSON, and to be read again.
 
-    >>> data(Policy(schedule=[1, 5], on=(OSError, EOFError)))
+    >>> to_data(Policy(schedule=[1, 5], on=(OSError, EOFError)))
     {'schedule': 'sequence([1.0, 5.0])', 'on': ['OSError', 'EOFError']}
 
     Raises:
         ConfigError: A setting is code.
     """
-    return {key: short(key, value) for key, value in changed(policy).items()}
+    return {
+        key: compact_value(key, value)
+        for key, value in non_default_settings(policy).items()
+    }
 
 
-def short(setting: str, value: Any) -> Any:
+def compact_value(setting: str, value: Any) -> Any:
     """Return one setting as data, its schedules as the expressions they print.
 
-    >>> short("schedule", Policy(schedule=[1, 5]).schedule)
+    >>> compact_value("schedule", Policy(schedule=[1, 5]).schedule)
     'sequence([1.0, 5.0])'
 
     Raises:
         ConfigError: It is code.
     """
-    told = setting_data(setting, value)
+    told = setting_to_data(setting, value)
     if setting == "schedule":
         return repr(value)
     if setting != "rules":
@@ -137,10 +150,12 @@ def short(setting: str, value: Any) -> Any:
     ]
 
 
-def changed(policy: Settings, base: Settings | None = None) -> dict[str, Any]:
+def non_default_settings(
+    policy: Settings, base: Settings | None = None
+) -> dict[str, Any]:
     """Return the settings that differ from another policy's, by their names.
 
-    >>> changed(Policy(max_attempts=5, seed=7))
+    >>> non_default_settings(Policy(max_attempts=5, seed=7))
     {'seed': 7}
 
     Args:
@@ -164,13 +179,13 @@ class Expression(NamedTuple):
     imports: tuple[str, ...] = ()
 
 
-def expression(setting: str, value: object) -> Expression:
+def to_expression(setting: str, value: object) -> Expression:
     """Return the Python of one setting.
 
     >>> from zipfile import BadZipFile
-    >>> expression("on", (OSError, BadZipFile))
+    >>> to_expression("on", (OSError, BadZipFile))
     Expression(text='(OSError, zipfile.BadZipFile)', imports=('import zipfile',))
-    >>> expression("on", StatusCodes([14])).text
+    >>> to_expression("on", StatusCodes([14])).text
     "StatusCodes(['UNAVAILABLE'])"
 
     Args:
@@ -185,9 +200,9 @@ def expression(setting: str, value: object) -> Expression:
         return Expression(f"StatusCodes({[*value.codes]!r})", (line,))
     if isinstance(value, Rule):
         return _rule(value)
-    written = setting_data(setting, value)
+    written = setting_to_data(setting, value)
     if isinstance(value, tuple):
-        return _tuple([expression(setting, each) for each in value])
+        return _tuple([to_expression(setting, each) for each in value])
     if isinstance(value, type):
         return _type(setting, value)
     # A text may be a member of an enum, whose own repr is no expression.
@@ -240,8 +255,8 @@ def _lines(parts: Iterable[Expression]) -> tuple[str, ...]:
 
 
 def _rule(rule: Rule) -> Expression:
-    told = {name: part for name, part in parts_of(rule).items() if part is not None}
-    parts = {name: expression(name, part) for name, part in told.items()}
+    told = {name: part for name, part in fields_of(rule).items() if part is not None}
+    parts = {name: to_expression(name, part) for name, part in told.items()}
     text = ", ".join(f"{name}={parts[name].text}" for name in _PARTS if name in parts)
     own = Expression("", (_line("policy.rules", ["Rule"]),))
     return Expression(f"Rule({text})", _lines([own, *parts.values()]))
@@ -255,14 +270,18 @@ def _imports(value: object, written: Any) -> tuple[str, ...]:
     if isinstance(value, Schedule):
         used = set(_kinds(written)).intersection(constructors.__all__)
         return (_line("schedules", used),)
-    if isinstance(value, Ready):
+    if isinstance(value, SerializableHint):
         members = value.hints if isinstance(value, FirstOf) else ()
-        used = {each.kind for each in (value, *members) if isinstance(each, Ready)}
+        used = {
+            each.kind
+            for each in (value, *members)
+            if isinstance(each, SerializableHint)
+        }
         return (_line("hints", used),)
-    if isinstance(value, Described):
+    if isinstance(value, ScopedBudget):
         used = {type(value).__name__} | ({"shared"} if value.scope else set())
         costs = (
-            expression("costs", kind) for kind, _ in value.settings.get("costs", ())
+            to_expression("costs", kind) for kind, _ in value.settings.get("costs", ())
         )
         return _lines([Expression("", (_line("budgets", used),)), *costs])
     if isinstance(value, AsArgument):
@@ -280,7 +299,7 @@ def _type(setting: str, kind: type) -> Expression:
     text = f"{kind.__module__}.{kind.__qualname__}"
     if not all(map(_is_name, text.split("."))):
         rule = "types that Python can import by their names"
-        raise refuse(setting, rule, kind)
+        raise invalid_setting(setting, rule, kind)
     return Expression(text, (f"import {kind.__module__}",))
 
 

@@ -9,18 +9,18 @@ An engine keeps the envelope of each job, and wakes the job up when it is due. T
 
 * an envelope that is refused, and a job that is not known, are kept as dead, with
   the error: they would be refused each time;
-* a job that is woken up too early, by `Envelope.left`, waits on, as
-  `Envelope.held` says: in hops, where it cannot be held for so long;
+* a job that is woken up too early, by `Envelope.time_left`, waits on, as
+  `Envelope.rescheduled` says: in hops, where it cannot be held for so long;
 * else one attempt is made, by `Job.attempt`, and the envelope that comes of it is
   kept before the engine takes the attempt for made: who is killed in between
   makes it again, under the same key.
 """
 
 from retrykit.durable.engine_capabilities import Capabilities
-from retrykit.durable.envelope import Envelope, JobStatus
+from retrykit.durable.envelope import Envelope, EnvelopeStatus
 from retrykit.durable.job import Job
-from retrykit.durable.job_attempt import Attempted, JobDied, idempotency_key
+from retrykit.durable.job_attempt import JobAttempt, JobFailed, idempotency_key
 from retrykit.durable.job_report import JobReport
 
-__all__ = ["Attempted", "Capabilities", "Envelope", "Job", "JobDied", "JobReport"]
-__all__ += ["JobStatus", "idempotency_key"]
+__all__ = ["Capabilities", "Envelope", "Job", "JobAttempt", "JobFailed", "JobReport"]
+__all__ += ["EnvelopeStatus", "idempotency_key"]

@@ -7,21 +7,21 @@ number: the same in every process.
 import hashlib
 
 from retrykit._internal.clocks import wall
-from retrykit._internal.validation import refuse
+from retrykit._internal.validation import invalid_setting
 from retrykit.durable.envelope import Envelope
 from retrykit.durable.job import Job
 from retrykit.policy.settings import Settings
-from retrykit.schedules.randomness import Draws
+from retrykit.schedules.randomness import CallRandom
 from retrykit.state.records import ErrorRecord
 from retrykit.state.retry_state import Failure, RetryState
 
-__all__ = ["check_numbered", "history", "numbered"]
+__all__ = ["check_replayable", "envelope_for_attempt", "replay_state"]
 
 # What stands for the errors of earlier attempts.
 _UNKNOWN = ErrorRecord("unknown", "only its number was kept", "")
 
 
-def check_numbered(policy: Settings) -> None:
+def check_replayable(policy: Settings) -> None:
     """Check that a policy can be held to where only a number is kept.
 
     Raises:
@@ -29,11 +29,11 @@ def check_numbered(policy: Settings) -> None:
     """
     if policy.rules:
         rule = "left out where the engine keeps no errors to be counted"
-        way_out = "name what is retried in on, and its delays in schedule"
-        raise refuse("rules", rule, policy.rules, way_out)
+        suggestion = "name what is retried in on, and its delays in schedule"
+        raise invalid_setting("rules", rule, policy.rules, suggestion)
 
 
-def history(
+def replay_state(
     policy: Settings, name: str, attempt: int, epoch: float = 0.0
 ) -> RetryState:
     """Return the state of a job before an attempt of which the number is known.
@@ -45,10 +45,10 @@ def history(
 
     >>> from retrykit import Policy, schedules as s
     >>> policy = Policy(schedule=s.decorrelated(1), seed=7)
-    >>> history(policy, "job-7", 1).failures
+    >>> replay_state(policy, "job-7", 1).failures
     ()
-    >>> state = history(policy, "job-7", 3)
-    >>> state.attempt, state.dropped, round(state.failures[-1].delay, 3)
+    >>> state = replay_state(policy, "job-7", 3)
+    >>> state.attempt, state.dropped_failures, round(state.failures[-1].delay, 3)
     (2, 1, 3.981)
 
     Args:
@@ -66,13 +66,13 @@ def history(
         return state
     previous = None
     for retry in range(1, attempt):
-        previous = policy.schedule.delay(retry, previous, Draws(seed, retry))
-    state.attempt, state.dropped = attempt - 1, attempt - 2
+        previous = policy.schedule.delay(retry, previous, CallRandom(seed, retry))
+    state.attempt, state.dropped_failures = attempt - 1, attempt - 2
     state.failures = (Failure(attempt - 1, _UNKNOWN, None, 0.0, 0.0, previous),)
     return state
 
 
-def numbered(job: Job, name: str, attempt: int, epoch: float) -> Envelope:
+def envelope_for_attempt(job: Job, name: str, attempt: int, epoch: float) -> Envelope:
     """Return the envelope of a job before an attempt that is due.
 
     Args:
@@ -81,7 +81,7 @@ def numbered(job: Job, name: str, attempt: int, epoch: float) -> Envelope:
         attempt: The number of that attempt, from 1.
         epoch: When the job began, by the wall clock, in seconds since 1970.
     """
-    state, now = history(job.policy, name, attempt, epoch), wall()
+    state, now = replay_state(job.policy, name, attempt, epoch), wall()
     counts = {_UNKNOWN.type: attempt - 1} if attempt > 1 else {}
     return Envelope(
         name, str(job.policy.name), job.fingerprint, state, now, now, counts

@@ -6,13 +6,13 @@ and read at every attempt, and goes through brokers.
 
 from dataclasses import replace
 
-from retrykit._internal.validation import shortened
-from retrykit.schedules.randomness import LONGEST
-from retrykit.state.failures import Failure, failure_data, failure_from
+from retrykit._internal.validation import truncate
+from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.state.failures import Failure, failure_from_dict, failure_to_dict
 from retrykit.state.records import ErrorRecord, ResultRecord
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["MOST_FAILURES", "kept", "kind_of"]
+__all__ = ["MOST_FAILURES", "compact_state", "kind_of"]
 
 MOST_FAILURES = 20
 """How many failures are kept: half of them the first, half of them the last."""
@@ -21,18 +21,23 @@ MOST_FAILURES = 20
 _LONGEST, _LONGEST_TRACE = 500, 4000
 
 
-def kept(state: RetryState) -> RetryState:
+def compact_state(state: RetryState) -> RetryState:
     """Return a state as it is kept: with records of its errors, cut.
 
     The last error keeps its traceback. Of long texts the beginning and the end
     are kept.
     """
     cut = tuple(_cut(state, failure) for failure in state.failures)
-    inner = state.inner and kept(state.inner)
+    inner = state.nested_state and compact_state(state.nested_state)
     # As data and back, for all that is of this process and no other.
-    bare = replace(state, failures=(), inner=None, slept=min(state.slept, LONGEST))
+    bare = replace(
+        state,
+        failures=(),
+        nested_state=None,
+        total_delay=min(state.total_delay, MAX_DELAY),
+    )
     bare = RetryState.from_dict(bare.to_dict())
-    return replace(bare, name=_text(state.name), failures=cut, inner=inner)
+    return replace(bare, name=_text(state.name), failures=cut, nested_state=inner)
 
 
 def kind_of(failure: Failure) -> str:
@@ -43,7 +48,7 @@ def kind_of(failure: Failure) -> str:
 
 
 def _cut(state: RetryState, failure: Failure) -> Failure:
-    record = failure_from(failure_data(failure, redact=state.redact))
+    record = failure_from_dict(failure_to_dict(failure, redact=state.redact))
     last = failure is state.failures[-1]
     error, result = record.error, record.result
     if isinstance(error, ErrorRecord):
@@ -62,4 +67,4 @@ def _text(text: str, longest: int = _LONGEST) -> str:
     # File names that are no UTF-8 come as lone surrogates, which nobody can store,
     # and PostgreSQL does not keep the character 0.
     told = text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
-    return shortened(told, longest) if longest else ""
+    return truncate(told, longest) if longest else ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 from uuid import uuid4
 
-from retrykit._internal.validation import refuse
+from retrykit._internal.validation import invalid_setting
 from retrykit.durable.job import Job
 from retrykit.durable.json_payloads import as_json
 from retrykit.policy.policy import Policy
@@ -19,7 +19,10 @@ T = TypeVar("T")
 
 
 def job_of(
-    fn: Callable[..., Any], policy: Policy, name: str | None, formerly: Iterable[str]
+    fn: Callable[..., Any],
+    policy: Policy,
+    name: str | None,
+    previous_names: Iterable[str],
 ) -> Job:
     """Return a function as a job, of which other processes are to make attempts.
 
@@ -27,16 +30,16 @@ def job_of(
         ConfigError: *fn* cannot be retried, or not under that policy, or not found
             by its name.
     """
-    job = Job(fn, policy, name, formerly)
+    job = Job(fn, policy, name, previous_names)
     if "<" in job.name:
         rule = "a name by which a worker finds the function"
-        raise refuse("name", rule, job.name, "write name='verify'")
+        raise invalid_setting("name", rule, job.name, "write name='verify'")
     limit, first = policy.max_elapsed, policy.schedule.bounds(1)
     early = limit is not None and first is not None and first[0] > limit
     if early and policy.deadline == "stop" and policy.max_attempts != 1:
         rule = "None, or more than the first delay"
-        way_out = "the default, a minute, is for calls"
-        raise refuse("max_elapsed", rule, limit, way_out)
+        suggestion = "the default, a minute, is for calls"
+        raise invalid_setting("max_elapsed", rule, limit, suggestion)
     return job
 
 

@@ -2,17 +2,17 @@
 
 from typing import final
 
-from retrykit._internal.frozen import Value
+from retrykit._internal.frozen import Frozen
 
 __all__ = ["Capabilities"]
 
 
 @final
-class Capabilities(Value):
+class Capabilities(Frozen):
     """What an engine can do for a job that waits.
 
     >>> redis = Capabilities("redis", 900.0, 1.0, 0.0, True, False)
-    >>> redis.hop(3600.0), redis.hop(7.5), redis.hop(-2.0)
+    >>> redis.next_hold(3600.0), redis.next_hold(7.5), redis.next_hold(-2.0)
     (900.0, 7.5, 0.0)
 
     Attributes:
@@ -43,7 +43,7 @@ class Capabilities(Value):
     at_least_once: bool
     async_ok: bool
 
-    def hop(self, left: float) -> float:
+    def next_hold(self, left: float) -> float:
         """Return how long to hold a job that has so long to wait.
 
         Args:

@@ -12,16 +12,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, final
 
-from retrykit._internal.validation import refuse, shortened, told
-from retrykit.durable.compaction import kept, kind_of
+from retrykit._internal.validation import invalid_setting, safe_repr, truncate
+from retrykit.durable.compaction import compact_state, kind_of
 from retrykit.durable.json_payloads import from_json
-from retrykit.state.failures import delay_from, natural
-from retrykit.state.records import exactly
+from retrykit.state.failures import read_count, read_delay
+from retrykit.state.records import strict_type
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["Envelope", "JobStatus"]
+__all__ = ["Envelope", "EnvelopeStatus"]
 
-JobStatus = Literal["waiting", "succeeded", "dead"]
+EnvelopeStatus = Literal["waiting", "succeeded", "dead"]
 """Whether a job is to be attempted, gave its value, or gave up."""
 
 _VERSION = 1
@@ -58,7 +58,7 @@ class Envelope:
     run: int = 1
 
     @property
-    def status(self) -> JobStatus:
+    def status(self) -> EnvelopeStatus:
         """``waiting``, ``succeeded`` or ``dead``."""
         status = self.state.status
         return "waiting" if status == "running" else status
@@ -66,7 +66,7 @@ class Envelope:
     @property
     def failed(self) -> int:
         """How many attempts have failed, >= 0."""
-        return len(self.state.failures) + self.state.dropped
+        return len(self.state.failures) + self.state.dropped_failures
 
     @property
     def attempt(self) -> int:
@@ -88,7 +88,7 @@ class Envelope:
         last = [failure.describe() for failure in self.state.failures[-1:]]
         return "; last came ".join([self.state.describe(), *last])
 
-    def left(self, now: float) -> float:
+    def time_left(self, now: float) -> float:
         """Return for how many seconds to wait, by a wall clock that shows *now*.
 
         A clock that was set back makes no wait longer than it was when the
@@ -99,15 +99,15 @@ class Envelope:
         """
         return 0.0 if self.due is None else self.due - max(now, self.written)
 
-    def held(self, now: float) -> Self:
+    def rescheduled(self, now: float) -> Self:
         """Return the envelope of a job that has woken up before it is due.
 
         Where the clock was set back, the time that is left counts from now.
         """
-        due = None if self.due is None else now + self.left(now)
+        due = None if self.due is None else now + self.time_left(now)
         return replace(self, written=now, due=due)
 
-    def after(self, state: RetryState, now: float) -> Self:
+    def after_attempt(self, state: RetryState, now: float) -> Self:
         """Return the envelope after an attempt.
 
         Args:
@@ -116,8 +116,8 @@ class Envelope:
         """
         delay = state.next_delay
         due = None if delay is None else min(now + delay, _LAST)
-        after, counts = kept(state), Counter(self.counts)
-        old = self.failed - after.dropped
+        after, counts = compact_state(state), Counter(self.counts)
+        old = self.failed - after.dropped_failures
         counts.update(map(kind_of, after.failures[max(old, 0) :]))
         return replace(self, state=after, written=now, due=due, counts=dict(counts))
 
@@ -146,25 +146,30 @@ class Envelope:
         # By its type, too: True is no version, and is equal to 1.
         number = version if type(version) is int else 0
         if number > _VERSION:
-            rule, way_out = f"of version {_VERSION}", "upgrade retrykit in this worker"
-            raise refuse("envelope", rule, f"version {told(number)}", way_out)
+            rule, suggestion = (
+                f"of version {_VERSION}",
+                "upgrade retrykit in this worker",
+            )
+            raise invalid_setting(
+                "envelope", rule, f"version {safe_repr(number)}", suggestion
+            )
         keys = {"version", *_READ}
         if not isinstance(data, Mapping) or number != _VERSION or set(data) != keys:
-            raise refuse("envelope", _WHOLE, data)
+            raise invalid_setting("envelope", _WHOLE, data)
         try:
             envelope = cls(**{name: read(data[name]) for name, read in _READ.items()})
         except (AttributeError, TypeError, ValueError) as error:
-            why = shortened(str(error), 400)
-            raise refuse("envelope", _WHOLE, data, why) from error
+            why = truncate(str(error), 400)
+            raise invalid_setting("envelope", _WHOLE, data, why) from error
         for part, sound in _sound(envelope):
             if not sound:
-                way_out = f"the rest contradicts its {part}"
-                raise refuse("envelope", _WHOLE, data, way_out)
+                suggestion = f"the rest contradicts its {part}"
+                raise invalid_setting("envelope", _WHOLE, data, suggestion)
         return envelope
 
 
 def _text(value: object) -> str:
-    text: str = exactly(str)(value)
+    text: str = strict_type(str)(value)
     if not text.strip():
         msg = "a name in it is empty"
         raise ValueError(msg)
@@ -172,16 +177,16 @@ def _text(value: object) -> str:
 
 
 def _counts(value: Mapping[str, object]) -> Mapping[str, int]:
-    return {_text(name): natural(count) for name, count in value.items()}
+    return {_text(name): read_count(count) for name, count in value.items()}
 
 
 _READ = {
     "job": _text,
-    "run": natural,
+    "run": read_count,
     "policy": _text,
     "fingerprint": _text,
-    "written": exactly(int, float),
-    "due": delay_from,
+    "written": strict_type(int, float),
+    "due": read_delay,
     "counts": _counts,
     "state": RetryState.from_dict,
 }
@@ -202,6 +207,6 @@ def _sound(envelope: Envelope) -> Iterator[tuple[str, bool]]:
     yield "failures", numbers == sorted({*numbers}) and numbers[-1] == failed
     yield "attempt", begun in ({0} if again else {0, 1})
     yield "next_delay", not waits or (state.next_delay is not None) == again
-    yield "ruled", sum(state.ruled) <= failed
-    yield "inner", state.inner is None or not waits
+    yield "rule_counts", sum(state.rule_counts) <= failed
+    yield "nested_state", state.nested_state is None or not waits
     yield "seed", state.seed >= 0

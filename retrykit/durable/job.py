@@ -7,13 +7,13 @@ from typing import Any, Final, final
 
 from retrykit._internal.clocks import wall
 from retrykit._internal.introspection import is_coroutine_function
-from retrykit._internal.validation import instance, refuse, whole
+from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.durable.compaction import MOST_FAILURES
 from retrykit.durable.envelope import Envelope
 from retrykit.durable.fingerprint import fingerprint
-from retrykit.durable.job_attempt import Attempted, aattempt, attempt
-from retrykit.execution.callables import name_of
-from retrykit.execution.drivers import prepared
+from retrykit.durable.job_attempt import JobAttempt, aattempt, attempt
+from retrykit.execution.callables import qualified_name
+from retrykit.execution.drivers import prepare_attempt
 from retrykit.policy.policy import Policy
 from retrykit.schedules.randomness import new_seed
 from retrykit.state.retry_state import RetryState
@@ -38,7 +38,7 @@ class Job:
         fn: The function, of either colour.
         policy: What its jobs are held to.
         name: What it is called in the engine; by default its module and name.
-        formerly: The names that its policy had before, under which jobs may
+        previous_names: The names that its policy had before, under which jobs may
             still wait.
 
     Attributes:
@@ -57,20 +57,28 @@ class Job:
         fn: Callable[..., Any],
         policy: Policy,
         name: str | None = None,
-        formerly: Iterable[str] = (),
+        previous_names: Iterable[str] = (),
     ) -> None:
-        instance("policy", policy, Policy, "write policy=Policy(...)")
-        if isinstance(formerly, str) or not isinstance(formerly, Iterable):
-            raise refuse("formerly", "a list of names", formerly, "put it in brackets")
-        self.function = name_of(fn)
+        check_instance("policy", policy, Policy, "write policy=Policy(...)")
+        if isinstance(previous_names, str) or not isinstance(previous_names, Iterable):
+            raise invalid_setting(
+                "previous_names",
+                "a list of names",
+                previous_names,
+                "put it in brackets",
+            )
+        self.function = qualified_name(fn)
         self.name = _text("name", self.function if name is None else name)
         self.awaited = is_coroutine_function(fn)
         self.fingerprint = fingerprint(policy)
         most = min(policy.max_failures, MOST_FAILURES)
         named = _text("policy.name", policy.name or self.name)
         self.policy = policy.replace(max_failures=most, name=named)
-        self._fn = prepared(self.policy, fn, awaited=self.awaited)
-        self._known = {named, *(_text("formerly", former) for former in formerly)}
+        self._fn = prepare_attempt(self.policy, fn, awaited=self.awaited)
+        self._known = {
+            named,
+            *(_text("previous_names", former) for former in previous_names),
+        }
 
     def __repr__(self) -> str:
         return f"<Job {self.name} under {self.policy!r}>"
@@ -86,9 +94,9 @@ class Job:
             ConfigError: *job* is no text that can be an id, or *run* no such count.
         """
         if "#" in _text("job_id", job):
-            way_out = "it is the sign of a job that was queued again"
-            raise refuse("job_id", "a text without a '#'", job, way_out)
-        whole("run", run, at_least=1)
+            suggestion = "it is the sign of a job that was queued again"
+            raise invalid_setting("job_id", "a text without a '#'", job, suggestion)
+        check_integer("run", run, at_least=1)
         policy, now = self.policy, wall()
         seed = new_seed() if policy.seed is None else policy.seed
         state = RetryState(job, seed, now, policy.max_elapsed, policy.max_failures)
@@ -97,7 +105,7 @@ class Job:
 
     def attempt(
         self, envelope: Envelope, args: Sequence[Any], kw: Mapping[str, Any]
-    ) -> Attempted:
+    ) -> JobAttempt:
         """Make the attempt that is due, and return what came of it.
 
         Args:
@@ -116,7 +124,7 @@ class Job:
 
     async def aattempt(
         self, envelope: Envelope, args: Sequence[Any], kw: Mapping[str, Any]
-    ) -> Attempted:
+    ) -> JobAttempt:
         """Make the attempt that is due, and await it, as `attempt` does."""
         followed = self._followed(envelope)
         return await aattempt(self.policy, self._fn, followed, *args, **kw)
@@ -124,12 +132,16 @@ class Job:
     def _followed(self, envelope: Envelope) -> Envelope:
         """Return the envelope of a job that follows this policy from now on."""
         if envelope.status != "waiting":
-            way_out = "Job.envelope makes one with which it begins anew"
-            raise refuse("envelope", "of a job that waits", envelope.status, way_out)
+            suggestion = "Job.envelope makes one with which it begins anew"
+            raise invalid_setting(
+                "envelope", "of a job that waits", envelope.status, suggestion
+            )
         if envelope.policy not in self._known:
             rule = f"the name of the policy of {self.name}"
-            way_out = f"it is {self.policy.name!r} now: name it in formerly=[...]"
-            raise refuse("policy", rule, envelope.policy, way_out)
+            suggestion = (
+                f"it is {self.policy.name!r} now: name it in previous_names=[...]"
+            )
+            raise invalid_setting("policy", rule, envelope.policy, suggestion)
         if envelope.fingerprint != self.fingerprint:
             told = envelope.job, envelope.policy, envelope.fingerprint, self.fingerprint
             _log.warning("%s: policy %s was %s and is %s from now on", *told)
@@ -139,7 +151,7 @@ class Job:
 
 def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise refuse(name, "a text that is not empty", value)
+        raise invalid_setting(name, "a text that is not empty", value)
     if not value.isprintable():
-        raise refuse(name, "a text that can be printed", value)
+        raise invalid_setting(name, "a text that can be printed", value)
     return value

@@ -13,23 +13,41 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, final
 
-from retrykit._internal.clocks import AsyncClock, Clock, Source, task, thread, wall
-from retrykit._internal.frozen import Value
+from retrykit._internal.clocks import (
+    AsyncClock,
+    Clock,
+    ClockSource,
+    async_clock,
+    sync_clock,
+    wall,
+)
+from retrykit._internal.frozen import Frozen
 from retrykit.durable.envelope import Envelope
 from retrykit.errors import RetrykitError
-from retrykit.execution.controller import Book
-from retrykit.execution.nesting import Call, close, current, replaces, running
-from retrykit.execution.outcomes import aaccepts, accepts, afails, fails
+from retrykit.execution.controller import RetryController
+from retrykit.execution.nesting import (
+    Call,
+    close,
+    current_call,
+    innermost_running,
+    raises_another_error,
+)
+from retrykit.execution.outcomes import (
+    ahandle_failure,
+    ahandle_result,
+    handle_failure,
+    handle_result,
+)
 from retrykit.policy.settings import Settings
 from retrykit.state import events
 from retrykit.state.retry_state import Failure, RetryState
 from retrykit.state.signals import Signal
 
-__all__ = ["Attempted", "JobDied", "aattempt", "attempt", "idempotency_key"]
+__all__ = ["JobAttempt", "JobFailed", "aattempt", "attempt", "idempotency_key"]
 
 
 @final
-class Attempted(Value):
+class JobAttempt(Frozen):
     """What came of an attempt.
 
     Attributes:
@@ -48,7 +66,7 @@ class Attempted(Value):
     error: Exception | None
 
 
-class JobDied(RetrykitError):  # noqa: N818  told by its name
+class JobFailed(RetrykitError):  # noqa: N818  told by its name
     """A job gave up, or cannot be attempted; what an engine ends it with."""
 
 
@@ -79,7 +97,7 @@ def attempt(
     /,
     *args: Any,
     **kwargs: Any,
-) -> Attempted:
+) -> JobAttempt:
     """Make the attempt that is due, and return what came of it.
 
     Args:
@@ -93,17 +111,17 @@ def attempt(
         BaseException: What is no Exception: the attempt was not made to its
             end, and is to be made again.
     """
-    with _Attempt(policy, envelope, thread) as made:
+    with _Attempt(policy, envelope, sync_clock) as made:
         try:
             result = fn(*args, **kwargs)
         except Exception as error:  # noqa: BLE001  the policy says what it means
-            fails(made.book, made.call, error)
+            handle_failure(made.book, made.call, error)
             made.failed(error)
         else:
-            if accepts(made.book, made.call, result):
+            if handle_result(made.book, made.call, result):
                 made.succeeded(result)
             else:
-                fails(made.book, made.call, None, result)
+                handle_failure(made.book, made.call, None, result)
                 made.failed(None)
     return made.came()
 
@@ -115,19 +133,19 @@ async def aattempt(
     /,
     *args: Any,
     **kwargs: Any,
-) -> Attempted:
+) -> JobAttempt:
     """Make the attempt that is due, and await it, as `attempt` does."""
-    with _Attempt(policy, envelope, task) as made:
+    with _Attempt(policy, envelope, async_clock) as made:
         try:
             result = await fn(*args, **kwargs)
         except Exception as error:  # noqa: BLE001  the policy says what it means
-            await afails(made.book, made.call, error)
+            await ahandle_failure(made.book, made.call, error)
             made.failed(error)
         else:
-            if await aaccepts(made.book, made.call, result):
+            if await ahandle_result(made.book, made.call, result):
                 made.succeeded(result)
             else:
-                await afails(made.book, made.call, None, result)
+                await ahandle_failure(made.book, made.call, None, result)
                 made.failed(None)
     return made.came()
 
@@ -161,22 +179,24 @@ class _Attempt:
         self,
         policy: Settings,
         envelope: Envelope,
-        clock: Source[Clock] | Source[AsyncClock],
+        clock: ClockSource[Clock] | ClockSource[AsyncClock],
     ) -> None:
         self.envelope = envelope
-        state = _awake(envelope)
-        self.book = Book(policy, envelope.job, clock, state, block=self).limited()
-        self.call: Call = [self.book, 0.0, running(current.get())]
-        self._came: list[Attempted] = []
+        state = _resumed_state(envelope)
+        self.book = RetryController(
+            policy, envelope.job, clock, state, block=self
+        ).with_overrides()
+        self.call: Call = [self.book, 0.0, innermost_running(current_call.get())]
+        self._came: list[JobAttempt] = []
 
     def __enter__(self) -> Self:
-        self._around = current.set(self.call)
+        self._around = current_call.set(self.call)
         self._known = _Known(self.envelope.key, self)
         self._outer = _attempted.set(self._known)
         # What is left of the delay is the engine's affair: it is made now.
-        if self.book.begin(self.call) is not None:
-            self.book.again(self.call)
-        self._state = self.book.state(self.call)
+        if self.book.start(self.call) is not None:
+            self.book.start_next_attempt(self.call)
+        self._state = self.book.get_state(self.call)
         return self
 
     def __exit__(
@@ -190,11 +210,11 @@ class _Attempt:
             if isinstance(exit_, Exception):
                 self._broke(exit_)
             elif exit_ is not None:
-                self.book.interrupted(self.call, exit_)
+                self.book.record_interruption(self.call, exit_)
         finally:
             self._known.over = True
             _attempted.reset(self._outer)
-            current.reset(self._around)
+            current_call.reset(self._around)
         return isinstance(exit_, Exception)
 
     def succeeded(self, result: object) -> None:
@@ -204,10 +224,12 @@ class _Attempt:
     def failed(self, error: Exception | None) -> None:
         """Write down what the policy has said of a failure."""
         if self._state.status != "running":
-            self._over(None, self.call.pop() if replaces(self.call) else error)
+            self._over(
+                None, self.call.pop() if raises_another_error(self.call) else error
+            )
             return
         close(self.call)
-        events.tell(self.book.policy.observers, events.Suspended(self._state))
+        events.notify(self.book.policy.observers, events.Suspended(self._state))
         self._over(None, error.error if isinstance(error, Signal) else error)
 
     def _broke(self, fault: Exception) -> None:
@@ -216,23 +238,23 @@ class _Attempt:
         lasted = state.elapsed - state.attempt_started
         parts = state.attempt, fault, None, state.attempt_started, lasted, None
         state.record(Failure(*parts))
-        self.book.interrupted(self.call, fault)
+        self.book.record_interruption(self.call, fault)
         self._over(None, fault)
 
     def _over(self, result: object, error: Exception | None) -> None:
-        after = self.envelope.after(self._state, wall())
+        after = self.envelope.after_attempt(self._state, wall())
         del self._state
-        self._came.append(Attempted(after, result, error))
+        self._came.append(JobAttempt(after, result, error))
 
-    def came(self) -> Attempted:
+    def came(self) -> JobAttempt:
         """Return what came of it, once."""
         return self._came.pop()
 
 
-def _awake(envelope: Envelope) -> RetryState:
+def _resumed_state(envelope: Envelope) -> RetryState:
     """Return the state that goes on: its time went on while nothing ran."""
     state, now = envelope.state, wall()
     if not envelope.failed:
         # The time of a job begins with its first attempt, not in the queue.
         return replace(state, epoch=now)
-    return replace(state, spent=max(state.spent, now - state.epoch))
+    return replace(state, elapsed_at_end=max(state.elapsed_at_end, now - state.epoch))

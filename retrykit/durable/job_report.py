@@ -3,21 +3,21 @@
 from datetime import UTC, datetime
 from typing import Any, Literal, final
 
-from retrykit._internal.frozen import Value
+from retrykit._internal.frozen import Frozen
 from retrykit.durable.envelope import Envelope
 from retrykit.state.failures import Failure
 from retrykit.state.records import result_text
 
-__all__ = ["JobReport", "Standing"]
+__all__ = ["JobReport", "JobStatus"]
 
-Standing = Literal["waiting", "running", "succeeded", "dead"]
+JobStatus = Literal["waiting", "running", "succeeded", "dead"]
 """How a job stands: one that waits is not yet due, or no worker has it yet."""
 
 _LAST = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 @final
-class JobReport(Value):
+class JobReport(Frozen):
     """How a job stands.
 
     Attributes:
@@ -32,7 +32,7 @@ class JobReport(Value):
 
     __slots__ = ("envelope", "job", "place", "result", "status", "why")
     job: str
-    status: Standing
+    status: JobStatus
     envelope: Envelope | None
     result: Any
     why: str

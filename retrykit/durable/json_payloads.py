@@ -8,7 +8,7 @@ import json
 import math
 from typing import Any, NoReturn
 
-from retrykit._internal.validation import encodable, refuse, told
+from retrykit._internal.validation import check_encodable, invalid_setting, safe_repr
 from retrykit.errors import ConfigError
 
 __all__ = ["as_json", "from_json"]
@@ -43,7 +43,7 @@ got {1: 'one'}; JSON would make texts of them
     except (RecursionError, ValueError):
         # An integer of thousands of digits can be written by no one.
         rule = f"{_RULE}, not too deep and not too long"
-        raise refuse(name, rule, value) from None
+        raise invalid_setting(name, rule, value) from None
 
 
 def from_json(name: str, text: object) -> Any:
@@ -57,12 +57,12 @@ def from_json(name: str, text: object) -> Any:
         ConfigError: It is no JSON: cut off, or something else.
     """
     if not isinstance(text, str | bytes):
-        raise refuse(name, "JSON text", text)
+        raise invalid_setting(name, "JSON text", text)
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except (RecursionError, ValueError) as error:
-        rule, way_out = "JSON text, whole and unchanged", f"it is not: {error}"
-        raise refuse(name, rule, text, way_out) from None
+        rule, suggestion = "JSON text, whole and unchanged", f"it is not: {error}"
+        raise invalid_setting(name, rule, text, suggestion) from None
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -76,23 +76,23 @@ def _check(name: str, value: object) -> None:
         _check_text(name, value)
     elif isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
-            way_out = "JSON would make texts of them"
-            raise refuse(name, "a dict with texts as keys", value, way_out)
+            suggestion = "JSON would make texts of them"
+            raise invalid_setting(name, "a dict with texts as keys", value, suggestion)
         for key, part in value.items():
             _check_text(f"a key of {name}", key)
-            _check(f"{name}[{told(key)}]", part)
+            _check(f"{name}[{safe_repr(key)}]", part)
     elif isinstance(value, list | tuple):
         for place, part in enumerate(value):
             _check(f"{name}[{place}]", part)
     elif isinstance(value, float) and not math.isfinite(value):
-        raise refuse(name, "a finite number", value, "JSON has no form for it")
+        raise invalid_setting(name, "a finite number", value, "JSON has no form for it")
     elif value is not None and not isinstance(value, bool | int | float):
-        raise refuse(name, _RULE, value, "take an id or a text in its place")
+        raise invalid_setting(name, _RULE, value, "take an id or a text in its place")
 
 
 def _check_text(name: str, text: str) -> None:
     """Check that a text can be stored."""
-    encodable(name, text, "of a file name, pass os.fsencode(name).hex()")
+    check_encodable(name, text, "of a file name, pass os.fsencode(name).hex()")
     if "\0" in text:
-        way_out = "PostgreSQL does not keep it"
-        raise refuse(name, "a text without the character 0", text, way_out)
+        suggestion = "PostgreSQL does not keep it"
+        raise invalid_setting(name, "a text without the character 0", text, suggestion)

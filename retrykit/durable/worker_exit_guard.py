@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from retrykit.durable.job_attempt import JobDied
+from retrykit.durable.job_attempt import JobFailed
 
-__all__ = ["staying"]
+__all__ = ["protect_worker"]
 
 
 @contextmanager
-def staying() -> Iterator[None]:
+def protect_worker() -> Iterator[None]:
     """Let a job die that would end its worker, and all other attempts with it.
 
     Or itself, by a cancellation of its own, as of an inner task that it has
@@ -23,7 +23,7 @@ def staying() -> Iterator[None]:
         if _cancelled():
             raise
         msg = f"the job would have ended its worker: {exit_!r}"
-        raise JobDied(msg) from exit_
+        raise JobFailed(msg) from exit_
 
 
 def _cancelled() -> bool:

@@ -10,25 +10,27 @@ from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, Self, final
 
-from retrykit._internal.clocks import AsyncClock, running_trio, task
+from retrykit._internal.clocks import AsyncClock, async_clock, running_trio
 from retrykit.errors import AttemptTimeout
 
-__all__ = ["Alarm", "Limit", "limit"]
+__all__ = ["TimeoutScope", "Timer", "timeout_scope"]
 
 
-def limit(timeout: float, clock: AsyncClock | None = None) -> "Limit":
+def timeout_scope(timeout: float, clock: AsyncClock | None = None) -> "TimeoutScope":
     """Return a ``with`` block of a coroutine that takes at most *timeout* seconds.
 
     Args:
         timeout: How long it may take, in seconds of the clock.
         clock: Whose time counts; by default that of this context's tasks. Its
-            method `limit` makes the block; without one, the loop's time counts.
+            method `timeout_scope` makes the block; without one, the loop's time counts.
     """
-    made: Callable[[float], Limit] = getattr(clock or task.chosen(), "limit", Limit)
+    made: Callable[[float], TimeoutScope] = getattr(
+        clock or async_clock.current(), "limit", TimeoutScope
+    )
     return made(timeout)
 
 
-Alarm = Callable[[float, Callable[[BaseException | None], None]], Callable[[], None]]
+Timer = Callable[[float, Callable[[BaseException | None], None]], Callable[[], None]]
 """What calls a function when so many seconds are over, and returns what stops it.
 
 The function is called in the loop that set it, with None, or with an error that
@@ -37,11 +39,11 @@ waiting ended with.
 
 
 @final
-class Limit:
+class TimeoutScope:
     """A block of a task that is cancelled when its time is up.
 
     >>> async def main():
-    ...     with Limit(0.01):
+    ...     with TimeoutScope(0.01):
     ...         await asyncio.sleep(3600)
     >>> asyncio.run(main())
     Traceback (most recent call last):
@@ -62,7 +64,7 @@ class Limit:
 
     __slots__ = ("_alarm", "_fault", "_scope", "_stop", "timeout")
 
-    def __init__(self, timeout: float, alarm: Alarm | None = None) -> None:
+    def __init__(self, timeout: float, alarm: Timer | None = None) -> None:
         self.timeout = max(timeout, 0.0)
         # What is over already needs nobody who waits for it.
         self._alarm = alarm if self.timeout else None
@@ -85,7 +87,7 @@ class Limit:
         trace: TracebackType | None,
         /,
     ) -> None:
-        left = self.left_by(error)
+        left = self.exit_with(error)
         if left is None or left is error:
             return
         context = left.__context__
@@ -96,7 +98,7 @@ class Limit:
             BaseException.__setattr__(left, "__context__", context)
             del left, error, trace, context
 
-    def left_by(self, error: BaseException | None) -> BaseException | None:
+    def exit_with(self, error: BaseException | None) -> BaseException | None:
         """End the block, and return what it is left by.
 
         Args:
@@ -136,7 +138,7 @@ class _Scope:
         self._entered = False
 
     def __enter__(self) -> None:
-        _finish(self._timeout.__aenter__())
+        _run_to_completion(self._timeout.__aenter__())
         self._entered = True
 
     def __exit__(
@@ -148,7 +150,7 @@ class _Scope:
     ) -> bool:
         self._entered = False
         try:
-            _finish(self._timeout.__aexit__(kind, error, trace))
+            _run_to_completion(self._timeout.__aexit__(kind, error, trace))
         except TimeoutError:
             return True
         return False
@@ -159,7 +161,7 @@ class _Scope:
             self._timeout.reschedule(-math.inf)
 
 
-def _finish(coroutine: Coroutine[Any, Any, object]) -> None:
+def _run_to_completion(coroutine: Coroutine[Any, Any, object]) -> None:
     """Run a coroutine that awaits nothing."""
     try:  # noqa: SIM105  half a microsecond quicker, at every attempt
         coroutine.send(None)

@@ -3,8 +3,8 @@
 from enum import Enum
 from typing import Final, Literal, final
 
-from retrykit._internal.clocks import Clock, thread
-from retrykit._internal.validation import instance, refuse
+from retrykit._internal.clocks import Clock, sync_clock
+from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.policy.decision import decide
 from retrykit.policy.policy import Policy
 from retrykit.schedules.randomness import new_seed
@@ -54,12 +54,12 @@ class Backoff:
     """
 
     def __init__(self, policy: Policy, clock: Clock | None = None) -> None:
-        way_out = "write Policy(schedule=...)"
-        self._policy = instance("policy", policy, Policy, way_out)
+        suggestion = "write Policy(schedule=...)"
+        self._policy = check_instance("policy", policy, Policy, suggestion)
         self._intervals = policy.schedule.without_jitter()
         if clock is not None and not hasattr(clock, "now"):
-            raise refuse("clock", "a clock, with a method now", clock)
-        self._clock = thread if clock is None else clock
+            raise invalid_setting("clock", "a clock, with a method now", clock)
+        self._clock = sync_clock if clock is None else clock
         self.reset()
 
     def reset(self) -> None:

@@ -9,14 +9,26 @@ from contextvars import Token
 from types import TracebackType
 from typing import NoReturn, final
 
-from retrykit._internal.clocks import AsyncClock, Clock, Source, task, thread
-from retrykit._internal.validation import refuse
-from retrykit.budgets.base import deposit
-from retrykit.execution.attempt_timeout import Limit, limit
-from retrykit.execution.controller import Book
-from retrykit.execution.nesting import Call, allowance, current, replaces, running
-from retrykit.execution.outcomes import fails
-from retrykit.policy.conditions import rejects
+from retrykit._internal.clocks import (
+    AsyncClock,
+    Clock,
+    ClockSource,
+    async_clock,
+    sync_clock,
+)
+from retrykit._internal.validation import invalid_setting
+from retrykit.budgets.base import deposit_safely
+from retrykit.execution.attempt_timeout import TimeoutScope, timeout_scope
+from retrykit.execution.controller import RetryController
+from retrykit.execution.nesting import (
+    Call,
+    attempt_time_limit,
+    current_call,
+    innermost_running,
+    raises_another_error,
+)
+from retrykit.execution.outcomes import handle_failure
+from retrykit.policy.conditions import rejects_result
 from retrykit.policy.policy import Policy
 from retrykit.state.retry_state import RetryState
 from retrykit.state.signals import Signal
@@ -32,12 +44,16 @@ class _Turns:
         policy: Policy,
         name: str,
         state: RetryState | None,
-        clock: Source[Clock] | Source[AsyncClock],
+        clock: ClockSource[Clock] | ClockSource[AsyncClock],
         loop: object,
     ) -> None:
-        book = Book(policy, name, clock, state, driven=False, block=loop)
-        self.book = book.limited()
-        self.call: Call = [self.book, clock.now(), running(current.get())]
+        book = RetryController(policy, name, clock, state, driven=False, block=loop)
+        self.book = book.with_overrides()
+        self.call: Call = [
+            self.book,
+            clock.now(),
+            innermost_running(current_call.get()),
+        ]
         # Whether the ``with`` of this turn was reached; None before the first. The
         # attempt itself has the turns: it would be kept, and its result too.
         self.entered: bool | None = None
@@ -51,13 +67,13 @@ class _Turns:
     def upcoming(self) -> float | None:
         """Return the delay before this turn, in seconds; None before the first."""
         if self.entered is None:
-            return self.book.begin(self.call)
-        return self.book.state(self.call).next_delay
+            return self.book.start(self.call)
+        return self.book.get_state(self.call).next_delay
 
     def turn(self) -> "Attempt":
         """Return the attempt of this turn."""
         self.entered = False
-        return Attempt(self, self.book.state(self.call).attempt)
+        return Attempt(self, self.book.get_state(self.call).attempt)
 
 
 @final
@@ -69,7 +85,7 @@ class Loop:
     """
 
     def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
-        self._turns = _Turns(policy, name, state, thread, self)
+        self._turns = _Turns(policy, name, state, sync_clock, self)
 
     def __iter__(self) -> "Loop":
         return self
@@ -81,11 +97,11 @@ class Loop:
         delay = turns.upcoming()
         if delay is not None:
             try:
-                thread.sleep(delay)
+                sync_clock.sleep(delay)
             except BaseException as exit_:
-                turns.book.interrupted(turns.call, exit_)
+                turns.book.record_interruption(turns.call, exit_)
                 raise
-            turns.book.again(turns.call)
+            turns.book.start_next_attempt(turns.call)
         return turns.turn()
 
 
@@ -94,7 +110,7 @@ class AsyncLoop:
     """The attempts of a block in a coroutine, one after the other, as in `Loop`."""
 
     def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
-        self._turns = _Turns(policy, name, state, task, self)
+        self._turns = _Turns(policy, name, state, async_clock, self)
 
     def __aiter__(self) -> "AsyncLoop":
         return self
@@ -106,11 +122,11 @@ class AsyncLoop:
         delay = turns.upcoming()
         if delay is not None:
             try:
-                await task.sleep(delay)
+                await async_clock.sleep(delay)
             except BaseException as exit_:
-                turns.book.interrupted(turns.call, exit_)
+                turns.book.record_interruption(turns.call, exit_)
                 raise
-            turns.book.again(turns.call)
+            turns.book.start_next_attempt(turns.call)
         return turns.turn()
 
 
@@ -120,7 +136,7 @@ _NOTHING = object()
 def _refuse_entry(attempt: "Attempt") -> NoReturn:
     """Refuse a loop that leaves out its ``with``, or repeats it."""
     rule = "entered once in its turn"
-    raise refuse("attempt", rule, attempt, "write with attempt: in the loop")
+    raise invalid_setting("attempt", rule, attempt, "write with attempt: in the loop")
 
 
 @final
@@ -137,7 +153,7 @@ class Attempt:
         self.entered = False
         self._turns = turns
         self._result: object = _NOTHING
-        self._limit: Limit | None = None
+        self._limit: TimeoutScope | None = None
         self._handled: BaseException | None = None
 
     @property
@@ -151,7 +167,7 @@ class Attempt:
         if self._turns.call[0] is None:
             msg = "the block is over, and its state is gone with it"
             raise LookupError(msg)
-        return self._turns.book.state(self._turns.call)
+        return self._turns.book.get_state(self._turns.call)
 
     def set_result(self, result: object) -> None:
         """Name the result of this attempt, for the policy's `on_result`."""
@@ -163,9 +179,9 @@ class Attempt:
         self.entered = self._turns.entered = True
         self._handled = sys.exception()
         book, call = self._turns.book, self._turns.call
-        self._token: Token[Call | None] = current.set(call)
+        self._token: Token[Call | None] = current_call.set(call)
         if book.policy.attempt_timeout is not None:
-            self._limit = limit(allowance(call))
+            self._limit = timeout_scope(attempt_time_limit(call))
             self._limit.__enter__()
         return self
 
@@ -176,10 +192,10 @@ class Attempt:
         trace: TracebackType | None,
         /,
     ) -> bool:
-        left_by = error if self._limit is None else self._limit.left_by(error)
+        left_by = error if self._limit is None else self._limit.exit_with(error)
         # An async generator may be left in another context than entered.
         with suppress(ValueError):
-            current.reset(self._token)
+            current_call.reset(self._token)
         if self._handled is not None and isinstance(left_by, Signal):
             left_by.around = self._handled
         self._handled = None
@@ -187,10 +203,12 @@ class Attempt:
         if left_by is None:
             self._succeed()
         elif not isinstance(left_by, Exception):
-            book.interrupted(call, left_by)
+            book.record_interruption(call, left_by)
         elif self._fail(left_by) is not None:
             return True
-        out: BaseException | None = call.pop() if replaces(call) else left_by
+        out: BaseException | None = (
+            call.pop() if raises_another_error(call) else left_by
+        )
         if out is None or out is error:
             return False
         # What goes out has this frame in its traceback.
@@ -207,30 +225,32 @@ class Attempt:
         try:
             rejected = self._rejected()
         except BaseException as exit_:
-            book.interrupted(call, exit_)
+            book.record_interruption(call, exit_)
             raise
         if rejected:
             self._fail(None)
         else:
-            paid = book.succeeded(call, None)
+            paid = book.record_success(call, None)
             if book.policy.budget is not None:
-                deposit(book.policy.budget, paid)
+                deposit_safely(book.policy.budget, paid)
 
     def _fail(self, error: Exception | None) -> float | None:
         book, call = self._turns.book, self._turns.call
         result = self._result if error is None else None
         try:
-            return fails(book, call, error, result)
+            return handle_failure(book, call, error, result)
         except BaseException as exit_:
-            book.interrupted(call, exit_)
+            book.record_interruption(call, exit_)
             raise
 
     def _rejected(self) -> bool:
         policy = self._turns.book.policy
         if policy.on_result is not None and self._result is _NOTHING:
-            way_out = "call attempt.set_result(value) in the block"
-            raise refuse("result", "named where on_result asks", None, way_out)
-        return rejects(policy, self._result)
+            suggestion = "call attempt.set_result(value) in the block"
+            raise invalid_setting(
+                "result", "named where on_result asks", None, suggestion
+            )
+        return rejects_result(policy, self._result)
 
     def __repr__(self) -> str:
         return f"<Attempt {self.number}>"

@@ -8,9 +8,9 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from typing import ClassVar, Unpack, final
 
-from retrykit._internal.validation import instance, refuse
+from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.execution.block_attempts import AsyncLoop, Attempt, Loop
-from retrykit.execution.callables import check_colour, check_resumable
+from retrykit.execution.callables import check_resumable, check_sync_compatible
 from retrykit.policy.policy import Policy
 from retrykit.policy.settings import Changes
 from retrykit.policy.timeouts import AsArgument
@@ -101,14 +101,16 @@ class _Block:
         name: str,
         state: RetryState | None,
     ) -> None:
-        held = Policy() if policy is None else instance("policy", policy, Policy)
+        held = Policy() if policy is None else check_instance("policy", policy, Policy)
         held = held.replace(**changes)
-        way_out = "put the block into a function under aretry"
-        check_colour(held, ends=self._ends, way_out=way_out)
+        suggestion = "put the block into a function under aretry"
+        check_sync_compatible(held, ends=self._ends, suggestion=suggestion)
         if isinstance(held.attempt_timeout, AsArgument):
             rule = "a duration where there is no function to hand it to"
-            way_out = "take current_state().remaining in the block"
-            raise refuse("attempt_timeout", rule, held.attempt_timeout, way_out)
+            suggestion = "take current_state().remaining in the block"
+            raise invalid_setting(
+                "attempt_timeout", rule, held.attempt_timeout, suggestion
+            )
         if state is not None:
             check_resumable(state)
         self._parts = held, name, state

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from retrykit._internal.introspection import is_coroutine_function, runs
-from retrykit._internal.validation import instance, refuse
+from retrykit._internal.introspection import is_coroutine_function, underlying_call
+from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.policy.conditions import NEEDS_ARETRY, check_predicates
 from retrykit.policy.settings import Settings
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["check_colour", "check_resumable", "check_retryable"]
-__all__ += ["name_of", "with_await"]
+__all__ = ["check_resumable", "check_retryable", "check_sync_compatible"]
+__all__ += ["ensure_awaitable", "qualified_name"]
 
 
 def check_retryable(fn: object) -> None:
@@ -27,37 +27,39 @@ def check_retryable(fn: object) -> None:
             is iterated.
     """
     if not callable(fn):
-        raise refuse("fn", "a function or another callable", fn)
-    if runs(_yields, fn) or runs(_manages_context, fn):
+        raise invalid_setting("fn", "a function or another callable", fn)
+    if underlying_call(_yields, fn) or underlying_call(_manages_context, fn):
         rule = "a function that runs when it is called, not a generator function"
-        way_out = "its errors come later, where it is iterated: retry that code"
-        raise refuse("fn", rule, fn, way_out)
+        suggestion = "its errors come later, where it is iterated: retry that code"
+        raise invalid_setting("fn", rule, fn, suggestion)
 
 
-def check_colour(
-    policy: Settings, *, ends: bool = False, way_out: str = NEEDS_ARETRY
+def check_sync_compatible(
+    policy: Settings, *, ends: bool = False, suggestion: str = NEEDS_ARETRY
 ) -> None:
     """Check that a policy suits what awaits neither predicates nor budget.
 
     Args:
         policy: What is asked.
         ends: Whether an attempt can be ended there.
-        way_out: What to do with what must be awaited.
+        suggestion: What to do with what must be awaited.
 
     Raises:
         ConfigError: A predicate or the budget is async, or an attempt that
             takes too long cannot be ended.
     """
-    check_predicates(policy, way_out)
+    check_predicates(policy, suggestion)
     budget, timeout = policy.budget, policy.attempt_timeout
     if is_coroutine_function(budget and budget.withdraw):
         rule = "one that answers at once where nothing can await it"
-        raise refuse("budget", rule, budget, way_out)
+        raise invalid_setting("budget", rule, budget, suggestion)
     if isinstance(timeout, float) and not ends:
         rule = "None where nothing can end an attempt: no thread can be stopped"
-        way_out = "give the client timeout=current_state().remaining, or write "
-        way_out += f"attempt_timeout=AsArgument({timeout:g}), which fills a parameter"
-        raise refuse("attempt_timeout", rule, timeout, way_out)
+        suggestion = "give the client timeout=current_state().remaining, or write "
+        suggestion += (
+            f"attempt_timeout=AsArgument({timeout:g}), which fills a parameter"
+        )
+        raise invalid_setting("attempt_timeout", rule, timeout, suggestion)
 
 
 def check_resumable(state: RetryState) -> None:
@@ -66,13 +68,13 @@ def check_resumable(state: RetryState) -> None:
     Raises:
         ConfigError: It is no state, or it is that of a call that has its result.
     """
-    instance("state", state, RetryState, "RetryState.from_dict makes one")
+    check_instance("state", state, RetryState, "RetryState.from_dict makes one")
     if state.status == "succeeded":
         rule = "of a call that may go on"
-        raise refuse("state", rule, state, "it has its result")
+        raise invalid_setting("state", rule, state, "it has its result")
 
 
-def with_await(fn: Callable[..., Any]) -> Callable[..., Any]:
+def ensure_awaitable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Return *fn* for the awaited driver, which awaits what it returns.
 
     Raises:
@@ -86,22 +88,22 @@ def with_await(fn: Callable[..., Any]) -> Callable[..., Any]:
     returns = known.get("return", Any)
     if returns is None or (isinstance(returns, type) and not _awaitable(returns)):
         rule = "a coroutine function, or one that returns an awaitable, under aretry"
-        raise refuse("fn", rule, fn, "decorate it with retry")
+        raise invalid_setting("fn", rule, fn, "decorate it with retry")
 
     async def awaiting(*args: Any, **kwargs: Any) -> Any:
         result = fn(*args, **kwargs)
         if not inspect.isawaitable(result):
             rule = "a function that returns an awaitable, under aretry"
-            raise refuse("fn", rule, fn, "decorate it with retry")
+            raise invalid_setting("fn", rule, fn, "decorate it with retry")
         return await result
 
     return awaiting
 
 
-def name_of(fn: object) -> str:
+def qualified_name(fn: object) -> str:
     """Return what a callable is called: its module and its qualified name.
 
-    >>> name_of(functools.partial(functools.wraps, name_of))
+    >>> qualified_name(functools.partial(functools.wraps, qualified_name))
     'functools.wraps'
     """
     while isinstance(fn, functools.partial):

@@ -11,36 +11,41 @@ from collections.abc import Sequence
 from typing import NoReturn, final
 
 from retrykit._internal import fast_path
-from retrykit._internal.clocks import AsyncClock, Clock, Source, task
-from retrykit._internal.durations import readable
-from retrykit._internal.validation import refuse
+from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, async_clock
+from retrykit._internal.durations import format_duration
+from retrykit._internal.validation import invalid_setting
 from retrykit.execution.nesting import (
     Call,
     close,
-    exhausted,
-    given_up_with,
-    leave_mark,
-    opening,
-    shortened,
+    find_exhausted,
+    has_exhausted_retries,
+    limit_nested_states,
+    mark_exhausted,
+    state_lock,
 )
-from retrykit.execution.opening import open_state
-from retrykit.execution.overrides import limits
-from retrykit.hints.base import ask, asked_delay
+from retrykit.execution.opening import new_state
+from retrykit.execution.overrides import retry_overrides
+from retrykit.hints.base import read_hint, requested_delay
 from retrykit.policy.decision import decide
 from retrykit.policy.settings import Settings
 from retrykit.state import events
-from retrykit.state.failures import Judged
-from retrykit.state.fault_log import report
-from retrykit.state.final_error import attach, ending, state_of
+from retrykit.state.failures import Evaluation
+from retrykit.state.fault_log import note_policy_fault
+from retrykit.state.final_error import attach_state, build_final_error, state_of
 from retrykit.state.retry_state import Failure, RetryState, StopReason
 from retrykit.state.signals import RetryAfter, Signal
-from retrykit.state.tracebacks import after_timeouts, cut, drop_frames, with_traceback
+from retrykit.state.tracebacks import (
+    after_timeouts,
+    drop_frames,
+    trim_traceback,
+    with_traceback,
+)
 
-__all__ = ["Book"]
+__all__ = ["RetryController"]
 
 
 @final
-class Book:
+class RetryController:
     """Records and reports the calls of one function.
 
     Args:
@@ -72,7 +77,7 @@ class Book:
         self,
         policy: Settings,
         name: str,
-        clock: Source[Clock] | Source[AsyncClock],
+        clock: ClockSource[Clock] | ClockSource[AsyncClock],
         resumed: RetryState | None,
         *,
         driven: bool = True,
@@ -89,40 +94,40 @@ class Book:
         self._whole = policy.keep_tracebacks or policy.raises == "group"
         # What a driver looks at before a call: empty unless it is to be watched.
         watched = policy.observers or policy.on_result or resumed
-        self.watch: Sequence[object] = (policy,) if watched else fast_path.reasons
+        self.watch: Sequence[object] = (policy,) if watched else fast_path.blockers
         # The type of a result that is not awaitable: those of most calls have one.
         self.plain: type | None = None
 
-    def limited(self) -> "Book":
+    def with_overrides(self) -> "RetryController":
         """Return the book of a call that begins within the limits of tests."""
-        policy = limits.get().applied(self.policy)
+        policy = retry_overrides.get().apply_to(self.policy)
         if policy is self.policy:
             return self
         parts = self._name, self._clock, self._resumed
         block = None if self._block is None else self._block()
-        return Book(policy, *parts, driven=self._driven, block=block)
+        return RetryController(policy, *parts, driven=self._driven, block=block)
 
     def abandoned(self) -> bool:
         """Return whether the block was left by an interrupt that it did not see."""
         return self._block is not None and self._block() is None
 
-    def state(self, call: Call, *, watched: bool = False) -> RetryState:
+    def get_state(self, call: Call, *, watched: bool = False) -> RetryState:
         """Return the state of a call, made on first demand."""
         state = call[2]
         if not isinstance(state, RetryState):
             # Threads of the function that ask at once get one state, and so does
             # what asks for it while it is being opened.
-            with opening:
+            with state_lock:
                 # A call that nobody watches began by the real clock.
                 now = self._clock.reader() if watched else self._clock.real_reader()
-                opened = open_state(call, self._name, self.policy, self._resumed, now)
+                opened = new_state(call, self._name, self.policy, self._resumed, now)
                 state = call[2] if isinstance(call[2], RetryState) else opened
                 call[2] = state
         if state.now is None:
             state.now = self._clock.reader()
         return state
 
-    def begin(self, call: Call) -> float | None:
+    def start(self, call: Call) -> float | None:
         """Open the book for a call that is watched, or that goes on.
 
         Returns:
@@ -130,37 +135,37 @@ class Book:
             None if an attempt begins.
         """
         call[1] = self._clock.now()
-        state = self.state(call, watched=True)
+        state = self.get_state(call, watched=True)
         ended = state.failures and state.failures[-1].attempt == state.attempt
         if ended and state.next_delay is None:
             state.begin_attempt()
         if state.next_delay is None:
-            if self._observers or events.everyone:
-                self._tell(events.AttemptStarted(state))
+            if self._observers or events.process_observers:
+                self._notify(events.AttemptStarted(state))
             return None
         waited = 0.0
         for last in state.failures[-1:]:
             waited = max(state.elapsed - (last.started + last.duration), 0.0)
         return max(state.next_delay - waited, 0.0)
 
-    def judged(
+    def evaluate_failure(
         self,
         call: Call,
         error: Exception | None,
         ruled: StopReason | int | None,
         result: object,
-    ) -> Judged:
+    ) -> Evaluation:
         """Return what the policy says of a failed attempt; nothing is written.
 
         Args:
             call: The call.
             error: What the attempt raised; None if its result is refused.
-            ruled: What `retrykit.policy.conditions.ruling` says of it.
+            ruled: What `retrykit.policy.conditions.match_error` says of it.
             result: The result that is refused.
         """
         policy, state = self.policy, call[2]
         if not isinstance(state, RetryState) or state.now is None:
-            state = self.state(call)
+            state = self.get_state(call)
         bare = error is not None and self._trim(state, error)
         now, attempt, started = state.now, state.attempt, state.attempt_started
         elapsed = now() - state.origin if now else state.elapsed
@@ -171,13 +176,13 @@ class Book:
             ruled, retryable = StopReason.NESTED, False
         elif policy.hint is not None and retryable and not isinstance(error, Signal):
             outcome = result if error is None else error
-            hint = ask(policy.hint, outcome, error, state.warn)
+            hint = read_hint(policy.hint, outcome, error, state.warn)
         try:
             follows = decide(policy, state, attempt, elapsed, error, ruled, hint)
         except Exception as fault:
             if error is None:
                 raise
-            report(error, fault)
+            note_policy_fault(error, fault)
             follows = StopReason.NOT_RETRYABLE
         failure = _new(
             Failure,
@@ -189,90 +194,92 @@ class Book:
                 elapsed - started,
                 None if isinstance(follows, str) else follows,
                 ruled if retryable else None,
-                hint if hint is None else asked_delay(hint),
+                hint if hint is None else requested_delay(hint),
             ),
         )
         return failure, follows, retryable
 
-    def paid(self, call: Call, judged: Judged, cost: float | None) -> Judged:
+    def apply_budget(
+        self, call: Call, judged: Evaluation, cost: float | None
+    ) -> Evaluation:
         """Return what follows where a budget was asked to pay for a retry."""
         failure, follows, retryable = judged
         if isinstance(follows, str):
             return judged
-        call[2].paid = cost
+        call[2].retry_cost = cost
         if cost is not None:
             return judged
         return failure._replace(delay=None), StopReason.BUDGET, retryable
 
-    def broken_off(self, call: Call, judged: Judged) -> None:
+    def record_abandoned(self, call: Call, judged: Evaluation) -> None:
         """Write down a failed attempt, after which the call is left."""
         state: RetryState = call[2]
         state.record(judged[0]._replace(delay=None))
 
-    def failed(
-        self, call: Call, error: Exception | None, judged: Judged
+    def record_failure(
+        self, call: Call, error: Exception | None, judged: Evaluation
     ) -> float | None:
         """Write down a failed attempt, and what follows.
 
         Returns:
-            What `retrykit.execution.outcomes.fails` returns.
+            What `retrykit.execution.outcomes.handle_failure` returns.
         """
         state: RetryState = call[2]
         failure, follows, _ = judged
         if isinstance(follows, str):
             around = state.around
-            self._ended(call, state, failure, follows)
-            out = self._let_out(state, error)
-            if around and exhausted(state):
-                leave_mark(out, around)
+            self._finish(call, state, failure, follows)
+            out = self._build_final_error(state, error)
+            if around and has_exhausted_retries(state):
+                mark_exhausted(out, around)
             if out is not error:
                 call.append(out)
             return None
         state.record(failure)
-        if self._observers or events.everyone:
-            self._tell(events.AttemptFailed(state, failure))
-            self._tell(events.RetryScheduled(state, follows))
+        if self._observers or events.process_observers:
+            self._notify(events.AttemptFailed(state, failure))
+            self._notify(events.RetryScheduled(state, follows))
         return follows
 
-    def again(self, call: Call) -> None:
+    def start_next_attempt(self, call: Call) -> None:
         """Write down that the delay is over and an attempt begins."""
         state: RetryState = call[2]
         state.begin_attempt()
         if self.policy.max_attempts is None:
             _check_time_passed(state)
-        if self._observers or events.everyone:
-            self._tell(events.AttemptStarted(state))
+        if self._observers or events.process_observers:
+            self._notify(events.AttemptStarted(state))
 
-    def succeeded(self, call: Call, result: object) -> float | None:
+    def record_success(self, call: Call, result: object) -> float | None:
         """Write down that the call has its result.
 
         Returns:
             What its last retry had cost the budget; None if it made none.
         """
-        if self._clock is not task and hasattr(type(result), "__await__"):
+        if self._clock is not async_clock and hasattr(type(result), "__await__"):
             self._refuse_awaitable(result)
         state = call[2]
         if not isinstance(state, RetryState):
-            state = self.state(call)
+            state = self.get_state(call)
         close(call)
         state.end(StopReason.SUCCEEDED)
-        if self._observers or events.everyone:
-            self._tell(events.Succeeded(state))
-        return state.paid
+        if self._observers or events.process_observers:
+            self._notify(events.Succeeded(state))
+        return state.retry_cost
 
-    def interrupted(self, call: Call, exit_: BaseException) -> None:
+    def record_interruption(self, call: Call, exit_: BaseException) -> None:
         """Write down that the call is left by what is no failed attempt."""
         left = call[:]
         close(call)
         if not isinstance(left[2], RetryState):
             return
-        state = self.state(left)
+        state = self.get_state(left)
         cancelled = not isinstance(exit_, Exception)
         state.end(StopReason.CANCELLED if cancelled else StopReason.NOT_RETRYABLE)
-        attach(exit_, state)
-        self._tell(events.GaveUp(state))
+        attach_state(exit_, state)
+        self._notify(events.GaveUp(state))
 
-    def left(self, call: Call) -> float | None:
+    def time_left(self, call: Call) -> float | None:
         """Return how long calls inside of this one may wait, in seconds.
 
         None if that is unlimited, or cannot be known in this thread.
@@ -308,7 +315,7 @@ class Book:
                 left = after_timeouts(left)
             with_traceback(error, left)
         if last is error:
-            cut(left, state.trace)
+            trim_traceback(left, state.trace)
         state.trace = left
         # To look at its dict would make one: a pickle has it if it is there.
         return alone and len(_pickled(error)) == _WITHOUT_DICT
@@ -317,42 +324,44 @@ class Book:
         self, state: RetryState, error: Exception | None, result: object
     ) -> bool:
         """Return whether a call inside of this one has given up with the outcome."""
-        if self.policy.outer == "retry":
+        if self.policy.nested == "retry":
             return False
         # Who asks for another attempt outright has seen where the error came from.
         deep = not isinstance(error, RetryAfter)
         outcome = result if error is None else error
-        found = given_up_with(outcome, state, deep=deep)
+        found = find_exhausted(outcome, state, deep=deep)
         if found is not None:
-            state.inner = shortened(state_of(found))
+            state.nested_state = limit_nested_states(state_of(found))
         return found is not None
 
-    def _let_out(self, state: RetryState, error: Exception | None) -> Exception:
+    def _build_final_error(
+        self, state: RetryState, error: Exception | None
+    ) -> Exception:
         """Build the exception to raise when the call gives up."""
         policy = self.policy
-        nested = state.stop_reason is StopReason.NESTED and policy.outer == "raise"
+        nested = state.stop_reason is StopReason.NESTED and policy.nested == "raise"
         told = error.error if isinstance(error, Signal) else error
-        return ending("nested" if nested else policy.raises, state, told)
+        return build_final_error("nested" if nested else policy.raises, state, told)
 
-    def _ended(
+    def _finish(
         self, call: Call, state: RetryState, failure: Failure, reason: StopReason
     ) -> None:
         """Write down the last failure, and that the call has ended with it."""
         state.record(failure)
         close(call)
         state.end(reason)
-        if self._observers or events.everyone:
-            self._tell(events.AttemptFailed(state, failure))
-            self._tell(events.GaveUp(state))
+        if self._observers or events.process_observers:
+            self._notify(events.AttemptFailed(state, failure))
+            self._notify(events.GaveUp(state))
 
     def _refuse_awaitable(self, result: object) -> NoReturn:
         if inspect.iscoroutine(result):
             result.close()
         rule = "a function that gives its result at once, under retry"
-        raise refuse(self._name, rule, result, "decorate it with aretry")
+        raise invalid_setting(self._name, rule, result, "decorate it with aretry")
 
-    def _tell(self, event: events.Event) -> None:
-        events.tell(self._observers, event)
+    def _notify(self, event: events.Event) -> None:
+        events.notify(self._observers, event)
 
 
 # Of its base, since the class of the error may have its own.
@@ -379,4 +388,6 @@ def _check_time_passed(state: RetryState) -> None:
     message = "%s waits %s for its next attempt, and the clock shows only %s: is "
     message += "sleep replaced, or time frozen? Without max_attempts it is called "
     message += "until its time is over; retrykit.testing.virtual_time moves that too"
-    log.warning(message, state.name, readable(last.delay), readable(passed))
+    log.warning(
+        message, state.name, format_duration(last.delay), format_duration(passed)
+    )

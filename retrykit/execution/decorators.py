@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar, Unpack, cast, overload
 
 from retrykit._internal.introspection import is_coroutine_function
-from retrykit._internal.validation import instance, refuse
+from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.execution.callables import check_resumable
-from retrykit.execution.drivers import driver
-from retrykit.execution.wrapping import decorated, inside, nearest
-from retrykit.policy.conditions import shown
+from retrykit.execution.drivers import build_driver
+from retrykit.execution.wrapping import find_wrapped, unwrap, wrap_callable
+from retrykit.policy.conditions import format_condition
 from retrykit.policy.policy import Policy
 from retrykit.policy.settings import Changes
 from retrykit.state.retry_state import RetryState
@@ -114,11 +114,11 @@ def with_policy(
     if issubclass(kind, classmethod | staticmethod):
         function = cast("classmethod[Any, Any, Any]", fn).__func__
         return cast("F", kind(with_policy(function, policy, **changes)))
-    inner, held, awaited = inside(fn)
-    held = held if policy is None else instance("policy", policy, Policy)
+    inner, held, awaited = unwrap(fn)
+    held = held if policy is None else check_instance("policy", policy, Policy)
     other = held.replace(**changes)
     made = with_policy, (fn, other)
-    return cast("F", decorated(inner, other, awaited, made))
+    return cast("F", wrap_callable(inner, other, awaited, made))
 
 
 def policy_of(fn: object) -> Policy:
@@ -134,9 +134,9 @@ def policy_of(fn: object) -> Policy:
     Raises:
         ConfigError: It is not decorated with `retry` or `aretry`.
     """
-    found = nearest(fn)
+    found = find_wrapped(fn)
     if found is None:
-        raise refuse("fn", "decorated with retry or aretry", fn)
+        raise invalid_setting("fn", "decorated with retry or aretry", fn)
     return found.policy
 
 
@@ -155,7 +155,7 @@ def resume(
     time in between does not. A call that had given up gets one attempt more,
     whatever its limits; where the policy now allows it, it goes on from there.
 
-    >>> state = RetryState("fetch", seed=7, epoch=0.0, attempt=3, spent=2.5)
+    >>> state = RetryState("fetch", seed=7, epoch=0.0, attempt=3, elapsed_at_end=2.5)
     >>> @retry
     ... def fetch():
     ...     raise GiveUp
@@ -182,11 +182,11 @@ def resume(
             call of *state* has its result.
     """
     check_resumable(state)
-    inner, held, awaited = inside(fn)
-    held = held if policy is None else instance("policy", policy, Policy)
+    inner, held, awaited = unwrap(fn)
+    held = held if policy is None else check_instance("policy", policy, Policy)
     changed = held.replace(**changes)
     awaited = is_coroutine_function(inner) if awaited is None else awaited
-    return cast("F", driver(changed, inner, awaited=awaited, resumed=state))
+    return cast("F", build_driver(changed, inner, awaited=awaited, resumed=state))
 
 
 def _decorator(
@@ -198,22 +198,24 @@ def _decorator(
 ) -> Any:
     if policy is None or isinstance(policy, Policy):
         held = (policy or Policy()).replace(**changes)
-        return lambda fn: decorated(fn, held, awaited)
+        return lambda fn: wrap_callable(fn, held, awaited)
     meant = _as_settings(policy)
     if meant is None and (callable(policy) or hasattr(policy, "__get__")):
         if changes:
-            way_out = f"write {name}(...)(fn), or @{name}(...) above it"
-            raise refuse("policy", "a Policy beside other settings", policy, way_out)
-        return decorated(policy, Policy(), awaited)
-    way_out = f"write {name}({meant or 'schedule=...'})"
-    raise refuse("policy", "a Policy", policy, way_out)
+            suggestion = f"write {name}(...)(fn), or @{name}(...) above it"
+            raise invalid_setting(
+                "policy", "a Policy beside other settings", policy, suggestion
+            )
+        return wrap_callable(policy, Policy(), awaited)
+    suggestion = f"write {name}({meant or 'schedule=...'})"
+    raise invalid_setting("policy", "a Policy", policy, suggestion)
 
 
 def _as_settings(policy: object) -> str | None:
     """Return how to write what seems to be meant by what is no policy."""
     kinds = policy if isinstance(policy, tuple) and policy else (policy,)
     if all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
-        return f"on={shown(policy)}"
+        return f"on={format_condition(policy)}"
     if policy is Policy:
         return "Policy()"
     if getattr(policy, "__module__", None) == "retrykit.presets":

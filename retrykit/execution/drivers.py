@@ -8,24 +8,24 @@ from functools import partial
 from typing import Any
 
 from retrykit._internal.introspection import is_coroutine_function
-from retrykit._internal.validation import refuse
+from retrykit._internal.validation import invalid_setting
 from retrykit.execution import async_driver, sync_driver
 from retrykit.execution.callables import (
-    check_colour,
     check_retryable,
-    name_of,
-    with_await,
+    check_sync_compatible,
+    ensure_awaitable,
+    qualified_name,
 )
-from retrykit.execution.nesting import allowance
-from retrykit.execution.timeout_argument import bounded, filled
+from retrykit.execution.nesting import attempt_time_limit
+from retrykit.execution.timeout_argument import with_timeout, with_timeout_argument
 from retrykit.policy.settings import Settings
 from retrykit.policy.timeouts import AsArgument
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["driver", "drivers", "prepared"]
+__all__ = ["build_driver", "driver_factory", "prepare_attempt"]
 
 
-def driver(
+def build_driver(
     policy: Settings,
     fn: Callable[..., Any],
     *,
@@ -43,10 +43,10 @@ def driver(
     Raises:
         ConfigError: *fn* cannot be retried, or not in that colour.
     """
-    return drivers(policy, fn, awaited=awaited)(name_of(fn), resumed)
+    return driver_factory(policy, fn, awaited=awaited)(qualified_name(fn), resumed)
 
 
-def drivers(
+def driver_factory(
     policy: Settings, fn: Callable[..., Any], *, awaited: bool
 ) -> Callable[[str, RetryState | None], Callable[..., Any]]:
     """Return what makes drivers of *fn*, for calls of several names.
@@ -58,17 +58,19 @@ def drivers(
 
     Returns:
         A function of a name, which is told where the policy has none, and of
-        the state that every call goes on from or None. It returns what `driver`
+        the state that every call goes on from or None. It returns what `build_driver`
         returns.
 
     Raises:
         ConfigError: *fn* cannot be retried, or not in that colour.
     """
-    called = prepared(policy, fn, awaited=awaited)
-    return partial(async_driver.drive if awaited else sync_driver.drive, policy, called)
+    called = prepare_attempt(policy, fn, awaited=awaited)
+    return partial(
+        async_driver.make_driver if awaited else sync_driver.make_driver, policy, called
+    )
 
 
-def prepared(
+def prepare_attempt(
     policy: Settings, fn: Callable[..., Any], *, awaited: bool
 ) -> Callable[..., Any]:
     """Return what makes one attempt of *fn*, within its timeout.
@@ -83,14 +85,18 @@ def prepared(
     """
     check_retryable(fn)
     if not awaited and is_coroutine_function(fn):
-        way_out = "use acall or arun, or decorate it with retry or aretry"
-        raise refuse("fn", "a function that is not async", fn, way_out)
+        suggestion = "use acall or arun, or decorate it with retry or aretry"
+        raise invalid_setting("fn", "a function that is not async", fn, suggestion)
     if not awaited:
-        check_colour(policy)
+        check_sync_compatible(policy)
     called, timeout = fn, policy.attempt_timeout
     if isinstance(timeout, AsArgument):
-        called = filled(fn, timeout, allowance)
+        called = with_timeout_argument(fn, timeout, attempt_time_limit)
     if not awaited:
         return called
-    called = with_await(called)
-    return bounded(called, allowance) if isinstance(timeout, float) else called
+    called = ensure_awaitable(called)
+    return (
+        with_timeout(called, attempt_time_limit)
+        if isinstance(timeout, float)
+        else called
+    )

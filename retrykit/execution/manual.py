@@ -6,10 +6,10 @@ No client is imported, and nothing is sent here.
 
 from typing import Any
 
-from retrykit._internal.clocks import thread
-from retrykit.execution.controller import Book
-from retrykit.execution.nesting import Call, current
-from retrykit.execution.outcomes import accepts, fails
+from retrykit._internal.clocks import sync_clock
+from retrykit.execution.controller import RetryController
+from retrykit.execution.nesting import Call, current_call
+from retrykit.execution.outcomes import handle_failure, handle_result
 from retrykit.policy.settings import Settings
 
 __all__ = ["ask", "asking", "goes_on", "leave", "wait"]
@@ -24,12 +24,14 @@ def asking(policy: Settings, name: str, call: Call) -> Call:
         call: The call, if it goes on. If it has ended, or is empty, another
             begins, and its first attempt counts as begun just now.
     """
-    book = Book(policy, name, thread, None, driven=False).limited()
+    book = RetryController(
+        policy, name, sync_clock, None, driven=False
+    ).with_overrides()
     if goes_on(call):
         call[0] = book
         return call
-    call = [book, 0.0, current.get()]
-    book.begin(call)
+    call = [book, 0.0, current_call.get()]
+    book.start(call)
     return call
 
 
@@ -43,30 +45,30 @@ def ask(call: Call, error: Exception | None, result: Any) -> bool:
 
     Args:
         call: The call, from `asking`. Where it ends, the last in it is what it lets
-            out, if it `replaces` the error or the result.
+            out, if it `raises_another_error` the error or the result.
         error: What the attempt raised, or None.
         result: What it returned.
     """
-    book: Book = call[0]
+    book: RetryController = call[0]
     try:
-        if error is None and accepts(book, call, result):
+        if error is None and handle_result(book, call, result):
             return False
-        return fails(book, call, error, result) is not None
+        return handle_failure(book, call, error, result) is not None
     except BaseException as exit_:
-        book.interrupted(call, exit_)
+        book.record_interruption(call, exit_)
         raise
 
 
 def wait(call: Call) -> None:
     """Sleep until the next attempt, which is due, and write down that it begins."""
     try:
-        thread.sleep(call[2].next_delay)
+        sync_clock.sleep(call[2].next_delay)
     except BaseException as exit_:
         leave(call, exit_)
         raise
-    call[0].again(call)
+    call[0].start_next_attempt(call)
 
 
 def leave(call: Call, error: BaseException) -> None:
     """Write down that a call ends with an error that is nothing to retry."""
-    call[0].interrupted(call, error)
+    call[0].record_interruption(call, error)

@@ -13,22 +13,29 @@ from dataclasses import replace
 from typing import Any, cast
 
 from retrykit.policy.timeouts import AsArgument
-from retrykit.state.final_error import RetryError, attach, ended_with
+from retrykit.state.final_error import RetryError, attach_state, attached_state
 from retrykit.state.records import attributes_of
 from retrykit.state.retry_state import RetryState, StopReason
 
 __all__ = [
     "Call",
-    "around",
     "close",
-    "current",
+    "current_call",
     "current_state",
-    "exhausted",
-    "given_up_with",
-    "leave_mark",
+    "find_exhausted",
+    "has_exhausted_retries",
+    "mark_exhausted",
+    "outer_call",
 ]
-__all__ += ["opened", "opening", "replaces", "running", "shortened", "stands_for"]
-__all__ += ["surroundings"]
+__all__ += [
+    "copy_state",
+    "innermost_running",
+    "limit_nested_states",
+    "raises_another_error",
+    "state_if_running",
+    "state_lock",
+]
+__all__ += ["outer_calls"]
 
 Call = list[Any]
 """A call while it runs: [its book, clock reading at its start, its state].
@@ -39,23 +46,23 @@ before stands in its place, or None. It does so again when the call has ended, s
 that nothing keeps its errors; its book is then None. What it lets out follows as
 a fourth, until the driver takes it.
 
-An interrupt may end a call before it can leave `current` as it was: so whoever
-meets a call there, or as the one around another, asks `running` about it.
+An interrupt may end a call before it can leave `current_call` as it was: so whoever
+meets a call there, or as the one around another, asks `innermost_running` about it.
 """
 
-current: ContextVar[Call | None] = ContextVar("retrykit call", default=None)
+current_call: ContextVar[Call | None] = ContextVar("retrykit call", default=None)
 """The innermost retried call of this context."""
 
 # A signal handler or a finaliser in the middle of it may make calls of its own,
 # and a fork must not copy it while another thread has it.
-opening = threading.RLock()
+state_lock = threading.RLock()
 """Held while what threads of one call share is made: its state, its mark."""
 
 if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
     os.register_at_fork(
-        before=opening.acquire,
-        after_in_parent=opening.release,
-        after_in_child=opening.release,
+        before=state_lock.acquire,
+        after_in_parent=state_lock.release,
+        after_in_child=state_lock.release,
     )
 
 
@@ -76,18 +83,18 @@ def current_state() -> RetryState:
     Raises:
         LookupError: No retried call runs in this context.
     """
-    call = running(current.get())
-    state = None if call is None else opened(call)
+    call = innermost_running(current_call.get())
+    state = None if call is None else state_if_running(call)
     if state is None:
         msg = "current_state() is for functions that are being retried; none is"
         raise LookupError(msg)
     return state
 
 
-def opened(call: Call) -> RetryState | None:
+def state_if_running(call: Call) -> RetryState | None:
     """Return the state of a call; None if it has ended meanwhile."""
     book = call[0]
-    state: RetryState | None = None if book is None else book.state(call)
+    state: RetryState | None = None if book is None else book.get_state(call)
     return state
 
 
@@ -97,7 +104,7 @@ def close(call: Call) -> None:
     del call[_PARTS:]
 
 
-def replaces(call: Call) -> bool:
+def raises_another_error(call: Call) -> bool:
     """Return whether an ended call raises another error than its last attempt did."""
     return len(call) > _PARTS
 
@@ -105,7 +112,7 @@ def replaces(call: Call) -> bool:
 _PARTS = 3
 
 
-def running(call: Call | None) -> Call | None:
+def innermost_running(call: Call | None) -> Call | None:
     """Return the innermost call that has not ended: *call*, or one around it."""
     while call is not None:
         book = call[0]
@@ -115,10 +122,10 @@ def running(call: Call | None) -> Call | None:
     return None
 
 
-def around(call: Call) -> Call | None:
+def outer_call(call: Call) -> Call | None:
     """Return the call that a call runs inside of, if there is one and it runs."""
     before = _before(call)
-    return None if before is None else running(before)
+    return None if before is None else innermost_running(before)
 
 
 def _before(call: Call) -> Call | None:
@@ -127,22 +134,22 @@ def _before(call: Call) -> Call | None:
     return held.around if isinstance(held, RetryState) else held
 
 
-def surroundings(call: Call) -> list[Call]:
+def outer_calls(call: Call) -> list[Call]:
     """Return copies of the calls that a call runs inside of, the nearest first.
 
     They are what these calls are now: in their threads they may end meanwhile.
     """
     found = []
-    outer = around(call)
+    outer = outer_call(call)
     while outer is not None:
         copied = outer[:]
         found.append(copied)
-        outer = around(copied)
+        outer = outer_call(copied)
     # One may have ended just before it was copied.
     return [each for each in found if each[0] is not None]
 
 
-def allowance(call: Call | None = None) -> float:
+def attempt_time_limit(call: Call | None = None) -> float:
     """Return how long the attempt that begins may take.
 
     Args:
@@ -151,17 +158,17 @@ def allowance(call: Call | None = None) -> float:
     Returns:
         Seconds, >= 0: what its policy allows, or what remains, if that is less.
     """
-    call = cast("Call", call or current.get())
+    call = cast("Call", call or current_call.get())
     timeout = call[0].policy.attempt_timeout
     length: float = timeout.seconds if isinstance(timeout, AsArgument) else timeout
-    for each in (call, *surroundings(call)):
+    for each in (call, *outer_calls(call)):
         # Under the other rules an attempt may begin when nothing is left.
-        left = each[0].left(each) if each[0].policy.deadline == "stop" else None
+        left = each[0].time_left(each) if each[0].policy.deadline == "stop" else None
         length = length if left is None else min(left, length)
     return max(length, 0.0)
 
 
-def exhausted(state: RetryState) -> bool:
+def has_exhausted_retries(state: RetryState) -> bool:
     """Return whether a call has given up in a way that another must not undo.
 
     It has made retries and none helped, or there was no time, no budget and no
@@ -181,17 +188,17 @@ _WITHOUT_LEAVE = {
 }
 
 
-def shortened(state: RetryState | None) -> RetryState | None:
+def limit_nested_states(state: RetryState | None) -> RetryState | None:
     """Return the state of a call that gave up, with a few of those inside of it.
 
     The innermost ones are kept, since it was for them that all others gave up.
     """
     inside, deepest = 0, state
     while deepest is not None:
-        inside, deepest = inside + 1, deepest.inner
-    if inside <= _MOST_INSIDE or state is None or state.inner is None:
+        inside, deepest = inside + 1, deepest.nested_state
+    if inside <= _MOST_INSIDE or state is None or state.nested_state is None:
         return state
-    return replace(state, inner=state.inner.inner)
+    return replace(state, nested_state=state.nested_state.nested_state)
 
 
 _MOST_INSIDE = 16
@@ -199,12 +206,12 @@ _MOST_INSIDE = 16
 _MARK = "__retrykit_exhausted__"
 
 
-def leave_mark(error: BaseException, outer: Call) -> None:
+def mark_exhausted(error: BaseException, outer: Call) -> None:
     """Say on an error that a call inside of another has given up with it."""
-    state = opened(outer)
+    state = state_if_running(outer)
     if state is None:
         return
-    with opening:
+    with state_lock:
         state.mark = state.mark or object()
     marked = [error]
     for each in marked:
@@ -214,23 +221,23 @@ def leave_mark(error: BaseException, outer: Call) -> None:
             marked += each.exceptions
 
 
-def stands_for(result: object, error: RetryError) -> None:
+def copy_state(result: object, error: RetryError) -> None:
     """Hang on a result what hangs on the error in whose place it comes out."""
-    attach(result, error.state)
+    attach_state(result, error.state)
     if _MARK in vars(error):
         vars(result)[_MARK] = vars(error)[_MARK]
 
 
-def _within(inner: RetryState, began: float) -> bool:
+def _was_inside(inner: RetryState, began: float) -> bool:
     """Return whether a call was made since a time of day, and not in no time."""
-    return inner.epoch >= began - _TICK and inner.epoch + inner.spent > began
+    return inner.epoch >= began - _TICK and inner.epoch + inner.elapsed_at_end > began
 
 
 # More than the time of day is rounded by, in seconds.
 _TICK = 1e-6
 
 
-def given_up_with(
+def find_exhausted(
     outcome: object, state: RetryState, *, deep: bool = True
 ) -> object | None:
     """Return with what a call inside of an attempt has given up, if one has.
@@ -256,8 +263,12 @@ def given_up_with(
             continue
         if state.mark is not None and borne.get(_MARK) is state.mark:
             return outcome
-        inner = ended_with(outcome)
-        if inner is not None and _within(inner, began) and exhausted(inner):
+        inner = attached_state(outcome)
+        if (
+            inner is not None
+            and _was_inside(inner, began)
+            and has_exhausted_retries(inner)
+        ):
             return outcome
         seen.add(id(outcome))
         if not deep:

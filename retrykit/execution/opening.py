@@ -4,15 +4,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from retrykit._internal.clocks import wall
-from retrykit.execution.nesting import Call, around, opened
+from retrykit.execution.nesting import Call, outer_call, state_if_running
 from retrykit.policy.settings import Settings
 from retrykit.schedules.randomness import new_seed
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["open_state"]
+__all__ = ["new_state"]
 
 
-def open_state(
+def new_state(
     call: Call,
     name: str,
     policy: Settings,
@@ -44,10 +44,10 @@ def open_state(
         state = replace(
             resumed,
             stop_reason=None,
-            inner=None,
+            nested_state=None,
             # The calls around it may be others now, or none.
             depth=0,
-            bound=None,
+            outer_deadline=None,
             around=None,
             mark=None,
             max_elapsed=policy.max_elapsed,
@@ -55,9 +55,9 @@ def open_state(
             redact=policy.redact,
             now=now,
             # It goes on from the time that it had spent before.
-            origin=started - resumed.spent,
+            origin=started - resumed.elapsed_at_end,
         )
-    state.around = around(call)
+    state.around = outer_call(call)
     if state.around is not None:
         _enclose(state, state.around)
     return state
@@ -67,14 +67,17 @@ def _enclose(state: RetryState, outer: Call) -> None:
     """Tell a call how deep it is in others, and when their time is over."""
     # The outermost first: each then knows what those around it know.
     for each in reversed(_unopened(outer)):
-        opened(each)
+        state_if_running(each)
     copied = outer[:]
-    held = opened(copied)
+    held = state_if_running(copied)
     if held is not None:
         state.depth = held.depth + 1
-        left = [copied[0].left(copied), held.bound and held.bound - held.elapsed]
+        left = [
+            copied[0].time_left(copied),
+            held.outer_deadline and held.outer_deadline - held.elapsed,
+        ]
         known = [each for each in left if each is not None]
-        state.bound = state.elapsed + min(known) if known else None
+        state.outer_deadline = state.elapsed + min(known) if known else None
 
 
 def _unopened(outer: Call | None) -> list[Call]:
@@ -82,5 +85,5 @@ def _unopened(outer: Call | None) -> list[Call]:
     found = []
     while outer is not None and not isinstance(outer[2], RetryState):
         found.append(outer)
-        outer = around(outer)
+        outer = outer_call(outer)
     return found

@@ -3,24 +3,29 @@
 The sync and the async functions differ in nothing but ``await``.
 """
 
-from retrykit.budgets.base import adeposit, awithdrawal, deposit, withdrawal
-from retrykit.execution.controller import Book
+from retrykit.budgets.base import (
+    adeposit_safely,
+    awithdraw_safely,
+    deposit_safely,
+    withdraw_safely,
+)
+from retrykit.execution.controller import RetryController
 from retrykit.execution.nesting import Call
 from retrykit.policy.conditions import (
-    arejects,
-    arelease,
-    aruling,
-    rejects,
-    release,
-    ruling,
+    amatch_error,
+    arejects_result,
+    arelease_result,
+    match_error,
+    rejects_result,
+    release_result,
 )
-from retrykit.state.final_error import ended_here
+from retrykit.state.final_error import is_own_timeout
 
-__all__ = ["aaccepts", "accepts", "afails", "fails"]
+__all__ = ["ahandle_failure", "ahandle_result", "handle_failure", "handle_result"]
 
 
-def fails(
-    book: Book, call: Call, error: Exception | None, result: object = None
+def handle_failure(
+    book: RetryController, call: Call, error: Exception | None, result: object = None
 ) -> float | None:
     """Write down an error, or a result that is refused, and what follows.
 
@@ -32,64 +37,64 @@ def fails(
 
     Returns:
         The delay before the next attempt, in seconds. None if the call has
-        ended: what it lets out is then the last in *call*, if it `replaces` the
-        error.
+        ended: what it raises is then the last in *call*, if it
+        `raises_another_error`.
     """
     policy = book.policy
-    own = policy.attempt_timeout is not None and ended_here(error)
-    ruled = None if error is None else ruling(policy, error, own=own)
-    judged = book.judged(call, error, ruled, result)
+    own = policy.attempt_timeout is not None and is_own_timeout(error)
+    ruled = None if error is None else match_error(policy, error, own=own)
+    judged = book.evaluate_failure(call, error, ruled, result)
     if policy.budget is not None:
         try:
-            cost = withdrawal(policy.budget, judged)
+            cost = withdraw_safely(policy.budget, judged)
         except BaseException:
-            book.broken_off(call, judged)
+            book.record_abandoned(call, judged)
             raise
-        judged = book.paid(call, judged, cost)
-    delay = book.failed(call, error, judged)
+        judged = book.apply_budget(call, judged, cost)
+    delay = book.record_failure(call, error, judged)
     if delay is not None and error is None:
-        release(policy, result)
+        release_result(policy, result)
     return delay
 
 
-async def afails(
-    book: Book, call: Call, error: Exception | None, result: object = None
+async def ahandle_failure(
+    book: RetryController, call: Call, error: Exception | None, result: object = None
 ) -> float | None:
-    """Write down an error, or a result that is refused, as `fails` does."""
+    """Write down an error, or a result that is refused, as `handle_failure` does."""
     policy = book.policy
-    own = policy.attempt_timeout is not None and ended_here(error)
-    ruled = None if error is None else await aruling(policy, error, own=own)
-    judged = book.judged(call, error, ruled, result)
+    own = policy.attempt_timeout is not None and is_own_timeout(error)
+    ruled = None if error is None else await amatch_error(policy, error, own=own)
+    judged = book.evaluate_failure(call, error, ruled, result)
     if policy.budget is not None:
         try:
-            cost = await awithdrawal(policy.budget, judged)
+            cost = await awithdraw_safely(policy.budget, judged)
         except BaseException:
-            book.broken_off(call, judged)
+            book.record_abandoned(call, judged)
             raise
-        judged = book.paid(call, judged, cost)
-    delay = book.failed(call, error, judged)
+        judged = book.apply_budget(call, judged, cost)
+    delay = book.record_failure(call, error, judged)
     if delay is not None and error is None:
-        await arelease(policy, result)
+        await arelease_result(policy, result)
     return delay
 
 
-def accepts(book: Book, call: Call, result: object) -> bool:
+def handle_result(book: RetryController, call: Call, result: object) -> bool:
     """Write down that the call has its result, unless that is refused."""
     policy = book.policy
-    if policy.on_result is not None and rejects(policy, result):
+    if policy.on_result is not None and rejects_result(policy, result):
         return False
-    paid = book.succeeded(call, result)
+    paid = book.record_success(call, result)
     if policy.budget is not None:
-        deposit(policy.budget, paid)
+        deposit_safely(policy.budget, paid)
     return True
 
 
-async def aaccepts(book: Book, call: Call, result: object) -> bool:
-    """Write down that the call has its result, as `accepts` does."""
+async def ahandle_result(book: RetryController, call: Call, result: object) -> bool:
+    """Write down that the call has its result, as `handle_result` does."""
     policy = book.policy
-    if policy.on_result is not None and await arejects(policy, result):
+    if policy.on_result is not None and await arejects_result(policy, result):
         return False
-    paid = book.succeeded(call, result)
+    paid = book.record_success(call, result)
     if policy.budget is not None:
-        await adeposit(policy.budget, paid)
+        await adeposit_safely(policy.budget, paid)
     return True

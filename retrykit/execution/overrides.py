@@ -5,15 +5,15 @@ It changes the settings of a call that begins; it knows nothing of tests.
 
 from typing import final
 
-from retrykit._internal.context import Scoped
-from retrykit._internal.frozen import Value
+from retrykit._internal.context import ContextOverride
+from retrykit._internal.frozen import Frozen
 from retrykit.policy.settings import Settings
 
-__all__ = ["Limits", "limits"]
+__all__ = ["RetryOverrides", "retry_overrides"]
 
 
 @final
-class Limits(Value):
+class RetryOverrides(Frozen):
     """Bounds that come on top of every policy.
 
     Attributes:
@@ -25,7 +25,7 @@ class Limits(Value):
     max_attempts: int | None
     disabled: bool
 
-    def applied(self, policy: Settings) -> Settings:
+    def apply_to(self, policy: Settings) -> Settings:
         """Return *policy* within these bounds."""
         if self.disabled:
             return policy.replace(max_attempts=1, on_result=None, raises="last")
@@ -35,5 +35,7 @@ class Limits(Value):
         return policy.replace(max_attempts=most)
 
 
-limits: Scoped[Limits] = Scoped(Limits(max_attempts=None, disabled=False))
+retry_overrides: ContextOverride[RetryOverrides] = ContextOverride(
+    RetryOverrides(max_attempts=None, disabled=False)
+)
 """What bounds the calls that begin in this context."""

@@ -9,27 +9,31 @@ tools that freeze time would exchange here and not elsewhere.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from retrykit._internal.clocks import thread as clock
-from retrykit.budgets.base import deposit
-from retrykit.execution.controller import Book
-from retrykit.execution.nesting import Call, current, replaces
-from retrykit.execution.outcomes import accepts, fails
+from retrykit._internal.clocks import sync_clock as clock
+from retrykit.budgets.base import deposit_safely
+from retrykit.execution.controller import RetryController
+from retrykit.execution.nesting import Call, current_call, raises_another_error
+from retrykit.execution.outcomes import handle_failure, handle_result
 from retrykit.policy.settings import Settings
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["drive"]
+__all__ = ["make_driver"]
 
-_current, _enter, _leave = current.get, current.set, current.reset
+_current, _enter, _leave = current_call.get, current_call.set, current_call.reset
 
 
-def drive(  # noqa: C901, PLR0915  one loop, to be read in one piece
+def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     policy: Settings,
     fn: Callable[..., Any],
     name: str,
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
     """Return *fn* under *policy*: a function that makes the attempts."""
-    own, now, budget = Book(policy, name, clock, resumed), clock.real.now, policy.budget
+    own, now, budget = (
+        RetryController(policy, name, clock, resumed),
+        clock.real.now,
+        policy.budget,
+    )
     # Calls are watched until one succeeds: its result must not be awaitable, nor
     # any later one, of which most have the same type.
     watch: Sequence[object] = (own,)
@@ -42,18 +46,18 @@ def drive(  # noqa: C901, PLR0915  one loop, to be read in one piece
         try:
             token = _enter(call)
             if watch:
-                book = call[0] = own.limited()
-                delay = book.begin(call)
+                book = call[0] = own.with_overrides()
+                delay = book.start(call)
                 if delay is not None:
                     clock.sleep(delay)
-                    book.again(call)
+                    book.start_next_attempt(call)
             while True:
                 try:
                     # No names are the rule, and to hand them on anyway takes time.
                     result = fn(*args, **kwargs) if kwargs else fn(*args)
                 except Exception as error:
-                    delay = fails(book, call, error)
-                    if delay is None and not replaces(call):
+                    delay = handle_failure(book, call, error)
+                    if delay is None and not raises_another_error(call):
                         raise
                 else:
                     if type(call[2]) is not RetryState and (
@@ -62,12 +66,12 @@ def drive(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     ):
                         call[0] = None
                         if budget is not None:
-                            deposit(budget, None)
+                            deposit_safely(budget, None)
                         return result
-                    if accepts(book, call, result):
+                    if handle_result(book, call, result):
                         watch, own.plain = own.watch, type(result)
                         return result
-                    delay = fails(book, call, None, result)
+                    delay = handle_failure(book, call, None, result)
                 if delay is None:
                     ending = call.pop()
                     context = ending.__context__
@@ -78,9 +82,9 @@ def drive(  # noqa: C901, PLR0915  one loop, to be read in one piece
                         BaseException.__setattr__(ending, "__context__", context)
                         del ending, context
                 clock.sleep(delay)
-                book.again(call)
+                book.start_next_attempt(call)
         except BaseException as exit_:
-            book.interrupted(call, exit_)
+            book.record_interruption(call, exit_)
             raise
         finally:
             try:  # noqa: SIM105  nothing may be made on the way of success

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from inspect import Parameter
 from typing import Any
 
-from retrykit._internal.validation import refuse
-from retrykit.execution.attempt_timeout import limit
+from retrykit._internal.validation import invalid_setting
+from retrykit.execution.attempt_timeout import timeout_scope
 from retrykit.policy.timeouts import AsArgument
 
-__all__ = ["bounded", "filled"]
+__all__ = ["with_timeout", "with_timeout_argument"]
 
 
-def bounded(
+def with_timeout(
     fn: Callable[..., Any], timeout_for: Callable[[], float]
 ) -> Callable[..., Any]:
     """Return a coroutine function that ends each call of *fn* in time.
@@ -32,13 +32,13 @@ def bounded(
     """
 
     async def ending(*args: Any, **kwargs: Any) -> Any:
-        with limit(timeout_for()):
+        with timeout_scope(timeout_for()):
             return await fn(*args, **kwargs)
 
     return ending
 
 
-def filled(
+def with_timeout_argument(
     fn: Callable[..., Any], argument: AsArgument, timeout_for: Callable[[], float]
 ) -> Callable[..., Any]:
     """Return *fn* with its timeout given, unless its caller gives one.
@@ -76,13 +76,15 @@ def _place(fn: Callable[..., Any], argument: AsArgument) -> float:
     try:
         parameters = inspect.signature(fn).parameters
     except (TypeError, ValueError):
-        way_out = "it does not show what it takes: call it in a function that has one"
-        raise refuse("fn", rule, fn, way_out) from None
+        suggestion = (
+            "it does not show what it takes: call it in a function that has one"
+        )
+        raise invalid_setting("fn", rule, fn, suggestion) from None
     by_place = [each.name for each in parameters.values() if each.kind in _BY_PLACE]
     found = parameters.get(name)
     if found is not None and found.kind in _BY_NAME:
         return by_place.index(name) if name in by_place else _NOWHERE
     if any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values()):
         return _NOWHERE
-    way_out = f"name the one that it has: AsArgument({argument.seconds:g}, name=...)"
-    raise refuse("fn", rule, fn, way_out)
+    suggestion = f"name the one that it has: AsArgument({argument.seconds:g}, name=...)"
+    raise invalid_setting("fn", rule, fn, suggestion)

@@ -18,15 +18,15 @@ from typing import Any, NamedTuple, cast, final
 from wrapt import BaseObjectProxy
 
 from retrykit._internal.introspection import is_coroutine_function
-from retrykit._internal.validation import refuse
-from retrykit.execution.drivers import driver
+from retrykit._internal.validation import invalid_setting
+from retrykit.execution.drivers import build_driver
 from retrykit.policy.policy import Policy
 
-__all__ = ["Decorated", "decorated", "inside", "nearest"]
+__all__ = ["WrappedCallable", "find_wrapped", "unwrap", "wrap_callable"]
 
 
 @final
-class Decorated(NamedTuple):
+class WrappedCallable(NamedTuple):
     """What is known of a callable that is under a policy.
 
     Attributes:
@@ -50,7 +50,7 @@ class _Proxy(BaseObjectProxy[Callable[..., Any]]):
     def __init__(
         self,
         call: Callable[..., Any],
-        decorated: Decorated,
+        decorated: WrappedCallable,
         made: tuple[Callable[..., Any], tuple[Any, ...]] | None,
     ) -> None:
         super().__init__(decorated.fn)
@@ -60,7 +60,7 @@ class _Proxy(BaseObjectProxy[Callable[..., Any]]):
         _Proxy.__dict__["__call__"].__set__(self, call)
 
     @property
-    def __retrykit__(self) -> Decorated:
+    def __retrykit__(self) -> WrappedCallable:
         return self._self_retrykit
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class _Proxy(BaseObjectProxy[Callable[..., Any]]):
         if fn is self.__wrapped__:
             return self
         # A coroutine method may show itself only once it is bound.
-        return decorated(fn, policy, awaited or None, made)
+        return wrap_callable(fn, policy, awaited or None, made)
 
     def __reduce_ex__(self, _protocol: object) -> str | tuple[Any, ...]:
         if self._self_made is not None:
@@ -100,7 +100,7 @@ class _Proxy(BaseObjectProxy[Callable[..., Any]]):
         found: Any = sys.modules.get(getattr(fn, "__module__", ""))
         for part in name.split("."):
             found = getattr(found, part, None)
-        return str(name) if found is self else (decorated, (fn, policy, awaited))
+        return str(name) if found is self else (wrap_callable, (fn, policy, awaited))
 
 
 @final
@@ -117,7 +117,7 @@ class _BoundProxy(_Proxy):
         return self._again(bound, name and (getattr, (home, name)))
 
 
-def decorated(
+def wrap_callable(
     fn: Any,
     policy: Policy,
     awaited: bool | None,  # noqa: FBT001  pickled by its place
@@ -138,21 +138,27 @@ def decorated(
     # By its real type: a proxy pretends to be what it is a proxy of.
     kind = type(fn)
     if issubclass(kind, classmethod | staticmethod):
-        return kind(decorated(fn.__func__, policy, awaited))
+        return kind(wrap_callable(fn.__func__, policy, awaited))
     if isinstance(fn, type):
-        raise refuse("fn", "a function", fn, "decorate one that makes the object")
+        raise invalid_setting(
+            "fn", "a function", fn, "decorate one that makes the object"
+        )
     if isinstance(fn, property | functools.cached_property):
-        raise refuse("fn", "a function", fn, "put the decorator below the property")
+        raise invalid_setting(
+            "fn", "a function", fn, "put the decorator below the property"
+        )
     awaited = is_coroutine_function(fn) if awaited is None else awaited
-    known = Decorated(fn, policy, awaited)
-    call = driver(policy, fn, awaited=awaited)
+    known = WrappedCallable(fn, policy, awaited)
+    call = build_driver(policy, fn, awaited=awaited)
     if kind is FunctionType and made is None:
-        return _dressed(call, known)
+        return _as_function(call, known)
     proxy = _BoundProxy if hasattr(kind, "__get__") else _Proxy
     return proxy(call, known, made)
 
 
-def _dressed(call: Callable[..., Any], decorated: Decorated) -> Callable[..., Any]:
+def _as_function(
+    call: Callable[..., Any], decorated: WrappedCallable
+) -> Callable[..., Any]:
     """Return a driver as the function that it calls: Python does all the rest."""
     fn = cast("FunctionType", decorated.fn)
     functools.update_wrapper(call, fn)
@@ -165,13 +171,13 @@ def _dressed(call: Callable[..., Any], decorated: Decorated) -> Callable[..., An
     return call
 
 
-def inside(fn: Any) -> tuple[Callable[..., Any], Policy, bool | None]:
+def unwrap(fn: Any) -> tuple[Callable[..., Any], Policy, bool | None]:
     """Return what a callable calls, and how, if it is decorated itself."""
     found = _found(fn)
     if found is None:
-        if nearest(fn) is not None:
+        if find_wrapped(fn) is not None:
             rule = "decorated with retry or aretry last, to be changed"
-            raise refuse("fn", rule, fn, "put retry above the other decorator")
+            raise invalid_setting("fn", rule, fn, "put retry above the other decorator")
         return fn, Policy(), None
     inner, policy, awaited = found
     if type(fn) is MethodType:
@@ -179,7 +185,7 @@ def inside(fn: Any) -> tuple[Callable[..., Any], Policy, bool | None]:
     return inner, policy, awaited
 
 
-def _found(fn: Any) -> Decorated | None:
+def _found(fn: Any) -> WrappedCallable | None:
     """Return what is known of a callable, if it is decorated itself."""
     if isinstance(fn, _Proxy):
         return fn._self_retrykit
@@ -187,15 +193,15 @@ def _found(fn: Any) -> Decorated | None:
     found = getattr(function, "__retrykit__", None)
     # Decorators above copy what functions carry, but wrap another function.
     inner = getattr(function, "__wrapped__", None)
-    return found if isinstance(found, Decorated) and found.fn is inner else None
+    return found if isinstance(found, WrappedCallable) and found.fn is inner else None
 
 
-def nearest(fn: Any) -> Decorated | None:
+def find_wrapped(fn: Any) -> WrappedCallable | None:
     """Return what is known of a callable, or of what it is wrapped around."""
     # An object that has every attribute, as remote ones do, has no innermost one.
     for _ in range(_DEEPEST):
         found = getattr(fn, "__retrykit__", None)
-        if isinstance(found, Decorated):
+        if isinstance(found, WrappedCallable):
             return found
         if isinstance(fn, _WITH_FUNC):
             fn = fn.func

@@ -11,16 +11,23 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from retrykit._internal.durations import Duration, seconds
-from retrykit._internal.introspection import is_coroutine_function, takes_one
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
 from retrykit._internal.type_names import type_name
-from retrykit._internal.validation import refuse, told
-from retrykit.schedules.randomness import LONGEST
+from retrykit._internal.validation import invalid_setting, safe_repr
+from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.state.fault_log import log_fault
 from retrykit.state.records import error_text
 from retrykit.state.signals import GiveUp, RetryAfter
 
-__all__ = ["Hint", "Together", "ask", "asked_delay", "check_hint", "understood"]
+__all__ = [
+    "CompositeHint",
+    "Hint",
+    "check_hint",
+    "parse_answer",
+    "read_hint",
+    "requested_delay",
+]
 
 Hint = Callable[[Any], Duration | RetryAfter | GiveUp | None]
 """A function of the error that was raised, or of the result that was refused.
@@ -40,22 +47,26 @@ def check_hint(name: str, value: object) -> object:
     """
     if isinstance(value, FunctionType) and str(value.__module__).startswith(_READY):
         rule = "a hint, not what makes one"
-        raise refuse(name, rule, value, f"call it: {value.__name__}(...)")
+        raise invalid_setting(name, rule, value, f"call it: {value.__name__}(...)")
     if isinstance(value, type) or not callable(value):
         rule = "a function of the error or result"
-        raise refuse(name, rule, value, "write one, or take one of retrykit.hints")
-    if not takes_one(value):
-        raise refuse(name, "a function that takes the error or result", value)
+        raise invalid_setting(
+            name, rule, value, "write one, or take one of retrykit.hints"
+        )
+    if not accepts_one_argument(value):
+        raise invalid_setting(name, "a function that takes the error or result", value)
     if is_coroutine_function(value):
         rule = "a plain function, under aretry too"
-        raise refuse(name, rule, value, "what it reads is there when it is asked")
+        raise invalid_setting(
+            name, rule, value, "what it reads is there when it is asked"
+        )
     return value
 
 
 _READY = "retrykit.hints."
 
 
-class Together:
+class CompositeHint:
     """A hint that is made of others, of which the first answer counts.
 
     Attributes:
@@ -66,7 +77,7 @@ class Together:
     hints: tuple[Hint, ...]
 
 
-def ask(
+def read_hint(
     hint: Hint,
     outcome: object,
     error: Exception | None,
@@ -76,7 +87,7 @@ def ask(
 
     What cannot be understood asks for nothing, and a warning says so.
 
-    >>> ask(lambda error: error.args[0], OSError("250ms"), None)
+    >>> read_hint(lambda error: error.args[0], OSError("250ms"), None)
     0.25
 
     Args:
@@ -88,11 +99,11 @@ def ask(
             None if there was none.
 
     Returns:
-        Seconds, >= 0 and at most `LONGEST`, to wait at least; or a signal; or
+        Seconds, >= 0 and at most `MAX_DELAY`, to wait at least; or a signal; or
         None.
     """
-    if isinstance(hint, Together):
-        answers = (ask(each, outcome, error, warned) for each in hint.hints)
+    if isinstance(hint, CompositeHint):
+        answers = (read_hint(each, outcome, error, warned) for each in hint.hints)
         return next((answer for answer in answers if answer is not None), None)
     trace = error.__traceback__ if error is not None else None
     try:
@@ -105,16 +116,16 @@ def ask(
             BaseException.with_traceback(error, trace)
         return None
     try:
-        return understood(answer)
+        return parse_answer(answer)
     except Exception as fault:  # noqa: BLE001  a wrong answer is none
         _warn(hint, error_text(fault), None, warned)
         return None
 
 
-def understood(answer: object) -> float | RetryAfter | GiveUp | None:
+def parse_answer(answer: object) -> float | RetryAfter | GiveUp | None:
     """Return what a hint answered, a duration in seconds.
 
-    >>> understood("1m30s"), understood(float("inf")) == LONGEST
+    >>> parse_answer("1m30s"), parse_answer(float("inf")) == MAX_DELAY
     (90.0, True)
 
     Raises:
@@ -126,14 +137,14 @@ def understood(answer: object) -> float | RetryAfter | GiveUp | None:
         if inspect.iscoroutine(answer):
             answer.close()
         rule = "a delay that it gives at once, under aretry too"
-        raise refuse(_ANSWER, rule, answer)
-    if isinstance(answer, float | int) and answer > LONGEST:
-        return LONGEST
+        raise invalid_setting(_ANSWER, rule, answer)
+    if isinstance(answer, float | int) and answer > MAX_DELAY:
+        return MAX_DELAY
     # A zero may have a sign.
-    return seconds(_ANSWER, answer) + 0.0
+    return parse_duration(_ANSWER, answer) + 0.0
 
 
-def asked_delay(answer: float | RetryAfter | GiveUp | None) -> float | None:
+def requested_delay(answer: float | RetryAfter | GiveUp | None) -> float | None:
     """Return the seconds that an answer asks for; None if it asks for none."""
     if isinstance(answer, GiveUp):
         return None
@@ -155,7 +166,7 @@ def _warn(
     if warned is not None and warned():
         return
     name = getattr(hint, "__qualname__", None)
-    shown = name if isinstance(name, str) else told(hint)
+    shown = name if isinstance(name, str) else safe_repr(hint)
     message = "hint %s is ignored, and the schedule's delay is kept: %s"
     if fault is not None:
         log_fault(logging.WARNING, fault, message, shown, reason)

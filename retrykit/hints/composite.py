@@ -5,9 +5,9 @@ What each of them reads is not known here.
 
 from typing import cast, final
 
-from retrykit._internal.validation import refuse
-from retrykit.hints.base import Hint, Together, ask, check_hint
-from retrykit.hints.serializable import Ready
+from retrykit._internal.validation import invalid_setting
+from retrykit.hints.base import CompositeHint, Hint, check_hint, read_hint
+from retrykit.hints.serializable import SerializableHint
 from retrykit.state.signals import GiveUp, RetryAfter
 
 __all__ = ["FirstOf", "first_of"]
@@ -28,14 +28,14 @@ def first_of(*hints: Hint) -> Hint:
         ConfigError: There is none, or one is no hint.
     """
     if not hints:
-        raise refuse("hints", "at least one hint", hints)
+        raise invalid_setting("hints", "at least one hint", hints)
     known = [cast("Hint", check_hint("hints", hint)) for hint in hints]
     flat = [x for hint in known for x in _members(hint)]
     return FirstOf(tuple(flat)) if len(flat) > 1 else flat[0]
 
 
 @final
-class FirstOf(Ready, Together):
+class FirstOf(SerializableHint, CompositeHint):
     """The first answer of several hints; `first_of` builds it.
 
     Attributes:
@@ -51,7 +51,7 @@ class FirstOf(Ready, Together):
         # By its type: what an object says of its class may be anyone's code.
         failed = issubclass(type(outcome), Exception)
         error = cast("Exception", outcome) if failed else None
-        return ask(self, outcome, error)
+        return read_hint(self, outcome, error)
 
     def _arguments(self) -> tuple[object, ...]:
         return self.hints

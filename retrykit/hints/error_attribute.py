@@ -6,8 +6,8 @@ Whether it is a delay at all is judged where hints are asked.
 from typing import Literal, final
 
 from retrykit._internal.durations import Duration
-from retrykit._internal.validation import choice, refuse
-from retrykit.hints.serializable import Ready
+from retrykit._internal.validation import check_choice, invalid_setting
+from retrykit.hints.serializable import SerializableHint
 
 __all__ = ["Attribute", "attribute"]
 
@@ -30,19 +30,19 @@ def attribute(path: str, unit: Literal["s", "ms"] = "s") -> "Attribute":
     Raises:
         ConfigError: *path* is no name, or *unit* none of these.
     """
-    choice("unit", unit, ["s", "ms"])
+    check_choice("unit", unit, ["s", "ms"])
     return Attribute(_path(path), unit)
 
 
 def _path(value: object) -> str:
     if not isinstance(value, str) or not all(map(str.isidentifier, value.split("."))):
         rule = "the name of an attribute, or several with dots between them"
-        raise refuse("path", rule, value)
+        raise invalid_setting("path", rule, value)
     return value
 
 
 @final
-class Attribute(Ready):
+class Attribute(SerializableHint):
     """The hint of an attribute; `attribute` builds it.
 
     Attributes:

@@ -6,7 +6,7 @@ gRPC itself is not imported: its errors are known by what they have.
 import re
 from typing import final
 
-from retrykit.hints.serializable import Ready
+from retrykit.hints.serializable import SerializableHint
 from retrykit.state.signals import GiveUp, RetryAfter
 
 __all__ = ["GrpcPushback", "grpc_pushback"]
@@ -26,7 +26,7 @@ def grpc_pushback() -> "GrpcPushback":
 
 
 @final
-class GrpcPushback(Ready):
+class GrpcPushback(SerializableHint):
     """The hint of a gRPC server; `grpc_pushback` builds it."""
 
     __slots__ = ()

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
-__all__ = ["fields"]
+__all__ = ["header_values"]
 
 # urllib, urllib3 and aiohttp have the headers on the error or response itself,
 # httpx and requests on the response of the error, botocore in a dict.
@@ -20,11 +20,11 @@ _PLACES: tuple[Callable[[Any], Any], ...] = (
 )
 
 
-def fields(outcome: object, name: str) -> list[str]:
+def header_values(outcome: object, name: str) -> list[str]:
     """Return the values of a header, one for each time that it was sent.
 
     >>> response = {"ResponseMetadata": {"HTTPHeaders": {"Retry-After": "5, 7"}}}
-    >>> fields(response, "retry-after")
+    >>> header_values(response, "retry-after")
     ['5', '7']
 
     Args:

@@ -8,20 +8,20 @@ Source:
 
 import re
 
-__all__ = ["date_of"]
+__all__ = ["parse_http_date"]
 
 
-def date_of(text: str, now: float) -> float | None:
+def parse_http_date(text: str, now: float) -> float | None:
     """Return the time that a date means, in seconds since 1970.
 
     All three forms of HTTP are read, and what mail allows beside them. A date
     without a zone is in UTC.
 
-    >>> date_of("Thu, 01 Jan 1970 00:02:00 GMT", now=0)
+    >>> parse_http_date("Thu, 01 Jan 1970 00:02:00 GMT", now=0)
     120.0
-    >>> date_of("Thursday, 01-Jan-70 00:02:00 GMT", now=0)
+    >>> parse_http_date("Thursday, 01-Jan-70 00:02:00 GMT", now=0)
     120.0
-    >>> date_of("Thu Jan  1 00:02:00 1970", now=0)
+    >>> parse_http_date("Thu Jan  1 00:02:00 1970", now=0)
     120.0
 
     Args:

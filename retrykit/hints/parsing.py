@@ -6,14 +6,14 @@ Only the hints of this package have a text: code of the user's has no form.
 import inspect
 from collections.abc import Callable
 
-from retrykit._internal.validation import nearest, refuse
+from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.hints.base import Hint
 from retrykit.hints.composite import FirstOf, first_of
 from retrykit.hints.error_attribute import attribute
 from retrykit.hints.grpc_metadata import grpc_pushback
 from retrykit.hints.rate_limit_reset import reset_at
 from retrykit.hints.retry_after_header import milliseconds, retry_after
-from retrykit.hints.serializable import Ready
+from retrykit.hints.serializable import SerializableHint
 
 __all__ = ["hint_named", "name_of_hint"]
 
@@ -45,7 +45,7 @@ def hint_named(text: object) -> Hint:
         ConfigError: It names no hint, or an argument of one is wrong.
     """
     if not isinstance(text, str):
-        raise refuse("hint", "the text of a hint", text, _known())
+        raise invalid_setting("hint", "the text of a hint", text, _known())
     return first_of(*(_built(part.strip()) for part in text.split(",")))
 
 
@@ -60,23 +60,23 @@ def name_of_hint(hint: object) -> str:
     """
     if isinstance(hint, FirstOf):
         return ", ".join(map(name_of_hint, hint.hints))
-    if not isinstance(hint, Ready):
+    if not isinstance(hint, SerializableHint):
         rule = "one of retrykit.hints in a policy that is written as data"
-        way_out = "leave it out, and add it with .replace(hint=...)"
-        raise refuse("hint", rule, hint, way_out)
+        suggestion = "leave it out, and add it with .replace(hint=...)"
+        raise invalid_setting("hint", rule, hint, suggestion)
     return hint.text
 
 
 def _built(text: str) -> Hint:
     kind, *arguments = text.split(":")
     if kind not in _BUILDERS:
-        way_out = nearest(kind, _BUILDERS) or _known()
-        raise refuse("hint", "the text of a hint", text, way_out)
+        suggestion = did_you_mean(kind, _BUILDERS) or _known()
+        raise invalid_setting("hint", "the text of a hint", text, suggestion)
     build = _BUILDERS[kind]
     try:
         _SIGNATURES[kind].bind(*arguments)
     except TypeError:
-        raise refuse(
+        raise invalid_setting(
             "hint", "the text of a hint", text, f"write {_form(kind)}"
         ) from None
     return build(*arguments)

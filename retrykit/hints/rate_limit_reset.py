@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import final
 
 from retrykit._internal.clocks import wall
-from retrykit._internal.validation import refuse
-from retrykit.hints.headers import fields
+from retrykit._internal.validation import invalid_setting
+from retrykit.hints.headers import header_values
 from retrykit.hints.retry_after_header import DECIMAL, header_name, longest, origin
-from retrykit.hints.serializable import Ready
+from retrykit.hints.serializable import SerializableHint
 
 __all__ = ["ResetAt", "reset_at", "until_reset"]
 
@@ -42,12 +42,12 @@ def reset_at(header: str = "x-ratelimit-reset") -> "ResetAt":
     """
     name = header_name(header)
     if "reset" not in name:
-        raise refuse("header", "the name of a header with reset in it", header)
+        raise invalid_setting("header", "the name of a header with reset in it", header)
     return ResetAt(name)
 
 
 @final
-class ResetAt(Ready):
+class ResetAt(SerializableHint):
     """The hint of a rate limit; `reset_at` builds it.
 
     Attributes:
@@ -74,8 +74,8 @@ def until_reset(outcome: object, header: str, now: Callable[[], float]) -> float
     Returns:
         Seconds, >= 0; None if there is no such header, or something is left.
     """
-    sent = fields(outcome, header)
-    left = fields(outcome, header.replace("reset", "remaining"))
+    sent = header_values(outcome, header)
+    left = header_values(outcome, header.replace("reset", "remaining"))
     if not sent or any(each.strip("0.") for each in left):
         return None
     then = origin(outcome, now)

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import final
 
 from retrykit._internal.clocks import wall
-from retrykit._internal.validation import refuse, told
-from retrykit.hints.headers import fields
-from retrykit.hints.http_dates import date_of
-from retrykit.hints.serializable import Ready
-from retrykit.schedules.randomness import LONGEST
+from retrykit._internal.validation import invalid_setting, safe_repr
+from retrykit.hints.headers import header_values
+from retrykit.hints.http_dates import parse_http_date
+from retrykit.hints.serializable import SerializableHint
+from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["DECIMAL", "Milliseconds", "RetryAfterHeader", "header_name", "longest"]
 __all__ += ["milliseconds", "origin", "retry_after", "seconds_asked"]
@@ -40,7 +40,7 @@ def retry_after() -> "RetryAfterHeader":
 
 
 @final
-class RetryAfterHeader(Ready):
+class RetryAfterHeader(SerializableHint):
     """The hint of the header ``Retry-After``; `retry_after` builds it."""
 
     __slots__ = ()
@@ -59,9 +59,9 @@ def seconds_asked(outcome: object, now: Callable[[], float]) -> float | None:
         now: What reads the wall clock, in seconds since 1970.
 
     Returns:
-        Seconds, >= 0 and at most `LONGEST`; None if it asks for nothing.
+        Seconds, >= 0 and at most `MAX_DELAY`; None if it asks for nothing.
     """
-    sent = fields(outcome, "retry-after")
+    sent = header_values(outcome, "retry-after")
     if not sent:
         return None
     then = origin(outcome, now)
@@ -71,8 +71,8 @@ def seconds_asked(outcome: object, now: Callable[[], float]) -> float | None:
 def _seconds(text: str, then: float) -> float | None:
     if text.isascii() and text.isdigit():
         # Not by way of an integer, of which Python refuses thousands of digits.
-        return min(float(text), LONGEST)
-    date = date_of(text, then)
+        return min(float(text), MAX_DELAY)
+    date = parse_http_date(text, then)
     return None if date is None else max(date - then, 0.0)
 
 
@@ -87,7 +87,7 @@ def origin(outcome: object, now: Callable[[], float]) -> float:
         Seconds since 1970.
     """
     time = now()
-    dates = (date_of(each, time) for each in fields(outcome, "date"))
+    dates = (parse_http_date(each, time) for each in header_values(outcome, "date"))
     return next((date for date in dates if date is not None), time)
 
 
@@ -117,12 +117,12 @@ def header_name(header: object) -> str:
         ConfigError: *header* cannot be the name of one.
     """
     if not isinstance(header, str) or not _NAME.fullmatch(header):
-        raise refuse("header", "the name of a header", header)
+        raise invalid_setting("header", "the name of a header", header)
     return header.lower()
 
 
 @final
-class Milliseconds(Ready):
+class Milliseconds(SerializableHint):
     """The hint of a header in milliseconds; `milliseconds` builds it.
 
     Attributes:
@@ -135,13 +135,13 @@ class Milliseconds(Ready):
 
     def __call__(self, outcome: object, /) -> float | None:
         """Return the seconds that an error or a response asks for."""
-        return longest(self.header, fields(outcome, self.header), _parts)
+        return longest(self.header, header_values(outcome, self.header), _parts)
 
 
 def _parts(text: str) -> float | None:
     if not DECIMAL.fullmatch(text):
         return None
-    return min(float(text) / 1_000, LONGEST)
+    return min(float(text) / 1_000, MAX_DELAY)
 
 
 def longest(
@@ -159,7 +159,9 @@ def longest(
     """
     delays = [read(text) for text in sent]
     if None in delays:
-        odd = (told(x)[:_MOST] for x, y in zip(sent, delays, strict=True) if y is None)
+        odd = (
+            safe_repr(x)[:_MOST] for x, y in zip(sent, delays, strict=True) if y is None
+        )
         log = logging.getLogger("retrykit")
         log.debug("%s is ignored, as no delay: %s", header, ", ".join(odd))
     return max((delay for delay in delays if delay is not None), default=None)

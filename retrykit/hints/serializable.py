@@ -5,12 +5,12 @@ What each of them reads is not known here.
 
 from typing import ClassVar
 
-from retrykit._internal.frozen import Value
+from retrykit._internal.frozen import Frozen
 
-__all__ = ["Ready"]
+__all__ = ["SerializableHint"]
 
 
-class Ready(Value):
+class SerializableHint(Frozen):
     """A hint that compares, prints as what builds it, and has a text.
 
     Attributes:
@@ -26,7 +26,7 @@ class Ready(Value):
         return ":".join([self.kind, *map(str, self._arguments())])
 
     def _arguments(self) -> tuple[object, ...]:
-        return tuple(getattr(self, name) for name in type(self).parts)
+        return tuple(getattr(self, name) for name in type(self).field_names)
 
     def __repr__(self) -> str:
         return f"{self.kind}({', '.join(map(repr, self._arguments()))})"

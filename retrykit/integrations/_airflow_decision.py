@@ -7,9 +7,9 @@ see `retrykit.durable.attempt_replay`.
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, final
 
-from retrykit._internal.durations import readable
-from retrykit._internal.validation import instance, refuse
-from retrykit.durable.attempt_replay import check_numbered, history
+from retrykit._internal.durations import format_duration
+from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit.durable.attempt_replay import check_replayable, replay_state
 from retrykit.policy.decision import Stop
 from retrykit.policy.policy import Policy
 from retrykit.state.retry_state import Failure
@@ -43,15 +43,19 @@ def check_policy(policy: object) -> int:
         ConfigError: It is no policy, or one that asks for what Airflow is not
             asked for here, or that has no form as plain data.
     """
-    policy = instance("policy", policy, Policy, "write AirflowPolicy(Policy(...))")
-    check_numbered(policy)
-    for name, way_out in _NOT_HERE.items():
+    policy = check_instance(
+        "policy", policy, Policy, "write AirflowPolicy(Policy(...))"
+    )
+    check_replayable(policy)
+    for name, suggestion in _NOT_HERE.items():
         if getattr(policy, name) is not None:
             rule = "None in Airflow"
-            raise refuse(name, rule, getattr(policy, name), way_out)
+            raise invalid_setting(name, rule, getattr(policy, name), suggestion)
     if policy.max_attempts is None:
         rule = "a number in Airflow, whose tasks have a number of retries"
-        raise refuse("max_attempts", rule, None, "count what the schedule allows")
+        raise invalid_setting(
+            "max_attempts", rule, None, "count what the schedule allows"
+        )
     policy.to_dict()
     return policy.max_attempts
 
@@ -83,11 +87,11 @@ def followed(
     # Where a task is cleared, `retries` more are allowed, and so is the policy.
     attempt = max(number - max(most - retries, 0), 1)
     failure = Failure(attempt, error, None, 0.0, 0.0, None)
-    decision = policy.decide(history(policy, name, attempt), failure)
+    decision = policy.decide(replay_state(policy, name, attempt), failure)
     if isinstance(decision, Stop):
         return Followed(None, f"attempt {attempt}: {decision.reason.explanation}")
     delay = min(decision.delay, _LONGEST)
-    reason = f"attempt {attempt}: another one in {readable(round(delay, 3))}"
+    reason = f"attempt {attempt}: another one in {format_duration(round(delay, 3))}"
     if number > most:
         reason += f", but the task has retries={retries}: set AirflowPolicy.retries"
     return Followed(delay, reason)

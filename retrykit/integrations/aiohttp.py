@@ -28,21 +28,21 @@ from weakref import ref
 
 import aiohttp
 
-from retrykit._internal.validation import refuse
+from retrykit._internal.validation import invalid_setting
 from retrykit.integrations._http.bodies import ready, rewinding, together
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,
     Transient,
-    joined,
+    merge_client_defaults,
     refuses_certificate,
     retry_after,
     transient_status,
 )
-from retrykit.integrations._http.transport import AsyncSender, Sending
+from retrykit.integrations._http.transport import AsyncSender, HttpRequest
 from retrykit.policy.policy import Policy
 from retrykit.policy.settings import Changes
 from retrykit.policy.timeouts import AsArgument
-from retrykit.state.final_error import attach, state_of
+from retrykit.state.final_error import attach_state, state_of
 from retrykit.state.retry_state import RetryState
 from retrykit.state.signals import GiveUp
 
@@ -96,7 +96,7 @@ def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
     Raises:
         ConfigError: A setting is wrong.
     """
-    return joined(base, changes, transient)
+    return merge_client_defaults(base, changes, transient)
 
 
 @final
@@ -133,7 +133,7 @@ class RetryMiddleware:
 
     Raises:
         ConfigError: A setting is wrong, or a middleware cannot follow it, such as
-            ``outer="raise"``.
+            ``nested="raise"``.
     """
 
     def __init__(
@@ -143,12 +143,12 @@ class RetryMiddleware:
         methods: Iterable[str] | None = IDEMPOTENT,
         **changes: Unpack[Changes],
     ) -> None:
-        held = joined(policy, changes, transient)
+        held = merge_client_defaults(policy, changes, transient)
         given = held.attempt_timeout
         if isinstance(given, AsArgument):
             rule = "a duration in a middleware, to which aiohttp gives no timeouts"
-            way_out = f"write attempt_timeout={given.seconds}"
-            raise refuse("attempt_timeout", rule, given, way_out)
+            suggestion = f"write attempt_timeout={given.seconds}"
+            raise invalid_setting("attempt_timeout", rule, given, suggestion)
         self._sender = AsyncSender(held, _send, transient, methods)
 
     def __repr__(self) -> str:
@@ -158,7 +158,7 @@ class RetryMiddleware:
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
         """Send a request, and again when the policy says so."""
-        sending = Sending(
+        sending = HttpRequest(
             (request, handler),
             request.method,
             request.url.host or "",
@@ -217,7 +217,7 @@ def _raising(response: aiohttp.ClientResponse) -> Callable[[], None]:
         except aiohttp.ClientResponseError as error:
             # As with other clients; by it calls around this one see its end.
             vars(error)["response"] = response
-            attach(error, cast("RetryState", state_of(response)))
+            attach_state(error, cast("RetryState", state_of(response)))
             raise
 
     return raise_for_status
@@ -258,5 +258,5 @@ def _told(error: Exception) -> Exception:
     told = aiohttp.ClientConnectionError(str(error))
     state = state_of(error)
     if state is not None:
-        attach(told, state)
+        attach_state(told, state)
     return told

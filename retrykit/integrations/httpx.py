@@ -23,21 +23,21 @@ from typing import Any, Final, Self, Unpack, cast, final
 
 import httpx
 
-from retrykit._internal.validation import instance
+from retrykit._internal.validation import check_instance
 from retrykit.errors import AttemptTimeout
 from retrykit.integrations._http.bodies import ready, rewinding, together
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,
     Transient,
-    joined,
+    merge_client_defaults,
     refuses_certificate,
     retry_after,
     transient_status,
 )
-from retrykit.integrations._http.transport import AsyncSender, Sender, Sending
+from retrykit.integrations._http.transport import AsyncSender, HttpRequest, Sender
 from retrykit.policy.policy import Policy
 from retrykit.policy.settings import Changes
-from retrykit.state.final_error import attach, state_of
+from retrykit.state.final_error import attach_state, state_of
 from retrykit.state.retry_state import RetryState
 
 __all__ = ["IDEMPOTENT", "AsyncRetryTransport", "RetryTransport", "policy"]
@@ -88,7 +88,7 @@ def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
     Raises:
         ConfigError: A setting is wrong.
     """
-    return joined(base, changes, transient)
+    return merge_client_defaults(base, changes, transient)
 
 
 @final
@@ -129,14 +129,14 @@ class RetryTransport(httpx.BaseTransport):
         **changes: Unpack[Changes],
     ) -> None:
         inner = httpx.HTTPTransport() if transport is None else transport
-        self._inner = instance("transport", inner, httpx.BaseTransport)
+        self._inner = check_instance("transport", inner, httpx.BaseTransport)
 
         def send(request: httpx.Request, most: float | None) -> httpx.Response:
             with _bound(request, most):
                 return inner.handle_request(request)
 
         self._sender = Sender(
-            joined(policy, changes, transient), send, transient, methods
+            merge_client_defaults(policy, changes, transient), send, transient, methods
         )
 
     def __repr__(self) -> str:
@@ -194,14 +194,14 @@ class AsyncRetryTransport(httpx.AsyncBaseTransport):
         **changes: Unpack[Changes],
     ) -> None:
         inner = httpx.AsyncHTTPTransport() if transport is None else transport
-        self._inner = instance("transport", inner, httpx.AsyncBaseTransport)
+        self._inner = check_instance("transport", inner, httpx.AsyncBaseTransport)
 
         async def send(request: httpx.Request, most: float | None) -> httpx.Response:
             with _bound(request, most):
                 return await inner.handle_async_request(request)
 
         self._sender = AsyncSender(
-            joined(policy, changes, transient), send, transient, methods
+            merge_client_defaults(policy, changes, transient), send, transient, methods
         )
 
     def __repr__(self) -> str:
@@ -238,9 +238,11 @@ class AsyncRetryTransport(httpx.AsyncBaseTransport):
 _POLICY = "extensions['retry']"
 
 
-def _sending(request: httpx.Request) -> Sending:
+def _sending(request: httpx.Request) -> HttpRequest:
     url, headers = request.url, request.headers
-    return Sending(request, request.method, url.host, headers, _rewind(request.stream))
+    return HttpRequest(
+        request, request.method, url.host, headers, _rewind(request.stream)
+    )
 
 
 def _rewind(stream: object) -> Callable[[], object] | None:
@@ -281,5 +283,5 @@ def _own(error: AttemptTimeout, request: httpx.Request) -> httpx.ReadTimeout:
     """Return the client's error for an attempt that was ended, with its state."""
     own = httpx.ReadTimeout(str(error), request=request)
     # Whatever comes out of a sender has one.
-    attach(own, cast("RetryState", state_of(error)))
+    attach_state(own, cast("RetryState", state_of(error)))
     return own

@@ -3,8 +3,8 @@
 import logging
 from typing import Any
 
-from retrykit._internal.durations import readable
-from retrykit._internal.validation import refuse
+from retrykit._internal.durations import format_duration
+from retrykit._internal.validation import invalid_setting
 from retrykit.state.events import Event, GaveUp, Observer, RetryScheduled, Succeeded
 from retrykit.state.records import status_of
 from retrykit.state.retry_state import RetryState
@@ -40,8 +40,10 @@ def observer(
     """
     log = logging.getLogger("retrykit") if logger is None else logger
     if not isinstance(log, logging.Logger | logging.LoggerAdapter):
-        way_out = "write observer() for an observer, logging.getLogger(name) for a name"
-        raise refuse("logger", "a logger", logger, way_out)
+        suggestion = (
+            "write observer() for an observer, logging.getLogger(name) for a name"
+        )
+        raise invalid_setting("logger", "a logger", logger, suggestion)
 
     def write(event: Event) -> None:
         state = event.state
@@ -59,7 +61,8 @@ def observer(
 
 
 def _scheduled(state: RetryState, delay: float) -> str:
-    return f"failed attempt {state.attempt}, next in {readable(delay)}{_last(state)}"
+    after = format_duration(delay)
+    return f"failed attempt {state.attempt}, next in {after}{_last(state)}"
 
 
 def _last(state: RetryState) -> str:

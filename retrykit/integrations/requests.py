@@ -32,18 +32,18 @@ from requests.exceptions import ChunkedEncodingError
 from urllib3 import Timeout
 from urllib3.exceptions import HTTPError
 
-from retrykit._internal.validation import instance, refuse
+from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.integrations._http.bodies import rewinding
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,
     Transient,
     checked_methods,
-    joined,
+    merge_client_defaults,
     refuses_certificate,
     retry_after,
     transient_status,
 )
-from retrykit.integrations._http.transport import Sender, Sending
+from retrykit.integrations._http.transport import HttpRequest, Sender
 from retrykit.integrations.urllib3.transient import transient as _passing
 from retrykit.policy.policy import Policy
 from retrykit.policy.settings import Changes
@@ -101,7 +101,7 @@ def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
     Raises:
         ConfigError: A setting is wrong.
     """
-    return joined(base, changes, transient)
+    return merge_client_defaults(base, changes, transient)
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def request_policy(policy: Policy | None) -> Iterator[None]:
             raises this.
     """
     if policy is not None:
-        instance("policy", policy, Policy, "None sends once")
+        check_instance("policy", policy, Policy, "None sends once")
     token = _request_policy.set((policy,))
     try:
         yield
@@ -177,9 +177,9 @@ class RetryAdapter(BaseAdapter):
     ) -> None:
         super().__init__()
         inner = HTTPAdapter() if adapter is None else adapter
-        self._inner = instance("adapter", inner, BaseAdapter)
+        self._inner = check_instance("adapter", inner, BaseAdapter)
         _check_alone(inner)
-        joint = joined(policy, changes, transient)
+        joint = merge_client_defaults(policy, changes, transient)
         names = checked_methods(methods)
         self._sender = Sender(joint, partial(_send, inner), transient, names)
         self._parts = joint, inner, names
@@ -221,14 +221,16 @@ def _check_alone(adapter: BaseAdapter) -> None:
     retries = getattr(adapter, "max_retries", 0)
     if getattr(retries, "total", retries) != 0:
         rule = "one that does not retry by itself"
-        raise refuse("adapter", rule, adapter, "leave its max_retries at 0")
+        raise invalid_setting("adapter", rule, adapter, "leave its max_retries at 0")
 
 
-def _sending(request: requests.PreparedRequest, given: Mapping[str, Any]) -> Sending:
+def _sending(
+    request: requests.PreparedRequest, given: Mapping[str, Any]
+) -> HttpRequest:
     host = urlsplit(request.url or "").hostname or ""
     method = request.method or ""
     rewind = rewinding(request.body)
-    return Sending((request, given), method, str(host), request.headers, rewind)
+    return HttpRequest((request, given), method, str(host), request.headers, rewind)
 
 
 def _send(

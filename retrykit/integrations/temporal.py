@@ -26,9 +26,9 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
 from retrykit._internal.introspection import is_coroutine_function
-from retrykit.durable import Attempted, Envelope, Job
-from retrykit.durable.attempt_replay import check_numbered, numbered
-from retrykit.execution.callables import check_retryable, name_of
+from retrykit.durable import Envelope, Job, JobAttempt
+from retrykit.durable.attempt_replay import check_replayable, envelope_for_attempt
+from retrykit.execution.callables import check_retryable, qualified_name
 from retrykit.policy.policy import Policy
 from retrykit.state.records import error_text
 from retrykit.state.signals import GiveUp, RetryAfter
@@ -65,12 +65,12 @@ def retried(policy: Policy) -> Callable[[F], F]:
     Raises:
         ConfigError: The function cannot be retried, or not under that policy.
     """
-    check_numbered(policy)
+    check_replayable(policy)
 
     def decorate(fn: F) -> F:
         check_retryable(fn)
         hearing = _aheard() if is_coroutine_function(fn) else _heard()
-        job = Job(hearing(fn), policy, name_of(fn))
+        job = Job(hearing(fn), policy, qualified_name(fn))
 
         @wraps(fn)
         def once(*args: Any) -> Any:
@@ -113,10 +113,12 @@ def _envelope(job: Job) -> Envelope:
     if most is not None and told.attempt > most:
         msg = f"{name}: every attempt is used up, and the last was lost"
         raise ApplicationError(msg, non_retryable=True)
-    return numbered(job, name, told.attempt, told.scheduled_time.timestamp())
+    return envelope_for_attempt(
+        job, name, told.attempt, told.scheduled_time.timestamp()
+    )
 
 
-def _result(came: Attempted, *, redact: bool) -> Any:
+def _result(came: JobAttempt, *, redact: bool) -> Any:
     """Return what an activity returned, or raise what tells Temporal what follows."""
     error, state = came.error, came.envelope.state
     if came.envelope.status == "succeeded":
@@ -141,7 +143,7 @@ def _result(came: Attempted, *, redact: bool) -> Any:
     ) from error
 
 
-def _failure(came: Attempted, *, redact: bool) -> ApplicationError:
+def _failure(came: JobAttempt, *, redact: bool) -> ApplicationError:
     error = came.error
     if error is None:
         return ApplicationError(came.envelope.state.failures[-1].describe())

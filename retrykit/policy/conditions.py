@@ -11,23 +11,29 @@ from typing import Any, Final, Protocol
 
 from retrykit._internal.error_conditions import (
     Condition,
-    aaccepted,
-    accepted,
-    atruth,
-    refuse_awaitable,
-    truth,
+    amatches_condition,
+    aread_answer,
+    matches_condition,
+    read_answer,
+    reject_awaitable,
 )
-from retrykit._internal.introspection import is_coroutine_function, takes_one
+from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
 from retrykit._internal.type_names import type_name
-from retrykit._internal.validation import refuse
+from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
-from retrykit.state.fault_log import log_fault, report
+from retrykit.state.fault_log import log_fault, note_policy_fault
 from retrykit.state.retry_state import StopReason
 from retrykit.state.signals import GiveUp, Signal
 
-__all__ = ["NEEDS_ARETRY", "Conditions", "ResultCondition", "arejects"]
-__all__ += ["arelease", "aruling", "check_predicate", "check_predicates", "rejects"]
-__all__ += ["release", "ruling", "shown"]
+__all__ = ["NEEDS_ARETRY", "Conditions", "ResultCondition", "arejects_result"]
+__all__ += [
+    "amatch_error",
+    "arelease_result",
+    "check_predicate",
+    "check_predicates",
+    "rejects_result",
+]
+__all__ += ["format_condition", "match_error", "release_result"]
 
 ResultCondition = Callable[[Any], bool] | Callable[[Any], Awaitable[bool]]
 """A predicate of the result; it may be async under `aretry`.
@@ -64,9 +70,11 @@ def check_predicate(name: str, value: object) -> object:
         ConfigError: It is a type, or it cannot be called.
     """
     if isinstance(value, type) or not callable(value):
-        raise refuse(name, "a predicate of the result", value, "write a function")
-    if not takes_one(value):
-        raise refuse(name, "a predicate that takes the result", value)
+        raise invalid_setting(
+            name, "a predicate of the result", value, "write a function"
+        )
+    if not accepts_one_argument(value):
+        raise invalid_setting(name, "a predicate that takes the result", value)
     return value
 
 
@@ -74,12 +82,12 @@ NEEDS_ARETRY: Final = "what is async needs aretry"
 """The usual way out for what cannot be awaited."""
 
 
-def check_predicates(policy: Conditions, way_out: str = NEEDS_ARETRY) -> None:
+def check_predicates(policy: Conditions, suggestion: str = NEEDS_ARETRY) -> None:
     """Check that a policy's predicates answer at once.
 
     Args:
         policy: What holds them.
-        way_out: What to do with one that must be awaited.
+        suggestion: What to do with one that must be awaited.
 
     Raises:
         ConfigError: A predicate is async.
@@ -89,7 +97,7 @@ def check_predicates(policy: Conditions, way_out: str = NEEDS_ARETRY) -> None:
     for name, predicate in [*asked, ("on_result", policy.on_result)]:
         if is_coroutine_function(predicate):
             rule = "a plain function where nothing can await it"
-            raise refuse(name, rule, predicate, way_out)
+            raise invalid_setting(name, rule, predicate, suggestion)
 
 
 # Tuples, since this is asked of every failure and a union is built each time.
@@ -97,7 +105,7 @@ _SPOKEN = (Signal, ConfigError)
 _BY_TYPE = (type, tuple)
 
 
-def ruling(
+def match_error(
     policy: Conditions, error: Exception, *, own: bool = False
 ) -> StopReason | int | None:
     """Return by what an error is retried, or why it is not.
@@ -113,60 +121,62 @@ def ruling(
         and no rule holds; the reason if it may not be retried.
     """
     if isinstance(error, _SPOKEN):
-        return _spoken(error)
+        return _signal_reason(error)
     never, on = policy.give_up_on, policy.on
     try:
-        if never and accepted("give_up_on", never, error):
+        if never and matches_condition("give_up_on", never, error):
             return StopReason.GAVE_UP
         if policy.rules:
             for place, rule in enumerate(policy.rules):
-                if accepted("on", rule.on, error):
+                if matches_condition("on", rule.on, error):
                     return place
         # Most policies name types: those are told without another call.
         by_type = isinstance(error, on) if isinstance(on, _BY_TYPE) else None
-        if own or by_type or (by_type is None and accepted("on", on, error)):
+        if own or by_type or (by_type is None and matches_condition("on", on, error)):
             return None
     except Exception as fault:  # noqa: BLE001  the user's error must come through
-        report(error, fault)
+        note_policy_fault(error, fault)
     return StopReason.NOT_RETRYABLE
 
 
-async def aruling(
+async def amatch_error(
     policy: Conditions, error: Exception, *, own: bool = False
 ) -> StopReason | int | None:
-    """Return by what an error is retried, or why it is not, as `ruling` does."""
+    """Return by what an error is retried, or why it is not, as `match_error` does."""
     if isinstance(error, _SPOKEN):
-        return _spoken(error)
+        return _signal_reason(error)
     never, on = policy.give_up_on, policy.on
     try:
-        if never and await aaccepted("give_up_on", never, error):
+        if never and await amatches_condition("give_up_on", never, error):
             return StopReason.GAVE_UP
         if policy.rules:
             for place, rule in enumerate(policy.rules):
-                if await aaccepted("on", rule.on, error):
+                if await amatches_condition("on", rule.on, error):
                     return place
-        if on is Exception or own or await aaccepted("on", on, error):
+        if on is Exception or own or await amatches_condition("on", on, error):
             return None
     except Exception as fault:  # noqa: BLE001  the user's error must come through
-        report(error, fault)
+        note_policy_fault(error, fault)
     return StopReason.NOT_RETRYABLE
 
 
-def rejects(conditions: Conditions, result: object) -> bool:
+def rejects_result(conditions: Conditions, result: object) -> bool:
     """Return whether a result is to be treated as a failure."""
     predicate = conditions.on_result
-    return predicate is not None and truth("on_result", predicate, predicate(result))
-
-
-async def arejects(conditions: Conditions, result: object) -> bool:
-    """Return whether a result is to be treated as a failure."""
-    predicate = conditions.on_result
-    return predicate is not None and await atruth(
+    return predicate is not None and read_answer(
         "on_result", predicate, predicate(result)
     )
 
 
-def release(conditions: Conditions, result: object) -> None:
+async def arejects_result(conditions: Conditions, result: object) -> bool:
+    """Return whether a result is to be treated as a failure."""
+    predicate = conditions.on_result
+    return predicate is not None and await aread_answer(
+        "on_result", predicate, predicate(result)
+    )
+
+
+def release_result(conditions: Conditions, result: object) -> None:
     """Let go of a refused result that another attempt replaces.
 
     A predicate of results that has a method ``release`` is handed each of them:
@@ -176,12 +186,12 @@ def release(conditions: Conditions, result: object) -> None:
     let_go = getattr(conditions.on_result, "release", None)
     if let_go is not None:
         try:
-            refuse_awaitable("release", let_go(result))
+            reject_awaitable("release", let_go(result))
         except Exception as fault:  # noqa: BLE001  the call goes on without it
             _not_released(fault)
 
 
-async def arelease(conditions: Conditions, result: object) -> None:
+async def arelease_result(conditions: Conditions, result: object) -> None:
     """Let go of a refused result that another attempt replaces, as `release` does."""
     let_go = getattr(conditions.on_result, "release", None)
     if let_go is not None:
@@ -197,16 +207,16 @@ def _not_released(fault: Exception) -> None:
     log_fault(logging.WARNING, fault, "a refused result could not be released")
 
 
-def shown(value: object) -> str:
+def format_condition(value: object) -> str:
     """Return the expression of a condition: names for types and functions."""
     if isinstance(value, tuple):
-        return f"({', '.join(map(shown, value))}{',' * (len(value) == 1)})"
+        return f"({', '.join(map(format_condition, value))}{',' * (len(value) == 1)})"
     if isinstance(value, type):
         return type_name(value)
     return getattr(value, "__qualname__", None) or repr(value)
 
 
-def _spoken(error: Exception) -> StopReason | None:
+def _signal_reason(error: Exception) -> StopReason | None:
     """Return what a signal asks for; a wrong setting is wrong every time."""
     if isinstance(error, ConfigError):
         return StopReason.NOT_RETRYABLE

@@ -6,10 +6,10 @@ clock or draws chance of its own: the same call gives the same answer.
 
 from typing import Final, final
 
-from retrykit._internal.frozen import Value
-from retrykit._internal.validation import refuse
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import invalid_setting
 from retrykit.policy.settings import Settings
-from retrykit.schedules.randomness import LONGEST, Draws
+from retrykit.schedules.randomness import MAX_DELAY, CallRandom
 from retrykit.state.retry_state import RetryState, StopReason
 from retrykit.state.signals import GiveUp, RetryAfter
 
@@ -17,7 +17,7 @@ __all__ = ["Again", "Decision", "Stop", "decide"]
 
 
 @final
-class Again(Value):
+class Again(Frozen):
     """Make another attempt.
 
     Attributes:
@@ -29,7 +29,7 @@ class Again(Value):
 
 
 @final
-class Stop(Value):
+class Stop(Frozen):
     """Make no further attempt.
 
     Attributes:
@@ -45,8 +45,8 @@ Decision = Again | Stop
 
 # Sums of delays and readings of clocks are off by a hair, in seconds: 0.1 + 0.1
 # + 0.1 is in time for 0.3, and a sleep up to the limit may end just below it.
-_HAIR: Final = 1e-6
-_MARGINS: Final = {"stop": 0.0, "clip": -_HAIR, "overshoot": _HAIR}
+_EPSILON: Final = 1e-6
+_MARGINS: Final = {"stop": 0.0, "clip": -_EPSILON, "overshoot": _EPSILON}
 
 
 def decide(  # noqa: C901, PLR0911, PLR0913, PLR0917  rules in order; facts made once
@@ -85,31 +85,35 @@ def decide(  # noqa: C901, PLR0911, PLR0913, PLR0917  rules in order; facts made
     if allowed is not None and elapsed >= allowed + _MARGINS[settings.deadline]:
         return StopReason.ELAPSED
     if settings.rules:
-        delay = _ruled(settings, state, attempt, ruled)
+        delay = _delay_by_rule(settings, state, attempt, ruled)
         if isinstance(delay, str):
             return delay
     else:
         failures = state.failures
         previous = failures[-1].delay if failures else None
-        delay = settings.schedule.delay(attempt, previous, Draws(state.seed, attempt))
+        delay = settings.schedule.delay(
+            attempt, previous, CallRandom(state.seed, attempt)
+        )
     if delay is None:
         return StopReason.SCHEDULE_ENDED
-    if not 0 <= delay <= LONGEST:
+    if not 0 <= delay <= MAX_DELAY:
         wanted = "a schedule of finite numbers >= 0"
-        raise refuse("schedule", wanted, delay, "see its delay method")
+        raise invalid_setting("schedule", wanted, delay, "see its delay method")
     if isinstance(error, RetryAfter):
         delay = error.delay
     elif type(delay) is not float:
         # A schedule of the user's may give what is a number, and no float.
         delay = float(delay)
     if hint is not None:
-        return _hinted(settings, state, elapsed, delay, hint)
-    if state.bound is None and (allowed is None or elapsed + delay < allowed - _HAIR):
+        return _apply_hint(settings, state, elapsed, delay, hint)
+    if state.outer_deadline is None and (
+        allowed is None or elapsed + delay < allowed - _EPSILON
+    ):
         return delay
-    return _in_time(settings, state, elapsed, delay)
+    return _apply_deadline(settings, state, elapsed, delay)
 
 
-def _hinted(
+def _apply_hint(
     settings: Settings,
     state: RetryState,
     elapsed: float,
@@ -121,36 +125,39 @@ def _hinted(
         return StopReason.GAVE_UP
     exact = isinstance(hint, RetryAfter)
     asked, cap = hint.delay if isinstance(hint, RetryAfter) else hint, settings.hint_cap
-    if cap is not None and asked > cap and settings.hint_over != "honour":
-        if settings.hint_over == "give_up":
+    if cap is not None and asked > cap and settings.on_long_hint != "honor":
+        if settings.on_long_hint == "give_up":
             return StopReason.HINT
         asked = cap
     # An attempt that comes sooner than it was asked for does harm.
-    if _in_time(settings, state, elapsed, asked) != asked:
+    if _apply_deadline(settings, state, elapsed, asked) != asked:
         return StopReason.HINT
     if exact:
         return asked
-    return _in_time(settings, state, elapsed, max(delay, asked))
+    return _apply_deadline(settings, state, elapsed, max(delay, asked))
 
 
-def _in_time(
+def _apply_deadline(
     settings: Settings, state: RetryState, elapsed: float, delay: float
 ) -> float | StopReason:
     """Return the delay before an attempt that starts in time."""
     allowed, rule = settings.max_elapsed, settings.deadline
     # An attempt whose time is bounded by the limit must start before it.
-    hair = _HAIR if settings.attempt_timeout is None else -_HAIR
+    hair = _EPSILON if settings.attempt_timeout is None else -_EPSILON
     if allowed is not None and rule != "overshoot":
-        late = elapsed + delay > allowed + (hair if rule == "stop" else _HAIR)
+        late = elapsed + delay > allowed + (hair if rule == "stop" else _EPSILON)
         if late and rule == "stop":
             return StopReason.ELAPSED
         delay = allowed - elapsed if late else delay
-    if state.bound is not None and elapsed + delay > state.bound + hair:
+    if (
+        state.outer_deadline is not None
+        and elapsed + delay > state.outer_deadline + hair
+    ):
         return StopReason.ELAPSED
     return delay
 
 
-def _ruled(
+def _delay_by_rule(
     settings: Settings, state: RetryState, attempt: int, place: int | None
 ) -> float | StopReason | None:
     """Return the delay by the rule that holds, or by none.
@@ -161,7 +168,7 @@ def _ruled(
     rules = settings.rules
     own = {n for n, rule in enumerate(rules) if rule.schedule is not None}
     schedule, position = settings.schedule, attempt
-    for n, failures in enumerate(state.ruled):
+    for n, failures in enumerate(state.rule_counts):
         position -= failures if n in own else 0
     if place is not None:
         rule, count = rules[place], state.position(place)
@@ -174,4 +181,4 @@ def _ruled(
     for failure in state.failures:
         if (failure.rule if failure.rule in own else None) == source:
             previous = failure.delay
-    return schedule.delay(position, previous, Draws(state.seed, attempt))
+    return schedule.delay(position, previous, CallRandom(state.seed, attempt))

@@ -6,14 +6,14 @@ An error is asked for its code by name; what raises it is not known here.
 from collections.abc import Iterable
 from typing import final
 
-from retrykit._internal.frozen import Value
-from retrykit._internal.validation import refuse
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import invalid_setting
 
 __all__ = ["StatusCodes", "names_of_codes"]
 
 
 @final
-class StatusCodes(Value):
+class StatusCodes(Frozen):
     """The predicate of errors that have one of some status codes.
 
     True of an error whose method ``code`` returns something with such a
@@ -35,7 +35,7 @@ class StatusCodes(Value):
     codes: tuple[str, ...]
 
     def __init__(self, codes: Iterable[str | int]) -> None:
-        Value.__init__(self, names_of_codes("codes", codes))
+        Frozen.__init__(self, names_of_codes("codes", codes))
 
     def __call__(self, error: Exception, /) -> bool:
         """Return whether an error has one of the codes."""
@@ -58,7 +58,7 @@ def names_of_codes(name: str, codes: object) -> tuple[str, ...]:
     """
     listed = codes if isinstance(codes, list | tuple | set | frozenset) else ()
     if not listed:
-        raise refuse(name, "a list of status codes, at least one", codes)
+        raise invalid_setting(name, "a list of status codes, at least one", codes)
     known = {_code(name, code) for code in listed}
     return tuple(each for each in _CODES if each in known)
 
@@ -69,7 +69,7 @@ def _code(name: str, code: object) -> str:
     if isinstance(code, int) and not isinstance(code, bool) and 0 < code <= len(_CODES):
         return _CODES[code - 1]
     rule = "names of status codes of failures, or their numbers, 1 to 16"
-    raise refuse(name, rule, code)
+    raise invalid_setting(name, rule, code)
 
 
 # In the order of their numbers, from 1; 0 is OK.

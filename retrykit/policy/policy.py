@@ -5,14 +5,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, ParamSpec, TypeVar, final
 
-from retrykit._internal.frozen import Value
-from retrykit.execution.drivers import driver
-from retrykit.hints.base import ask
-from retrykit.policy.conditions import check_predicates, ruling
+from retrykit._internal.frozen import Frozen
+from retrykit.execution.drivers import build_driver
+from retrykit.hints.base import read_hint
+from retrykit.policy.conditions import check_predicates, match_error
 from retrykit.policy.decision import Again, Decision, Stop, decide
 from retrykit.policy.stored import Stored
 from retrykit.state.events import Event
-from retrykit.state.final_error import ended_here
+from retrykit.state.final_error import is_own_timeout
 from retrykit.state.records import ErrorRecord
 from retrykit.state.retry_state import Failure, RetryState, StopReason
 from retrykit.state.signals import GiveUp, RetryAfter, Signal
@@ -25,7 +25,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 @final
-class Outcome(Value, Generic[T_co]):
+class Outcome(Frozen, Generic[T_co]):
     """What came of a call: its value or its error, and its history.
 
     Attributes:
@@ -94,9 +94,9 @@ the first call counts; None is unlimited
             A hint that goes beyond `max_elapsed` ends the call.
         hint_cap: The longest wait that a hint may ask for. A duration, >= 0;
             None is unlimited; 1 h by default.
-        hint_over: What happens where a hint asks for more: ``"give_up"``, the
+        on_long_hint: What happens where a hint asks for more: ``"give_up"``, the
             default, ends the call, ``"clip"`` waits for `hint_cap`,
-            ``"honour"`` waits as long as it is asked to.
+            ``"honor"`` waits as long as it is asked to.
         budget: What must pay for each retry, and is shared by many calls: one
             of `retrykit.budgets`, or your own. None by default.
         attempt_timeout: Time allowed for each attempt. A duration, > 0; None,
@@ -105,7 +105,7 @@ the first call counts; None is unlimited
             says. A blocking one cannot be ended: `retrykit.policy.timeouts.AsArgument`
             hands the time to a parameter of the function. Under ``"stop"`` it
             is never more than what remains of `max_elapsed`.
-        outer: What happens when a retried call inside of this one has given up:
+        nested: What happens when a retried call inside of this one has given up:
             ``"respect"``, the default, does not retry its error, nor one that
             comes from it or from handling it; ``"retry"`` does; ``"raise"``
             raises a NestedRetryError. The time of a call around bounds the
@@ -180,8 +180,8 @@ the first call counts; None is unlimited
         error = failure.error
         ruled: StopReason | int | None = failure.rule
         if isinstance(error, Exception):
-            own = self.attempt_timeout is not None and ended_here(error)
-            ruled = ruling(self, error, own=own)
+            own = self.attempt_timeout is not None and is_own_timeout(error)
+            ruled = match_error(self, error, own=own)
         elif isinstance(error, BaseException):
             ruled = StopReason.CANCELLED
         hint: float | RetryAfter | GiveUp | None = failure.hint
@@ -189,7 +189,7 @@ the first call counts; None is unlimited
         if self.hint is not None and unread and not isinstance(ruled, str):
             raised = error if isinstance(error, Exception) else None
             outcome = failure.result if raised is None else raised
-            hint = ask(self.hint, outcome, raised)
+            hint = read_hint(self.hint, outcome, raised)
         elapsed = failure.started + failure.duration
         follows = decide(self, state, failure.attempt, elapsed, error, ruled, hint)
         if isinstance(follows, StopReason):
@@ -205,7 +205,7 @@ the first call counts; None is unlimited
         Raises:
             ConfigError: The function must be awaited.
         """
-        result: T = driver(self, fn, awaited=False)(*args, **kwargs)
+        result: T = build_driver(self, fn, awaited=False)(*args, **kwargs)
         return result
 
     async def acall(
@@ -216,7 +216,7 @@ the first call counts; None is unlimited
         Raises:
             ConfigError: What the function returns cannot be awaited.
         """
-        result: T = await driver(self, fn, awaited=True)(*args, **kwargs)
+        result: T = await build_driver(self, fn, awaited=True)(*args, **kwargs)
         return result
 
     def run(
@@ -237,7 +237,7 @@ the first call counts; None is unlimited
         """
         events: deque[Event] = deque(maxlen=1)
         try:
-            call = driver(self._heard(events), fn, awaited=False)
+            call = build_driver(self._heard(events), fn, awaited=False)
             return Outcome(call(*args, **kwargs), None, events[-1].state)
         except Exception as error:
             if _not_handled(events):
@@ -257,7 +257,7 @@ the first call counts; None is unlimited
         """
         events: deque[Event] = deque(maxlen=1)
         try:
-            call = driver(self._heard(events), fn, awaited=True)
+            call = build_driver(self._heard(events), fn, awaited=True)
             return Outcome(await call(*args, **kwargs), None, events[-1].state)
         except Exception as error:
             if _not_handled(events):

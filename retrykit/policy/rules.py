@@ -6,9 +6,9 @@ A rule knows neither the policy that it belongs to nor the other rules.
 from typing import final
 
 from retrykit._internal.error_conditions import Condition, check_condition
-from retrykit._internal.frozen import Value
-from retrykit._internal.validation import instance, refuse, whole
-from retrykit.policy.conditions import shown
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import check_instance, check_integer, invalid_setting
+from retrykit.policy.conditions import format_condition
 from retrykit.schedules import ScheduleLike
 from retrykit.schedules.base import Schedule, as_schedule
 
@@ -16,7 +16,7 @@ __all__ = ["Rule", "check_rules", "types_of"]
 
 
 @final
-class Rule(Value):
+class Rule(Frozen):
     """How some errors are retried, where others are retried otherwise.
 
     Of a policy's rules, the first whose `on` accepts an error holds for it. The
@@ -58,17 +58,21 @@ Rule(on=OSError); what else is to be retried belongs to the policy's on
         max_attempts: int | None = None,
     ) -> None:
         if on == ():
-            raise refuse("on", "at least one Exception type", on, "write Exception")
+            raise invalid_setting(
+                "on", "at least one Exception type", on, "write Exception"
+            )
         most = max_attempts
-        most = most if most is None else whole("max_attempts", most, at_least=1)
+        most = most if most is None else check_integer("max_attempts", most, at_least=1)
         delays = None if schedule is None else as_schedule(schedule)
-        Value.__init__(self, check_condition("on", on), delays, most)
+        Frozen.__init__(self, check_condition("on", on), delays, most)
         if schedule is None and max_attempts is None:
-            way_out = "what else is to be retried belongs to the policy's on"
-            raise refuse("rule", "given a schedule or max_attempts", self, way_out)
+            suggestion = "what else is to be retried belongs to the policy's on"
+            raise invalid_setting(
+                "rule", "given a schedule or max_attempts", self, suggestion
+            )
 
     def __repr__(self) -> str:
-        told = [f"on={shown(self.on)}"]
+        told = [f"on={format_condition(self.on)}"]
         if self.schedule is not None:
             told.append(f"schedule={self.schedule!r}")
         if self.max_attempts is not None:
@@ -84,15 +88,15 @@ def check_rules(name: str, value: object) -> tuple[Rule, ...]:
             those before it hold for all of its errors.
     """
     if not isinstance(value, list | tuple):
-        way_out = "put brackets around it" if isinstance(value, Rule) else ""
-        raise refuse(name, "a list of rules", value, way_out)
+        suggestion = "put brackets around it" if isinstance(value, Rule) else ""
+        raise invalid_setting(name, "a list of rules", value, suggestion)
     before: list[type] = []
     for rule in value:
-        kinds = types_of(instance(name, rule, Rule, "write Rule(on=..., ...)").on)
+        kinds = types_of(check_instance(name, rule, Rule, "write Rule(on=..., ...)").on)
         if kinds and all(issubclass(kind, tuple(before)) for kind in kinds):
             rule_ = "in an order in which each can hold"
-            way_out = "a rule before it holds for all of its errors: put it first"
-            raise refuse(name, rule_, rule, way_out)
+            suggestion = "a rule before it holds for all of its errors: put it first"
+            raise invalid_setting(name, rule_, rule, suggestion)
         before += kinds
     return tuple(value)
 

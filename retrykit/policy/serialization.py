@@ -10,8 +10,8 @@ from dataclasses import fields
 from functools import partial
 from typing import Any
 
-from retrykit._internal.type_names import text_of, type_of
-from retrykit._internal.validation import refuse, whole
+from retrykit._internal.type_names import type_from_name, type_to_name
+from retrykit._internal.validation import check_integer, invalid_setting
 from retrykit.budgets.base import Budget
 from retrykit.errors import ConfigError
 from retrykit.hints.base import Hint
@@ -19,9 +19,9 @@ from retrykit.policy.rules import Rule
 from retrykit.policy.settings import Settings
 from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules import from_dict
-from retrykit.schedules.parts import bounded
+from retrykit.schedules.parts import check_size
 
-__all__ = ["UNLIMITED", "setting_data", "settings_data", "settings_from"]
+__all__ = ["UNLIMITED", "policy_from_dict", "policy_to_dict", "setting_to_data"]
 
 # TOML has no null.
 UNLIMITED = "unlimited"
@@ -31,7 +31,7 @@ _CODE = ("on_result", "observers")
 _LIMITS = ("max_attempts", "max_elapsed", "hint_cap")
 
 
-def settings_data(settings: Settings) -> dict[str, Any]:
+def policy_to_dict(settings: Settings) -> dict[str, Any]:
     """Return settings as a dict of numbers, texts, lists and dicts.
 
     Raises:
@@ -39,14 +39,14 @@ def settings_data(settings: Settings) -> dict[str, Any]:
             a schedule has more parts than would be read again.
     """
     values = {each.name: getattr(settings, each.name) for each in fields(settings)}
-    data = {name: setting_data(name, value) for name, value in values.items()}
+    data = {name: setting_to_data(name, value) for name, value in values.items()}
     return {name: value for name, value in data.items() if value is not None}
 
 
-def setting_data(name: str, value: Any) -> Any:
+def setting_to_data(name: str, value: Any) -> Any:
     """Return one setting as a number, text, list or dict; None if there is none.
 
-    >>> setting_data("max_elapsed", None), setting_data("on", (OSError, EOFError))
+    >>> setting_to_data("max_elapsed", None), setting_to_data("on", (OSError, EOFError))
     ('unlimited', ['OSError', 'EOFError'])
 
     Raises:
@@ -54,15 +54,17 @@ def setting_data(name: str, value: Any) -> Any:
     """
     if name in _CODE:
         if value:
-            raise refuse(name, "left out of a policy that is written as data", value)
+            raise invalid_setting(
+                name, "left out of a policy that is written as data", value
+            )
         return None
     if value is None:
         return UNLIMITED if name in _LIMITS else None
     return _WRITTEN[name](value) if name in _WRITTEN else value
 
 
-def settings_from(data: object) -> dict[str, Any]:
-    """Return the settings that `settings_data` wrote, and no others.
+def policy_from_dict(data: object) -> dict[str, Any]:
+    """Return the settings that `policy_to_dict` wrote, and no others.
 
     Raises:
         ConfigError: *data* is no dict, names a type that is not known here, or
@@ -70,11 +72,13 @@ def settings_from(data: object) -> dict[str, Any]:
             with it is found where the policy is made.
     """
     if not isinstance(data, Mapping) or not all(isinstance(n, str) for n in data):
-        raise refuse("policy", "a dict of settings", data)
+        raise invalid_setting("policy", "a dict of settings", data)
     for name in _CODE:
         if name in data:
             rule = "left out of a policy that is read from data"
-            raise refuse(name, rule, data[name], f"add it with .replace({name}=...)")
+            raise invalid_setting(
+                name, rule, data[name], f"add it with .replace({name}=...)"
+            )
     return {name: _read(name, value) for name, value in data.items()}
 
 
@@ -88,30 +92,30 @@ def _read(name: str, value: Any) -> Any:
 
 def _names(name: str, condition: object) -> str | list[str]:
     if isinstance(condition, tuple):
-        return [text_of(name, kind) for kind in condition]
-    return text_of(name, condition)
+        return [type_to_name(name, kind) for kind in condition]
+    return type_to_name(name, condition)
 
 
 def _types(name: str, value: object) -> object:
     if isinstance(value, list | tuple):
-        return tuple(type_of(name, each) for each in value)
-    return type_of(name, value)
+        return tuple(type_from_name(name, each) for each in value)
+    return type_from_name(name, value)
 
 
 def _attempts(value: object) -> int:
     # What code writes as None is no way out here.
-    way_out = f"the first call counts; {UNLIMITED!r} is no limit"
-    return whole("max_attempts", value, at_least=1, way_out=way_out)
+    suggestion = f"the first call counts; {UNLIMITED!r} is no limit"
+    return check_integer("max_attempts", value, at_least=1, suggestion=suggestion)
 
 
 def _rule_data(rule: Rule) -> dict[str, Any]:
     told = {name: getattr(rule, name) for name in _PARTS}
-    return {name: setting_data(name, x) for name, x in told.items() if x is not None}
+    return {name: setting_to_data(name, x) for name, x in told.items() if x is not None}
 
 
 def _rules(data: object) -> object:
     if not isinstance(data, list | tuple):
-        raise refuse("rules", "a list of dicts", data)
+        raise invalid_setting("rules", "a list of dicts", data)
     return [_rule(f"rules[{place}]", each) for place, each in enumerate(data)]
 
 
@@ -119,9 +123,9 @@ def _rule(place: str, data: object) -> Rule:
     known = isinstance(data, Mapping) and set(_PARTS).issuperset(data)
     if not isinstance(data, Mapping) or not known or not {"on"} < set(data):
         rule = "a dict of on, and of schedule, max_attempts or both"
-        raise refuse(place, rule, data)
+        raise invalid_setting(place, rule, data)
     with _told_of(place):
-        return Rule(**settings_from(data))
+        return Rule(**policy_from_dict(data))
 
 
 _PARTS = ("on", "schedule", "max_attempts")
@@ -141,12 +145,12 @@ def _hint(text: object) -> Hint:
 
 
 def _budget_data(budget: Budget) -> dict[str, Any]:
-    from retrykit.budgets.scoped import Described  # noqa: PLC0415  see above
+    from retrykit.budgets.scoped import ScopedBudget  # noqa: PLC0415  see above
 
-    if not isinstance(budget, Described):
+    if not isinstance(budget, ScopedBudget):
         rule = "one of retrykit.budgets in a policy that is written as data"
-        way_out = "leave it out, and add it with .replace(budget=...)"
-        raise refuse("budget", rule, budget, way_out)
+        suggestion = "leave it out, and add it with .replace(budget=...)"
+        raise invalid_setting("budget", rule, budget, suggestion)
     return budget.to_dict()
 
 
@@ -167,7 +171,7 @@ def _timeout(data: Any) -> object:
         return data
     if set(data) != {"argument", "seconds"}:
         rule = "a duration, or a dict of argument and seconds"
-        raise refuse("attempt_timeout", rule, data)
+        raise invalid_setting("attempt_timeout", rule, data)
     with _told_of("attempt_timeout"):
         return AsArgument(data["seconds"], data["argument"])
 
@@ -185,7 +189,7 @@ def _told_of(place: str) -> Iterator[None]:
 # How settings are written and read that are no numbers and texts in code.
 _WRITTEN: dict[str, Callable[[Any], Any]] = {
     # What could not be read again is not written.
-    "schedule": lambda schedule: bounded(schedule).to_dict(),
+    "schedule": lambda schedule: check_size(schedule).to_dict(),
     "on": partial(_names, "on"),
     "give_up_on": partial(_names, "give_up_on"),
     "rules": lambda rules: [_rule_data(rule) for rule in rules],

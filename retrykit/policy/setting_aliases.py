@@ -5,9 +5,9 @@ Imported only by who mistypes a setting.
 
 from collections.abc import Collection
 
-from retrykit._internal.validation import nearest
+from retrykit._internal.validation import did_you_mean
 
-__all__ = ["advice"]
+__all__ = ["suggest_setting"]
 
 _MEANT = {
     "max_attempts, which counts the first call too": (
@@ -44,7 +44,7 @@ _MEANT = {
         "bucket retry_budget retry_quota retry_throttling retry_tokens throttle "
         "throttling token_bucket"
     ),
-    "outer": "nested on_nested",
+    "nested": "outer on_nested",
     "observers": (
         "after before before_sleep callback hook log logger on_backoff on_error "
         "on_failure on_giveup on_retry on_success"
@@ -55,10 +55,10 @@ _MEANT = {
 _BY_NAME = {name: meant for meant, names in _MEANT.items() for name in names.split()}
 
 
-def advice(name: str, known: Collection[str]) -> str:
+def suggest_setting(name: str, known: Collection[str]) -> str:
     """Return what to write instead of a setting that does not exist.
 
-    >>> advice("max_retries", ["max_attempts", "max_failures"])
+    >>> suggest_setting("max_retries", ["max_attempts", "max_failures"])
     'write max_attempts, which counts the first call too'
 
     Args:
@@ -67,4 +67,4 @@ def advice(name: str, known: Collection[str]) -> str:
     """
     if name in _BY_NAME:
         return f"write {_BY_NAME[name]}"
-    return nearest(name, known) or f"there are {', '.join(known)}"
+    return did_you_mean(name, known) or f"there are {', '.join(known)}"

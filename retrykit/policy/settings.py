@@ -8,20 +8,30 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Literal, Self, TypedDict, TypeVar, Unpack, get_args
 
-from retrykit._internal.durations import Duration, seconds
+from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.error_conditions import Condition, check_condition
-from retrykit._internal.validation import choice, encodable, refuse, told, whole
+from retrykit._internal.validation import (
+    check_choice,
+    check_encodable,
+    check_integer,
+    invalid_setting,
+    safe_repr,
+)
 from retrykit.budgets.base import Budget
 from retrykit.errors import ConfigError
 from retrykit.hints.base import Hint, check_hint
-from retrykit.policy.conditions import ResultCondition, check_predicate, shown
+from retrykit.policy.conditions import (
+    ResultCondition,
+    check_predicate,
+    format_condition,
+)
 from retrykit.policy.rules import Rule, check_rules, types_of
 from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules import ScheduleLike, exponential
 from retrykit.schedules.base import Schedule, as_schedule
 from retrykit.state.events import Observer, check_observer
 
-__all__ = ["Changes", "DeadlineRule", "OuterRule", "OverRule", "Raises"]
+__all__ = ["Changes", "DeadlineRule", "LongHintRule", "NestedRule", "Raises"]
 __all__ += ["Settings", "recast"]
 
 DeadlineRule = Literal["stop", "clip", "overshoot"]
@@ -30,7 +40,7 @@ DeadlineRule = Literal["stop", "clip", "overshoot"]
 Raises = Literal["last", "retry_error", "group"]
 """What a call raises when it gives up."""
 
-OuterRule = Literal["respect", "retry", "raise"]
+NestedRule = Literal["respect", "retry", "raise"]
 """What happens when a retried call inside of this one has given up."""
 
 # The delays are the defaults of Google's ExponentialBackOff; five attempts in
@@ -38,7 +48,7 @@ OuterRule = Literal["respect", "retry", "raise"]
 _DEFAULT = exponential(0.5, factor=1.5).cap(60).jitter(0.5)
 
 
-OverRule = Literal["honour", "clip", "give_up"]
+LongHintRule = Literal["honor", "clip", "give_up"]
 """What happens when a hint asks for more than `hint_cap`."""
 
 
@@ -55,10 +65,10 @@ class Changes(TypedDict, total=False):
     rules: Iterable[Rule]
     hint: Hint | None
     hint_cap: Duration | None
-    hint_over: OverRule
+    on_long_hint: LongHintRule
     budget: Budget | None
     attempt_timeout: Duration | AsArgument | None
-    outer: OuterRule
+    nested: NestedRule
     raises: Raises
     redact: bool
     keep_tracebacks: bool
@@ -82,10 +92,10 @@ class Settings:
     rules: tuple[Rule, ...] = ()
     hint: Hint | None = None
     hint_cap: float | None = 3600.0
-    hint_over: OverRule = "give_up"
+    on_long_hint: LongHintRule = "give_up"
     budget: Budget | None = None
     attempt_timeout: float | AsArgument | None = None
-    outer: OuterRule = "respect"
+    nested: NestedRule = "respect"
     raises: Raises = "last"
     redact: bool = True
     keep_tracebacks: bool = False
@@ -109,18 +119,22 @@ class Settings:
     def _check_together(self) -> None:
         if self.deadline != "stop" and self.max_elapsed is None:
             rule = "'stop' where max_elapsed is None"
-            way_out = "set max_elapsed, the time that it is about, or deadline='stop'"
-            raise refuse("deadline", rule, self.deadline, way_out)
+            suggestion = (
+                "set max_elapsed, the time that it is about, or deadline='stop'"
+            )
+            raise invalid_setting("deadline", rule, self.deadline, suggestion)
         never = types_of(self.give_up_on)
         retried = types_of(self.on)
         if retried and not self.rules and _within(retried, never):
             rule, told = "narrower than on, or nothing is ever retried", self.on
-            raise refuse("give_up_on", rule, self.give_up_on, f"on is {shown(told)}")
+            raise invalid_setting(
+                "give_up_on", rule, self.give_up_on, f"on is {format_condition(told)}"
+            )
         for each in self.rules:
             if types_of(each.on) and _within(types_of(each.on), never):
                 rule = "narrower than the on of each rule, or the rule never holds"
-                way_out = f"there is {each!r}"
-                raise refuse("give_up_on", rule, self.give_up_on, way_out)
+                suggestion = f"there is {each!r}"
+                raise invalid_setting("give_up_on", rule, self.give_up_on, suggestion)
 
     def replace(self, **changes: Unpack[Changes]) -> Self:
         """Return the same policy with some settings changed.
@@ -137,7 +151,7 @@ class Settings:
 
     def __repr__(self) -> str:
         told = (
-            f"{name}={shown(getattr(self, name))}"
+            f"{name}={format_condition(getattr(self, name))}"
             for name in _CHECKS
             if getattr(self, name) != _DEFAULTS[name]
         )
@@ -162,12 +176,12 @@ def _within(kinds: tuple[type, ...], others: tuple[type, ...]) -> bool:
 
 def _unknown(name: str, value: object) -> ConfigError:
     # Imported here: only who mistypes needs it, and everyone would wait for it.
-    from retrykit.policy.setting_aliases import advice  # noqa: PLC0415
+    from retrykit.policy.setting_aliases import suggest_setting  # noqa: PLC0415
 
-    way_out = advice(name, _CHECKS)
-    shown = told(name).strip("'")
+    suggestion = suggest_setting(name, _CHECKS)
+    shown = safe_repr(name).strip("'")
     return ConfigError(
-        f"{shown} is no setting of a policy, got {told(value)}; {way_out}"
+        f"{shown} is no setting of a policy, got {safe_repr(value)}; {suggestion}"
     )
 
 
@@ -176,17 +190,21 @@ def _schedule(_name: str, value: object) -> Schedule:
 
 
 def _max_attempts(name: str, value: object) -> int | None:
-    way_out = "the first call counts; None is unlimited"
-    return None if value is None else whole(name, value, at_least=1, way_out=way_out)
+    suggestion = "the first call counts; None is unlimited"
+    return (
+        None
+        if value is None
+        else check_integer(name, value, at_least=1, suggestion=suggestion)
+    )
 
 
 def _max_elapsed(name: str, value: object) -> float | None:
-    return None if value is None else seconds(name, value)
+    return None if value is None else parse_duration(name, value)
 
 
 def _deadline(name: str, value: object) -> object:
-    way_out = "a time limit is max_elapsed"
-    return choice(name, value, get_args(DeadlineRule), way_out)
+    suggestion = "a time limit is max_elapsed"
+    return check_choice(name, value, get_args(DeadlineRule), suggestion)
 
 
 def _hint(name: str, value: object) -> object:
@@ -194,48 +212,50 @@ def _hint(name: str, value: object) -> object:
 
 
 def _hint_cap(name: str, value: object) -> float | None:
-    return None if value is None else seconds(name, value)
+    return None if value is None else parse_duration(name, value)
 
 
 def _hint_over(name: str, value: object) -> object:
-    return choice(name, value, get_args(OverRule), "a bound is hint_cap")
+    return check_choice(name, value, get_args(LongHintRule), "a bound is hint_cap")
 
 
 def _budget(name: str, value: object) -> Budget | None:
     if value is None or isinstance(value, Budget):
         return value
-    way_out = "take one of retrykit.budgets"
+    suggestion = "take one of retrykit.budgets"
     if isinstance(value, type) and issubclass(value, Budget):
-        way_out = f"make one: {value.__name__}()"
-    raise refuse(name, "a budget", value, way_out)
+        suggestion = f"make one: {value.__name__}()"
+    raise invalid_setting(name, "a budget", value, suggestion)
 
 
 def _attempt_timeout(name: str, value: object) -> float | AsArgument | None:
     if value is None or isinstance(value, AsArgument):
         return value
-    length = seconds(name, value)
+    length = parse_duration(name, value)
     if not length:
-        raise refuse(name, "a duration > 0", value, "None is unlimited")
+        raise invalid_setting(name, "a duration > 0", value, "None is unlimited")
     return length
 
 
-def _outer(name: str, value: object) -> object:
-    return choice(name, value, get_args(OuterRule))
+def _nested(name: str, value: object) -> object:
+    return check_choice(name, value, get_args(NestedRule))
 
 
 def _raises(name: str, value: object) -> object:
-    return choice(name, value, get_args(Raises))
+    return check_choice(name, value, get_args(Raises))
 
 
 def _flag(name: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise refuse(name, "True or False", value)
+        raise invalid_setting(name, "True or False", value)
     return value
 
 
 def _on(name: str, value: object) -> object:
     if value == ():
-        raise refuse(name, "at least one Exception type", value, "write Exception")
+        raise invalid_setting(
+            name, "at least one Exception type", value, "write Exception"
+        )
     return check_condition(name, value)
 
 
@@ -244,30 +264,32 @@ def _on_result(name: str, value: object) -> object:
 
 
 def _max_failures(name: str, value: object) -> int:
-    way_out = "the first and the last are always kept"
-    return whole(name, value, at_least=2, way_out=way_out)
+    suggestion = "the first and the last are always kept"
+    return check_integer(name, value, at_least=2, suggestion=suggestion)
 
 
 def _seed(name: str, value: object) -> int | None:
     # The generator has 64 bits of state.
     most = 2**64 - 1
-    return None if value is None else whole(name, value, at_least=0, at_most=most)
+    return (
+        None if value is None else check_integer(name, value, at_least=0, at_most=most)
+    )
 
 
 def _observers(name: str, value: object) -> tuple[Observer, ...]:
     if not isinstance(value, Iterable) or isinstance(value, str):
         rule = "a list of functions that take an event"
-        way_out = "put brackets around it" if callable(value) else ""
-        raise refuse(name, rule, value, way_out)
+        suggestion = "put brackets around it" if callable(value) else ""
+        raise invalid_setting(name, rule, value, suggestion)
     return tuple(check_observer(name, observer) for observer in value)
 
 
 def _name(name: str, value: object) -> str | None:
     if value is not None and (not isinstance(value, str) or not value.strip()):
-        raise refuse(
+        raise invalid_setting(
             name, "a text that is not empty", value, "None takes the function's"
         )
-    return None if value is None else encodable(name, value)
+    return None if value is None else check_encodable(name, value)
 
 
 _CHECKS: dict[str, Callable[[str, object], object]] = {
@@ -281,10 +303,10 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "rules": check_rules,
     "hint": _hint,
     "hint_cap": _hint_cap,
-    "hint_over": _hint_over,
+    "on_long_hint": _hint_over,
     "budget": _budget,
     "attempt_timeout": _attempt_timeout,
-    "outer": _outer,
+    "nested": _nested,
     "raises": _raises,
     "redact": _flag,
     "keep_tracebacks": _flag,

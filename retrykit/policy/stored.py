@@ -33,9 +33,9 @@ class Stored(Settings):
                 generator function, a hint or a budget of your own.
         """
         # Here and below: most programs write and read no policies.
-        from retrykit.policy.serialization import settings_data  # noqa: PLC0415
+        from retrykit.policy.serialization import policy_to_dict  # noqa: PLC0415
 
-        return settings_data(self)
+        return policy_to_dict(self)
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
@@ -58,9 +58,9 @@ class Stored(Settings):
         Raises:
             ConfigError: A setting is unknown or wrong.
         """
-        from retrykit.policy.serialization import settings_from  # noqa: PLC0415
+        from retrykit.policy.serialization import policy_from_dict  # noqa: PLC0415
 
-        return cls(**settings_from(data))
+        return cls(**policy_from_dict(data))
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str], name: str) -> Self:
@@ -88,7 +88,7 @@ class Stored(Settings):
                 name ends in ``.json``, it is JSON of the same structure.
             name: The name of the policy in the file. What is in its table is
                 what `from_dict` reads, and ``extends``: the name of another
-                policy of the file, or a dialect, whose settings hold where this
+                policy of the file, or a preset, whose settings hold where this
                 table has none.
 
         Raises:
@@ -96,9 +96,9 @@ class Stored(Settings):
                 setting is unknown or wrong.
         """
         # Imported here: only who keeps policies in files needs it.
-        from retrykit.config.files import settings_in  # noqa: PLC0415
+        from retrykit.config.files import load_policy  # noqa: PLC0415
 
-        return recast(settings_in(path, name), cls)
+        return recast(load_policy(path, name), cls)
 
     @classmethod
     def from_env(
@@ -122,7 +122,7 @@ class Stored(Settings):
         _HINT (as ``retry_after``), _HINT_CAP, _HINT_OVER, _ATTEMPT_TIMEOUT (both
         times may be ``unlimited``, too), _OUTER, _RAISES, _REDACT and
         _KEEP_TRACEBACKS (``true`` or ``false``), _MAX_FAILURES, _SEED, _NAME, and
-        _EXTENDS, a dialect such as ``zizq:retry_limit=10`` that takes the place of
+        _EXTENDS, a preset such as ``zizq:retry_limit=10`` that takes the place of
         *base*. Rules and budgets have no variable: they are no matter of one text,
         and come from *base*.
 

@@ -5,15 +5,15 @@ It knows nothing of calls: `retrykit.execution.timeout_argument` hands the timeo
 
 from typing import final
 
-from retrykit._internal.durations import Duration, seconds
-from retrykit._internal.frozen import Value
-from retrykit._internal.validation import refuse
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import invalid_setting
 
 __all__ = ["AsArgument", "timeout_seconds"]
 
 
 @final
-class AsArgument(Value):
+class AsArgument(Frozen):
     """A timeout that is handed to the function itself, as one of its arguments.
 
     For clients that have a timeout of their own, which blocking ones need: no
@@ -36,7 +36,7 @@ class AsArgument(Value):
     name: str
 
     def __init__(self, seconds: Duration, name: str = "timeout") -> None:
-        Value.__init__(self, name=_identifier(name), seconds=_positive(seconds))
+        Frozen.__init__(self, name=_identifier(name), seconds=_positive(seconds))
 
     def __repr__(self) -> str:
         return f"AsArgument({self.seconds!r}, {self.name!r})"
@@ -56,13 +56,13 @@ def timeout_seconds(timeout: float | AsArgument | None) -> float | None:
 
 def _identifier(name: object) -> str:
     if not isinstance(name, str) or not name.isidentifier():
-        raise refuse("name", "the name of a parameter", name)
+        raise invalid_setting("name", "the name of a parameter", name)
     return name
 
 
 def _positive(length: object) -> float:
-    found = seconds("seconds", length)
+    found = parse_duration("seconds", length)
     if not found:
-        rule, way_out = "a duration > 0", "nothing is done in no time"
-        raise refuse("seconds", rule, length, way_out)
+        rule, suggestion = "a duration > 0", "nothing is done in no time"
+        raise invalid_setting("seconds", rule, length, suggestion)
     return found

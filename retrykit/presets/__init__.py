@@ -24,16 +24,16 @@ __all__ += ["tenacity_default", "zizq"]
 P = ParamSpec("P")
 
 
-def _public(dialect: Callable[P, Settings]) -> Callable[P, Policy]:
-    """Return a dialect as it is documented, but with what a policy does."""
+def _public(preset: Callable[P, Settings]) -> Callable[P, Policy]:
+    """Return a preset as it is documented, but with what a policy does."""
 
-    @functools.wraps(dialect)
+    @functools.wraps(preset)
     def made(*args: P.args, **kwargs: P.kwargs) -> Policy:
-        return recast(dialect(*args, **kwargs), Policy)
+        return recast(preset(*args, **kwargs), Policy)
 
     made.__module__ = __name__
-    made.__annotations__ = dialect.__annotations__ | {"return": Policy}
-    signature = inspect.signature(dialect).replace(return_annotation=Policy)
+    made.__annotations__ = preset.__annotations__ | {"return": Policy}
+    signature = inspect.signature(preset).replace(return_annotation=Policy)
     vars(made)["__signature__"] = signature
     return made
 

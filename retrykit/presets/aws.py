@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from retrykit._internal.error_conditions import Condition
-from retrykit._internal.validation import choice, whole
+from retrykit._internal.validation import check_choice, check_integer
 from retrykit.budgets import TokenBucket
 from retrykit.hints import milliseconds
 from retrykit.policy.rules import Rule
@@ -55,16 +55,16 @@ def aws_standard(
         "Retry behavior", AWS SDKs and Tools Reference Guide, 2026, and
         "Updated default retry behavior", AWS Developer Tools Blog, 2026.
     """
-    limit = whole("max_attempts", max_attempts, at_least=1)
+    limit = check_integer("max_attempts", max_attempts, at_least=1)
     common = Settings(max_attempts=limit, max_elapsed=None)
-    if choice("version", version, ("2.0", "2.1")) == "2.0":
+    if check_choice("version", version, ("2.0", "2.1")) == "2.0":
         schedule = exponential(1).full_jitter().cap(20)
         return common.replace(schedule=schedule, budget=TokenBucket())
     common = common.replace(
         schedule=exponential("50ms").cap(20).full_jitter(),
         hint=milliseconds("x-amz-retry-after"),
         hint_cap=5,
-        hint_over="clip",
+        on_long_hint="clip",
     )
     if throttled is None:
         return common.replace(budget=TokenBucket(cost=14, costs=()))

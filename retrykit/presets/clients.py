@@ -1,7 +1,12 @@
 """The retries of clients that somebody waits for, by their own defaults."""
 
-from retrykit._internal.durations import Duration, seconds
-from retrykit._internal.validation import choice, number, refuse, whole
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.validation import (
+    check_choice,
+    check_integer,
+    check_number,
+    invalid_setting,
+)
 from retrykit.budgets import RatioBudget, Throttle
 from retrykit.hints import grpc_pushback
 from retrykit.policy.settings import Settings
@@ -41,7 +46,7 @@ def finagle(*, tries: int = 3) -> Settings:
     Source:
         `RetryPolicy`, `Backoff` and `RetryBudget`, API documentation of Finagle.
     """
-    limit = whole("tries", tries, at_least=1)
+    limit = check_integer("tries", tries, at_least=1)
     walk = decorrelated("5ms").cap("200ms")
     return Settings(
         schedule=sequence(["5ms"]).then(walk),
@@ -96,13 +101,13 @@ def grpc(  # noqa: PLR0913  what a service config says of one method
         gRFC A6, "gRPC Retry Design", 2017; its revision of 2024 is pull
         request 452 of the proposals.
     """
-    limit = whole("max_attempts", max_attempts, at_least=2)
+    limit = check_integer("max_attempts", max_attempts, at_least=2)
     first = _longer_than_none("initial_backoff", initial_backoff)
     longest = _longer_than_none("max_backoff", max_backoff)
-    growth = number("backoff_multiplier", backoff_multiplier, at_least=1)
+    growth = check_number("backoff_multiplier", backoff_multiplier, at_least=1)
     delays = exponential(first, factor=growth).cap(longest)
-    full = choice("jitter", jitter, ("proportional", "full")) == "full"
-    tokens = whole("max_tokens", max_tokens, at_least=1, at_most=_MOST_TOKENS)
+    full = check_choice("jitter", jitter, ("proportional", "full")) == "full"
+    tokens = check_integer("max_tokens", max_tokens, at_least=1, at_most=_MOST_TOKENS)
     return Settings(
         schedule=delays.full_jitter() if full else delays.jitter(0.2),
         max_attempts=min(limit, 5),
@@ -138,7 +143,7 @@ def polly(
         "Wait and Retry with Jittered Back-off", documentation of
         Polly.Contrib.WaitAndRetry.
     """
-    limit = whole("retry_count", retry_count, at_least=0)
+    limit = check_integer("retry_count", retry_count, at_least=0)
     schedule = polly_interval(median_first_retry_delay)
     return Settings(schedule=schedule, max_attempts=limit + 1, max_elapsed=None)
 
@@ -170,7 +175,7 @@ _MOST_TOKENS = 1000
 
 
 def _longer_than_none(name: str, value: Duration) -> float:
-    duration = seconds(name, value)
+    duration = parse_duration(name, value)
     if not duration:
-        raise refuse(name, "a duration > 0", value)
+        raise invalid_setting(name, "a duration > 0", value)
     return duration

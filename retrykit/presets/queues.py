@@ -3,8 +3,8 @@
 They wait for minutes, hours and days, each for the job and not for a caller.
 """
 
-from retrykit._internal.durations import Duration, seconds
-from retrykit._internal.validation import choice, number, whole
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.validation import check_choice, check_integer, check_number
 from retrykit.policy.settings import Settings
 from retrykit.schedules import constant, exponential, linear, polynomial, sequence
 from retrykit.schedules.base import Schedule
@@ -46,14 +46,14 @@ def celery(
         "Automatic retry for known exceptions" and `Task`, documentation of
         Celery 5.
     """
-    jitter = choice("retry_jitter", retry_jitter, ("full", "none"))
-    first = whole("retry_backoff", retry_backoff, at_least=0)
-    longest = whole("retry_backoff_max", retry_backoff_max, at_least=0)
-    steady = constant(seconds("default_retry_delay", default_retry_delay))
+    jitter = check_choice("retry_jitter", retry_jitter, ("full", "none"))
+    first = check_integer("retry_backoff", retry_backoff, at_least=0)
+    longest = check_integer("retry_backoff_max", retry_backoff_max, at_least=0)
+    steady = constant(parse_duration("default_retry_delay", default_retry_delay))
     most = exponential(first).cap(longest)
     even = (most + constant(1)).full_jitter().round_down(1) | most
     growing = even if jitter == "full" else most
-    limit = whole("max_retries", max_retries, at_least=0)
+    limit = check_integer("max_retries", max_retries, at_least=0)
     return _dead_after(limit, growing if first else steady)
 
 
@@ -86,12 +86,12 @@ def dramatiq(
     Source:
         Middleware `Retries`, documentation and code of Dramatiq 2.
     """
-    first = seconds("min_backoff", min_backoff)
-    number("min_backoff", first, at_least=0.001)
-    longest = seconds("max_backoff", max_backoff)
-    number("max_backoff", longest, at_least=0.001)
+    first = parse_duration("min_backoff", min_backoff)
+    check_number("min_backoff", first, at_least=0.001)
+    longest = parse_duration("max_backoff", max_backoff)
+    check_number("max_backoff", longest, at_least=0.001)
     most = exponential(first * 2).cap(min(longest, 7 * 86_400))
-    limit = whole("max_retries", max_retries, at_least=0)
+    limit = check_integer("max_retries", max_retries, at_least=0)
     return _dead_after(limit, most.equal_jitter().round_down("1ms"))
 
 
@@ -115,7 +115,7 @@ def sidekiq(*, retry: int = 25) -> Settings:
     Source:
         "Error Handling", wiki of Sidekiq; `JobRetry`, code of Sidekiq 8.
     """
-    limit = whole("retry", retry, at_least=0)
+    limit = check_integer("retry", retry, at_least=0)
     # Its count is one less than ours.
     growing = sequence([0]).then(polynomial(4))
     chance = linear(10).full_jitter().round_down(1)
@@ -153,16 +153,17 @@ def temporal(
         "Retry Policies", documentation of Temporal, and its validation in the
         SDKs.
     """
-    first = seconds("initial_interval", initial_interval)
-    growth = number("backoff_coefficient", backoff_coefficient, at_least=1)
+    first = parse_duration("initial_interval", initial_interval)
+    growth = check_number("backoff_coefficient", backoff_coefficient, at_least=1)
     longest = first * 100
     if maximum_interval is not None:
-        longest = seconds("maximum_interval", maximum_interval)
-        way_out = "no shorter than initial_interval"
-        number("maximum_interval", longest, at_least=first, way_out=way_out)
+        longest = parse_duration("maximum_interval", maximum_interval)
+        suggestion = "no shorter than initial_interval"
+        check_number("maximum_interval", longest, at_least=first, suggestion=suggestion)
     return Settings(
         schedule=exponential(first, factor=growth).cap(longest),
-        max_attempts=whole("maximum_attempts", maximum_attempts, at_least=0) or None,
+        max_attempts=check_integer("maximum_attempts", maximum_attempts, at_least=0)
+        or None,
         max_elapsed=None,
     )
 

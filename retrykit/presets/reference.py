@@ -3,8 +3,8 @@
 Every number of theirs is reproduced and under test.
 """
 
-from retrykit._internal.durations import Duration, seconds
-from retrykit._internal.validation import refuse, whole
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.validation import check_integer, invalid_setting
 from retrykit.policy.settings import Settings
 from retrykit.schedules import (
     constant,
@@ -80,9 +80,9 @@ def google(
         `ExponentialBackOff`, Google HTTP Client Library for Java, API
         documentation.
     """
-    allowed = seconds("max_elapsed_time", max_elapsed_time)
+    allowed = parse_duration("max_elapsed_time", max_elapsed_time)
     if not allowed:
-        raise refuse("max_elapsed_time", "a duration > 0", max_elapsed_time)
+        raise invalid_setting("max_elapsed_time", "a duration > 0", max_elapsed_time)
     schedule = google_interval(
         initial_interval,
         randomization_factor=randomization_factor,
@@ -129,8 +129,8 @@ def zizq(
     Source:
         "Backoff & Retry Policies", documentation of Zizq.
     """
-    limit = whole("retry_limit", retry_limit, at_least=0)
-    base, jitter = seconds("base", base), seconds("jitter", jitter)
+    limit = check_integer("retry_limit", retry_limit, at_least=0)
+    base, jitter = parse_duration("base", base), parse_duration("jitter", jitter)
     schedule = constant(base) + polynomial(exponent) + linear(jitter).full_jitter()
     return Settings(
         schedule=schedule,

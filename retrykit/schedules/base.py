@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, ClassVar
 
-from retrykit._internal.durations import Duration, seconds
-from retrykit._internal.frozen import Value, parts_of
-from retrykit._internal.validation import number, refuse, whole
-from retrykit.schedules.randomness import Draws, Random, new_seed
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.frozen import Frozen, fields_of
+from retrykit._internal.validation import check_integer, check_number, invalid_setting
+from retrykit.schedules.randomness import CallRandom, Random, new_seed
 
-__all__ = ["Bounds", "Schedule", "as_schedule", "operand", "parts_in"]
+__all__ = ["Bounds", "Schedule", "as_operand", "as_schedule", "iter_parts"]
 
 Bounds = tuple[float, float]
 """The shortest and the longest delay that may be drawn, in seconds."""
 
 
-class Schedule(Value, ABC):
+class Schedule(Frozen, ABC):
     """A source of delays: an immutable value that other values are made of.
 
     Retries count from 1: retry 1 is the attempt after the first one. When a
@@ -43,7 +43,7 @@ class Schedule(Value, ABC):
     __slots__ = ()
     kind: ClassVar[str] = ""
     """Its name in data and in expressions; empty for classes of the user's."""
-    compound: ClassVar[bool] = False
+    needs_parentheses: ClassVar[bool] = False
     """Whether its expression needs parentheses inside of another."""
 
     @abstractmethod
@@ -90,7 +90,7 @@ class Schedule(Value, ABC):
         seed = new_seed() if seed is None else seed
         previous: float | None = None
         for retry in count(1):  # pragma: no branch  (a count has no end)
-            previous = self.delay(retry, previous, Draws(seed, retry))
+            previous = self.delay(retry, previous, CallRandom(seed, retry))
             if previous is None:
                 return
             yield previous
@@ -104,10 +104,10 @@ class Schedule(Value, ABC):
         """
         calm = {
             name: part.without_jitter()
-            for name, part in parts_of(self).items()
+            for name, part in fields_of(self).items()
             if isinstance(part, Schedule)
         }
-        same: Schedule = self.replaced(**calm) if calm else self
+        same: Schedule = self.replace(**calm) if calm else self
         return same
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,10 +121,10 @@ class Schedule(Value, ABC):
         """
         if not self.kind:
             rule = "made of retrykit's own parts, to be written as data"
-            raise refuse("schedule", rule, self, "list its delays")
+            raise invalid_setting("schedule", rule, self, "list its delays")
         return {"kind": self.kind} | {
             name: part.to_dict() if isinstance(part, Schedule) else part
-            for name, part in parts_of(self).items()
+            for name, part in fields_of(self).items()
         }
 
     def then(self, other: object) -> "Schedule":
@@ -142,8 +142,10 @@ class Schedule(Value, ABC):
 
         if is_endless(self):
             rule = "a schedule that ends, where another follows with .then()"
-            raise refuse("schedule", rule, self, "give it a length with .take(n)")
-        return self._made("then", other=as_schedule(other))
+            raise invalid_setting(
+                "schedule", rule, self, "give it a length with .take(n)"
+            )
+        return self._transform("then", other=as_schedule(other))
 
     def switch(self, *, after: int, to: object) -> "Schedule":
         """Use *to* for the retries beyond *after*; numbering continues.
@@ -159,8 +161,8 @@ class Schedule(Value, ABC):
         Raises:
             ConfigError: *after* is no such count, or *to* is no schedule.
         """
-        after = whole("after", after, at_least=0)
-        return self._made("switch", after=after, to=as_schedule(to))
+        after = check_integer("after", after, at_least=0)
+        return self._transform("switch", after=after, to=as_schedule(to))
 
     def cap(self, limit: Duration) -> "Schedule":
         """Let no delay be longer than *limit*, a duration >= 0.
@@ -168,7 +170,7 @@ class Schedule(Value, ABC):
         Raises:
             ConfigError: *limit* is no duration.
         """
-        return self._made("cap", limit=seconds("limit", limit))
+        return self._transform("cap", limit=parse_duration("limit", limit))
 
     def at_least(self, limit: Duration) -> "Schedule":
         """Let no delay be shorter than *limit*, a duration >= 0.
@@ -176,7 +178,7 @@ class Schedule(Value, ABC):
         Raises:
             ConfigError: *limit* is no duration.
         """
-        return self._made("at_least", limit=seconds("limit", limit))
+        return self._transform("at_least", limit=parse_duration("limit", limit))
 
     def round_down(self, unit: Duration) -> "Schedule":
         """Let every delay be a whole number of times *unit*, a duration > 0.
@@ -188,10 +190,10 @@ class Schedule(Value, ABC):
         Raises:
             ConfigError: *unit* is no duration > 0.
         """
-        step = seconds("unit", unit)
+        step = parse_duration("unit", unit)
         if not step:
-            raise refuse("unit", "a duration > 0", unit)
-        return self._made("round_down", unit=step)
+            raise invalid_setting("unit", "a duration > 0", unit)
+        return self._transform("round_down", unit=step)
 
     def take(self, retries: int) -> "Schedule":
         """End after *retries* delays, a count >= 0.
@@ -199,7 +201,9 @@ class Schedule(Value, ABC):
         Raises:
             ConfigError: *retries* is no such count.
         """
-        return self._made("take", retries=whole("retries", retries, at_least=0))
+        return self._transform(
+            "take", retries=check_integer("retries", retries, at_least=0)
+        )
 
     def within(self, total: Duration) -> "Schedule":
         """End before the delays could sum to more than *total*.
@@ -220,15 +224,15 @@ class Schedule(Value, ABC):
         Raises:
             ConfigError: *total* is no duration.
         """
-        return self._made("within", total=seconds("total", total))
+        return self._transform("within", total=parse_duration("total", total))
 
     def full_jitter(self) -> "Schedule":
         """Spread each delay over all that is shorter: 0 to the delay."""
-        return self._made("full_jitter")
+        return self._transform("full_jitter")
 
     def equal_jitter(self) -> "Schedule":
         """Spread each delay over its upper half."""
-        return self._made("equal_jitter")
+        return self._transform("equal_jitter")
 
     def jitter(self, factor: float) -> "Schedule":
         """Spread each delay by *factor* of itself, less and more: 0 to 1.
@@ -240,12 +244,12 @@ class Schedule(Value, ABC):
         Raises:
             ConfigError: *factor* is no number from 0 to 1.
         """
-        factor = number("factor", factor, at_most=1)
-        return self._made("jitter", factor=factor)
+        factor = check_number("factor", factor, at_most=1)
+        return self._transform("jitter", factor=factor)
 
     def __add__(self, other: object) -> "Schedule":
         """Wait for both, one after the other; end when either ends."""
-        return self._joined("plus", other)
+        return self._combine("sum", other)
 
     def __radd__(self, other: int) -> "Schedule":
         """Return this schedule where *other* is the 0 that `sum` begins with."""
@@ -253,11 +257,11 @@ class Schedule(Value, ABC):
 
     def __or__(self, other: object) -> "Schedule":
         """Continue while either continues, with the smaller delay."""
-        return self._joined("either", other)
+        return self._combine("union", other)
 
     def __and__(self, other: object) -> "Schedule":
         """Continue while both continue, with the larger delay."""
-        return self._joined("both", other)
+        return self._combine("intersection", other)
 
     def __mul__(self, factor: float) -> "Schedule":
         """Make each delay *factor* times as long, >= 0.
@@ -265,14 +269,14 @@ class Schedule(Value, ABC):
         Raises:
             ConfigError: *factor* is no finite number >= 0.
         """
-        return self._made("times", factor=number("factor", factor))
+        return self._transform("scale", factor=check_number("factor", factor))
 
     __rmul__ = __mul__
 
-    def _made(self, kind: str, **parts: object) -> "Schedule":
+    def _transform(self, kind: str, **parts: object) -> "Schedule":
         return _class_of(kind)(of=self, **parts)
 
-    def _joined(self, kind: str, other: object) -> "Schedule":
+    def _combine(self, kind: str, other: object) -> "Schedule":
         return _class_of(kind)(left=self, right=as_schedule(other))
 
 
@@ -297,16 +301,16 @@ def as_schedule(value: object) -> Schedule:
     return _class_of("sequence")(value)
 
 
-def operand(schedule: Schedule) -> str:
+def as_operand(schedule: Schedule) -> str:
     """Return the expression of a schedule that is a part of another."""
-    return f"({schedule!r})" if schedule.compound else repr(schedule)
+    return f"({schedule!r})" if schedule.needs_parentheses else repr(schedule)
 
 
-def parts_in(schedule: Schedule) -> Iterator[tuple[int, Schedule]]:
+def iter_parts(schedule: Schedule) -> Iterator[tuple[int, Schedule]]:
     """Give a schedule and all schedules inside of it, each with its level from 1.
 
     >>> from retrykit.schedules import constant
-    >>> list(parts_in(constant(1).cap(9)))
+    >>> list(iter_parts(constant(1).cap(9)))
     [(1, constant(1.0).cap(9.0)), (2, constant(1.0))]
     """
     inside = [(1, schedule)]
@@ -315,6 +319,6 @@ def parts_in(schedule: Schedule) -> Iterator[tuple[int, Schedule]]:
         yield level, part
         inside += [
             (level + 1, each)
-            for each in parts_of(part).values()
+            for each in fields_of(part).values()
             if isinstance(each, Schedule)
         ]

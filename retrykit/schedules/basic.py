@@ -9,19 +9,25 @@ from functools import cache, lru_cache
 from typing import ClassVar, final
 
 from retrykit.schedules.base import Bounds, Schedule
-from retrykit.schedules.randomness import LONGEST, Draws, Random, before, between
+from retrykit.schedules.randomness import (
+    MAX_DELAY,
+    CallRandom,
+    Random,
+    previous_draw,
+    uniform_between,
+)
 
 __all__ = ["Constant", "Decorrelated", "Exponential", "Fibonacci", "Fixed"]
-__all__ += ["LONGEST_INTERVAL", "MOST_INTERVALS", "GoogleInterval", "Linear"]
+__all__ += ["MAX_INTERVAL", "MAX_INTERVALS", "GoogleInterval", "Linear"]
 __all__ += ["PollyInterval", "Polynomial", "google_intervals"]
 
-LONGEST_INTERVAL = (2**31 - 1) / 1000
+MAX_INTERVAL = (2**31 - 1) / 1000
 """The longest interval of `GoogleInterval`, in seconds.
 
 The original keeps milliseconds in 32 bits.
 """
 
-MOST_INTERVALS = 1_000
+MAX_INTERVALS = 1_000
 """The most intervals of a `GoogleInterval` until it no longer grows."""
 
 
@@ -31,7 +37,7 @@ class _Formula(Schedule):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        first, *rest = self.parts
+        first, *rest = self.field_names
         named = (f", {name}={getattr(self, name)!r}" for name in rest)
         return f"{self.kind}({getattr(self, first)!r}{''.join(named)})"
 
@@ -46,7 +52,7 @@ class Fixed(_Formula):
         return None if delay is None else (delay, delay)
 
 
-_NO_CHANCE: Random = Draws(0, 0)
+_NO_CHANCE: Random = CallRandom(0, 0)
 
 
 @final
@@ -70,7 +76,7 @@ class Linear(Fixed):
     step: float
 
     def delay(self, retry: int, _previous: float | None, _random: Random, /) -> float:
-        return min(self.step * retry, LONGEST)
+        return min(self.step * retry, MAX_DELAY)
 
 
 @final
@@ -105,8 +111,8 @@ def _product(first: float, base: float, exponent: float) -> float:
         # Zero times the largest float is zero, and times infinity no number.
         product = first * math.pow(base, exponent)
     except OverflowError:
-        return first and LONGEST
-    return product if product < LONGEST else LONGEST
+        return first and MAX_DELAY
+    return product if product < MAX_DELAY else MAX_DELAY
 
 
 @final
@@ -119,7 +125,7 @@ class Fibonacci(Fixed):
 
     def delay(self, retry: int, _previous: float | None, _random: Random, /) -> float:
         numbers = _fibonacci_numbers()
-        return min(self.first * numbers[min(retry, len(numbers)) - 1], LONGEST)
+        return min(self.first * numbers[min(retry, len(numbers)) - 1], MAX_DELAY)
 
 
 @cache
@@ -127,7 +133,7 @@ def _fibonacci_numbers() -> list[float]:
     """Return the numbers of Fibonacci that a float can hold."""
     number, following = 1, 1
     numbers: list[float] = []
-    while number <= LONGEST:
+    while number <= MAX_DELAY:
         numbers.append(float(number))
         number, following = following, number + following
     return numbers
@@ -147,7 +153,7 @@ class Decorrelated(_Formula):
     ) -> float | None:
         low, high = self.bounds(retry)
         start = low if previous is None else max(previous, low)
-        return between(low, min(start * self.factor, high), random)
+        return uniform_between(low, min(start * self.factor, high), random)
 
     def bounds(self, retry: int, /) -> Bounds:
         return self.first, _product(self.first, self.factor, retry)
@@ -168,7 +174,7 @@ class PollyInterval(_Formula):
         self, retry: int, _previous: float | None, random: Random, /
     ) -> float | None:
         # The chance of the retry before says when it was: no state is kept.
-        last = before(random).random() if retry > 1 else 0.0
+        last = previous_draw(random).random() if retry > 1 else 0.0
         return self._wait(retry, last, random.random())
 
     def bounds(self, retry: int, /) -> Bounds:
@@ -189,7 +195,7 @@ class PollyInterval(_Formula):
         )
         step = _product(self.median_first_retry_delay / 1.4, 2.0, retry - 1)
         # Rounding can make what is no time at all a hair less than that.
-        return min(max(at - was, 0.0) * step, LONGEST)
+        return min(max(at - was, 0.0) * step, MAX_DELAY)
 
 
 @final
@@ -231,7 +237,7 @@ class GoogleInterval(_Formula):
         return low / 1000, high / 1000
 
     def without_jitter(self) -> Schedule:
-        same: Schedule = self.replaced(randomization_factor=0.0)
+        same: Schedule = self.replace(randomization_factor=0.0)
         return same
 
     def _range(self, interval: int) -> tuple[int, int]:
@@ -253,11 +259,11 @@ def google_intervals(first: float, multiplier: float, longest: float) -> list[in
         longest: The bound on the interval, in seconds.
 
     Returns:
-        Milliseconds; at most `MOST_INTERVALS` and one more.
+        Milliseconds; at most `MAX_INTERVALS` and one more.
     """
     interval, maximum = round(first * 1000), round(longest * 1000)
     known: list[int] = []
-    while interval not in known[-1:] and len(known) <= MOST_INTERVALS:
+    while interval not in known[-1:] and len(known) <= MAX_INTERVALS:
         known.append(interval)
         over = interval >= maximum / multiplier
         interval = maximum if over else int(interval * multiplier)

@@ -7,12 +7,12 @@ of them. Nothing here overflows: delays saturate at the largest float.
 
 from collections.abc import Callable, Iterable, Iterator
 
-from retrykit._internal.durations import Duration, seconds
-from retrykit._internal.validation import number, refuse
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.validation import check_number, invalid_setting
 from retrykit.schedules.base import Schedule
 from retrykit.schedules.basic import (
-    LONGEST_INTERVAL,
-    MOST_INTERVALS,
+    MAX_INTERVAL,
+    MAX_INTERVALS,
     Constant,
     Decorrelated,
     Exponential,
@@ -44,7 +44,7 @@ def constant(wait: Duration) -> Schedule:
     Raises:
         ConfigError: *wait* is no duration.
     """
-    return Constant(seconds("wait", wait))
+    return Constant(parse_duration("wait", wait))
 
 
 def linear(step: Duration) -> Schedule:
@@ -62,7 +62,7 @@ def linear(step: Duration) -> Schedule:
     Raises:
         ConfigError: *step* is no duration.
     """
-    return Linear(seconds("step", step))
+    return Linear(parse_duration("step", step))
 
 
 def exponential(first: Duration, *, factor: float = 2.0) -> Schedule:
@@ -83,8 +83,8 @@ def exponential(first: Duration, *, factor: float = 2.0) -> Schedule:
     Raises:
         ConfigError: *first* is no duration, or *factor* is below 1.
     """
-    factor = number("factor", factor, at_least=1)
-    return Exponential(seconds("first", first), factor)
+    factor = check_number("factor", factor, at_least=1)
+    return Exponential(parse_duration("first", first), factor)
 
 
 def polynomial(exponent: float, *, first: Duration = 1.0) -> Schedule:
@@ -105,7 +105,9 @@ def polynomial(exponent: float, *, first: Duration = 1.0) -> Schedule:
     Raises:
         ConfigError: *exponent* is negative, or *first* is no duration.
     """
-    return Polynomial(number("exponent", exponent), seconds("first", first))
+    return Polynomial(
+        check_number("exponent", exponent), parse_duration("first", first)
+    )
 
 
 def fibonacci(first: Duration = 1.0) -> Schedule:
@@ -123,7 +125,7 @@ def fibonacci(first: Duration = 1.0) -> Schedule:
     Raises:
         ConfigError: *first* is no duration.
     """
-    return Fibonacci(seconds("first", first))
+    return Fibonacci(parse_duration("first", first))
 
 
 def decorrelated(first: Duration, *, factor: float = 3.0) -> Schedule:
@@ -151,8 +153,8 @@ def decorrelated(first: Duration, *, factor: float = 3.0) -> Schedule:
         Decorrelated jitter, M. Brooker, "Exponential Backoff And Jitter", AWS
         Architecture Blog, 2015.
     """
-    factor = number("factor", factor, at_least=1)
-    return Decorrelated(seconds("first", first), factor)
+    factor = check_number("factor", factor, at_least=1)
+    return Decorrelated(parse_duration("first", first), factor)
 
 
 def sequence(
@@ -225,25 +227,27 @@ def google_interval(
         `ExponentialBackOff`, Google HTTP Client Library for Java: class
         documentation and checks.
     """
-    first = seconds("initial_interval", initial_interval)
-    number("initial_interval", first, at_least=0.001)
-    longest = seconds("max_interval", max_interval)
-    way_out = "no shorter than initial_interval, no longer than the original can hold"
-    number(
+    first = parse_duration("initial_interval", initial_interval)
+    check_number("initial_interval", first, at_least=0.001)
+    longest = parse_duration("max_interval", max_interval)
+    suggestion = (
+        "no shorter than initial_interval, no longer than the original can hold"
+    )
+    check_number(
         "max_interval",
         longest,
         at_least=first,
-        at_most=LONGEST_INTERVAL,
-        way_out=way_out,
+        at_most=MAX_INTERVAL,
+        suggestion=suggestion,
     )
-    spread = number("randomization_factor", randomization_factor, at_most=1)
+    spread = check_number("randomization_factor", randomization_factor, at_most=1)
     if spread == 1:
         rule = "a number >= 0 and < 1"
-        raise refuse("randomization_factor", rule, randomization_factor)
-    growth = number("multiplier", multiplier, at_least=1)
-    if len(google_intervals(first, growth, longest)) > MOST_INTERVALS:
-        rule = f"1, or large enough for at most {MOST_INTERVALS} different intervals"
-        raise refuse("multiplier", rule, multiplier)
+        raise invalid_setting("randomization_factor", rule, randomization_factor)
+    growth = check_number("multiplier", multiplier, at_least=1)
+    if len(google_intervals(first, growth, longest)) > MAX_INTERVALS:
+        rule = f"1, or large enough for at most {MAX_INTERVALS} different intervals"
+        raise invalid_setting("multiplier", rule, multiplier)
     return GoogleInterval(first, spread, growth, longest)
 
 
@@ -276,4 +280,6 @@ def polly_interval(median_first_retry_delay: Duration = 1.0) -> Schedule:
         `DecorrelatedJitterBackoffV2`, Polly.Contrib.WaitAndRetry 1.1 and
         Polly 8, by the formula of G. Polevoy, issue 530 of Polly, 2019.
     """
-    return PollyInterval(seconds("median_first_retry_delay", median_first_retry_delay))
+    return PollyInterval(
+        parse_duration("median_first_retry_delay", median_first_retry_delay)
+    )

@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["is_endless"]
 
 # Code of the user's that still has a delay for this retry counts as endless.
-_FAR = 100_000
+_EFFECTIVELY_ENDLESS = 100_000
 
 
 def is_endless(schedule: Any) -> bool:
@@ -30,15 +30,15 @@ def is_endless(schedule: Any) -> bool:
         case "switch":
             goes_on = schedule.bounds(schedule.after + 1) is not None
             endless = goes_on and is_endless(schedule.to)
-        case "plus" | "both":
+        case "sum" | "intersection":
             endless = is_endless(schedule.left) and is_endless(schedule.right)
-        case "either":
+        case "union":
             endless = is_endless(schedule.left) or is_endless(schedule.right)
         case "sequence" if isinstance(schedule.delays, tuple):
             endless = False
         case "" | "sequence":
-            endless = schedule.bounds(_FAR) is not None
+            endless = schedule.bounds(_EFFECTIVELY_ENDLESS) is not None
         case _:
             # A formula, or the delays of another schedule, each of them changed.
-            endless = "of" not in schedule.parts or is_endless(schedule.of)
+            endless = "of" not in schedule.field_names or is_endless(schedule.of)
     return endless

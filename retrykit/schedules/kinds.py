@@ -11,7 +11,7 @@ from retrykit.schedules.basic import (
     PollyInterval,
     Polynomial,
 )
-from retrykit.schedules.composition import Both, Either, Plus
+from retrykit.schedules.composition import Intersection, Sum, Union
 from retrykit.schedules.sequences import Sequence
 from retrykit.schedules.transforms import (
     AtLeast,
@@ -20,10 +20,10 @@ from retrykit.schedules.transforms import (
     FullJitter,
     Jitter,
     RoundDown,
+    Scale,
     Switch,
     Take,
     Then,
-    Times,
     Within,
 )
 
@@ -35,7 +35,7 @@ SCHEDULE_KINDS: dict[str, type[Schedule]] = {
         Cap,
         AtLeast,
         RoundDown,
-        Times,
+        Scale,
         FullJitter,
         EqualJitter,
         Jitter,
@@ -43,9 +43,9 @@ SCHEDULE_KINDS: dict[str, type[Schedule]] = {
         Within,
         Then,
         Switch,
-        Plus,
-        Both,
-        Either,
+        Sum,
+        Intersection,
+        Union,
         Constant,
         Linear,
         Exponential,

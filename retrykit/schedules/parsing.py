@@ -12,19 +12,19 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from retrykit._internal.durations import seconds
-from retrykit._internal.validation import instance, nearest, refuse
+from retrykit._internal.durations import parse_duration
+from retrykit._internal.validation import check_instance, did_you_mean, invalid_setting
 from retrykit.schedules import constructors
 from retrykit.schedules.base import Schedule, as_schedule
-from retrykit.schedules.parts import MOST_LEVELS, bounded
+from retrykit.schedules.parts import MAX_LEVELS, check_size
 
-__all__ = ["schedule_from"]
+__all__ = ["parse_schedule"]
 
 # No schedule of use is near to these; what is far beyond them ends in an error
 # of Python's own that says nothing of schedules.
 _LONGEST = 100_000
 # A list of numbers that is a schedule has two levels beside its own.
-_DEEPEST = MOST_LEVELS + 2
+_DEEPEST = MAX_LEVELS + 2
 _SHOWN = 80
 
 _CONSTRUCTORS: dict[str, Callable[..., Schedule]] = {
@@ -51,16 +51,16 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Schedule]] = {
 }
 
 
-def schedule_from(text: str) -> Schedule:
+def parse_schedule(text: str) -> Schedule:
     """Return the schedule that a text describes.
 
-    >>> schedule_from("1s, 5s, 1m")
+    >>> parse_schedule("1s, 5s, 1m")
     sequence([1.0, 5.0, 60.0])
-    >>> schedule_from('exponential("500ms", factor=2).cap("30s").full_jitter()')
+    >>> parse_schedule('exponential("500ms", factor=2).cap("30s").full_jitter()')
     exponential(0.5, factor=2.0).cap(30.0).full_jitter()
-    >>> schedule_from("constant(15) + linear(30).full_jitter()").bounds(2)
+    >>> parse_schedule("constant(15) + linear(30).full_jitter()").bounds(2)
     (15.0, 75.0)
-    >>> schedule_from("exponentail(1)")
+    >>> parse_schedule("exponentail(1)")
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: schedule must be made of constructors, methods and \
@@ -78,29 +78,31 @@ operators of schedules, got 'exponentail'; did you mean exponential(...)?
             is out of its bounds.
     """
     # A line: in a file it may be broken into several.
-    told = " ".join(instance("schedule", text, str).split())
+    told = " ".join(check_instance("schedule", text, str).split())
     if len(told) > _LONGEST:
         rule = f"a text of at most {_LONGEST} characters"
-        raise refuse("schedule", rule, _short(told))
+        raise invalid_setting("schedule", rule, _short(told))
     if "(" not in told and not told.startswith("["):
         return _listed(told)
     try:
-        return bounded(as_schedule(_value(_parsed(told), _DEEPEST)))
+        return check_size(as_schedule(_value(_parsed(told), _DEEPEST)))
     except (MemoryError, RecursionError):
-        rule = f"an expression of at most {MOST_LEVELS} levels"
-        raise refuse("schedule", rule, _short(told)) from None
+        rule = f"an expression of at most {MAX_LEVELS} levels"
+        raise invalid_setting("schedule", rule, _short(told)) from None
 
 
 def _listed(text: str) -> Schedule:
     delays = [delay.strip() for delay in text.split(",")]
     if len(delays) == 1:
         rule = 'delays such as "1s, 5s, 1m", or an expression such as constant("5s")'
-        way_out = "for a single delay write constant() around it, or [] for one retry"
+        suggestion = (
+            "for a single delay write constant() around it, or [] for one retry"
+        )
         if not text[:1].isdigit():
-            way_out = _constructor(text)
-        raise refuse("schedule", rule, _short(text), way_out)
+            suggestion = _constructor(text)
+        raise invalid_setting("schedule", rule, _short(text), suggestion)
     return constructors.sequence(
-        [seconds(f"schedule[{i}]", delay) for i, delay in enumerate(delays)]
+        [parse_duration(f"schedule[{i}]", delay) for i, delay in enumerate(delays)]
     )
 
 
@@ -114,10 +116,12 @@ def _parsed(text: str) -> ast.expr:
             return ast.parse(text, mode="eval").body
     except UnicodeEncodeError:
         rule = "text that can be encoded in UTF-8"
-        raise refuse("schedule", rule, _short(text)) from None
+        raise invalid_setting("schedule", rule, _short(text)) from None
     except (SyntaxError, ValueError) as error:
         # The latter of a null byte, before Python 3.11.4.
-        raise refuse("schedule", "an expression", _short(text), error.args[0]) from None
+        raise invalid_setting(
+            "schedule", "an expression", _short(text), error.args[0]
+        ) from None
 
 
 def _value(node: ast.expr, levels: int) -> Any:
@@ -162,9 +166,11 @@ def _function(node: ast.expr, levels: int) -> Callable[..., Schedule]:
             if isinstance(schedule, Schedule) and name in _METHODS:
                 method: Callable[..., Schedule] = getattr(schedule, name)
                 return method
-            way_out = nearest(name, _METHODS) or f"there are {', '.join(_METHODS)}"
+            suggestion = (
+                did_you_mean(name, _METHODS) or f"there are {', '.join(_METHODS)}"
+            )
             rule = "made with the methods of schedules"
-            raise refuse("schedule", rule, _short(f".{name}"), way_out)
+            raise invalid_setting("schedule", rule, _short(f".{name}"), suggestion)
     return _not_allowed(node)
 
 
@@ -178,18 +184,20 @@ def _called(node: ast.Call, build: Callable[..., Schedule], levels: int) -> Sche
         inspect.signature(build).bind(*given, **named)
     except TypeError as error:
         unknown = next((name for name in named if name not in known), "")
-        way_out = nearest(unknown, known) or str(error)
+        suggestion = did_you_mean(unknown, known) or str(error)
         rule = f"made with {build.__name__}({', '.join(known)})"
-        raise refuse("schedule", rule, _short(_written(node)), way_out) from None
+        raise invalid_setting(
+            "schedule", rule, _short(_written(node)), suggestion
+        ) from None
     return build(*given, **named)
 
 
-def _not_allowed(node: ast.expr, way_out: str = "") -> NoReturn:
+def _not_allowed(node: ast.expr, suggestion: str = "") -> NoReturn:
     told = _written(node)
     if isinstance(node, ast.Name):
-        way_out = _constructor(told) or f"there are {', '.join(_CONSTRUCTORS)}"
+        suggestion = _constructor(told) or f"there are {', '.join(_CONSTRUCTORS)}"
     rule = "made of constructors, methods and operators of schedules"
-    raise refuse("schedule", rule, _short(told), way_out)
+    raise invalid_setting("schedule", rule, _short(told), suggestion)
 
 
 def _written(node: ast.expr) -> str:
@@ -201,7 +209,7 @@ def _written(node: ast.expr) -> str:
 
 
 def _constructor(name: str) -> str:
-    return nearest(name, _CONSTRUCTORS).replace("?", "(...)?")
+    return did_you_mean(name, _CONSTRUCTORS).replace("?", "(...)?")
 
 
 def _short(text: str) -> str:

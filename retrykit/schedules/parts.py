@@ -1,12 +1,12 @@
 """What the parts of a schedule are, and how many they may be."""
 
-from retrykit._internal.validation import refuse
-from retrykit.schedules.base import Schedule, parts_in
+from retrykit._internal.validation import invalid_setting
+from retrykit.schedules.base import Schedule, iter_parts
 from retrykit.schedules.sequences import Sequence
 
-__all__ = ["MOST_LEVELS", "bounded", "has_user_code"]
+__all__ = ["MAX_LEVELS", "check_size", "has_user_code"]
 
-MOST_LEVELS = 100
+MAX_LEVELS = 100
 """How deep a schedule that is read from data or from a text may be nested."""
 
 _MOST_PARTS = 1_000
@@ -26,19 +26,19 @@ def has_user_code(schedule: Schedule) -> bool:
         not isinstance(part.delays, tuple)
         if isinstance(part, Sequence)
         else not part.kind
-        for _, part in parts_in(schedule)
+        for _, part in iter_parts(schedule)
     )
 
 
-def bounded(schedule: Schedule) -> Schedule:
+def check_size(schedule: Schedule) -> Schedule:
     """Return a schedule that was read, if it is small enough to be used at once.
 
     Raises:
         ConfigError: It has more than 100 levels or 1,000 parts.
     """
-    for number, (level, _) in enumerate(parts_in(schedule), 1):
-        if level > MOST_LEVELS:
-            raise refuse("schedule", f"of at most {MOST_LEVELS} levels", level)
+    for number, (level, _) in enumerate(iter_parts(schedule), 1):
+        if level > MAX_LEVELS:
+            raise invalid_setting("schedule", f"of at most {MAX_LEVELS} levels", level)
         if number > _MOST_PARTS:
-            raise refuse("schedule", f"of at most {_MOST_PARTS} parts", number)
+            raise invalid_setting("schedule", f"of at most {_MOST_PARTS} parts", number)
     return schedule

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from retrykit._internal.validation import nearest, refuse
+from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.schedules import constructors
 from retrykit.schedules.base import Schedule
 from retrykit.schedules.kinds import SCHEDULE_KINDS
@@ -35,12 +35,14 @@ def from_dict(data: object) -> Schedule:
         ConfigError: The kind or a part of it is unknown, missing or wrong.
     """
     # Imported here: most programs read no schedules.
-    from retrykit.schedules.parts import MOST_LEVELS, bounded  # noqa: PLC0415
+    from retrykit.schedules.parts import MAX_LEVELS, check_size  # noqa: PLC0415
 
     try:
-        return bounded(_read(data))
+        return check_size(_read(data))
     except RecursionError as error:
-        raise refuse("schedule", f"of at most {MOST_LEVELS} levels", data) from error
+        raise invalid_setting(
+            "schedule", f"of at most {MAX_LEVELS} levels", data
+        ) from error
 
 
 def _read(data: object) -> Schedule:
@@ -48,21 +50,23 @@ def _read(data: object) -> Schedule:
         return constructors.sequence(data)
     if isinstance(data, str):
         # Imported here: only who writes one as a text needs it.
-        from retrykit.schedules.parsing import schedule_from  # noqa: PLC0415
+        from retrykit.schedules.parsing import parse_schedule  # noqa: PLC0415
 
-        return schedule_from(data)
+        return parse_schedule(data)
     kind: Any = data.get("kind") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or kind not in list(SCHEDULE_KINDS):
         known = ", ".join(sorted(SCHEDULE_KINDS))
         rule = f"a list, a text, or a dict whose kind is one of {known}"
-        raise refuse("schedule", rule, data, nearest(kind, SCHEDULE_KINDS))
-    keys = ["kind", *SCHEDULE_KINDS[kind].parts]
+        raise invalid_setting(
+            "schedule", rule, data, did_you_mean(kind, SCHEDULE_KINDS)
+        )
+    keys = ["kind", *SCHEDULE_KINDS[kind].field_names]
     optional = _optional(_FORMULAS[kind]) if kind in _FORMULAS else set()
     if not set(keys) - optional <= set(data) <= set(keys):
         told = (f"{key} (optional)" if key in optional else key for key in keys)
         rule = f"a dict with the keys {', '.join(told)}"
         unknown = next((key for key in data if key not in keys), None)
-        raise refuse("schedule", rule, dict(data), nearest(unknown, keys))
+        raise invalid_setting("schedule", rule, dict(data), did_you_mean(unknown, keys))
     given = {key: data[key] for key in keys[1:] if key in data}
     parts = {key: _read(x) if key in _NESTED else x for key, x in given.items()}
     # Built as its user would write it, so that it is checked as there.
@@ -84,8 +88,8 @@ _FORMULAS: dict[str, Callable[..., Schedule]] = {
     name: getattr(constructors, name) for name in constructors.__all__
 }
 _OPERATORS: dict[str, Callable[..., Schedule]] = {
-    "plus": operator.add,
-    "either": operator.or_,
-    "both": operator.and_,
-    "times": operator.mul,
+    "sum": operator.add,
+    "union": operator.or_,
+    "intersection": operator.and_,
+    "scale": operator.mul,
 }

@@ -9,9 +9,16 @@ import random
 import sys
 from typing import Protocol, final
 
-__all__ = ["LONGEST", "Draws", "Random", "before", "between", "new_seed"]
+__all__ = [
+    "MAX_DELAY",
+    "CallRandom",
+    "Random",
+    "new_seed",
+    "previous_draw",
+    "uniform_between",
+]
 
-LONGEST = sys.float_info.max
+MAX_DELAY = sys.float_info.max
 """Where delays saturate, in seconds: the largest float, never infinity."""
 
 
@@ -23,7 +30,7 @@ class Random(Protocol):
         ...
 
 
-def between(low: float, high: float, chance: Random) -> float:
+def uniform_between(low: float, high: float, chance: Random) -> float:
     """Draw a delay from a range, in seconds, and never outside of it."""
     drawn = low + (high - low) * chance.random()
     # Rounding can carry the sum past the end by one step of the float.
@@ -48,10 +55,10 @@ _STEP = 0x9E3779B97F4A7C15
 
 
 @final
-class Draws:
+class CallRandom:
     """The chance of one retry: a function of the call's seed and its number.
 
-    >>> Draws(seed=7, retry=1).random() == Draws(seed=7, retry=1).random()
+    >>> CallRandom(seed=7, retry=1).random() == CallRandom(seed=7, retry=1).random()
     True
 
     Making a `random.Random` for each retry would cost ten times as much.
@@ -79,22 +86,22 @@ class Draws:
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
         return ((z ^ (z >> 31)) >> 11) * 2.0**-53
 
-    def earlier(self) -> "Draws":
+    def previous_retry(self) -> "CallRandom":
         """Return the chance of the retry before, as many draws into it."""
-        earlier = Draws(self._seed, 0)
+        earlier = CallRandom(self._seed, 0)
         earlier._drawn = self._drawn - (1 << 32)
         return earlier
 
 
-def before(chance: Random) -> Random:
+def previous_draw(chance: Random) -> Random:
     """Return the chance that the retry before had, where it can be known again.
 
-    >>> draws = [Draws(seed=7, retry=1), before(Draws(seed=7, retry=2))]
-    >>> draws[0].random() == draws[1].random()
+    >>> first, second = CallRandom(seed=7, retry=1), CallRandom(seed=7, retry=2)
+    >>> previous_draw(second).random() == first.random()
     True
 
     Args:
-        chance: That of a retry. What is no `Draws` is given back: its next
+        chance: That of a retry. What is no `CallRandom` is given back: its next
             draw is as good as one that was forgotten.
     """
-    return chance.earlier() if isinstance(chance, Draws) else chance
+    return chance.previous_retry() if isinstance(chance, CallRandom) else chance

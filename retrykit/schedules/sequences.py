@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sized
 from itertools import islice
 from typing import Any, ClassVar, final
 
-from retrykit._internal.durations import seconds
-from retrykit._internal.frozen import Value
-from retrykit._internal.validation import refuse
+from retrykit._internal.durations import parse_duration
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import invalid_setting
 from retrykit.schedules.basic import Fixed
 from retrykit.schedules.randomness import Random
 
@@ -26,7 +26,7 @@ class Sequence(Fixed):
     delays: Any
 
     def __init__(self, delays: object) -> None:
-        Value.__init__(self, _listed(delays))
+        Frozen.__init__(self, _listed(delays))
 
     def delay(
         self, retry: int, _previous: float | None, _random: Random, /
@@ -36,12 +36,14 @@ class Sequence(Fixed):
             return delays[retry - 1] if retry <= len(delays) else None
         afresh: Any = delays() if inspect.isgeneratorfunction(delays) else delays
         delay = next(islice(afresh, retry - 1, None), _ENDED)
-        return None if delay is _ENDED else seconds(f"schedule[{retry - 1}]", delay)
+        return (
+            None if delay is _ENDED else parse_duration(f"schedule[{retry - 1}]", delay)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         if not isinstance(self.delays, tuple):
             rule = "made of retrykit's own parts, to be written as data"
-            raise refuse("schedule", rule, self.delays, "list its delays")
+            raise invalid_setting("schedule", rule, self.delays, "list its delays")
         return {"kind": self.kind, "delays": list(self.delays)}
 
     def __repr__(self) -> str:
@@ -62,16 +64,20 @@ def _listed(delays: object) -> object:
         return delays
     if not isinstance(delays, Iterable) or isinstance(delays, _NO_DELAYS):
         rule = "one of schedules, a re-iterable of durations, or a generator function"
-        raise refuse("schedule", rule, delays, _as_schedule(delays))
+        raise invalid_setting("schedule", rule, delays, _as_schedule(delays))
     if isinstance(delays, set | frozenset):
-        raise refuse("schedule", "in order", delays, "write a list")
+        raise invalid_setting("schedule", "in order", delays, "write a list")
     if iter(delays) is delays:
         rule = "re-iterable"
-        way_out = "pass a list, a generator function, or an object whose __iter__"
-        raise refuse("schedule", rule, _OneShot(delays), f"{way_out} starts afresh")
+        suggestion = "pass a list, a generator function, or an object whose __iter__"
+        raise invalid_setting(
+            "schedule", rule, _OneShot(delays), f"{suggestion} starts afresh"
+        )
     if not isinstance(delays, Sized):
         return delays
-    return tuple(seconds(f"schedule[{i}]", delay) for i, delay in enumerate(delays))
+    return tuple(
+        parse_duration(f"schedule[{i}]", delay) for i, delay in enumerate(delays)
+    )
 
 
 def _as_schedule(value: object) -> str:
@@ -88,7 +94,7 @@ def _check_that_it_needs_nothing(generator: Callable[..., object]) -> None:
         inspect.signature(generator).bind()
     except TypeError as error:
         rule = "a generator function that can be called without arguments"
-        raise refuse(
+        raise invalid_setting(
             "schedule", rule, generator, "bind them with functools.partial"
         ) from error
 

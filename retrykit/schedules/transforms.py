@@ -10,22 +10,22 @@ from abc import abstractmethod
 from bisect import bisect_left
 from typing import ClassVar, final
 
-from retrykit._internal.frozen import Value
-from retrykit._internal.validation import refuse
-from retrykit.schedules.base import Bounds, Schedule, operand, parts_in
-from retrykit.schedules.randomness import LONGEST, Random, between
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import invalid_setting
+from retrykit.schedules.base import Bounds, Schedule, as_operand, iter_parts
+from retrykit.schedules.randomness import MAX_DELAY, Random, uniform_between
 
-__all__ = ["rounded_down"]
+__all__ = ["round_down_to"]
 
 # How many delays are added up at the most to answer one question, divided by the
 # number of schedules that each delay is asked of.
-_AHEAD = 60_000
+_MAX_STEPS = 60_000
 
 
-def rounded_down(delay: float, unit: float) -> float:
+def round_down_to(delay: float, unit: float) -> float:
     """Return what is left of a delay in whole times a unit.
 
-    >>> rounded_down(2.9, 1.0), rounded_down(0.3, 0.1) == 3 * 0.1
+    >>> round_down_to(2.9, 1.0), round_down_to(0.3, 0.1) == 3 * 0.1
     (2.0, True)
 
     Args:
@@ -39,24 +39,24 @@ def rounded_down(delay: float, unit: float) -> float:
     # 0.3 / 0.1 is a hair below 3: what is that near to a step is on it.
     nearest = round(steps)
     on_it = math.isclose(steps, nearest, rel_tol=1e-15)
-    return min((nearest if on_it else math.floor(steps)) * unit, LONGEST)
+    return min((nearest if on_it else math.floor(steps)) * unit, MAX_DELAY)
 
 
-class _Of(Schedule):
+class _Derived(Schedule):
     """A schedule made of one other by a method of that name."""
 
     __slots__ = ("of",)
     of: Schedule
 
     def __repr__(self) -> str:
-        return f"{operand(self.of)}.{self.kind}({self._arguments()})"
+        return f"{as_operand(self.of)}.{self.kind}({self._arguments()})"
 
     def _arguments(self) -> str:
-        _, *own = self.parts
+        _, *own = self.field_names
         return ", ".join(repr(getattr(self, name)) for name in own)
 
 
-class _Mapped(_Of):
+class _Transform(_Derived):
     """Each delay changed on its own, longer ones staying the longer."""
 
     __slots__ = ()
@@ -76,7 +76,7 @@ class _Mapped(_Of):
 
 
 @final
-class Cap(_Mapped):
+class Cap(_Transform):
     __slots__ = ("limit",)
     kind: ClassVar[str] = "cap"
     limit: float
@@ -86,7 +86,7 @@ class Cap(_Mapped):
 
 
 @final
-class AtLeast(_Mapped):
+class AtLeast(_Transform):
     __slots__ = ("limit",)
     kind: ClassVar[str] = "at_least"
     limit: float
@@ -96,30 +96,30 @@ class AtLeast(_Mapped):
 
 
 @final
-class RoundDown(_Mapped):
+class RoundDown(_Transform):
     __slots__ = ("unit",)
     kind: ClassVar[str] = "round_down"
     unit: float
 
     def _map(self, delay: float, /) -> float:
-        return rounded_down(delay, self.unit)
+        return round_down_to(delay, self.unit)
 
 
 @final
-class Times(_Mapped):
+class Scale(_Transform):
     __slots__ = ("factor",)
-    kind: ClassVar[str] = "times"
-    compound: ClassVar[bool] = True
+    kind: ClassVar[str] = "scale"
+    needs_parentheses: ClassVar[bool] = True
     factor: float
 
     def _map(self, delay: float, /) -> float:
-        return min(delay * self.factor, LONGEST)
+        return min(delay * self.factor, MAX_DELAY)
 
     def __repr__(self) -> str:
-        return f"{operand(self.of)} * {self.factor!r}"
+        return f"{as_operand(self.of)} * {self.factor!r}"
 
 
-class _Jittered(_Of):
+class _RandomRange(_Derived):
     """Each delay spread over a range that grows with it.
 
     The range is all that a kind of jitter is, so what is drawn and what is promised
@@ -143,7 +143,7 @@ class _Jittered(_Of):
         if delay is None:
             return None
         low, high = self._spread(delay)
-        return between(low, high, random)
+        return uniform_between(low, high, random)
 
     def bounds(self, retry: int, /) -> Bounds | None:
         bounds = self.of.bounds(retry)
@@ -154,7 +154,7 @@ class _Jittered(_Of):
 
 
 @final
-class FullJitter(_Jittered):
+class FullJitter(_RandomRange):
     __slots__ = ()
     kind: ClassVar[str] = "full_jitter"
 
@@ -163,7 +163,7 @@ class FullJitter(_Jittered):
 
 
 @final
-class EqualJitter(_Jittered):
+class EqualJitter(_RandomRange):
     __slots__ = ()
     kind: ClassVar[str] = "equal_jitter"
 
@@ -172,18 +172,18 @@ class EqualJitter(_Jittered):
 
 
 @final
-class Jitter(_Jittered):
+class Jitter(_RandomRange):
     __slots__ = ("factor",)
     kind: ClassVar[str] = "jitter"
     factor: float
 
     def _spread(self, delay: float, /) -> Bounds:
         high = delay * (1 + self.factor)
-        return delay * (1 - self.factor), high if high < LONGEST else LONGEST
+        return delay * (1 - self.factor), high if high < MAX_DELAY else MAX_DELAY
 
 
 @final
-class Take(_Of):
+class Take(_Derived):
     __slots__ = ("retries",)
     kind: ClassVar[str] = "take"
     retries: int
@@ -200,14 +200,14 @@ class Take(_Of):
 
 
 @final
-class Within(_Of):
+class Within(_Derived):
     __slots__ = ("_known", "total")
     kind: ClassVar[str] = "within"
     total: float
     _known: tuple[int, float, bool]
 
     def __init__(self, of: Schedule, total: float) -> None:
-        Value.__init__(self, of, total)
+        Frozen.__init__(self, of, total)
         # How many delays are known to fit, their sum, and whether that is all.
         # Replaced as one: a thread that comes late only finds out again.
         object.__setattr__(self, "_known", (0, 0.0, False))
@@ -224,7 +224,7 @@ class Within(_Of):
         if retry <= number:
             return self.of.bounds(retry)
         # Rounding of the sum must not lose a delay that fits to the last bit.
-        allowed = min(self.total * (1 + 1e-12), LONGEST)
+        allowed = min(self.total * (1 + 1e-12), MAX_DELAY)
         last, bounds = min(retry, number + self._ahead(retry)), None
         while number < last and not ended:
             bounds = self.of.bounds(number + 1)
@@ -236,25 +236,27 @@ class Within(_Of):
             return None
         if last < retry:
             rule = f"at most {last} where .within() adds up the delays before it"
-            raise refuse("retry", rule, retry, "limit the time with max_elapsed")
+            raise invalid_setting(
+                "retry", rule, retry, "limit the time with max_elapsed"
+            )
         return bounds
 
     def _ahead(self, retry: int) -> int:
         """Return how many delays may be added up to answer for a retry."""
         if retry == self._known[0] + 1:
             return 1
-        return max(_AHEAD // sum(1 for _ in parts_in(self)), 1)
+        return max(_MAX_STEPS // sum(1 for _ in iter_parts(self)), 1)
 
 
 @final
-class Then(_Of):
+class Then(_Derived):
     __slots__ = ("_length", "other")
     kind: ClassVar[str] = "then"
     other: Schedule
     _length: int | None
 
     def __init__(self, of: Schedule, other: Schedule) -> None:
-        Value.__init__(self, of, other)
+        Frozen.__init__(self, of, other)
         # How many delays the first one has, once it is known. A thread that
         # comes late only finds out again.
         object.__setattr__(self, "_length", None)
@@ -287,7 +289,7 @@ class Then(_Of):
 
 
 @final
-class Switch(_Of):
+class Switch(_Derived):
     __slots__ = ("after", "to")
     kind: ClassVar[str] = "switch"
     after: int

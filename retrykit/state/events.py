@@ -14,19 +14,25 @@ from types import TracebackType
 from typing import Self, final
 
 from retrykit._internal import fast_path
-from retrykit._internal.frozen import Value
-from retrykit._internal.introspection import is_coroutine_function, takes_one
-from retrykit._internal.validation import refuse
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
+from retrykit._internal.validation import invalid_setting
 from retrykit.state.fault_log import log_fault
 from retrykit.state.retry_state import Failure, RetryState
 
 __all__ = ["AttemptFailed", "AttemptStarted", "Event", "GaveUp", "Observer"]
-__all__ += ["RetryScheduled", "Succeeded", "Suspended", "check_observer", "everyone"]
-__all__ += ["observe", "tell"]
+__all__ += [
+    "RetryScheduled",
+    "Succeeded",
+    "Suspended",
+    "check_observer",
+    "process_observers",
+]
+__all__ += ["notify", "observe"]
 
 
 @final
-class AttemptStarted(Value):
+class AttemptStarted(Frozen):
     """An attempt begins: number ``state.attempt``."""
 
     __slots__ = ("state",)
@@ -34,7 +40,7 @@ class AttemptStarted(Value):
 
 
 @final
-class AttemptFailed(Value):
+class AttemptFailed(Frozen):
     """An attempt raised an error, or gave a result that is refused."""
 
     __slots__ = ("failure", "state")
@@ -43,7 +49,7 @@ class AttemptFailed(Value):
 
 
 @final
-class RetryScheduled(Value):
+class RetryScheduled(Frozen):
     """Another attempt will be made, after *delay* seconds."""
 
     __slots__ = ("delay", "state")
@@ -52,7 +58,7 @@ class RetryScheduled(Value):
 
 
 @final
-class Succeeded(Value):
+class Succeeded(Frozen):
     """The call has its result."""
 
     __slots__ = ("state",)
@@ -60,7 +66,7 @@ class Succeeded(Value):
 
 
 @final
-class GaveUp(Value):
+class GaveUp(Frozen):
     """The call makes no further attempt: ``state.stop_reason`` tells why."""
 
     __slots__ = ("state",)
@@ -68,7 +74,7 @@ class GaveUp(Value):
 
 
 @final
-class Suspended(Value):
+class Suspended(Frozen):
     """A durable job is left to its engine until its next attempt, maybe for days.
 
     It comes after `RetryScheduled`, and is the last event that has this state: the
@@ -85,7 +91,7 @@ Event = AttemptStarted | AttemptFailed | RetryScheduled | Suspended | Succeeded 
 Observer = Callable[[Event], object]
 """Takes an event; what it returns is ignored."""
 
-everyone: "list[observe]" = []
+process_observers: "list[observe]" = []
 """The registrations of the whole process: the same observer may have two.
 
 Always the same list. To change it is one operation: no thread, signal handler or
@@ -104,28 +110,28 @@ class observe:  # noqa: N801  used as a function
     Args:
         observer: Takes an `Event`. It is told until `close` is called or the
             ``with`` block ends.
-        only_failing: Whether it is told of a call only from its first failure
+        failures_only: Whether it is told of a call only from its first failure
             on. A call that succeeds at once then costs nothing more.
 
     Raises:
         ConfigError: *observer* is no plain function.
     """
 
-    def __init__(self, observer: Observer, *, only_failing: bool = False) -> None:
+    def __init__(self, observer: Observer, *, failures_only: bool = False) -> None:
         self.observer = check_observer("observer", observer)
-        self.only_failing = only_failing
-        everyone.append(self)
-        if not only_failing:
-            fast_path.ask()
+        self.failures_only = failures_only
+        process_observers.append(self)
+        if not failures_only:
+            fast_path.block()
 
     def close(self) -> None:
         """Tell the observer no more; closing twice does no harm."""
         try:
-            everyone.remove(self)
+            process_observers.remove(self)
         except ValueError:
             return
-        if not self.only_failing:
-            fast_path.withdraw()
+        if not self.failures_only:
+            fast_path.unblock()
 
     def __enter__(self) -> Self:
         return self
@@ -144,10 +150,12 @@ def check_observer(name: str, observer: object) -> Observer:
     """Return *observer* if it can be told of events, else raise `ConfigError`."""
     if not callable(observer) or is_coroutine_function(observer):
         rule = "a plain function (or callable) that takes an event"
-        way_out = "start a task in it where it must await" if callable(observer) else ""
-        raise refuse(name, rule, observer, way_out)
-    if not takes_one(observer):
-        raise refuse(
+        suggestion = (
+            "start a task in it where it must await" if callable(observer) else ""
+        )
+        raise invalid_setting(name, rule, observer, suggestion)
+    if not accepts_one_argument(observer):
+        raise invalid_setting(
             name, "a function that takes the event, and nothing else", observer
         )
     return observer
@@ -159,7 +167,7 @@ _busy: ContextVar[_Busy] = ContextVar("retrykit observers", default=())
 that tasks and threads which an observer starts do not inherit its silence."""
 
 
-def tell(observers: tuple[Observer, ...], event: Event) -> None:
+def notify(observers: tuple[Observer, ...], event: Event) -> None:
     """Tell the given observers, then those of the process.
 
     What they raise is logged. An observer that makes a retried call itself is
@@ -167,7 +175,7 @@ def tell(observers: tuple[Observer, ...], event: Event) -> None:
     """
     busy = [told for told in _busy.get() if told]
     failing = bool(event.state.failures)
-    asked = [each for each in everyone[:] if failing or not each.only_failing]
+    asked = [each for each in process_observers[:] if failing or not each.failures_only]
     for observer in (*observers, *(each.observer for each in asked)):
         if any(observer in told for told in busy):
             continue

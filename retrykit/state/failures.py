@@ -5,22 +5,22 @@ from typing import Any, NamedTuple, final
 
 from retrykit._internal.redaction import request_summary
 from retrykit._internal.type_names import type_name
-from retrykit._internal.validation import told
+from retrykit._internal.validation import safe_repr
 from retrykit.state.reasons import StopReason
 from retrykit.state.records import (
     ErrorRecord,
-    error_data,
-    error_from,
+    error_from_dict,
     error_text,
-    exactly,
-    result_data,
-    result_from,
-    result_kind,
+    error_to_dict,
+    result_from_data,
+    result_to_data,
+    result_type,
+    strict_type,
 )
-from retrykit.state.tracebacks import Places
+from retrykit.state.tracebacks import FrameLocations
 
-__all__ = ["Failure", "Judged", "attempt_from", "delay_from", "failure_data"]
-__all__ += ["failure_from", "natural", "seconds_from"]
+__all__ = ["Evaluation", "Failure", "failure_to_dict", "read_attempt", "read_delay"]
+__all__ += ["failure_from_dict", "read_count", "read_seconds"]
 
 # More attempts than can be made until the end of the year 9999.
 _MOST_ATTEMPTS = 10**12
@@ -55,7 +55,7 @@ class Failure(NamedTuple):
 
     def __repr__(self) -> str:
         """Return what it is, without secrets of requests and URLs."""
-        parts = {name: told(value) for name, value in self._asdict().items()}
+        parts = {name: safe_repr(value) for name, value in self._asdict().items()}
         if request_summary(self.error) is not None:
             parts["error"] = f"<{self.describe()}>"
         return f"Failure({', '.join(f'{name}={text}' for name, text in parts.items())})"
@@ -73,21 +73,21 @@ class Failure(NamedTuple):
                 of an error; `RetryState.redact` has what the policy says.
         """
         if self.error is None:
-            return f"a refused result of type {result_kind(self.result)}"
+            return f"a refused result of type {result_type(self.result)}"
         if isinstance(self.error, ErrorRecord):
             return str(self.error)
         text = error_text(self.error, redact=redact)
         return str(ErrorRecord(type_name(type(self.error)), text, ""))
 
 
-Judged = tuple[Failure, float | StopReason, bool]
+Evaluation = tuple[Failure, float | StopReason, bool]
 """What a policy says of a failed attempt: the attempt, with the delay that is
 to follow; that delay, in seconds, or why there is none; and whether its outcome
 is one to retry, whatever the limits say."""
 
 
-def failure_data(
-    failure: Failure, places: Places | None = None, *, redact: bool
+def failure_to_dict(
+    failure: Failure, places: FrameLocations | None = None, *, redact: bool
 ) -> dict[str, Any]:
     """Return a failure as a dict of plain data.
 
@@ -97,14 +97,14 @@ def failure_data(
         redact: Whether secrets of requests and URLs are left out.
     """
     plain = {
-        "error": error_data(failure.error, places, redact=redact),
-        "result": result_data(failure.result, redact=redact),
+        "error": error_to_dict(failure.error, places, redact=redact),
+        "result": result_to_data(failure.result, redact=redact),
     }
     return failure._asdict() | plain
 
 
-def failure_from(data: Mapping[str, Any]) -> Failure:
-    """Return the failure that `failure_data` wrote.
+def failure_from_dict(data: Mapping[str, Any]) -> Failure:
+    """Return the failure that `failure_to_dict` wrote.
 
     Raises:
         KeyError: *data* has other parts.
@@ -113,21 +113,21 @@ def failure_from(data: Mapping[str, Any]) -> Failure:
     if set(data) != set(Failure._fields):
         raise KeyError(*data)
     return Failure(
-        attempt_from(data["attempt"]),
-        error_from(data["error"]),
-        result_from(data["result"]),
+        read_attempt(data["attempt"]),
+        error_from_dict(data["error"]),
+        result_from_data(data["result"]),
         _number(data["started"]),
         _number(data["duration"]),
-        delay_from(data["delay"]),
-        None if data["rule"] is None else natural(data["rule"]),
-        delay_from(data["hint"]),
+        read_delay(data["delay"]),
+        None if data["rule"] is None else read_count(data["rule"]),
+        read_delay(data["hint"]),
     )
 
 
-_number = exactly(int, float)
+_number = strict_type(int, float)
 
 
-def seconds_from(value: object) -> float:
+def read_seconds(value: object) -> float:
     """Return *value* if it is a number of seconds, >= 0."""
     seconds: float = _number(value)
     if seconds < 0:
@@ -136,23 +136,23 @@ def seconds_from(value: object) -> float:
     return seconds
 
 
-def delay_from(value: object) -> float | None:
+def read_delay(value: object) -> float | None:
     """Return *value* if it is a number of seconds, >= 0, or None."""
-    return None if value is None else seconds_from(value)
+    return None if value is None else read_seconds(value)
 
 
-def attempt_from(value: object) -> int:
+def read_attempt(value: object) -> int:
     """Return *value* if it is the number of an attempt, from 1 to 10**12."""
-    attempt = natural(value)
+    attempt = read_count(value)
     if not 1 <= attempt <= _MOST_ATTEMPTS:
         msg = f"{attempt!r} is no attempt"
         raise ValueError(msg)
     return attempt
 
 
-def natural(value: object) -> int:
+def read_count(value: object) -> int:
     """Return *value* if it is a whole number >= 0."""
-    number: int = exactly(int)(value)
+    number: int = strict_type(int)(value)
     if number < 0:
         msg = f"{number!r} is no count"
         raise ValueError(msg)

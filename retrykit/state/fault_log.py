@@ -2,11 +2,11 @@
 
 import logging
 
-from retrykit._internal.notes import leave_note
+from retrykit._internal.notes import add_note_once
 from retrykit._internal.type_names import type_name
 from retrykit.state.records import error_text, traceback_text
 
-__all__ = ["log_fault", "report"]
+__all__ = ["log_fault", "note_policy_fault"]
 
 
 def log_fault(level: int, fault: Exception, message: str, *args: object) -> None:
@@ -26,8 +26,8 @@ def log_fault(level: int, fault: Exception, message: str, *args: object) -> None
     log.log(level, text, *args, traceback_text(fault).rstrip(), stacklevel=2)
 
 
-def report(error: Exception, fault: Exception) -> None:
+def note_policy_fault(error: Exception, fault: Exception) -> None:
     """Say on the user's error that the policy itself failed on it."""
     told = f"{type_name(type(fault))}: {error_text(fault)}"
-    leave_note(error, f"not retried, because its policy failed with {told}")
+    add_note_once(error, f"not retried, because its policy failed with {told}")
     log_fault(logging.ERROR, fault, "not retried, because the policy failed")

@@ -9,14 +9,20 @@ from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any, final
 
-from retrykit._internal.notes import leave_note
-from retrykit._internal.validation import refuse
+from retrykit._internal.notes import add_note_once
+from retrykit._internal.validation import invalid_setting
 from retrykit.errors import AttemptTimeout, RetrykitError
 from retrykit.state.records import ErrorRecord, attributes_of
 from retrykit.state.retry_state import RetryState, StopReason
 
-__all__ = ["FailureGroup", "NestedRetryError", "RetryError", "attach", "ended_here"]
-__all__ += ["ended_with", "ending", "state_of"]
+__all__ = [
+    "FailureGroup",
+    "NestedRetryError",
+    "RetryError",
+    "attach_state",
+    "is_own_timeout",
+]
+__all__ += ["attached_state", "build_final_error", "state_of"]
 
 
 @final
@@ -46,13 +52,13 @@ class RetryError(RetrykitError):
 class NestedRetryError(RetrykitError, RuntimeError):
     """Calls are retried inside of calls that would retry them again.
 
-    Raised under ``outer="raise"``, from the error with which the inner call gave
-    up; `state_of` has the history of the outer one, and its `inner` that of the
+    Raised under ``nested="raise"``, from the error with which the inner call gave
+    up; `state_of` has the history of the outer one, and its `nested_state` that of the
     inner one.
 
     >>> from retrykit import Policy
     >>> inner = Policy(schedule=[0], name="inner")
-    >>> Policy(outer="raise", name="outer").call(inner.call, int, "seven")
+    >>> Policy(nested="raise", name="outer").call(inner.call, int, "seven")
     Traceback (most recent call last):
     ...
     retrykit.state.final_error.NestedRetryError: inner is retried, and outer around it
@@ -70,11 +76,13 @@ class FailureGroup(ExceptionGroup[Exception]):
     def derive(self, errors: Any, /) -> Any:
         """Return a group of some of the errors, with the state of the call."""
         part = FailureGroup(self.message, errors)
-        attach(part, vars(self)[_STATE])
+        attach_state(part, vars(self)[_STATE])
         return part
 
 
-def ending(raises: str, state: RetryState, error: Exception | None) -> Exception:
+def build_final_error(
+    raises: str, state: RetryState, error: Exception | None
+) -> Exception:
     """Return what a call lets out, with its state and its note.
 
     Args:
@@ -87,23 +95,23 @@ def ending(raises: str, state: RetryState, error: Exception | None) -> Exception
     errors = [e for e in state.errors if isinstance(e, Exception)]
     if form == "group" and errors:
         group = FailureGroup(f"{state.name} {state.describe()}", errors)
-        attach(group, state)
+        attach_state(group, state)
         group.__suppress_context__ = True
         return group
     if form == "nested":
         inside = state.innermost.name
         found = NestedRetryError(f"{inside} is retried, and {state.name} around it")
         found.__cause__ = error
-        attach(found, state)
+        attach_state(found, state)
         return found
     if form == "retry_error" or error is None:
         wrapper = RetryError(state)
         wrapper.__cause__ = error
         return wrapper
-    attach(error, state)
+    attach_state(error, state)
     # An error that is none of the policy's business leaves as it came.
     if state.attempt > 1 or not refused:
-        leave_note(error, state.describe())
+        add_note_once(error, state.describe())
     return error
 
 
@@ -111,13 +119,13 @@ _STATE = "__retrykit_state__"
 
 # Stands for the error itself in the state that hangs on it. A reference back
 # would be a cycle, and the frames of the error would outlive its handler.
-_ITSELF = ErrorRecord("itself", "", "")
+_SELF = ErrorRecord("itself", "", "")
 
 
-def attach(bearer: object, state: RetryState) -> None:
+def attach_state(bearer: object, state: RetryState) -> None:
     """Hang the state of a call on the error, or the response, it ends with."""
     # Straight into the dict: the class of the error may refuse attributes.
-    vars(bearer)[_STATE] = _exchanged(state, bearer, _ITSELF)
+    vars(bearer)[_STATE] = _swap_outcome(state, bearer, _SELF)
 
 
 def state_of(outcome: object) -> RetryState | None:
@@ -144,12 +152,14 @@ def state_of(outcome: object) -> RetryState | None:
     borne = attributes_of(outcome)
     if borne is None or isinstance(outcome, _NO_OUTCOMES):
         rule = "an exception or a response"
-        raise refuse("outcome", rule, outcome, "pass what an except clause caught")
-    state = ended_with(outcome)
+        raise invalid_setting(
+            "outcome", rule, outcome, "pass what an except clause caught"
+        )
+    state = attached_state(outcome)
     if state is not None:
         # A wrapper has the state of its own call, whole; another may let it out.
         own = isinstance(outcome, RetryError) and state is outcome.state
-        return state if own else _exchanged(state, _ITSELF, outcome)
+        return state if own else _swap_outcome(state, _SELF, outcome)
     # The error of ``raise_for_status`` has the response that it is about, and one
     # of requests that of urllib3.
     for part in (borne.get("response"), borne.get("raw")):
@@ -162,7 +172,7 @@ def state_of(outcome: object) -> RetryState | None:
 _NO_OUTCOMES = (FunctionType, ModuleType)
 
 
-def ended_with(outcome: object) -> RetryState | None:
+def attached_state(outcome: object) -> RetryState | None:
     """Return the state of the call that has ended with this, and nothing deeper.
 
     In the failures of that state a record stands for the error itself.
@@ -173,16 +183,16 @@ def ended_with(outcome: object) -> RetryState | None:
     return state
 
 
-def ended_here(error: BaseException | None) -> bool:
+def is_own_timeout(error: BaseException | None) -> bool:
     """Return whether an attempt took too long, and no call has ended with that.
 
     An attempt of a call inside of it may have taken too long, too: with that
     error the inner call has ended.
     """
-    return isinstance(error, AttemptTimeout) and ended_with(error) is None
+    return isinstance(error, AttemptTimeout) and attached_state(error) is None
 
 
-def _exchanged(state: RetryState, old: object, new: Any) -> RetryState:
+def _swap_outcome(state: RetryState, old: object, new: Any) -> RetryState:
     if not state.failures:
         return state
     failures = tuple(
@@ -193,8 +203,8 @@ def _exchanged(state: RetryState, old: object, new: Any) -> RetryState:
         else failure
         for failure in state.failures
     )
-    inner = state.inner and _exchanged(state.inner, old, new)
-    return replace(state, failures=failures, inner=inner)
+    inner = state.nested_state and _swap_outcome(state.nested_state, old, new)
+    return replace(state, failures=failures, nested_state=inner)
 
 
 def _same(one: object, other: object) -> bool:

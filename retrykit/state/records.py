@@ -9,26 +9,32 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
-from retrykit._internal.frozen import Value, parts_of
+from retrykit._internal.frozen import Frozen, fields_of
 from retrykit._internal.redaction import redact_urls, request_summary
 from retrykit._internal.type_names import type_name
-from retrykit._internal.validation import told
-from retrykit.state.tracebacks import Places, formatted
+from retrykit._internal.validation import safe_repr
+from retrykit.state.tracebacks import FrameLocations, format_traceback
 
-__all__ = ["ErrorRecord", "ResultRecord", "attributes_of", "error_data", "error_from"]
+__all__ = [
+    "ErrorRecord",
+    "ResultRecord",
+    "attributes_of",
+    "error_from_dict",
+    "error_to_dict",
+]
 __all__ += [
     "error_text",
-    "exactly",
-    "result_data",
-    "result_from",
-    "result_kind",
+    "result_from_data",
     "result_text",
+    "result_to_data",
+    "result_type",
+    "strict_type",
 ]
-__all__ += ["safe_text", "status_of", "traceback_text"]
+__all__ += ["safe_str", "status_of", "traceback_text"]
 
 
 @final
-class ErrorRecord(Value):
+class ErrorRecord(Frozen):
     """What is kept of an error when it leaves its process.
 
     Attributes:
@@ -47,7 +53,7 @@ class ErrorRecord(Value):
 
 
 @final
-class ResultRecord(Value):
+class ResultRecord(Frozen):
     """What is kept of a refused result that is no number, text or None.
 
     Attributes:
@@ -60,9 +66,9 @@ class ResultRecord(Value):
     text: str
 
 
-def error_data(
+def error_to_dict(
     error: Exception | ErrorRecord | None,
-    places: Places | None = None,
+    places: FrameLocations | None = None,
     *,
     redact: bool = True,
 ) -> dict[str, str] | None:
@@ -78,7 +84,7 @@ def error_data(
     if not isinstance(error, ErrorRecord):
         kind, text = type_name(type(error)), error_text(error, redact=redact)
         error = ErrorRecord(kind, text, traceback_text(error, places, redact=redact))
-    return parts_of(error)
+    return fields_of(error)
 
 
 def error_text(error: Exception, *, redact: bool = True) -> str:
@@ -91,13 +97,13 @@ def error_text(error: Exception, *, redact: bool = True) -> str:
         redact: Whether to do so; else the text is whole.
     """
     if not redact:
-        return safe_text(error)
+        return safe_str(error)
     summary = request_summary(error)
-    return redact_urls(safe_text(error)) if summary is None else summary
+    return redact_urls(safe_str(error)) if summary is None else summary
 
 
 def traceback_text(
-    error: Exception, places: Places | None = None, *, redact: bool = True
+    error: Exception, places: FrameLocations | None = None, *, redact: bool = True
 ) -> str:
     """Return the formatted traceback of an error, with its notes and its causes.
 
@@ -106,16 +112,16 @@ def traceback_text(
         places: Where it was raised, if it has no frames any more.
         redact: Whether user info and queries of URLs are left out.
     """
-    text = safe_text(error, lambda error: formatted(error, places or ()))
+    text = safe_str(error, lambda error: format_traceback(error, places or ()))
     return redact_urls(text) if redact else text
 
 
-def error_from(data: Mapping[str, str] | None) -> ErrorRecord | None:
-    """Return the record that `error_data` wrote."""
+def error_from_dict(data: Mapping[str, str] | None) -> ErrorRecord | None:
+    """Return the record that `error_to_dict` wrote."""
     return None if data is None else ErrorRecord(**_texts(**data))
 
 
-def result_data(result: object, *, redact: bool = True) -> Any:
+def result_to_data(result: object, *, redact: bool = True) -> Any:
     """Return a result as JSON holds it: a plain one itself, or a record of it.
 
     Args:
@@ -124,13 +130,13 @@ def result_data(result: object, *, redact: bool = True) -> Any:
     """
     # By their types: an object's __class__ may be anyone's code.
     if type(result) is ResultRecord:
-        return {"record": parts_of(result)}
+        return {"record": fields_of(result)}
     if type(result) is str:
         return redact_urls(result) if redact else result
     if _is_plain(result):
         return result
     record = ResultRecord(type_name(type(result)), result_text(result, redact=redact))
-    return {"record": parts_of(record)}
+    return {"record": fields_of(record)}
 
 
 def _is_plain(result: object) -> bool:
@@ -143,7 +149,7 @@ def _is_plain(result: object) -> bool:
     return result is None or type(result) is bool
 
 
-def result_kind(result: object) -> str:
+def result_type(result: object) -> str:
     """Return the type of a result; of a response, with its status."""
     if type(result) is ResultRecord:
         return result.text if re.fullmatch(_RESPONSE, result.text) else result.type
@@ -166,8 +172,8 @@ def result_text(result: object, *, redact: bool = True) -> str:
         redact: Whether user info and queries of URLs are left out.
     """
     if status_of(result) is not None:
-        return result_kind(result)
-    text = safe_text(result, repr)
+        return result_type(result)
+    text = safe_str(result, repr)
     return (redact_urls(text) if redact else text)[:200]
 
 
@@ -191,8 +197,8 @@ def attributes_of(value: object) -> dict[str, Any] | None:
     return found if type(found) is dict else None
 
 
-def result_from(data: Any) -> object:
-    """Return what `result_data` wrote.
+def result_from_data(data: Any) -> object:
+    """Return what `result_to_data` wrote.
 
     Raises:
         TypeError, KeyError: It is no such thing.
@@ -201,8 +207,8 @@ def result_from(data: Any) -> object:
         if set(data) != {"record"}:
             raise KeyError(*data)
         return ResultRecord(**_texts(**data["record"]))
-    if result_data(data, redact=False) is not data:
-        msg = f"{told(data)} is no plain result"
+    if result_to_data(data, redact=False) is not data:
+        msg = f"{safe_repr(data)} is no plain result"
         raise TypeError(msg)
     return data
 
@@ -210,7 +216,7 @@ def result_from(data: Any) -> object:
 _LONGEST_INTEGER = 1024
 
 
-def safe_text(value: object, form: Callable[[Any], str] = str) -> str:
+def safe_str(value: object, form: Callable[[Any], str] = str) -> str:
     """Return the text of a value, whatever its own code does."""
     try:
         return form(value)
@@ -218,7 +224,7 @@ def safe_text(value: object, form: Callable[[Any], str] = str) -> str:
         return f"<{type_name(type(error))} while it was told>"
 
 
-def exactly(*kinds: type) -> Callable[[Any], Any]:
+def strict_type(*kinds: type) -> Callable[[Any], Any]:
     """Return what reads a value of one of these types, and refuses all others.
 
     A bool is no number here, and a number is finite: no integer is larger than a
@@ -232,14 +238,14 @@ def exactly(*kinds: type) -> Callable[[Any], Any]:
             odd = abs(value) > sys.float_info.max
         if odd or not known:
             names = " or ".join(kind.__name__ for kind in kinds)
-            msg = f"{told(value)} is no {names}"
+            msg = f"{safe_repr(value)} is no {names}"
             raise TypeError(msg)
         return value
 
     return read
 
 
-_text = exactly(str)
+_text = strict_type(str)
 
 
 def _texts(**parts: object) -> dict[str, str]:

@@ -10,21 +10,21 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Literal, final
 
-from retrykit._internal.durations import readable
-from retrykit._internal.validation import refuse
+from retrykit._internal.durations import format_duration
+from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
 from retrykit.state.failures import (
     Failure,
-    attempt_from,
-    delay_from,
-    failure_data,
-    failure_from,
-    natural,
-    seconds_from,
+    failure_from_dict,
+    failure_to_dict,
+    read_attempt,
+    read_count,
+    read_delay,
+    read_seconds,
 )
 from retrykit.state.reasons import StopReason
-from retrykit.state.records import ErrorRecord, exactly
-from retrykit.state.tracebacks import Places
+from retrykit.state.records import ErrorRecord, strict_type
+from retrykit.state.tracebacks import FrameLocations
 
 __all__ = ["Failure", "RetryState", "Status", "StopReason"]
 
@@ -46,20 +46,20 @@ class RetryState:
         attempt: Number of the attempt that runs or ran last, from 1.
         attempt_started: When it began, in seconds since the call began.
         failures: The failed attempts, in order.
-        dropped: How many failures were not kept.
-        slept: Delays so far, in seconds.
+        dropped_failures: How many failures were not kept.
+        total_delay: Delays so far, in seconds.
         next_delay: The delay before the next attempt, in seconds; None unless
             one is scheduled.
         stop_reason: Why the call ended; None while it runs.
-        spent: The elapsed time of a call that has ended, in seconds.
-        ruled: How many failures each of the policy's rules held for.
-        paid: What the last retry cost the policy's budget; None if it was asked
+        elapsed_at_end: The elapsed time of a call that has ended, in seconds.
+        rule_counts: How many failures each of the policy's rules held for.
+        retry_cost: What the last retry cost the policy's budget; None if it was asked
             for none.
         depth: How many retried calls this one runs inside of; 0 is none.
-        inner: The state of a call inside of this one, where this one ended
+        nested_state: The state of a call inside of this one, where this one ended
             because that one had given up. Of calls nested deeper than 16 the
             first and the last ones are kept.
-        bound: When the time of a call around this one is over, in seconds
+        outer_deadline: When the time of a call around this one is over, in seconds
             since this one began; None if it is unlimited.
         redact: Whether secrets of requests and URLs are left out of what is written
             of the errors.
@@ -83,16 +83,16 @@ class RetryState:
     attempt: int = 1
     attempt_started: float = 0.0
     failures: tuple[Failure, ...] = ()
-    dropped: int = 0
-    slept: float = 0.0
+    dropped_failures: int = 0
+    total_delay: float = 0.0
     next_delay: float | None = None
     stop_reason: StopReason | None = None
-    spent: float = 0.0
-    ruled: tuple[int, ...] = ()
-    paid: float | None = None
+    elapsed_at_end: float = 0.0
+    rule_counts: tuple[int, ...] = ()
+    retry_cost: float | None = None
     depth: int = 0
-    inner: "RetryState | None" = None
-    bound: float | None = field(default=None, compare=False)
+    nested_state: "RetryState | None" = None
+    outer_deadline: float | None = field(default=None, compare=False)
     redact: bool = field(default=True, compare=False)
     mark: object = field(default=None, compare=False)
     warned: bool = field(default=False, compare=False)
@@ -100,7 +100,7 @@ class RetryState:
     now: Callable[[], float] | None = field(default=None, compare=False)
     origin: float = field(default=0.0, compare=False)
     trace: TracebackType | None = field(default=None, compare=False)
-    places: tuple[tuple[int, Places], ...] = field(default=(), compare=False)
+    places: tuple[tuple[int, FrameLocations], ...] = field(default=(), compare=False)
 
     @property
     def errors(self) -> tuple[Exception | ErrorRecord, ...]:
@@ -122,7 +122,7 @@ class RetryState:
     @property
     def elapsed(self) -> float:
         """Seconds since the call began, until now or until it ended, >= 0."""
-        return self.spent if self.now is None else self.now() - self.origin
+        return self.elapsed_at_end if self.now is None else self.now() - self.origin
 
     @property
     def remaining(self) -> float | None:
@@ -133,28 +133,31 @@ class RetryState:
         Under the deadline rules ``"clip"`` and ``"overshoot"`` an attempt may
         begin when nothing is left: keep a least timeout of your own there.
         """
-        limits = [x for x in (self.max_elapsed, self.bound) if x is not None]
+        limits = [x for x in (self.max_elapsed, self.outer_deadline) if x is not None]
         return max(min(limits) - self.elapsed, 0.0) if limits else None
 
     def position(self, rule: int) -> int:
         """Return which failure comes next that a rule holds for, from 1."""
-        return (self.ruled[rule] if rule < len(self.ruled) else 0) + 1
+        return (self.rule_counts[rule] if rule < len(self.rule_counts) else 0) + 1
 
     def record(self, failure: Failure) -> None:
         """Write a failure down, and the delay that follows it; for drivers."""
         self.next_delay = failure.delay
         self.failures += (failure,)
         if failure.rule is not None:
-            counts = [*self.ruled, *[0] * (failure.rule + 1 - len(self.ruled))]
+            counts = [
+                *self.rule_counts,
+                *[0] * (failure.rule + 1 - len(self.rule_counts)),
+            ]
             counts[failure.rule] += 1
-            self.ruled = tuple(counts)
+            self.rule_counts = tuple(counts)
         if len(self.failures) > self.max_failures:
             surplus = len(self.failures) - self.max_failures
             middle = self.max_failures // 2
             self.failures = self.failures[:middle] + self.failures[middle + surplus :]
             kept = {failure.attempt for failure in self.failures}
             self.places = tuple(each for each in self.places if each[0] in kept)
-            self.dropped += surplus
+            self.dropped_failures += surplus
 
     def warn(self) -> bool:
         """Return whether a warning was given already, since one is now; for drivers."""
@@ -163,29 +166,29 @@ class RetryState:
 
     def begin_attempt(self) -> None:
         """Go on to the next attempt, after its delay; for drivers."""
-        self.slept += self.next_delay or 0.0
+        self.total_delay += self.next_delay or 0.0
         self.next_delay = self.mark = None
         self.attempt += 1
         now = self.now
-        self.attempt_started = now() - self.origin if now else self.spent
+        self.attempt_started = now() - self.origin if now else self.elapsed_at_end
 
     def end(self, reason: StopReason) -> None:
         """Write down why the call ended, and when; for drivers."""
         now = self.now
-        self.spent = now() - self.origin if now else self.spent
+        self.elapsed_at_end = now() - self.origin if now else self.elapsed_at_end
         self.now = self.trace = self.mark = self.around = None
         self.stop_reason = reason
 
     def describe(self) -> str:
         """Return how the call went, as the end of a sentence.
 
-        >>> state = RetryState("fetch", seed=7, epoch=0.0, spent=7.2, attempt=4)
+        >>> state = RetryState("fetch", 7, 0.0, elapsed_at_end=7.2, attempt=4)
         >>> state.end(StopReason.ATTEMPTS)
         >>> state.describe()
         'gave up after 4 attempts in 7.2s: every attempt is used up'
         """
         plural = "" if self.attempt == 1 else "s"
-        so_far = f"{self.attempt} attempt{plural} in {readable(self.elapsed)}"
+        so_far = f"{self.attempt} attempt{plural} in {format_duration(self.elapsed)}"
         if self.stop_reason is None:
             return f"is running: {so_far}"
         if self.stop_reason is StopReason.CANCELLED:
@@ -197,8 +200,8 @@ class RetryState:
             why = "only one is allowed"
         asked = self.failures[-1].hint if self.failures else None
         if self.stop_reason is StopReason.HINT and asked is not None:
-            why = f"{why}: {readable(asked)}"
-        if self.inner is not None:
+            why = f"{why}: {format_duration(asked)}"
+        if self.nested_state is not None:
             why = f"inside of it, {self.innermost.name} {self.innermost.describe()}"
         return f"gave up after {so_far}: {why}"
 
@@ -206,8 +209,8 @@ class RetryState:
     def innermost(self) -> "RetryState":
         """The state of the call with whose end this one ended: it, or its own."""
         state = self
-        while state.inner is not None:
-            state = state.inner
+        while state.nested_state is not None:
+            state = state.nested_state
         return state
 
     def __repr__(self) -> str:
@@ -238,20 +241,20 @@ class RetryState:
         # By its type, too: True is no version, and is equal to 1.
         if not isinstance(data, Mapping) or (type(version), version) != (int, _VERSION):
             rule = f"a dict from RetryState.to_dict, of version {_VERSION}"
-            raise refuse("state", rule, data)
+            raise invalid_setting("state", rule, data)
         rule = "a dict from RetryState.to_dict, whole and unchanged"
         if set(data) != {"version", *_READ}:
-            raise refuse("state", rule, data)
+            raise invalid_setting("state", rule, data)
         try:
             state = cls(**{name: read(data[name]) for name, read in _READ.items()})
         except ConfigError:
             # Of the state inside, in which it is wrong; told once, not by each around.
             raise
         except (KeyError, RecursionError, TypeError, ValueError) as error:
-            raise refuse("state", rule, data) from error
-        if sum(state.ruled) > state.attempt:
-            way_out = "its rules hold for more failures than there are attempts"
-            raise refuse("state", rule, data, way_out)
+            raise invalid_setting("state", rule, data) from error
+        if sum(state.rule_counts) > state.attempt:
+            suggestion = "its rules hold for more failures than there are attempts"
+            raise invalid_setting("state", rule, data, suggestion)
         return state
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -259,15 +262,15 @@ class RetryState:
 
 
 def _data(state: RetryState, *, redact: bool) -> dict[str, Any]:
-    places, inner = dict(state.places), state.inner
+    places, inner = dict(state.places), state.nested_state
     return {name: getattr(state, name) for name in _READ} | {
         "version": _VERSION,
-        "ruled": list(state.ruled),
-        "inner": inner and _data(inner, redact=redact or inner.redact),
-        "spent": state.elapsed,
+        "rule_counts": list(state.rule_counts),
+        "nested_state": inner and _data(inner, redact=redact or inner.redact),
+        "elapsed_at_end": state.elapsed,
         "stop_reason": state.stop_reason and state.stop_reason.value,
         "failures": [
-            failure_data(each, places.get(each.attempt), redact=redact)
+            failure_to_dict(each, places.get(each.attempt), redact=redact)
             for each in state.failures
         ],
     }
@@ -277,11 +280,11 @@ _VERSION = 1
 # The end of the year 9999, the last that a datetime can tell.
 _LAST = 253_402_300_799.0
 
-_text, _list = exactly(str), exactly(list, tuple)
+_text, _list = strict_type(str), strict_type(list, tuple)
 
 
 def _epoch(value: object) -> float:
-    epoch = seconds_from(value)
+    epoch = read_seconds(value)
     if epoch > _LAST:
         msg = f"{epoch!r} is after the year 9999"
         raise ValueError(msg)
@@ -290,20 +293,20 @@ def _epoch(value: object) -> float:
 
 _READ: dict[str, Callable[[Any], Any]] = {
     "name": _text,
-    "seed": exactly(int),
+    "seed": strict_type(int),
     "epoch": _epoch,
-    "max_elapsed": delay_from,
-    "max_failures": natural,
-    "attempt": attempt_from,
-    "attempt_started": seconds_from,
-    "failures": lambda failures: tuple(map(failure_from, _list(failures))),
-    "dropped": natural,
-    "slept": seconds_from,
-    "next_delay": delay_from,
+    "max_elapsed": read_delay,
+    "max_failures": read_count,
+    "attempt": read_attempt,
+    "attempt_started": read_seconds,
+    "failures": lambda failures: tuple(map(failure_from_dict, _list(failures))),
+    "dropped_failures": read_count,
+    "total_delay": read_seconds,
+    "next_delay": read_delay,
     "stop_reason": lambda reason: None if reason is None else StopReason(reason),
-    "spent": seconds_from,
-    "ruled": lambda counts: tuple(map(natural, _list(counts))),
-    "paid": delay_from,
-    "depth": natural,
-    "inner": lambda data: None if data is None else RetryState.from_dict(data),
+    "elapsed_at_end": read_seconds,
+    "rule_counts": lambda counts: tuple(map(read_count, _list(counts))),
+    "retry_cost": read_delay,
+    "depth": read_count,
+    "nested_state": lambda data: None if data is None else RetryState.from_dict(data),
 }

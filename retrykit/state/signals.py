@@ -6,8 +6,8 @@ call is carried out.
 
 from typing import final
 
-from retrykit._internal.durations import Duration, readable, seconds
-from retrykit._internal.validation import refuse
+from retrykit._internal.durations import Duration, format_duration, parse_duration
+from retrykit._internal.validation import invalid_setting
 from retrykit.errors import RetrykitError
 
 __all__ = ["GiveUp", "RetryAfter", "Signal"]
@@ -25,8 +25,10 @@ class Signal(RetrykitError):  # noqa: N818  a wish, not an error
     def __init__(self, *args: object, cause: Exception | None) -> None:
         if cause is not None and not isinstance(cause, Exception):
             rule = "an exception (an instance of Exception)"
-            way_out = f"write raise {type(self).__name__} from error, or raise an error"
-            raise refuse("cause", rule, cause, way_out)
+            suggestion = (
+                f"write raise {type(self).__name__} from error, or raise an error"
+            )
+            raise invalid_setting("cause", rule, cause, suggestion)
         super().__init__(*args)
         self.cause = cause
 
@@ -88,11 +90,11 @@ class RetryAfter(Signal):
     """
 
     def __init__(self, delay: Duration, cause: Exception | None = None) -> None:
-        self.delay = seconds("delay", delay)
+        self.delay = parse_duration("delay", delay)
         super().__init__(self.delay, cause, cause=cause)
 
     def __str__(self) -> str:
-        return f"asked for another attempt after {readable(self.delay)}"
+        return f"asked for another attempt after {format_duration(self.delay)}"
 
 
 @final

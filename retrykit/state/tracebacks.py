@@ -7,7 +7,13 @@ import traceback
 from itertools import islice
 from types import CodeType, TracebackType
 
-__all__ = ["Places", "after_timeouts", "cut", "drop_frames", "formatted"]
+__all__ = [
+    "FrameLocations",
+    "after_timeouts",
+    "drop_frames",
+    "format_traceback",
+    "trim_traceback",
+]
 __all__ += ["with_traceback"]
 
 with_traceback = BaseException.with_traceback
@@ -30,7 +36,7 @@ def _ends_attempts(trace: TracebackType) -> bool:
     }
 
 
-def cut(trace: TracebackType | None, old: TracebackType | None) -> None:
+def trim_traceback(trace: TracebackType | None, old: TracebackType | None) -> None:
     """Cut off what an error that is raised again still has from its last time.
 
     Python puts the new traceback before the old one: an error object that is
@@ -45,11 +51,11 @@ def cut(trace: TracebackType | None, old: TracebackType | None) -> None:
 Place = tuple[CodeType, int]
 """Where a frame was: its code, and the offset of its last instruction, in bytes."""
 
-Places = tuple[tuple[Place, ...], ...]
+FrameLocations = tuple[tuple[Place, ...], ...]
 """The places of the frames of an error, and of all that belong to its traceback."""
 
 
-def drop_frames(error: BaseException, last: BaseException | None) -> Places:
+def drop_frames(error: BaseException, last: BaseException | None) -> FrameLocations:
     """Let go of the frames in which an error was raised, and return their places.
 
     A frame holds all local variables of its function, and a place none.
@@ -80,7 +86,7 @@ def _places(error: BaseException, *, keep: bool) -> tuple[Place, ...]:
     return places
 
 
-def formatted(error: BaseException, places: Places) -> str:
+def format_traceback(error: BaseException, places: FrameLocations) -> str:
     """Return the traceback of an error as text, with its notes and its causes.
 
     Args:

@@ -1,13 +1,13 @@
 """Retrying in tests, without waiting.
 
 - `virtual_time`: retried calls see a fake clock and sleep on it, in this thread
-  or task, or ``everywhere=True``. It gives a `FakeClock`, which knows every nap;
+  or task, or ``process_wide=True``. It gives a `FakeClock`, which knows every nap;
   its `FakeClock.new_event_loop` makes a loop of asyncio whose timeouts are
   virtual, too.
-- `retries_disabled`: every function is called once. `limited`: a few times, and
+- `disable_retries`: every function is called once. `limit_retries`: a few times, and
   without delays.
 - `record`: the events of every retried call, with assertions about them.
-- `Script`, `AsyncScript`: fake functions that fail as they are told.
+- `ScriptedFunction`, `AsyncScriptedFunction`: fakes that fail as they are told.
 - `retrykit.testing.strategies`: schedules, policies and scripts for hypothesis.
 
 pytest has all that as fixtures, from `retrykit.testing.pytest_plugin`: ``retry_clock``
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from retrykit.errors import NestingError
     from retrykit.testing.fake_clock import FakeClock
     from retrykit.testing.recording import Recording, record
-    from retrykit.testing.retry_limits import limited, retries_disabled
+    from retrykit.testing.retry_limits import disable_retries, limit_retries
     from retrykit.testing.scripted_function import (
-        AsyncScript,
-        Called,
-        Script,
+        AsyncScriptedFunction,
+        RecordedCall,
+        ScriptedFunction,
         ScriptError,
     )
     from retrykit.testing.sleep_guard import RealSleepError
@@ -39,19 +39,25 @@ else:
         {
             "retrykit.errors": ["NestingError"],
             "retrykit.testing.fake_clock": ["FakeClock"],
-            "retrykit.testing.retry_limits": ["limited", "retries_disabled"],
+            "retrykit.testing.retry_limits": ["limit_retries", "disable_retries"],
             "retrykit.testing.sleep_guard": ["RealSleepError"],
             "retrykit.testing.recording": ["Recording", "record"],
             "retrykit.testing.scripted_function": [
-                "AsyncScript",
-                "Called",
-                "Script",
+                "AsyncScriptedFunction",
+                "RecordedCall",
+                "ScriptedFunction",
                 "ScriptError",
             ],
             "retrykit.testing.time_control": ["virtual_time"],
         },
     )
 
-__all__ = ["AsyncScript", "Called", "FakeClock", "NestingError", "RealSleepError"]
-__all__ += ["Recording", "Script", "ScriptError", "limited", "record"]
-__all__ += ["retries_disabled", "virtual_time"]
+__all__ = [
+    "AsyncScriptedFunction",
+    "FakeClock",
+    "NestingError",
+    "RealSleepError",
+    "RecordedCall",
+]
+__all__ += ["Recording", "ScriptError", "ScriptedFunction", "limit_retries", "record"]
+__all__ += ["disable_retries", "virtual_time"]

@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Any, Final, final
 
-from retrykit._internal.clocks import thread
-from retrykit.execution.attempt_timeout import Limit
+from retrykit._internal.clocks import sync_clock
+from retrykit.execution.attempt_timeout import TimeoutScope
 from retrykit.testing.call_tracker import Worker
-from retrykit.testing.scheduler import MOMENT, Silence, Timeline
+from retrykit.testing.scheduler import MOMENT, QuietPeriod, VirtualScheduler
 from retrykit.testing.sleep_guard import awaited_frame, refusal
 
 __all__ = ["InAsyncio", "running_loop"]
@@ -37,12 +37,14 @@ _looks: set[asyncio.Handle | None] = set()
 class InAsyncio:
     """One event loop, and those of it who live in virtual time."""
 
-    def __init__(self, timeline: Timeline, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, timeline: VirtualScheduler, loop: asyncio.AbstractEventLoop
+    ) -> None:
         self._timeline = timeline
         self._loop = loop
         self._sleepers: set[asyncio.Future[None]] = set()
         self._look: asyncio.Handle | None = None
-        self._silence = Silence(timeline)
+        self._silence = QuietPeriod(timeline)
         self._quiet = self._restless = 0
         self._guard: asyncio.TimerHandle | None = None
         # Callbacks are in none of the calls that began them.
@@ -51,17 +53,17 @@ class InAsyncio:
     async def sleep(self, delay: float) -> None:
         """Let other tasks run until *delay* virtual seconds have passed."""
         woken = self._loop.create_future()
-        sleeper = self._timeline.lie_down(delay, lambda: self._wake(woken))
+        sleeper = self._timeline.sleep(delay, lambda: self._wake(woken))
         self._wait_for(woken)
         try:
             await woken
         finally:
             self._sleepers.discard(woken)
-            self._timeline.get_up(sleeper)
+            self._timeline.wake(sleeper)
 
-    def limit(self, timeout: float) -> Limit:
+    def limit(self, timeout: float) -> TimeoutScope:
         """Return a ``with`` block that takes at most so many virtual seconds."""
-        return Limit(timeout, self._set_alarm)
+        return TimeoutScope(timeout, self._set_alarm)
 
     def _set_alarm(
         self, delay: float, ring: Callable[[BaseException | None], None]
@@ -73,7 +75,7 @@ class InAsyncio:
 
         def stop() -> None:
             self._sleepers.discard(woken)
-            self._timeline.get_up(alarm)
+            self._timeline.wake(alarm)
 
         return stop
 
@@ -121,17 +123,17 @@ class InAsyncio:
         silent = self._silence.lasted(needed, noise=noise)
         if not silent:
             if not noise:
-                thread.real.sleep(MOMENT)
+                sync_clock.real.sleep(MOMENT)
             return
         rounds = _BLIND_ROUNDS if ready is None else _ROUNDS
         if self._quiet >= rounds or self._restless:
             self._quiet = self._restless = 0
-            self._timeline.move(sources)
+            self._timeline.advance_to_next(sources)
 
     def _needed(self, sources: frozenset[Hashable]) -> float:
         """Return how long it must be silent, in real seconds."""
         if not self._timeline.workers.busy:
-            return self._timeline.held(sources)
+            return self._timeline.quiet_time_needed(sources)
         timers = getattr(self._loop, "_scheduled", None)
         due = [
             each
@@ -140,7 +142,7 @@ class InAsyncio:
         ]
         limits = [each for each in due if _only_ends_something(each)]
         alone = not sources and timers is not None and len(due) == len(limits)
-        needed = self._timeline.held(sources, alone=alone)
+        needed = self._timeline.quiet_time_needed(sources, alone=alone)
         # A timeout of an attempt must not end it meanwhile.
         left = min((each.when() for each in limits), default=math.inf)
         return min(needed, max(left - self._loop.time(), 0.0) / 2)

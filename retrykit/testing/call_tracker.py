@@ -112,7 +112,7 @@ class Workers:
         for worker in line:
             self._work(worker)
 
-    def stir(self, line: list[Worker]) -> None:
+    def resume(self, line: list[Worker]) -> None:
         """Take these calls for resting no more because nothing was heard of them."""
         for worker in line:
             self._presume(worker, resting=False)

@@ -7,20 +7,20 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from retrykit import schedules as s
-from retrykit._internal.durations import Duration, seconds
-from retrykit._internal.validation import number
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.validation import check_number
 from retrykit.schedules import Schedule
-from retrykit.schedules.basic import LONGEST_INTERVAL
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.basic import MAX_INTERVAL
+from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["durations", "formulas", "methods", "operators"]
 
 _ORDINARY = [0.0, 0.001, 0.1, 0.5, 1.0, 1.5, 60.0, 14_400.0]
-_EXTREME = [5e-324, 1e-300, 2.0**53, 1e300, LONGEST]
+_EXTREME = [5e-324, 1e-300, 2.0**53, 1e300, MAX_DELAY]
 
 
 def durations(
-    at_least: Duration = 0.0, at_most: Duration = LONGEST
+    at_least: Duration = 0.0, at_most: Duration = MAX_DELAY
 ) -> SearchStrategy[float]:
     """Draw seconds: ordinary ones, extreme ones, and anything between.
 
@@ -39,8 +39,8 @@ def durations(
     Raises:
         ConfigError: A bound is no duration, or the longest is the shorter one.
     """
-    low, high = seconds("at_least", at_least), seconds("at_most", at_most)
-    number("at_most", high, at_least=low)
+    low, high = parse_duration("at_least", at_least), parse_duration("at_most", at_most)
+    check_number("at_most", high, at_least=low)
     known = [x for x in _ORDINARY + _EXTREME if low <= x <= high]
     usual = min(max(1e6, low), high)
     drawn = st.floats(low, usual) | st.floats(low, high)
@@ -50,7 +50,7 @@ def durations(
 def formulas(*, walking: bool) -> SearchStrategy[Schedule]:
     """Draw what a constructor makes; of walks, only if *walking*."""
     factors = st.just(1.0) | st.floats(1, 1e300)
-    intervals = durations(0.001, LONGEST_INTERVAL)
+    intervals = durations(0.001, MAX_INTERVAL)
     # So that the interval is at its maximum after few steps.
     multipliers = st.just(1.0) | st.floats(1.25, 1e300)
     kinds = [

@@ -3,10 +3,10 @@
 from typing import Protocol, final
 
 from retrykit._internal.clocks import running_trio
-from retrykit.execution.attempt_timeout import Limit
+from retrykit.execution.attempt_timeout import TimeoutScope
 from retrykit.testing.asyncio_backend import InAsyncio, running_loop
 from retrykit.testing.call_tracker import Worker
-from retrykit.testing.scheduler import Timeline
+from retrykit.testing.scheduler import VirtualScheduler
 from retrykit.testing.virtual_loop import VirtualLoop
 
 __all__ = ["Loop", "Loops"]
@@ -19,7 +19,7 @@ class Loop(Protocol):
         """Let other tasks run until *delay* virtual seconds have passed."""
         ...
 
-    def limit(self, timeout: float, /) -> Limit:
+    def limit(self, timeout: float, /) -> TimeoutScope:
         """Return a ``with`` block that takes at most so many virtual seconds."""
         ...
 
@@ -36,7 +36,7 @@ class Loop(Protocol):
 class Loops:
     """What is known of each loop; asked in the thread of the loop itself."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: VirtualScheduler) -> None:
         self._timeline = timeline
         self._known: dict[object, Loop] = {}
 

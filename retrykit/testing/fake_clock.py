@@ -3,18 +3,18 @@
 from types import TracebackType
 from typing import final
 
-from retrykit._internal.durations import Duration, seconds
-from retrykit._internal.validation import instance, number, refuse
-from retrykit.execution.attempt_timeout import Limit
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.validation import check_instance, check_number, invalid_setting
+from retrykit.execution.attempt_timeout import TimeoutScope
 from retrykit.state.events import AttemptStarted, Event
 from retrykit.testing.event_loops import Loop, Loops
-from retrykit.testing.scheduler import Timeline
+from retrykit.testing.scheduler import VirtualScheduler
 from retrykit.testing.sleep_guard import guard_thread, leave_thread
 from retrykit.testing.virtual_loop import VirtualLoop
 
 __all__ = ["AwaitedClock", "FakeClock"]
 
-# How many naps its repr shows.
+# How many sleeps its repr shows.
 _SHOWN = 6
 
 
@@ -29,32 +29,41 @@ class FakeClock:
     >>> clock = FakeClock()
     >>> clock.sleep(1.5)
     >>> clock.advance("1h")
-    >>> clock.now(), clock.naps
+    >>> clock.now(), clock.sleeps
     (3601.5, [1.5])
 
     Args:
         start: What it shows at first, in seconds, >= 0.
-        patience: How long time stands still for an attempt of which nothing is
+        stall_timeout: How long time stands still for an attempt of which nothing is
             heard, in real time. A duration, >= 0.
-        real_sleep: Whether attempts may really sleep.
+        allow_real_sleep: Whether attempts may really sleep.
 
     Attributes:
-        naps: Every delay that was slept, in the order in which they began, in
+        sleeps: Every delay that was slept, in the order in which they began, in
             seconds.
         slips: The errors that were raised for real sleeps.
 
     Raises:
-        ConfigError: *start* is no number >= 0, or *patience* no duration.
+        ConfigError: *start* is no number >= 0, or *stall_timeout* no duration.
     """
 
     def __init__(
-        self, start: float = 0.0, *, patience: Duration = 5.0, real_sleep: bool = True
+        self,
+        start: float = 0.0,
+        *,
+        stall_timeout: Duration = 5.0,
+        allow_real_sleep: bool = True,
     ) -> None:
-        start, patience = number("start", start), seconds("patience", patience)
-        self._timeline = Timeline(start, patience)
-        self._real_sleep = instance("real_sleep", real_sleep, bool)
+        start, stall_timeout = (
+            check_number("start", start),
+            parse_duration("stall_timeout", stall_timeout),
+        )
+        self._timeline = VirtualScheduler(start, stall_timeout)
+        self._allow_real_sleep = check_instance(
+            "allow_real_sleep", allow_real_sleep, bool
+        )
         self._loops = Loops(self._timeline)
-        self.naps: list[float] = []
+        self.sleeps: list[float] = []
         self.slips = self._timeline.workers.slips
 
     def now(self) -> float:
@@ -92,7 +101,7 @@ class FakeClock:
         loop = self._running("asleep()")
         await loop.sleep(self._nap(delay))
 
-    def limit(self, timeout: float, /) -> Limit:
+    def limit(self, timeout: float, /) -> TimeoutScope:
         """Return a ``with`` block of a coroutine that takes at most *timeout*.
 
         Args:
@@ -120,8 +129,8 @@ class FakeClock:
 
     def hear(self, event: Event) -> None:
         """Take note of what a call does that lives by this clock; an observer."""
-        worker = self._timeline.hear(event)
-        if worker is None or self._real_sleep:
+        worker = self._timeline.on_event(event)
+        if worker is None or self._allow_real_sleep:
             return
         if not isinstance(event, AttemptStarted):
             leave_thread(worker)
@@ -146,9 +155,9 @@ class FakeClock:
             raise self.slips[0]
 
     def __repr__(self) -> str:
-        naps = [f"{nap:g}" for nap in self.naps[:_SHOWN]]
-        naps += ["..."] if len(self.naps) > _SHOWN else []
-        return f"<FakeClock at {self.now():g}, naps: {', '.join(naps) or 'none'}>"
+        sleeps = [f"{nap:g}" for nap in self.sleeps[:_SHOWN]]
+        sleeps += ["..."] if len(self.sleeps) > _SHOWN else []
+        return f"<FakeClock at {self.now():g}, sleeps: {', '.join(sleeps) or 'none'}>"
 
     def _running(self, what: str) -> Loop:
         loop = self._loops.here()
@@ -160,7 +169,7 @@ class FakeClock:
     def _nap(self, delay: Duration) -> float:
         length = _length("delay", delay)
         with self._timeline.changed:
-            self.naps.append(length)
+            self.sleeps.append(length)
         return length
 
 
@@ -176,5 +185,7 @@ class AwaitedClock:
 
 def _length(name: str, duration: object) -> float:
     if isinstance(duration, int | float) and duration < 0:
-        raise refuse(name, "a duration >= 0", duration, "time does not go back")
-    return seconds(name, duration)
+        raise invalid_setting(
+            name, "a duration >= 0", duration, "time does not go back"
+        )
+    return parse_duration(name, duration)

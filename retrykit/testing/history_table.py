@@ -4,8 +4,8 @@ Plain text, aligned here: it must be told wherever a test fails, and every
 library that draws tables would have to be installed there.
 """
 
-from retrykit._internal.durations import readable
-from retrykit.state.records import result_text, safe_text
+from retrykit._internal.durations import format_duration
+from retrykit.state.records import result_text, safe_str
 from retrykit.state.retry_state import Failure, RetryState, StopReason
 
 __all__ = ["history"]
@@ -22,9 +22,10 @@ def history(state: RetryState) -> str:
     """Return what happened in a call, one line for each attempt.
 
     >>> from retrykit import Policy
-    >>> from retrykit.testing import Script, virtual_time
+    >>> from retrykit.testing import ScriptedFunction, virtual_time
     >>> with virtual_time():
-    ...     outcome = Policy(schedule=[2], name="fetch").run(Script([OSError, "ok"]))
+    ...     fetch = ScriptedFunction([OSError, "ok"])
+    ...     outcome = Policy(schedule=[2], name="fetch").run(fetch)
     >>> print(history(outcome.state))
     fetch succeeded after 2 attempts in 2s
       attempt  began after  took  next after  outcome
@@ -37,7 +38,7 @@ def history(state: RetryState) -> str:
     try:
         return _table(state)
     except Exception as error:  # noqa: BLE001  the clock may be the user's own
-        told = f"{type(error).__name__}: {safe_text(error)}"
+        told = f"{type(error).__name__}: {safe_str(error)}"
         return f"{state.name}: its history cannot be read: {told}"
 
 
@@ -59,13 +60,13 @@ def _table(state: RetryState) -> str:
 
 
 def _row(failure: Failure, *, redact: bool) -> tuple[str, ...]:
-    delay = "" if failure.delay is None else readable(failure.delay)
+    delay = "" if failure.delay is None else format_duration(failure.delay)
     outcome = failure.describe(redact=redact)
     if failure.error is None:
         # The value is what a test is about, and its report is no log.
         outcome = f"the result {result_text(failure.result, redact=redact)}"
     outcome = " ".join(outcome.split())
-    times = readable(failure.started), readable(failure.duration)
+    times = format_duration(failure.started), format_duration(failure.duration)
     if len(outcome) > _WIDTH:
         outcome = f"{outcome[: _WIDTH - 3]}..."
     return (str(failure.attempt), *times, delay, outcome)
@@ -78,4 +79,10 @@ def _unfailed(state: RetryState) -> tuple[str, ...]:
     if state.stop_reason is StopReason.CANCELLED:
         outcome = "cancelled"
     took = max(state.elapsed - began, 0.0)
-    return (str(state.attempt), readable(began), readable(took), "", outcome)
+    return (
+        str(state.attempt),
+        format_duration(began),
+        format_duration(took),
+        "",
+        outcome,
+    )

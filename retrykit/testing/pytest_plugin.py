@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import pytest
 
-from retrykit._internal.clocks import thread
-from retrykit._internal.locks import Locked
+from retrykit._internal.clocks import sync_clock
+from retrykit._internal.locks import ForkSafe
 from retrykit.errors import RetrykitError
 from retrykit.state.events import Event, GaveUp, Succeeded, Suspended, observe
 from retrykit.state.retry_state import RetryState
@@ -44,7 +44,7 @@ def retry_clock(request: pytest.FixtureRequest) -> "Iterator[FakeClock]":
 def _virtual_time(item: pytest.Item) -> "virtual_time":
     from retrykit.testing import virtual_time  # noqa: PLC0415
 
-    settings: dict[str, Any] = {"everywhere": True}
+    settings: dict[str, Any] = {"process_wide": True}
     try:
         for marker in reversed([*item.iter_markers("retry_time")]):
             start = dict(zip(["start"], marker.args, strict=bool(marker.args)))
@@ -81,9 +81,9 @@ def retry_loop(
 @pytest.fixture
 def no_retries() -> Iterator[None]:
     """Every function is called once in this test, in all its threads and tasks."""
-    from retrykit.testing import retries_disabled  # noqa: PLC0415
+    from retrykit.testing import disable_retries  # noqa: PLC0415
 
-    with retries_disabled(everywhere=True):
+    with disable_retries(process_wide=True):
         yield
 
 
@@ -92,7 +92,7 @@ def retry_events() -> "Iterator[Recording]":
     """The `retrykit.testing.Recording` of every retried call, from here on."""
     from retrykit.testing import record  # noqa: PLC0415
 
-    with record(everywhere=True) as recording:
+    with record(process_wide=True) as recording:
         yield recording
 
 
@@ -100,8 +100,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Tell pytest of the marker."""
     config.addinivalue_line(
         "markers",
-        "retry_time(start=0.0, *, everywhere=True, patience='5s', real_sleep=False): "
-        "run the test in virtual time, as with the fixture retry_clock",
+        "retry_time(start=0.0, *, process_wide=True, stall_timeout='5s', "
+        "allow_real_sleep=False): run the test in virtual time, as with the fixture "
+        "retry_clock",
     )
 
 
@@ -153,7 +154,7 @@ class _VirtualLoops:
 def _new_loop(made: "list[VirtualLoop]") -> asyncio.AbstractEventLoop:
     from retrykit.testing import FakeClock  # noqa: PLC0415
 
-    clock = thread.chosen()
+    clock = sync_clock.current()
     if not isinstance(clock, FakeClock):
         # A loop of a wider scope, which was there before the clock.
         return asyncio.new_event_loop()
@@ -176,7 +177,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
 
 
 @final
-class _Seen(Locked):
+class _Seen(ForkSafe):
     """The histories of the calls of one test that failed at least once."""
 
     def __init__(self) -> None:
@@ -219,7 +220,7 @@ def _history(state: RetryState) -> str:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Hear of the calls that fail while a test runs; others cost nothing."""
     item.stash[_seen] = seen = _Seen()
-    with observe(seen.hear, only_failing=True):
+    with observe(seen.hear, failures_only=True):
         return (yield)
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import NoReturn, final
 
-from retrykit._internal.context import Scoped
-from retrykit._internal.validation import instance, refuse
-from retrykit.execution.callables import name_of
-from retrykit.execution.wrapping import nearest
+from retrykit._internal.context import ContextOverride
+from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit.execution.callables import qualified_name
+from retrykit.execution.wrapping import find_wrapped
 from retrykit.state.events import Event, RetryScheduled, observe
 from retrykit.state.retry_state import RetryState, StopReason
 from retrykit.testing.context_block import Block
@@ -169,7 +169,7 @@ class record(Block[Recording]):  # noqa: N801  used as a function
     ['AttemptStarted', 'AttemptFailed', 'RetryScheduled']
 
     Args:
-        everywhere: Whether the calls of every thread and task of the process
+        process_wide: Whether the calls of every thread and task of the process
             are recorded; by default those of this one, and of the tasks that it
             starts.
 
@@ -177,16 +177,16 @@ class record(Block[Recording]):  # noqa: N801  used as a function
         A ``with`` block that gives the `Recording`.
     """
 
-    def __init__(self, *, everywhere: bool = False) -> None:
-        self._everywhere = instance("everywhere", everywhere, bool)
+    def __init__(self, *, process_wide: bool = False) -> None:
+        self._process_wide = check_instance("process_wide", process_wide, bool)
         super().__init__()
 
     def __repr__(self) -> str:
-        return f"record(everywhere={self._everywhere})"
+        return f"record(process_wide={self._process_wide})"
 
     def _open(self, opened: ExitStack) -> Recording:
         recording = Recording()
-        if self._everywhere:
+        if self._process_wide:
             opened.enter_context(observe(recording.events.append))
             return recording
 
@@ -196,12 +196,12 @@ class record(Block[Recording]):  # noqa: N801  used as a function
 
         opened.enter_context(observe(hear))
         opened.enter_context(
-            _recordings.hold(self.what, (*_recordings.get(), recording))
+            _recordings.push(self.what, (*_recordings.get(), recording))
         )
         return recording
 
 
-_recordings: Scoped[tuple[Recording, ...]] = Scoped(())
+_recordings: ContextOverride[tuple[Recording, ...]] = ContextOverride(())
 
 
 def _outcome(call: RetryState) -> str:
@@ -211,10 +211,10 @@ def _outcome(call: RetryState) -> str:
 def _name(fn: object) -> str:
     if isinstance(fn, str) and fn:
         return fn
-    found = nearest(fn)
+    found = find_wrapped(fn)
     if found is not None:
-        return found.policy.name or name_of(found.fn)
+        return found.policy.name or qualified_name(found.fn)
     if not callable(fn):
         rule = "a function, or the name of its calls"
-        raise refuse("fn", rule, fn, "a block is named after its function")
-    return name_of(fn)
+        raise invalid_setting("fn", rule, fn, "a block is named after its function")
+    return qualified_name(fn)

@@ -5,17 +5,23 @@ from contextlib import ExitStack
 from contextvars import ContextVar
 from typing import final
 
-from retrykit._internal.clocks import AsyncClock, Clock, LoopClock, task, thread
-from retrykit._internal.validation import instance, whole
-from retrykit.execution.attempt_timeout import Limit, limit
-from retrykit.execution.overrides import Limits, limits
+from retrykit._internal.clocks import (
+    AsyncClock,
+    Clock,
+    LoopClock,
+    async_clock,
+    sync_clock,
+)
+from retrykit._internal.validation import check_instance, check_integer
+from retrykit.execution.attempt_timeout import TimeoutScope, timeout_scope
+from retrykit.execution.overrides import RetryOverrides, retry_overrides
 from retrykit.testing.context_block import Block
 
-__all__ = ["limited", "retries_disabled"]
+__all__ = ["disable_retries", "limit_retries"]
 
 
 @final
-class retries_disabled(Block[None]):  # noqa: N801  used as a function
+class disable_retries(Block[None]):  # noqa: N801  used as a function
     """Let every function be called exactly once.
 
     Its error passes through, whatever the policy makes of it otherwise, and so
@@ -26,7 +32,7 @@ class retries_disabled(Block[None]):  # noqa: N801  used as a function
     ... def fetch():
     ...     print("called")
     ...     raise ConnectionError
-    >>> with retries_disabled():
+    >>> with disable_retries():
     ...     try:
     ...         fetch()
     ...     except ConnectionError:
@@ -35,25 +41,27 @@ class retries_disabled(Block[None]):  # noqa: N801  used as a function
     failed
 
     Args:
-        everywhere: Whether it holds for every thread and task of the process;
+        process_wide: Whether it holds for every thread and task of the process;
             by default for this one, and for the tasks that it starts.
     """
 
-    def __init__(self, *, everywhere: bool = False) -> None:
-        self._everywhere = instance("everywhere", everywhere, bool)
+    def __init__(self, *, process_wide: bool = False) -> None:
+        self._process_wide = check_instance("process_wide", process_wide, bool)
         super().__init__()
 
     def __repr__(self) -> str:
-        return f"retries_disabled(everywhere={self._everywhere})"
+        return f"disable_retries(process_wide={self._process_wide})"
 
     def _open(self, opened: ExitStack) -> None:
-        everywhere = self._everywhere
-        held = Limits(max_attempts=None, disabled=True)
-        opened.enter_context(limits.hold(self.what, held, everywhere=everywhere))
+        process_wide = self._process_wide
+        held = RetryOverrides(max_attempts=None, disabled=True)
+        opened.enter_context(
+            retry_overrides.push(self.what, held, process_wide=process_wide)
+        )
 
 
 @final
-class limited(Block[None]):  # noqa: N801  used as a function
+class limit_retries(Block[None]):  # noqa: N801  used as a function
     """Let calls make few attempts, and wait for none of them.
 
     Delays that are not waited for count as if they were: a call whose time is
@@ -64,7 +72,7 @@ class limited(Block[None]):  # noqa: N801  used as a function
     >>> @retry(schedule=["1h"] * 5, max_elapsed="3h")
     ... def fetch():
     ...     raise ConnectionError("refused")
-    >>> with limited(max_attempts=3):
+    >>> with limit_retries(max_attempts=3):
     ...     try:
     ...         fetch()
     ...     except ConnectionError as error:
@@ -75,7 +83,7 @@ class limited(Block[None]):  # noqa: N801  used as a function
         max_attempts: Most calls of each function; a policy that allows fewer
             keeps its own limit. Count, >= 1; by default the policies decide.
         no_delay: Whether delays are left out, sync and async.
-        everywhere: Whether it holds for every thread and task of the process;
+        process_wide: Whether it holds for every thread and task of the process;
             by default for this one, and for the tasks that it starts.
 
     Raises:
@@ -87,31 +95,42 @@ class limited(Block[None]):  # noqa: N801  used as a function
         max_attempts: int | None = None,
         *,
         no_delay: bool = True,
-        everywhere: bool = False,
+        process_wide: bool = False,
     ) -> None:
         if max_attempts is not None:
-            way_out = "the first call counts"
-            whole("max_attempts", max_attempts, at_least=1, way_out=way_out)
+            suggestion = "the first call counts"
+            check_integer(
+                "max_attempts", max_attempts, at_least=1, suggestion=suggestion
+            )
         self._max_attempts = max_attempts
-        self._no_delay = instance("no_delay", no_delay, bool)
-        self._everywhere = instance("everywhere", everywhere, bool)
+        self._no_delay = check_instance("no_delay", no_delay, bool)
+        self._process_wide = check_instance("process_wide", process_wide, bool)
         super().__init__()
 
     def __repr__(self) -> str:
-        settings = f"no_delay={self._no_delay}, everywhere={self._everywhere}"
-        return f"limited({self._max_attempts}, {settings})"
+        settings = f"no_delay={self._no_delay}, process_wide={self._process_wide}"
+        return f"limit_retries({self._max_attempts}, {settings})"
 
     def _open(self, opened: ExitStack) -> None:
-        what, everywhere = self.what, self._everywhere
-        outer = limits.get()
+        what, process_wide = self.what, self._process_wide
+        outer = retry_overrides.get()
         known = (outer.max_attempts, self._max_attempts)
         fewest = min((most for most in known if most is not None), default=None)
-        held = outer.replaced(max_attempts=fewest)
-        opened.enter_context(limits.hold(what, held, everywhere=everywhere))
+        held = outer.replace(max_attempts=fewest)
+        opened.enter_context(
+            retry_overrides.push(what, held, process_wide=process_wide)
+        )
         if self._no_delay:
-            blocking, awaited = _Skipping(thread.chosen()), _Awaited(task.chosen())
-            opened.enter_context(thread.use(blocking, what, everywhere=everywhere))
-            opened.enter_context(task.use(awaited, what, everywhere=everywhere))
+            blocking, awaited = (
+                _Skipping(sync_clock.current()),
+                _Awaited(async_clock.current()),
+            )
+            opened.enter_context(
+                sync_clock.use(blocking, what, process_wide=process_wide)
+            )
+            opened.enter_context(
+                async_clock.use(awaited, what, process_wide=process_wide)
+            )
 
 
 _skipped: ContextVar[float] = ContextVar("retrykit skipped delays", default=0.0)
@@ -151,10 +170,10 @@ class _Awaited:
         read = clock.reader() if isinstance(clock, LoopClock) else clock.now
         return lambda: read() + _skipped.get()
 
-    def limit(self, timeout: float, /) -> Limit:
-        return limit(timeout, self.counted)
+    def limit(self, timeout: float, /) -> TimeoutScope:
+        return timeout_scope(timeout, self.counted)
 
     async def sleep(self, delay: float, /) -> None:
         _skipped.set(_skipped.get() + delay)
         # Other tasks get their turn, and a cancellation arrives.
-        await task.real.sleep(0)
+        await async_clock.real.sleep(0)

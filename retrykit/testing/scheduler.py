@@ -3,7 +3,7 @@
 Time moves to the earliest of those who sleep, and only when every retried call
 is at rest. What an attempt waits for is real (a socket, a thread), so time
 stands still for it, until nothing was heard of it for as long as one has
-patience: then it is taken to wait for a call that sleeps. A thread that was
+stall_timeout: then it is taken to wait for a call that sleeps. A thread that was
 started since, and what an event loop waits for besides, get a moment too.
 
 One lock guards it all, since threads may share it.
@@ -16,13 +16,13 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Final, final
 
-from retrykit._internal.clocks import thread
-from retrykit._internal.locks import Locked
+from retrykit._internal.clocks import sync_clock
+from retrykit._internal.locks import ForkSafe
 from retrykit.state.events import Event
 from retrykit.testing.call_tracker import Worker, Workers
 from retrykit.testing.thread_activity import Threads
 
-__all__ = ["MOMENT", "Silence", "Sleeper", "Timeline"]
+__all__ = ["MOMENT", "QuietPeriod", "Sleeper", "VirtualScheduler"]
 
 MOMENT: Final = 0.001
 """How often one looks whether time may move on, in real seconds."""
@@ -59,12 +59,12 @@ class Sleeper:
 
 
 @final
-class Timeline(Locked):
+class VirtualScheduler(ForkSafe):
     """Virtual time, for threads and event loops at once.
 
     Args:
         start: What time it is at first, in seconds.
-        patience: How long time stands still for an attempt of which nothing is
+        stall_timeout: How long time stands still for an attempt of which nothing is
             heard, in real seconds, >= 0.
 
     Attributes:
@@ -74,9 +74,9 @@ class Timeline(Locked):
         beats: How often something has happened.
     """
 
-    def __init__(self, start: float, patience: float) -> None:
+    def __init__(self, start: float, stall_timeout: float) -> None:
         self.now = start
-        self.patience = patience
+        self.stall_timeout = stall_timeout
         super().__init__()
         self.workers = Workers()
         self.beats = 0
@@ -89,7 +89,7 @@ class Timeline(Locked):
         super()._renew()
         self.changed = threading.Condition(self._lock)
 
-    def hear(self, event: Event) -> Worker | None:
+    def on_event(self, event: Event) -> Worker | None:
         """Take note of an event, and return the call that it is of."""
         with self.changed:
             self._beat()
@@ -125,7 +125,7 @@ class Timeline(Locked):
             self.workers.work(line)
             self._beat()
 
-    def lie_down(self, delay: float, wake: Callable[[], object]) -> Sleeper:
+    def sleep(self, delay: float, wake: Callable[[], object]) -> Sleeper:
         """Let one sleep for *delay* seconds; the calls that it is in rest."""
         with self.changed:
             return self._asleep(delay, wake, self.rest())
@@ -140,12 +140,12 @@ class Timeline(Locked):
             line = self.workers.line()
 
             def wake() -> None:
-                self.workers.stir(line)
+                self.workers.resume(line)
                 ring()
 
             return self._asleep(delay, wake, [])
 
-    def get_up(self, sleeper: Sleeper) -> None:
+    def wake(self, sleeper: Sleeper) -> None:
         """Let one sleep no more, if it does."""
         with self.changed:
             if not sleeper.awake:
@@ -157,21 +157,23 @@ class Timeline(Locked):
     def block(self, delay: float) -> None:
         """Sleep in a thread, until others have moved time on or it may move."""
         me = threading.get_ident()
-        sleeper = self.lie_down(delay, lambda: self._threads.blocked.discard(me))
-        silence = Silence(self)
+        sleeper = self.sleep(delay, lambda: self._threads.blocked.discard(me))
+        silence = QuietPeriod(self)
         try:
             with self.changed:
                 self._threads.blocked.add(me)
                 while not sleeper.awake:
-                    if silence.lasted(max(self.held(), self._threads.breath())):
-                        self.move()
+                    if silence.lasted(
+                        max(self.quiet_time_needed(), self._threads.startup_grace())
+                    ):
+                        self.advance_to_next()
                     else:
                         self.changed.wait(MOMENT)
         finally:
             self._threads.blocked.discard(me)
-            self.get_up(sleeper)
+            self.wake(sleeper)
 
-    def held(
+    def quiet_time_needed(
         self,
         sources: frozenset[Hashable] = frozenset(),
         *,
@@ -192,14 +194,14 @@ class Timeline(Locked):
         with self.changed:
             if self.workers.busy:
                 if not alone or self._threads.others():
-                    return self.patience
+                    return self.stall_timeout
                 # A pool may not have begun yet with what it was given.
-                return self._threads.breath(pools=True)
+                return self._threads.startup_grace(pools=True)
             if not self._threads.working() and not sources - self._settled:
                 return 0.0
-            return self.patience if patient else min(self.patience, _GRACE)
+            return self.stall_timeout if patient else min(self.stall_timeout, _GRACE)
 
-    def move(self, sources: frozenset[Hashable] = frozenset()) -> None:
+    def advance_to_next(self, sources: frozenset[Hashable] = frozenset()) -> None:
         """Move to the time at which the next one wakes, and wake those due.
 
         It was silent for as long as it must be: what held time until now holds
@@ -235,7 +237,7 @@ class Timeline(Locked):
     def _wake_those_due(self) -> None:
         while (sleeper := self._earliest()) and sleeper.when <= self.now:
             wake = sleeper.wake
-            self.get_up(sleeper)
+            self.wake(sleeper)
             wake()
         self._beat()
 
@@ -245,10 +247,10 @@ class Timeline(Locked):
 
 
 @final
-class Silence:
+class QuietPeriod:
     """For how long nothing has happened, as one sees who waits for it."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: VirtualScheduler) -> None:
         self._timeline = timeline
         self._beats = -1
         self._beaten = self._since = 0.0
@@ -259,14 +261,14 @@ class Silence:
         Args:
             needed: Real seconds, >= 0.
             noise: Whether something happens right now that no call tells of.
-                It counts only as long as one has patience: who looks again and
+                It counts only as long as one has stall_timeout: who looks again and
                 again whether a call has ended would else wait for ever.
         """
-        now = thread.real.now()
+        now = sync_clock.real.now()
         if self._beats != self._timeline.beats:
             self._beats = self._timeline.beats
             self._beaten = self._since = now
         if noise:
             self._since = now
-        stalled = now - self._beaten > self._timeline.patience
+        stalled = now - self._beaten > self._timeline.stall_timeout
         return stalled or (not noise and now - self._since >= needed)

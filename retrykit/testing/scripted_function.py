@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Mapping, Set as AbstractSet
 from typing import Any, final
 
-from retrykit._internal.clocks import Source, task, thread
-from retrykit._internal.frozen import Value
-from retrykit._internal.locks import Locked
-from retrykit._internal.validation import instance, refuse
+from retrykit._internal.clocks import ClockSource, async_clock, sync_clock
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.locks import ForkSafe
+from retrykit._internal.validation import check_instance, invalid_setting
 
-__all__ = ["AsyncScript", "Called", "Script", "ScriptError"]
+__all__ = ["AsyncScriptedFunction", "RecordedCall", "ScriptError", "ScriptedFunction"]
 
 
 @final
-class Called(Value):
+class RecordedCall(Frozen):
     """One call of a script.
 
     Attributes:
@@ -38,26 +38,30 @@ class ScriptError(BaseException):
 _UNORDERED = (str, bytes, Mapping, AbstractSet)
 
 
-class _Script(Locked):
+class _Script(ForkSafe):
     """What both colours have."""
 
     def __init__(
-        self, outcomes: Iterable[object], name: str, clock: Source[Any]
+        self, outcomes: Iterable[object], name: str, clock: ClockSource[Any]
     ) -> None:
         super().__init__()
-        self.__name__ = self.__qualname__ = instance("name", name, str)
+        self.__name__ = self.__qualname__ = check_instance("name", name, str)
         # As a function of a script has it, so that logs show the name alone.
         self.__module__ = "__main__"
-        self.calls: list[Called] = []
+        self.calls: list[RecordedCall] = []
         if isinstance(outcomes, _UNORDERED) or not isinstance(outcomes, Iterable):
-            way_out = "write Script([...]), errors and values in their order"
-            raise refuse("outcomes", "a list", outcomes, way_out)
+            suggestion = (
+                "write ScriptedFunction([...]), errors and values in their order"
+            )
+            raise invalid_setting("outcomes", "a list", outcomes, suggestion)
         self._outcomes = [*outcomes]
         self._repeats = bool(self._outcomes) and self._outcomes[-1] is ...
         listed = self._outcomes[: -1 if self._repeats else None]
         if any(each is ... for each in listed) or (self._repeats and not listed):
             rule = "a list in which ... comes last and after an outcome"
-            raise refuse("outcomes", rule, self._outcomes, "it repeats that outcome")
+            raise invalid_setting(
+                "outcomes", rule, self._outcomes, "it repeats that outcome"
+            )
         self._clock = clock
         self._played = 0
 
@@ -76,7 +80,7 @@ class _Script(Locked):
 
     def _play(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """Return the outcome of this call, or raise it."""
-        called = Called(args, kwargs, self._clock.now())
+        called = RecordedCall(args, kwargs, self._clock.now())
         with self._lock:
             remaining = self.remaining
             self._played += 1
@@ -98,11 +102,11 @@ class _Script(Locked):
 
 
 @final
-class Script(_Script):
+class ScriptedFunction(_Script):
     """A function that raises or returns one outcome after the other.
 
     >>> from retrykit import retry
-    >>> fetch = Script([ConnectionError, 503, "ok"])
+    >>> fetch = ScriptedFunction([ConnectionError, 503, "ok"])
     >>> retry(schedule=[0, 0], on_result=lambda status: status == 503)(fetch)("/")
     'ok'
     >>> [call.args for call in fetch.calls], fetch.remaining
@@ -123,7 +127,7 @@ class Script(_Script):
     """
 
     def __init__(self, outcomes: Iterable[object], *, name: str = "script") -> None:
-        super().__init__(outcomes, name, thread)
+        super().__init__(outcomes, name, sync_clock)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the next outcome, or raise it."""
@@ -131,12 +135,12 @@ class Script(_Script):
 
 
 @final
-class AsyncScript(_Script):
+class AsyncScriptedFunction(_Script):
     """The same to be awaited, for `aretry` and for `retry`.
 
     >>> import asyncio
     >>> from retrykit import retry
-    >>> fetch = AsyncScript([TimeoutError, ...])
+    >>> fetch = AsyncScriptedFunction([TimeoutError, ...])
     >>> try:
     ...     asyncio.run(retry(schedule=[0, 0])(fetch)())
     ... except TimeoutError:
@@ -144,7 +148,7 @@ class AsyncScript(_Script):
     3
 
     Args:
-        outcomes: What comes of one call after the other, as for `Script`.
+        outcomes: What comes of one call after the other, as for `ScriptedFunction`.
         name: What it is called, as a function has a name.
 
     Attributes:
@@ -156,7 +160,7 @@ class AsyncScript(_Script):
     """
 
     def __init__(self, outcomes: Iterable[object], *, name: str = "script") -> None:
-        super().__init__(outcomes, name, task)
+        super().__init__(outcomes, name, async_clock)
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the next outcome, or raise it."""

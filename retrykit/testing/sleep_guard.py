@@ -34,12 +34,14 @@ def refusal(sleep: str, worker: Worker) -> RealSleepError:
         worker: The call.
     """
     state = worker.state
-    way_out = "clock.advance() stands for a slow attempt"
+    suggestion = "clock.advance() stands for a slow attempt"
     if sleep.startswith("asyncio."):
-        way_out += ", clock.new_event_loop() and the fixture retry_loop make it virtual"
+        suggestion += (
+            ", clock.new_event_loop() and the fixture retry_loop make it virtual"
+        )
     error = RealSleepError(
         f"attempt {state.attempt} of {state.name} must not really sleep in virtual "
-        f"time, got {sleep}; {way_out}, and real_sleep=True allows it, for "
+        f"time, got {sleep}; {suggestion}, and allow_real_sleep=True allows it, for "
         "virtual_time and the marker retry_time"
     )
     worker.workers.slips.append(error)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from retrykit import schedules as s
-from retrykit._internal.validation import instance, refuse, whole
+from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.hints import attribute, first_of, milliseconds, retry_after
 from retrykit.policy.policy import Policy
 from retrykit.policy.rules import Rule
@@ -63,12 +63,12 @@ def schedules(
     Raises:
         ConfigError: *max_leaves* is no such count, or a flag is no bool.
     """
-    instance("walking", walking, bool)
-    instance("rounding", rounding, bool)
+    check_instance("walking", walking, bool)
+    check_instance("rounding", rounding, bool)
     return st.recursive(
         formulas(walking=walking),
         lambda parts: methods(parts, rounding=rounding) | operators(parts),
-        max_leaves=whole("max_leaves", max_leaves, at_least=1),
+        max_leaves=check_integer("max_leaves", max_leaves, at_least=1),
     )
 
 
@@ -105,10 +105,12 @@ def policies(
     """
     always: dict[str, SearchStrategy[object]] = {}
     if schedules is not None:
-        way_out = "write hypothesis.strategies.just(schedule) for a single one"
-        always["schedule"] = instance("schedules", schedules, SearchStrategy, way_out)
+        suggestion = "write hypothesis.strategies.just(schedule) for a single one"
+        always["schedule"] = check_instance(
+            "schedules", schedules, SearchStrategy, suggestion
+        )
     if max_attempts is not None:
-        most = whole("max_attempts", max_attempts, at_least=1)
+        most = check_integer("max_attempts", max_attempts, at_least=1)
         always["max_attempts"] = st.integers(1, most)
     optional = {name: _VARIED[name] for name in _VARIED if name not in always}
     settings = st.fixed_dictionaries(always, optional=optional)
@@ -133,8 +135,8 @@ def failure_scripts(
     >>> find(failure_scripts(succeeds=False), lambda script: TimeoutError in script)
     [<class 'TimeoutError'>]
 
-    A script of failures alone ends: ``Script([*script, ...])`` goes on with the
-    last one, under `policies` with ``max_attempts``, whose calls end.
+    A script of failures alone ends: ``ScriptedFunction([*script, ...])`` goes on with
+    the last one, under `policies` with ``max_attempts``, whose calls end.
 
     Args:
         errors: What may be raised: Exception types and instances. An instance
@@ -154,18 +156,22 @@ def failure_scripts(
     kinds: list[object] = [*errors] if isinstance(errors, list | tuple) else []
     if not kinds or not all(_is_a(Exception, each) for each in kinds):
         rule = "a list or tuple of Exception types and instances, at least one"
-        raise refuse("errors", rule, errors, "no other is ever retried")
+        raise invalid_setting("errors", rule, errors, "no other is ever retried")
     if _is_a(BaseException, value):
         rule = "what the function returns"
-        raise refuse("value", rule, value, "what it raises belongs to errors")
-    most = whole("max_failures", max_failures, at_least=1)
+        raise invalid_setting("value", rule, value, "what it raises belongs to errors")
+    most = check_integer("max_failures", max_failures, at_least=1)
     raised = st.sampled_from(kinds)
     failing = st.lists(raised, min_size=1, max_size=most)
     succeeding = st.lists(raised, max_size=most).map(lambda failed: [*failed, value])
     if succeeds is None:
         return succeeding | failing
-    way_out = "None draws scripts of both kinds"
-    return succeeding if instance("succeeds", succeeds, bool, way_out) else failing
+    suggestion = "None draws scripts of both kinds"
+    return (
+        succeeding
+        if check_instance("succeeds", succeeds, bool, suggestion)
+        else failing
+    )
 
 
 def _is_a(kind: type, value: object) -> bool:
@@ -198,8 +204,8 @@ _VARIED: dict[str, SearchStrategy[object]] = {
     "rules": _rules(),
     "hint": st.sampled_from(_HINTS),
     "hint_cap": st.none() | durations(),
-    "hint_over": st.sampled_from(["honour", "clip", "give_up"]),
-    "outer": st.sampled_from(["respect", "retry", "raise"]),
+    "on_long_hint": st.sampled_from(["honor", "clip", "give_up"]),
+    "nested": st.sampled_from(["respect", "retry", "raise"]),
     "raises": st.sampled_from(["last", "retry_error", "group"]),
     "redact": st.booleans(),
     "keep_tracebacks": st.booleans(),

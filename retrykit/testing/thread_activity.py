@@ -66,7 +66,7 @@ class Threads:
         """Count those that are busy now no more, as long as they are busy."""
         self._settled |= self._busy(_SERVING) - {_names().get(threading.get_ident())}
 
-    def breath(self, *, pools: bool = False) -> float:
+    def startup_grace(self, *, pools: bool = False) -> float:
         """Return the real seconds that threads get to begin with their work.
 
         Args:

@@ -4,9 +4,9 @@ from contextlib import ExitStack
 from functools import partial
 from typing import final
 
-from retrykit._internal.clocks import task, thread, wall, walls
+from retrykit._internal.clocks import async_clock, sync_clock, wall, wall_clock_override
 from retrykit._internal.durations import Duration
-from retrykit._internal.validation import instance
+from retrykit._internal.validation import check_instance
 from retrykit.state.events import Event, observe
 from retrykit.testing.context_block import Block
 from retrykit.testing.fake_clock import AwaitedClock, FakeClock
@@ -37,16 +37,16 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
     ...     try:
     ...         verify()
     ...     except OSError:
-    ...         clock.naps
+    ...         clock.sleeps
     [3600.0, 86400.0]
 
     Args:
         start: What the clock shows at first, in seconds, >= 0.
-        everywhere: Whether every thread and task of the process sees it; by
+        process_wide: Whether every thread and task of the process sees it; by
             default this one does, and the tasks that it starts.
-        patience: How long time stands still for an attempt of which nothing is
+        stall_timeout: How long time stands still for an attempt of which nothing is
             heard, in real time. A duration, >= 0; 5 s by default.
-        real_sleep: Whether an attempt may call ``time.sleep``, or await the
+        allow_real_sleep: Whether an attempt may call ``time.sleep``, or await the
             sleep of asyncio or trio itself. By default it is told not to, by a
             `RealSleepError`, which is raised at the end of the block once more
             if it got lost. What a function waits for otherwise, an event or a
@@ -56,7 +56,7 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
         A ``with`` block that gives the clock.
 
     Raises:
-        ConfigError: *start* is no number >= 0, or *patience* no duration.
+        ConfigError: *start* is no number >= 0, or *stall_timeout* no duration.
         NestingError: When it is closed before a block that was opened in it,
             or in another thread or task.
         RealSleepError: When an attempt really sleeps.
@@ -66,14 +66,19 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
         self,
         start: float = 0.0,
         *,
-        everywhere: bool = False,
-        patience: Duration = 5.0,
-        real_sleep: bool = False,
+        process_wide: bool = False,
+        stall_timeout: Duration = 5.0,
+        allow_real_sleep: bool = False,
     ) -> None:
-        self._everywhere = instance("everywhere", everywhere, bool)
-        self._shown = f"start={start!r}, {everywhere=}, {patience=}, {real_sleep=}"
+        self._process_wide = check_instance("process_wide", process_wide, bool)
+        self._shown = (
+            f"start={start!r}, {process_wide=}, {stall_timeout=}, {allow_real_sleep=}"
+        )
         self._clock = partial(
-            FakeClock, start, patience=patience, real_sleep=real_sleep
+            FakeClock,
+            start,
+            stall_timeout=stall_timeout,
+            allow_real_sleep=allow_real_sleep,
         )
         # What is wrong is refused where it is written, not where it is opened.
         self._clock()
@@ -84,21 +89,23 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
 
     def _open(self, opened: ExitStack) -> FakeClock:
         clock = self._clock()
-        what, everywhere = self.what, self._everywhere
+        what, process_wide = self.what, self._process_wide
 
         def hear(event: Event) -> None:
-            if thread.chosen() is clock:
+            if sync_clock.current() is clock:
                 clock.hear(event)
 
         opened.push(clock.end)
         opened.enter_context(observe(hear))
-        opened.enter_context(thread.use(clock, what, everywhere=everywhere))
+        opened.enter_context(sync_clock.use(clock, what, process_wide=process_wide))
         awaited = AwaitedClock(clock)
-        opened.enter_context(task.use(awaited, what, everywhere=everywhere))
+        opened.enter_context(async_clock.use(awaited, what, process_wide=process_wide))
         began = wall() - clock.now()
 
         def virtual_wall() -> float:
             return began + clock.now()
 
-        opened.enter_context(walls.hold(what, virtual_wall, everywhere=everywhere))
+        opened.enter_context(
+            wall_clock_override.push(what, virtual_wall, process_wide=process_wide)
+        )
         return clock

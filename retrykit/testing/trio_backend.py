@@ -15,9 +15,9 @@ import outcome
 import trio
 import trio.testing
 
-from retrykit.execution.attempt_timeout import Limit
+from retrykit.execution.attempt_timeout import TimeoutScope
 from retrykit.testing.call_tracker import Worker
-from retrykit.testing.scheduler import MOMENT, Silence, Timeline
+from retrykit.testing.scheduler import MOMENT, QuietPeriod, VirtualScheduler
 from retrykit.testing.sleep_guard import RealSleepError, awaited_frame, refusal
 
 __all__ = ["InTrio"]
@@ -34,7 +34,7 @@ _OWN: Final = 1
 class InTrio(trio.abc.Instrument):
     """One run of trio, and those of it who live in virtual time."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: VirtualScheduler) -> None:
         self._timeline = timeline
         self._token = trio.lowlevel.current_trio_token()
         self._sleeping = 0
@@ -45,17 +45,17 @@ class InTrio(trio.abc.Instrument):
     async def sleep(self, delay: float) -> None:
         """Let other tasks run until *delay* virtual seconds have passed."""
         woken = trio.Event()
-        sleeper = self._timeline.lie_down(delay, lambda: self._wake(woken.set))
+        sleeper = self._timeline.sleep(delay, lambda: self._wake(woken.set))
         self._begin_to_look()
         try:
             await woken.wait()
         finally:
             self._sleeping -= 1
-            self._timeline.get_up(sleeper)
+            self._timeline.wake(sleeper)
 
-    def limit(self, timeout: float) -> Limit:
+    def limit(self, timeout: float) -> TimeoutScope:
         """Return a ``with`` block that takes at most so many virtual seconds."""
-        return Limit(timeout, self._set_alarm)
+        return TimeoutScope(timeout, self._set_alarm)
 
     def _set_alarm(
         self, delay: float, ring: Callable[[BaseException | None], None]
@@ -66,7 +66,7 @@ class InTrio(trio.abc.Instrument):
 
         def stop() -> None:
             self._sleeping -= 1
-            self._timeline.get_up(alarm)
+            self._timeline.wake(alarm)
 
         return stop
 
@@ -89,19 +89,19 @@ class InTrio(trio.abc.Instrument):
 
     async def _look(self) -> None:
         """Look, as long as somebody sleeps, whether time may move."""
-        silence = Silence(self._timeline)
+        silence = QuietPeriod(self._timeline)
         try:
             while self._sleeping:
                 # A task that asks again and again is blocked at no time.
-                with trio.move_on_after(self._timeline.patience):
+                with trio.move_on_after(self._timeline.stall_timeout):
                     await trio.testing.wait_all_tasks_blocked()
                 sources = _sources()
                 left = trio.lowlevel.current_statistics().seconds_to_next_deadline
                 alone = not sources and left == math.inf
-                needed = self._timeline.held(sources, alone=alone)
+                needed = self._timeline.quiet_time_needed(sources, alone=alone)
                 noise, self._noise = self._noise, False
                 if silence.lasted(needed, noise=noise and bool(needed)):
-                    self._timeline.move(sources)
+                    self._timeline.advance_to_next(sources)
                 else:
                     await trio.sleep(MOMENT)
         finally:

@@ -14,9 +14,9 @@ from contextvars import Context
 from itertools import count
 from typing import Any, Final, TypeVar, TypeVarTuple, Unpack, final
 
-from retrykit.execution.attempt_timeout import Limit
+from retrykit.execution.attempt_timeout import TimeoutScope
 from retrykit.testing.call_tracker import Worker
-from retrykit.testing.scheduler import MOMENT, Silence, Timeline
+from retrykit.testing.scheduler import MOMENT, QuietPeriod, VirtualScheduler
 
 __all__ = ["VirtualLoop"]
 
@@ -33,7 +33,7 @@ _NANOSECOND: Final = 1e-9
 class VirtualLoop(asyncio.SelectorEventLoop):
     """A loop on a timeline, and those of it who live in virtual time."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: VirtualScheduler) -> None:
         self.timeline = timeline
         self.pending: set[Hashable] = set()
         self._orders = count()
@@ -92,9 +92,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         finally:
             self.timeline.work(line)
 
-    def limit(self, timeout: float) -> Limit:
+    def limit(self, timeout: float) -> TimeoutScope:
         """Return a ``with`` block that takes at most so many virtual seconds."""
-        return Limit(timeout)
+        return TimeoutScope(timeout)
 
     def guard(self, worker: Worker) -> None:
         """Allow every sleep on this loop: none is real."""
@@ -120,7 +120,7 @@ class _Due(float):
 class _Selector(selectors.BaseSelector):
     """Waits for files as it is told, and for virtual time instead of real time."""
 
-    def __init__(self, timeline: Timeline, pending: set[Hashable]) -> None:
+    def __init__(self, timeline: VirtualScheduler, pending: set[Hashable]) -> None:
         self._timeline = timeline
         self._pending = pending
         self._real = selectors.DefaultSelector()
@@ -132,20 +132,20 @@ class _Selector(selectors.BaseSelector):
             return ready
         if timeout is None:
             return self._real.select()
-        sleeper = self._timeline.lie_down(timeout, int)
-        silence = Silence(self._timeline)
+        sleeper = self._timeline.sleep(timeout, int)
+        silence = QuietPeriod(self._timeline)
         try:
             while not ready and not sleeper.awake:
                 sources = self._sources()
-                needed = self._timeline.held(
+                needed = self._timeline.quiet_time_needed(
                     sources, alone=not sources, patient=bool(self._pending)
                 )
                 if silence.lasted(needed):
-                    self._timeline.move(sources)
+                    self._timeline.advance_to_next(sources)
                 else:
                     ready = self._real.select(MOMENT)
         finally:
-            self._timeline.get_up(sleeper)
+            self._timeline.wake(sleeper)
         return ready
 
     def _sources(self) -> frozenset[Hashable]:

@@ -11,7 +11,13 @@ import trio
 import trio.testing
 
 from retrykit import Policy, aretry, current_state
-from retrykit._internal.clocks import LoopClock, SystemClock, task, thread, wall
+from retrykit._internal.clocks import (
+    LoopClock,
+    SystemClock,
+    async_clock,
+    sync_clock,
+    wall,
+)
 from retrykit.schedules import constant
 from retrykit.testing import FakeClock, virtual_time
 
@@ -25,7 +31,7 @@ def fail():
 def test_the_clock_of_threads_is_the_monotonic_one():
     """5. Time is monotonic: a wall clock that is set back changes nothing."""
     assert SystemClock.now is time.monotonic
-    assert thread.real.now is time.monotonic
+    assert sync_clock.real.now is time.monotonic
 
 
 def test_the_clock_of_threads_really_sleeps():
@@ -43,7 +49,7 @@ def test_what_no_timer_can_hold_is_slept_in_naps():
         reached.append(clock.now() - before)
         raise KeyboardInterrupt
 
-    # Without naps, time.sleep itself would refuse what is too long for it.
+    # Without sleeps, time.sleep itself would refuse what is too long for it.
     before = clock.now()
     kept = signal.signal(signal.SIGALRM, interrupt)
     signal.setitimer(signal.ITIMER_REAL, MOMENT)
@@ -127,19 +133,19 @@ def test_without_trio_the_clock_of_tasks_is_that_of_asyncio(monkeypatch):
 def test_outside_of_any_loop_there_is_no_time_for_tasks():
     with pytest.raises(RuntimeError):
         LoopClock().now()
-    assert task.reader() is None
+    assert async_clock.reader() is None
 
 
 def test_a_clock_that_is_handed_in_nests_and_is_given_back():
     outer, inner = FakeClock(10), FakeClock(20)
-    with thread.use(outer):
-        with thread.use(inner):
-            assert thread.now() == 20.0
-        assert thread.now() == 10.0
-        with pytest.raises(KeyError), thread.use(inner):
+    with sync_clock.use(outer):
+        with sync_clock.use(inner):
+            assert sync_clock.now() == 20.0
+        assert sync_clock.now() == 10.0
+        with pytest.raises(KeyError), sync_clock.use(inner):
             raise KeyError
-        assert thread.now() == 10.0
-    assert thread.now() > 20.0
+        assert sync_clock.now() == 10.0
+    assert sync_clock.now() > 20.0
 
 
 def test_sleeping_in_a_task_lets_other_tasks_run():

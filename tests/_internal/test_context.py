@@ -6,47 +6,47 @@ import contextvars
 import pytest
 
 from retrykit._internal import fast_path
-from retrykit._internal.context import Scoped
+from retrykit._internal.context import ContextOverride
 from retrykit.errors import NestingError
 from tests._support.side import in_thread
 
 
 def test_holds_until_it_is_closed():
-    scope = Scoped("default")
-    with scope.hold("a block", "outer") as held:
+    scope = ContextOverride("default")
+    with scope.push("a block", "outer") as held:
         assert (scope.get(), held.value) == ("outer", "outer")
-        with scope.hold("a block", "inner"):
+        with scope.push("a block", "inner"):
             assert scope.get() == "inner"
         assert scope.get() == "outer"
     assert scope.get() == "default"
 
 
 def test_is_given_back_after_an_error():
-    scope = Scoped("default")
-    with pytest.raises(KeyError), scope.hold("a block", "value"):
+    scope = ContextOverride("default")
+    with pytest.raises(KeyError), scope.push("a block", "value"):
         raise KeyError
     assert scope.get() == "default"
 
 
 def test_holds_in_its_own_thread_only():
-    scope = Scoped("default")
-    with scope.hold("a block", "value"):
+    scope = ContextOverride("default")
+    with scope.push("a block", "value"):
         assert in_thread(scope.get) == "default"
 
 
 def test_holds_everywhere_if_asked_to():
-    scope = Scoped("default")
-    with scope.hold("a block", "outer", everywhere=True):
-        with scope.hold("a block", "inner", everywhere=True):
+    scope = ContextOverride("default")
+    with scope.push("a block", "outer", process_wide=True):
+        with scope.push("a block", "inner", process_wide=True):
             assert (scope.get(), in_thread(scope.get)) == ("inner", "inner")
         assert (scope.get(), in_thread(scope.get)) == ("outer", "outer")
     assert (scope.get(), in_thread(scope.get)) == ("default", "default")
 
 
 def test_what_a_context_has_of_its_own_comes_before_what_is_everywhere():
-    scope = Scoped("default")
-    with scope.hold("a block", "own"):
-        opened = in_thread(lambda: scope.hold("a block", "all", everywhere=True))
+    scope = ContextOverride("default")
+    with scope.push("a block", "own"):
+        opened = in_thread(lambda: scope.push("a block", "all", process_wide=True))
         assert (scope.get(), in_thread(scope.get)) == ("own", "all")
         with pytest.raises(NestingError):
             opened.__exit__(None, None, None)
@@ -54,7 +54,7 @@ def test_what_a_context_has_of_its_own_comes_before_what_is_everywhere():
 
 
 def test_a_task_inherits_it_and_keeps_it():
-    scope = Scoped("default")
+    scope = ContextOverride("default")
 
     async def main():
         done = asyncio.Event()
@@ -63,7 +63,7 @@ def test_a_task_inherits_it_and_keeps_it():
             await done.wait()
             return scope.get()
 
-        with scope.hold("a block", "value"):
+        with scope.push("a block", "value"):
             task = asyncio.create_task(later())
         done.set()
         return await task
@@ -72,16 +72,16 @@ def test_a_task_inherits_it_and_keeps_it():
 
 
 def test_asks_for_attention_while_it_holds():
-    before = len(fast_path.reasons)
-    with Scoped(0).hold("a block", 1):
-        assert len(fast_path.reasons) == before + 1
-    assert len(fast_path.reasons) == before
+    before = len(fast_path.blockers)
+    with ContextOverride(0).push("a block", 1):
+        assert len(fast_path.blockers) == before + 1
+    assert len(fast_path.blockers) == before
 
 
 def test_closing_the_outer_one_first_is_an_error_that_names_both():
-    scope = Scoped("default")
-    outer = scope.hold("virtual_time()", "outer")
-    inner = scope.hold("virtual_time(start=5)", "inner")
+    scope = ContextOverride("default")
+    outer = scope.push("virtual_time()", "outer")
+    inner = scope.push("virtual_time(start=5)", "inner")
     with pytest.raises(NestingError) as caught:
         outer.__exit__(None, None, None)
     assert str(caught.value) == (
@@ -93,8 +93,8 @@ def test_closing_the_outer_one_first_is_an_error_that_names_both():
 
 
 def test_closing_it_in_another_context_is_an_error_and_closes_it():
-    scope = Scoped("default")
-    held = scope.hold("virtual_time()", "value")
+    scope = ContextOverride("default")
+    held = scope.push("virtual_time()", "value")
     with pytest.raises(NestingError) as caught:
         contextvars.Context().run(held.__exit__, None, None, None)
     assert str(caught.value) == (
@@ -104,11 +104,11 @@ def test_closing_it_in_another_context_is_an_error_and_closes_it():
 
 
 def test_closing_it_where_something_else_holds_is_the_same_error():
-    scope = Scoped("default")
-    held = scope.hold("a block", "value")
+    scope = ContextOverride("default")
+    held = scope.push("a block", "value")
 
     def close():
-        with scope.hold("another", "other"):
+        with scope.push("another", "other"):
             held.__exit__(None, None, None)
 
     with pytest.raises(NestingError, match="in the thread or task that opened it"):

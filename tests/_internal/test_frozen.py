@@ -4,10 +4,10 @@ import weakref
 
 import pytest
 
-from retrykit._internal.frozen import Value
+from retrykit._internal.frozen import Frozen
 
 
-class Point(Value):
+class Point(Frozen):
     __slots__ = ("_seen", "x", "y")
     _seen: int
     x: float
@@ -19,11 +19,11 @@ class Named(Point):
     name: str
 
 
-class Free(Value):
+class Free(Frozen):
     pass
 
 
-class Loose(Value):
+class Loose(Frozen):
     __slots__ = "kept"  # noqa: PLC0205  one may write it so
 
     def __init__(self, kept):
@@ -39,7 +39,7 @@ def by_pickle(value):
 
 
 def test_has_the_parts_of_its_classes_in_the_order_of_their_types():
-    assert Named.parts == ("x", "y", "name")
+    assert Named.field_names == ("x", "y", "name")
     assert Named(1, 2, name="p").name == "p"
 
 
@@ -110,10 +110,10 @@ def test_slots_without_a_type_are_compared_copied_and_pickled_as_they_are():
         assert (same.kept, same.more) == ([1], 2)
     assert one != Looser([1])
     assert Loose(1) != Loose(2)
-    assert (Loose.parts, Looser.loose) == ((), ("kept", "more"))
+    assert (Loose.field_names, Looser.untyped_slots) == ((), ("kept", "more"))
 
 
-class Mixed(Value):
+class Mixed(Frozen):
     __slots__ = ("__weakref__", "cache", "step")
     step: float
 
@@ -134,7 +134,7 @@ def test_parts_and_other_slots_are_copied_together(kind, again):
     assert kind(2.0) != one
 
 
-class Chosen(Value):
+class Chosen(Frozen):
     __slots__ = ("x", "y")
     __match_args__ = ("y",)
     x: float
@@ -149,12 +149,12 @@ def test_a_class_may_say_itself_how_it_is_matched():
 
 def test_a_class_without_slots_may_have_attributes_of_any_name():
     one, other = Free(), Free()
-    one.parts = one.loose = other.parts = other.loose = 5
+    one.field_names = one.untyped_slots = other.field_names = other.untyped_slots = 5
     assert repr(one).startswith("<")
     assert one == other
 
 
 def test_a_changed_copy_leaves_the_original():
     point = Point(1, 2)
-    assert point.replaced(y=5) == Point(1, 5)
+    assert point.replace(y=5) == Point(1, 5)
     assert point == Point(1, 2)

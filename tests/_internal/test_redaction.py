@@ -11,7 +11,7 @@ from retrykit import ConfigError, Policy, RetryState, observe, state_of
 from retrykit._internal.redaction import redact_urls
 from retrykit.integrations.logging import observer
 from retrykit.state.final_error import RetryError
-from retrykit.state.records import error_text, result_data
+from retrykit.state.records import error_text, result_to_data
 from retrykit.state.retry_state import Failure
 
 SECRET = "S3CRET"  # noqa: S105  what is looked for
@@ -186,8 +186,8 @@ def test_an_error_about_a_request_is_told_without_its_message(error, text):
 @pytest.mark.parametrize("redact", [True, False])
 def test_a_text_that_is_a_result_is_redacted_like_others(redact):
     left = "http://host:80/p?..." if redact else URL
-    assert result_data(URL, redact=redact) == left
-    record = result_data((URL,), redact=redact)["record"]
+    assert result_to_data(URL, redact=redact) == left
+    record = result_to_data((URL,), redact=redact)["record"]
     assert record == {"type": "tuple", "text": f"('{left}',)"}
 
 
@@ -199,7 +199,7 @@ class Response:
 def test_a_refused_result_is_told_by_its_type_alone(caplog):
     """In a call around another one, too, which logs the RetryError of that."""
     inner = Policy(schedule=[0], on_result=lambda _: True)
-    outer = Policy(outer="retry", schedule=[0], observers=[observer()])
+    outer = Policy(nested="retry", schedule=[0], observers=[observer()])
     outer.run(inner.call, lambda: {"token": SECRET})
     assert SECRET not in caplog.text
     assert caplog.text.count("; last came a refused result of type dict") == 2
@@ -276,4 +276,6 @@ def test_what_an_inner_call_keeps_is_redacted_if_either_policy_says_so(inner, ou
     policy = Policy(schedule=[0], max_attempts=2)
     within = policy.replace(redact=inner)
     state = policy.replace(redact=outer).run(within.call, fail).state
-    assert (SECRET in json.dumps(state.to_dict()["inner"])) == (not inner and not outer)
+    assert (SECRET in json.dumps(state.to_dict()["nested_state"])) == (
+        not inner and not outer
+    )

@@ -11,9 +11,9 @@ from retrykit.integrations.aiohttp import RetryMiddleware
 __all__ = ["failing", "fetch", "session", "virtual_time"]
 
 
-def virtual_time(patience=0.05):
+def virtual_time(stall_timeout=0.05):
     """Return virtual time that does not wait for long on idle connections."""
-    return testing.virtual_time(patience=patience)
+    return testing.virtual_time(stall_timeout=stall_timeout)
 
 
 def session(*inner, **settings):
@@ -32,7 +32,7 @@ def session(*inner, **settings):
 
 
 def fetch(url, method="GET", *inner, data=None, headers=None, **settings):
-    """Return the status, the body, the state and the naps of a request."""
+    """Return the status, the body, the state and the sleeps of a request."""
 
     async def main():
         with virtual_time() as clock:
@@ -41,18 +41,18 @@ def fetch(url, method="GET", *inner, data=None, headers=None, **settings):
                 client.request(method, url, data=data, headers=headers) as response,
             ):
                 body = await response.read()
-                return response.status, body, state_of(response), clock.naps
+                return response.status, body, state_of(response), clock.sleeps
 
     return asyncio.run(main())
 
 
 def failing(url, method="GET", *inner, data=None, kind=Exception, **settings):
-    """Return the error of a request, and the naps."""
+    """Return the error of a request, and the sleeps."""
 
     async def main():
         with virtual_time() as clock, pytest.raises(kind) as caught:
             async with session(*inner, **settings) as client:
                 await client.request(method, url, data=data)
-        return caught.value, clock.naps
+        return caught.value, clock.sleeps
 
     return asyncio.run(main())

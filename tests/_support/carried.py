@@ -25,12 +25,12 @@ def through_json(envelope):
 
 def carried(job, envelope, clock, args=()):
     """Make the attempt that is due, when it is due, and keep what came of it."""
-    clock.sleep(max(envelope.left(wall()), 0.0))
+    clock.sleep(max(envelope.time_left(wall()), 0.0))
     if job.awaited:
         came = asyncio.run(job.aattempt(envelope, args, {}))
     else:
         came = job.attempt(envelope, args, {})
-    return came.replaced(envelope=through_json(came.envelope))
+    return came.replace(envelope=through_json(came.envelope))
 
 
 def failed(times, policy=PATIENT, fn=refuse):

@@ -3,7 +3,7 @@
 from kombu import Exchange, Queue
 
 from retrykit.integrations.celery import dead, kill, requeue, status
-from retrykit.integrations.celery.ledger import Entry, note
+from retrykit.integrations.celery.ledger import Entry, write_entry
 from tests._support.celery_apps import AMQP, CONFIRMED, QUORUM, app
 
 __all__ = ["REFUSED"]
@@ -39,8 +39,8 @@ async def averify():
 def ended():
     told = app("memory://")
     envelope = told.tasks["verify"].job.envelope("job-7")
-    entry = Entry.of(envelope, 0).replaced(status="succeeded")
-    note(told, "job-7", entry)
+    entry = Entry.of(envelope, 0).replace(status="succeeded")
+    write_entry(told, "job-7", entry)
     kill(told, "job-7")
 
 

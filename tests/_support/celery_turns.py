@@ -12,7 +12,7 @@ from celery import signals
 from celery.backends.cache import CacheBackend
 from celery.exceptions import WorkerTerminate
 
-from retrykit._internal.clocks import thread
+from retrykit._internal.clocks import sync_clock
 from retrykit.durable import idempotency_key
 from retrykit.integrations.celery.ledger import LEDGER
 from tests._support.celery_desk import Desk
@@ -138,7 +138,7 @@ class Stage:
 
         signals.before_task_publish.connect(self._sends)
         try:
-            with thread.use(self, everywhere=True):
+            with sync_clock.use(self, process_wide=True):
                 self.desk.sent(verify, policy)
                 while turns := self._turns():
                     self._one_of(turns)()

@@ -19,7 +19,7 @@ from retrykit.integrations.dbos.jobs import found
 from retrykit.integrations.dbos.settings import _launched, launched
 from retrykit.integrations.dbos.sqlite import check_sqlite
 from tests._support.dbos_jobs import changed, settings
-from tests._support.dialects_refused import SECONDS
+from tests._support.preset_errors import SECONDS
 
 __all__ = ["REFUSED", "USABLE"]
 

@@ -3,7 +3,7 @@
 import math
 
 from retrykit import Policy
-from retrykit._internal.validation import told
+from retrykit._internal.validation import safe_repr
 from retrykit.durable import Envelope, Job
 from retrykit.durable.durable_function import job_of
 from retrykit.durable.json_payloads import as_json, from_json
@@ -45,21 +45,21 @@ REFUSED = {
     ),
     f"{WHOLE}, got []": lambda: Envelope.from_dict([]),
     f"{WHOLE}, got {EMPTY}; None is no str": lambda: Envelope.from_dict(EMPTY),
-    f"{WHOLE}, got {told(NEVER)}; the rest contradicts its run": (
+    f"{WHOLE}, got {safe_repr(NEVER)}; the rest contradicts its run": (
         lambda: Envelope.from_dict(NEVER)
     ),
     "policy must be a Policy, got 'hosts'; write policy=Policy(...)": (
         lambda: Job(int, "hosts")
     ),
-    "formerly must be a list of names, got 'old'; put it in brackets": (
-        lambda: Job(int, POLICY, formerly="old")
+    "previous_names must be a list of names, got 'old'; put it in brackets": (
+        lambda: Job(int, POLICY, previous_names="old")
     ),
     "name must be a name by which a worker finds the function, got "
     f"{NAMELESS!r}; write name='verify'": (lambda: job_of(nameless, POLICY, None, ())),
     "max_elapsed must be None, or more than the first delay, got 60.0; the default, a "
     "minute, is for calls": (lambda: job_of(int, Policy(schedule=["1h"]), "parse", ())),
-    "formerly must be a text that is not empty, got 5": (
-        lambda: Job(int, POLICY, formerly=[5])
+    "previous_names must be a text that is not empty, got 5": (
+        lambda: Job(int, POLICY, previous_names=[5])
     ),
     "name must be a text that can be printed, got 'a\\nb'": (
         lambda: Job(int, POLICY, "a\nb")
@@ -70,7 +70,7 @@ REFUSED = {
     "envelope must be of a job that waits, got 'dead'; Job.envelope makes one with "
     "which it begins anew": attempted(DEAD),
     "policy must be the name of the policy of parse, got 'hostnames'; it is 'hosts' "
-    "now: name it in formerly=[...]": attempted(Envelope.from_dict(KEPT)),
+    "now: name it in previous_names=[...]": attempted(Envelope.from_dict(KEPT)),
     f"args must be {HOLDS}, not too deep and not too long, got <int that cannot be "
     "shown>": lambda: as_json("args", 10**5000),
     f"args[0] must be {HOLDS}, got {{1}}; take an id or a text in its place": (

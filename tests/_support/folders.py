@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from retrykit.analysis.lint import found_in
+from retrykit.analysis.lint import discover
 
 HEAD = "from retrykit import Policy, retry, aretry, with_policy\n"
 
@@ -40,7 +40,7 @@ def _written(folder, **files):
 
 def names(target, **told):
     """Return what is found in a target, by name."""
-    return [str(found) for found in found_in(str(target), **told).found]
+    return [str(found) for found in discover(str(target), **told).found]
 
 
 @contextmanager

@@ -154,9 +154,9 @@ def called(fn, *args):
     Client.cached.cache_clear()
     with virtual_time() as clock:
         try:
-            return asyncio.run(awaited(fn, args)), clock.naps
+            return asyncio.run(awaited(fn, args)), clock.sleeps
         except RefusedError as error:
-            return error.port, clock.naps
+            return error.port, clock.sleeps
 
 
 async def awaited(fn, args):

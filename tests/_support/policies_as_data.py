@@ -2,7 +2,7 @@
 
 import math
 
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["INVALID", "LOADER_ONLY", "VALID"]
 
@@ -54,16 +54,16 @@ VALID = {
     "full_jitter": of("full_jitter", of=[1]),
     "equal_jitter": of("equal_jitter", of=[1]),
     "jitter": of("jitter", of=[1], factor=1),
-    "plus": of("plus", left=[1], right=[2]),
-    "either": of("either", left=[1], right={"kind": "constant", "wait": 1}),
-    "both": of("both", left=[1], right=[]),
-    "times": of("times", of=[1], factor=0),
+    "sum": of("sum", left=[1], right=[2]),
+    "union": of("union", left=[1], right={"kind": "constant", "wait": 1}),
+    "intersection": of("intersection", left=[1], right=[]),
+    "scale": of("scale", of=[1], factor=0),
     "one attempt": {"max_attempts": 1},
     "attempts unlimited": {"max_attempts": "unlimited"},
     "attempts null": {"max_attempts": None},
     "no time": {"max_elapsed": 0},
     "a text of time": {"max_elapsed": "1w2d3h4m5.5s6ms7us"},
-    "the longest time": {"max_elapsed": LONGEST},
+    "the longest time": {"max_elapsed": MAX_DELAY},
     "time unlimited": {"max_elapsed": "unlimited"},
     "time null": {"max_elapsed": None},
     "clip": {"deadline": "clip"},
@@ -105,8 +105,8 @@ VALID = {
     "a hint in milliseconds": {"hint": "attribute:wait:ms, attribute:wait:s"},
     "a hint of a date": {"hint": "reset_at, reset_at:x-ratelimit-reset"},
     "a longest hint": {"hint_cap": "5m"},
-    "no longest hint": {"hint_cap": "unlimited", "hint_over": "honour"},
-    "the default of hints": {"hint_cap": 3600, "hint_over": "give_up"},
+    "no longest hint": {"hint_cap": "unlimited", "on_long_hint": "honor"},
+    "the default of hints": {"hint_cap": 3600, "on_long_hint": "give_up"},
     "no budget": {"budget": None},
     "a bucket": budget("token_bucket"),
     "a bucket with costs": budget(
@@ -127,8 +127,8 @@ VALID = {
     "a timeout that is told": {
         "attempt_timeout": {"argument": "timeout", "seconds": "500ms"}
     },
-    "respecting the inside": {"outer": "respect"},
-    "retrying the inside": {"outer": "retry"},
+    "respecting the inside": {"nested": "respect"},
+    "retrying the inside": {"nested": "retry"},
 }
 
 INVALID = {
@@ -184,7 +184,7 @@ INVALID = {
                 [],
             ],
             "hint_cap": [-1, True, "soon", "", []],
-            "hint_over": ["", "stop", None, 60],
+            "on_long_hint": ["", "stop", None, 60],
             "budget": [
                 True,
                 5,
@@ -210,7 +210,7 @@ INVALID = {
                 {"argument": None, "seconds": 5},
                 {"argument": "timeout", "seconds": "5s", "unit": "s"},
             ],
-            "outer": ["", "ignore", None, False],
+            "nested": ["", "ignore", None, False],
         }.items()
         for value in values
     },
@@ -272,9 +272,9 @@ INVALID = {
     "after nothing": of("switch", of=[1], after=None, to=[2]),
     "too much jitter": of("jitter", of=[1], factor=1.01),
     "jitter of nothing": of("full_jitter"),
-    "one operand": of("plus", left=[1]),
-    "a wrong operand": of("both", left=[1], right=7),
-    "times less than nothing": of("times", of=[1], factor=-1),
+    "one operand": of("sum", left=[1]),
+    "a wrong operand": of("intersection", left=[1], right=7),
+    "times less than nothing": of("scale", of=[1], factor=-1),
 }
 
 # What the schema says that it cannot say.
@@ -283,7 +283,7 @@ LOADER_ONLY = {
         r"must be a whole number >= \d, got [0-9.e+]+",
         {"max_attempts": 2.0},
     ),
-    "no number is nan": ("got nan", of("times", of=[1], factor=math.nan)),
+    "no number is nan": ("got nan", of("scale", of=[1], factor=math.nan)),
     "a text keeps the bounds of numbers": (
         "unit must be a duration > 0, got '0s'",
         of("round_down", of=[1], unit="0s"),

@@ -143,7 +143,7 @@ class Hosts:
         self.keys, self.fails, self.errors = [], fails, errors
         self.value = {"verified": True}
         function = self.averify if colour == "async" else self.verify
-        known = {"name": "verify", "formerly": ["once"]}
+        known = {"name": "verify", "previous_names": ["once"]}
         self.task = durable.task(self.app, policy, **known)(function)
 
     def verify(self, *hosts, port=443):

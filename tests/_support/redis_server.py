@@ -15,13 +15,13 @@ from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
 from tests._support.ports import free_port
 from tests._support.required import program
 
-__all__ = ["KEY", "Server", "Way", "patience"]
+__all__ = ["KEY", "Server", "Way", "short_timeouts"]
 __all__ += ["live", "served", "server", "way"]
 
 KEY = "retrykit:tests"
 
 
-def patience(kind=Retry):
+def short_timeouts(kind=Retry):
     """The settings of a client that waits no longer than a test may."""
     retry = kind(NoBackoff(), 0)
     return {"socket_timeout": 0.1, "socket_connect_timeout": 0.1, "retry": retry}
@@ -64,7 +64,7 @@ class Server:
 
     @property
     def client(self):
-        return redis.Redis(port=self.port, decode_responses=True, **patience())
+        return redis.Redis(port=self.port, decode_responses=True, **short_timeouts())
 
     def scripts(self):
         """Return how many scripts were run since this was asked."""
@@ -88,7 +88,7 @@ class Way:
         module, kind = redis, Retry
         if self.awaited:
             module, kind = redis.asyncio, redis.asyncio.retry.Retry
-        client = module.Redis(**{"port": self.port, **patience(kind), **settings})
+        client = module.Redis(**{"port": self.port, **short_timeouts(kind), **settings})
         self.stack.callback(self.close, client)
         return client
 

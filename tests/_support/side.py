@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from retrykit import Policy, aretry
-from retrykit.testing import AsyncScript
+from retrykit.testing import AsyncScriptedFunction
 
 DAY = 86_400.0
 WEEK = Policy(schedule=["1d"] * 7, max_attempts=None, max_elapsed=None)
@@ -27,7 +27,9 @@ def in_thread(fn):
 
 def once(delay):
     """Return a coroutine that sleeps once for *delay* in a retried call."""
-    return aretry(schedule=[delay], max_elapsed=None)(AsyncScript([OSError, "ok"]))()
+    return aretry(schedule=[delay], max_elapsed=None)(
+        AsyncScriptedFunction([OSError, "ok"])
+    )()
 
 
 async def together(*calls):

@@ -13,7 +13,7 @@ STEPS = durations(at_most="1h").map(lambda delay: delay // STEP * STEP)
 def in_steps(policy):
     limit = policy.max_elapsed
     limit = limit if limit is None else min(limit, 86_400) // STEP * STEP
-    rules = [rule.replaced(schedule=stepping(rule.schedule)) for rule in policy.rules]
+    rules = [rule.replace(schedule=stepping(rule.schedule)) for rule in policy.rules]
     schedule = stepping(policy.schedule)
     return policy.replace(schedule=schedule, max_elapsed=limit, rules=rules)
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from retrykit import Policy, current_state, observe, retry, retrying
 from retrykit.durable import Job
-from retrykit.testing import limited, record, retries_disabled, virtual_time
+from retrykit.testing import disable_retries, limit_retries, record, virtual_time
 
 __all__ = ["CALLS", "forks", "interrupts"]
 
@@ -130,11 +130,11 @@ def interrupts(call: Callable[[], object], times: int, seed: int) -> str:
 
 def _share() -> None:
     """Go through everything that threads share."""
-    with observe(lambda event: None), limited(max_attempts=2, everywhere=True):
+    with observe(lambda event: None), limit_retries(max_attempts=2, process_wide=True):
         _quick()
-    with retries_disabled(), suppress(OSError):
+    with disable_retries(), suppress(OSError):
         _failing()
-    with virtual_time(), record(everywhere=True):
+    with virtual_time(), record(process_wide=True):
         _quick()
 
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from retrykit import ConfigError, Policy, presets
 from retrykit.analysis.charts import figure, save
 from retrykit.analysis.preview import preview
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.randomness import MAX_DELAY
 
 ZIZQ = {"zizq": presets.zizq()}
 
@@ -91,7 +91,9 @@ def test_a_name_is_shown_as_it_is_written(tmp_path):
 
 
 @pytest.mark.parametrize("log", [True, False, None])
-@pytest.mark.parametrize("delays", [[LONGEST], [5e-324] * 3, [0, 5e-324, 1, LONGEST]])
+@pytest.mark.parametrize(
+    "delays", [[MAX_DELAY], [5e-324] * 3, [0, 5e-324, 1, MAX_DELAY]]
+)
 def test_the_shortest_and_the_longest_delays_are_drawn(delays, log, tmp_path):
     """No warning of matplotlib's is printed: here it would be an error."""
     policy = Policy(schedule=delays, max_elapsed=None)

@@ -17,7 +17,7 @@ from retrykit.analysis.preview.distributions import (
     rounded,
     total,
 )
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.testing.strategies import durations, schedules
 
 # Even from 0 to 4, from 0 to 2, and from 1 to 3.
@@ -45,11 +45,11 @@ WORKED_OUT = {
     "full jitter": (FOUR, [2, 2]),
     "equal jitter": (s.constant(4).equal_jitter(), [3, 3]),
     "jitter": (s.exponential(4).jitter(0.5), [4, 8]),
-    "times": (FOUR * 3, [6]),
+    "scale": (FOUR * 3, [6]),
     "cap of a jittered delay": (FOUR.cap(3), [0.75 * 1.5 + 0.25 * 3]),
     "cap beyond it": (FOUR.cap(5), [2]),
     "at_least of a jittered delay": (FOUR.at_least(1), [0.25 * 1 + 0.75 * 2.5]),
-    "both": (FOUR.at_least(1).cap(3), [0.25 * 1 + 0.5 * 2 + 0.25 * 3]),
+    "intersection": (FOUR.at_least(1).cap(3), [0.25 * 1 + 0.5 * 2 + 0.25 * 3]),
     "round_down of a jittered delay": (DICE, [1.5]),
     "round_down with a last part": (
         s.constant(2.5).full_jitter().round_down(1),
@@ -75,7 +75,7 @@ WORKED_OUT = {
     "cap of a jitter of a jittered delay": (FOUR.full_jitter().cap(3), [None]),
     "cap beyond a jitter of a jittered delay": (FOUR.full_jitter().cap(4), [1]),
     "jitter of few delays": (DICE.full_jitter().cap(1), [25 / 48]),
-    "plus": (s.linear(1) + FOUR, [3, 4, 5]),
+    "sum": (s.linear(1) + FOUR, [3, 4, 5]),
     "plus from the other side": (FOUR + s.linear(1), [3, 4, 5]),
     "plus of two jittered delays": (FOUR + TWO, [3]),
     "plus of a nested and a fixed one": (FOUR.full_jitter() + s.constant(1), [2]),
@@ -211,8 +211,8 @@ def test_a_mean_is_that_of_many_draws(schedule):
 
 
 @given(schedules() | schedules().map(in_reach))
-@example(s.constant(LONGEST) + s.constant(LONGEST).full_jitter())
-@example(s.constant(LONGEST).full_jitter() * 2)
+@example(s.constant(MAX_DELAY) + s.constant(MAX_DELAY).full_jitter())
+@example(s.constant(MAX_DELAY).full_jitter() * 2)
 @example(s.decorrelated(1e308))
 @example(s.decorrelated(1e306, factor=1.5))
 @example(s.constant(1).jitter(1.2e-16).round_down(3))
@@ -240,11 +240,11 @@ def test_the_shares_of_a_mixture_are_the_whole(schedule):
 
 
 def test_where_delays_saturate_nothing_is_worked_out():
-    assert next(spreads(s.constant(LONGEST).full_jitter())) is None
-    assert next(spreads(s.constant(LONGEST))) == one(LONGEST)
-    assert next(spreads(s.constant(LONGEST / 17).full_jitter())) is not None
+    assert next(spreads(s.constant(MAX_DELAY).full_jitter())) is None
+    assert next(spreads(s.constant(MAX_DELAY))) == one(MAX_DELAY)
+    assert next(spreads(s.constant(MAX_DELAY / 17).full_jitter())) is not None
     # What was cut before it is not known any more.
-    assert next(spreads((s.constant(LONGEST).full_jitter() * 2).cap(5))) is None
+    assert next(spreads((s.constant(MAX_DELAY).full_jitter() * 2).cap(5))) is None
 
 
 def test_a_delay_that_is_cut_to_one_number_is_that_number():
@@ -277,4 +277,4 @@ def test_a_width_that_is_lost_in_the_division_is_none():
 def test_sums_of_delays_saturate():
     assert total([0.1] * 10) == 1.0
     assert total([]) == 0.0
-    assert total([LONGEST, LONGEST]) == LONGEST
+    assert total([MAX_DELAY, MAX_DELAY]) == MAX_DELAY

@@ -11,7 +11,7 @@ from retrykit import Policy, Rule, budgets, hints, presets, schedules as s
 from retrykit.analysis.preview import preview
 from retrykit.cli.summary import summary
 from retrykit.config.grpc_service_config import StatusCodes
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.randomness import MAX_DELAY
 from tests._support import browsing
 from tests._support.browsing import STEADY, THREE
 
@@ -331,7 +331,7 @@ def test_delays_that_overflow_are_shown_everywhere_at_once(browser):
     assert "exponent=300.0" in browser.text("#python")
     assert "exponent=300," in browser.text("#toml")
     assert paths(browser) != was
-    assert math.isclose(browser.rows()[-1][2], LONGEST, rel_tol=1e-12)
+    assert math.isclose(browser.rows()[-1][2], MAX_DELAY, rel_tol=1e-12)
     exponent = browser.slider("schedule.left.right.exponent")
     assert exponent.get_property("value") == exponent.get_property("max")
     browser.type("schedule.right.of.step", "1e308")

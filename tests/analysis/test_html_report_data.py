@@ -137,7 +137,7 @@ def preset(name, policy):
     return found["preset"]
 
 
-def test_a_policy_of_a_dialect_has_its_parameters():
+def test_a_policy_of_a_preset_has_its_parameters():
     assert preset("zizq", presets.zizq()) == {
         "name": "zizq",
         "summary": "The backoff policy of the Zizq job queue.",
@@ -157,7 +157,7 @@ def test_a_policy_of_a_dialect_has_its_parameters():
     }
 
 
-def test_what_a_dialect_does_not_set_is_written_beside_it():
+def test_what_a_preset_does_not_set_is_written_beside_it():
     policy = presets.zizq(retry_limit=200).replace(on=BadZipFile, max_failures=100)
     found = preset("zizq:retry_limit=200", policy)
     assert found["python"]["settings"] == ["on=zipfile.BadZipFile", "max_failures=100"]
@@ -168,13 +168,13 @@ def test_what_a_dialect_does_not_set_is_written_beside_it():
 NO_PRESETS = {
     "of another name": ("jobs", presets.zizq()),
     "of another schedule": ("zizq", Policy()),
-    "of parts that are not the dialect's": (
+    "of parts that are not the preset's": (
         "zizq",
         presets.zizq().replace(
             schedule=s.constant(15) + s.polynomial(4, first=2) + s.linear(1) * 1
         ),
     ),
-    "of a part that is fixed in the dialect": (
+    "of a part that is fixed in the preset": (
         "zizq",
         presets.zizq().replace(
             schedule=s.constant(15)
@@ -182,20 +182,20 @@ NO_PRESETS = {
             + s.linear(30).full_jitter()
         ),
     ),
-    "without a limit that the dialect has": (
+    "without a limit that the preset has": (
         "zizq",
         presets.zizq().replace(max_attempts=None),
     ),
-    "with a limit that the dialect refuses": (
+    "with a limit that the preset refuses": (
         "google",
         presets.google().replace(max_elapsed=0),
     ),
-    "of a dialect with other parameters": ("sidekiq", presets.sidekiq()),
+    "of a preset with other parameters": ("sidekiq", presets.sidekiq()),
 }
 
 
 @pytest.mark.parametrize(("name", "policy"), NO_PRESETS.values(), ids=NO_PRESETS)
-def test_a_policy_that_no_dialect_makes_has_its_schedule(name, policy):
+def test_a_policy_that_no_preset_makes_has_its_schedule(name, policy):
     assert preset(name, policy) is None
 
 
@@ -212,7 +212,7 @@ def test_each_module_is_imported_once():
 def test_every_kind_is_told_in_plain_words():
     told = data({"default": Policy()})["told"]
     assert set(told) == set(SCHEDULE_KINDS)
-    assert told["times"] == "Make each delay `factor` times as long, >= 0."
+    assert told["scale"] == "Make each delay `factor` times as long, >= 0."
     assert told["exponential"].endswith(
         "longer each time: `first * factor ** (n - 1)`."
     )

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, presets, schedules as s
-from retrykit._internal.durations import readable, seconds
+from retrykit._internal.durations import format_duration, parse_duration
 from retrykit.analysis.preview import preview
-from retrykit.analysis.preview.projection import course_of
+from retrykit.analysis.preview.projection import project
 from retrykit.policy.timeouts import timeout_seconds
 from retrykit.schedules.kinds import SCHEDULE_KINDS
 from retrykit.testing import strategies
@@ -32,12 +32,12 @@ def browser(tmp_path_factory):
 def rows(policy, attempt=0.0, retries=100):
     return [
         (row.retry, row.low, row.high, row.total_low, row.total_high)
-        for row in course_of(policy, attempt, retries).rows
+        for row in project(policy, attempt, retries).rows
     ]
 
 
 def test_the_page_knows_every_kind_of_schedule(browser):
-    kinds = {name: list(kind.parts) for name, kind in SCHEDULE_KINDS.items()}
+    kinds = {name: list(kind.field_names) for name, kind in SCHEDULE_KINDS.items()}
     known = browser.run("return Object.keys(retrykit.kinds.bounds)")
     assert set(known) == set(kinds)
     parts = browser.run(
@@ -57,7 +57,7 @@ ENDING = [name for name in presets.__all__ if name not in ENDLESS]
 
 @pytest.mark.parametrize("name", ENDING)
 @pytest.mark.parametrize("attempt", [0.0, 2.5], ids=["at once", "2.5 s each"])
-def test_a_dialect_has_the_numbers_of_the_library(browser, name, attempt):
+def test_a_preset_has_the_numbers_of_the_library(browser, name, attempt):
     policy = getattr(presets, name)()
     browser.open({name: policy}, attempt=attempt)
     assert near(browser.rows(), rows(policy, attempt))
@@ -68,7 +68,7 @@ def test_a_dialect_has_the_numbers_of_the_library(browser, name, attempt):
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-def test_a_dialect_that_never_ends_goes_on(browser, name):
+def test_a_preset_that_never_ends_goes_on(browser, name):
     policy = getattr(presets, name)()
     browser.open({name: policy})
     assert near(browser.rows(), rows(policy))
@@ -205,14 +205,14 @@ def test_expressions_are_those_of_the_library(browser, drawn):
 @given(st.lists(st.floats(0, 1e12) | strategies.durations()))
 def test_durations_are_told_as_the_library_tells_them(browser, drawn):
     found = browser.run("return arguments[0].map(retrykit.readable)", drawn)
-    assert found == [readable(duration) for duration in drawn]
+    assert found == [format_duration(duration) for duration in drawn]
 
 
 def test_halves_are_rounded_as_the_library_rounds_them(browser):
     halves = [number / 2 for number in range(119, 7400)]
     halves += [number / 8 for number in range(1, 480)] + [86_400e6, 1e12, 1.5e300]
     found = browser.run("return arguments[0].map(retrykit.readable)", halves)
-    assert found == [readable(duration) for duration in halves]
+    assert found == [format_duration(duration) for duration in halves]
     intervals = [s.google_interval(number / 2000) for number in range(2, 30)]
     data = [interval.to_dict() for interval in intervals]
     found = browser.run("return arguments[0].map((s) => retrykit.bounds(s, 1))", data)
@@ -232,7 +232,7 @@ def test_durations_are_read_as_the_library_reads_them(browser):
         "3ms",
     ]
     found = browser.run("return arguments[0].map(retrykit.parsed)", texts)
-    assert found == [seconds("wait", text) for text in texts]
+    assert found == [parse_duration("wait", text) for text in texts]
     wrong = ["", "90", "1h-3m", "s", "1.s", ".5s", "1y", "1h;", "\u0661s"]
     wrong += ["\u00a01s", "1s\u00a02s", "1234567890123456s"]
     assert set(browser.run("return arguments[0].map(retrykit.parsed)", wrong)) == {None}
@@ -253,7 +253,7 @@ KINDS = {
     "cap": s.exponential(1).cap(5),
     "at_least": s.exponential(1).at_least(5),
     "round_down": s.exponential(1).round_down(1),
-    "times": s.linear(1) * 2,
+    "scale": s.linear(1) * 2,
     "full_jitter": s.linear(1).full_jitter(),
     "equal_jitter": s.exponential(1).equal_jitter(),
     "jitter": s.exponential(1).cap(60).jitter(0.5),
@@ -261,9 +261,9 @@ KINDS = {
     "within": s.linear(1).at_least(1).within(60),
     "then": s.exponential(1).take(3).then([5, 6]),
     "switch": s.exponential(1).switch(after=4, to=s.linear(1).equal_jitter()),
-    "plus": ONE + s.polynomial(4) + s.linear(30).full_jitter(),
-    "both": s.linear(1).jitter(0.2) & s.fibonacci() * 2,
-    "either": (s.decorrelated(1) | s.sequence([9, 9])) * 0.5,
+    "sum": ONE + s.polynomial(4) + s.linear(30).full_jitter(),
+    "intersection": s.linear(1).jitter(0.2) & s.fibonacci() * 2,
+    "union": (s.decorrelated(1) | s.sequence([9, 9])) * 0.5,
 }
 POLICIES = {name: Policy(schedule=schedule) for name, schedule in KINDS.items()}
 
@@ -288,7 +288,7 @@ BETWEEN = {
     "exponent": (0, 6),
     "exponential factor": (1, 4),
     "decorrelated factor": (1, 4),
-    "times factor": (0, 3),
+    "scale factor": (0, 3),
     "jitter factor": (0, 1),
 }
 
@@ -324,7 +324,7 @@ def on_screen(browser, name, folder):
 
 def test_each_kind_is_typed_into():
     assert set(KINDS) == set(SCHEDULE_KINDS)
-    assert all(KINDS[name].kind in {name, "times"} for name in KINDS)
+    assert all(KINDS[name].kind in {name, "scale"} for name in KINDS)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -351,13 +351,13 @@ def test_what_is_typed_has_the_numbers_of_the_library(browser, name, tmp_path):
     policy = Policy.from_dict(data)
     assert browser.all("[aria-invalid='true']") == []
     assert near(browser.rows(), rows(policy, attempt)), policy
-    end = course_of(policy, attempt, 100).end
+    end = project(policy, attempt, 100).end
     if end:
         assert browser.text(f"[data-name='{name}'] .ending") == str(end)
     assert on_screen(browser, name, tmp_path) == (policy, policy)
 
 
-# What is typed for each parameter of a dialect.
+# What is typed for each parameter of a preset.
 TYPED = {
     "google": {
         "initial_interval": "200ms",
@@ -384,7 +384,7 @@ def type_in(browser, typed):
 
 
 @pytest.mark.parametrize("name", TYPED)
-def test_a_dialect_is_shown_and_written_by_its_own_parameters(browser, name, tmp_path):
+def test_a_preset_is_shown_and_written_by_its_own_parameters(browser, name, tmp_path):
     make = getattr(presets, name)
     assert {*inspect.signature(make).parameters} == {*TYPED[name]}
     browser.open({name: make()})
@@ -401,7 +401,7 @@ def test_a_dialect_is_shown_and_written_by_its_own_parameters(browser, name, tmp
     assert browser.complaints() == []
 
 
-def test_what_differs_from_a_dialect_is_written_beside_it(browser, tmp_path):
+def test_what_differs_from_a_preset_is_written_beside_it(browser, tmp_path):
     policy = presets.google().replace(on=BadZipFile, deadline="clip")
     browser.open({"google": policy})
     assert on_screen(browser, "google", tmp_path) == (policy, policy)
@@ -412,9 +412,7 @@ def test_what_differs_from_a_dialect_is_written_beside_it(browser, tmp_path):
     assert on_screen(browser, "google", tmp_path) == (policy, policy)
 
 
-def test_a_number_that_a_dialects_text_cannot_hold_is_in_the_schedule(
-    browser, tmp_path
-):
+def test_a_number_that_a_presets_text_cannot_hold_is_in_the_schedule(browser, tmp_path):
     browser.open({"zizq": presets.zizq()})
     type_in(browser, {"base": "1e-7"})
     policy = presets.zizq(base=1e-7)
@@ -423,7 +421,7 @@ def test_a_number_that_a_dialects_text_cannot_hold_is_in_the_schedule(
 
 
 @pytest.mark.parametrize("parameter", TYPED["zizq"])
-def test_a_wrong_parameter_is_told_in_the_words_of_the_dialect(browser, parameter):
+def test_a_wrong_parameter_is_told_in_the_words_of_the_preset(browser, parameter):
     with pytest.raises(ConfigError) as refused:
         presets.zizq(**{parameter: -1})
     browser.open({"zizq": presets.zizq()})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrykit.analysis.lint import found_in
+from retrykit.analysis.lint import discover
 from retrykit.analysis.lint.module_scan import held_by
 from tests._support import folders
 from tests._support.folders import HEAD, importable, names
@@ -12,7 +12,7 @@ write, package = folders.write, folders.package
 
 
 def attempts(target):
-    return {found.name: found.policy.max_attempts for found in found_in(target).found}
+    return {found.name: found.policy.max_attempts for found in discover(target).found}
 
 
 KINDS = """\
@@ -126,7 +126,7 @@ def test_finds_every_kind_of_thing_that_has_a_policy_once(write):
 def test_tells_the_file_and_the_line_of_each(write):
     file = write(jobs=KINDS) / "jobs.py"
     lines = file.read_text().splitlines()
-    found = {each.name: each for each in found_in(str(file)).found}
+    found = {each.name: each for each in discover(str(file)).found}
     assert {each.file for each in found.values()} == {file}
     told = {name: lines[each.line - 1].strip() for name, each in found.items()}
     assert told["POLITE"] == "POLITE = Policy(max_attempts=2)"
@@ -191,14 +191,14 @@ NAMED = {
 @pytest.mark.parametrize(("name", "found"), NAMED.values(), ids=NAMED)
 def test_one_name_is_looked_at_alone(write, name, found):
     file = write(jobs=KINDS) / "jobs.py"
-    assert [each.name for each in found_in(f"{file}:{name}").found] == found
+    assert [each.name for each in discover(f"{file}:{name}").found] == found
 
 
 def test_a_name_in_a_folder_is_one_of_the_package_that_it_is(package):
     shop = package(orders="@retry\ndef fetch(): ...\n")
     (shop / "__init__.py").write_text("from shop.orders import fetch\n")
     # What is imported there is found where it is asked for.
-    [found] = found_in(f"{shop}:fetch").found
+    [found] = discover(f"{shop}:fetch").found
     assert str(found) == "shop:fetch"
     assert (found.file, found.line) == (shop / "__init__.py", None)
 

@@ -7,7 +7,7 @@ from contextlib import chdir
 import pytest
 
 from retrykit import Policy
-from retrykit.analysis.lint import Discovery, Unread, found_in
+from retrykit.analysis.lint import Discovery, ImportFailure, discover
 from tests._support import folders
 from tests._support.folders import HEAD, importable, names
 
@@ -39,9 +39,11 @@ def test_a_module_that_cannot_be_imported_is_told(package, text, reason, line):
     shop = package(orders=text, pay="@retry\ndef pay(): ...\n")
     if "zero" in text:
         (shop / "zero.py").write_text("1 / 0")
-    searched = found_in(str(shop))
+    searched = discover(str(shop))
     assert [str(found) for found in searched.found] == ["shop.pay:pay"]
-    assert searched.unread[0] == Unread("shop.orders", shop / "orders.py", line, reason)
+    assert searched.unread[0] == ImportFailure(
+        "shop.orders", shop / "orders.py", line, reason
+    )
 
 
 def test_what_is_below_a_package_that_cannot_be_imported_is_not_tried(package):
@@ -50,7 +52,7 @@ def test_what_is_below_a_package_that_cannot_be_imported_is_not_tried(package):
     )
     (shop / "deep" / "__init__.py").write_text("raise OSError('closed')")
     told = []
-    searched = found_in(str(shop), progress=lambda *each: told.append(each))
+    searched = discover(str(shop), progress=lambda *each: told.append(each))
     assert [unread.module for unread in searched.unread] == ["shop.deep"]
     assert told == [("shop", 5), ("shop.deep", 5), ("shop.pay", 5)]
 
@@ -60,9 +62,9 @@ def test_a_module_that_is_named_and_cannot_be_imported_is_told(package):
         orders="1 / 0", pay="import nowhere_at_all", ship="pass\ndef ship(: ..."
     )
     with importable(shop.parent):
-        [unread] = found_in("shop.orders").unread
-        [missing] = found_in("shop.pay").unread
-        [mistyped] = found_in("shop.ship").unread
+        [unread] = discover("shop.orders").unread
+        [missing] = discover("shop.pay").unread
+        [mistyped] = discover("shop.ship").unread
     zero = "ZeroDivisionError: division by zero"
     assert unread.reason == zero
     assert (unread.file, unread.line) == (shop / "orders.py", 2)
@@ -73,7 +75,7 @@ def test_a_module_that_is_named_and_cannot_be_imported_is_told(package):
 
 def test_ctrl_c_ends_the_search(write):
     with pytest.raises(KeyboardInterrupt):
-        found_in(str(write(jobs="raise KeyboardInterrupt")))
+        discover(str(write(jobs="raise KeyboardInterrupt")))
 
 
 @pytest.fixture
@@ -97,7 +99,7 @@ def test_one_of_a_circle_is_looked_at_when_another_has_imported_it(package):
         a="from shop.b import early\n@retry\ndef last(): ...\n",
         b="from shop.a import last\n@retry\ndef early(): ...\n",
     )
-    assert [bad.module for bad in found_in(str(shop)).unread] == ["shop.a", "shop.b"]
+    assert [bad.module for bad in discover(str(shop)).unread] == ["shop.a", "shop.b"]
     (shop / "b.py").write_text(
         f"{HEAD}@retry\ndef early(): ...\nfrom shop.a import last\n"
     )
@@ -113,7 +115,7 @@ def test_files_of_the_same_name_are_each_looked_at(write):
         b__near="@retry\ndef fourth(): ...\n",
         c__jobs="import a.near\n@retry\ndef fifth(): ...\n",
     )
-    searched = found_in(str(folder))
+    searched = discover(str(folder))
     assert searched.unread == ()
     assert [(found.name, found.file.parent.name) for found in searched.found] == [
         ("first", folder.name),
@@ -131,10 +133,10 @@ def test_parts_of_a_package_are_forgotten_with_it(package):
 
 def test_a_name_that_another_module_has_is_told(write):
     folder = write(json="@retry\ndef fetch(): ...\n", sys="", jobs="")
-    [taken, builtin] = found_in(str(folder)).unread
+    [taken, builtin] = discover(str(folder)).unread
     place = sys.modules["json"].__file__
     text = "another module of this name is imported, from"
-    assert taken == Unread("json", folder / "json.py", None, f"{text} {place}")
+    assert taken == ImportFailure("json", folder / "json.py", None, f"{text} {place}")
     assert builtin.reason == f"{text} the interpreter"
 
 
@@ -159,7 +161,7 @@ def test_passes_by_what_is_nobodys_and_what_would_run(write):
     (folder / ".hidden.py").write_text("1 / 0")
     (folder / "notes.txt").touch()
     told = []
-    found_in(str(folder), progress=lambda *each: told.append(each))
+    discover(str(folder), progress=lambda *each: told.append(each))
     assert told == [("main", 1)]
 
 
@@ -182,14 +184,14 @@ def test_a_script_that_is_guarded_does_not_run(write):
 
 
 def test_what_is_printed_meanwhile_is_no_output(write, capsys):
-    found_in(str(write(jobs="print('hello')")))
+    discover(str(write(jobs="print('hello')")))
     assert capsys.readouterr() == ("", "hello\n")
 
 
 def test_a_module_may_take_itself_off_the_path(write):
     jobs = "import sys\nsys.path.remove(__file__.rpartition('/')[0])\n"
     folder = write(jobs=jobs)
-    assert found_in(f"{folder / 'jobs.py'}") == Discovery((), ())
+    assert discover(f"{folder / 'jobs.py'}") == Discovery((), ())
 
 
 def test_what_is_imported_before_stays(write):
@@ -214,17 +216,17 @@ def test_a_module_without_source_is_known_by_its_functions(write):
     py_compile.compile(str(file), cfile=str(folder / "jobs.pyc"))
     file.unlink()
     with importable(folder):
-        [found] = found_in("jobs").found
+        [found] = discover("jobs").found
     assert (found.name, found.file, found.line) == ("fetch", folder / "jobs.pyc", None)
 
 
 def test_a_module_of_the_interpreter_has_nothing():
-    assert found_in("sys") == Discovery((), ())
+    assert discover("sys") == Discovery((), ())
 
 
 def test_what_is_found_can_be_asked_again(write):
     folder = write(jobs="@retry(max_attempts=3)\ndef fetch(): ...\n")
-    [first], [second] = (found_in(str(folder)).found for _ in range(2))
+    [first], [second] = (discover(str(folder)).found for _ in range(2))
     assert first == second
     assert first.policy == Policy(max_attempts=3)
 

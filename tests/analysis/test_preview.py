@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 
 from retrykit import ConfigError, Policy, presets, schedules as s
-from retrykit.analysis.preview import End, preview
-from retrykit.schedules.randomness import LONGEST
+from retrykit.analysis.preview import EndOfCall, preview
+from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.testing.strategies import durations, policies
 from tests._support.reference_data import reference_data
 
@@ -52,7 +52,7 @@ def test_hostname_verification_is_its_table():
     assert round(seen.worst / DAY, 2) == 7.06
     assert str(seen.end) == "stops after retry 75: schedule"
     assert seen.limits == {"schedule": seen.end}
-    assert (seen.calls, seen.samples, seen.window.mean) == ((76, 76), 0, seen.worst)
+    assert (seen.calls, seen.samples, seen.total_wait.mean) == ((76, 76), 0, seen.worst)
 
 
 def test_zizq_lasts_as_long_as_its_formula_says():
@@ -66,7 +66,7 @@ def test_zizq_lasts_as_long_as_its_formula_says():
         found = seen.rows[row["a"] - 1]
         assert (found.low, found.high) == (row["low_s"], row["high_s"])
         assert found.mean == pytest.approx((row["low_s"] + row["high_s"]) / 2)
-    assert seen.window.mean == pytest.approx((last.total_low + last.total_high) / 2)
+    assert seen.total_wait.mean == pytest.approx((last.total_low + last.total_high) / 2)
     assert str(seen.end) == "stops after retry 25: max_attempts"
 
 
@@ -109,31 +109,31 @@ def test_each_end_tells_its_setting(changes, told):
     assert str(seen.end) == told
     assert len(seen.rows) == seen.end.latest
     assert seen.calls == (seen.end.soonest + 1, seen.end.latest + 1)
-    assert seen.window.calls >= seen.calls[0]
+    assert seen.total_wait.calls >= seen.calls[0]
 
 
 def test_each_limit_is_told_as_if_it_were_the_only_one():
     limits = {"max_attempts": 9, "max_elapsed": 10, "deadline": "clip"}
     seen = preview(Policy(schedule=FOURS.jitter(0.5).take(20), **limits))
     assert seen.limits == {
-        "max_attempts": End(8, 8, ("max_attempts", "max_attempts")),
-        "max_elapsed": End(2, 5, ("max_elapsed", "max_elapsed")),
-        "schedule": End(20, 20, ("schedule", "schedule")),
+        "max_attempts": EndOfCall(8, 8, ("max_attempts", "max_attempts")),
+        "max_elapsed": EndOfCall(2, 5, ("max_elapsed", "max_elapsed")),
+        "schedule": EndOfCall(20, 20, ("schedule", "schedule")),
     }
     few = preview(seen.policy.replace(max_attempts=2))
     assert few.limits == seen.limits | {"max_attempts": few.end}
     # What its schedule ends before is no limit.
     short = preview(seen.policy.replace(schedule=FOURS.take(1)))
-    assert short.limits == {"schedule": End(1, 1, ("schedule", "schedule"))}
+    assert short.limits == {"schedule": EndOfCall(1, 1, ("schedule", "schedule"))}
     some = preview(Policy(schedule=FOURS.full_jitter().take(3), max_elapsed=7))
-    assert some.limits["max_elapsed"] == End(1, 3, ("max_elapsed", "schedule"))
+    assert some.limits["max_elapsed"] == EndOfCall(1, 3, ("max_elapsed", "schedule"))
 
 
 @pytest.mark.parametrize("most", [None, 10**6], ids=str)
 def test_an_end_that_is_not_in_sight_is_none(most):
     seen = preview(Policy(max_attempts=most, max_elapsed=None), retries=50)
     assert len(seen.rows) == 50
-    assert (seen.end, seen.window, seen.calls, seen.worst) == (None,) * 4
+    assert (seen.end, seen.total_wait, seen.calls, seen.worst) == (None,) * 4
     assert (seen.limits, seen.samples) == ({}, 0)
 
 
@@ -155,7 +155,7 @@ def test_the_last_retry_that_is_looked_at_may_be_the_last():
 def test_an_attempt_may_take_longer_than_all_that_is_allowed():
     seen = preview(Policy(max_elapsed=10), attempt=11)
     assert str(seen.end) == "stops after retry 0: max_elapsed"
-    assert (seen.rows, seen.worst, seen.window.mean) == ((), 11.0, 0.0)
+    assert (seen.rows, seen.worst, seen.total_wait.mean) == ((), 11.0, 0.0)
 
 
 def test_a_hair_beyond_the_limit_makes_no_total_lower_than_the_lowest():
@@ -169,10 +169,12 @@ def test_a_hair_beyond_the_limit_makes_no_total_lower_than_the_lowest():
 
 
 def test_times_saturate():
-    seen = preview(Policy(schedule=[LONGEST] * 2, max_elapsed=None), attempt=LONGEST)
-    assert [row.begins_high for row in seen.rows] == [LONGEST, LONGEST]
-    assert [row.total_high for row in seen.rows] == [LONGEST, LONGEST]
-    assert seen.worst == LONGEST
+    seen = preview(
+        Policy(schedule=[MAX_DELAY] * 2, max_elapsed=None), attempt=MAX_DELAY
+    )
+    assert [row.begins_high for row in seen.rows] == [MAX_DELAY, MAX_DELAY]
+    assert [row.total_high for row in seen.rows] == [MAX_DELAY, MAX_DELAY]
+    assert seen.worst == MAX_DELAY
 
 
 AT_NOON = datetime(2024, 3, 30, 12, 0)  # noqa: DTZ001  naive is what is tested
@@ -197,7 +199,7 @@ def test_an_hour_that_is_skipped_does_not_pass():
 
 
 def test_what_lies_beyond_the_calendar_is_none():
-    policy = Policy(schedule=s.sequence([LONGEST]).full_jitter(), max_elapsed=None)
+    policy = Policy(schedule=s.sequence([MAX_DELAY]).full_jitter(), max_elapsed=None)
     row = preview(policy).rows[0]
     assert row.at(AT_NOON) == (AT_NOON, None)
     assert row.at(datetime.max.replace(tzinfo=UTC))[1] is None
@@ -229,12 +231,12 @@ def test_means_of_ones_own_schedule_are_drawn():
     for row in seen.rows:
         assert 0 < row.mean_error < 0.15
         assert abs(row.mean - 8 / 3) <= 2 * row.mean_error
-    assert abs(seen.window.mean - 32 / 3) <= 2 * seen.window.error
-    assert seen.samples == seen.window.samples == 2000
+    assert abs(seen.total_wait.mean - 32 / 3) <= 2 * seen.total_wait.error
+    assert seen.samples == seen.total_wait.samples == 2000
     assert preview(seen.policy, samples=1).rows[0].mean_error == 8.0
     unknown = preview(seen.policy, samples=0)
     assert [row.mean for row in unknown.rows] == [None] * 4
-    assert (unknown.window, unknown.samples) == (None, 0)
+    assert (unknown.total_wait, unknown.samples) == (None, 0)
 
 
 def test_fractions_become_seconds():
@@ -254,7 +256,7 @@ def test_means_are_drawn_only_where_they_are_not_known():
     first, second = seen.rows[:2]
     assert (first.mean, first.mean_error) == (1.5, 0.0)
     assert abs(second.mean - 0.5) <= 2 * second.mean_error
-    assert (seen.end, seen.window, seen.samples) == (None, None, 2000)
+    assert (seen.end, seen.total_wait, seen.samples) == (None, None, 2000)
 
 
 def test_ones_own_schedule_is_told_the_delay_before():
@@ -270,7 +272,7 @@ def test_ones_own_schedule_is_told_the_delay_before():
 def test_ones_own_schedule_may_end_by_chance():
     seen = preview(own(lambda n, chance: 1.0 if n == 1 and chance < 0.5 else None))
     assert [row.mean for row in seen.rows] == [1.0, None, None, None]
-    assert 1.4 < seen.window.calls < 1.6
+    assert 1.4 < seen.total_wait.calls < 1.6
 
 
 @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf], ids=str)
@@ -369,10 +371,10 @@ def test_delays_near_zero_leave_no_latest_end_but_a_worst_case():
     seen = preview(policy, samples=500)
     assert (seen.end, seen.calls, seen.soonest) == (None, None, 8)
     assert seen.worst == 60
-    assert seen.window.samples == seen.samples == 500
-    assert 9 < seen.window.calls < 25
-    assert seen.window.mean < 60
-    assert preview(policy, samples=0).window is None
+    assert seen.total_wait.samples == seen.samples == 500
+    assert 9 < seen.total_wait.calls < 25
+    assert seen.total_wait.mean < 60
+    assert preview(policy, samples=0).total_wait is None
 
 
 def test_what_overshoots_has_no_worst_case_where_it_has_no_latest_end():
@@ -385,10 +387,10 @@ def test_what_overshoots_has_no_worst_case_where_it_has_no_latest_end():
 def test_nothing_is_told_of_calls_that_were_not_drawn_to_their_end():
     policy = Policy(schedule=FULL, max_attempts=None, max_elapsed="1d")
     seen = preview(policy, retries=20, samples=50)
-    assert (seen.soonest, seen.window, seen.worst) == (None, None, None)
+    assert (seen.soonest, seen.total_wait, seen.worst) == (None, None, None)
     soon = policy.replace(schedule=s.constant(4).full_jitter(), max_elapsed=60)
     seen = preview(soon, retries=20, samples=50)
-    assert (seen.soonest, seen.window, seen.worst) == (15, None, 60)
+    assert (seen.soonest, seen.total_wait, seen.worst) == (15, None, 60)
 
 
 @given(policies(), durations())
@@ -402,6 +404,6 @@ def test_every_number_is_finite(policy, taken):
         assert row.begins_low <= row.begins_high
     if seen.end:
         assert seen.worst < math.inf
-        assert all(max(q.value, q.error) < math.inf for q in seen.window.quantiles)
+        assert all(max(q.value, q.error) < math.inf for q in seen.total_wait.quantiles)
         # Sums of the same delays in another order are off by a hair.
-        assert 0 <= seen.window.mean <= seen.worst * (1 + 1e-9)
+        assert 0 <= seen.total_wait.mean <= seen.worst * (1 + 1e-9)

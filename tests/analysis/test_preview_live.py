@@ -24,7 +24,7 @@ class Call(NamedTuple):
     """A call in virtual time that failed every time."""
 
     began: list[float]
-    naps: list[float]
+    sleeps: list[float]
     state: RetryState
 
 
@@ -38,7 +38,7 @@ def play(policy, taken):
         raise ConnectionError
 
     with virtual_time() as clock:
-        return Call(began, clock.naps, policy.run(fetch).state)
+        return Call(began, clock.sleeps, policy.run(fetch).state)
 
 
 def within_reach(policy):
@@ -53,18 +53,18 @@ def off(moment):
 
 
 def assert_agree(seen, call):
-    made, end = len(call.naps), seen.end
+    made, end = len(call.sleeps), seen.end
     assert end.soonest <= made <= end.latest
     assert SETTINGS[call.state.stop_reason] in end.reasons
     assert seen.calls[0] <= len(call.began) <= seen.calls[1]
     assert call.state.elapsed <= seen.worst + off(seen.worst)
-    moments = zip(seen.rows, call.naps, call.began[1:], strict=False)
+    moments = zip(seen.rows, call.sleeps, call.began[1:], strict=False)
     for row, nap, began in moments:
         clipped = seen.policy.deadline == "clip" and row.retry == made
         assert (0 if clipped else row.low) <= nap <= row.high
         assert row.begins_low - off(began) <= began
         assert began <= row.begins_high + off(row.begins_high)
-        waited = total(call.naps[: row.retry])
+        waited = total(call.sleeps[: row.retry])
         assert row.total_low - off(waited) <= waited <= row.total_high + off(waited)
 
 
@@ -120,7 +120,7 @@ def test_the_shortest_and_the_longest_delays_come_to_both_ends(policy, taken):
         edge = policy.replace(schedule=Edge(policy.schedule, chance))
         call = play(edge, taken)
         assert_agree(seen, call)
-        assert len(call.naps) == end
+        assert len(call.sleeps) == end
         if chance == 0.0:
             begins = [row.begins_low for row in seen.rows]
             assert call.began[1:] == pytest.approx(begins)

@@ -9,7 +9,7 @@ from retrykit.budgets import TokenBucket
 from retrykit.cli.summary import summary
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import durations, policies, schedules
 
@@ -17,7 +17,7 @@ STEPS = [10, 20]
 # The timeout, the limit and its rule, and how long the call takes at most.
 WORST = {
     "without a limit": (5, None, "stop", 45),
-    "attempts as long as any": (LONGEST, None, "stop", LONGEST),
+    "attempts as long as any": (MAX_DELAY, None, "stop", MAX_DELAY),
     "within the limit": (5, 60, "stop", 45),
     "an attempt that is cut": (5, 42, "stop", 42),
     "a delay that does not fit": (30, 40, "stop", 40),
@@ -86,8 +86,8 @@ BESIDES = {
     },
     "a budget must pay for each retry": {"budget": TokenBucket()},
     "each attempt takes 1.5s at most": {"attempt_timeout": AsArgument(1.5)},
-    "a call inside of it that has given up is retried": {"outer": "retry"},
-    "a call inside of it that has given up is a NestedRetryError": {"outer": "raise"},
+    "a call inside of it that has given up is retried": {"nested": "retry"},
+    "a call inside of it that has given up is a NestedRetryError": {"nested": "raise"},
     "a hint may ask for other delays; each attempt takes 5s at most": {
         "hint": hints.retry_after(),
         "hint_cap": None,

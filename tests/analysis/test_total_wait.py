@@ -10,15 +10,15 @@ from hypothesis import example, given, strategies as st
 from retrykit import Policy, schedules as s
 from retrykit.analysis.preview import preview
 from retrykit.analysis.preview.sampling import mean_of
-from retrykit.analysis.preview.total_wait import sampled_window
-from retrykit.schedules.randomness import LONGEST
+from retrykit.analysis.preview.total_wait import sampled_total_wait
+from retrykit.schedules.randomness import MAX_DELAY
 
 SHARES = [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]
 
 
 def window_of(schedule, retries, **changes):
     policy = Policy(schedule=schedule, max_attempts=retries + 1, max_elapsed=None)
-    return preview(policy.replace(**changes)).window
+    return preview(policy.replace(**changes)).total_wait
 
 
 def values(window):
@@ -153,7 +153,7 @@ def test_every_run_tells_the_same_numbers():
     policy = Policy(schedule=ONE_SECOND, max_attempts=10, max_elapsed=None)
     assert preview(policy) == preview(policy)
     assert preview(policy) != preview(policy.replace(seed=1))
-    assert preview(policy).window == preview(policy.replace(seed=0)).window
+    assert preview(policy).total_wait == preview(policy.replace(seed=0)).total_wait
 
 
 def test_an_error_is_an_interval_of_95_percent():
@@ -164,7 +164,7 @@ def test_an_error_is_an_interval_of_95_percent():
             schedule=ONE_SECOND, max_attempts=10, max_elapsed=None, seed=turn * 1000
         )
         for quantile, exact in zip(
-            preview(policy, samples=150).window.quantiles, NINE, strict=True
+            preview(policy, samples=150).total_wait.quantiles, NINE, strict=True
         ):
             held[quantile.share] += abs(quantile.value - exact) <= quantile.error
     assert all(count >= 181 for count in held.values()), held
@@ -187,13 +187,13 @@ def test_the_mean_of_numbers_and_its_error():
     assert mean_of([4.0] * 5, 9.0) == (4.0, 0.0)
     assert mean_of([4.0], 9.0) == (4.0, 9.0)
     assert mean_of([5e-324] * 3, 9.0) == (5e-324, 0.0)
-    mean, error = mean_of([0.0, LONGEST], 9.0)
-    assert mean == LONGEST / 2
+    mean, error = mean_of([0.0, MAX_DELAY], 9.0)
+    assert mean == MAX_DELAY / 2
     assert math.isfinite(error)
 
 
 def test_a_small_sample_says_that_it_knows_little():
-    window = sampled_window([[2.0, 1.0]], 8.0, 2)
+    window = sampled_total_wait([[2.0, 1.0]], 8.0, 2)
     assert values(window) == [3.0] * 6
     assert [quantile.error for quantile in window.quantiles] == [3, 3, 5, 5, 5, 5]
     assert (window.mean, window.error) == (3.0, 8.0)
@@ -202,7 +202,7 @@ def test_a_small_sample_says_that_it_knows_little():
 
 def test_calls_that_a_limit_ends_are_sampled():
     policy = Policy(schedule=s.constant(4).jitter(0.5), max_elapsed=10, max_attempts=9)
-    window = preview(policy).window
+    window = preview(policy).total_wait
     made = []
     for seed in range(2000):
         total, calls = 0.0, 1
@@ -223,23 +223,23 @@ def test_clipped_calls_are_sampled():
     clipped = {"max_attempts": 3, "max_elapsed": 10, "deadline": "clip"}
     policy = Policy(schedule=s.constant(4).jitter(0.5), **clipped)
     assert preview(policy).end.soonest == preview(policy).end.latest == 2
-    window = preview(policy).window
+    window = preview(policy).total_wait
     assert window.samples == 2000
     assert values(window)[-1] == 10.0
-    assert preview(policy.replace(max_elapsed=12)).window.samples == 0
+    assert preview(policy.replace(max_elapsed=12)).total_wait.samples == 0
 
 
 def test_what_has_no_formula_is_left_out_where_nothing_is_drawn():
     policy = Policy(schedule=ONE_SECOND, max_attempts=10, max_elapsed=None)
-    assert preview(policy, samples=0).window is None
-    assert preview(policy.replace(max_attempts=9), samples=0).window is not None
+    assert preview(policy, samples=0).total_wait is None
+    assert preview(policy.replace(max_attempts=9), samples=0).total_wait is not None
 
 
 def test_windows_saturate():
-    longest = s.constant(LONGEST)
-    assert values(window_of(longest, 3)) == [LONGEST] * 6
-    assert values(window_of(longest.full_jitter(), 3))[-1] == LONGEST
+    longest = s.constant(MAX_DELAY)
+    assert values(window_of(longest, 3)) == [MAX_DELAY] * 6
+    assert values(window_of(longest.full_jitter(), 3))[-1] == MAX_DELAY
     jittered = longest.take(1).then(s.constant(1e307).full_jitter())
-    assert values(window_of(jittered, 2)) == [LONGEST] * 6
-    mixed = s.sequence([LONGEST, LONGEST, 1]) + ONE_SECOND.round_down(0.5)
-    assert window_of(mixed, 3).mean == LONGEST
+    assert values(window_of(jittered, 2)) == [MAX_DELAY] * 6
+    mixed = s.sequence([MAX_DELAY, MAX_DELAY, 1]) + ONE_SECOND.round_down(0.5)
+    assert window_of(mixed, 3).mean == MAX_DELAY

@@ -80,7 +80,7 @@ def test_a_success_gives_back_what_its_last_retry_cost(colour):
         ("withdraw", "1"),
         ("deposit", 2.5),
     ]
-    assert outcome.state.paid == 2.5
+    assert outcome.state.retry_cost == 2.5
 
 
 def test_a_retry_that_is_not_paid_for_is_not_made(colour):

@@ -8,9 +8,9 @@ import weakref
 
 import pytest
 
-from retrykit._internal.locks import renew_all
+from retrykit._internal.locks import renew_locks
 from retrykit.budgets import RatioBudget, Registry, Throttle, TokenBucket
-from retrykit.budgets.lru import Recent
+from retrykit.budgets.lru import LeastRecentlyUsed
 from retrykit.testing import virtual_time
 
 FORKING = """
@@ -79,13 +79,13 @@ def test_a_child_waits_for_no_thread_that_held_a_budget_at_the_fork():
 def test_a_budget_takes_what_is_left_into_a_child():
     bucket = TokenBucket(capacity=12)
     bucket.withdraw(OSError())
-    renew_all()
+    renew_locks()
     assert (bucket.withdraw(OSError()), bucket.balance) == (5, 2.0)
 
 
 @pytest.mark.parametrize(
     "make",
-    [TokenBucket, Throttle, RatioBudget, lambda: Recent(5)],
+    [TokenBucket, Throttle, RatioBudget, lambda: LeastRecentlyUsed(5)],
     ids=["bucket", "throttle", "ratio", "what a registry keeps"],
 )
 def test_what_nobody_holds_dies_at_once(make):

@@ -20,9 +20,9 @@ from retrykit.budgets import (
     budget_from,
     shared,
 )
-from retrykit.budgets.base import withdrawal
-from retrykit.budgets.lru import Recent
-from retrykit.budgets.scoped import Described
+from retrykit.budgets.base import withdraw_safely
+from retrykit.budgets.lru import LeastRecentlyUsed
+from retrykit.budgets.scoped import ScopedBudget
 
 ERROR = OSError()
 
@@ -69,7 +69,7 @@ def test_an_error_in_a_cost_loses_neither_a_token_nor_the_users_error():
     with pytest.raises(LookupError):
         bucket.withdraw(error)
     failure = Failure(1, error, None, 0.0, 0.0, 0.0)
-    assert withdrawal(bucket, (failure, 0.0, True)) is None
+    assert withdraw_safely(bucket, (failure, 0.0, True)) is None
     assert "its policy failed with LookupError: gone" in error.__notes__[0]
     assert bucket.balance == 500
 
@@ -194,7 +194,7 @@ def test_a_scope_has_one_budget():
     assert (api.scope, TokenBucket().scope) == ("host:api", None)
 
 
-class Other(Described):
+class Other(ScopedBudget):
     """Another kind of budget, with the settings of a throttle."""
 
     kind = "other"
@@ -275,7 +275,7 @@ def test_of_too_many_keys_the_one_that_was_not_asked_for_longest_goes():
 
 
 def test_of_too_many_scopes_the_one_that_was_not_asked_for_longest_goes():
-    scopes = Recent(2)
+    scopes = LeastRecentlyUsed(2)
     assert [scopes.setdefault(key, key.upper()) for key in "abac"] == [*"ABAC"]
     assert scopes.items() == [("a", "A"), ("c", "C")]
 

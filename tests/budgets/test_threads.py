@@ -140,14 +140,14 @@ def test_eight_threads_lose_no_request(threads):
             taken += budget.withdraw(ERROR) is not None
         return taken
 
-    with virtual_time(everywhere=True):
+    with virtual_time(process_wide=True):
         taken = sum(threads(work))
         assert taken + budget.balance == 80
 
 
 def test_eight_threads_that_look_at_once_forget_no_request(threads):
     budget = RatioBudget(1, reserve=0)
-    with virtual_time(everywhere=True) as clock:
+    with virtual_time(process_wide=True) as clock:
         for second in range(1, 9):
             budget.deposit(None)
             clock.sleep(1)

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, strategies as st
 
-from retrykit._internal.clocks import thread
+from retrykit._internal.clocks import sync_clock
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket
 from retrykit.testing import virtual_time
 
@@ -239,7 +239,7 @@ def test_a_signal_handler_may_use_the_ratio_that_it_interrupts():
     budget = RatioBudget(1, reserve=0)
 
     def work():
-        with thread.use(Interrupted(lambda: budget.deposit(None))):
+        with sync_clock.use(Interrupted(lambda: budget.deposit(None))):
             budget.deposit(None)
             assert budget.balance == 2
 

@@ -286,8 +286,8 @@ COMPLETE = "_RETRYKIT_COMPLETE"
 
 COMPLETED = {
     "a command": ("co", "compare convert completion"),
-    "a dialect": ("show zi", "zizq"),
-    "a second dialect": ("compare google z", "zizq"),
+    "a preset": ("show zi", "zizq"),
+    "a second preset": ("compare google z", "zizq"),
     "a file": ("show po", "polly policies.toml"),
     "a folder": ("lint ../transcrip", "../transcripts/"),
     "no such file": ("show err", ""),

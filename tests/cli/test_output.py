@@ -98,7 +98,7 @@ TABLES = {
     "chart": ["chart", "zizq", "google"],
     "compare": ["compare", "zizq", "google"],
     "rules": ["lint", "--rules"],
-    "dialects": ["dialects"],
+    "presets": ["presets"],
 }
 
 

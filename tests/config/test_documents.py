@@ -3,7 +3,7 @@
 import pytest
 
 from retrykit import ConfigError
-from retrykit.config.documents import document
+from retrykit.config.documents import read_document
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def written(tmp_path):
 
 def refused(path):
     with pytest.raises(ConfigError) as caught:
-        document(path)
+        read_document(path)
     return str(caught.value).replace(f"{path}", path.name)
 
 
@@ -139,4 +139,4 @@ def test_a_folder_that_is_missing_and_a_name_of_no_file_are_refused(tmp_path):
 @pytest.mark.parametrize("path", [5, None, b"policies.toml"], ids=repr)
 def test_what_is_no_path_is_refused(path):
     with pytest.raises(ConfigError, match=r"^path must be the path of a file, got "):
-        document(path)
+        read_document(path)

@@ -54,10 +54,10 @@ EACH = {
     ),
     "HINT_CAP": ("5m", {"hint_cap": 300}),
     "HINT_CAP without end": ("unlimited", {"hint_cap": None}),
-    "HINT_OVER": ("clip", {"hint_over": "clip"}),
+    "ON_LONG_HINT": ("clip", {"on_long_hint": "clip"}),
     "ATTEMPT_TIMEOUT": ("500ms", {"attempt_timeout": 0.5}),
     "ATTEMPT_TIMEOUT without end": ("unlimited", {"attempt_timeout": None}),
-    "OUTER": ("retry", {"outer": "retry"}),
+    "NESTED": ("retry", {"nested": "retry"}),
     "RAISES": ("group", {"raises": "group"}),
     "REDACT": ("False", {"redact": False}),
     "REDACT again": ("true", {"redact": True}),
@@ -99,7 +99,7 @@ def test_the_environment_wins_over_its_base():
     assert policy_of(base=base, MAX_ATTEMPTS="2") == base.replace(max_attempts=2)
 
 
-def test_a_dialect_takes_the_place_of_the_base():
+def test_a_preset_takes_the_place_of_the_base():
     policy = policy_of(base=Policy(name="fetch"), EXTENDS="google", SEED="7")
     assert policy == presets.google().replace(seed=7)
     limited = policy_of(EXTENDS="zizq:retry_limit=10,jitter=5s")
@@ -178,8 +178,10 @@ def laid(flags, texts):
     given = {variables[flag]: text for flag, text in flags.items()}
     environ = env(texts, "ZIZQ_DEFAULT")
     asked = given.keys() | FLAGS.keys() - environ.keys() if given else ()
-    spelled = {name: FLAGS[name] for name in asked}
-    return settings_from_env("ZIZQ_DEFAULT", environ | given, spelled=spelled)
+    display_names = {name: FLAGS[name] for name in asked}
+    return settings_from_env(
+        "ZIZQ_DEFAULT", environ | given, display_names=display_names
+    )
 
 
 def test_flags_win_over_the_environment():

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from retrykit import ConfigError, Policy
-from retrykit._internal.validation import told
+from retrykit._internal.validation import safe_repr
 from retrykit.config.preset_names import BUILT_IN
 
 FORMULA = {"BACKOFF_BASE": "500", "BACKOFF_EXPONENT": "2.5", "BACKOFF_JITTER": "12.5s"}
@@ -68,8 +68,8 @@ WRONG = [
         "_ATTEMPT_TIMEOUT must be a duration > 0, got 0.0; None is unlimited",
     ),
     (
-        {"OUTER": "no"},
-        "_OUTER must be one of 'respect', 'retry', 'raise', got 'no'",
+        {"NESTED": "no"},
+        "_NESTED must be one of 'respect', 'retry', 'raise', got 'no'",
     ),
     ({"SEED": "x"}, "_SEED must be a whole number >= 0, got 'x'"),
     (
@@ -149,7 +149,7 @@ WRONG = [
     ),
     (
         FORMULA | {"BACKOFF_JITTER": "9" * 400},
-        f"_BACKOFF_JITTER must be {MILLISECONDS}, got {told('9' * 400)}",
+        f"_BACKOFF_JITTER must be {MILLISECONDS}, got {safe_repr('9' * 400)}",
     ),
     (
         FORMULA | {"BACKOFF_EXPONENT": "four"},

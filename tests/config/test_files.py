@@ -10,7 +10,7 @@ import tomli_w
 from hypothesis import given
 
 from retrykit import ConfigError, Policy, presets, schedules as s
-from retrykit.config.files import names_in
+from retrykit.config.files import policy_names
 from retrykit.testing.strategies import policies
 
 
@@ -59,7 +59,7 @@ def test_a_policy_is_read_from_a_file(written, file, text):
     path = written(text, file)
     assert Policy.from_toml(path, "fetch") == FETCH
     assert Policy.from_toml(str(path), "fetch") == FETCH
-    assert names_in(path) == ["fetch"]
+    assert policy_names(path) == ["fetch"]
 
 
 @given(policies())
@@ -81,7 +81,7 @@ def test_a_policy_may_have_any_name(written, name):
     data = {"policies": {name: {"max_attempts": 3}, "other": {}}}
     path = written(tomli_w.dumps(data))
     assert Policy.from_toml(path, name) == Policy(max_attempts=3)
-    assert names_in(path) == [name, "other"]
+    assert policy_names(path) == [name, "other"]
 
 
 def test_a_policy_does_not_get_a_name_by_itself(written):
@@ -124,20 +124,20 @@ def test_a_key_overrides_the_whole_key_of_its_base(written):
     assert Policy.from_toml(path, "fetch") == expected
 
 
-DIALECTS = {
+PRESETS = {
     "zizq": presets.zizq(),
     "zizq:retry_limit=10,jitter=5s": presets.zizq(retry_limit=10, jitter=5),
     "hostname_verification": presets.hostname_verification(),
 }
 
 
-@pytest.mark.parametrize(("text", "policy"), DIALECTS.items(), ids=DIALECTS)
-def test_a_policy_extends_a_dialect(written, text, policy):
+@pytest.mark.parametrize(("text", "policy"), PRESETS.items(), ids=PRESETS)
+def test_a_policy_extends_a_preset(written, text, policy):
     path = written(f"[policies.fetch]\nextends = {text!r}\nname = 'fetch'")
     assert Policy.from_toml(path, "fetch") == policy.replace(name="fetch")
 
 
-def test_a_policy_of_the_file_hides_a_dialect(written):
+def test_a_policy_of_the_file_hides_a_preset(written):
     path = written("[policies.zizq]\n[policies.fetch]\nextends = 'zizq'")
     assert Policy.from_toml(path, "fetch") == Policy()
 
@@ -201,23 +201,23 @@ WRONG = {
         "[policies.base]\n[policies.fetch]\nextends = 'bsae'",
         (
             "policies.toml, policy 'fetch': extends must be a policy of the same "
-            "file, or a dialect, got 'bsae'; did you mean base?"
+            "file, or a preset, got 'bsae'; did you mean base?"
         ),
     ),
     "a base like nothing there is": (
         "[policies.fetch]\nextends = 'colour'",
         (
             "policies.toml, policy 'fetch': extends must be a policy of the same "
-            "file, or a dialect, got 'colour'; there are fetch, "
+            "file, or a preset, got 'colour'; there are fetch, "
             "aws-adaptive, aws-standard, celery, dramatiq, finagle, google, grpc, "
             "hostname-verification, polly, sidekiq, temporal, tenacity-default, zizq"
         ),
     ),
-    "a dialect that is mistyped": (
+    "a preset that is mistyped": (
         "[policies.fetch]\nextends = 'zizk'",
         (
             "policies.toml, policy 'fetch': extends must be a policy of the same "
-            "file, or a dialect, got 'zizk'; did you mean zizq?"
+            "file, or a preset, got 'zizk'; did you mean zizq?"
         ),
     ),
     "a parameter that is mistyped": (

@@ -4,7 +4,7 @@ from enum import Enum
 
 from retrykit.budgets import Throttle
 from retrykit.config.grpc_service_config import from_service_config, to_service_config
-from retrykit.testing import Script, virtual_time
+from retrykit.testing import ScriptedFunction, virtual_time
 
 EXAMPLE = {
     "maxAttempts": 4,
@@ -48,5 +48,5 @@ def test_what_every_client_follows_is_not_written():
 
 def test_a_server_is_asked_when_to_come_back():
     with virtual_time() as clock:
-        READ.call(Script([RpcError, "done"]))
-    assert clock.naps == [7.0]
+        READ.call(ScriptedFunction([RpcError, "done"]))
+    assert clock.sleeps == [7.0]

@@ -14,7 +14,7 @@ from retrykit.config.grpc_service_config import from_service_config, to_service_
 from retrykit.hints import grpc_pushback, retry_after
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.rules import Rule
-from retrykit.testing import Script, virtual_time
+from retrykit.testing import ScriptedFunction, virtual_time
 
 # The example of gRFC A6, with the parts of a config around it.
 EXAMPLE = {
@@ -235,11 +235,11 @@ def test_an_error_is_retried_by_its_code(error, retried):
 
 
 def test_a_call_is_retried_by_what_was_read():
-    fetch = Script([RpcError(Code.UNAVAILABLE), RpcError(Code.INTERNAL)])
+    fetch = ScriptedFunction([RpcError(Code.UNAVAILABLE), RpcError(Code.INTERNAL)])
     with virtual_time() as clock, pytest.raises(RpcError, match="INTERNAL"):
         from_service_config(EXAMPLE).call(fetch)
-    assert len(clock.naps) == 1
-    assert 0.08 <= clock.naps[0] <= 0.12
+    assert len(clock.sleeps) == 1
+    assert 0.08 <= clock.sleeps[0] <= 0.12
 
 
 def test_the_predicate_is_a_value():
@@ -362,10 +362,10 @@ def test_a_schedule_that_grpc_cannot_follow_is_refused(schedule):
         {"hint": retry_after()},
         {"hint_cap": 3600},
         {"hint": None},
-        {"hint_over": "clip"},
+        {"on_long_hint": "clip"},
         {"budget": TokenBucket()},
         {"attempt_timeout": 5},
-        {"outer": "retry"},
+        {"nested": "retry"},
     ],
     ids=lambda setting: next(iter(setting)),
 )

@@ -11,13 +11,13 @@ from hypothesis import example, given, strategies as st
 from jsonschema import Draft202012Validator
 
 from retrykit import ConfigError, Policy
-from retrykit._internal.durations import PATTERN, seconds
+from retrykit._internal.durations import DURATION_PATTERN, parse_duration
 from retrykit.budgets.serialization import KINDS
-from retrykit.config.files import names_in
+from retrykit.config.files import policy_names
 from retrykit.config.json_schema import policy_schema
 from retrykit.policy.settings import Settings
 from retrykit.schedules.kinds import SCHEDULE_KINDS
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.testing.strategies import policies
 from tests._support.policies_as_data import INVALID, LOADER_ONLY, VALID
 
@@ -115,7 +115,7 @@ def test_every_policy_that_is_written_is_valid(policy):
 FILES = {
     "empty": (True, {"policies": {}}),
     "extending": (True, {"policies": {"a": {}, "b": {"extends": "a"}}}),
-    "extending a dialect": (True, {"policies": {"a": {"extends": "google"}}}),
+    "extending a preset": (True, {"policies": {"a": {"extends": "google"}}}),
     "and its parameters": (
         True,
         {"policies": {"a": {"extends": "zizq:retry_limit=10"}}},
@@ -134,7 +134,7 @@ def test_a_file_holds_policies_by_their_names(valid, file, tmp_path):
     path.write_text(json.dumps(file))
     assert FILE.is_valid(file) is valid
     try:
-        loaded = [Policy.from_toml(path, name) for name in names_in(path)]
+        loaded = [Policy.from_toml(path, name) for name in policy_names(path)]
     except ConfigError:
         assert not valid
     else:
@@ -178,12 +178,14 @@ NUMBERS = {
 def test_the_bounds_of_the_schema_are_those_of_the_checks(name):
     form, write = NUMBERS[name]
     bounds = {0, 1, 2} | {form[key] for key in form if key.lower().endswith("imum")}
-    near = {bound + step for bound in bounds for step in (-1, 0, 1) if bound < LONGEST}
+    near = {
+        bound + step for bound in bounds for step in (-1, 0, 1) if bound < MAX_DELAY
+    }
     if form.get("type") == "integer":
         near |= {0.5, 1.5, 10**309}
     else:
         near |= {math.nextafter(x, y) for x in bounds for y in (-math.inf, math.inf)}
-        near |= {LONGEST, int(LONGEST), int(LONGEST) + 1, math.inf, -0.0, 10**309}
+        near |= {MAX_DELAY, int(MAX_DELAY), int(MAX_DELAY) + 1, math.inf, -0.0, 10**309}
     accepted = {x for x in near if ALONE.is_valid(write(x))}
     assert accepted == {x for x in near if loads(write(x))}
     assert accepted
@@ -201,13 +203,13 @@ DURATION = Draft202012Validator(SCHEMA["$defs"]["duration"])
 written = st.text("0123456789.usmhdw \n\v\x1c\xa0٣+-", max_size=12)
 
 
-@given(written | st.from_regex(PATTERN) | st.text())
+@given(written | st.from_regex(DURATION_PATTERN) | st.text())
 @example("9" * 15 + "w" + "9" * 15 + "w")
 @example("1" * 16 + "s")
 @example("1s" + " " * 10_000 + "x")
 def test_a_text_is_a_duration_to_both_or_to_none(text):
     try:
-        accepted = math.isfinite(seconds("wait", text))
+        accepted = math.isfinite(parse_duration("wait", text))
     except ConfigError:
         accepted = False
     assert DURATION.is_valid(text) is accepted

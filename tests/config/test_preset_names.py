@@ -1,10 +1,10 @@
-"""The built-in dialects by name, as files and command lines write them."""
+"""The built-in presets by name, as files and command lines write them."""
 
 import pytest
 
 from retrykit import ConfigError, presets
-from retrykit._internal.validation import nearest, told
-from retrykit.config.preset_names import BUILT_IN, settings_named
+from retrykit._internal.validation import did_you_mean, safe_repr
+from retrykit.config.preset_names import BUILT_IN, parse_preset
 from retrykit.presets import systems
 
 UNIT = "write the unit (us, ms, s, m, h, d, w)"
@@ -35,28 +35,28 @@ NAMED = {
 
 
 @pytest.mark.parametrize(("text", "settings"), NAMED.items(), ids=NAMED)
-def test_a_dialect_is_found_by_its_name_and_takes_parameters(text, settings):
+def test_a_preset_is_found_by_its_name_and_takes_parameters(text, settings):
     # Each has a budget of its own.
-    assert settings_named(text).replace(budget=settings.budget) == settings
+    assert parse_preset(text).replace(budget=settings.budget) == settings
 
 
-DIALECT = (
-    "dialect must be one of aws-adaptive, aws-standard, celery, dramatiq, finagle, "
+PRESET = (
+    "preset must be one of aws-adaptive, aws-standard, celery, dramatiq, finagle, "
     "google, grpc, hostname-verification, polly, sidekiq, temporal, tenacity-default, "
     "zizq, got"
 )
 EVERY_PART = "with each parameter once"
 WRONG = {
-    "zizk": f"{DIALECT} 'zizk'; did you mean zizq?",
-    "ZIZQ": f"{DIALECT} 'ZIZQ'; did you mean zizq?",
-    "hostname": f"{DIALECT} 'hostname'",
-    "": f"{DIALECT} ''",
-    "os:system": f"{DIALECT} 'os'",
-    "zizq:": f"dialect must be zizq, or zizq:parameter=value,... {EVERY_PART}, got "
+    "zizk": f"{PRESET} 'zizk'; did you mean zizq?",
+    "ZIZQ": f"{PRESET} 'ZIZQ'; did you mean zizq?",
+    "hostname": f"{PRESET} 'hostname'",
+    "": f"{PRESET} ''",
+    "os:system": f"{PRESET} 'os'",
+    "zizq:": f"preset must be zizq, or zizq:parameter=value,... {EVERY_PART}, got "
     "'zizq:'",
-    "zizq:retry_limit": "dialect must be zizq, or zizq:parameter=value,... "
+    "zizq:retry_limit": "preset must be zizq, or zizq:parameter=value,... "
     f"{EVERY_PART}, got 'zizq:retry_limit'",
-    "zizq:base=1s,base=2s": "dialect must be zizq, or zizq:parameter=value,... "
+    "zizq:base=1s,base=2s": "preset must be zizq, or zizq:parameter=value,... "
     f"{EVERY_PART}, got 'zizq:base=1s,base=2s'",
     "zizq:retry_limt=3": "retry_limt is no parameter of zizq, got '3'; did you mean "
     "retry_limit?",
@@ -67,7 +67,7 @@ WRONG = {
     "zizq:retry_limit=ten": "retry_limit must be a whole number >= 0, got 'ten'",
     "zizq:retry_limit=2.5": "retry_limit must be a whole number >= 0, got '2.5'",
     "zizq:retry_limit=" + "9" * 5000: "retry_limit must be a whole number >= 0, got "
-    f"{told('9' * 5000)}",
+    f"{safe_repr('9' * 5000)}",
     "zizq:exponent=four": "exponent must be a finite number >= 0, got 'four'",
     "zizq:exponent=nan": "exponent must be a finite number >= 0, got nan",
     "zizq:base=5": 'base must be a duration such as "12.5s", "500ms" or "1h30m", got '
@@ -78,18 +78,18 @@ WRONG = {
 @pytest.mark.parametrize(
     ("text", "message"), WRONG.items(), ids=[text[:30] for text in WRONG]
 )
-def test_a_text_that_names_no_dialect_is_refused_with_the_way_out(text, message):
+def test_a_text_that_names_no_preset_is_refused_with_the_way_out(text, message):
     with pytest.raises(ConfigError) as caught:
-        settings_named(text)
+        parse_preset(text)
     assert str(caught.value) == message
 
 
-def test_every_dialect_is_built_in_by_its_name():
+def test_every_preset_is_built_in_by_its_name():
     names = {name.replace("-", "_"): build for name, build in BUILT_IN.items()}
     assert names == {name: getattr(systems, name) for name in presets.__all__}
 
 
 def test_only_the_first_thousand_names_are_compared():
     known = (f"policy{place}" for place in range(10**6))
-    assert nearest("polcy7", known) == "did you mean policy7?"
+    assert did_you_mean("polcy7", known) == "did you mean policy7?"
     assert next(known) == "policy1000"

@@ -15,9 +15,15 @@ from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, hints, presets, schedules as s
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
-from retrykit.config.files import names_in
+from retrykit.config.files import policy_names
 from retrykit.config.grpc_service_config import StatusCodes
-from retrykit.config.rendering import changed, data, expression, python, toml
+from retrykit.config.rendering import (
+    non_default_settings,
+    to_data,
+    to_expression,
+    to_python,
+    to_toml,
+)
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 from retrykit.testing.strategies import policies
@@ -73,14 +79,14 @@ POLICIES = {
             Rule(on=Exception, schedule=[1, 5], max_attempts=3),
         ],
     ),
-    "a_hint": Policy(hint=hints.retry_after(), hint_cap=None, hint_over="clip"),
+    "a_hint": Policy(hint=hints.retry_after(), hint_cap=None, on_long_hint="clip"),
     "hints": Policy(
         hint=hints.first_of(
             hints.milliseconds("retry-after-ms"),
             hints.attribute("response.wait", "ms"),
             hints.retry_after(),
         ),
-        outer="retry",
+        nested="retry",
     ),
     "a_budget": Policy(budget=shared("key:test_source", RatioBudget)),
     "a_bucket": Policy(
@@ -103,22 +109,22 @@ every_policy = pytest.mark.parametrize(
 
 @every_policy
 def test_the_python_of_a_policy_makes_it(name, policy):
-    assert run(python(name, policy)) == {name: policy}
+    assert run(to_python(name, policy)) == {name: policy}
 
 
 @given(policies())
 def test_the_python_of_any_policy_makes_it(policy):
-    assert run(python("any", policy)) == {"any": policy}
+    assert run(to_python("any", policy)) == {"any": policy}
 
 
 def test_the_python_of_status_codes_makes_them():
     policy = Policy(on=StatusCodes([14, "aborted"]), give_up_on=zipfile.BadZipFile)
-    assert run(python("grpc", policy)) == {"grpc": policy}
-    assert "on=StatusCodes(['ABORTED', 'UNAVAILABLE'])" in python("grpc", policy)
+    assert run(to_python("grpc", policy)) == {"grpc": policy}
+    assert "on=StatusCodes(['ABORTED', 'UNAVAILABLE'])" in to_python("grpc", policy)
 
 
 def test_a_budget_that_is_not_shared_is_made_again():
-    text = python("fetch", Policy(budget=Throttle(20)))
+    text = to_python("fetch", Policy(budget=Throttle(20)))
     assert text.splitlines() == [
         "from retrykit import Policy",
         "from retrykit.budgets import Throttle",
@@ -130,7 +136,7 @@ def test_a_budget_that_is_not_shared_is_made_again():
 
 def test_rules_are_tables_in_a_line_of_toml():
     rules = [Rule(on=OSError, schedule=[1, 5]), Rule(on=KeyError, max_attempts=2)]
-    assert toml("fetch", Policy(rules=rules)).splitlines()[1] == (
+    assert to_toml("fetch", Policy(rules=rules)).splitlines()[1] == (
         'rules = [{on = "OSError", schedule = "sequence([1.0, 5.0])"}, '
         '{on = "KeyError", max_attempts = 2}]'
     )
@@ -138,12 +144,12 @@ def test_rules_are_tables_in_a_line_of_toml():
 
 def test_python_imports_what_it_uses_and_nothing_else():
     policy = Policy(schedule=s.sequence([1]).then(s.exponential(1)), name="linear(x)")
-    assert python("fetch", policy).splitlines()[:3] == [
+    assert to_python("fetch", policy).splitlines()[:3] == [
         "from retrykit import Policy",
         "from retrykit.schedules import exponential, sequence",
         "",
     ]
-    assert python("default", Policy()).splitlines() == [
+    assert to_python("default", Policy()).splitlines() == [
         "from retrykit import Policy",
         "",
         "default = Policy()",
@@ -152,21 +158,23 @@ def test_python_imports_what_it_uses_and_nothing_else():
 
 @pytest.mark.parametrize("name", ["zizq:base=1s", "class", "None", "a.b", "", "1st"])
 def test_a_name_that_python_does_not_take_is_policy(name):
-    assert run(python(name, Policy())) == {"policy": Policy()}
+    assert run(to_python(name, Policy())) == {"policy": Policy()}
 
 
 @pytest.mark.parametrize("name", ["Policy", "constant", "zipfile", "größe"])
 def test_a_name_may_be_that_of_an_import(name):
     policy = Policy(schedule=s.constant(1), on=zipfile.BadZipFile)
-    assert run(python(name, policy)) == {name: policy}
+    assert run(to_python(name, policy)) == {name: policy}
 
 
 @every_policy
-@pytest.mark.parametrize("form", [toml, None], ids=["toml", "json"])
+@pytest.mark.parametrize("form", [to_toml, None], ids=["toml", "json"])
 def test_a_policy_comes_back_from_a_file(form, name, policy, tmp_path):
     path = tmp_path / f"policies.{'toml' if form else 'json'}"
     text = (
-        form(name, policy) if form else json.dumps({"policies": {name: data(policy)}})
+        form(name, policy)
+        if form
+        else json.dumps({"policies": {name: to_data(policy)}})
     )
     path.write_text(text, "utf-8")
     assert Policy.from_toml(path, name) == policy
@@ -174,10 +182,10 @@ def test_a_policy_comes_back_from_a_file(form, name, policy, tmp_path):
 
 @given(policies(), st.text(st.characters(codec="utf-8")))
 def test_any_policy_comes_back_from_toml_by_any_name(policy, name):
-    tables = tomllib.loads(toml(name, policy))["tool"]["retrykit"]["policies"]
+    tables = tomllib.loads(to_toml(name, policy))["tool"]["retrykit"]["policies"]
     assert list(tables) == [name]
     assert Policy.from_dict(tables[name]) == policy
-    assert Policy.from_dict(json.loads(json.dumps(data(policy)))) == policy
+    assert Policy.from_dict(json.loads(json.dumps(to_data(policy)))) == policy
 
 
 NAMES = ["a b", "a.b", "ä", 'quo"te', "it's", "", "back\\slash\n", "\x7f", "]"]
@@ -186,16 +194,18 @@ NAMES = ["a b", "a.b", "ä", 'quo"te', "it's", "", "back\\slash\n", "\x7f", "]"]
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_is_quoted_where_toml_asks_for_it(name, tmp_path):
     path = tmp_path / "policies.toml"
-    path.write_text(toml(name, Policy(seed=7)), "utf-8")
-    assert names_in(path) == [name]
+    path.write_text(to_toml(name, Policy(seed=7)), "utf-8")
+    assert policy_names(path) == [name]
     assert Policy.from_toml(path, name) == Policy(seed=7)
 
 
 @every_policy
 def test_what_is_as_by_default_is_left_out(name, policy):
-    assert data(policy).keys() == changed(policy).keys()
-    _, *lines = toml(name, policy).split("\n")
-    assert [line.partition(" = ")[0] for line in lines] == [*changed(policy)]
+    assert to_data(policy).keys() == non_default_settings(policy).keys()
+    _, *lines = to_toml(name, policy).split("\n")
+    assert [line.partition(" = ")[0] for line in lines] == [
+        *non_default_settings(policy)
+    ]
 
 
 def delays():
@@ -228,7 +238,7 @@ def test_code_is_refused_as_to_dict_refuses_it(settings):
     policy = Policy(**settings)
     with pytest.raises(ConfigError) as caught:
         policy.to_dict()
-    for write in (lambda: python("a", policy), lambda: toml("a", policy)):
+    for write in (lambda: to_python("a", policy), lambda: to_toml("a", policy)):
         with pytest.raises(ConfigError) as again:
             write()
         assert str(again.value) == str(caught.value)
@@ -239,26 +249,26 @@ def test_a_type_that_cannot_be_imported_is_refused_in_python_alone():
     sys.modules["not-a-name"] = ModuleType("not-a-name")
     sys.modules["not-a-name"].OwnError = own
     try:
-        assert data(Policy(on=own)) == {"on": "not-a-name:OwnError"}
+        assert to_data(Policy(on=own)) == {"on": "not-a-name:OwnError"}
         with pytest.raises(ConfigError, match="types that Python can import"):
-            python("mine", Policy(on=own))
+            to_python("mine", Policy(on=own))
     finally:
         del sys.modules["not-a-name"]
 
 
 def test_status_codes_are_refused_where_there_is_only_data():
     with pytest.raises(ConfigError, match=r"^on must be types .* StatusCodes"):
-        toml("grpc", Policy(on=StatusCodes([14])))
+        to_toml("grpc", Policy(on=StatusCodes([14])))
 
 
 def test_an_expression_needs_each_import_once():
     kinds = (zipfile.BadZipFile, zipfile.LargeZipFile)
-    assert expression("on", kinds).imports == ("import zipfile",)
+    assert to_expression("on", kinds).imports == ("import zipfile",)
 
 
 def test_each_module_is_imported_once():
     rule = Rule(on=zipfile.BadZipFile, schedule=s.constant(5))
-    text = python("own", Policy(schedule=[1], rules=[rule]))
+    text = to_python("own", Policy(schedule=[1], rules=[rule]))
     assert text.splitlines()[:5] == [
         "import zipfile",
         "",

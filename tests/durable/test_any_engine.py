@@ -93,9 +93,9 @@ CHANGES = st.fixed_dictionaries(
         "on_result": st.sampled_from([None, "busy".__eq__]),
         "hint": st.sampled_from([None, attribute("delay")]),
         "hint_cap": st.none() | STEPS,
-        "hint_over": st.sampled_from(["honour", "clip", "give_up"]),
+        "on_long_hint": st.sampled_from(["honor", "clip", "give_up"]),
         "raises": st.sampled_from(["last", "retry_error"]),
-        "outer": st.sampled_from(["respect", "retry", "raise"]),
+        "nested": st.sampled_from(["respect", "retry", "raise"]),
     }
 )
 
@@ -154,7 +154,7 @@ def facts(state):
     """A history but for what of it is of its process, and when it began."""
     return state.to_dict() | {
         "epoch": 0,
-        "inner": state.inner and state.inner.stop_reason,
+        "nested_state": state.nested_state and state.nested_state.stop_reason,
         "failures": [
             failure._replace(error=failure.describe()) for failure in state.failures
         ],
@@ -231,11 +231,11 @@ def test_the_delays_are_drawn_once_whoever_asks_for_them():
             once = job.attempt(envelope, [], {}).envelope
             again = job.attempt(envelope, [], {}).envelope
             assert once.state.next_delay == again.state.next_delay
-            assert once.due == once.held(once.written).due
+            assert once.due == once.rescheduled(once.written).due
             assert (once.failed, once.key) == (attempt, f"any:{attempt + 1}")
             seen.add(once.state.next_delay)
             envelope = once
-            clock.sleep(envelope.left(wall()))
+            clock.sleep(envelope.time_left(wall()))
     assert len(seen) == 4, "and each retry has its own"
 
 
@@ -260,10 +260,10 @@ def test_a_clock_that_was_set_back_takes_no_time_away():
         job = Job(Watched([("refused", 50, 0)], clock, policy), policy, "any")
         first = carried(job, job.envelope("any"), clock).envelope
         second = job.attempt(first, [], {}).envelope
-        spent = first.state.spent
+        spent = first.state.elapsed_at_end
     with virtual_time() as clock:
         assert wall() < first.written
         again = Job(Watched([("refused", 50, 0)], clock, policy), policy, "any")
         back = again.attempt(first, [], {}).envelope
     assert spent == 50.0
-    assert second.state.spent == back.state.spent == 100.0
+    assert second.state.elapsed_at_end == back.state.elapsed_at_end == 100.0

@@ -6,10 +6,10 @@ from hypothesis import given
 
 from retrykit import Policy, schedules as s
 from retrykit.durable import Envelope, Job
-from retrykit.durable.attempt_replay import history, numbered
+from retrykit.durable.attempt_replay import envelope_for_attempt, replay_state
 from retrykit.hints import attribute
 from retrykit.state.retry_state import Failure
-from retrykit.testing import Script, virtual_time
+from retrykit.testing import ScriptedFunction, virtual_time
 from retrykit.testing.strategies import seeds
 from tests._support.steps import STEPPING
 
@@ -22,13 +22,15 @@ def made(policy, attempt, name="job-7"):
     """What comes of one attempt of a job, and nothing else is known of it."""
     with virtual_time():
         job = Job(refuse, policy, "verify")
-        return job.attempt(numbered(job, name, attempt, epoch=0.0), [], {}).envelope
+        return job.attempt(
+            envelope_for_attempt(job, name, attempt, epoch=0.0), [], {}
+        ).envelope
 
 
 def lived(policy):
     """The delays of a live call that fails for as long as it may."""
     with virtual_time():
-        outcome = policy.run(Script([ConnectionError("refused")] * 8 + [...]))
+        outcome = policy.run(ScriptedFunction([ConnectionError("refused")] * 8 + [...]))
     return [failure.delay for failure in outcome.state.failures]
 
 
@@ -79,9 +81,9 @@ def test_the_envelope_says_what_is_not_known():
 
 def test_the_first_attempt_has_no_history():
     policy = Policy()
-    before = history(policy, "job-7", 1, 5.0)
+    before = replay_state(policy, "job-7", 1, 5.0)
     assert (before.attempt, before.failures, before.epoch) == (1, (), 5.0)
-    seeded = history(policy.replace(seed=11), "job-7", 1, 5.0)
+    seeded = replay_state(policy.replace(seed=11), "job-7", 1, 5.0)
     assert seeded == replace(before, seed=11)
 
 
@@ -91,7 +93,7 @@ def test_a_hint_of_zero_waits_for_the_schedule():
     error.wait = 0
     failures = [Failure(number, error, None, 0.0, 0.1, None) for number in (1, 2)]
     delays = [
-        policy.decide(history(policy, "job-7", failure.attempt), failure).delay
+        policy.decide(replay_state(policy, "job-7", failure.attempt), failure).delay
         for failure in failures
     ]
     assert delays == [2.0, 2.0]

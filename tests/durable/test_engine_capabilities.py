@@ -11,7 +11,7 @@ DURATIONS = st.floats(0, 1e9)
 class TestCapabilities:
     def test_hold_a_job_for_no_longer_than_they_can(self):
         redis = Capabilities("redis", 900.0, 1.0, 0.0, True, False)
-        assert [redis.hop(left) for left in (-5, 0, 7.5, 900, 3600)] == [
+        assert [redis.next_hold(left) for left in (-5, 0, 7.5, 900, 3600)] == [
             0,
             0,
             7.5,
@@ -21,7 +21,12 @@ class TestCapabilities:
 
     def test_hold_a_job_for_as_long_as_it_takes(self):
         rabbit = Capabilities("rabbitmq", None, 1.0, 1.0, True, False)
-        assert [rabbit.hop(left) for left in (-5, 0.2, 7.5, 1e9)] == [1, 1, 7.5, 1e9]
+        assert [rabbit.next_hold(left) for left in (-5, 0.2, 7.5, 1e9)] == [
+            1,
+            1,
+            7.5,
+            1e9,
+        ]
 
     @given(
         st.floats(-1e9, 1e9), DURATIONS.filter(bool), st.floats(0, 1), st.floats(0, 60)
@@ -34,9 +39,9 @@ class TestCapabilities:
         shortest = engine.min_delay
         hops = 0
         while left > 0 and hops < 50:
-            hop = engine.hop(left)
+            hop = engine.next_hold(left)
             assert shortest <= hop <= longest
             assert hop == pytest.approx(min(max(left, shortest), longest))
             left -= hop + late
             hops += 1
-        assert engine.hop(left) >= 0
+        assert engine.next_hold(left) >= 0

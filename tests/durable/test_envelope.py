@@ -122,7 +122,7 @@ class TestAnEnvelope:
 
 @given(policies(max_attempts=6), st.integers(0, 6))
 def test_goes_through_json_unchanged(policy, times):
-    policy = policy.replace(max_elapsed=None, deadline="stop", outer="retry")
+    policy = policy.replace(max_elapsed=None, deadline="stop", nested="retry")
     job, envelope = Job(refuse, policy), None
     envelope = job.envelope("any")
     for _ in range(times):
@@ -147,7 +147,7 @@ def test_no_delay_is_so_long_that_it_cannot_be_written_down():
 class TestTheTimeThatIsLeft:
     def test_is_counted_to_when_it_is_due(self):
         envelope = replace(failed(1), written=1000.0, due=4600.0)
-        assert [envelope.left(now) for now in (1000, 2800, 4600, 9000)] == [
+        assert [envelope.time_left(now) for now in (1000, 2800, 4600, 9000)] == [
             3600,
             1800,
             0,
@@ -156,45 +156,45 @@ class TestTheTimeThatIsLeft:
 
     def test_is_none_of_a_job_that_has_ended(self):
         dead = failed(1, PATIENT.replace(max_attempts=1))
-        assert dead.left(0.0) == 0.0
-        assert dead.held(5.0).due is None
+        assert dead.time_left(0.0) == 0.0
+        assert dead.rescheduled(5.0).due is None
 
     @given(st.floats(0, YEAR_9999))
     def test_is_never_longer_than_it_was(self, now):
         """A clock that is set back by hours makes no job wait for hours more."""
         envelope = replace(ONCE, written=10 * DAY, due=10 * DAY + 3600)
-        assert envelope.left(now) <= 3600
-        assert envelope.held(now).left(now) <= 3600
+        assert envelope.time_left(now) <= 3600
+        assert envelope.rescheduled(now).time_left(now) <= 3600
 
     def test_goes_on_to_pass_where_the_clock_was_set_back(self):
         """Set back by five hours before its wait, and once more while it waits."""
         envelope = replace(failed(1), written=10 * DAY, due=10 * DAY + 3600)
         back = 10 * DAY - 5 * 3600
-        held = envelope.held(back)
-        assert held.left(back) == 3600
-        assert held.left(back + 900) == 2700
-        again = held.held(back + 900).held(back - 5 * 3600)
-        assert again.left(back - 5 * 3600) == 2700
-        assert again.left(back - 5 * 3600 + 2700) == 0
+        held = envelope.rescheduled(back)
+        assert held.time_left(back) == 3600
+        assert held.time_left(back + 900) == 2700
+        again = held.rescheduled(back + 900).rescheduled(back - 5 * 3600)
+        assert again.time_left(back - 5 * 3600) == 2700
+        assert again.time_left(back - 5 * 3600 + 2700) == 0
 
     @given(st.lists(st.floats(-5 * 3600, 900), max_size=20))
     def test_is_over_after_as_many_hops_as_there_is_time(self, jumps):
         """However the clock jumps, each hop of 15 min brings it nearer."""
         envelope = replace(ONCE, written=10 * DAY, due=10 * DAY + 3600)
         now, hops = envelope.written, 0
-        while (left := envelope.left(now)) > 0:
+        while (left := envelope.time_left(now)) > 0:
             slept = min(left, 900.0)
             now += slept
-            envelope = envelope.held(now)
+            envelope = envelope.rescheduled(now)
             if jumps:
                 now = max(now + jumps.pop(), 0.0)
-                envelope = envelope.held(now)
+                envelope = envelope.rescheduled(now)
             hops += 1
         assert hops <= 5
 
     def test_held_is_written_down_as_what_it_was_else(self):
         envelope = failed(1)
-        held = through_json(envelope.held(envelope.written + 60))
+        held = through_json(envelope.rescheduled(envelope.written + 60))
         assert replace(held, written=envelope.written) == envelope
         assert held.key == envelope.key
 
@@ -217,7 +217,7 @@ class TestAnEnvelopeOfTheFirstVersion:
         assert second.result == 503
         assert third.result.type == "shop.Page"
         assert (third.rule, third.hint, third.delay) == (None, 4.0, 4.0)
-        assert envelope.state.ruled == (1,)
+        assert envelope.state.rule_counts == (1,)
 
     def test_is_written_as_it_was(self, kept):
         assert Envelope.from_dict(kept).to_dict() == kept

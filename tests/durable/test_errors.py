@@ -70,8 +70,8 @@ def read(data):
 
 def assert_goes_on(envelope):
     """Check that an attempt is made of it, after which it is as good as any."""
-    envelope.held(0.0)
-    assert not math.isnan(envelope.left(envelope.written))
+    envelope.rescheduled(0.0)
+    assert not math.isnan(envelope.time_left(envelope.written))
     try:
         after = Job(refuse, RULED, "verify").attempt(envelope, [], {}).envelope
     except ConfigError:
@@ -117,7 +117,7 @@ KINDS = [None, True, 7.5, "text", ["list"], {"key": "value"}]
 # What may be None, and any plain result.
 FREE = {
     "state.max_elapsed": (type(None), float),
-    "state.paid": (type(None), float),
+    "state.retry_cost": (type(None), float),
     "state.next_delay": (type(None), float),
     "state.failures.*.delay": (type(None), float),
     "state.failures.*.hint": (type(None), float),
@@ -205,10 +205,14 @@ CONTRADICTIONS = {
     "an attempt in which nothing failed": (("state", "attempt"), 4, "attempt"),
     "failures twice": (("state", "failures", 1, "attempt"), 1, "failures"),
     "failures after the last": (("state", "failures", 2, "attempt"), 9, "failures"),
-    "more failures than were counted": (("state", "dropped"), 1, "counts"),
+    "more failures than were counted": (("state", "dropped_failures"), 1, "counts"),
     "a delay that nobody waits for": (("state", "next_delay"), None, "next_delay"),
     "an end, though it waits": (("state", "stop_reason"), "succeeded", "due"),
-    "a call inside, though it waits": (("state", "inner"), NEW["state"], "inner"),
+    "a call inside, though it waits": (
+        ("state", "nested_state"),
+        NEW["state"],
+        "nested_state",
+    ),
     "a seed below zero": (("state", "seed"), -1, "seed"),
 }
 
@@ -232,8 +236,8 @@ def test_a_state_that_cannot_be_used_is_refused():
 
 
 def test_more_failures_by_rules_than_there_are_are_refused():
-    with pytest.raises(ConfigError, match="the rest contradicts its ruled"):
-        Envelope.from_dict(put(NEW, ("state", "ruled"), [1]))
+    with pytest.raises(ConfigError, match="the rest contradicts its rule_counts"):
+        Envelope.from_dict(put(NEW, ("state", "rule_counts"), [1]))
 
 
 def test_a_delay_before_the_first_attempt_is_refused():
@@ -272,6 +276,6 @@ def test_tells_in_short_what_is_wrong():
 def test_states_nested_too_deep_are_refused():
     state = None
     for _ in range(2000):
-        state = DEAD["state"] | {"inner": state}
+        state = DEAD["state"] | {"nested_state": state}
     assert read(DEAD | {"state": state}) is None
     assert read('{"state":' * 50_000) is None

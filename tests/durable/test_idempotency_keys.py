@@ -48,7 +48,7 @@ class TestTheIdempotencyKey:
             keys.append((idempotency_key(), current_state().attempt))
             raise ConnectionError
 
-        came = Made("blocking", inner, HOURLY.replace(outer="retry"))()
+        came = Made("blocking", inner, HOURLY.replace(nested="retry"))()
         assert keys == [("job-7:1", 1), ("job-7:1", 2)]
         assert came.envelope.status == "waiting"
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from retrykit import ConfigError, Policy, hints, presets, schedules as s
 from retrykit.budgets import TokenBucket
 from retrykit.budgets.base import Budget
-from retrykit.durable import Attempted, Job
+from retrykit.durable import Job, JobAttempt
 from retrykit.durable.fingerprint import fingerprint
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
@@ -73,7 +73,7 @@ class TestAnAttempt:
         job = Job(verify, PATIENT)
         kw = {"fn": 2, "envelope": 3, "args": 4, "kw": 5, "self": 6}
         came = job.attempt(job.envelope("a"), [1], kw)
-        assert came == Attempted(came.envelope, [1, 2, 3, 4, 5, 6], None)
+        assert came == JobAttempt(came.envelope, [1, 2, 3, 4, 5, 6], None)
         assert came.envelope.status == "succeeded"
 
     def test_of_a_coroutine_function_is_told_them_too(self):
@@ -124,7 +124,7 @@ class TestAChangedPolicy:
             renamed.attempt(failed(1, HOSTS), [], {})
         assert str(caught.value) == (
             "policy must be the name of the policy of verify, got 'hosts'; "
-            "it is 'others' now: name it in formerly=[...]"
+            "it is 'others' now: name it in previous_names=[...]"
         )
 
     def test_is_refused_to_a_coroutine_too(self):
@@ -132,7 +132,7 @@ class TestAChangedPolicy:
             return None
 
         renamed = Job(verify, HOSTS.replace(name="others"), "verify")
-        with pytest.raises(ConfigError, match="name it in formerly"):
+        with pytest.raises(ConfigError, match="name it in previous_names"):
             asyncio.run(renamed.aattempt(failed(1, HOSTS), [], {}))
 
     def test_that_allows_less_makes_the_attempt_that_was_promised(self):
@@ -191,17 +191,17 @@ CHANGES = [
     {"hint": hints.retry_after()},
     {"hint": functools.partial(int, base=16)},
     {"hint_cap": 5},
-    {"hint_over": "honour"},
+    {"on_long_hint": "honor"},
     {"budget": TokenBucket(7)},
     {"budget": Free()},
     {"attempt_timeout": 5},
     {"attempt_timeout": AsArgument(5)},
-    {"outer": "retry"},
+    {"nested": "retry"},
     {"raises": "group"},
     {"seed": 7},
 ]
 ALL = [Policy(), *(Policy(**change) for change in CHANGES)]
-FIRST = ["09ae400a6bca55d7", "ba5ed34707b5bafc"]
+FIRST = ["ed1666becd69f536", "248dd764f15a85d9"]
 PRINTED = "\n".join(map(fingerprint, ALL))
 
 

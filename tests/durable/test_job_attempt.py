@@ -18,7 +18,7 @@ from retrykit.budgets.base import Budget
 from retrykit.durable import Job, idempotency_key
 from retrykit.execution.attempt_timeout import AttemptTimeout
 from retrykit.policy.timeouts import AsArgument
-from retrykit.testing import limited, retries_disabled, virtual_time
+from retrykit.testing import disable_retries, limit_retries, virtual_time
 from tests._support.carried import HOURLY, PATIENT, Made, carried, failed, refuse
 
 
@@ -273,7 +273,7 @@ class TestWithinItsTime:
             came = carried(job, job.envelope("job-7"), clock)
         assert came.envelope.status == "waiting"
         assert came.envelope.counts == {"retrykit.errors.AttemptTimeout": 1}
-        assert came.envelope.state.spent == 5.0
+        assert came.envelope.state.elapsed_at_end == 5.0
 
     def test_a_coroutine_is_ended_for_good_by_the_last_of_them(self):
         async def hang():
@@ -316,17 +316,17 @@ class TestWithinItsTime:
 class TestWithinTheLimitsOfTests:
     def test_a_job_that_must_not_retry_dies_at_once(self, made):
         made = made(refuse)
-        with retries_disabled():
+        with disable_retries():
             assert made().envelope.status == "dead"
 
     def test_a_job_that_must_not_retry_has_any_result(self, made):
         made = made(int, HOURLY.replace(on_result=lambda _: True))
-        with retries_disabled():
+        with disable_retries():
             assert made().envelope.status == "succeeded"
 
     def test_a_job_has_no_more_attempts_than_tests_allow(self, made):
         made = made(refuse)
-        with limited(2):
+        with limit_retries(2):
             made.envelope = made().envelope
             assert made.envelope.status == "waiting"
             assert made().envelope.status == "dead"

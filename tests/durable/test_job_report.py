@@ -32,7 +32,8 @@ def carried(*outcomes, **settings):
         for failure in state.failures
     )
     spent = 3600.0 * (state.attempt - 1)
-    state = dataclasses.replace(state, epoch=MORNING, failures=moved, spent=spent)
+    changed = {"failures": moved, "elapsed_at_end": spent}
+    state = dataclasses.replace(state, epoch=MORNING, **changed)
     due = None if envelope.due is None else MORNING + 3600.0 * state.attempt
     return dataclasses.replace(envelope, state=state, due=due)
 
@@ -72,7 +73,7 @@ def test_tells_of_a_job_that_runs_no_time_that_is_over():
 
 def test_tells_of_a_dead_job_why_it_gave_up():
     envelope = carried(REFUSED, REFUSED, max_attempts=2)
-    [first, *_] = told(envelope, "dead", why="JobDied: the same in many words")
+    [first, *_] = told(envelope, "dead", why="JobFailed: the same in many words")
     gave_up = "gave up after 2 attempts in 1h: every attempt is used up"
     assert first == f"verify-7: dead, {gave_up}"
 
@@ -126,5 +127,5 @@ def test_tells_of_refused_results():
 
 def test_is_a_value():
     report = JobReport("verify-7", "succeeded", carried(0), 0, "", "verify-7:1")
-    assert report == report.replaced(place="verify-7:1")
+    assert report == report.replace(place="verify-7:1")
     assert (report.result, report.place, report.why) == (0, "verify-7:1", "")

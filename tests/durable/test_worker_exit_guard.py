@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from retrykit.durable import JobDied
-from retrykit.durable.worker_exit_guard import staying
+from retrykit.durable import JobFailed
+from retrykit.durable.worker_exit_guard import protect_worker
 
 
 @pytest.mark.parametrize(
@@ -14,22 +14,25 @@ from retrykit.durable.worker_exit_guard import staying
     ids=lambda value: type(value).__name__,
 )
 def test_a_job_dies_of_what_would_end_its_worker(exit_):
-    with pytest.raises(JobDied, match="would have ended its worker"), staying():
+    with (
+        pytest.raises(JobFailed, match="would have ended its worker"),
+        protect_worker(),
+    ):
         raise exit_
 
 
 def test_a_coroutine_dies_of_a_cancellation_of_its_own():
     async def attempted():
-        with staying():
+        with protect_worker():
             raise asyncio.CancelledError
 
-    with pytest.raises(JobDied):
+    with pytest.raises(JobFailed):
         asyncio.run(attempted())
 
 
 def test_an_attempt_is_left_half_made_when_its_worker_ends():
     async def attempted():
-        with staying():
+        with protect_worker():
             await asyncio.sleep(60)
 
     async def ended_by_others():

@@ -100,7 +100,7 @@ def test_the_time_of_a_call_around_counts(run, clock):
     with pytest.raises(AttemptTimeout, match="longer than 3s") as caught:
         run(aretry(max_elapsed=3)(inner))
     assert clock.now() == 3
-    assert state_of(caught.value).inner.stop_reason is StopReason.ELAPSED
+    assert state_of(caught.value).nested_state.stop_reason is StopReason.ELAPSED
 
 
 def test_a_timeout_of_the_users_is_an_error_like_any_other(run, clock):

@@ -54,7 +54,7 @@ def test_obeys_the_deadline_rule(rule, delays):
     for wait in iter(backoff.next, STOP):
         found.append(wait)
         clock.sleep(wait)
-    assert found == clock.naps == delays
+    assert found == clock.sleeps == delays
 
 
 def test_asks_for_the_elapsed_time_before_anything_is_drawn():

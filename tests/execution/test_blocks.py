@@ -87,13 +87,13 @@ def failing(times, error):
 
 def test_a_block_that_succeeds_runs_once(block):
     body = failing(0, OSError())
-    assert block(body).naps == []
+    assert block(body).sleeps == []
     assert body.seen == [1]
 
 
 def test_a_block_that_fails_runs_again_after_each_delay(block):
     body = failing(2, OSError())
-    assert block(body, schedule=[1, 2, 4]).naps == [1.0, 2.0]
+    assert block(body, schedule=[1, 2, 4]).sleeps == [1.0, 2.0]
     assert body.seen == [1, 2, 3]
 
 
@@ -108,7 +108,7 @@ def test_lets_the_last_error_out_with_a_note_and_its_state(block):
     assert error.__cause__ is None
     assert error.__context__ is None
     state = state_of(error)
-    assert (state.attempt, state.slept, state.errors) == (3, 3.0, (error,) * 3)
+    assert (state.attempt, state.total_delay, state.errors) == (3, 3.0, (error,) * 3)
 
 
 def test_an_error_that_is_not_retried_leaves_at_once(block):
@@ -154,7 +154,7 @@ def test_gives_up_at_once_where_the_block_says_so(block):
 
 
 def test_waits_as_long_as_the_block_says(block):
-    assert block(failing(2, RetryAfter("5s")), schedule=[1, 1]).naps == [5.0, 5.0]
+    assert block(failing(2, RetryAfter("5s")), schedule=[1, 1]).sleeps == [5.0, 5.0]
 
 
 def test_a_result_that_is_refused_makes_another_attempt(block):
@@ -164,7 +164,7 @@ def test_a_result_that_is_refused_makes_another_attempt(block):
         schedule=[1, 2],
         on_result=lambda result: not result,
     )
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
     assert list(results) == []
 
 
@@ -228,10 +228,12 @@ def test_the_state_is_gone_with_the_block(block):
 
 
 def test_goes_on_where_another_block_was_interrupted(block):
-    state = RetryState("fetch", seed=7, epoch=0.0, attempt=2, next_delay=3.0, spent=9.0)
+    state = RetryState(
+        "fetch", seed=7, epoch=0.0, attempt=2, next_delay=3.0, elapsed_at_end=9.0
+    )
     body = failing(1, OSError())
     clock = block(body, state, schedule=[1, 2, 4], max_elapsed=60)
-    assert clock.naps == [3.0, 4.0]
+    assert clock.sleeps == [3.0, 4.0]
     assert body.seen == [3, 4]
 
 
@@ -300,7 +302,7 @@ def test_a_block_takes_settings_as_the_decorators_do(clock):
         for attempt in retrying(Policy(schedule=[1, 2, 4]), max_attempts=2):
             with attempt:
                 raise OSError
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 @pytest.mark.parametrize("block", [retrying, aretrying])

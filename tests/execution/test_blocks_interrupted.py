@@ -18,7 +18,7 @@ from retrykit import (
     retrying,
     state_of,
 )
-from retrykit._internal.clocks import thread as thread_clock
+from retrykit._internal.clocks import sync_clock as thread_clock
 from retrykit.state.events import RetryScheduled
 from retrykit.testing import virtual_time
 
@@ -224,7 +224,7 @@ def test_a_block_goes_on_after_it_was_cancelled_and_its_state_was_stored():
         with pytest.raises(GiveUp):
             fail(retrying(policy, state=RetryState.from_dict(json.loads(stored))))
     assert seen == [1, 2, 2, 3]
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 def test_an_async_generator_may_be_closed_in_another_context():

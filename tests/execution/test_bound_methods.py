@@ -40,7 +40,7 @@ def test_a_retried_override_and_a_retried_base_retry_each_on_its_own(clock):
             raise OSError(key)
 
     class Client(Base):
-        @retry(schedule=[5], on=OSError, outer="retry")
+        @retry(schedule=[5], on=OSError, nested="retry")
         def get(self, key):
             return super().get(f"{key}!")
 
@@ -48,7 +48,7 @@ def test_a_retried_override_and_a_retried_base_retry_each_on_its_own(clock):
     with pytest.raises(OSError, match="a!"):
         client.get("a")
     assert seen == [(client, "a!")] * 4
-    assert clock.naps == [1.0, 5.0, 1.0]
+    assert clock.sleeps == [1.0, 5.0, 1.0]
 
 
 def test_a_retried_async_override_awaits_its_base(clock, flaky):
@@ -65,7 +65,7 @@ def test_a_retried_async_override_awaits_its_base(clock, flaky):
             return [await super().get()]
 
     assert asyncio.run(Client().get()) == ["value"]
-    assert (len(body.calls), clock.naps) == (2, [1.0])
+    assert (len(body.calls), clock.sleeps) == (2, [1.0])
 
 
 def test_static_coroutine_functions_are_retried_below_retry(clock, flaky):
@@ -79,7 +79,7 @@ def test_static_coroutine_functions_are_retried_below_retry(clock, flaky):
             return body()
 
     assert asyncio.run(Client().get()) == "value"
-    assert (len(body.calls), clock.naps) == (3, [1.0, 2.0])
+    assert (len(body.calls), clock.sleeps) == (3, [1.0, 2.0])
 
 
 @pytest.mark.parametrize("place", ["above", "below"])
@@ -102,7 +102,7 @@ def test_a_decorator_of_wrapt_sees_the_object_of_a_method(clock, flaky, place):
     client = Client()
     assert getattr(client, place)("a") == "value"
     assert seen == [(client, ("a",))] * {"above": 1, "below": 2}[place]
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_a_method_that_returns_an_awaitable_is_retried_on_its_object(clock, flaky):
@@ -119,7 +119,7 @@ def test_a_method_that_returns_an_awaitable_is_retried_on_its_object(clock, flak
 
     client = Client()
     assert asyncio.run(client.get("a")) == (client, "a", "value")
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_what_does_not_bind_does_not_bind_decorated():
@@ -209,7 +209,7 @@ def test_hooks_that_python_binds_by_itself_are_bound_still(clock, flaky):
 
     assert made == [(Client, {"key": "b"}, "value")]
     assert type(Client()) is Client
-    assert clock.naps == [1.0, 1.0, 2.0]
+    assert clock.sleeps == [1.0, 1.0, 2.0]
 
 
 def test_a_context_manager_may_be_entered_at_the_second_attempt(clock, flaky):
@@ -235,4 +235,4 @@ def test_a_context_manager_may_be_entered_at_the_second_attempt(clock, flaky):
     with (connection := Connection()) as entered:
         assert entered == (connection, "value")
     assert asyncio.run(main(connection)) == (connection, "value")
-    assert clock.naps == [1.0, 1.0]
+    assert clock.sleeps == [1.0, 1.0]

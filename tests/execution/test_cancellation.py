@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from retrykit import Policy, StopReason, aretry, retry, state_of
-from retrykit._internal.clocks import thread
+from retrykit._internal.clocks import sync_clock
 from retrykit.schedules import constant
 
 SACRED = [KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError]
@@ -29,7 +29,7 @@ def test_passes_at_once_in_the_call(clock, flaky, kind, policy):
     fetch = flaky(kind("now"))
     with pytest.raises(kind) as caught:
         retry(policy)(fetch)()
-    assert (len(fetch.calls), clock.naps) == (1, [])
+    assert (len(fetch.calls), clock.sleeps) == (1, [])
     assert not hasattr(caught.value, "__notes__")
 
 
@@ -43,7 +43,7 @@ def test_passes_at_once_in_the_sleep(flaky, kind):
             raise kind
 
     fetch = flaky(OSError("refused"), "value")
-    with thread.use(Alarm()), pytest.raises(kind) as caught:
+    with sync_clock.use(Alarm()), pytest.raises(kind) as caught:
         retry(NEGATIVE)(fetch)()
     assert len(fetch.calls) == 1
     state = state_of(caught.value)

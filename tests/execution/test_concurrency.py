@@ -13,9 +13,9 @@ import trio
 import trio.lowlevel
 
 from retrykit import Policy, aretry, current_state, retry, state_of
-from retrykit._internal.clocks import thread
-from retrykit.execution.controller import Book
-from retrykit.execution.nesting import close, current, surroundings
+from retrykit._internal.clocks import sync_clock
+from retrykit.execution.controller import RetryController
+from retrykit.execution.nesting import close, current_call, outer_calls
 from retrykit.schedules import constant
 
 FOUR = Policy(schedule=constant(0), max_attempts=4, max_elapsed=None)
@@ -105,7 +105,7 @@ def test_recursion_through_one_function_has_a_state_at_every_level(clock):
 
     descend(2)
     assert seen == [(2, 1), (2, 2), (1, 1), (1, 2), (0, 1), (0, 2)]
-    assert clock.naps == [1.0, 1.0, 1.0]
+    assert clock.sleeps == [1.0, 1.0, 1.0]
 
 
 def test_a_thread_started_by_an_attempt_sees_its_state():
@@ -198,7 +198,7 @@ def test_a_clock_handed_in_is_seen_in_its_own_thread_only():
     def elapsed():
         return Policy().call(lambda: current_state().origin)
 
-    with thread.use(Frozen()), ThreadPoolExecutor(1) as pool:
+    with sync_clock.use(Frozen()), ThreadPoolExecutor(1) as pool:
         assert elapsed() == 5.0
         assert pool.submit(elapsed).result() != 5.0
     assert elapsed() != 5.0
@@ -248,7 +248,7 @@ def test_a_call_may_come_in_the_middle_of_another_that_is_being_opened(clock):
 
         sleep = staticmethod(clock.sleep)
 
-    with thread.use(Interrupted()):
+    with sync_clock.use(Interrupted()):
         assert Policy(schedule=[0, 0]).run(int, "text").state.attempt == 3
 
 
@@ -265,7 +265,7 @@ def test_a_state_asked_for_while_it_is_being_opened_is_the_one(clock):
 
         sleep = staticmethod(clock.sleep)
 
-    with thread.use(Asking()):
+    with sync_clock.use(Asking()):
         assert Policy().call(current_state) is asked[1]
 
 
@@ -310,7 +310,7 @@ def test_who_asks_while_the_call_ends_gets_no_state_and_leaves_none_behind():
 FORKING = """
 import os, signal, threading
 from retrykit import Policy
-from retrykit._internal.clocks import thread
+from retrykit._internal.clocks import sync_clock
 
 def fail():
     return Policy(schedule=[0]).run(int, "text").state.attempt
@@ -323,7 +323,7 @@ class Slow:
         pass
 
 def keep_failing():
-    with thread.use(Slow()):
+    with sync_clock.use(Slow()):
         while not over.is_set():
             fail()
 
@@ -363,7 +363,7 @@ def test_a_call_that_another_thread_is_ending_is_around_nobody(rest):
     found = []
 
     def fetch():
-        outer = current.get()
+        outer = current_call.get()
         running = outer[:]
         outer[:] = [None, 0.0, None, *rest]
         # What the thread that ends it has done to the call around this one.
@@ -371,17 +371,17 @@ def test_a_call_that_another_thread_is_ending_is_around_nobody(rest):
         with pytest.raises(LookupError):
             current_state()
         outer[:] = running
-        return surroundings(outer)
+        return outer_calls(outer)
 
     assert FOUR.call(fetch) == []
     assert found == [0]
 
 
 def test_a_call_around_that_ends_while_it_is_looked_at_is_around_nobody(monkeypatch):
-    outer = [Book(FOUR, "outer", thread, None), 0.0, None]
+    outer = [RetryController(FOUR, "outer", sync_clock, None), 0.0, None]
 
     # Between finding it and asking it, another thread has ended it.
-    monkeypatch.setattr("retrykit.execution.opening.opened", close)
-    inner = Book(FOUR, "inner", thread, None)
-    state = inner.state([inner, 0.0, outer])
-    assert (state.depth, state.bound) == (0, None)
+    monkeypatch.setattr("retrykit.execution.opening.state_if_running", close)
+    inner = RetryController(FOUR, "inner", sync_clock, None)
+    state = inner.get_state([inner, 0.0, outer])
+    assert (state.depth, state.outer_deadline) == (0, None)

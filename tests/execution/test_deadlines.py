@@ -9,17 +9,17 @@ UNCOUNTED = {"schedule": constant(4), "max_attempts": None, "max_elapsed": 10}
 
 
 @pytest.mark.parametrize(
-    ("rule", "naps", "elapsed"),
+    ("rule", "sleeps", "elapsed"),
     [
         ("stop", [4.0, 4.0], 8.0),
         ("clip", [4.0, 4.0, 2.0], 10.0),
         ("overshoot", [4.0, 4.0, 4.0], 12.0),
     ],
 )
-def test_where_the_waiting_ends(colour, clock, flaky, rule, naps, elapsed):
+def test_where_the_waiting_ends(colour, clock, flaky, rule, sleeps, elapsed):
     with pytest.raises(OSError) as caught:
         colour(**UNCOUNTED, deadline=rule)(flaky(*[OSError()] * 9))()
-    assert clock.naps == naps
+    assert clock.sleeps == sleeps
     assert state_of(caught.value).elapsed == elapsed
     assert state_of(caught.value).stop_reason is StopReason.ELAPSED
 
@@ -32,7 +32,7 @@ def test_the_limit_is_measured_after_the_call_and_not_before(colour, clock):
 
     with pytest.raises(OSError) as caught:
         slow()
-    assert clock.naps == []
+    assert clock.sleeps == []
     assert state_of(caught.value).elapsed == 7.0
 
 
@@ -54,7 +54,7 @@ def test_no_time_at_all_means_one_attempt(colour, clock, flaky):
     fetch = flaky(OSError(), "value")
     with pytest.raises(OSError):
         colour(max_elapsed=0, schedule=constant(0))(fetch)()
-    assert (len(fetch.calls), clock.naps) == (1, [])
+    assert (len(fetch.calls), clock.sleeps) == (1, [])
 
 
 @given(start=st.floats(0, 1e6), delay=st.floats(0.001, 10), delays=st.floats(0, 30))
@@ -68,4 +68,4 @@ def test_a_clipped_call_makes_one_last_attempt_at_the_limit(start, delay, delays
         outcome = policy.replace(deadline="clip").run(int, "text")
     assert outcome.state.stop_reason is StopReason.ELAPSED
     assert outcome.state.elapsed == pytest.approx(allowed, abs=2e-6)
-    assert set(clock.naps[:-1]) <= {delay}
+    assert set(clock.sleeps[:-1]) <= {delay}

@@ -18,7 +18,7 @@ def test_a_cached_function_is_retried_until_there_is_something_to_cache(clock, f
     assert (fetch.cache_info().hits, fetch.cache_info().misses) == (1, 3)
     fetch.cache_clear()
     assert fetch.cache_info().currsize == 0
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 def test_a_cache_above_keeps_what_the_retries_came_to(clock, flaky):
@@ -26,7 +26,7 @@ def test_a_cache_above_keeps_what_the_retries_came_to(clock, flaky):
     fetch = functools.lru_cache(retry(POLICY)(body))
     assert [fetch("a"), fetch("a"), len(body.calls)] == ["value", "value", 3]
     assert (fetch.cache_info().hits, fetch.cache_info().misses) == (1, 1)
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 def test_the_getter_of_a_property_is_retried(clock, flaky):
@@ -45,7 +45,7 @@ def test_the_getter_of_a_property_is_retried(clock, flaky):
 
     client = Client()
     assert client.value == (client, "value")
-    assert (len(body.calls), clock.naps) == (3, [1.0, 2.0])
+    assert (len(body.calls), clock.sleeps) == (3, [1.0, 2.0])
     client.value = "new"
     assert (client.value, len(body.calls)) == ((client, "later"), 2)
     assert Client.value.__doc__ == "The value."
@@ -62,7 +62,7 @@ def test_the_getter_of_a_cached_property_is_retried_and_cached(clock, flaky):
 
     client = Client()
     assert client.value == client.value == (client, "value")
-    assert (len(body.calls), clock.naps) == (3, [1.0, 2.0])
+    assert (len(body.calls), clock.sleeps) == (3, [1.0, 2.0])
 
 
 def test_a_cached_method_is_retried_on_its_object(clock, flaky):
@@ -78,7 +78,7 @@ def test_a_cached_method_is_retried_on_its_object(clock, flaky):
     assert client.get("a") == (client, "a", "value")
     assert client.get("a") is client.get("a")
     assert (Client.get.cache_info().hits, len(body.calls)) == (2, 2)
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_implementations_can_be_registered_at_a_decorated_singledispatch(clock, flaky):
@@ -92,7 +92,7 @@ def test_implementations_can_be_registered_at_a_decorated_singledispatch(clock, 
     describe.register(str, body)
     assert [describe(5), describe("a"), len(body.calls)] == ["any 5", "a text", 3]
     assert describe.dispatch(int)(6) == "any 6"
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 def test_a_builtin_keeps_its_own_errors():
@@ -105,7 +105,7 @@ def test_a_function_of_another_module_is_left_as_it_is(clock):
     before = vars(statistics.fmean).copy()
     assert retry(POLICY)(statistics.fmean)([1, 2]) == 1.5
     assert vars(statistics.fmean) == before
-    assert clock.naps == []
+    assert clock.sleeps == []
 
 
 def test_arguments_named_as_those_of_retrykit_reach_the_function():
@@ -136,7 +136,7 @@ def test_missing_arguments_are_told_as_by_the_function_itself(clock):
 
     with pytest.raises(TypeError, match=r"fetch\(\) missing 1 required positional"):
         fetch()
-    assert clock.naps == []
+    assert clock.sleeps == []
 
 
 @pytest.mark.parametrize("eager", [False, True], ids=["task", "future"])
@@ -162,13 +162,13 @@ def test_whatever_can_be_awaited_is_retried_under_aretry(clock, flaky, eager):
         return await aretry(POLICY)(fetch)()
 
     assert asyncio.run(main()) == "value"
-    assert (len(body.calls), clock.naps) == (3, [1.0, 2.0])
+    assert (len(body.calls), clock.sleeps) == (3, [1.0, 2.0])
 
 
 def test_decorators_on_decorators_retry_each_on_its_own(clock):
     seen = []
 
-    @retry(schedule=[5], on=OSError, outer="retry")
+    @retry(schedule=[5], on=OSError, nested="retry")
     @retry(schedule=[1], on=OSError)
     def fetch():
         seen.append(current_state().attempt)
@@ -176,7 +176,7 @@ def test_decorators_on_decorators_retry_each_on_its_own(clock):
 
     with pytest.raises(OSError, match="refused"):
         fetch()
-    assert (seen, clock.naps) == ([1, 2, 1, 2], [1.0, 5.0, 1.0])
+    assert (seen, clock.sleeps) == ([1, 2, 1, 2], [1.0, 5.0, 1.0])
 
 
 def test_one_decorator_decorates_many_functions(clock, flaky):
@@ -184,7 +184,7 @@ def test_one_decorator_decorates_many_functions(clock, flaky):
     first = retried(flaky(OSError(), "one"))
     second = retried(flaky(OSError(), OSError(), "two"))
     assert (first(), second(), first()) == ("one", "two", "done")
-    assert clock.naps == [1.0, 1.0, 2.0]
+    assert clock.sleeps == [1.0, 1.0, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -200,12 +200,12 @@ def test_the_decorator_can_be_written_in_many_ways(clock, flaky, retried):
         return body()
 
     assert asyncio.run(fetch()) == "value"
-    assert (len(body.calls), len(clock.naps)) == (3, 2)
+    assert (len(body.calls), len(clock.sleeps)) == (3, 2)
 
 
 def test_settings_beside_a_policy_change_it_for_this_function_alone(clock, flaky):
     body = flaky(*[OSError("refused")] * 9)
     with pytest.raises(OSError, match="refused"):
         retry(POLICY, max_attempts=2)(body)()
-    assert (len(body.calls), clock.naps) == (2, [1.0])
+    assert (len(body.calls), clock.sleeps) == (2, [1.0])
     assert POLICY.max_attempts == 5

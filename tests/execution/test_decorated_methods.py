@@ -124,7 +124,7 @@ def test_is_called_on_its_receiver_until_it_succeeds(clock, attribute, place, wa
     base = type("Base", (), {"get": make(retried, colour(failing_twice(seen)))})
     get, client = place(base, kind)
     check(get, received(kind, client), seen, run)
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -140,7 +140,7 @@ def test_an_abstract_method_is_retried_when_its_override_calls_it(
         base()
     get, client = by_super(base, kind)
     check(get, received(kind, client), seen, run)
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 def of_a_dataclass(fn):
@@ -209,7 +209,7 @@ def test_is_a_method_of_every_kind_of_class(clock, kind, way):
     seen = []
     client = kind(retried(colour(failing_twice(seen))))
     check(client.get, (client,), seen, run)
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 def test_an_implementation_of_a_singledispatchmethod_is_retried(clock):
@@ -225,4 +225,4 @@ def test_an_implementation_of_a_singledispatchmethod_is_retried(clock):
     client = Client()
     assert (client.get(5), client.get("a")) == ("any 5", "value")
     assert seen == [((client, "a"), {})] * 3
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]

@@ -163,7 +163,7 @@ def test_is_called_as_before_until_it_succeeds(clock, form, way):
     fetch, first = form(retried, colour(failing_twice(seen)))
     assert run(functools.partial(fetch, "a", key="b")) == "value"
     assert seen == [((*first, "a"), {"key": "b"})] * 3
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("way", HIDDEN_WAYS)
@@ -174,7 +174,7 @@ def test_is_retried_although_its_colour_cannot_be_seen(clock, form, way):
     fetch, first = form(retried, colour(failing_twice(seen)))
     assert run(functools.partial(fetch, "a", key="b")) == "value"
     assert seen == [((*first, "a"), {"key": "b"})] * 3
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("form", HIDDEN_FORMS, ids=name)
@@ -183,4 +183,4 @@ def test_an_awaitable_under_retry_is_refused_and_not_returned(clock, form):
     fetch, _ = form(retry(POLICY), awaited(failing_twice(seen)))
     with pytest.raises(ConfigError, match="decorate it with aretry"):
         fetch("a", key="b")
-    assert (seen, clock.naps) == ([], [])
+    assert (seen, clock.sleeps) == ([], [])

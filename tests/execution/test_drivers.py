@@ -24,13 +24,13 @@ PACKAGE = str(Path(retrykit.__file__).parent)
 def test_returns_the_value_after_waiting_as_scheduled(colour, clock, flaky):
     fetch = flaky(OSError("one"), OSError("two"), "value")
     assert colour(DOUBLING)(fetch)() == "value"
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 def test_does_not_wait_when_nothing_fails(colour, clock, flaky):
     fetch = flaky("value")
     assert colour(DOUBLING)(fetch)() == "value"
-    assert (len(fetch.calls), clock.naps) == (1, [])
+    assert (len(fetch.calls), clock.sleeps) == (1, [])
 
 
 def test_passes_arguments_to_every_attempt(colour, clock):
@@ -44,7 +44,7 @@ def test_passes_arguments_to_every_attempt(colour, clock):
 
     fetch(1, key="k")
     assert seen == [((1,), {"key": "k"})] * 3
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 def test_lets_the_last_error_out_with_a_note(colour, clock, flaky):
@@ -56,7 +56,7 @@ def test_lets_the_last_error_out_with_a_note(colour, clock, flaky):
     assert last.__notes__ == [
         "retrykit: gave up after 4 attempts in 7s: the schedule has ended"
     ]
-    assert clock.naps == [1.0, 2.0, 4.0]
+    assert clock.sleeps == [1.0, 2.0, 4.0]
 
 
 def test_says_why_the_first_attempt_was_the_last(colour, clock, flaky):
@@ -66,7 +66,7 @@ def test_says_why_the_first_attempt_was_the_last(colour, clock, flaky):
     (note,) = error.__notes__
     reason = "the next attempt could not start in time"
     assert note == f"retrykit: gave up after 1 attempt in 0s: {reason}"
-    assert clock.naps == []
+    assert clock.sleeps == []
 
 
 def test_leaves_no_note_on_an_error_that_is_not_to_be_retried(colour, clock, flaky):
@@ -74,7 +74,7 @@ def test_leaves_no_note_on_an_error_that_is_not_to_be_retried(colour, clock, fla
     with pytest.raises(KeyError):
         colour(DOUBLING, on=OSError)(flaky(error))()
     assert not hasattr(error, "__notes__")
-    assert clock.naps == []
+    assert clock.sleeps == []
 
 
 def test_one_error_object_raised_again_and_again_keeps_one_note(colour, clock):
@@ -88,7 +88,7 @@ def test_one_error_object_raised_again_and_again_keeps_one_note(colour, clock):
         with pytest.raises(OSError):
             fetch()
     assert len(error.__notes__) == 1
-    assert len(clock.naps) == 9
+    assert len(clock.sleeps) == 9
 
 
 def test_notes_of_the_user_stay(colour, clock, flaky):
@@ -98,14 +98,14 @@ def test_notes_of_the_user_stay(colour, clock, flaky):
         colour(schedule=[1])(flaky(OSError(), error))()
     assert error.__notes__[0] == "host: example"
     assert len(error.__notes__) == 2
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_counts_the_first_call_among_the_attempts(colour, clock, flaky):
     fetch = flaky(*[OSError()] * 9)
     with pytest.raises(OSError) as caught:
         colour(schedule=constant(1), max_attempts=3)(fetch)()
-    assert (len(fetch.calls), clock.naps) == (3, [1.0, 1.0])
+    assert (len(fetch.calls), clock.sleeps) == (3, [1.0, 1.0])
     assert state_of(caught.value).stop_reason is StopReason.ATTEMPTS
 
 
@@ -124,7 +124,7 @@ def test_tells_in_the_handler_what_happened(colour, clock):
     assert [f.duration for f in state.failures] == [0.5] * 4
     assert [f.delay for f in state.failures] == [1.0, 2.0, 4.0, None]
     assert state.errors[-1] is caught.value
-    assert (state.attempt, state.elapsed, state.slept) == (4, 9.0, 7.0)
+    assert (state.attempt, state.elapsed, state.total_delay) == (4, 9.0, 7.0)
     assert (state.status, state.next_delay) == ("dead", None)
     assert state.stop_reason is StopReason.SCHEDULE_ENDED
 
@@ -157,7 +157,7 @@ def test_a_call_has_one_state_from_its_first_attempt_on(colour, clock):
         fetch()
     assert len({id(state) for state in states}) == 1
     assert state_of(caught.value).seed == states[0].seed
-    assert len(clock.naps) == 3
+    assert len(clock.sleeps) == 3
 
 
 def test_there_is_no_state_outside_of_a_call(colour, clock, flaky):
@@ -166,7 +166,7 @@ def test_there_is_no_state_outside_of_a_call(colour, clock, flaky):
     colour(DOUBLING)(flaky(OSError(), "value"))()
     with pytest.raises(LookupError):
         current_state()
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_a_call_inside_of_a_call_has_its_own_state(clock):
@@ -184,7 +184,7 @@ def test_a_call_inside_of_a_call_has_its_own_state(clock):
     attempts = []
     outer()
     assert attempts == [("inner", 1), ("inner", 2), ("inner", 3), ("outer", 1)]
-    assert clock.naps == [5.0, 5.0]
+    assert clock.sleeps == [5.0, 5.0]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_every_call_ends_for_a_reason(colour, clock, flaky, settings, outcomes, 
     except (OSError, KeyboardInterrupt) as error:
         assert state_of(error).stop_reason is reason
     assert heard[-1].state.stop_reason is reason
-    assert len(clock.naps) == len(outcomes) - 1
+    assert len(clock.sleeps) == len(outcomes) - 1
 
 
 def test_a_predicate_chooses_what_is_retried(colour, clock, flaky):
@@ -218,7 +218,7 @@ def test_a_predicate_chooses_what_is_retried(colour, clock, flaky):
 
     with pytest.raises(OSError, match="gone"):
         colour(DOUBLING, on=busy)(flaky(OSError("busy"), OSError("gone")))()
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_an_async_predicate_chooses_where_calls_are_awaited(clock, flaky):
@@ -236,13 +236,13 @@ def test_an_async_predicate_chooses_where_calls_are_awaited(clock, flaky):
     outcomes = flaky(OSError("busy"), OSError("gone"))
     with pytest.raises(OSError, match="gone"):
         asyncio.run(aretry(DOUBLING, on=busy)(fetch)())
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_a_refused_result_is_a_failure(colour, clock, flaky):
     fetch = flaky(None, None, "value")
     assert colour(DOUBLING, on_result=lambda x: x is None)(fetch)() == "value"
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 def test_results_refused_to_the_end_become_a_retry_error(colour, clock, flaky):
@@ -252,7 +252,7 @@ def test_results_refused_to_the_end_become_a_retry_error(colour, clock, flaky):
     assert str(caught.value).endswith(f"{told}a refused result of type int")
     assert [f.result for f in caught.value.state.failures] == [503, 503]
     assert caught.value.state.errors == ()
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_a_wrapper_is_raised_where_the_policy_asks_for_it(colour, clock, flaky):
@@ -262,7 +262,7 @@ def test_a_wrapper_is_raised_where_the_policy_asks_for_it(colour, clock, flaky):
     assert caught.value.__cause__ is last
     assert caught.value.state is state_of(caught.value)
     assert str(caught.value).endswith("; last came OSError: refused")
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_a_group_of_all_errors_is_raised_where_the_policy_asks_for_it(
@@ -274,7 +274,7 @@ def test_a_group_of_all_errors_is_raised_where_the_policy_asks_for_it(
     assert caught.value.exceptions == tuple(errors)
     assert "gave up after 2 attempts in 1s" in str(caught.value)
     assert state_of(caught.value).errors == tuple(errors)
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 @pytest.mark.parametrize("raises", ["last", "retry_error", "group"])
@@ -288,7 +288,7 @@ def test_an_error_that_is_not_retried_is_let_out_as_it_is(colour, flaky, raises)
 def test_the_function_may_ask_for_a_delay(colour, clock, flaky):
     fetch = flaky(RetryAfter("30s"), RetryAfter(0), "value")
     assert colour(DOUBLING)(fetch)() == "value"
-    assert clock.naps == [30.0, 0.0]
+    assert clock.sleeps == [30.0, 0.0]
 
 
 def test_a_delay_asked_for_is_still_held_to_the_limits(colour, clock, flaky):
@@ -298,13 +298,13 @@ def test_a_delay_asked_for_is_still_held_to_the_limits(colour, clock, flaky):
         colour(DOUBLING)(fetch)()
     assert caught.value is error
     assert state_of(error).stop_reason is StopReason.ELAPSED
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_a_delay_is_asked_for_whatever_the_policy_retries(colour, clock, flaky):
     fetch = flaky(RetryAfter(3), "value")
     assert colour(DOUBLING, on=KeyError)(fetch)() == "value"
-    assert clock.naps == [3.0]
+    assert clock.sleeps == [3.0]
 
 
 def test_the_function_may_give_up_with_a_cause(colour, clock):
@@ -322,7 +322,7 @@ def test_the_function_may_give_up_with_a_cause(colour, clock):
     assert state_of(cause).stop_reason is StopReason.GAVE_UP
     assert state_of(cause).errors[-1] is cause
     assert cause.__context__ is None
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_a_signal_speaks_for_the_error_that_it_is_raised_from(colour):
@@ -418,7 +418,7 @@ def test_an_error_in_a_predicate_does_not_replace_the_users(colour, clock, caplo
     ]
     assert "ZeroDivisionError" in caplog.text
     assert state_of(error).stop_reason is StopReason.NOT_RETRYABLE
-    assert clock.naps == []
+    assert clock.sleeps == []
 
 
 @pytest.mark.parametrize("delay", [-1.0, float("nan"), float("inf"), "soon"])
@@ -450,7 +450,7 @@ def test_an_error_in_a_schedule_comes_out_where_a_result_was_refused(colour, clo
         refusing(lambda: "page")()
     state = state_of(caught.value)
     assert (state.attempt, len(state.failures)) == (2, 1)
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_an_error_in_the_result_predicate_is_let_out(colour, flaky):
@@ -472,7 +472,7 @@ def test_a_run_returns_what_came_of_it(colour, clock, flaky):
     outcome = colour.run(DOUBLING.replace(schedule=[1]), flaky(OSError(), last))
     assert (outcome.ok, outcome.value, outcome.error) == (False, None, last)
     assert outcome.state.stop_reason is StopReason.SCHEDULE_ENDED
-    assert clock.naps == [1.0, 1.0]
+    assert clock.sleeps == [1.0, 1.0]
 
 
 def test_a_run_raises_what_its_policy_does_not_handle(colour, flaky):
@@ -493,7 +493,7 @@ def test_the_parts_of_a_group_have_the_state_too(colour, clock, flaky):
     except* KeyError as part:
         found.append(state_of(part))
     assert [len(state.errors) for state in found] == [2, 2]
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_the_traceback_of_the_users_error_has_no_frame_of_ours(colour, clock):
@@ -508,7 +508,7 @@ def test_the_traceback_of_the_users_error_has_no_frame_of_ours(colour, clock):
     ]
     assert [file for file in files if file.startswith(PACKAGE)] == []
     assert files[-1] == __file__
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_the_cause_of_a_signal_keeps_what_it_was_raised_in():
@@ -553,4 +553,4 @@ def test_one_signal_may_be_raised_again_and_again(colour, clock, flaky):
         with pytest.raises(GiveUp):
             colour(schedule=[0, 0])(flaky(stop, "value"))()
         assert colour(schedule=[0], on=KeyError)(flaky(busy, "value"))() == "value"
-    assert clock.naps == [3.0, 3.0]
+    assert clock.sleeps == [3.0, 3.0]

@@ -69,7 +69,7 @@ def test_an_awaitable_is_refused_by_the_first_call(clock, kind, way):
     assert "must be a function that gives its result at once, under retry" in message
     assert message.endswith("; decorate it with aretry")
     assert repr(awaitable).split()[0] in message
-    assert clock.naps == []
+    assert clock.sleeps == []
 
 
 @pytest.mark.parametrize("way", ["retry", "on_result"])
@@ -168,7 +168,7 @@ def test_an_awaitable_is_refused_at_whichever_attempt_it_comes(clock, failures):
     with pytest.raises(ConfigError, match="decorate it with aretry"):
         retry(POLICY)(get)()
     assert len(calls) == failures + 1
-    assert clock.naps == [1.0, 2.0][:failures]
+    assert clock.sleeps == [1.0, 2.0][:failures]
 
 
 def test_a_refusal_is_told_again_by_the_next_call():
@@ -188,7 +188,7 @@ def test_a_refusal_in_a_retried_call_is_not_retried_by_it(clock):
 
     with pytest.raises(ConfigError):
         outer()
-    assert (len(hidden.given), clock.naps) == (1, [])
+    assert (len(hidden.given), clock.sleeps) == (1, [])
 
 
 def annotated() -> int:
@@ -263,7 +263,7 @@ def test_a_function_that_may_return_an_awaitable_is_not_refused(clock, kind):
 
     get.__annotations__["return"] = PROMISING[kind]
     assert asyncio.run(aretry(POLICY)(get)()) == "value"
-    assert (len(calls), clock.naps) == (3, [1.0, 2.0])
+    assert (len(calls), clock.sleeps) == (3, [1.0, 2.0])
 
 
 @pytest.mark.parametrize("run", [under_asyncio, trio.run])
@@ -280,4 +280,4 @@ def test_a_plain_result_under_aretry_is_refused_by_the_first_call(clock, run):
         "fn must be a function that returns an awaitable, under aretry, "
         f"got {get!r}; decorate it with retry"
     )
-    assert (len(calls), clock.naps) == (1, [])
+    assert (len(calls), clock.sleeps) == (1, [])

@@ -29,9 +29,9 @@ from retrykit import (
     retrying,
     state_of,
 )
-from retrykit.execution.nesting import leave_mark
+from retrykit.execution.nesting import mark_exhausted
 from retrykit.state.final_error import NestedRetryError
-from retrykit.testing import retries_disabled, virtual_time
+from retrykit.testing import disable_retries, virtual_time
 
 TWICE = Policy(schedule=[0, 0], on=OSError)
 
@@ -91,19 +91,19 @@ def test_five_layers_of_three_attempts_cost_three_calls(layered):
 def test_they_cost_all_calls_where_each_layer_asks_for_it(layered):
     calls = []
     with pytest.raises(OSError, match="dead"):
-        layered(dead(calls), 5, outer="retry")()
+        layered(dead(calls), 5, nested="retry")()
     assert len(calls) == 3**5
 
 
 def test_nesting_is_an_error_where_a_policy_says_so(layered):
     calls = []
     with pytest.raises(NestedRetryError) as caught:
-        layered(dead(calls), 2, outer="raise")()
+        layered(dead(calls), 2, nested="raise")()
     assert len(calls) == 3
     assert str(caught.value) == "layer 1 is retried, and layer 2 around it"
     assert isinstance(caught.value.__cause__, OSError)
     state = state_of(caught.value)
-    assert (state.name, state.inner.name) == ("layer 2", "layer 1")
+    assert (state.name, state.nested_state.name) == ("layer 2", "layer 1")
     again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301  its own
     assert state_of(again).innermost.name == "layer 1"
 
@@ -142,7 +142,7 @@ def test_an_error_that_came_from_an_exhausted_one_is_not_retried(colour, wrap):
     with pytest.raises(Exception, match="no page") as caught:
         retry(TWICE, on=Exception)(page)()
     assert len(calls) == 3
-    assert state_of(caught.value).inner.name == "inner"
+    assert state_of(caught.value).nested_state.name == "inner"
 
 
 def test_one_that_is_split_by_the_handler_of_a_group_is_not_retried():
@@ -291,22 +291,22 @@ def test_inner_calls_do_not_wait_beyond_the_time_of_the_outer_one(colour):
         outer = retry(max_elapsed=10, name="outer")(inner)
         with pytest.raises(OSError, match="dead") as caught:
             outer()
-    assert clock.naps == [4.0, 4.0]
+    assert clock.sleeps == [4.0, 4.0]
     state = state_of(caught.value)
-    assert state.inner.stop_reason is StopReason.ELAPSED
+    assert state.nested_state.stop_reason is StopReason.ELAPSED
 
 
 @pytest.mark.parametrize(
-    ("outer", "naps"),
+    ("outer", "sleeps"),
     [("stop", [4.0, 4.0]), ("clip", [4.0, 4.0]), ("overshoot", [4.0] * 5)],
     ids=str,
 )
-def test_the_deadline_rule_of_the_outer_call_says_how_firm_its_time_is(outer, naps):
+def test_the_deadline_rule_of_the_outer_call_says_how_firm_its_time_is(outer, sleeps):
     with virtual_time() as clock:
         inner = retry(schedule=[4] * 5, max_attempts=None, max_elapsed=None)(dead([]))
         with pytest.raises(OSError, match="dead"):
             retry(max_elapsed=10, deadline=outer)(inner)()
-    assert clock.naps == naps
+    assert clock.sleeps == sleeps
 
 
 @pytest.mark.parametrize("rule", ["stop", "clip", "overshoot"], ids=str)
@@ -317,7 +317,7 @@ def test_no_rule_of_the_inner_call_goes_beyond_the_outer_one(rule):
         )(dead([]))
         with pytest.raises(OSError, match="dead"):
             retry(max_elapsed=10)(inner)()
-    assert clock.naps == [4.0, 4.0]
+    assert clock.sleeps == [4.0, 4.0]
 
 
 def test_the_time_of_every_call_around_counts(clock):
@@ -325,7 +325,7 @@ def test_the_time_of_every_call_around_counts(clock):
     middle = retry(max_elapsed=None)(inner)
     with pytest.raises(OSError, match="dead"):
         retry(max_elapsed=6)(middle)()
-    assert clock.naps == [4.0]
+    assert clock.sleeps == [4.0]
 
 
 def test_remaining_and_depth_are_told_inside():
@@ -450,7 +450,7 @@ def test_layers_do_not_multiply_where_no_context_reaches(across, raises, wrap):
     assert len(calls) == 3
     state = state_of(caught.value)
     assert (state.name, state.stop_reason) == ("outer", StopReason.NESTED)
-    assert state.inner.name == "inner"
+    assert state.nested_state.name == "inner"
 
 
 def test_layers_do_not_multiply_across_a_runner_that_is_kept():
@@ -541,14 +541,14 @@ def test_depth_costs_linearly():
     (few, _), (more, _), (most, state) = map(steps_of, (70, 140, 280))
     assert most - more < 2.2 * (more - few)
     # A few of the states in between are kept, so that it can be stored.
-    assert (state.inner.depth, state.innermost.depth) == (1, 280)
+    assert (state.nested_state.depth, state.innermost.depth) == (1, 280)
     stored = json.loads(json.dumps(state.to_dict()))
-    assert RetryState.from_dict(stored).inner.depth == 1
+    assert RetryState.from_dict(stored).nested_state.depth == 1
 
 
 def test_a_call_that_ends_at_that_very_moment_leaves_the_error_as_it_is():
     error = OSError()
-    leave_mark(error, [None, 0.0, None])
+    mark_exhausted(error, [None, 0.0, None])
     assert vars(error) == {}
 
 
@@ -605,7 +605,7 @@ def test_outcomes_are_of_the_outer_call(colour):
     outcome = Policy(on=OSError, raises="retry_error").run(inner)
     assert isinstance(outcome.error, RetryError)
     assert outcome.state.stop_reason is StopReason.NESTED
-    assert outcome.state.inner.name == "inner"
+    assert outcome.state.nested_state.name == "inner"
 
 
 def test_a_state_of_a_nested_end_goes_through_json(layered):
@@ -613,24 +613,24 @@ def test_a_state_of_a_nested_end_goes_through_json(layered):
         layered(dead([]), 2)()
     data = json.loads(json.dumps(state_of(caught.value).to_dict()))
     state = RetryState.from_dict(data)
-    assert (state.inner.name, state.inner.depth) == ("layer 1", 1)
+    assert (state.nested_state.name, state.nested_state.depth) == ("layer 1", 1)
     assert state.describe() == state_of(caught.value).describe()
     calls = []
     with pytest.raises(OSError, match="dead") as caught:
         resume(dead(calls), state, TWICE)()
-    assert state_of(caught.value).inner is None
+    assert state_of(caught.value).nested_state is None
 
 
 def test_a_switch_of_tests_leaves_no_mark(layered):
     calls = []
-    with retries_disabled(), pytest.raises(OSError, match="dead"):
+    with disable_retries(), pytest.raises(OSError, match="dead"):
         layered(dead(calls), 3)()
     assert len(calls) == 1
 
 
 def test_outer_is_one_of_its_rules():
-    with pytest.raises(ConfigError, match="outer must be one of 'respect', 'retry'"):
-        Policy(outer="ignore")
+    with pytest.raises(ConfigError, match="nested must be one of 'respect', 'retry'"):
+        Policy(nested="ignore")
 
 
 def test_a_ring_of_errors_is_searched_once(layered):
@@ -657,4 +657,4 @@ def test_the_inner_state_has_the_error_itself():
 
     with pytest.raises(OSError, match="dead"):
         fetch()
-    assert state_of(error).inner.failures[-1].error is error
+    assert state_of(error).nested_state.failures[-1].error is error

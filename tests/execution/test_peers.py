@@ -10,9 +10,9 @@ import pytest
 import trio
 
 from retrykit import Policy, aretry, current_state, retry, retrying, schedules as s
-from retrykit._internal.clocks import thread
-from retrykit.testing import AsyncScript, FakeClock, virtual_time
-from retrykit.testing.scheduler import Timeline
+from retrykit._internal.clocks import sync_clock
+from retrykit.testing import AsyncScriptedFunction, FakeClock, virtual_time
+from retrykit.testing.scheduler import VirtualScheduler
 from tests._support.side import DAY, WEEK, in_thread, once, together
 
 
@@ -21,7 +21,7 @@ class TestOnOneLoop:
         order = []
 
         async def call(*delays):
-            script = AsyncScript([*[OSError] * len(delays), "ok"])
+            script = AsyncScriptedFunction([*[OSError] * len(delays), "ok"])
 
             async def attempt():
                 order.append(clock.now())
@@ -71,7 +71,7 @@ class TestOnOneLoop:
         async def main():
             with virtual_time() as clock:
                 results = await asyncio.gather(once(5), once(2), once(9))
-            return results, clock.naps, clock.now()
+            return results, clock.sleeps, clock.now()
 
         assert asyncio.run(main()) == (["ok"] * 3, [5.0, 2.0, 9.0], 9.0)
 
@@ -101,7 +101,7 @@ class TestOnOneLoop:
 
             Policy(schedule=[number, number], max_elapsed=None).run(attempt)
 
-        with virtual_time(everywhere=True) as clock, ThreadPoolExecutor(4) as pool:
+        with virtual_time(process_wide=True) as clock, ThreadPoolExecutor(4) as pool:
             list(pool.map(call, [4, 3, 2, 1]))
         assert calls == [0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 2.0, 3.0, 4.0, 4.0, 6.0, 8.0]
 
@@ -125,7 +125,7 @@ class TestOnOneLoop:
             calls = (aretry(schedule=[n])(anoted)(n) for n in (1, 4, 2))
             await asyncio.gather(thread, *calls)
 
-        with virtual_time(patience=3600) as clock:
+        with virtual_time(stall_timeout=3600) as clock:
             asyncio.run(aretry(main)())
         assert order[4:] == [(1, 1.0), (2, 2.0), (3, 3.0), (4, 4.0)]
 
@@ -152,7 +152,7 @@ class TestOnOneLoop:
 
 class TestOnSeveral:
     def test_two_loops_share_one_time(self):
-        script, begun = AsyncScript([OSError, "ok"]), Event()
+        script, begun = AsyncScriptedFunction([OSError, "ok"]), Event()
 
         async def attempt():
             begun.set()
@@ -168,14 +168,14 @@ class TestOnSeveral:
             await asyncio.to_thread(begun.wait)
             return await asyncio.gather(once(5), thread, once(1))
 
-        with virtual_time(patience=3600, everywhere=True) as clock:
+        with virtual_time(stall_timeout=3600, process_wide=True) as clock:
             assert asyncio.run(aretry(main)()) == ["ok", "ok", "ok"]
         assert script.times == [0.0, 3.0]
         assert clock.now() == 5.0
 
     def test_a_loop_that_is_gone_is_woken_no_more(self):
         """Its task sleeps for ever: it was not cancelled before its loop closed."""
-        with virtual_time(patience=0.05) as clock:
+        with virtual_time(stall_timeout=0.05) as clock:
             gone = asyncio.new_event_loop()
             sleeper = gone.create_task(clock.asleep(1))
             gone.run_until_complete(asyncio.sleep(0))
@@ -203,7 +203,7 @@ class TestOnSeveral:
         def run():
             return asyncio.run(main()) if kind == "asyncio" else trio.run(main)
 
-        with virtual_time(everywhere=True, patience=3600) as clock:
+        with virtual_time(process_wide=True, stall_timeout=3600) as clock:
             other = Thread(target=run)
             other.start()
             lies.wait()
@@ -214,7 +214,7 @@ class TestOnSeveral:
             assert clock.now() >= 3
 
     def test_a_call_that_ends_in_another_thread_has_ended(self):
-        with virtual_time(everywhere=True, patience=3600) as clock:
+        with virtual_time(process_wide=True, stall_timeout=3600) as clock:
             for attempt in retrying():
                 attempt.__enter__()
                 in_thread(functools.partial(attempt.__exit__, None, None, None))
@@ -232,19 +232,19 @@ class TestOnSeveral:
         assert trio.run(main) == 10.0
 
     def test_where_nobody_sleeps_time_does_not_move(self):
-        timeline = Timeline(5.0, 1.0)
-        timeline.move()
+        timeline = VirtualScheduler(5.0, 1.0)
+        timeline.advance_to_next()
         assert timeline.now == 5.0
 
     def test_a_task_that_outlives_its_call_sleeps_for_nobody(self):
         tasks = []
 
         async def leaves_a_task_behind():
-            clock = thread.chosen()
+            clock = sync_clock.current()
             tasks.append(asyncio.create_task(clock.asleep(10)))
 
         async def main():
-            with virtual_time(patience=3600) as clock:
+            with virtual_time(stall_timeout=3600) as clock:
                 await aretry(leaves_a_task_behind)()
                 await asyncio.gather(once(5), *tasks)
                 return clock.now()
@@ -252,14 +252,14 @@ class TestOnSeveral:
         assert asyncio.run(main()) == 10.0
 
     def test_a_call_that_began_before_is_not_waited_for(self):
-        with virtual_time(patience=3600) as clock:
+        with virtual_time(stall_timeout=3600) as clock:
             for attempt in retrying(WEEK):
-                inner = virtual_time(patience=3600)
+                inner = virtual_time(stall_timeout=3600)
                 with inner as other, attempt:
                     other.sleep(5)
                     if attempt.number == 1:
                         raise OSError
-        assert clock.naps == [DAY]
+        assert clock.sleeps == [DAY]
         assert sys.getprofile() is None
 
     def test_what_was_slept_is_finite(self):

@@ -160,8 +160,8 @@ forks = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_is_retried_in_another_process(pool, kind):
     arguments = () if "partial" in kind else ("a",)
     call = pool.submit(importable.called, CALLABLES[kind], *arguments)
-    result, naps = call.result()
-    assert naps == ([7.0, 7.0] if "another policy" in kind else [1.0, 2.0])
+    result, sleeps = call.result()
+    assert sleeps == ([7.0, 7.0] if "another policy" in kind else [1.0, 2.0])
     assert result[-1] == "a"
 
 
@@ -177,7 +177,7 @@ def test_a_decorated_function_is_itself_what_is_submitted(pool):
 def test_an_error_that_comes_from_another_process_tells_its_history(pool, raises):
     error = pool.submit(importable.give_up, raises).exception()
     state = state_of(error)
-    assert (state.attempt, state.slept, state.name) == (3, 3.0, "fetch")
+    assert (state.attempt, state.total_delay, state.name) == (3, 3.0, "fetch")
     assert state.stop_reason is StopReason.SCHEDULE_ENDED
     assert [f.delay for f in state.failures] == [1.0, 2.0, None]
     *before, last = state.errors

@@ -15,7 +15,7 @@ import trio.lowlevel
 import trio.testing
 
 from retrykit import Policy, aretry, retry, schedules as s
-from retrykit.testing import Script, virtual_time
+from retrykit.testing import ScriptedFunction, virtual_time
 from tests._support.side import WEEK, once, together
 
 
@@ -40,7 +40,7 @@ class TestAttempts:
                 writer.close()
                 return data
 
-            with virtual_time(patience=30):
+            with virtual_time(stall_timeout=30):
                 outcome, _ = await asyncio.gather(Policy().arun(fetch), once("7d"))
             server.close()
             return outcome
@@ -71,7 +71,7 @@ class TestAttempts:
                 async def call():
                     outcomes.append(await Policy().arun(fetch))
 
-                with virtual_time(patience=30):
+                with virtual_time(stall_timeout=30):
                     await together(call(), once("7d"))
                 nursery.cancel_scope.cancel()
 
@@ -94,7 +94,7 @@ class TestAttempts:
             outcomes.append(await Policy().arun(fetch))
 
         async def main():
-            with virtual_time(patience=30):
+            with virtual_time(stall_timeout=30):
                 await together(call(), once("7d"))
 
         loop(main)
@@ -109,10 +109,13 @@ class TestAttempts:
             while time.monotonic() < end:
                 pass
 
-        with virtual_time(everywhere=True, patience=30), ThreadPoolExecutor(1) as pool:
+        with (
+            virtual_time(process_wide=True, stall_timeout=30),
+            ThreadPoolExecutor(1) as pool,
+        ):
             outcome = pool.submit(Policy().run, fetch)
             begun.wait()
-            retry(WEEK)(Script([OSError, "ok"]))()
+            retry(WEEK)(ScriptedFunction([OSError, "ok"]))()
         assert outcome.result().state.elapsed == 0.0
 
     def test_a_thread_that_was_begun_meanwhile_is_not_overtaken(self):
@@ -127,12 +130,12 @@ class TestAttempts:
             if not up.is_set():
                 raise OSError
 
-        with virtual_time(patience=30) as clock:
+        with virtual_time(stall_timeout=30) as clock:
             server = Thread(target=begin)
             server.start()
             fetch()
             server.join()
-        assert clock.naps == [10.0]
+        assert clock.sleeps == [10.0]
 
     def test_a_thread_of_a_pool_is_not_overtaken_in_its_second_task_either(self):
         first, up = Event(), Event()
@@ -146,7 +149,7 @@ class TestAttempts:
             if not up.is_set():
                 raise OSError
 
-        with virtual_time(patience=0.2) as clock, ThreadPoolExecutor(1) as pool:
+        with virtual_time(stall_timeout=0.2) as clock, ThreadPoolExecutor(1) as pool:
             waits = pool.submit(first.wait)
             clock.sleep(5)
             first.set()
@@ -154,14 +157,14 @@ class TestAttempts:
             clock.sleep(5)
             pool.submit(begin)
             fetch()
-        assert clock.naps == [5.0, 5.0, 10.0]
+        assert clock.sleeps == [5.0, 5.0, 10.0]
 
     def test_a_timer_of_the_loop_in_an_attempt_is_not_overtaken(self):
         async def fetch():
             await asyncio.sleep(0.03)
 
         async def main():
-            with virtual_time(patience=30, real_sleep=True):
+            with virtual_time(stall_timeout=30, allow_real_sleep=True):
                 outcome, _ = await asyncio.gather(Policy().arun(fetch), once("7d"))
             return outcome
 
@@ -173,7 +176,7 @@ class TestAttempts:
             await once(9)
 
         async def main():
-            with virtual_time(patience=3600) as clock:
+            with virtual_time(stall_timeout=3600) as clock:
                 await aretry(outer)()
                 return clock.now()
 
@@ -191,7 +194,7 @@ class TestAttempts:
                 await once(5)
                 slept.append(True)
 
-            with virtual_time(patience=0.05) as clock:
+            with virtual_time(stall_timeout=0.05) as clock:
                 await together(aretry(waiting)(), sleeping())
                 return clock.now()
 
@@ -206,7 +209,7 @@ class TestAttempts:
         assert loop(main) == 5.0
 
     @pytest.mark.parametrize("kind", ["asyncio", "trio"])
-    def test_where_nothing_real_can_come_there_is_no_need_for_patience(self, kind):
+    def test_where_nothing_real_can_come_there_is_no_need_for_stall_timeout(self, kind):
         async def main():
             slept = asyncio.Event() if kind == "asyncio" else trio.Event()
 
@@ -214,7 +217,7 @@ class TestAttempts:
                 await once(5)
                 slept.set()
 
-            with virtual_time(patience=3600) as clock:
+            with virtual_time(stall_timeout=3600) as clock:
                 await together(aretry(slept.wait)(), sleeping())
                 return clock.now()
 
@@ -229,11 +232,11 @@ class TestAttempts:
             slept.wait()
 
         polling = Policy(schedule=[1] * 50, max_attempts=None)
-        virtual = virtual_time(everywhere=True, patience=0.1)
+        virtual = virtual_time(process_wide=True, stall_timeout=0.1)
         with virtual as clock, ThreadPoolExecutor(1) as pool:
             outcome = pool.submit(Policy().run, waiting)
             before = time.monotonic()
-            retry(polling)(Script([*[OSError] * 50, "ok"]))()
+            retry(polling)(ScriptedFunction([*[OSError] * 50, "ok"]))()
             took = time.monotonic() - before
             slept.set()
         assert outcome.result().ok

@@ -136,18 +136,18 @@ NO_FUNCTIONS = {
 @pytest.mark.parametrize("decorate", [retry(POLICY), aretry()], ids=["retry", "aretry"])
 @pytest.mark.parametrize("kind", NO_FUNCTIONS)
 def test_what_is_no_function_is_refused_where_it_is_decorated(kind, decorate):
-    fn, rule, way_out = NO_FUNCTIONS[kind]
+    fn, rule, suggestion = NO_FUNCTIONS[kind]
     with pytest.raises(ConfigError) as caught:
         decorate(fn)
-    assert str(caught.value) == f"fn must be {rule}, got {fn!r}{way_out}"
+    assert str(caught.value) == f"fn must be {rule}, got {fn!r}{suggestion}"
 
 
 @pytest.mark.parametrize("kind", ["class", "property", "cached_property"])
 def test_what_is_no_function_is_refused_without_parentheses_too(kind):
-    fn, rule, way_out = NO_FUNCTIONS[kind]
+    fn, rule, suggestion = NO_FUNCTIONS[kind]
     with pytest.raises(ConfigError) as caught:
         retry(fn)
-    assert str(caught.value) == f"fn must be {rule}, got {fn!r}{way_out}"
+    assert str(caught.value) == f"fn must be {rule}, got {fn!r}{suggestion}"
 
 
 INSTEAD = {
@@ -232,7 +232,7 @@ UNKNOWN = {
     "before_sleep": "write observers",
     "reraise": "write raises",
     "zzz": "there are schedule, max_attempts, max_elapsed, deadline, on, give_up_on, "
-    "on_result, rules, hint, hint_cap, hint_over, budget, attempt_timeout, outer, "
+    "on_result, rules, hint, hint_cap, on_long_hint, budget, attempt_timeout, nested, "
     "raises, redact, keep_tracebacks, max_failures, seed, observers, name",
 }
 
@@ -273,12 +273,12 @@ ASKING = {
 def test_an_async_predicate_is_refused_where_nobody_awaits_it(place, setting):
     with pytest.raises(ConfigError) as caught:
         ASKING[place](Policy(**{setting: is_busy}))
-    way_out = "what is async needs aretry"
+    suggestion = "what is async needs aretry"
     if place in {"retrying", "aretrying"}:
-        way_out = "put the block into a function under aretry"
+        suggestion = "put the block into a function under aretry"
     assert str(caught.value) == (
         f"{setting} must be a plain function where nothing can await it, "
-        f"got {is_busy!r}; {way_out}"
+        f"got {is_busy!r}; {suggestion}"
     )
 
 

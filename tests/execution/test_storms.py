@@ -9,15 +9,15 @@ import threading
 import pytest
 
 from retrykit import Policy, RetryState, current_state, retry, retrying
-from retrykit._internal.clocks import thread
+from retrykit._internal.clocks import sync_clock
 from retrykit.durable import Job, idempotency_key
 from retrykit.durable.job_attempt import _Attempt
 from retrykit.execution import sync_driver
-from retrykit.execution.controller import Book
-from retrykit.execution.nesting import around, current
+from retrykit.execution.controller import RetryController
+from retrykit.execution.nesting import current_call, outer_call
 from retrykit.state import events
 from retrykit.state.events import AttemptStarted
-from retrykit.testing import FakeClock, Script
+from retrykit.testing import FakeClock, ScriptedFunction
 from retrykit.testing.pytest_plugin import _Seen
 from tests._support import storms
 
@@ -43,9 +43,9 @@ def test_a_storm_of_interrupts_and_forks_leaves_nothing_behind():
 @pytest.fixture(autouse=True)
 def apart():
     """What a test leaves in its context ends with it."""
-    before = current.set([None, 0.0, None])
+    before = current_call.set([None, 0.0, None])
     yield
-    current.reset(before)
+    current_call.reset(before)
 
 
 def enter_and_leave_without_exit():
@@ -60,7 +60,7 @@ def test_a_block_that_an_interrupt_has_left_is_over():
     with pytest.raises(LookupError):
         current_state()
     failing = retry(schedule=[0], max_elapsed=60)(current_state)
-    assert (failing().depth, failing().bound) == (0, None)
+    assert (failing().depth, failing().outer_deadline) == (0, None)
 
 
 def test_the_call_around_such_a_block_is_still_around():
@@ -77,13 +77,13 @@ def test_the_call_around_such_a_block_is_still_around():
 def test_blocks_that_interrupts_have_left_do_not_pile_up():
     enter_and_leave_without_exit()
     enter_and_leave_without_exit()
-    assert around(current.get()) is None
-    assert current.get()[2].around is None
+    assert outer_call(current_call.get()) is None
+    assert current_call.get()[2].around is None
 
 
 def test_a_durable_attempt_that_an_interrupt_has_left_is_over():
     job = Job(int, TWICE.replace(schedule=["1h"]), "parse")
-    _Attempt(job.policy, job.envelope("parse-7"), thread).__enter__()
+    _Attempt(job.policy, job.envelope("parse-7"), sync_clock).__enter__()
     with pytest.raises(LookupError):
         current_state()
     with pytest.raises(LookupError):
@@ -94,7 +94,9 @@ def test_an_interrupt_after_a_call_has_given_up_comes_out_as_it_is():
     """When nothing is left of the call but what was around it, and what it lets out."""
     around_it = [None, 0.0, None]
     call = [None, 0.0, around_it, ValueError("last")]
-    Book(TWICE, "fetch", thread, None).interrupted(call, KeyboardInterrupt())
+    RetryController(TWICE, "fetch", sync_clock, None).record_interruption(
+        call, KeyboardInterrupt()
+    )
     assert call == [None, 0.0, around_it]
 
 
@@ -119,7 +121,7 @@ class Interrupted:
 def test_a_call_that_ends_before_it_has_a_token_is_over(monkeypatch):
     fetch = retry(TWICE)(lambda: 0)
     with monkeypatch.context() as patched, pytest.raises(Interrupt):
-        patched.setattr(sync_driver, "_enter", Interrupted(current).set)
+        patched.setattr(sync_driver, "_enter", Interrupted(current_call).set)
         fetch()
     with pytest.raises(LookupError):
         current_state()
@@ -145,7 +147,7 @@ def of_virtual_time():
 
 
 def of_a_script():
-    script = Script([1])
+    script = ScriptedFunction([1])
     return script, script
 
 
@@ -191,7 +193,7 @@ class Restored:
 def test_the_call_around_one_that_was_interrupted_is_still_around(
     monkeypatch, patched, fails
 ):
-    interrupted = {"_enter": Interrupted(current).set, "_leave": Restored().reset}
+    interrupted = {"_enter": Interrupted(current_call).set, "_leave": Restored().reset}
     inner = retry(TWICE)(lambda: 1 / 0 if fails else 0)
 
     @retry(TWICE, name="outer", max_elapsed=60)
@@ -203,4 +205,4 @@ def test_the_call_around_one_that_was_interrupted_is_still_around(
         return retry(TWICE)(current_state)()
 
     state = outer()
-    assert (state.depth, state.bound) == (1, pytest.approx(60, abs=5))
+    assert (state.depth, state.outer_deadline) == (1, pytest.approx(60, abs=5))

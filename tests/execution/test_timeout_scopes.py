@@ -8,9 +8,9 @@ import pytest
 import trio
 from hypothesis import given, strategies as st
 
-from retrykit._internal.clocks import LoopClock, task
+from retrykit._internal.clocks import LoopClock, async_clock
 from retrykit.errors import AttemptTimeout
-from retrykit.execution.attempt_timeout import Limit, limit
+from retrykit.execution.attempt_timeout import TimeoutScope, timeout_scope
 from tests._support.side import Under, under_asyncio
 
 
@@ -21,7 +21,7 @@ async def now():
 class TestWhatItIsLeftBy:
     def test_its_value_if_there_is_time(self, under):
         async def main():
-            with limit(5) as block:
+            with timeout_scope(5) as block:
                 await under.sleep(4.9)
                 value = "value"
             await under.sleep(10)
@@ -32,7 +32,7 @@ class TestWhatItIsLeftBy:
     def test_an_error_of_its_own_when_time_is_up(self, under):
         async def main():
             began = await now()
-            with pytest.raises(AttemptTimeout) as caught, limit(5):
+            with pytest.raises(AttemptTimeout) as caught, timeout_scope(5):
                 await under.event().wait()
             return caught.value.timeout, await now() - began
 
@@ -46,7 +46,10 @@ class TestWhatItIsLeftBy:
             return lambda: told.append(delay)
 
         async def main():
-            with pytest.raises(OSError, match="handler") as caught, Limit(5, alarm):
+            with (
+                pytest.raises(OSError, match="handler") as caught,
+                TimeoutScope(5, alarm),
+            ):
                 await under.event().wait()
             return caught.value
 
@@ -58,7 +61,7 @@ class TestWhatItIsLeftBy:
         mine = TimeoutError("mine")
 
         async def main():
-            with pytest.raises(TimeoutError) as caught, limit(5):
+            with pytest.raises(TimeoutError) as caught, timeout_scope(5):
                 raise mine
             return caught.value
 
@@ -68,7 +71,7 @@ class TestWhatItIsLeftBy:
         mine = TimeoutError("mine")
 
         async def main():
-            with pytest.raises(TimeoutError) as caught, limit(5):
+            with pytest.raises(TimeoutError) as caught, timeout_scope(5):
                 try:
                     await under.event().wait()
                 except under.cancelled:
@@ -79,7 +82,11 @@ class TestWhatItIsLeftBy:
 
     def test_an_attempt_timeout_of_a_block_inside_is_that_one(self, under):
         async def main():
-            with pytest.raises(AttemptTimeout) as caught, limit(5), limit(3):
+            with (
+                pytest.raises(AttemptTimeout) as caught,
+                timeout_scope(5),
+                timeout_scope(3),
+            ):
                 await under.event().wait()
             return caught.value.timeout
 
@@ -87,7 +94,11 @@ class TestWhatItIsLeftBy:
 
     def test_its_own_if_it_is_over_before_the_one_inside(self, under):
         async def main():
-            with pytest.raises(AttemptTimeout) as caught, limit(3), limit(5):
+            with (
+                pytest.raises(AttemptTimeout) as caught,
+                timeout_scope(3),
+                timeout_scope(5),
+            ):
                 await under.event().wait()
             return caught.value.timeout
 
@@ -95,7 +106,11 @@ class TestWhatItIsLeftBy:
 
     def test_the_outer_one_if_both_are_over_at_once(self, under):
         async def main():
-            with pytest.raises(AttemptTimeout) as caught, limit(5) as outer, limit(5):
+            with (
+                pytest.raises(AttemptTimeout) as caught,
+                timeout_scope(5) as outer,
+                timeout_scope(5),
+            ):
                 await under.event().wait()
             return caught.value.timeout, outer.timeout
 
@@ -103,7 +118,7 @@ class TestWhatItIsLeftBy:
 
     def test_the_error_that_it_makes_of_its_cancellation(self, under):
         async def main():
-            with pytest.raises(KeyError, match="closed"), limit(5):
+            with pytest.raises(KeyError, match="closed"), timeout_scope(5):
                 try:
                     await under.event().wait()
                 except under.cancelled:
@@ -115,7 +130,7 @@ class TestWhatItIsLeftBy:
 
     def test_the_value_that_it_returns_in_spite_of_its_cancellation(self, under):
         async def main():
-            with limit(5):
+            with timeout_scope(5):
                 try:
                     await under.event().wait()
                 except under.cancelled:
@@ -128,7 +143,7 @@ class TestWhatItIsLeftBy:
     @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
     def test_what_ends_the_program(self, under, kind):
         async def main():
-            with pytest.raises(kind), limit(5):
+            with pytest.raises(kind), timeout_scope(5):
                 try:
                     await under.event().wait()
                 finally:
@@ -141,11 +156,11 @@ class TestWhatItIsLeftBy:
     def test_no_time_ends_it_at_its_first_await(self, under, timeout):
         async def main():
             reached = []
-            with pytest.raises(AttemptTimeout) as caught, limit(timeout):
+            with pytest.raises(AttemptTimeout) as caught, timeout_scope(timeout):
                 reached.append("before")
                 await under.sleep(1e-6)
                 reached.append("after")
-            with limit(timeout):
+            with timeout_scope(timeout):
                 reached.append("without an await")
             return caught.value.timeout, reached
 
@@ -154,7 +169,7 @@ class TestWhatItIsLeftBy:
     @pytest.mark.parametrize("timeout", [1e300, math.inf], ids=str)
     def test_any_length_is_allowed(self, loop, timeout):
         async def main():
-            with limit(timeout):
+            with timeout_scope(timeout):
                 await LoopClock().sleep(0)
             return "done"
 
@@ -187,7 +202,7 @@ class TestCancellationFromOutside:
             for outer in (3, 5):
                 with pytest.raises(TimeoutError) as caught:
                     async with asyncio.timeout(outer):
-                        with limit(5):
+                        with timeout_scope(5):
                             await asyncio.Event().wait()
                 assert type(caught.value) is TimeoutError
             return asyncio.current_task().cancelling()
@@ -196,11 +211,11 @@ class TestCancellationFromOutside:
 
     def test_a_timeout_of_the_users_inside_is_the_users(self):
         async def main():
-            with pytest.raises(TimeoutError) as caught, limit(5):
+            with pytest.raises(TimeoutError) as caught, timeout_scope(5):
                 async with asyncio.timeout(3):
                     await asyncio.Event().wait()
             assert type(caught.value) is TimeoutError
-            with pytest.raises(AttemptTimeout), limit(3):
+            with pytest.raises(AttemptTimeout), timeout_scope(3):
                 async with asyncio.timeout(5):
                     await asyncio.Event().wait()
             return asyncio.current_task().cancelling()
@@ -214,7 +229,7 @@ class TestCancellationFromOutside:
     )
     def test_comes_first_in_every_race(self, length, turns, cancels):
         async def attempt():
-            with limit(length):
+            with timeout_scope(length):
                 for _ in range(turns):
                     await asyncio.sleep(0)
                 await asyncio.Event().wait()
@@ -249,7 +264,7 @@ class TestCancellationFromOutside:
 
 
 async def in_limit(under, length, ending=0):
-    with limit(length):
+    with timeout_scope(length):
         try:
             await under.event().wait()
         finally:
@@ -283,7 +298,7 @@ class TestGroupsOfTasks:
                 ended.append(number)
 
         async def main():
-            with pytest.raises(AttemptTimeout), limit(5):
+            with pytest.raises(AttemptTimeout), timeout_scope(5):
                 await group_of(under, child, 1, 2)
             return sorted(ended)
 
@@ -298,7 +313,7 @@ class TestGroupsOfTasks:
                     raise KeyError(number)
 
         async def main():
-            with pytest.raises(BaseExceptionGroup) as caught, limit(5):
+            with pytest.raises(BaseExceptionGroup) as caught, timeout_scope(5):
                 await group_of(under, child, 1, 2)
             await under.sleep(1)
             places = traceback.extract_tb(caught.value.__traceback__)
@@ -322,7 +337,7 @@ async def group_of(under, child, *numbers):
 
 def test_outside_of_a_task_there_is_no_limit():
     with pytest.raises(RuntimeError):
-        limit(5)
+        timeout_scope(5)
 
 
 def test_a_clock_without_limits_of_its_own_leaves_them_to_the_loop():
@@ -330,7 +345,11 @@ def test_a_clock_without_limits_of_its_own_leaves_them_to_the_loop():
         now, sleep = LoopClock().now, LoopClock().sleep
 
     async def main():
-        with task.use(Own()), pytest.raises(AttemptTimeout) as caught, limit(5):
+        with (
+            async_clock.use(Own()),
+            pytest.raises(AttemptTimeout) as caught,
+            timeout_scope(5),
+        ):
             await asyncio.Event().wait()
         return caught.value.timeout
 

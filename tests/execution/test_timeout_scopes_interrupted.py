@@ -12,7 +12,7 @@ import trio
 
 from retrykit._internal.clocks import LoopClock
 from retrykit.errors import AttemptTimeout, RetrykitError
-from retrykit.execution.attempt_timeout import limit
+from retrykit.execution.attempt_timeout import timeout_scope
 from tests._support.side import under_asyncio, under_trio
 
 
@@ -38,7 +38,7 @@ class TestTheError:
             await under.event().wait()
 
         async def main():
-            with pytest.raises(AttemptTimeout) as caught, limit(5):
+            with pytest.raises(AttemptTimeout) as caught, timeout_scope(5):
                 await hang()
             return caught.value
 
@@ -51,7 +51,7 @@ class TestTheError:
         first = KeyError("first")
 
         async def main():
-            with pytest.raises(AttemptTimeout) as caught, limit(5):
+            with pytest.raises(AttemptTimeout) as caught, timeout_scope(5):
                 try:
                     raise first
                 except KeyError:
@@ -87,7 +87,7 @@ class TestNothingIsLeft:
         async def main():
             for _ in range(3):
                 try:
-                    with limit(0 if hangs else 3600):
+                    with timeout_scope(0 if hangs else 3600):
                         await attempt()
                 except AttemptTimeout:
                     assert hangs
@@ -114,7 +114,7 @@ class TestNothingIsLeft:
                 await asyncio.sleep(0)
                 for _ in range(3):
                     try:
-                        with limit(5):
+                        with timeout_scope(5):
                             await attempt()
                     except AttemptTimeout:
                         assert hangs
@@ -127,7 +127,7 @@ class TestNothingIsLeft:
         async def main():
             loop = asyncio.get_running_loop()
             for _ in range(1000):
-                with limit(3600):
+                with timeout_scope(3600):
                     await asyncio.sleep(0)
             timers = loop._scheduled  # noqa: SLF001  nothing else shows them
             waiting = [timer for timer in timers if not timer.cancelled()]
@@ -138,7 +138,7 @@ class TestNothingIsLeft:
     def test_a_thousand_blocks_leave_nothing_in_virtual_time(self, clock):
         async def main():
             for _ in range(1000):
-                with limit(3600):
+                with timeout_scope(3600):
                     await asyncio.sleep(0)
             await clock.asleep(7200)
             await asyncio.sleep(0)
@@ -151,7 +151,7 @@ class TestNothingIsLeft:
 
     def test_a_task_dies_although_its_time_is_not_up(self, clock):
         async def attempt():
-            with limit(5):
+            with timeout_scope(5):
                 await asyncio.sleep(0)
 
         async def main():
@@ -170,7 +170,7 @@ class TestNothingIsLeft:
     def test_a_block_leaves_no_task_of_trio_in_virtual_time(self, clock):
         async def main():
             before = trio.lowlevel.current_statistics().tasks_living
-            with limit(3600):
+            with timeout_scope(3600):
                 await trio.lowlevel.checkpoint()
             await trio.sleep(1)
             return trio.lowlevel.current_statistics().tasks_living - before
@@ -181,7 +181,7 @@ class TestNothingIsLeft:
         async def main():
             before = trio.lowlevel.current_statistics()
             for _ in range(1000):
-                with limit(3600):
+                with timeout_scope(3600):
                     await trio.lowlevel.checkpoint()
             after = trio.lowlevel.current_statistics()
             return (
@@ -196,7 +196,7 @@ class TestAnotherTask:
     """As blocks of an async generator may be left by another one."""
 
     async def pages(self):
-        with limit(5):
+        with timeout_scope(5):
             yield 1
             yield 2
 

@@ -140,7 +140,7 @@ def test_bound_methods_stay_bound_under_another_policy(clock, name):
     client = Client()
     quick = with_policy(getattr(client, name), OTHER)
     fail_with(quick, "a")
-    assert (client.seen, clock.naps) == (["a"] * 3, [9.0, 9.0])
+    assert (client.seen, clock.sleeps) == (["a"] * 3, [9.0, 9.0])
     assert inspect.ismethod(quick)
     assert quick.__self__ is client
     assert policy_of(quick) == OTHER
@@ -151,7 +151,7 @@ def test_the_method_itself_keeps_its_policy(clock, name):
     client = Client()
     with_policy(getattr(client, name), OTHER)
     fail_with(getattr(client, name), "a")
-    assert (client.seen, clock.naps) == (["a"] * 5, [1.0, 2.0, 3.0, 4.0])
+    assert (client.seen, clock.sleeps) == (["a"] * 5, [1.0, 2.0, 3.0, 4.0])
 
 
 @pytest.mark.parametrize("name", ["made", "also_made"])
@@ -161,7 +161,7 @@ def test_classmethods_keep_their_class_under_another_policy(clock, name, owner):
     fail_with(with_policy(getattr(owner, name), OTHER), client)
     fail_with(with_policy(getattr(owner(), name), OTHER), client)
     assert client.seen == [owner] * 6
-    assert clock.naps == [9.0, 9.0] * 2
+    assert clock.sleeps == [9.0, 9.0] * 2
 
 
 def test_staticmethods_take_nothing_under_another_policy(clock):
@@ -169,14 +169,14 @@ def test_staticmethods_take_nothing_under_another_policy(clock):
     fail_with(with_policy(Client.given, OTHER), client)
     fail_with(with_policy(client.given, OTHER), client)
     assert client.seen == [None] * 6
-    assert clock.naps == [9.0, 9.0] * 2
+    assert clock.sleeps == [9.0, 9.0] * 2
 
 
 @pytest.mark.parametrize("name", ["quick_made", "quick_given"])
 def test_class_and_static_methods_can_be_changed_in_the_class_body(clock, name):
     client = Client()
     fail_with(getattr(client, name), client)
-    assert (len(client.seen), clock.naps) == (2, [1.0])
+    assert (len(client.seen), clock.sleeps) == (2, [1.0])
     assert policy_of(getattr(client, name)) == POLICY.replace(max_attempts=2)
 
 
@@ -186,7 +186,7 @@ def test_a_bound_method_that_was_decorated_later_is_found_again(clock):
     fail_with(with_policy(get, max_attempts=2), "a")
     fail_with(resume(get, STATE), "b")
     assert client.seen == ["a"] * 2 + ["b"] * 3
-    assert clock.naps == [1.0, 3.0, 4.0]
+    assert clock.sleeps == [1.0, 3.0, 4.0]
 
 
 COVERED = {
@@ -210,7 +210,7 @@ def test_what_lies_under_another_decorator_is_not_changed(cover, arguments):
 
 
 @pytest.mark.parametrize(
-    ("args", "changes", "naps"),
+    ("args", "changes", "sleeps"),
     [
         ((), {"max_attempts": 2}, [1.0]),
         ((OTHER,), {}, [9.0, 9.0]),
@@ -220,11 +220,11 @@ def test_what_lies_under_another_decorator_is_not_changed(cover, arguments):
     ],
     ids=["changes", "policy", "policy and changes", "nothing", "None and changes"],
 )
-def test_settings_change_the_policy_that_the_function_has(clock, args, changes, naps):
+def test_settings_change_the_policy_that_the_function_has(clock, args, changes, sleeps):
     client = Client()
     quick = with_policy(client.get, *args, **changes)
     fail_with(quick, "a")
-    assert (clock.naps, len(client.seen)) == (naps, len(naps) + 1)
+    assert (clock.sleeps, len(client.seen)) == (sleeps, len(sleeps) + 1)
     assert policy_of(quick) == (OTHER if OTHER in args else POLICY).replace(**changes)
     assert policy_of(client.get) == POLICY
 
@@ -233,7 +233,7 @@ def test_the_last_policy_is_the_one_that_counts(clock):
     client = Client()
     slow = with_policy(with_policy(client.get, OTHER), schedule=[7, 7, 7])
     fail_with(slow, "a")
-    assert (len(client.seen), clock.naps) == (4, [7.0, 7.0, 7.0])
+    assert (len(client.seen), clock.sleeps) == (4, [7.0, 7.0, 7.0])
 
 
 def test_a_function_that_is_not_decorated_gets_the_default_policy(clock):
@@ -241,7 +241,7 @@ def test_a_function_that_is_not_decorated_gets_the_default_policy(clock):
     quick = with_policy(client.fail, max_attempts=2)
     assert policy_of(quick) == Policy(max_attempts=2)
     fail_with(quick, "a")
-    assert (len(client.seen), len(clock.naps)) == (2, 1)
+    assert (len(client.seen), len(clock.sleeps)) == (2, 1)
 
 
 def test_another_policy_leaves_a_partial_and_an_object_what_they_are(clock):
@@ -251,14 +251,14 @@ def test_another_policy_leaves_a_partial_and_an_object_what_they_are(clock):
         assert isinstance(quick, functools.partial)
         assert (quick.func, quick.args) == (fn.func, ("a",))
     fail_with(with_policy(retry(POLICY)(functools.partial(client.fail, "a")), OTHER))
-    assert (client.seen, clock.naps) == (["a"] * 3, [9.0, 9.0])
+    assert (client.seen, clock.sleeps) == (["a"] * 3, [9.0, 9.0])
 
 
 @pytest.mark.parametrize("name", BOUND[:-1])
 def test_a_bound_method_goes_on_with_its_object(clock, name):
     client = Client()
     fail_with(resume(getattr(client, name), STATE), "a")
-    assert (client.seen, clock.naps) == (["a"] * 3, [3.0, 4.0])
+    assert (client.seen, clock.sleeps) == (["a"] * 3, [3.0, 4.0])
 
 
 def test_what_is_not_decorated_goes_on_under_the_policy_that_is_given(clock):
@@ -273,7 +273,7 @@ def test_what_is_not_decorated_goes_on_under_the_policy_that_is_given(clock):
     plain = Plain()
     assert resume(plain.get, STATE, POLICY)("a", k=1) == (4, (plain, "a"), {"k": 1})
     assert resume(attempt, STATE, schedule=[0, 0, 5])("a") == (4, ("a",), {})
-    assert clock.naps == [3.0, 5.0]
+    assert clock.sleeps == [3.0, 5.0]
 
 
 def test_classmethods_and_staticmethods_go_on(clock):
@@ -281,7 +281,7 @@ def test_classmethods_and_staticmethods_go_on(clock):
     fail_with(resume(Client.made, STATE), client)
     fail_with(resume(client.given, STATE), client)
     assert client.seen == [Client] * 3 + [None] * 3
-    assert clock.naps == [3.0, 4.0] * 2
+    assert clock.sleeps == [3.0, 4.0] * 2
 
 
 class Remote:

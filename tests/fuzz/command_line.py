@@ -13,7 +13,7 @@ from pathlib import Path
 from retrykit.cli.program import run
 from retrykit.config.preset_names import BUILT_IN
 from retrykit.errors import ConfigError
-from tests.fuzz.names import dialect
+from tests.fuzz.names import preset
 from tests.fuzz.policies import policy_file
 from tests.fuzz.schedules import duration, expression
 from tests.fuzz.service_configs import service_config
@@ -100,8 +100,8 @@ def _argument(told):
 def _policy(random, file, name):
     if maybe(random, 0.25):
         # Never another name, which could be that of a module.
-        preset, colon, parameters = dialect(random).partition(":")
-        return f"{preset if preset in BUILT_IN else 'zizq'}{colon}{parameters}"
+        name, colon, parameters = preset(random).partition(":")
+        return f"{name if name in BUILT_IN else 'zizq'}{colon}{parameters}"
     if maybe(random, 0.05):
         return f"grpc.json:{random.choice(['shop.Cart/Add', name])}"
     return f"{file}:{name}" if name and maybe(random, 0.9) else file

@@ -53,7 +53,10 @@ def _check_envelope(envelope, random):
     assert envelope.key.startswith(envelope.job)
     assert envelope.describe()
     now = random.choice([0.0, 1.8e9, 4e9])
-    assert envelope.held(now).left(now) <= max(envelope.left(now), 0.0) + 1.0
+    assert (
+        envelope.rescheduled(now).time_left(now)
+        <= max(envelope.time_left(now), 0.0) + 1.0
+    )
     written = json.dumps(envelope.to_dict(), allow_nan=False)
     assert Envelope.from_dict(written).to_dict() == envelope.to_dict()
     if envelope.status == "waiting" and envelope.policy == _JOB.name:

@@ -10,8 +10,8 @@ from retrykit.hints import (
     reset_at,
     retry_after,
 )
-from retrykit.hints.base import ask
-from retrykit.schedules.randomness import LONGEST
+from retrykit.hints.base import read_hint
+from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.state.signals import GiveUp, RetryAfter
 from tests.fuzz.target import Target
 from tests.fuzz.values import anything, maybe, mutated, number, scalar, text
@@ -113,7 +113,7 @@ def _ask_all(given):
     """Return the answers of every hint; none of them may fail."""
     headers, waits = given
     error = BusyError(headers, waits)
-    return [ask(hint, error, error) for hint in _HINTS]
+    return [read_hint(hint, error, error) for hint in _HINTS]
 
 
 def _check_answers(answers, _random):
@@ -121,7 +121,7 @@ def _check_answers(answers, _random):
         delay = answer.delay if isinstance(answer, RetryAfter) else answer
         if delay is not None and not isinstance(delay, GiveUp):
             assert isinstance(delay, float), delay
-            assert 0 <= delay <= LONGEST, delay
+            assert 0 <= delay <= MAX_DELAY, delay
 
 
 TARGETS = (Target("headers", 120, _error, _ask_all, _check_answers),)

@@ -2,14 +2,14 @@
 
 import inspect
 
-from retrykit._internal.type_names import text_of, type_of
-from retrykit.config.preset_names import BUILT_IN, settings_named
+from retrykit._internal.type_names import type_from_name, type_to_name
+from retrykit.config.preset_names import BUILT_IN, parse_preset
 from retrykit.hints import hint_named, name_of_hint
 from tests.fuzz.schedules import check_schedule
 from tests.fuzz.target import Target
 from tests.fuzz.values import anything, maybe, mutated, number, text
 
-__all__ = ["TARGETS", "dialect", "exception_type", "hint"]
+__all__ = ["TARGETS", "exception_type", "hint", "preset"]
 
 _TYPES = (
     *("OSError", "TimeoutError", "ConnectionError", "Exception", "EOFError"),
@@ -43,7 +43,7 @@ def hint(random):
     return mutated(random, told) if maybe(random, 0.1) else told
 
 
-def dialect(random):
+def preset(random):
     """Return what names a preset with its parameters, or nearly so."""
     name = random.choice([*BUILT_IN])
     known = [*inspect.signature(BUILT_IN[name]).parameters]
@@ -78,12 +78,12 @@ def _type_name(random):
 
 
 def _read_type(told):
-    return type_of("on", told)
+    return type_from_name("on", told)
 
 
 def _check_type(found, _random):
     assert isinstance(found, type)
-    assert type_of("on", text_of("on", found)) is found
+    assert type_from_name("on", type_to_name("on", found)) is found
 
 
 def _hint_text(random):
@@ -98,8 +98,8 @@ def _check_hint(found, _random):
     found(OSError("busy"))
 
 
-def _dialect_text(random):
-    told = dialect(random)
+def _preset_text(random):
+    told = preset(random)
     return mutated(random, told) if maybe(random, 0.3) else told
 
 
@@ -109,7 +109,7 @@ def _check_settings(settings, random):
 
 
 TARGETS = (
-    Target("dialects", 60, _dialect_text, settings_named, _check_settings),
+    Target("presets", 60, _preset_text, parse_preset, _check_settings),
     Target("type-names", 50, _type_name, _read_type, _check_type),
     Target("hint-texts", 40, _hint_text, hint_named, _check_hint),
 )

@@ -9,11 +9,11 @@ from retrykit import ConfigError, GiveUp, Policy, state_of
 from retrykit.analysis.lint import check
 from retrykit.analysis.preview import preview
 from retrykit.cli.summary import summary
-from retrykit.config.files import names_in
+from retrykit.config.files import policy_names
 from retrykit.config.grpc_service_config import to_service_config
-from retrykit.config.rendering import python, toml, toml_value
+from retrykit.config.rendering import to_python, to_toml, toml_value
 from retrykit.testing import virtual_time
-from tests.fuzz.names import dialect, exception_type, hint
+from tests.fuzz.names import exception_type, hint, preset
 from tests.fuzz.schedules import duration, expression, schedule_data
 from tests.fuzz.target import Target
 from tests.fuzz.values import altered, as_json, maybe, mutated, number, text
@@ -69,12 +69,12 @@ _SETTINGS = {
     "rules": _rules,
     "hint": hint,
     "hint_cap": _limit,
-    "hint_over": lambda random: random.choice(["honour", "clip", "give_up"]),
+    "on_long_hint": lambda random: random.choice(["honor", "clip", "give_up"]),
     "budget": _budget,
     "attempt_timeout": lambda random: random.choice(
         [1, "5s", {"argument": "timeout", "seconds": duration(random)}]
     ),
-    "outer": lambda random: random.choice(["respect", "retry", "raise"]),
+    "nested": lambda random: random.choice(["respect", "retry", "raise"]),
     "raises": lambda random: random.choice(["last", "retry_error", "group"]),
     "max_failures": lambda random: random.choice([2, 3, 100, 10**9]),
     "seed": lambda random: random.choice([0, 7, 2**53, 10**400]),
@@ -97,7 +97,7 @@ def policy_file(random):
     policies = {name: policy_data(random) for name in names[: random.randint(1, 3)]}
     for own in policies.values():
         if isinstance(own, dict) and maybe(random, 0.3):
-            own["extends"] = random.choice([*names, dialect(random)])
+            own["extends"] = random.choice([*names, preset(random)])
     name = random.choice(names) if maybe(random, 0.3) else names[0]
     data = {"policies": policies}
     if maybe(random, 0.3):
@@ -149,7 +149,7 @@ def _read_file(given):
     file, content, name = given
     path = Path(file)
     path.write_bytes(content)
-    names = names_in(path)
+    names = policy_names(path)
     if name not in names and names:
         name = names[0]
     return Policy.from_toml(path, name)
@@ -164,14 +164,14 @@ _VARIABLES = {
     "GIVE_UP_ON": exception_type,
     "HINT": hint,
     "HINT_CAP": duration,
-    "HINT_OVER": lambda random: random.choice(["clip", "honour"]),
+    "ON_LONG_HINT": lambda random: random.choice(["clip", "honor"]),
     "ATTEMPT_TIMEOUT": duration,
-    "OUTER": lambda random: random.choice(["retry", "raise"]),
+    "NESTED": lambda random: random.choice(["retry", "raise"]),
     "RAISES": lambda random: random.choice(["group", "last"]),
     "MAX_FAILURES": lambda random: str(random.randint(0, 100)),
     "SEED": lambda random: random.choice(["0", "7", "9" * 4301]),
     "NAME": text,
-    "EXTENDS": dialect,
+    "EXTENDS": preset,
     "RETRY_LIMIT": lambda random: str(random.choice([0, 3, 25, 10**30])),
     "BACKOFF_BASE": lambda random: random.choice(["500", "15s", duration(random)]),
     "BACKOFF_EXPONENT": lambda random: random.choice(["4", "1.5", "1e308", "nan"]),
@@ -224,8 +224,8 @@ def check_policy(policy, random):
 
 
 def _check_source(policy):
-    compile(python("fetch", policy), "policy", "exec")
-    read = tomllib.loads(toml("a.b", policy))["tool"]["retrykit"]["policies"]["a.b"]
+    compile(to_python("fetch", policy), "policy", "exec")
+    read = tomllib.loads(to_toml("a.b", policy))["tool"]["retrykit"]["policies"]["a.b"]
     assert Policy.from_dict(read).to_dict() == policy.to_dict()
 
 

@@ -21,7 +21,7 @@ from random import Random
 
 import retrykit
 from retrykit import ConfigError
-from retrykit.state.records import safe_text
+from retrykit.state.records import safe_str
 from tests.fuzz.tally import Fault, Tally
 
 __all__ = ["Hung", "run", "run_chunk", "run_one", "shown"]
@@ -107,7 +107,7 @@ def run_chunk(target, numbers, seed, limit):
         tally.inputs += 1
         tally.slowest = max(tally.slowest, took)
         if isinstance(outcome, BaseException):
-            told = f"{type(outcome).__name__}: {safe_text(outcome)}"
+            told = f"{type(outcome).__name__}: {safe_str(outcome)}"
             tally.add_fault(_cause(outcome), _fault(number, given, told))
         elif took > limit:
             told = f"took {took:.2f} s of the processor"

@@ -7,10 +7,10 @@ from datetime import timedelta
 from itertools import islice
 
 from retrykit import ConfigError
-from retrykit._internal.durations import readable, seconds
+from retrykit._internal.durations import format_duration, parse_duration
 from retrykit.schedules import Schedule, from_dict
-from retrykit.schedules.parsing import schedule_from
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.parsing import parse_schedule
+from retrykit.schedules.randomness import MAX_DELAY
 from tests.fuzz.target import Target
 from tests.fuzz.values import altered, anything, literal, maybe, mutated, text
 
@@ -143,9 +143,9 @@ def _kind_data(random, levels):
         return {"kind": name} | parts
     of = _kind_data(random, levels - 1)
     if maybe(random, 0.2):
-        kind = random.choice(["plus", "either", "both"])
+        kind = random.choice(["sum", "union", "intersection"])
         return {"kind": kind, "left": of, "right": _kind_data(random, levels - 1)}
-    name = random.choice([*_METHODS, "times"])
+    name = random.choice([*_METHODS, "scale"])
     names = _METHODS.get(name, ["factor"])
     return {"kind": name, "of": of} | {key: _value(random, key) for key in names}
 
@@ -177,14 +177,14 @@ def check_schedule(schedule, random):
         assert low <= delay <= high, (retry, low, delay, high)
     hash(schedule)
     repr(schedule.without_jitter())
-    assert schedule_from(repr(schedule)) == schedule, "repr reads as another"
+    assert parse_schedule(repr(schedule)) == schedule, "repr reads as another"
     assert from_dict(schedule.to_dict()) == schedule, "to_dict reads as another"
     assert from_dict(json.loads(json.dumps(schedule.to_dict()))) == schedule
     assert pickle.loads(pickle.dumps(schedule)) == schedule  # noqa: S301  our own
 
 
 def _check_bounds(bounds):
-    assert bounds is None or 0 <= bounds[0] <= bounds[1] <= LONGEST, bounds
+    assert bounds is None or 0 <= bounds[0] <= bounds[1] <= MAX_DELAY, bounds
 
 
 def _duration(random):
@@ -201,14 +201,14 @@ def _duration(random):
 
 def _check_duration(value, _random):
     assert isinstance(value, float)
-    assert 0 <= value <= LONGEST, value
-    assert seconds("duration", value) == value
-    told = readable(value)
+    assert 0 <= value <= MAX_DELAY, value
+    assert parse_duration("duration", value) == value
+    told = format_duration(value)
     assert told.isprintable(), told
 
 
 def _read_duration(value):
-    return seconds("duration", value)
+    return parse_duration("duration", value)
 
 
 def _read_data(data):
@@ -218,7 +218,7 @@ def _read_data(data):
 
 
 TARGETS = (
-    Target("schedules", 220, schedule_text, schedule_from, check_schedule),
+    Target("schedules", 220, schedule_text, parse_schedule, check_schedule),
     Target("schedule-data", 100, schedule_data, _read_data, check_schedule),
     Target("durations", 130, _duration, _read_duration, _check_duration),
 )

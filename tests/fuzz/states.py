@@ -29,8 +29,14 @@ KEPT = reference_data("envelope")
 """The envelope of a job that has failed thrice, as a file has it."""
 
 _WAITING = KEPT["state"]
-NEW = {"failures": [], "ruled": [], "attempt": 1, "next_delay": None, "paid": None}
-NEW |= {"attempt_started": 0.0, "slept": 0.0, "spent": 0.0}
+NEW = {
+    "failures": [],
+    "rule_counts": [],
+    "attempt": 1,
+    "next_delay": None,
+    "retry_cost": None,
+}
+NEW |= {"attempt_started": 0.0, "total_delay": 0.0, "elapsed_at_end": 0.0}
 """What is otherwise in the state of a call that has not failed yet."""
 
 _DEAD = _WAITING | {"stop_reason": "attempts", "next_delay": None}
@@ -38,7 +44,7 @@ _STATES = (
     _WAITING,
     _WAITING | NEW | {"max_elapsed": 60.0},
     _DEAD,
-    _DEAD | {"stop_reason": "nested", "inner": _DEAD},
+    _DEAD | {"stop_reason": "nested", "nested_state": _DEAD},
     _DEAD | {"stop_reason": "cancelled"},
     _WAITING | NEW | {"stop_reason": "succeeded"},
 )
@@ -55,7 +61,7 @@ def state_data(random):
         data = data | {random.choice(_NUMBERS): number(random)}
     if isinstance(data, dict) and maybe(random, 0.02):
         for _ in range(random.choice([2, 50, 150, 300, 600])):
-            data = random.choice(_STATES) | {"inner": data}
+            data = random.choice(_STATES) | {"nested_state": data}
     return nested(random) if maybe(random, 0.01) else data
 
 

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from retrykit._internal.validation import number
+from retrykit._internal.validation import check_number
 from tests.fuzz.report import print_report
 from tests.fuzz.runner import run_chunk, shown
 from tests.fuzz.target import Target
@@ -45,7 +45,7 @@ class TestAnInput:
         assert (tally.inputs, tally.read, tally.wrong) == (200, 200, 0)
 
     def test_is_refused_by_a_documented_error(self):
-        tally = ran(lambda zeros: number("zeros", zeros))
+        tally = ran(lambda zeros: check_number("zeros", zeros))
         assert (tally.refused, tally.wrong, tally.faults) == (200, 0, {})
 
     def test_with_another_error_is_wrong_and_the_shortest_is_told(self):
@@ -56,7 +56,7 @@ class TestAnInput:
         assert tally.wrong == 200
 
     def test_is_wrong_if_its_use_fails_even_by_a_documented_error(self):
-        tally = ran(str, use=lambda zeros, _: number("zeros", zeros))
+        tally = ran(str, use=lambda zeros, _: check_number("zeros", zeros))
         assert the_fault(tally)[0].startswith("ConfigError at _internal/validation.py:")
 
     def test_is_wrong_if_a_warning_is_given(self):

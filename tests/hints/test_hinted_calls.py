@@ -46,7 +46,7 @@ def test_a_call_waits_at_least_as_long_as_it_is_asked_to(colour):
     errors = BusyError(5), BusyError(1), BusyError(None), OSError()
     with virtual_time() as clock:
         outcome = colour.run(PATIENT, raising(*errors))
-    assert clock.naps == [5.0, 2.0, 2.0, 2.0]
+    assert clock.sleeps == [5.0, 2.0, 2.0, 2.0]
     assert [failure.hint for failure in outcome.state.failures] == [
         5.0,
         1.0,
@@ -60,36 +60,36 @@ def test_zero_waits_for_the_schedule(colour):
     policy = PATIENT.replace(max_attempts=None, max_elapsed=9)
     with virtual_time() as clock:
         colour.run(policy, raising(*[BusyError(0)] * 99))
-    assert clock.naps == [2.0, 2.0, 2.0, 2.0]
+    assert clock.sleeps == [2.0, 2.0, 2.0, 2.0]
 
 
 def test_zero_keeps_the_jitter(colour):
     policy = PATIENT.replace(schedule=constant(60).full_jitter(), max_attempts=None)
     with virtual_time() as clock:
         colour.run(policy, raising(*[BusyError(0)] * 50))
-    assert len({*clock.naps}) == 50
+    assert len({*clock.sleeps}) == 50
 
 
 def test_an_exact_zero_means_now(colour):
     policy = PATIENT.replace(hint=lambda error: RetryAfter(error.wait))
     with virtual_time() as clock:
         colour.run(policy, raising(BusyError(0), BusyError(0), RetryAfter(0)))
-    assert clock.naps == [0.0, 0.0, 0.0]
+    assert clock.sleeps == [0.0, 0.0, 0.0]
 
 
 def test_jitter_makes_no_wait_shorter_than_the_hint(colour):
     policy = PATIENT.replace(schedule=constant(60).full_jitter(), max_attempts=None)
     with virtual_time() as clock:
         colour.run(policy, raising(*[BusyError(30)] * 50))
-    assert min(clock.naps) == 30.0
-    assert max(clock.naps) > 30.0
+    assert min(clock.sleeps) == 30.0
+    assert max(clock.sleeps) > 30.0
 
 
 def test_the_schedule_still_says_when_it_is_over(colour):
     policy = PATIENT.replace(schedule=[1], max_attempts=None)
     with virtual_time() as clock:
         outcome = colour.run(policy, raising(BusyError(5), BusyError(5)))
-    assert clock.naps == [5.0]
+    assert clock.sleeps == [5.0]
     assert outcome.state.stop_reason is StopReason.SCHEDULE_ENDED
 
 
@@ -100,13 +100,13 @@ def test_the_schedule_still_says_when_it_is_over(colour):
         ("give_up", 11, Stop(StopReason.HINT)),
         ("clip", 11, Again(10.0)),
         ("clip", 10**400, Again(10.0)),
-        ("honour", 11, Again(11.0)),
-        ("honour", 9_999_999, Again(9_999_999.0)),
+        ("honor", 11, Again(11.0)),
+        ("honor", 9_999_999, Again(9_999_999.0)),
     ],
     ids=str,
 )
 def test_a_hint_above_its_cap_follows_a_named_rule(over, asked, expected):
-    policy = PATIENT.replace(hint_cap=10, hint_over=over, hint=lambda _error: asked)
+    policy = PATIENT.replace(hint_cap=10, on_long_hint=over, hint=lambda _error: asked)
     assert decided(policy, OSError()) == expected
 
 
@@ -156,7 +156,7 @@ def test_a_delay_beyond_the_remaining_time_is_the_schedules_own():
 def test_a_hint_may_say_exactly_how_long_or_not_at_all():
     exact = PATIENT.replace(hint=lambda _error: RetryAfter(0.5))
     assert decided(exact, OSError()) == Again(0.5)
-    over = exact.replace(hint_cap=0.25, hint_over="clip")
+    over = exact.replace(hint_cap=0.25, on_long_hint="clip")
     assert decided(over, OSError()) == Again(0.25)
     never = PATIENT.replace(hint=lambda _error: GiveUp())
     assert decided(never, OSError()) == Stop(StopReason.GAVE_UP)
@@ -177,7 +177,7 @@ def test_results_are_read_like_errors(colour):
     )
     with virtual_time() as clock:
         assert colour.run(policy, lambda: results.pop(0)).value == "done"
-    assert clock.naps == [9.0, 2.0]
+    assert clock.sleeps == [9.0, 2.0]
 
 
 def test_blocks_are_hinted_alike(clock):
@@ -185,7 +185,7 @@ def test_blocks_are_hinted_alike(clock):
     for attempt in retrying(PATIENT):
         with attempt:
             fetch()
-    assert clock.naps == [5.0]
+    assert clock.sleeps == [5.0]
 
 
 def test_what_is_not_retried_is_not_asked(colour):
@@ -199,7 +199,7 @@ def test_what_is_not_retried_is_not_asked(colour):
 def test_a_signal_of_the_function_says_more_than_a_hint(colour):
     with virtual_time() as clock:
         colour.run(PATIENT, raising(RetryAfter(1, BusyError(5))))
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_rules_are_hinted_too():
@@ -215,7 +215,7 @@ def test_a_hint_that_fails_leaves_the_error_and_the_schedule(colour, caplog):
     policy = PATIENT.replace(hint=broken, schedule=[2])
     with virtual_time() as clock, pytest.raises(OSError, match="gone") as caught:
         colour(policy)(raising(OSError("first"), OSError("gone")))()
-    assert clock.naps == [2.0]
+    assert clock.sleeps == [2.0]
     assert len(caught.value.__notes__) == 1
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
@@ -227,7 +227,7 @@ def test_one_warning_is_enough_for_a_call(colour, caplog):
     policy = PATIENT.replace(hint=hints.first_of(broken, hints.attribute("wait")))
     with virtual_time() as clock:
         colour.run(policy, raising(*[BusyError(5)] * 3))
-    assert clock.naps == [5.0, 5.0, 5.0]
+    assert clock.sleeps == [5.0, 5.0, 5.0]
     assert len(caplog.records) == 1
 
 
@@ -262,7 +262,7 @@ def test_a_record_of_an_error_has_the_hint_that_was_read():
 
 
 def test_a_hint_is_checked_where_it_is_written():
-    with pytest.raises(ConfigError, match="hint_over must be one of"):
-        Policy(hint_over="ignore")
+    with pytest.raises(ConfigError, match="on_long_hint must be one of"):
+        Policy(on_long_hint="ignore")
     with pytest.raises(ConfigError, match="call it"):
         Policy(hint=hints.retry_after)

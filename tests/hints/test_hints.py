@@ -19,8 +19,8 @@ from retrykit.hints import (
     reset_at,
     retry_after,
 )
-from retrykit.hints.base import ask, check_hint
-from retrykit.schedules.randomness import LONGEST
+from retrykit.hints.base import check_hint, read_hint
+from retrykit.schedules.randomness import MAX_DELAY
 
 READY = {
     "retry_after": retry_after(),
@@ -98,25 +98,25 @@ def answering(answer):
         (2.5, 2.5),
         ("1m30s", 90.0),
         (timedelta(milliseconds=5), 0.005),
-        (math.inf, LONGEST),
-        (10**400, LONGEST),
+        (math.inf, MAX_DELAY),
+        (10**400, MAX_DELAY),
     ],
     ids=repr,
 )
 def test_a_hint_asks_for_a_time_in_seconds(answer, asked, caplog):
     caplog.set_level(logging.DEBUG)
-    assert ask(answering(answer), OSError(), None) == asked
+    assert read_hint(answering(answer), OSError(), None) == asked
     assert caplog.records == []
 
 
 @pytest.mark.parametrize("signal", [RetryAfter(2), GiveUp()])
 def test_a_hint_may_answer_with_a_signal(signal, caplog):
-    assert ask(answering(signal), OSError(), None) is signal
+    assert read_hint(answering(signal), OSError(), None) is signal
     assert caplog.records == []
 
 
 def test_a_hint_is_asked_about_a_result_too():
-    assert ask(lambda page: page["wait"], {"wait": 3}, None) == 3.0
+    assert read_hint(lambda page: page["wait"], {"wait": 3}, None) == 3.0
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_hint_is_asked_about_a_result_too():
     ids=lambda answer: repr(answer)[:8],
 )
 def test_an_answer_that_is_no_delay_asks_for_nothing_and_warns_once(answer, caplog):
-    assert ask(answering(answer), OSError(), None) is None
+    assert read_hint(answering(answer), OSError(), None) is None
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("retrykit", "WARNING")
     assert "answering.<locals>.hint is ignored" in record.getMessage()
@@ -136,7 +136,7 @@ def test_an_answer_that_is_no_delay_asks_for_nothing_and_warns_once(answer, capl
 @pytest.mark.parametrize("answer", [later, Answer])
 def test_an_answer_that_must_be_awaited_asks_for_nothing(answer, caplog):
     # A coroutine that nobody closes is a warning, and so an error of this suite.
-    assert ask(lambda _: answer(), OSError(), None) is None
+    assert read_hint(lambda _: answer(), OSError(), None) is None
     (record,) = caplog.records
     assert "must be a delay that it gives at once" in record.getMessage()
 
@@ -146,7 +146,7 @@ def test_a_hint_that_raises_asks_for_nothing_and_warns_once(caplog):
         raise ZeroDivisionError("no\ntime")
 
     error = OSError("refused")
-    assert ask(broken, error, error) is None
+    assert read_hint(broken, error, error) is None
     (record,) = caplog.records
     assert "it raised ZeroDivisionError: no\ntime" in record.getMessage()
     assert record.getMessage().endswith("ZeroDivisionError: no\ntime")
@@ -155,7 +155,7 @@ def test_a_hint_that_raises_asks_for_nothing_and_warns_once(caplog):
 
 
 def test_a_hint_that_raises_about_a_result_asks_for_nothing(caplog):
-    assert ask(lambda page: page["wait"], {}, None) is None
+    assert read_hint(lambda page: page["wait"], {}, None) is None
     (record,) = caplog.records
     assert "it raised KeyError: 'wait'" in record.getMessage()
 
@@ -171,7 +171,7 @@ def test_a_hint_that_raises_the_error_itself_leaves_its_traceback_as_it_is(caplo
         fetch()
     except OSError as error:
         trace = error.__traceback__
-        assert ask(again, error, error) is None
+        assert read_hint(again, error, error) is None
         assert error.__traceback__ is trace
     assert len(caplog.records) == 1
 
@@ -182,7 +182,7 @@ def test_what_ends_the_program_goes_through_a_hint(kind):
         raise kind
 
     with pytest.raises(kind):
-        ask(stopped, OSError(), None)
+        read_hint(stopped, OSError(), None)
 
 
 def test_a_hint_without_a_name_is_told_as_it_is(caplog):
@@ -196,8 +196,8 @@ def test_a_hint_without_a_name_is_told_as_it_is(caplog):
         def __repr__(self):
             return "Wrong()"
 
-    assert ask(Wrong(), OSError(), None) is None
-    assert ask(attribute("strerror"), OSError(1, "soon"), None) is None
+    assert read_hint(Wrong(), OSError(), None) is None
+    assert read_hint(attribute("strerror"), OSError(1, "soon"), None) is None
     told = [record.getMessage().partition(" is ")[0] for record in caplog.records]
     assert told == ["hint Wrong()", "hint attribute('strerror')"]
 
@@ -295,7 +295,7 @@ class WaitingError(Exception):
         (attribute("response.response.wait"), 2.5, 2.5),
         (attribute("wait", unit="ms"), 2, 0.002),
         (attribute("wait", unit="ms"), 1500.0, 1.5),
-        (attribute("wait", unit="ms"), math.inf, LONGEST),
+        (attribute("wait", unit="ms"), math.inf, MAX_DELAY),
         (attribute("wait", unit="ms"), timedelta(seconds=3), 3.0),
         (attribute("wait", unit="ms"), "2s", 2.0),
         (attribute("wait"), None, None),
@@ -306,14 +306,14 @@ class WaitingError(Exception):
     ids=str,
 )
 def test_an_attribute_is_read_in_its_unit(hint, wait, asked, caplog):
-    assert ask(hint, WaitingError(wait), None) == asked
+    assert read_hint(hint, WaitingError(wait), None) == asked
     assert caplog.records == []
 
 
 @pytest.mark.parametrize("wait", [-1, math.nan, True, "soon"], ids=repr)
 @pytest.mark.parametrize("unit", ["s", "ms"])
 def test_an_attribute_that_is_no_delay_asks_for_nothing_and_warns(wait, unit, caplog):
-    assert ask(attribute("wait", unit), WaitingError(wait), None) is None
+    assert read_hint(attribute("wait", unit), WaitingError(wait), None) is None
     assert len(caplog.records) == 1
 
 

@@ -13,7 +13,7 @@ from retrykit.hints.rate_limit_reset import until_reset
 RESET = "x-ratelimit-reset"
 
 
-def limited(reset, **others):
+def limit_retries(reset, **others):
     headers = {"X-RateLimit-Reset": reset}
     headers |= {name.replace("_", "-"): value for name, value in others.items()}
     return SimpleNamespace(headers=headers)
@@ -39,25 +39,25 @@ def at(time):
     ids=str,
 )
 def test_a_limit_begins_anew_at_a_time_or_after_a_time(reset, delay):
-    assert until_reset(limited(reset), RESET, at(1.7e9)) == delay
+    assert until_reset(limit_retries(reset), RESET, at(1.7e9)) == delay
 
 
 @pytest.mark.parametrize("reset", ["", "-5", "soon", "1700000060000", "9" * 400, "٣"])
 def test_a_limit_that_cannot_be_read_is_left_out_with_one_line(reset, caplog):
     caplog.set_level(logging.DEBUG)
-    assert until_reset(limited(reset), RESET, at(1.7e9)) is None
+    assert until_reset(limit_retries(reset), RESET, at(1.7e9)) is None
     (record,) = caplog.records
     assert record.levelname == "DEBUG"
 
 
 def test_a_time_is_relative_to_the_date_of_its_response():
-    response = limited("1700000060", Date="Tue, 14 Nov 2023 22:13:30 GMT")
+    response = limit_retries("1700000060", Date="Tue, 14 Nov 2023 22:13:30 GMT")
     assert until_reset(response, RESET, at(0)) == 50.0
     assert reset_at()(response) == 50.0
 
 
 def test_the_clock_of_a_limit_is_that_of_the_wall():
-    assert 1e6 - 60 < reset_at()(limited(str(time.time() + 1e6))) < 1e6 + 60
+    assert 1e6 - 60 < reset_at()(limit_retries(str(time.time() + 1e6))) < 1e6 + 60
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_clock_of_a_limit_is_that_of_the_wall():
 )
 def test_a_limit_that_is_not_reached_asks_for_nothing(left, delay):
     """Wait until the time of the reset if nothing remains."""
-    response = limited("30", X_RateLimit_Remaining=left)
+    response = limit_retries("30", X_RateLimit_Remaining=left)
     assert reset_at()(response) == delay
 
 
@@ -78,5 +78,5 @@ def test_a_limit_may_have_another_name():
 
 @given(reset=st.text() | st.from_regex("[0-9]+"), now=st.floats(0, 4e9))
 def test_any_limit_is_a_delay_or_nothing(reset, now):
-    delay = until_reset(limited(reset), RESET, at(now))
+    delay = until_reset(limit_retries(reset), RESET, at(now))
     assert delay is None or 0.0 <= delay < 1e11

@@ -29,8 +29,8 @@ from tests._support.scripted_server import (
 class TestWhatIsSentAgain:
     def test_a_request_until_an_answer_is_good(self):
         with serve(answer(503), close(), answer()) as server:
-            status, body, state, naps = fetch(server.url)
-        assert (status, body, naps, len(server.seen)) == (200, b"ok", [1, 2], 3)
+            status, body, state, sleeps = fetch(server.url)
+        assert (status, body, sleeps, len(server.seen)) == (200, b"ok", [1, 2], 3)
         assert state.stop_reason is StopReason.SUCCEEDED
         assert state.failures[0].result.status == 503
         assert isinstance(state.failures[1].error, aiohttp.ServerDisconnectedError)
@@ -52,9 +52,9 @@ class TestWhatIsSentAgain:
     )
     def test_after_each_fault_that_may_pass(self, step):
         with serve(step, answer()) as server:
-            status, _, state, naps = fetch(server.url)
+            status, _, state, sleeps = fetch(server.url)
             assert server.settled()
-        assert (status, state.attempt, naps) == (200, 2, [1])
+        assert (status, state.attempt, sleeps) == (200, 2, [1])
 
     @pytest.mark.parametrize(
         "plans",
@@ -79,8 +79,8 @@ class TestWhatIsSentAgain:
     )
     def test_no_answer_with_another_status(self, step):
         with serve(step) as server:
-            *_, state, naps = fetch(server.url)
-        assert (state.attempt, naps, len(server.seen)) == (1, [], 1)
+            *_, state, sleeps = fetch(server.url)
+        assert (state.attempt, sleeps, len(server.seen)) == (1, [], 1)
 
     @pytest.mark.parametrize(
         "step",
@@ -120,8 +120,8 @@ class TestWhatIsSentAgain:
 class TestWhatComesOut:
     def test_the_last_response_which_can_be_read(self):
         with serve(answer(502), answer(503, body=b"busy")) as server:
-            status, body, state, naps = fetch(server.url)
-        assert (status, body, naps, len(server.seen)) == (503, b"busy", [1, 2], 3)
+            status, body, state, sleeps = fetch(server.url)
+        assert (status, body, sleeps, len(server.seen)) == (503, b"busy", [1, 2], 3)
         assert state.stop_reason is StopReason.ATTEMPTS
 
     @pytest.mark.parametrize(
@@ -134,18 +134,18 @@ class TestWhatComesOut:
     )
     def test_the_last_error_after_no_more_requests_than_attempts(self, step, kind):
         with serve(step) as server:
-            error, naps = failing(server.url, kind=kind)
-        assert (state_of(error).attempt, naps, len(server.seen)) == (3, [1, 2], 3)
+            error, sleeps = failing(server.url, kind=kind)
+        assert (state_of(error).attempt, sleeps, len(server.seen)) == (3, [1, 2], 3)
         assert error.__notes__ == [
             "retrykit: gave up after 3 attempts in 3s: every attempt is used up"
         ]
 
     def test_the_error_for_its_status_with_the_response(self):
         with serve(answer(503)) as server:
-            error, naps = failing(
+            error, sleeps = failing(
                 server.url, raise_for_status=True, kind=aiohttp.ClientResponseError
             )
-        assert (error.status, error.response.status, naps) == (503, 503, [1, 2])
+        assert (error.status, error.response.status, sleeps) == (503, 503, [1, 2])
         assert state_of(error).failures[-1].result is error.response
         assert state_of(error).attempt == len(server.seen) == 3
 
@@ -188,20 +188,20 @@ class TestWhatComesOut:
 
     def test_what_a_redirect_loop_ends_with(self):
         with serve(redirect("/")) as server:
-            error, naps = failing(server.url, kind=aiohttp.TooManyRedirects)
-        assert (len(error.history), naps, len(server.seen)) == (10, [], 10)
+            error, sleeps = failing(server.url, kind=aiohttp.TooManyRedirects)
+        assert (len(error.history), sleeps, len(server.seen)) == (10, [], 10)
 
 
 class TestTime:
-    def run(self, main, patience=0.3):
+    def run(self, main, stall_timeout=0.3):
         # Of a server that hangs nothing is heard for that long.
         with (
-            virtual_time(patience) as clock,
+            virtual_time(stall_timeout) as clock,
             asyncio.Runner(loop_factory=clock.new_event_loop) as runner,
         ):
-            return runner.run(main()), clock.naps
+            return runner.run(main()), clock.sleeps
 
-    def failing(self, *steps, patience=0.3, **settings):
+    def failing(self, *steps, stall_timeout=0.3, **settings):
         async def main():
             with pytest.raises(TimeoutError) as caught:
                 async with session(**settings) as client:
@@ -209,32 +209,34 @@ class TestTime:
             return caught.value, asyncio.get_running_loop().time()
 
         with serve(*steps) as server:
-            (error, end), naps = self.run(main, patience)
+            (error, end), sleeps = self.run(main, stall_timeout)
             assert server.settled()
-        return error, end, naps, len(server.seen)
+        return error, end, sleeps, len(server.seen)
 
     def test_an_attempt_that_takes_too_long_is_ended(self):
-        error, end, naps, sent = self.failing(hang(), attempt_timeout=2)
+        error, end, sleeps, sent = self.failing(hang(), attempt_timeout=2)
         assert isinstance(error, AttemptTimeout)
-        assert (end, naps, sent) == (9.0, [1, 2], 3)
+        assert (end, sleeps, sent) == (9.0, [1, 2], 3)
         assert state_of(error).stop_reason is StopReason.ATTEMPTS
 
     def test_the_timeout_of_a_socket_is_a_failure_like_others(self):
         timeout = aiohttp.ClientTimeout(sock_read=2)
-        error, end, naps, sent = self.failing(hang(), timeout=timeout)
+        error, end, sleeps, sent = self.failing(hang(), timeout=timeout)
         assert isinstance(error, aiohttp.SocketTimeoutError)
-        assert (end, naps, sent) == (9.0, [1, 2], 3)
+        assert (end, sleeps, sent) == (9.0, [1, 2], 3)
 
     def test_the_total_ends_an_attempt_and_the_call(self):
         timeout = aiohttp.ClientTimeout(total=2)
-        error, end, naps, sent = self.failing(hang(), timeout=timeout)
-        assert (end, naps, sent) == (2.0, [], 1)
+        error, end, sleeps, sent = self.failing(hang(), timeout=timeout)
+        assert (end, sleeps, sent) == (2.0, [], 1)
         assert state_of(error).stop_reason is StopReason.GAVE_UP
 
     def test_the_total_ends_a_delay(self):
         timeout = aiohttp.ClientTimeout(total=2)
-        error, end, naps, sent = self.failing(answer(503), timeout=timeout, patience=5)
-        assert (end, naps, sent) == (2.0, [1, 2], 2)
+        error, end, sleeps, sent = self.failing(
+            answer(503), timeout=timeout, stall_timeout=5
+        )
+        assert (end, sleeps, sent) == (2.0, [1, 2], 2)
         state = state_of(error.__cause__)
         assert (state.attempt, state.stop_reason) == (2, StopReason.CANCELLED)
 
@@ -275,13 +277,13 @@ class TestCallsAroundIt:
                 async with session() as client:
                     with pytest.raises(ends) as caught:
                         await get()
-            return state_of(caught.value), clock.naps
+            return state_of(caught.value), clock.sleeps
 
         with serve(step) as server:
-            state, naps = asyncio.run(main())
-        assert (len(server.seen), naps) == (3, [1, 2])
+            state, sleeps = asyncio.run(main())
+        assert (len(server.seen), sleeps) == (3, [1, 2])
         assert (state.attempt, state.stop_reason) == (1, StopReason.NESTED)
-        assert state.inner.attempt == 3
+        assert state.nested_state.attempt == 3
 
     def test_are_told_by_the_response_alone(self):
         async def main():
@@ -290,7 +292,7 @@ class TestCallsAroundIt:
                     get = policy(schedule=[8, 9], raises="last").acall
                     with pytest.raises(Exception) as caught:
                         await get(client.get, server.url)
-            return state_of(caught.value).stop_reason, clock.naps
+            return state_of(caught.value).stop_reason, clock.sleeps
 
         with serve(answer(503)) as server:
             assert asyncio.run(main()) == (StopReason.NESTED, [1, 2])

@@ -110,10 +110,10 @@ class TestABody:
             "again; pass bytes, text or a file that can seek"
         )
         with serve(close()) as server:
-            error, naps = failing(server.url, "PUT", data=body())
+            error, sleeps = failing(server.url, "PUT", data=body())
         assert isinstance(error, aiohttp.ServerDisconnectedError)
         assert error.__notes__ == [f"retrykit: {told.format('')}"]
-        assert (naps, len(server.seen)) == ([], 1)
+        assert (sleeps, len(server.seen)) == ([], 1)
         with serve(answer(503)) as server:
             status, _, state, _ = fetch(server.url, "PUT", data=body())
         assert (status, state.attempt, len(server.seen)) == (503, 1, 1)
@@ -190,8 +190,8 @@ class TestAMethod:
         assert error.__notes__ == [f"retrykit: gave up after 1 attempt: {told}"]
         assert len(server.seen) == 1
         with serve(answer(503)) as server:
-            status, _, state, naps = fetch(server.url, method, data=b"body")
-        assert (status, state.attempt, naps, len(server.seen)) == (503, 1, [], 1)
+            status, _, state, sleeps = fetch(server.url, method, data=b"body")
+        assert (status, state.attempt, sleeps, len(server.seen)) == (503, 1, [], 1)
         assert [line.endswith(told) for line in caplog.messages] == [True]
 
     @pytest.mark.parametrize(
@@ -247,6 +247,8 @@ class TestRetryAfter:
     )
     def test_stops_the_call_at_once_where_there_is_no_time(self, value):
         with serve(answer(503, [("Retry-After", value)], b"busy")) as server:
-            status, body, state, naps = fetch(server.url, max_elapsed=60, hint_cap=None)
-        assert (status, body, naps, len(server.seen)) == (503, b"busy", [], 1)
+            status, body, state, sleeps = fetch(
+                server.url, max_elapsed=60, hint_cap=None
+            )
+        assert (status, body, sleeps, len(server.seen)) == (503, b"busy", [], 1)
         assert state.stop_reason is StopReason.HINT

@@ -54,7 +54,7 @@ def ended(url, *around, take=lambda error: error):
                 try:
                     await client.get(url)
                 except aiohttp.ClientError as error:
-                    return take(error), clock.naps
+                    return take(error), clock.sleeps
 
     return asyncio.run(main())
 
@@ -70,8 +70,8 @@ def ended(url, *around, take=lambda error: error):
 class TestAConnectionThatBreaks:
     def test_is_no_more_requests_for_one_that_looks(self, step, kind):
         with serve(step) as server:
-            error, naps = ended(server.url, looks)
-        assert (type(error), naps) == (aiohttp.ClientConnectionError, [1])
+            error, sleeps = ended(server.url, looks)
+        assert (type(error), sleeps) == (aiohttp.ClientConnectionError, [1])
         assert isinstance(error.__cause__, kind)
         assert str(error) == str(error.__cause__)
         assert state_of(error).failures[-1].error is error.__cause__
@@ -82,25 +82,25 @@ class TestAConnectionThatBreaks:
     )
     def test_is_the_error_itself_for_the_caller(self, step, kind, around):
         with serve(step) as server:
-            error, naps = ended(server.url, around)
+            error, sleeps = ended(server.url, around)
         assert isinstance(error, kind)
-        assert (state_of(error).attempt, naps, len(server.seen)) == (2, [1], 2)
+        assert (state_of(error).attempt, sleeps, len(server.seen)) == (2, [1], 2)
 
     def test_is_no_fault_of_its_own_for_one_that_looks_twice(self, step, kind):
         with serve(step) as server:
-            error, naps = ended(server.url, looks_at_private_parts)
+            error, sleeps = ended(server.url, looks_at_private_parts)
         assert isinstance(error, aiohttp.ClientConnectionError)
         assert not isinstance(error, kind)
-        assert (naps, len(server.seen)) == ([1], 2)
+        assert (sleeps, len(server.seen)) == ([1], 2)
 
     def test_is_a_failure_for_another_middleware_for_retries(self, step, kind):
         outer = RetryMiddleware(schedule=[8], max_attempts=2)
         with serve(step) as server:
-            error, naps = ended(server.url, outer)
+            error, sleeps = ended(server.url, outer)
         state = state_of(error)
         assert isinstance(error, kind)
         assert (state.attempt, state.stop_reason) == (1, StopReason.NESTED)
-        assert (naps, len(server.seen)) == ([1], 2)
+        assert (sleeps, len(server.seen)) == ([1], 2)
 
     @pytest.mark.parametrize(
         "around",
@@ -129,8 +129,8 @@ def test_a_connection_that_cannot_be_made_is_raised_at_once():
             raise
 
     with serve() as server, proxy(server.port, refused()) as faults:
-        error, naps = ended(f"http://127.0.0.1:{faults.port}", listening)
-    assert (caught, naps) == ([error], [1])
+        error, sleeps = ended(f"http://127.0.0.1:{faults.port}", listening)
+    assert (caught, sleeps) == ([error], [1])
     assert state_of(error).attempt == 2
 
 

@@ -87,7 +87,7 @@ def test_the_parts_are_what_their_names_say():
 
 
 def tried(*steps, get, **settings):
-    """Return what comes of a decorated function, its naps, and what was sent."""
+    """Return what comes of a decorated function, its sleeps, and what was sent."""
 
     async def main():
         with virtual_time() as clock:
@@ -101,7 +101,7 @@ def tried(*steps, get, **settings):
                     )
                 except aiohttp.ClientError as error:
                     result = error
-            return result, clock.naps, len(server.seen)
+            return result, clock.sleeps, len(server.seen)
 
     with serve(*steps) as server:
         found = asyncio.run(main())
@@ -132,9 +132,9 @@ def test_a_body_that_is_cut_short_is_asked_for_again(step):
 def test_an_error_page_in_place_of_json_is_asked_for_again():
     good = answer(200, [("Content-Type", "application/json")], b"{}")
     assert tried(answer(502, body=b"<html>"), good, get=parsed) == ({}, [1], 2)
-    error, naps, _ = tried(answer(200, body=b"<html>"), get=parsed)
+    error, sleeps, _ = tried(answer(200, body=b"<html>"), get=parsed)
     assert isinstance(error, aiohttp.ContentTypeError)
-    assert naps == []
+    assert sleeps == []
 
 
 def test_an_error_says_when_to_come_back():
@@ -147,15 +147,15 @@ def test_a_response_that_is_replaced_gives_its_connection_back():
         return await client.get(url)
 
     busy = answer(503, body=b"x" * 999_999)
-    response, naps, sent = tried(busy, busy, answer(), get=head)
-    assert (response.status, naps, sent) == (200, [1, 2], 3)
+    response, sleeps, sent = tried(busy, busy, answer(), get=head)
+    assert (response.status, sleeps, sent) == (200, [1, 2], 3)
 
 
 def test_a_redirect_loop_is_gone_round_once():
-    error, naps, sent = tried(redirect("/"), get=text)
+    error, sleeps, sent = tried(redirect("/"), get=text)
     assert isinstance(error, aiohttp.TooManyRedirects)
     assert state_of(error).stop_reason is StopReason.NOT_RETRYABLE
-    assert (naps, sent) == ([], 10)
+    assert (sleeps, sent) == ([], 10)
 
 
 def test_the_client_comes_under_a_decorator_too():

@@ -8,7 +8,7 @@ from retrykit import ConfigError, GiveUp, Policy, RetryAfter, schedules as s
 from retrykit.hints import attribute
 from retrykit.integrations._airflow_decision import check_policy, followed
 from retrykit.policy.rules import Rule
-from retrykit.testing import Script, virtual_time
+from retrykit.testing import ScriptedFunction, virtual_time
 
 PATIENT = Policy(
     schedule=["1m", "1h", "1d"], max_attempts=4, max_elapsed=None, on=ConnectionError
@@ -81,7 +81,7 @@ def test_every_version_draws_the_same_delay_for_a_task():
 def test_the_delays_are_those_of_a_live_call():
     policy = PATIENT.replace(schedule=s.decorrelated(1).cap("1h"), seed=7)
     with virtual_time():
-        outcome = policy.run(Script([REFUSED] * 4))
+        outcome = policy.run(ScriptedFunction([REFUSED] * 4))
     lived = [failure.delay for failure in outcome.state.failures]
     assert [after(number, policy=policy).delay for number in (1, 2, 3, 4)] == lived
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from retrykit import GiveUp, Policy, RetryAfter, current_state
-from retrykit._internal.clocks import wall, walls
+from retrykit._internal.clocks import wall, wall_clock_override
 from retrykit.integrations.celery import DurableTask, dead, status
 from retrykit.integrations.celery.messages import HEADER
 from tests._support import celery_desk
@@ -59,8 +59,8 @@ class TestAJob:
         clock.advance(86_400)
         desk.sent(verify)
         desk.wake()
-        now = walls.get()
-        with walls.hold("a clock", lambda: now() - 86_400):
+        now = wall_clock_override.get()
+        with wall_clock_override.push("a clock", lambda: now() - 86_400):
             desk.wake()
             clock.advance(3600)
             desk.wake()
@@ -175,7 +175,7 @@ class TestACall:
 
         desk = Desk(task_always_eager=True)
         assert desk.task(verify, HOURLY).delay().result == "verified"
-        assert clock.naps == [3600, 3600]
+        assert clock.sleeps == [3600, 3600]
 
 
 class TestAnEnvelope:
@@ -185,7 +185,7 @@ class TestAnEnvelope:
             (lambda kept: json.dumps(kept)[:100], "envelope must be"),
             (lambda kept: json.dumps(kept | {"version": 99}), "upgrade retrykit"),
             (lambda kept: json.dumps(kept | {"due": "soon"}), "envelope must be"),
-            (lambda kept: json.dumps(kept | {"policy": "other"}), "formerly"),
+            (lambda kept: json.dumps(kept | {"policy": "other"}), "previous_names"),
         ],
         ids=["cut off", "newer", "edited", "unknown policy"],
     )
@@ -203,7 +203,7 @@ class TestAnEnvelope:
 
     def test_of_a_policy_that_was_renamed_is_followed(self, desk, clock):
         verify = Verify(fails=1)
-        desk.sent(verify, formerly=["once"])
+        desk.sent(verify, previous_names=["once"])
         desk.wake()
         desk.due(clock)
         desk.wake(**{HEADER: json.dumps(desk.envelope() | {"policy": "once"})})

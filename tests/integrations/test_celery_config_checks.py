@@ -79,7 +79,7 @@ class TestAWorker:
             del task.capabilities
             desk.app.conf.result_expires = 1
             desk.wake()
-            assert (len(desk.lying()), clock.naps) == (1, [1])
+            assert (len(desk.lying()), clock.sleeps) == (1, [1])
 
 
 class TestASender:

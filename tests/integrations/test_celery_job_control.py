@@ -8,7 +8,7 @@ from retrykit import ConfigError, GiveUp, Policy
 from retrykit._internal.clocks import wall
 from retrykit.durable import idempotency_key
 from retrykit.integrations.celery import dead, kill, requeue, status
-from retrykit.integrations.celery.ledger import note
+from retrykit.integrations.celery.ledger import write_entry
 from retrykit.integrations.celery.messages import DEAD, HEADER
 from tests._support import celery_desk
 
@@ -63,7 +63,7 @@ class TestStatus:
 
     def test_tells_what_it_can_of_an_entry_that_was_spoilt(self, desk, verify):
         start(verify, "fails")
-        note(desk.app, "job-7", desk.entry().replaced(envelope="?", why="odd"))
+        write_entry(desk.app, "job-7", desk.entry().replace(envelope="?", why="odd"))
         assert status(desk.app, "job-7").describe() == "job-7: waiting: odd"
 
     def test_knows_nothing_of_what_was_never_started(self, desk, verify):

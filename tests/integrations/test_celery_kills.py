@@ -4,9 +4,9 @@ import pytest
 from celery.exceptions import TimeLimitExceeded, WorkerLostError, WorkerTerminate
 
 from retrykit import GiveUp
-from retrykit.durable import JobDied, idempotency_key
+from retrykit.durable import JobFailed, idempotency_key
 from retrykit.integrations.celery import requeue, status
-from retrykit.integrations.celery.ledger import LEDGER, name_another, note
+from retrykit.integrations.celery.ledger import LEDGER, name_another, write_entry
 from tests._support import celery_desk
 from tests._support.celery_desk import HOURLY, Desk, Verify
 
@@ -56,7 +56,7 @@ class TestAWorkerThatIsKilled:
         """Whoever works on it has read the ledger, and writes to it now."""
 
         def begun():
-            note(desk.app, "job-7", sent.replaced(status="running"))
+            write_entry(desk.app, "job-7", sent.replace(status="running"))
 
         desk.sent(Verify(fails=1))
         desk.wake(killed="acknowledging")
@@ -67,7 +67,7 @@ class TestAWorkerThatIsKilled:
         desk.wake()
         late.requeue()
         assert len(desk.lying()) == 1
-        assert desk.entry().mark == sent.mark
+        assert desk.entry().token == sent.token
 
     def test_sends_its_message_once_more_when_the_ledger_is_gone(self, desk):
         verify = Verify(fails=1)
@@ -89,13 +89,13 @@ class TestAWorkerThatIsKilled:
         desk.wake()
         desk.app.backend.away = False
         desk.wake()
-        assert (verify.keys, clock.naps) == (["job-7:1"], [5, 1, 5])
+        assert (verify.keys, clock.sleeps) == (["job-7:1"], [5, 1, 5])
         assert len(desk.lying()) == 1
 
     def test_finds_that_the_ledger_was_spoilt_meanwhile(self, desk):
         desk.sent(Verify(fails=1))
         desk.wake(killed="sending")
-        note(desk.app, "job-7", desk.entry().replaced(envelope="?"))
+        write_entry(desk.app, "job-7", desk.entry().replace(envelope="?"))
         desk.wake()
         report = status(desk.app, "job-7")
         assert (report.status, desk.buried()) == ("dead", 1)
@@ -115,7 +115,7 @@ class TestAWorkerThatIsKilled:
         desk.wake(killed="acknowledging")
         result.forget()
         desk.wake()
-        assert isinstance(result.result, JobDied)
+        assert isinstance(result.result, JobFailed)
         assert "connection refused" in str(result.result)
         assert (verify.keys, desk.buried()) == (["job-7:1"], 2)
 
@@ -176,8 +176,8 @@ class TestACopy:
 
     def test_is_dropped_though_the_job_goes_on_while_it_is_judged(self, desk, clock):
         def gone_on():
-            further = waiting.replaced(hop=2, mark="further")
-            note(desk.app, "job-7", further)
+            further = waiting.replace(hop=2, token="further")  # noqa: S106  of a message
+            write_entry(desk.app, "job-7", further)
             name_another(desk.app, "job-7", further, "another")
 
         verify = Verify(fails=3)
@@ -193,9 +193,9 @@ class TestACopy:
     def test_that_was_named_in_a_run_before_counts_no_more(self, desk):
         desk.sent(Verify())
         first = desk.entry()
-        note(desk.app, "job-7", first.replaced(run=2))
+        write_entry(desk.app, "job-7", first.replace(run=2))
         name_another(desk.app, "job-7", first, "another")
-        assert desk.entry().mark == first.mark
+        assert desk.entry().token == first.token
 
     def test_that_was_faster_goes_on_alone(self, desk):
         """As on Redis, when an attempt takes longer than a message is hidden."""
@@ -235,7 +235,7 @@ class TestABackendThatIsAway:
         desk.app.backend.away = True
         for _ in range(3):
             desk.wake()
-        assert (verify.keys, clock.naps) == ([], [1, 1, 1])
+        assert (verify.keys, clock.sleeps) == ([], [1, 1, 1])
         desk.app.backend.away = False
         desk.wake()
         assert verify.keys == ["job-7:1"]
@@ -261,7 +261,7 @@ def test_a_message_that_cannot_be_sent_comes_again_and_its_attempt_does_not(
     desk.app.amqp.queues.create_missing = False
     for _ in range(3):
         desk.wake(queue="feeds")
-    assert (verify.keys, clock.naps) == (["job-7:1"], [1, 5, 1, 5, 1])
+    assert (verify.keys, clock.sleeps) == (["job-7:1"], [1, 5, 1, 5, 1])
     desk.app.amqp.queues.create_missing = True
     desk.wake(queue="feeds")
     assert len(desk.lying("feeds")) == 1
@@ -272,7 +272,7 @@ def test_a_death_that_cannot_be_told_comes_again_and_its_attempt_does_not(desk, 
     desk.sent(verify)
     desk.app.conf.task_publish_retry_policy = {"odd": 1}
     desk.wake()
-    assert (desk.buried(), clock.naps) == (0, [1])
+    assert (desk.buried(), clock.sleeps) == (0, [1])
     desk.app.conf.task_publish_retry_policy = {}
     desk.wake()
     assert (verify.keys, desk.buried()) == (["job-7:1"], 1)

@@ -6,7 +6,7 @@ from kombu.serialization import prepare_accept_content
 from retrykit import ConfigError, Policy
 from retrykit.integrations.celery import DurableTask, dead, requeue, status
 from retrykit.integrations.celery.messages import HEADER
-from retrykit.integrations.celery.unknown_tasks import Strangers
+from retrykit.integrations.celery.unknown_tasks import UnknownTaskHandler
 from tests._support import celery_desk
 from tests._support.celery_desk import HOURLY, Verify
 
@@ -18,7 +18,7 @@ class Consumer:
 
     def __init__(self, app):
         self.app = app
-        self.steps = [Strangers(self)]
+        self.steps = [UnknownTaskHandler(self)]
 
     def on_unknown_task(self, _body, message, _error):
         message.reject()
@@ -40,7 +40,7 @@ def drop(desk):
 
 def test_every_worker_of_an_app_with_such_tasks_keeps_them(desk):
     desk.task(Verify(), HOURLY)
-    assert Strangers in desk.app.steps["consumer"]
+    assert UnknownTaskHandler in desk.app.steps["consumer"]
 
 
 def test_a_job_is_dead_and_can_be_begun_anew(desk, drop):
@@ -76,7 +76,7 @@ def test_a_job_is_kept_whose_envelope_is_spoilt(desk, drop):
 def test_a_copy_that_is_left_over_is_dropped(desk, drop):
     desk.sent(Verify(fails=1))
     desk.wake()
-    drop(retrykit_mark="another")
+    drop(retrykit_token="another")  # noqa: S106  of a message
     assert (dead(desk.app), status(desk.app, "job-7").status) == ([], "waiting")
 
 

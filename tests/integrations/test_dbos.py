@@ -47,7 +47,7 @@ def patient() -> None:
     raise ConnectionError("refused")
 
 
-@durable.job(AT_ONCE, name="renamed", formerly=["once"])
+@durable.job(AT_ONCE, name="renamed", previous_names=["once"])
 def renamed() -> None:
     """Nothing."""
 

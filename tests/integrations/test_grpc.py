@@ -107,7 +107,7 @@ def test_a_server_says_when_to_come_back():
     answers = [Fails("UNAVAILABLE", "7000")], [b"milk"]
     with shop(*answers) as cart, opened(cart) as channel, virtual_time() as clock:
         assert stub(channel)(b"?") == b"milk"
-    assert clock.naps == [7.0]
+    assert clock.sleeps == [7.0]
 
 
 def test_a_server_says_not_to_come_back():
@@ -139,7 +139,7 @@ def test_no_attempt_starts_when_the_time_of_its_call_is_over(deadline):
         pytest.raises(grpc.RpcError) as caught,
     ):
         stub(channel)(b"?", timeout=10)
-    assert clock.naps == []
+    assert clock.sleeps == []
     assert state_of(caught.value).stop_reason is StopReason.ELAPSED
 
 
@@ -152,7 +152,7 @@ def test_a_policy_with_less_time_than_the_call_keeps_to_its_own(deadline):
         pytest.raises(grpc.RpcError) as caught,
     ):
         stub(channel)(b"?", timeout=100)
-    assert clock.naps == []
+    assert clock.sleeps == []
     assert state_of(caught.value).stop_reason is StopReason.ELAPSED
 
 
@@ -296,7 +296,7 @@ def test_a_future_that_has_failed_already_keeps_nobody_waiting():
         virtual_time() as clock,
     ):
         assert stub(channel).future(b"?").done()
-    assert (clock.naps, cart.attempts()) == ([], 1)
+    assert (clock.sleeps, cart.attempts()) == ([], 1)
 
 
 @pytest.mark.parametrize("method", ["Get", "List"])

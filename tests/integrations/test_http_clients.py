@@ -197,17 +197,17 @@ def test_table(client, way, row):
     if way == "transport" and client in NO_FILES and "file" in row:
         expected = ALONE
     hangs = any(step == hang() for step in steps)
-    patience = 1.2 if hangs else 5
+    stall_timeout = 1.2 if hangs else 5
     with (
         serve(*steps) as server,
-        virtual_time(patience=patience) as clock,
+        virtual_time(stall_timeout=stall_timeout) as clock,
         record() as recorded,
     ):
         came = CLIENTS[client](way, policy, times, server.url + "/x", *sent)[-1]
     assert len(server.seen) == expected.requests
     assert {seen.body for seen in server.seen} <= {b"", b"order"}
     assert len({seen.body for seen in server.seen}) == 1
-    assert clock.naps == expected.delays
+    assert clock.sleeps == expected.delays
     assert came.status == (None if expected.ends is Exception else expected.ends)
     *_, state = (call for call in recorded.calls if not call.depth)
     assert state.stop_reason is expected.reason
@@ -225,7 +225,7 @@ def test_a_redirect_loop_ends_with_the_clients_own_error(client, way):
     with serve(redirect("/x")) as server, virtual_time() as clock:
         [came] = CLIENTS[client](way, PLAIN, 1, server.url, "GET", None, lambda: None)
     assert came.error is not None
-    assert clock.naps == []
+    assert clock.sleeps == []
     # As many as the client follows by itself, which is once.
     assert len(server.seen) <= 31
     if way == "whole":

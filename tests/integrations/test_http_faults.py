@@ -83,19 +83,19 @@ def test_table(client, way, row):
     plans, delays, seen, ends, other, body = ROWS[row]
     if way == "transport" and other and client not in READS_BODIES:
         delays, seen, ends = other
-    patience = 1.2 if hang() in plans else 5
+    stall_timeout = 1.2 if hang() in plans else 5
     steady = answer(body=b"0123456789", close=True)
     with (
         serve(steady) as server,
         proxy(server.port, *plans) as faults,
         observe(lambda event: has_failed(event) and faults.failed()),
-        virtual_time(patience=patience) as clock,
+        virtual_time(stall_timeout=stall_timeout) as clock,
         record() as recorded,
     ):
         url = f"http://127.0.0.1:{faults.port}/x"
         sent = ("PUT", None, lambda: body) if body else ("GET", None, lambda: None)
         [came] = CLIENTS[client](way, PLAIN, 1, url, *sent)
-    assert clock.naps == delays
+    assert clock.sleeps == delays
     assert [each.body for each in server.seen] == [body] * seen
     assert came.status == ends
     assert (came.error is None) == (ends == 200)

@@ -30,5 +30,5 @@ def test_a_server_that_others_have_written_sees_the_same(running, client, way, s
         [came] = CLIENTS[client](way, PLAIN, 1, url, "GET", None, lambda: None)
         imposter = running.ask("GET", f"/imposters/{url.rpartition(':')[2]}")
     assert imposter["numberOfRequests"] == len(delays) + 1
-    assert clock.naps == delays
+    assert clock.sleeps == delays
     assert came.status == (None if way == "whole" and ends == 404 else ends)

@@ -10,7 +10,7 @@ import pytest
 from retrykit import ConfigError, Policy, hints
 from retrykit.integrations import httpx as retries
 from retrykit.integrations._http.bodies import rewinding
-from retrykit.integrations._http.transport import Releasing
+from retrykit.integrations._http.transport import ReleasingCondition
 from retrykit.integrations.aiohttp import RetryMiddleware
 from retrykit.integrations.grpc import RetryInterceptor
 from retrykit.integrations.httpx import AsyncRetryTransport, RetryTransport, transient
@@ -142,7 +142,7 @@ def test_says_what_it_is():
 def test_a_condition_of_the_users_is_shown_as_it_was_written():
     def is_teapot(response): ...
 
-    assert repr(Releasing(is_teapot, transient)).endswith("is_teapot")
+    assert repr(ReleasingCondition(is_teapot, transient)).endswith("is_teapot")
 
 
 @pytest.mark.parametrize(

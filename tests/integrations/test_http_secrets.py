@@ -178,7 +178,7 @@ def test_a_request_that_httpx_has_not_set_is_none():
 
 def test_calls_of_a_client_that_nest_log_no_secret(caplog):
     inner = retry(Policy(schedule=[0], raises="retry_error"))(get_with_httpx)
-    outer = Policy(schedule=[0], outer="retry", observers=[observer()])
+    outer = Policy(schedule=[0], nested="retry", observers=[observer()])
     with serve(answer(503, close=True)) as server:
         with pytest.raises(Exception) as caught:
             outer.call(inner, with_secrets(server.url))

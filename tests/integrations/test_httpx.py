@@ -69,7 +69,7 @@ class TestAPolicyOfASingleRequest:
         with serve(answer(503, [("Retry-After", "7")]), answer()) as server:
             with virtual_time() as clock, client() as http:
                 http.get(server.url, extensions={"retry": Policy(schedule=[1])})
-        assert clock.naps == [7.0]
+        assert clock.sleeps == [7.0]
 
     def test_holds_after_a_redirect_too(self):
         steps = redirect("/x"), answer(503)
@@ -171,7 +171,7 @@ def test_layers_do_not_multiply_with_statuses():
         with pytest.raises(httpx.HTTPStatusError) as caught:
             fetch()
     assert len(server.seen) == 3
-    assert state_of(caught.value).inner.name == "GET 127.0.0.1"
+    assert state_of(caught.value).nested_state.name == "GET 127.0.0.1"
 
 
 def test_the_error_about_a_response_has_its_state():
@@ -215,7 +215,7 @@ def test_layers_do_not_multiply_with_responses():
 
 def test_layers_multiply_where_they_are_told_to():
     with serve(answer(503)) as server, client() as http:
-        policy = retries.policy(QUICK, outer="retry")
+        policy = retries.policy(QUICK, nested="retry")
         with pytest.raises(RetryError):
             policy.call(http.get, server.url)
     assert len(server.seen) == 9
@@ -227,7 +227,7 @@ def test_a_redirect_loop_is_the_clients_own_error():
         with httpx.Client(transport=transport, max_redirects=4) as http:
             with pytest.raises(httpx.TooManyRedirects):
                 http.get(server.url, follow_redirects=True)
-    assert clock.naps == []
+    assert clock.sleeps == []
     assert len(server.seen) == 5
 
 

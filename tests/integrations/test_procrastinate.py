@@ -15,10 +15,10 @@ from procrastinate.exceptions import (
 
 from retrykit import ConfigError, GiveUp
 from retrykit._internal.clocks import wall
-from retrykit.durable import JobDied
+from retrykit.durable import JobFailed
 from retrykit.integrations import procrastinate as durable
 from retrykit.integrations.procrastinate import store
-from retrykit.integrations.procrastinate.job_run import JobWaits, Wakes
+from retrykit.integrations.procrastinate.job_run import JobPostponed, RescheduleStrategy
 from tests._support import procrastinate_hosts
 from tests._support.procrastinate_hosts import AT_ONCE, HOURLY, Hosts, prepared
 
@@ -68,7 +68,7 @@ class TestAJob:
         report = hosts.status()
         assert (hosts.row()["status"], report.status) == ("failed", "dead")
         assert report.why.endswith("last came ConnectionError: ():443 refused")
-        assert "JobDied" in caplog.text
+        assert "JobFailed" in caplog.text
         assert "in verify" in caplog.text, "the traceback of the last error"
 
     def test_is_given_up_by_its_function(self, hosts):
@@ -353,13 +353,13 @@ class Exits(BaseException):
         (asyncio.CancelledError(), 10),
         (Exits(), 10),
         (SystemExit(), None),
-        (JobDied("because"), None),
+        (JobFailed("because"), None),
         (ValueError(), None),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_a_job_goes_on_soon_where_nobody_knows_what_came_of_it(error, seconds):
-    wakes = Wakes(SimpleNamespace())
+    wakes = RescheduleStrategy(SimpleNamespace())
     decision = wakes.get_retry_decision(exception=error, job=None)
     if seconds is None:
         assert decision is None
@@ -370,7 +370,7 @@ def test_a_job_goes_on_soon_where_nobody_knows_what_came_of_it(error, seconds):
 
 def test_a_job_that_waits_tells_when_it_goes_on_and_why(started):
     at = datetime(2026, 11, 23, tzinfo=UTC)
-    waits = JobWaits(started.envelope(), at)
+    waits = JobPostponed(started.envelope(), at)
     assert str(waits) == (
         "host:2 is due at 2026-11-23 00:00:00+00:00; last came ConnectionError: "
         "('example.com',):443 refused"

@@ -140,7 +140,7 @@ def test_a_job_that_was_never_attempted_is_told_with_its_task(started):
 
 def test_it_holds_a_job_for_as_long_as_it_likes_and_polls_for_those_due():
     capabilities = durable.CAPABILITIES
-    assert capabilities.hop(1e7) == 1e7
+    assert capabilities.next_hold(1e7) == 1e7
     assert (capabilities.granularity, capabilities.at_least_once) == (5.0, True)
 
 

@@ -24,7 +24,7 @@ class TestInterrupts:
             pass
 
         async def main():
-            with virtual_time(patience=3600):
+            with virtual_time(stall_timeout=3600):
                 await asyncio.gather(once(5), asyncio.to_thread(over.wait))
 
         over = Event()
@@ -38,7 +38,7 @@ class TestInterrupts:
 
         over, loop = Event(), asyncio.new_event_loop()
         try:
-            with virtual_time(patience=3600) as clock:
+            with virtual_time(stall_timeout=3600) as clock:
                 work = aretry(asyncio.to_thread)(over.wait)
                 waiting = loop.create_task(work)
                 first = loop.create_task(sleeping(clock))
@@ -55,7 +55,7 @@ class TestInterrupts:
 
     def test_two_clocks_on_one_loop_do_not_disturb_each_other(self):
         async def test():
-            with virtual_time(patience=3600) as clock:
+            with virtual_time(stall_timeout=3600) as clock:
                 await once(5)
                 return clock.now()
 
@@ -66,7 +66,7 @@ class TestInterrupts:
 
     def test_a_task_that_asks_again_and_again_holds_nobody_up(self):
         async def main():
-            with virtual_time(patience=3600) as clock:
+            with virtual_time(stall_timeout=3600) as clock:
                 call = asyncio.create_task(once(5))
                 while not call.done():  # noqa: ASYNC110  it is what is tested
                     await asyncio.sleep(0)
@@ -92,7 +92,7 @@ class TestNeighbours:
             return await answer
 
         async def main():
-            with virtual_time(patience=30):
+            with virtual_time(stall_timeout=30):
                 outcome, _ = await asyncio.gather(Policy().arun(ask), once("7d"))
             return outcome
 
@@ -108,7 +108,7 @@ class TestNeighbours:
         async def main():
             await anyio.to_thread.run_sync(time.sleep, 0)
             work = functools.partial(anyio.to_thread.run_sync, time.sleep, 0.05)
-            with virtual_time(patience=30):
+            with virtual_time(stall_timeout=30):
                 outcome, _ = await asyncio.gather(Policy().arun(work), once("7d"))
             return outcome
 
@@ -128,13 +128,13 @@ class TestNeighbours:
 
         first = Thread(target=time.sleep, args=[0.02])
         first.start()
-        with virtual_time(patience=30) as clock:
+        with virtual_time(stall_timeout=30) as clock:
             first.join()
             second = Thread(target=begin)
             second.start()
             fetch()
             second.join()
-        assert clock.naps == [10.0]
+        assert clock.sleeps == [10.0]
 
     @pytest.mark.parametrize("way", ["timeout", "wait_for"])
     def test_a_timeout_of_an_attempt_that_waits_for_a_call_is_no_false_one(self, way):
@@ -152,7 +152,7 @@ class TestNeighbours:
                 await once(5)
                 slept.set()
 
-            with virtual_time(patience=3600) as clock:
+            with virtual_time(stall_timeout=3600) as clock:
                 await asyncio.gather(aretry(waiting, max_attempts=1), sleeping())
                 return clock.now()
 
@@ -176,7 +176,7 @@ class TestNeighbours:
                 slept.set()
 
             async with await asyncio.start_server(print, "127.0.0.1", 0):
-                with virtual_time(patience=3600) as clock:
+                with virtual_time(stall_timeout=3600) as clock:
                     await asyncio.gather(aretry(waiting)(), sleeping())
                     return clock.now()
 
@@ -206,10 +206,10 @@ class TestNeighbours:
             with socket.create_server(("127.0.0.1", 0)) as listener:
                 server = Thread(target=serve, args=[listener])
                 server.start()
-                with virtual_time(patience=30) as clock:
+                with virtual_time(stall_timeout=30) as clock:
                     await asyncio.gather(poll(), ask(listener.getsockname()))
                 server.join()
-            return clock.naps
+            return clock.sleeps
 
         def serve(listener):
             connection, _ = listener.accept()
@@ -239,7 +239,7 @@ class TestNeighbours:
         thread = Thread(target=call)
         thread.start()
         begun.wait()
-        with virtual_time(everywhere=True):
+        with virtual_time(process_wide=True):
             go.set()
             thread.join()
         assert 0 <= outcomes[0].elapsed < 60

@@ -11,7 +11,7 @@ import pytest
 
 from retrykit import Policy, StopReason
 from retrykit.budgets import TokenBucket
-from retrykit.integrations.redis.local_ledger import Account
+from retrykit.integrations.redis.local_ledger import LocalLedger
 from retrykit.testing import virtual_time
 from tests._support import redis_server
 from tests._support.ports import free_port
@@ -218,87 +218,87 @@ def test_what_answers_otherwise_counts_as_away(clock, caplog, answer, awaited):
 
 @pytest.fixture
 def account(clock):
-    return Account(TokenBucket(20), 1, "a budget")
+    return LocalLedger(TokenBucket(20), 1, "a budget")
 
 
 def test_it_is_asked_again_after_growing_pauses(account, clock, caplog):
-    account.failed(account.asks(5), OSError())
+    account.failed(account.next_request(5), OSError())
     pauses = []
     for _ in range(7):
         start = clock.now()
-        while (ask := account.asks()) is None:
+        while (ask := account.next_request()) is None:
             clock.advance(0.5)
         pauses.append(clock.now() - start)
         # As long as one asks, no other does.
-        assert account.asks() is None
+        assert account.next_request() is None
         account.failed(ask, OSError())
     assert pauses == [1, 2, 4, 8, 16, 30, 30]
     assert levels(caplog) == ["WARNING"]
     clock.advance(30)
-    account.answered(account.asks(), 7)
-    account.failed(account.asks(), OSError())
+    account.apply_reply(account.next_request(), 7)
+    account.failed(account.next_request(), OSError())
     clock.advance(1)
-    assert account.asks() is not None
+    assert account.next_request() is not None
 
 
 def test_another_asks_if_nothing_is_heard_of_the_one_who_asked(account, clock):
-    account.failed(account.asks(), OSError())
+    account.failed(account.next_request(), OSError())
     clock.advance(1)
-    assert account.asks() is not None
+    assert account.next_request() is not None
     clock.advance(29.9)
-    assert account.asks() is None
+    assert account.next_request() is None
     clock.advance(0.1)
-    assert account.asks() is not None
+    assert account.next_request() is not None
 
 
 def test_many_who_asked_at_once_fail_once(account, clock, caplog):
-    first, second, third = (account.asks(5) for _ in range(3))
+    first, second, third = (account.next_request(5) for _ in range(3))
     assert [account.failed(each, OSError()) for each in (first, second)] == [5, 5]
     clock.advance(1)
     # What was asked before the failure does not end it.
-    account.answered(third, 3)
+    account.apply_reply(third, 3)
     assert (levels(caplog), account.tokens) == (["WARNING"], 10)
-    account.answered(account.asks(), 3)
+    account.apply_reply(account.next_request(), 3)
     assert (levels(caplog), account.tokens) == (["WARNING", "INFO"], 3)
 
 
 def test_in_doubt_what_is_given_is_lost_and_what_is_taken_is_charged(account, clock):
-    assert account.gains(None) is None
-    account.failed(account.asks(5), OSError())
+    assert account.add_reward(None) is None
+    account.failed(account.next_request(5), OSError())
     assert account.due == -5
-    account.gains(None)
+    account.add_reward(None)
     clock.advance(1)
-    probe = account.asks(5)
+    probe = account.next_request(5)
     assert (probe.cost, probe.change, account.due) == (5, -4, 0)
     account.failed(probe, OSError())
     assert account.due == -9
     clock.advance(2)
-    account.answered(account.asks(), 3)
+    account.apply_reply(account.next_request(), 3)
     assert (account.due, account.tokens) == (0, 3)
 
 
 def test_rewards_are_gathered_as_before_when_it_is_back(account, clock):
-    account.failed(account.asks(), OSError())
+    account.failed(account.next_request(), OSError())
     clock.advance(1)
-    account.answered(account.asks(), 3)
+    account.apply_reply(account.next_request(), 3)
     clock.advance(0.9)
-    assert account.gains(None) is None
+    assert account.add_reward(None) is None
     clock.advance(0.1)
-    assert account.gains(None).change == 2
+    assert account.add_reward(None).change == 2
 
 
 def test_to_a_full_bucket_nothing_is_added_while_redis_is_away(account):
-    account.failed(account.asks(), OSError())
+    account.failed(account.next_request(), OSError())
     for _ in range(30):
-        account.gains(None)
+        account.add_reward(None)
     assert (account.due, account.tokens) == (0, 20)
-    assert [account.pays(5) for _ in range(5)] == [5, 5, 5, 5, None]
+    assert [account.pay_locally(5) for _ in range(5)] == [5, 5, 5, 5, None]
     assert (account.due, account.tokens) == (-20, 0)
 
 
 def test_a_clock_that_goes_back_does_not_keep_it_away(account, clock):
     clock.advance(100)
-    account.failed(account.asks(), OSError())
-    assert account.asks() is None
+    account.failed(account.next_request(), OSError())
+    assert account.next_request() is None
     with virtual_time(50):
-        assert account.asks() is not None
+        assert account.next_request() is not None

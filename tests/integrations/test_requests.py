@@ -58,7 +58,7 @@ DATE = ("Date", "Sun, 06 Nov 1994 08:49:30 GMT")
 @pytest.fixture
 def clock():
     # A connection that is kept is no reason for time to stand still.
-    with virtual_time(patience=0.02) as clock:
+    with virtual_time(stall_timeout=0.02) as clock:
         yield clock
 
 
@@ -86,7 +86,7 @@ def test_a_status_that_passes_is_retried(clock, status):
     with serve(answer(status), answer()) as server, session() as client:
         response = client.get(server.url)
         assert (response.status_code, response.text) == (200, "ok")
-        assert clock.naps == [1.0]
+        assert clock.sleeps == [1.0]
         [failure] = state_of(response).failures
         assert failure.result.status_code == status
         assert state_of(response).stop_reason is StopReason.SUCCEEDED
@@ -137,14 +137,14 @@ class TestAPolicyOfSingleRequests:
 def test_a_status_that_stays_is_not(clock, status):
     with serve(answer(status)) as server, session() as client:
         assert client.get(server.url).status_code == status
-        assert (len(server.seen), clock.naps) == (1, [])
+        assert (len(server.seen), clock.sleeps) == (1, [])
 
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
 def test_an_attempt_without_an_answer_is_retried(clock, failure):
     with serve(failure, answer()) as server, session() as client:
         assert client.get(server.url).ok
-        assert (len(server.seen), clock.naps) == (2, [1.0])
+        assert (len(server.seen), clock.sleeps) == (2, [1.0])
         assert client.get(server.url).ok
         assert server.accepted == 2
 
@@ -179,7 +179,7 @@ def test_the_last_response_is_returned_unread_and_the_others_are_closed(clock):
             assert state_of(response).stop_reason is StopReason.SCHEDULE_ENDED
             assert len(response.content) == 10**6
         assert [x.raw.closed for x in results(response)] == [True] * 3
-        assert clock.naps == [1.0, 2.0]
+        assert clock.sleeps == [1.0, 2.0]
     assert server.settled(open=0)
 
 
@@ -191,7 +191,7 @@ def test_what_is_not_idempotent_is_sent_once(clock, caplog):
     caplog.set_level(logging.DEBUG, "retrykit")
     with serve(answer(503), reset()) as server, session() as client:
         response = client.post(server.url, data=b"pay")
-        assert (response.status_code, len(server.seen), clock.naps) == (503, 1, [])
+        assert (response.status_code, len(server.seen), clock.sleeps) == (503, 1, [])
         assert "POST is sent again only with an Idempotency-Key" in caplog.text
         with pytest.raises(requests.ConnectionError) as caught:
             client.patch(server.url)
@@ -278,10 +278,10 @@ def test_retry_after_is_understood_or_ignored(clock, sent, nap):
         with session(schedule=[1], max_elapsed=30) as client:
             response = client.get(server.url)
         if nap is None:
-            assert (response.status_code, clock.naps) == (429, [])
+            assert (response.status_code, clock.sleeps) == (429, [])
             assert state_of(response).stop_reason is StopReason.HINT
         else:
-            assert (response.status_code, clock.naps) == (200, [nap])
+            assert (response.status_code, clock.sleeps) == (200, [nap])
 
 
 def test_adapters_in_a_decorated_function_do_not_multiply(clock):
@@ -311,7 +311,7 @@ def test_a_body_cut_short_is_seen_by_the_decorator_and_not_the_adapter(clock, br
         assert len(server.seen) == 1
     with serve(broken, answer()) as server, session() as client:
         assert fetch().ok
-        assert clock.naps == [5.0]
+        assert clock.sleeps == [5.0]
 
 
 def test_a_redirect_loop_is_the_clients_business(clock):
@@ -319,7 +319,7 @@ def test_a_redirect_loop_is_the_clients_business(clock):
         client.max_redirects = 5
         with pytest.raises(TooManyRedirects):
             client.get(server.url)
-        assert (len(server.seen), clock.naps) == (6, [])
+        assert (len(server.seen), clock.sleeps) == (6, [])
 
 
 def test_the_second_request_of_a_digest_is_retried_too(clock):
@@ -328,7 +328,7 @@ def test_the_second_request_of_a_digest_is_retried_too(clock):
     )
     with serve(asks, answer(503), answer()) as server, session() as client:
         response = client.get(server.url, auth=HTTPDigestAuth("user", "word"))
-        assert (response.status_code, clock.naps) == (200, [1.0])
+        assert (response.status_code, clock.sleeps) == (200, [1.0])
 
 
 TIMEOUTS = {
@@ -367,7 +367,7 @@ def test_a_policy_of_ones_own_is_kept(clock):
     with serve(answer(503, body=b"wait"), answer(503)) as server:
         with session(own) as client:
             assert client.get(server.url).status_code == 503
-        assert clock.naps == [1.0]
+        assert clock.sleeps == [1.0]
 
 
 def prepared(server):
@@ -410,7 +410,7 @@ def test_a_session_can_be_pickled_with_its_adapter(clock):
         before = session(schedule=[3], methods=(x for x in ["POST"]))
         client = pickle.loads(pickle.dumps(before))  # noqa: S301  our own
         assert client.post(server.url).ok
-        assert clock.naps == [3.0]
+        assert clock.sleeps == [3.0]
 
 
 def test_threads_share_one_session():

@@ -62,7 +62,7 @@ DATE = ("Date", "Sun, 06 Nov 1994 08:49:30 GMT")
 @pytest.fixture
 def clock():
     # A connection that is kept is no reason for time to stand still.
-    with virtual_time(patience=0.02) as clock:
+    with virtual_time(stall_timeout=0.02) as clock:
         yield clock
 
 
@@ -86,7 +86,7 @@ def bodies(server):
 def test_a_status_that_passes_is_retried(clock, status):
     with serve(answer(status), answer()) as server, pool() as client:
         response = client.request("GET", server.url)
-        assert (response.status, response.data, clock.naps) == (200, b"ok", [1.0])
+        assert (response.status, response.data, clock.sleeps) == (200, b"ok", [1.0])
         [failure] = state_of(response).failures
         assert failure.result.status == status
         assert state_of(response).stop_reason is StopReason.SUCCEEDED
@@ -98,7 +98,7 @@ def test_a_status_that_stays_is_not(clock, status):
     asking = answer(status, [("Retry-After", "7")])
     with serve(asking) as server, pool() as client:
         response = client.request("GET", server.url)
-        assert (response.status, len(server.seen), clock.naps) == (status, 1, [])
+        assert (response.status, len(server.seen), clock.sleeps) == (status, 1, [])
         assert state_of(response).stop_reason is StopReason.SUCCEEDED
 
 
@@ -106,7 +106,7 @@ def test_a_status_that_stays_is_not(clock, status):
 def test_an_attempt_without_a_whole_answer_is_retried(clock, failure):
     with serve(failure, answer()) as server, pool() as client:
         assert client.request("GET", server.url).data == b"ok"
-        assert (len(server.seen), clock.naps) == (2, [1.0])
+        assert (len(server.seen), clock.sleeps) == (2, [1.0])
 
 
 def test_a_port_where_nobody_listens_is_tried_again(clock):
@@ -135,7 +135,7 @@ def test_an_error_that_is_none_to_retry_is_raised_at_once(clock):
         with pytest.raises(MaxRetryError) as caught:
             client.request("GET", server.url)
         assert state_of(caught.value).stop_reason is StopReason.NOT_RETRYABLE
-        assert clock.naps == []
+        assert clock.sleeps == []
 
 
 def test_the_last_response_is_returned_unread_and_the_others_are_closed(clock):
@@ -146,7 +146,7 @@ def test_the_last_response_is_returned_unread_and_the_others_are_closed(clock):
         assert state_of(response).stop_reason is StopReason.SCHEDULE_ENDED
         assert len(response.data) == 10**6
         found = [failure.result.closed for failure in state_of(response).failures]
-        assert (found, clock.naps) == ([True] * 3, [1.0, 2.0])
+        assert (found, clock.sleeps) == ([True] * 3, [1.0, 2.0])
         response.release_conn()
     assert server.settled(open=0)
 
@@ -166,7 +166,7 @@ def test_what_is_not_idempotent_is_sent_once(clock, caplog):
     caplog.set_level(logging.DEBUG, "retrykit")
     with serve(answer(503), reset()) as server, pool() as client:
         response = client.request("POST", server.url, body=b"pay")
-        assert (response.status, len(server.seen), clock.naps) == (503, 1, [])
+        assert (response.status, len(server.seen), clock.sleeps) == (503, 1, [])
         assert "POST is sent again only with an Idempotency-Key" in caplog.text
         # As urllib3 does it with a read error, if it may not be sent again.
         with pytest.raises(ProtocolError) as caught:
@@ -177,7 +177,7 @@ def test_what_is_not_idempotent_is_sent_once(clock, caplog):
         client.clear()
         with pytest.raises(MaxRetryError):
             client.request("PATCH", server.url)
-        assert (len(server.seen), clock.naps) == (2, [])
+        assert (len(server.seen), clock.sleeps) == (2, [])
 
 
 def test_what_has_a_key_or_is_allowed_is_sent_again(clock):
@@ -251,10 +251,10 @@ def test_retry_after_is_understood_or_ignored(clock, sent, nap):
         with pool(schedule=[1], max_elapsed=30) as client:
             response = client.request("GET", server.url)
         if nap is None:
-            assert (response.status, clock.naps) == (429, [])
+            assert (response.status, clock.sleeps) == (429, [])
             assert state_of(response).stop_reason is StopReason.HINT
         else:
-            assert (response.status, clock.naps) == (200, [nap])
+            assert (response.status, clock.sleeps) == (200, [nap])
 
 
 def test_a_redirect_waits_for_nothing_and_minds_no_header(clock):
@@ -263,7 +263,7 @@ def test_a_redirect_waits_for_nothing_and_minds_no_header(clock):
         retries = PolicyRetry(schedule=[1])
         with urllib3.HTTPConnectionPool("127.0.0.1", server.port) as client:
             response = client.request("GET", "/", retries=retries)
-        assert (response.status, clock.naps) == (200, [])
+        assert (response.status, clock.sleeps) == (200, [])
 
 
 def test_redirects_are_counted_by_urllib3_and_their_loop_is_not_retried(clock):
@@ -272,7 +272,7 @@ def test_redirects_are_counted_by_urllib3_and_their_loop_is_not_retried(clock):
         with pytest.raises(MaxRetryError) as caught:
             fetch()
         assert isinstance(caught.value.reason, ResponseError)
-        assert (len(server.seen), clock.naps) == (4, [])
+        assert (len(server.seen), clock.sleeps) == (4, [])
         with pytest.raises(MaxRetryError) as caught:
             client.request("GET", server.url)
         assert state_of(caught.value) is None
@@ -288,7 +288,7 @@ def test_one_history_goes_on_along_redirects(clock):
     with serve(*steps) as server:
         with pool(schedule=[1, 2, 3], observers=[told.append]) as client:
             response = client.request("GET", server.url)
-        assert (response.status, len(server.seen), clock.naps) == (503, 6, [1, 2, 3])
+        assert (response.status, len(server.seen), clock.sleeps) == (503, 6, [1, 2, 3])
         assert len(state_of(response).failures) == 4
         assert [type(x) for x in told if isinstance(x, AttemptStarted | GaveUp)] == [
             *[AttemptStarted] * 4,
@@ -315,7 +315,7 @@ def test_retries_in_a_decorated_function_do_not_multiply(clock):
                     fetch()
                 assert len(server.seen) == 3
                 assert state_of(caught.value).stop_reason is StopReason.NESTED
-                assert state_of(caught.value).inner.attempt == 3
+                assert state_of(caught.value).nested_state.attempt == 3
 
 
 def test_an_adapter_of_requests_takes_one(clock):
@@ -327,7 +327,7 @@ def test_an_adapter_of_requests_takes_one(clock):
     with client:
         with serve(answer(503, [("Retry-After", "soon")]), answer()) as server:
             response = client.get(server.url)
-            assert (response.status_code, clock.naps) == (200, [1.0])
+            assert (response.status_code, clock.sleeps) == (200, [1.0])
             assert state_of(response.raw).attempt == 2
         with serve(reset()) as server:
             with pytest.raises(requests.ConnectionError) as caught:
@@ -347,7 +347,7 @@ def test_a_predicate_is_asked_about_the_response(clock):
     own = Policy(on_result=lambda x: x.data == b"wait", schedule=[1], max_attempts=2)
     with serve(answer(200, body=b"wait"), answer(503)) as server, pool(own) as client:
         assert client.request("GET", server.url).status == 503
-        assert clock.naps == [1.0]
+        assert clock.sleeps == [1.0]
 
 
 def test_what_a_predicate_raises_comes_out(clock):
@@ -374,7 +374,7 @@ def test_a_retry_of_one_attempt_leaves_all_to_the_decorator(clock):
     steps = answer(503, [("Retry-After", "7")]), reset(), redirect("/"), answer()
     with served(*steps, max_attempts=1) as (server, client):
         assert fetch().status == 200
-        assert (len(server.seen), clock.naps) == (4, [7.0, 2.0])
+        assert (len(server.seen), clock.sleeps) == (4, [7.0, 2.0])
 
 
 def test_the_decorator_retries_and_closes_what_it_refuses(clock):

@@ -15,7 +15,7 @@ from retrykit import ConfigError, StopReason, retry, state_of
 from retrykit.integrations import requests as for_requests, urllib3 as retries
 from retrykit.integrations.urllib3 import PolicyRetry
 from retrykit.state.events import AttemptStarted, GaveUp, Succeeded
-from retrykit.testing import retries_disabled, virtual_time
+from retrykit.testing import disable_retries, virtual_time
 from tests._support.scripted_server import (
     answer,
     close,
@@ -27,7 +27,7 @@ from tests._support.scripted_server import (
 @pytest.fixture
 def clock():
     # A connection that is kept is no reason for time to stand still.
-    with virtual_time(patience=0.02) as clock:
+    with virtual_time(stall_timeout=0.02) as clock:
         yield clock
 
 
@@ -126,7 +126,7 @@ def test_what_must_be_awaited_is_refused():
 
 def test_retries_are_disabled_where_tests_disable_them(clock):
     with serve(answer(503)) as server, pool(schedule=[1]) as client:
-        with retries_disabled():
+        with disable_retries():
             client.request("GET", server.url)
         assert len(server.seen) == 1
 
@@ -157,9 +157,9 @@ def test_a_retry_in_an_adapter_in_a_decorated_function_does_not_multiply(clock, 
         client.mount("http://", HTTPAdapter(max_retries=PolicyRetry(schedule=[1, 1])))
         with pytest.raises(requests.RequestException) as caught:
             fetch()
-        assert (len(server.seen), clock.naps) == (3, [1.0, 1.0])
+        assert (len(server.seen), clock.sleeps) == (3, [1.0, 1.0])
         assert state_of(caught.value).stop_reason is StopReason.NESTED
-        assert state_of(caught.value).inner.attempt == 3
+        assert state_of(caught.value).nested_state.attempt == 3
 
 
 def test_a_response_of_requests_has_the_history_of_its_raw_one(clock):

@@ -45,7 +45,7 @@ def test_an_object_may_be_an_async_predicate(clock):
     with pytest.raises(OSError):
         asyncio.run(fetch())
     assert len(calls) == 3
-    assert clock.naps == [1.0, 1.0]
+    assert clock.sleeps == [1.0, 1.0]
 
 
 def test_an_async_predicate_may_refuse_results(clock):
@@ -59,7 +59,7 @@ def test_an_async_predicate_may_refuse_results(clock):
         return results.pop(0)
 
     assert asyncio.run(fetch()) == "value"
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_async_conditions_may_give_up(clock):
@@ -74,7 +74,7 @@ def test_async_conditions_may_give_up(clock):
 
     with pytest.raises(OSError, match="gone"):
         asyncio.run(fetch())
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_a_plain_function_that_answers_with_a_coroutine_is_no_yes(clock, caplog):
@@ -91,7 +91,7 @@ def test_a_plain_function_that_answers_with_a_coroutine_is_no_yes(clock, caplog)
         fetch()
     assert caught.value is error
     assert "use aretry for one that is awaited" in error.__notes__[0]
-    assert clock.naps == []
+    assert clock.sleeps == []
     assert caplog.records
 
 
@@ -125,7 +125,7 @@ def test_an_error_that_refuses_attributes_is_annotated_too(clock):
     assert caught.value is error
     assert len(error.__notes__) == 1
     assert len(state_of(error).errors) == 2
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_an_error_with_odd_code_is_annotated_too(clock):

@@ -22,7 +22,7 @@ from retrykit import (
     schedules as s,
 )
 from retrykit.execution.backoff import STOP, Backoff
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import (
     durations,
@@ -60,7 +60,7 @@ def decisions(draw):
     # Around the limit, where there is one.
     part = draw(st.floats(0, 1.1) | st.sampled_from([1.0, math.nextafter(1.0, 0.0)]))
     limit = 1e6 if policy.max_elapsed is None else policy.max_elapsed
-    elapsed = min(limit * part, LONGEST)
+    elapsed = min(limit * part, MAX_DELAY)
     error = draw(st.builds(ConnectionError) | st.builds(RetryAfter, durations()))
     before = Failure(attempt - 1, error, None, 0.0, 0.0, draw(durations()))
     failures = (before,) if attempt > 1 else ()
@@ -117,7 +117,7 @@ class Call(NamedTuple):
 
     outcome: object
     began: list[float]
-    naps: list[float]
+    sleeps: list[float]
 
 
 def play(policy, script, taken, start=0.0):
@@ -134,7 +134,7 @@ def play(policy, script, taken, start=0.0):
         raise outcome
 
     with virtual_time(start) as clock:
-        return Call(policy.run(fetch), began, clock.naps)
+        return Call(policy.run(fetch), began, clock.sleeps)
 
 
 def within_reach(policy):
@@ -155,7 +155,7 @@ def test_no_call_goes_beyond_a_limit(policy, script, taken, start):
     """5. The call's own duration counts. No sleep past the deadline."""
     call = play(policy, script, taken, start)
     assert len(call.began) <= policy.max_attempts
-    assert len(call.naps) == len(call.began) - 1
+    assert len(call.sleeps) == len(call.began) - 1
     limit = math.inf if policy.max_elapsed is None else policy.max_elapsed
     _, *later = call.began
     if policy.deadline == "overshoot":
@@ -165,15 +165,15 @@ def test_no_call_goes_beyond_a_limit(policy, script, taken, start):
 
 @given(REACHING, failure_scripts(), durations(at_most="1h"))
 def test_a_call_succeeds_if_it_gets_as_far_as_the_value(policy, script, taken):
-    outcome, began, naps = play(policy, script, taken)
+    outcome, began, sleeps = play(policy, script, taken)
     state = outcome.state
     assert state.attempt == len(began)
-    assert state.slept == pytest.approx(sum(naps))
+    assert state.total_delay == pytest.approx(sum(sleeps))
     if outcome.ok:
         assert outcome.value == script[-1] == "done"
         assert len(began) == len(script)
     failed = [failure.attempt for failure in state.failures]
-    assert len(failed) + state.dropped == len(began) - outcome.ok
+    assert len(failed) + state.dropped_failures == len(began) - outcome.ok
     assert failed == sorted(failed)
 
 
@@ -231,7 +231,7 @@ FORMS = [
 def waited(form, policy):
     with virtual_time() as clock, contextlib.suppress(Exception):
         form(policy, clock)
-    return clock.naps
+    return clock.sleeps
 
 
 @given(ALIKE, seeds())
@@ -245,9 +245,9 @@ def test_every_form_of_a_call_waits_the_same(policy, seed):
 @example(Policy(schedule=s.decorrelated(1), max_elapsed=None), 7)
 def test_a_call_waits_what_its_schedule_draws(policy, seed):
     """10. The draw for retry n of a call is a function of the call's seed and n."""
-    naps = waited(FORMS[0], policy.replace(seed=seed))
-    drawn = list(itertools.islice(policy.schedule.draw(seed), len(naps)))
-    if policy.deadline == "clip" and naps != drawn:
+    sleeps = waited(FORMS[0], policy.replace(seed=seed))
+    drawn = list(itertools.islice(policy.schedule.draw(seed), len(sleeps)))
+    if policy.deadline == "clip" and sleeps != drawn:
         # Only the last delay is clipped.
-        assert naps.pop() < drawn.pop()
-    assert naps == drawn
+        assert sleeps.pop() < drawn.pop()
+    assert sleeps == drawn

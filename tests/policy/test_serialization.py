@@ -54,7 +54,7 @@ POLICIES = {
             Rule(on=BusyError, schedule=[1], max_attempts=1),
         ],
     ),
-    "a hint": Policy(hint=hints.retry_after(), hint_cap=5, hint_over="clip"),
+    "a hint": Policy(hint=hints.retry_after(), hint_cap=5, on_long_hint="clip"),
     "several hints": Policy(
         hint=hints.first_of(
             hints.milliseconds("retry-after-ms"),
@@ -62,7 +62,7 @@ POLICIES = {
             hints.grpc_pushback(),
         ),
         hint_cap=None,
-        hint_over="honour",
+        on_long_hint="honor",
     ),
     "a shared budget": Policy(
         budget=shared(
@@ -70,8 +70,8 @@ POLICIES = {
         )
     ),
     "an attempt timeout": Policy(attempt_timeout=0.5),
-    "a timeout as an argument": Policy(attempt_timeout=AsArgument(5, "patience")),
-    "an outer rule": Policy(outer="raise"),
+    "a timeout as an argument": Policy(attempt_timeout=AsArgument(5, "stall_timeout")),
+    "an outer rule": Policy(nested="raise"),
     "the whole algebra": Policy(
         schedule=(
             s.sequence([9, 0.25]).then(s.fibonacci(2).take(3))
@@ -158,9 +158,9 @@ def test_a_person_writes_what_stops_retries_in_toml():
     text = """
         hint = "milliseconds:retry-after-ms, retry_after"
         hint_cap = "5m"
-        hint_over = "clip"
+        on_long_hint = "clip"
         attempt_timeout = {argument = "timeout", seconds = "2s"}
-        outer = "retry"
+        nested = "retry"
         budget = {kind = "throttle", max_tokens = 100, scope = "host:toml.example"}
 
         [[rules]]
@@ -179,10 +179,10 @@ def test_a_person_writes_what_stops_retries_in_toml():
         ],
         hint=hints.first_of(hints.milliseconds("retry-after-ms"), hints.retry_after()),
         hint_cap=300,
-        hint_over="clip",
+        on_long_hint="clip",
         budget=shared("host:toml.example", lambda: Throttle(100)),
         attempt_timeout=AsArgument(2, "timeout"),
-        outer="retry",
+        nested="retry",
     )
 
 
@@ -433,7 +433,8 @@ def test_a_name_of_a_million_dots_is_refused_in_no_time():
 def parts_of_kinds(parts):
     return st.sampled_from(sorted(SCHEDULE_KINDS)).flatmap(
         lambda kind: st.fixed_dictionaries(
-            {"kind": st.just(kind)} | dict.fromkeys(SCHEDULE_KINDS[kind].parts, parts)
+            {"kind": st.just(kind)}
+            | dict.fromkeys(SCHEDULE_KINDS[kind].field_names, parts)
         )
     )
 

@@ -12,7 +12,7 @@ import trio.testing
 
 from retrykit import ConfigError
 from retrykit.errors import AttemptTimeout
-from retrykit.execution.timeout_argument import bounded, filled
+from retrykit.execution.timeout_argument import with_timeout, with_timeout_argument
 from retrykit.policy.timeouts import AsArgument
 
 FIVE = AsArgument("5s")
@@ -88,29 +88,29 @@ class TestAFunctionWhoseTimeoutIsFilled:
     @pytest.mark.parametrize("call", CALLS)
     def test_gets_what_is_left(self, call):
         fn, args, kwargs, expected = CALLS[call]
-        assert filled(fn, FIVE, left)(*args, **kwargs) == expected
+        assert with_timeout_argument(fn, FIVE, left)(*args, **kwargs) == expected
 
     @pytest.mark.parametrize("call", GIVEN)
     def test_gets_what_its_caller_gives(self, call):
         fn, args, kwargs, expected = GIVEN[call]
-        assert filled(fn, FIVE, left)(*args, **kwargs) == expected
+        assert with_timeout_argument(fn, FIVE, left)(*args, **kwargs) == expected
 
     def test_is_asked_for_at_each_call(self):
         times = iter([5, 3, 1])
-        fetch = filled(plain, FIVE, lambda: next(times))
+        fetch = with_timeout_argument(plain, FIVE, lambda: next(times))
         assert [fetch("/")[1] for _ in range(3)] == [5, 3, 1]
 
     def test_may_be_a_coroutine_function(self):
         async def fetch(timeout):  # noqa: ASYNC109  as clients have it
             return timeout
 
-        assert asyncio.run(filled(fetch, FIVE, left)()) == 2.5
+        assert asyncio.run(with_timeout_argument(fetch, FIVE, left)()) == 2.5
 
     def test_may_take_it_by_another_name(self):
         def connect(*, deadline):
             return deadline
 
-        assert filled(connect, AsArgument(5, "deadline"), left)() == 2.5
+        assert with_timeout_argument(connect, AsArgument(5, "deadline"), left)() == 2.5
 
     @pytest.mark.parametrize(
         "fn",
@@ -125,7 +125,7 @@ class TestAFunctionWhoseTimeoutIsFilled:
     )
     def test_is_refused_if_it_cannot_take_it(self, fn):
         with pytest.raises(ConfigError, match="a parameter 'timeout'") as caught:
-            filled(fn, FIVE, left)
+            with_timeout_argument(fn, FIVE, left)
         assert caught.value.__suppress_context__ is (fn is vars)
 
     def test_shows_where_it_failed(self):
@@ -133,7 +133,7 @@ class TestAFunctionWhoseTimeoutIsFilled:
             raise OSError(timeout)
 
         with pytest.raises(OSError) as caught:
-            filled(fetch, FIVE, left)()
+            with_timeout_argument(fetch, FIVE, left)()
         trace = traceback.extract_tb(caught.value.__traceback__)
         assert [each.name for each in trace[1:]] == ["filling", "fetch"]
 
@@ -147,7 +147,7 @@ class TestAFunctionWhoseCallsAreBounded:
     def test_ends_each_call_in_its_time(self):
         async def main():
             times = iter([5, 3])
-            fetch = bounded(wait, lambda: next(times))
+            fetch = with_timeout(wait, lambda: next(times))
             assert await fetch(4, trio.sleep) == 4
             with pytest.raises(AttemptTimeout) as caught:
                 await fetch(4, sleep=trio.sleep)
@@ -157,12 +157,12 @@ class TestAFunctionWhoseCallsAreBounded:
         assert trio.run(main, clock=clock) == (3.0, pytest.approx(7.0))
 
     def test_is_a_coroutine_function(self):
-        assert inspect.iscoroutinefunction(bounded(wait, left))
+        assert inspect.iscoroutinefunction(with_timeout(wait, left))
 
     def test_shows_where_it_hung(self):
         async def main():
             with pytest.raises(AttemptTimeout) as caught:
-                await bounded(wait, lambda: 0)(1, asyncio.sleep)
+                await with_timeout(wait, lambda: 0)(1, asyncio.sleep)
             return caught.value
 
         trace = traceback.extract_tb(asyncio.run(main()).__traceback__)

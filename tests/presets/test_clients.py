@@ -20,7 +20,7 @@ from retrykit import (
 from retrykit.analysis.lint import check
 from retrykit.config.grpc_service_config import StatusCodes, from_service_config
 from retrykit.presets.aws import throttling
-from retrykit.testing import Script, virtual_time
+from retrykit.testing import ScriptedFunction, virtual_time
 from retrykit.testing.strategies import seeds
 from tests._support.dying import died
 
@@ -66,7 +66,7 @@ def test_aws_caps_what_is_drawn_in_2_0_and_the_range_in_2_1(retry, chance):
 @versions
 def test_aws_makes_three_attempts(colour, clock, version):
     calls, state = died(colour, presets.aws_standard(version=version))
-    assert calls == len(clock.naps) + 1 == 3
+    assert calls == len(clock.sleeps) + 1 == 3
     assert state.stop_reason is StopReason.ATTEMPTS
 
 
@@ -98,43 +98,43 @@ def aws(**settings):
     return presets.aws_standard(**settings).replace(on=ClientError, seed=5)
 
 
-def naps(policy, *errors):
+def sleeps(policy, *errors):
     with virtual_time() as clock:
-        policy.run(Script([*errors, "done", ...]))
-    return clock.naps
+        policy.run(ScriptedFunction([*errors, "done", ...]))
+    return clock.sleeps
 
 
 @versions
 def test_aws_pays_for_retries_and_gets_back_what_the_last_one_cost(version):
     """500 tokens; 5 or 14 for a retry, and one for a success without any."""
     policy, cost = aws(version=version), {"2.0": 5, "2.1": 14}[version]
-    naps(policy, ClientError(), ClientError())
+    sleeps(policy, ClientError(), ClientError())
     assert policy.budget.balance == 500 - cost
-    naps(policy, ClientError(), ClientError(), ClientError())
+    sleeps(policy, ClientError(), ClientError(), ClientError())
     assert policy.budget.balance == 500 - 3 * cost
-    naps(policy)
+    sleeps(policy)
     assert policy.budget.balance == 500 - 3 * cost + 1
 
 
 def test_aws_of_2020_takes_ten_for_a_timeout():
     policy = aws(version="2.0", max_attempts=2).replace(on=Exception)
-    policy.run(Script([TimeoutError(), TimeoutError()]))
+    policy.run(ScriptedFunction([TimeoutError(), TimeoutError()]))
     assert policy.budget.balance == 490
 
 
 @pytest.mark.parametrize("settings", [{}, {"throttled": throttling}])
 def test_aws_of_2026_takes_no_more_for_a_timeout(settings):
     policy = aws(max_attempts=2, **settings).replace(on=Exception)
-    policy.run(Script([TimeoutError(), TimeoutError()]))
+    policy.run(ScriptedFunction([TimeoutError(), TimeoutError()]))
     assert policy.budget.balance == 500 - 14
 
 
 def test_aws_of_2026_waits_longer_where_it_is_throttled_and_pays_less():
     policy = aws(throttled=throttling, max_attempts=9)
     for retry in range(1, 9):
-        state = RetryState("", 5, 0.0, attempt=retry, ruled=(retry - 1,))
+        state = RetryState("", 5, 0.0, attempt=retry, rule_counts=(retry - 1,))
         slow = failed(policy, state, ClientError("ThrottlingException"))
-        fast = failed(policy, replace(state, ruled=()), ClientError())
+        fast = failed(policy, replace(state, rule_counts=()), ClientError())
         assert slow.delay == pytest.approx(min(20 * fast.delay, slow.delay))
         low, high = policy.rules[0].schedule.bounds(retry)
         assert (low, high) == (0, min(2 ** (retry - 1), 20))
@@ -154,8 +154,8 @@ def failed(policy, state, error):
 )
 def test_aws_waits_as_it_is_asked_to_for_five_seconds_at_most(asked, waited):
     error = ClientError(headers={"x-amz-retry-after": asked})
-    assert naps(aws(), error) == [waited]
-    assert naps(aws(), ClientError(headers={"x-amz-retry-after": "soon"})) != [waited]
+    assert sleeps(aws(), error) == [waited]
+    assert sleeps(aws(), ClientError(headers={"x-amz-retry-after": "soon"})) != [waited]
     assert presets.aws_standard(version="2.0").hint is None
 
 
@@ -211,7 +211,7 @@ def test_grpc_has_the_jitter_of_2017_and_of_2024(retry, chance):
 
 def test_grpc_makes_no_more_than_five_attempts(colour, clock):
     calls, _ = died(colour, presets.grpc(max_attempts=9))
-    assert calls == len(clock.naps) + 1 == 5
+    assert calls == len(clock.sleeps) + 1 == 5
     told = presets.grpc(
         max_attempts=2, initial_backoff="1s", max_backoff="5s", backoff_multiplier=3
     )
@@ -247,7 +247,7 @@ def test_polly_is_the_example_of_its_documentation(colour, clock):
     policy = presets.polly()
     assert policy.schedule == s.polly_interval("1s")
     calls, state = died(colour, policy)
-    assert calls == len(clock.naps) + 1 == 6
+    assert calls == len(clock.sleeps) + 1 == 6
     assert state.stop_reason is StopReason.ATTEMPTS
     told = presets.polly(median_first_retry_delay="20ms", retry_count=0)
     assert (told.schedule, told.max_attempts) == (s.polly_interval(0.02), 1)
@@ -263,7 +263,7 @@ def test_tenacity_retries_without_waiting_and_without_end(colour, clock):
         return "at last"
 
     assert call() == "at last"
-    assert set(clock.naps) <= {0.0}
+    assert set(clock.sleeps) <= {0.0}
 
 
 def test_tenacity_wraps_the_last_error_once_it_has_a_limit(colour):

@@ -50,9 +50,9 @@ def test_hostname_verification_reads_as_its_formula():
 def test_hostname_verification_makes_75_retries_in_7_days(colour, clock):
     calls, state = died(colour, presets.hostname_verification())
     assert calls == state.attempt == 76
-    assert clock.naps == [row["seconds"] for row in ROWS]
-    assert round(sum(clock.naps) / DAY, 2) == 7.06
-    assert state.elapsed == state.slept == sum(clock.naps)
+    assert clock.sleeps == [row["seconds"] for row in ROWS]
+    assert round(sum(clock.sleeps) / DAY, 2) == 7.06
+    assert state.elapsed == state.total_delay == sum(clock.sleeps)
     assert state.stop_reason is StopReason.SCHEDULE_ENDED
     assert state.status == "dead"
 
@@ -60,8 +60,8 @@ def test_hostname_verification_makes_75_retries_in_7_days(colour, clock):
 def test_hostname_verification_keeps_every_error(colour, clock):
     _, state = died(colour, presets.hostname_verification())
     assert [error.args for error in state.errors] == [(n,) for n in range(1, 77)]
-    assert [failure.delay for failure in state.failures] == [*clock.naps, None]
-    assert state.dropped == 0
+    assert [failure.delay for failure in state.failures] == [*clock.sleeps, None]
+    assert state.dropped_failures == 0
 
 
 def test_hostname_verification_is_slower_than_its_documentation_says():
@@ -138,19 +138,19 @@ def test_zizq_with_a_limit_of_3_is_dead_after_the_fourth_failure(colour, clock):
     assert state.status == "dead"
     assert state.stop_reason is StopReason.ATTEMPTS
     assert [error.args for error in state.errors] == [(1,), (2,), (3,), (4,)]
-    for row, nap in zip(ZIZQ["bounds"], clock.naps, strict=False):
+    for row, nap in zip(ZIZQ["bounds"], clock.sleeps, strict=False):
         assert row["low_s"] <= nap <= row["high_s"]
-    assert len(clock.naps) == 3
+    assert len(clock.sleeps) == 3
 
 
 def test_zizq_with_a_limit_of_0_is_dead_at_once(colour, clock):
     calls, state = died(colour, presets.zizq(retry_limit=0))
-    assert (calls, state.status, clock.naps) == (1, "dead", [])
+    assert (calls, state.status, clock.sleeps) == (1, "dead", [])
 
 
 def test_zizq_keeps_every_error_whatever_its_limit(colour, clock):
     calls, state = died(colour, presets.zizq(retry_limit=200))
-    assert calls == len(state.errors) == len(clock.naps) + 1 == 201
+    assert calls == len(state.errors) == len(clock.sleeps) + 1 == 201
 
 
 @pytest.mark.parametrize(

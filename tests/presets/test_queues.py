@@ -56,8 +56,8 @@ def test_sidekiq_retries_25_times_in_about_20_days(colour, clock):
     calls, state = died(colour, presets.sidekiq())
     assert calls == state.attempt == len(state.errors) == 26
     assert state.stop_reason is StopReason.ATTEMPTS
-    assert sum(clock.naps) / DAY == pytest.approx(20.4, abs=0.1)
-    assert all(nap.is_integer() for nap in clock.naps)
+    assert sum(clock.sleeps) / DAY == pytest.approx(20.4, abs=0.1)
+    assert all(nap.is_integer() for nap in clock.sleeps)
 
 
 # What get_exponential_backoff_interval of Celery 5.7.0 gives for factor 1 and a
@@ -90,7 +90,7 @@ def test_celery_draws_each_second_alike():
 
 def test_celery_retries_3_times(colour, clock):
     calls, state = died(colour, presets.celery())
-    assert calls == len(clock.naps) + 1 == 4
+    assert calls == len(clock.sleeps) + 1 == 4
     assert state.stop_reason is StopReason.ATTEMPTS
 
 
@@ -139,7 +139,7 @@ def test_dramatiq_has_the_same_bounds_where_the_original_draws_twice():
 
 def test_dramatiq_retries_20_times_and_keeps_every_error(colour, clock):
     calls, state = died(colour, presets.dramatiq())
-    assert calls == len(clock.naps) + 1 == len(state.errors) == 21
+    assert calls == len(clock.sleeps) + 1 == len(state.errors) == 21
     assert state.stop_reason is StopReason.ATTEMPTS
     many = presets.dramatiq(max_retries=300)
     assert len(died(colour, many)[1].errors) == 301

@@ -1,4 +1,4 @@
-"""The built-in dialects: each is one function, of policies and of settings."""
+"""The built-in presets: each is one function, of policies and of settings."""
 
 import inspect
 import pickle
@@ -12,7 +12,7 @@ from retrykit.presets import systems
 
 
 @pytest.mark.parametrize("name", presets.__all__)
-def test_a_dialect_is_the_same_as_a_policy_and_as_settings(name):
+def test_a_preset_is_the_same_as_a_policy_and_as_settings(name):
     policy, settings = getattr(presets, name)(), getattr(systems, name)()
     assert (type(policy), type(settings)) == (Policy, Settings)
     made = Policy(**{each: getattr(settings, each) for each in SETTINGS})
@@ -25,22 +25,22 @@ SETTINGS = inspect.get_annotations(Settings)
 
 
 @pytest.mark.parametrize("name", presets.__all__)
-def test_a_dialect_reads_as_a_function_that_returns_a_policy(name):
-    dialect, inner = getattr(presets, name), getattr(systems, name)
-    signature = inspect.signature(dialect)
+def test_a_preset_reads_as_a_function_that_returns_a_policy(name):
+    preset, inner = getattr(presets, name), getattr(systems, name)
+    signature = inspect.signature(preset)
     assert signature.return_annotation is Policy
     assert signature.parameters == inspect.signature(inner).parameters
-    assert typing.get_type_hints(dialect)["return"] is Policy
+    assert typing.get_type_hints(preset)["return"] is Policy
     assert typing.get_type_hints(inner)["return"] is Settings
-    assert (dialect.__module__, dialect.__qualname__) == ("retrykit.presets", name)
-    assert dialect.__doc__ == inner.__doc__
+    assert (preset.__module__, preset.__qualname__) == ("retrykit.presets", name)
+    assert preset.__doc__ == inner.__doc__
 
 
 @pytest.mark.parametrize("name", presets.__all__)
-def test_a_dialect_is_pickled_by_its_name(name):
-    dialect = getattr(presets, name)
-    again = pickle.loads(pickle.dumps(dialect))  # noqa: S301  written here
-    assert again is dialect
-    again = pickle.loads(pickle.dumps(dialect()))  # noqa: S301  and here
-    assert repr(again) == repr(dialect())
-    assert again.replace(budget=None) == dialect().replace(budget=None)
+def test_a_preset_is_pickled_by_its_name(name):
+    preset = getattr(presets, name)
+    again = pickle.loads(pickle.dumps(preset))  # noqa: S301  written here
+    assert again is preset
+    again = pickle.loads(pickle.dumps(preset()))  # noqa: S301  and here
+    assert repr(again) == repr(preset())
+    assert again.replace(budget=None) == preset().replace(budget=None)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, schedules as s
-from retrykit.schedules.randomness import Draws
+from retrykit.schedules.randomness import CallRandom
 from retrykit.testing.strategies import schedules
 
 WAVE = s.sequence([1, 8, 3, 0.2])
@@ -26,7 +26,7 @@ TABLES = {
     "take": (WAVE.take(2), [1, 8]),
     "take nothing": (WAVE.take(0), []),
     "take more than there is": (WAVE.take(9), [1, 8, 3, 0.2]),
-    "times": (WAVE * 2, [2, 16, 6, 0.4]),
+    "scale": (WAVE * 2, [2, 16, 6, 0.4]),
     "times from the left": (0.5 * WAVE, [0.5, 4, 1.5, 0.1]),
     "times zero": (WAVE * 0, [0, 0, 0, 0]),
     "within": (WAVE.within(11.9), [1, 8]),
@@ -45,11 +45,11 @@ TABLES = {
     "switch to what has ended": (s.linear(1).switch(after=2, to=[7]), [1, 2]),
     "switch after the end": (s.sequence([1]).switch(after=2, to=s.linear(1)), [1]),
     "switch at the end": (s.sequence([1]).switch(after=1, to=[7, 8]), [1, 8]),
-    "plus": (WAVE + s.constant(1), [2, 9, 4, 1.2]),
+    "sum": (WAVE + s.constant(1), [2, 9, 4, 1.2]),
     "plus ends with the shorter": (WAVE + s.sequence([10, 20]), [11, 28]),
-    "either": (WAVE | s.constant(2).take(3), [1, 2, 2, 0.2]),
+    "union": (WAVE | s.constant(2).take(3), [1, 2, 2, 0.2]),
     "either goes on with the longer": (s.sequence([5]) | WAVE, [1, 8, 3, 0.2]),
-    "both": (WAVE & s.constant(2), [2, 8, 3, 2]),
+    "intersection": (WAVE & s.constant(2), [2, 8, 3, 2]),
     "both ends with the shorter": (WAVE & [0, 9], [1, 9]),
     "three joined": (WAVE + s.constant(1).take(2) | s.constant(3).take(3), [2, 3, 3]),
 }
@@ -80,9 +80,9 @@ RANGES = {
     "times before": ((s.constant(2) * 4).equal_jitter(), (4, 8)),
     "times after": (s.constant(2).equal_jitter() * 4, (4, 8)),
     "one on the other": (s.constant(8).equal_jitter().jitter(0.5), (2, 12)),
-    "plus": (s.constant(8).full_jitter() + s.constant(4).equal_jitter(), (2, 12)),
-    "either": (s.constant(8).equal_jitter() | s.constant(5), (4, 5)),
-    "both": (s.constant(8).equal_jitter() & s.constant(5), (5, 8)),
+    "sum": (s.constant(8).full_jitter() + s.constant(4).equal_jitter(), (2, 12)),
+    "union": (s.constant(8).equal_jitter() | s.constant(5), (4, 5)),
+    "intersection": (s.constant(8).equal_jitter() & s.constant(5), (5, 8)),
     "a part of a sum": (s.constant(15) + s.linear(30).full_jitter(), (15, 45)),
     "google": (s.google_interval(), (0.25, 0.75)),
     "google without chance": (s.google_interval(randomization_factor=0), (0.5, 0.5)),
@@ -102,7 +102,7 @@ def widths(schedule, upto=60):
 def test_jitter_stays_once_the_cap_is_reached():
     """``.cap(60).jitter(0.5)`` caps the interval."""
     schedule = s.exponential(1).cap(60).jitter(0.5)
-    drawn = {schedule.delay(50, None, Draws(seed, 50)) for seed in range(200)}
+    drawn = {schedule.delay(50, None, CallRandom(seed, 50)) for seed in range(200)}
     assert len(drawn) == 200
     assert widths(schedule)[-1] == 60.0
 
@@ -201,7 +201,7 @@ def test_what_follows_starts_a_walk_of_its_own():
         (1, 3),
         (1, 9),
     ]
-    assert all(walk.delay(3, 500.0, Draws(seed, 3)) <= 3 for seed in range(100))
+    assert all(walk.delay(3, 500.0, CallRandom(seed, 3)) <= 3 for seed in range(100))
 
 
 def test_then_needs_an_end():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import schedules as s
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.randomness import MAX_DELAY
 
 # Reckoned by hand.
 TABLES = {
@@ -59,7 +59,7 @@ def firsts():
 def near(exact, bounds):
     """Compare bounds without chance with an exact fraction."""
     low, high = bounds
-    return low == high and math.isclose(low, min(exact, Fraction(LONGEST)))
+    return low == high and math.isclose(low, min(exact, Fraction(MAX_DELAY)))
 
 
 @given(firsts(), st.integers(1, 10**6))
@@ -123,7 +123,7 @@ def test_a_walk_without_jitter_grows_by_its_factor():
 
 
 ENDLESS = {
-    "linear": s.linear(LONGEST / 1000),
+    "linear": s.linear(MAX_DELAY / 1000),
     "exponential": s.exponential(0.5),
     "exponential, hardly growing": s.exponential(60, factor=1.001),
     "exponential of an extreme factor": s.exponential(1, factor=1e308),
@@ -135,8 +135,8 @@ ENDLESS = {
 
 @pytest.mark.parametrize("schedule", ENDLESS.values(), ids=ENDLESS)
 def test_an_uncapped_schedule_saturates_at_the_largest_float(schedule):
-    assert schedule.bounds(10**6)[1] == LONGEST
-    assert schedule.bounds(10**9)[1] == LONGEST
+    assert schedule.bounds(10**6)[1] == MAX_DELAY
+    assert schedule.bounds(10**9)[1] == MAX_DELAY
     assert schedule.cap("1h").bounds(10**6)[1] == 3600.0
 
 

@@ -8,7 +8,7 @@ from hypothesis import example, given, strategies as st
 
 from retrykit import StopReason, presets, schedules as s
 from retrykit.execution.backoff import STOP, Backoff
-from retrykit.schedules.randomness import Draws
+from retrykit.schedules.randomness import CallRandom
 from retrykit.testing import FakeClock
 from tests._support.reference_data import reference_data
 
@@ -139,7 +139,8 @@ def test_google_draws_every_millisecond_of_its_range_and_no_other(request_):
     schedule = presets.google(initial_interval="7ms", max_interval="20ms").schedule
     low, high = (round(bound * 1000) for bound in schedule.bounds(request_))
     found = {
-        schedule.delay(request_, None, Draws(seed, request_)) for seed in range(1000)
+        schedule.delay(request_, None, CallRandom(seed, request_))
+        for seed in range(1000)
     }
     assert found == {ms / 1000 for ms in range(low, high + 1)}
 
@@ -202,10 +203,10 @@ def test_google_stops_only_once_the_time_has_passed():
 
 def test_a_retried_call_overshoots_as_the_original_does(colour, clock):
     state = colour.run(presets.google(randomization_factor=0), lambda: 1 / 0).state
-    assert len(clock.naps) == 25
+    assert len(clock.sleeps) == 25
     assert state.attempt == len(state.errors) == 26
     assert state.stop_reason is StopReason.ELAPSED
-    assert state.elapsed == sum(clock.naps) > 900
+    assert state.elapsed == sum(clock.sleeps) > 900
 
 
 def test_the_time_of_the_call_itself_counts(colour, clock):

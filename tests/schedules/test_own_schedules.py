@@ -67,7 +67,7 @@ def test_the_algebra_takes_it(own):
 
 def test_a_call_is_retried_by_it(own, clock):
     Policy(schedule=own(1, 3), max_elapsed=None).run(lambda: 1 / 0)
-    assert clock.naps == DAYS
+    assert clock.sleeps == DAYS
 
 
 def test_a_loop_of_ones_own_takes_it(own):
@@ -134,5 +134,5 @@ class Exact(s.Schedule):
 def test_numbers_of_any_kind_become_seconds(colour, clock, flaky, limit):
     fetch = flaky(OSError(), OSError(), "value")
     assert colour(schedule=Exact(), max_elapsed=limit)(fetch)() == "value"
-    assert [type(nap) for nap in clock.naps] == [float, float]
-    assert clock.naps == [0.5, 1.0]
+    assert [type(nap) for nap in clock.sleeps] == [float, float]
+    assert clock.sleeps == [0.5, 1.0]

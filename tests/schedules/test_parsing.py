@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from retrykit import ConfigError, presets, schedules as s
-from retrykit.schedules.parsing import schedule_from
+from retrykit.schedules.parsing import parse_schedule
 from retrykit.testing.strategies import schedules
 
 WRITTEN = {
@@ -41,18 +41,18 @@ WRITTEN = {
 
 @pytest.mark.parametrize(("text", "schedule"), WRITTEN.items(), ids=WRITTEN)
 def test_a_schedule_is_written_in_a_line(text, schedule):
-    assert schedule_from(text) == schedule
+    assert parse_schedule(text) == schedule
 
 
 @given(schedules())
 def test_any_schedule_comes_back_from_what_it_prints(schedule):
-    assert schedule_from(repr(schedule)) == schedule
+    assert parse_schedule(repr(schedule)) == schedule
 
 
 @given(schedules(max_leaves=2))
 def test_spaces_between_the_parts_do_not_matter(schedule):
     text = repr(schedule).replace(",", " , ").replace("(", "(  ").replace(")", "\n)")
-    assert schedule_from(text) == schedule
+    assert parse_schedule(text) == schedule
 
 
 def test_every_constructor_and_every_method_that_makes_a_schedule_is_known():
@@ -64,10 +64,10 @@ def test_every_constructor_and_every_method_that_makes_a_schedule_is_known():
         and not name.startswith("_")
     }
     with pytest.raises(ConfigError) as caught:
-        schedule_from("linear(1).colour()")
+        parse_schedule("linear(1).colour()")
     assert set(told(caught)) == made
     with pytest.raises(ConfigError) as caught:
-        schedule_from("colour()")
+        parse_schedule("colour()")
     others = {"Schedule", "ScheduleLike", "from_dict"}
     assert set(told(caught)) == set(s.__all__) - others
 
@@ -123,7 +123,7 @@ NOT_ALLOWED = {
 @pytest.mark.parametrize(("text", "named"), NOT_ALLOWED.items(), ids=NOT_ALLOWED)
 def test_what_is_no_part_of_a_schedule_is_named(text, named):
     with pytest.raises(ConfigError) as caught:
-        schedule_from(text)
+        parse_schedule(text)
     assert str(caught.value).partition(";")[0] == f"{MADE} {named!r}"
 
 
@@ -137,7 +137,7 @@ def test_no_code_is_run(tmp_path):
         f"linear(1).cap(open({str(ran)!r}, 'w'))",
     ):
         with pytest.raises(ConfigError):
-            schedule_from(text)
+            parse_schedule(text)
     assert "this" not in sys.modules
     assert not ran.exists()
 
@@ -191,7 +191,7 @@ WRONG = {
 )
 def test_a_schedule_that_is_mistyped_is_refused_with_the_way_out(text, message):
     with pytest.raises(ConfigError) as caught:
-        schedule_from(text)
+        parse_schedule(text)
     assert message in str(caught.value)
 
 
@@ -210,13 +210,13 @@ HUGE = {
 @pytest.mark.parametrize("text", HUGE.values(), ids=HUGE)
 def test_what_is_nested_beyond_use_is_refused_in_a_short_line(text):
     with pytest.raises(ConfigError) as caught:
-        schedule_from(text)
+        parse_schedule(text)
     assert len(str(caught.value)) < 250
 
 
 def test_a_hundred_levels_are_read():
     text = "linear(1.0)" + ".cap(1.0)" * 99
-    assert repr(schedule_from(text)) == text
+    assert repr(parse_schedule(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -224,5 +224,5 @@ def test_a_hundred_levels_are_read():
 )
 def test_python_prints_no_warning_about_a_text(text, recwarn):
     with pytest.raises(ConfigError):
-        schedule_from(text)
+        parse_schedule(text)
     assert not recwarn.list

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from retrykit import schedules as s
-from retrykit.schedules.randomness import LONGEST, Draws
+from retrykit.schedules.randomness import MAX_DELAY, CallRandom
 from retrykit.testing.strategies import durations, seeds
 
 
@@ -35,7 +35,7 @@ class InTurn:
 
 @given(st.floats(0.001, 1e6), seeds(), st.integers(1, 40))
 def test_for_the_same_chance_polly_waits_the_same(first, seed, retries):
-    chances = [Draws(seed, retry).random() for retry in range(1, retries + 1)]
+    chances = [CallRandom(seed, retry).random() for retry in range(1, retries + 1)]
     found = list(islice(s.polly_interval(first).draw(seed), retries))
     expected = list(original(first, chances))
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-9 * first * 2**retries)
@@ -90,7 +90,7 @@ def test_any_other_chance_draws_within_the_same_bounds(seed, retry):
 
 def test_polly_saturates_where_its_powers_would_overflow():
     for retry in (1100, 10**6):
-        assert s.polly_interval(1).bounds(retry) == (0.0, LONGEST)
+        assert s.polly_interval(1).bounds(retry) == (0.0, MAX_DELAY)
 
 
 def test_a_part_of_another_schedule_sees_its_own_chance_again():

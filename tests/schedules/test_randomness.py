@@ -13,11 +13,11 @@ from hypothesis import given, strategies as st
 from retrykit import Policy, schedules as s
 from retrykit.execution.backoff import Backoff
 from retrykit.schedules.randomness import (
-    LONGEST,
-    Draws,
-    before,
-    between,
+    MAX_DELAY,
+    CallRandom,
     new_seed,
+    previous_draw,
+    uniform_between,
 )
 from retrykit.testing.strategies import durations, seeds
 
@@ -31,12 +31,12 @@ def drawn(draws, count):
 
 # The draws of many calls, of many retries of one call, and of one retry.
 DRAWS = {
-    "calls": [Draws(seed, 1).random() for seed in range(MANY)],
+    "calls": [CallRandom(seed, 1).random() for seed in range(MANY)],
     "calls with far seeds": [
-        Draws(seed * 2**37 + 12_345, 3).random() for seed in range(MANY)
+        CallRandom(seed * 2**37 + 12_345, 3).random() for seed in range(MANY)
     ],
-    "retries": [Draws(7, retry).random() for retry in range(1, MANY + 1)],
-    "one retry": drawn(Draws(7, 1), MANY),
+    "retries": [CallRandom(7, retry).random() for retry in range(1, MANY + 1)],
+    "one retry": drawn(CallRandom(7, 1), MANY),
 }
 every_draw = pytest.mark.parametrize("draws", DRAWS.values(), ids=DRAWS)
 
@@ -52,7 +52,7 @@ PUBLISHED = [
 
 
 def test_draws_are_those_of_the_published_generator():
-    draws = drawn(Draws(seed=1234567, retry=0), 5)
+    draws = drawn(CallRandom(seed=1234567, retry=0), 5)
     assert draws == [(number >> 11) / 2**53 for number in PUBLISHED]
 
 
@@ -87,14 +87,16 @@ def test_draws_use_every_bit_of_a_float(draws):
 
 
 def test_no_retry_draws_what_another_has_drawn():
-    found = [draw for retry in range(1, 1001) for draw in drawn(Draws(7, retry), 5)]
+    found = [
+        draw for retry in range(1, 1001) for draw in drawn(CallRandom(7, retry), 5)
+    ]
     assert len(set(found)) == 5000
 
 
 def test_retries_of_one_call_and_calls_side_by_side_are_independent():
     for retry in range(1, 6):
-        here = [Draws(seed, retry).random() for seed in range(MANY)]
-        there = [Draws(seed, retry + 1).random() for seed in range(MANY)]
+        here = [CallRandom(seed, retry).random() for seed in range(MANY)]
+        there = [CallRandom(seed, retry + 1).random() for seed in range(MANY)]
         assert abs(statistics.correlation(here, there)) < 0.035, retry
 
 
@@ -116,15 +118,15 @@ def test_each_jitter_of_a_delay_has_a_draw_of_its_own():
 
 @given(seeds() | st.integers(), st.integers(1, 10**6), st.integers(1, 5))
 def test_a_draw_is_in_0_to_1_and_belongs_to_seed_and_retry(seed, retry, count):
-    found = drawn(Draws(seed, retry), count)
-    assert found == drawn(Draws(seed, retry), count)
+    found = drawn(CallRandom(seed, retry), count)
+    assert found == drawn(CallRandom(seed, retry), count)
     assert all(0.0 <= draw < 1.0 for draw in found)
 
 
 @given(durations(), durations(), st.floats(0, ALMOST_ONE))
 def test_what_is_drawn_between_is_between(one, other, chance):
     low, high = sorted([one, other])
-    assert low <= between(low, high, Given(chance)) <= high
+    assert low <= uniform_between(low, high, Given(chance)) <= high
 
 
 @given(durations(), st.floats(0, 1))
@@ -134,7 +136,7 @@ def test_ranges_are_those_of_the_literature(delay, factor):
     assert plain.equal_jitter().bounds(1) == (delay / 2, delay)
     low, high = plain.jitter(factor).bounds(1)
     assert low == delay * (1 - factor)
-    assert high == min(delay * (1 + factor), LONGEST)
+    assert high == min(delay * (1 + factor), MAX_DELAY)
 
 
 JITTERS = {
@@ -148,7 +150,7 @@ JITTERS = {
 
 @pytest.mark.parametrize(("schedule", "low", "high"), JITTERS.values(), ids=JITTERS)
 def test_delays_are_spread_over_the_whole_range_evenly(schedule, low, high):
-    delays = [schedule.delay(50, None, Draws(seed, 50)) for seed in range(4000)]
+    delays = [schedule.delay(50, None, CallRandom(seed, 50)) for seed in range(4000)]
     width = high - low
     assert min(delays) == pytest.approx(low, abs=width / 200)
     assert max(delays) == pytest.approx(high, abs=width / 200)
@@ -162,15 +164,17 @@ def test_the_delays_of_a_call_are_those_drawn_with_its_seed(colour, clock):
     schedule = s.decorrelated(1) + s.linear(1).full_jitter()
     policy = Policy(schedule=schedule, max_elapsed=None)
     state = colour.run(policy, lambda: 1 / 0).state
-    assert clock.naps == list(islice(policy.schedule.draw(state.seed), 4))
-    assert [failure.delay for failure in state.failures] == [*clock.naps, None]
+    assert clock.sleeps == list(islice(policy.schedule.draw(state.seed), 4))
+    assert [failure.delay for failure in state.failures] == [*clock.sleeps, None]
 
 
 def test_a_policy_with_a_seed_waits_the_same_each_time(colour, clock):
     """The seed can be set (`seed=`) in tests."""
     policy = Policy(seed=7)
     states = [colour.run(policy, lambda: 1 / 0).state for _ in range(2)]
-    assert clock.naps[:4] == clock.naps[4:] == list(islice(policy.schedule.draw(7), 4))
+    assert (
+        clock.sleeps[:4] == clock.sleeps[4:] == list(islice(policy.schedule.draw(7), 4))
+    )
     assert [state.seed for state in states] == [7, 7]
 
 
@@ -185,7 +189,7 @@ def test_a_loop_of_ones_own_waits_the_same_for_the_same_seed():
 def test_every_call_has_a_seed_of_its_own(colour, clock):
     states = [colour.run(Policy(), lambda: 1 / 0).state for _ in range(5)]
     assert len({state.seed for state in states}) == 5
-    assert len(set(clock.naps)) == len(clock.naps) == 20
+    assert len(set(clock.sleeps)) == len(clock.sleeps) == 20
 
 
 def test_seeds_are_whole_in_json():
@@ -215,7 +219,7 @@ def test_retries_do_not_move_the_global_generator(global_chance, clock):
     numbers = [global_chance.random() for _ in range(3)]
     global_chance.seed(7)
     Policy().run(lambda: 1 / 0)
-    assert len(clock.naps) == 4
+    assert len(clock.sleeps) == 4
     assert [global_chance.random() for _ in range(3)] == numbers
 
 
@@ -248,12 +252,12 @@ def test_a_forked_child_draws_other_seeds_than_its_parent():
 @given(seeds(), st.integers(2, 1000), st.integers(0, 5))
 def test_the_chance_of_the_retry_before_is_known_again(seed, retry, draws):
     """As many draws into it."""
-    now, then = Draws(seed, retry), Draws(seed, retry - 1)
+    now, then = CallRandom(seed, retry), CallRandom(seed, retry - 1)
     drawn(now, draws)
     drawn(then, draws)
-    assert drawn(before(now), 3) == drawn(then, 3)
+    assert drawn(previous_draw(now), 3) == drawn(then, 3)
 
 
 def test_a_chance_that_is_forgotten_stands_for_itself():
     chance = random.Random(7)  # noqa: S311  as a user's own
-    assert before(chance) is chance
+    assert previous_draw(chance) is chance

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 
 from retrykit import schedules as s
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.testing.strategies import durations, schedules
 
 # What a few floating-point operations may add, and no more.
@@ -39,12 +39,12 @@ def test_a_long_delay_is_not_rounded_up(delay, unit, rounded):
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 6, 7, 9, 12])
 def test_the_longest_delay_can_be_rounded(parts):
-    low, high = s.constant(LONGEST).round_down(LONGEST / parts).bounds(1)
-    assert low == high <= LONGEST
+    low, high = s.constant(MAX_DELAY).round_down(MAX_DELAY / parts).bounds(1)
+    assert low == high <= MAX_DELAY
 
 
 @given(schedules(), durations(at_least=0.001))
-@example(s.constant(LONGEST / 3), LONGEST)
+@example(s.constant(MAX_DELAY / 3), MAX_DELAY)
 def test_what_is_within_never_sums_to_more(schedule, total):
     delays = list(islice(schedule.at_least(total / 30).within(total).draw(7), 99))
     assert len(delays) <= 30

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from retrykit import schedules as s
-from retrykit.schedules.randomness import LONGEST, Draws
+from retrykit.schedules.randomness import MAX_DELAY, CallRandom
 from retrykit.testing.strategies import durations, schedules, seeds
 
 ALMOST_ONE = math.nextafter(1.0, 0.0)
@@ -38,7 +38,7 @@ def span(retry, schedule):
 @example(s.decorrelated(1) * 0.01, 3, 0.01, 7)
 def test_a_drawn_delay_never_leaves_its_bounds(schedule, retry, previous, seed):
     """A drawn delay never leaves its bounds, whatever was waited before."""
-    delay = schedule.delay(retry, previous, Draws(seed, retry))
+    delay = schedule.delay(retry, previous, CallRandom(seed, retry))
     low, high = span(retry, schedule)
     assert (delay, low, high) == (None, None, None) or low <= delay <= high
 
@@ -53,10 +53,10 @@ def test_no_delay_of_a_call_leaves_its_bounds(schedule, seed):
 
 
 @given(schedules(), retries())
-@example(s.constant(LONGEST).round_down(LONGEST / 3), 1)
-@example(s.constant(LONGEST) * 2, 1)
-@example(s.constant(LONGEST).jitter(0.5), 1)
-@example(s.constant(LONGEST) + s.constant(LONGEST).jitter(1), 1)
+@example(s.constant(MAX_DELAY).round_down(MAX_DELAY / 3), 1)
+@example(s.constant(MAX_DELAY) * 2, 1)
+@example(s.constant(MAX_DELAY).jitter(0.5), 1)
+@example(s.constant(MAX_DELAY) + s.constant(MAX_DELAY).jitter(1), 1)
 def test_bounds_are_finite_and_ordered_however_late(schedule, retry):
     """Nothing overflows or turns into NaN at retry 1, 1024, 10**6."""
     for asked in (1, retry, 1024, 10**6):
@@ -129,14 +129,14 @@ def test_an_ended_schedule_stays_ended(schedule, one, other, seed):
     early, late = sorted([one, other])
     if schedule.bounds(early) is None:
         assert schedule.bounds(late) is None
-        assert schedule.delay(late, 1.0, Draws(seed, late)) is None
+        assert schedule.delay(late, 1.0, CallRandom(seed, late)) is None
 
 
 @given(schedules(), retries(), seeds())
 def test_without_jitter_there_is_nothing_to_draw(schedule, retry, seed):
     plain = schedule.without_jitter()
     low, high = span(retry, plain)
-    assert low == high == plain.delay(retry, None, Draws(seed, retry))
+    assert low == high == plain.delay(retry, None, CallRandom(seed, retry))
     assert plain.without_jitter() == plain
 
 
@@ -203,7 +203,7 @@ ZERO = [s.constant, s.linear, s.fibonacci, s.decorrelated, s.polly_interval]
 def test_a_first_delay_of_zero_stays_zero(make, retry):
     """No zero becomes NaN, and none the longest delay."""
     assert make(0).bounds(retry) == (0.0, 0.0)
-    assert make(0).delay(retry, 5.0, Draws(7, retry)) == 0.0
+    assert make(0).delay(retry, 5.0, CallRandom(7, retry)) == 0.0
 
 
 @pytest.mark.parametrize("retry", [1, 2, 1024, 10**6])

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 from retrykit import ConfigError, Policy, schedules as s
-from retrykit.schedules.randomness import Draws
+from retrykit.schedules.randomness import CallRandom
 
 WAIT = "for a single delay write constant()"
 REFUSED = "schedule must be one of schedules, a re-iterable of durations, or a "
@@ -114,7 +114,7 @@ def test_retries_run_through_a_sequence_afresh_for_each_call(clock):
     policy = Policy(schedule=three)
     for _ in range(2):
         assert len(policy.run(int, "seven").state.errors) == 4
-    assert clock.naps == [3.0, 2.0, 1.0] * 2
+    assert clock.sleeps == [3.0, 2.0, 1.0] * 2
 
 
 def test_sequences_of_equal_delays_are_equal():
@@ -211,6 +211,6 @@ def test_an_element_that_is_no_duration_is_named_by_its_place(element, rule):
     late = s.sequence(yielding)
     assert late.bounds(2) == (2, 2)
     with pytest.raises(ConfigError, match=message):
-        late.delay(3, None, Draws(7, 3))
+        late.delay(3, None, CallRandom(7, 3))
     with pytest.raises(ConfigError, match=message):
         late.bounds(3)

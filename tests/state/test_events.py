@@ -8,8 +8,8 @@ import pytest
 
 from retrykit import Policy, RetryState, StopReason, observe, resume, retry, retrying
 from retrykit._internal import fast_path
-from retrykit._internal.clocks import task, thread
-from retrykit.execution.nesting import current
+from retrykit._internal.clocks import async_clock, sync_clock
+from retrykit.execution.nesting import current_call
 from retrykit.state.events import (
     AttemptFailed,
     AttemptStarted,
@@ -58,7 +58,7 @@ def test_tells_of_a_success_at_once(colour, clock, flaky, ear):
     colour(POLICY, observers=[ear])(flaky("value"))()
     assert ear.heard == [(STARTED, 1), (SUCCEEDED, 1)]
     assert ear.last.state.stop_reason is StopReason.SUCCEEDED
-    assert clock.naps == []
+    assert clock.sleeps == []
 
 
 def test_tells_of_a_success_after_retries(colour, clock, flaky, ear):
@@ -73,7 +73,7 @@ def test_tells_of_a_success_after_retries(colour, clock, flaky, ear):
     assert [failure.error for failure in failures] == errors
     assert tuple(failures) == ear.last.state.failures
     delays = [e.delay for e in ear.events if isinstance(e, RetryScheduled)]
-    assert delays == clock.naps == [1.0, 2.0]
+    assert delays == clock.sleeps == [1.0, 2.0]
 
 
 def test_tells_of_giving_up(colour, clock, flaky, ear):
@@ -85,7 +85,7 @@ def test_tells_of_giving_up(colour, clock, flaky, ear):
     assert ear.events[-2].failure.error is error
     assert ear.events[-2].failure.delay is None
     assert ear.last.state.stop_reason is StopReason.SCHEDULE_ENDED
-    assert ear.last.state.elapsed == sum(clock.naps)
+    assert ear.last.state.elapsed == sum(clock.sleeps)
 
 
 def test_tells_of_an_error_that_is_not_retried(colour, flaky, ear):
@@ -105,7 +105,7 @@ def test_tells_of_a_result_that_is_refused(colour, clock, flaky, ear):
     ]  # fmt: skip  # one line for each attempt
     failure = ear.events[1].failure
     assert (failure.error, failure.result, failure.delay) == (None, "busy", 1.0)
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_tells_that_an_attempt_was_interrupted(colour, flaky, ear):
@@ -119,7 +119,11 @@ def test_tells_that_an_attempt_was_interrupted(colour, flaky, ear):
 def test_tells_that_a_sleep_was_interrupted(colour, flaky, ear):
     fetch = colour(POLICY, observers=[ear])(flaky(OSError()))
     clock = Interrupted()
-    with thread.use(clock), task.use(clock), pytest.raises(KeyboardInterrupt):
+    with (
+        sync_clock.use(clock),
+        async_clock.use(clock),
+        pytest.raises(KeyboardInterrupt),
+    ):
         fetch()
     assert ear.heard == [(STARTED, 1), (FAILED, 1), (SCHEDULED, 1), (GAVE_UP, 1)]
     assert ear.last.state.stop_reason is StopReason.CANCELLED
@@ -134,7 +138,7 @@ def test_a_block_tells_what_a_function_tells(clock, flaky, ear):
         with attempt:
             fetch()
     assert block.heard == ear.heard
-    assert clock.naps == [1.0, 2.0, 1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0, 1.0, 2.0]
 
 
 def test_an_observer_of_the_process_hears_every_call(colour, clock, flaky, ear):
@@ -147,7 +151,7 @@ def test_an_observer_of_the_process_hears_every_call(colour, clock, flaky, ear):
         (STARTED, 2), (SUCCEEDED, 2),
         (STARTED, 1), (SUCCEEDED, 1),
     ]  # fmt: skip  # one line for each attempt
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_the_observers_of_a_policy_hear_before_those_of_the_process(flaky):
@@ -192,7 +196,7 @@ def test_an_observer_that_comes_late_hears_the_rest(colour, clock, ear):
     colour(POLICY)(fetch)()
     observing[0].close()
     assert ear.heard == [(FAILED, 1), (SCHEDULED, 1), (STARTED, 2), (SUCCEEDED, 2)]
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_an_observer_of_the_process_hears_other_threads(flaky, ear):
@@ -276,11 +280,11 @@ def test_observers_come_and_go_in_several_threads_at_once():
 
 
 def test_calls_are_no_longer_watched_once_every_observer_is_gone(ear):
-    before = len(fast_path.reasons)
+    before = len(fast_path.blockers)
     with observe(ear) as first, observe(ear):
         first.close()
-        assert len(fast_path.reasons) == before + 1
-    assert len(fast_path.reasons) == before
+        assert len(fast_path.blockers) == before + 1
+    assert len(fast_path.blockers) == before
 
 
 def test_an_observer_is_not_told_of_the_calls_that_it_makes():
@@ -335,23 +339,23 @@ def test_an_observer_is_known_again_by_what_it_is_equal_to():
 
 class TestOnlyFailing:
     def test_hears_a_call_from_its_first_failure_on(self, colour, clock, flaky, ear):
-        with observe(ear, only_failing=True):
+        with observe(ear, failures_only=True):
             colour(POLICY)(flaky(OSError("one"), OSError("two"), "value"))()
         assert ear.heard == [
             (FAILED, 1), (SCHEDULED, 1),
             (STARTED, 2), (FAILED, 2), (SCHEDULED, 2),
             (STARTED, 3), (SUCCEEDED, 3),
         ]  # fmt: skip  # one line for each attempt
-        assert clock.naps == [1.0, 2.0]
+        assert clock.sleeps == [1.0, 2.0]
 
     def test_hears_a_call_that_gives_up_at_once(self, colour, flaky, ear):
-        with observe(ear, only_failing=True), pytest.raises(KeyError):
+        with observe(ear, failures_only=True), pytest.raises(KeyError):
             colour(POLICY)(flaky(KeyError("id")))()
         assert ear.heard == [(FAILED, 1), (GAVE_UP, 1)]
 
     def test_hears_of_a_result_that_is_refused(self, colour, clock, flaky, ear):
         busy = POLICY.replace(on_result=lambda result: result == "busy")
-        with observe(ear, only_failing=True):
+        with observe(ear, failures_only=True):
             colour(busy)(flaky("value"))()
             assert ear.heard == []
             colour(busy)(flaky("busy", "value"))()
@@ -360,9 +364,9 @@ class TestOnlyFailing:
     def test_hears_that_a_sleep_was_interrupted(self, colour, flaky, ear):
         clock = Interrupted()
         with (
-            observe(ear, only_failing=True),
-            thread.use(clock),
-            task.use(clock),
+            observe(ear, failures_only=True),
+            sync_clock.use(clock),
+            async_clock.use(clock),
             pytest.raises(KeyboardInterrupt),
         ):
             colour(POLICY)(flaky(OSError()))()
@@ -370,14 +374,14 @@ class TestOnlyFailing:
 
     def test_does_not_hear_that_a_first_attempt_was_interrupted(self, flaky, ear):
         fetch = retry(POLICY, observers=[other := Ear()])(flaky(KeyboardInterrupt()))
-        with observe(ear, only_failing=True), pytest.raises(KeyboardInterrupt):
+        with observe(ear, failures_only=True), pytest.raises(KeyboardInterrupt):
             fetch()
         assert ear.heard == []
         assert other.heard == [(STARTED, 1), (GAVE_UP, 1)]
 
     def test_hears_of_blocks(self, clock, flaky, ear):
         fetch = flaky(OSError(), "value")
-        with observe(ear, only_failing=True):
+        with observe(ear, failures_only=True):
             for attempt in retrying(POLICY):
                 with attempt:
                     fetch()
@@ -389,7 +393,7 @@ class TestOnlyFailing:
     def test_hears_all_of_a_call_that_goes_on_after_a_failure(self, clock, flaky, ear):
         state = RetryState("fetch", seed=7, epoch=0.0, attempt=3)
         failing = POLICY.run(flaky(*[OSError()] * 3)).state
-        with observe(ear, only_failing=True):
+        with observe(ear, failures_only=True):
             resume(flaky("value"), state, POLICY)()
             assert ear.heard == []
             resume(flaky("value"), failing, POLICY)()
@@ -399,7 +403,7 @@ class TestOnlyFailing:
         self, colour, clock, flaky, ear
     ):
         other = Ear()
-        with observe(ear, only_failing=True), observe(other):
+        with observe(ear, failures_only=True), observe(other):
             colour(POLICY)(flaky("value"))()
             assert ear.heard == []
             colour(POLICY, observers=[Ear()])(flaky(OSError(), "value"))()
@@ -409,10 +413,10 @@ class TestOnlyFailing:
     def test_leaves_calls_that_succeed_at_once_unwatched(self, colour, ear):
         """No state is made for them; the first call of a function is checked."""
         states = []
-        before = len(fast_path.reasons)
-        with observe(ear, only_failing=True):
-            assert len(fast_path.reasons) == before
-            fetch = colour(POLICY)(lambda: states.append(current.get()[2]))
+        before = len(fast_path.blockers)
+        with observe(ear, failures_only=True):
+            assert len(fast_path.blockers) == before
+            fetch = colour(POLICY)(lambda: states.append(current_call.get()[2]))
             fetch()
             fetch()
             with observe(Ear()):
@@ -421,12 +425,12 @@ class TestOnlyFailing:
         assert ear.heard == []
 
     def test_is_closed_twice_without_harm(self, flaky, ear):
-        before = len(fast_path.reasons)
+        before = len(fast_path.blockers)
         with observe(Ear()):
-            observing = observe(ear, only_failing=True)
+            observing = observe(ear, failures_only=True)
             observing.close()
             observing.close()
-            assert len(fast_path.reasons) == before + 1
+            assert len(fast_path.blockers) == before + 1
             with pytest.raises(KeyError):
                 POLICY.call(flaky(KeyError("id")))
         assert ear.heard == []
@@ -435,6 +439,6 @@ class TestOnlyFailing:
         def broken(_event):
             raise ZeroDivisionError
 
-        with observe(broken, only_failing=True):
+        with observe(broken, failures_only=True):
             assert POLICY.call(flaky(OSError(), "value")) == "value"
         assert len(caplog.records) == 4

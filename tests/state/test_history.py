@@ -15,9 +15,9 @@ from retrykit import (
     resume,
     state_of,
 )
-from retrykit._internal.clocks import thread
+from retrykit._internal.clocks import sync_clock
 from retrykit.state.events import RetryScheduled
-from retrykit.testing import Script
+from retrykit.testing import ScriptedFunction
 from retrykit.testing.history_table import history
 
 POLICY = Policy(schedule=[1, 60], max_elapsed=None, on=OSError, name="fetch")
@@ -38,7 +38,7 @@ def told(error, result=None):
 
 class TestStatus:
     def test_of_a_call_that_succeeds_at_once(self, colour, clock):
-        outcome = colour.run(POLICY, Script(["ok"]))
+        outcome = colour.run(POLICY, ScriptedFunction(["ok"]))
         assert history(outcome.state) == cleandoc("""
             fetch succeeded after 1 attempt in 0s
               attempt  began after  took  next after  outcome
@@ -46,7 +46,7 @@ class TestStatus:
         """)
 
     def test_of_a_call_that_succeeds_in_the_end(self, colour, clock):
-        script = Script([ConnectionError("refused"), TimeoutError, "ok"])
+        script = ScriptedFunction([ConnectionError("refused"), TimeoutError, "ok"])
 
         def slow():
             clock.advance(0.25)
@@ -72,7 +72,7 @@ class TestStatus:
         """)
 
     def test_of_a_call_in_a_later_attempt(self, colour, clock):
-        script = Script([OSError("refused"), "ok"])
+        script = ScriptedFunction([OSError("refused"), "ok"])
 
         def fetch():
             return script() and history(current_state())
@@ -91,7 +91,7 @@ class TestStatus:
             if isinstance(event, RetryScheduled):
                 waiting.append(history(event.state))
 
-        script = Script([OSError("refused"), "ok"])
+        script = ScriptedFunction([OSError("refused"), "ok"])
         colour.run(POLICY.replace(observers=[hear]), script)
         assert waiting == [
             cleandoc("""
@@ -139,7 +139,7 @@ class TestStatus:
     )
     def test_of_a_call_that_gave_up(self, clock, policy, outcomes, head, last):
         with pytest.raises((OSError, KeyError)) as caught:
-            policy.call(Script(outcomes))
+            policy.call(ScriptedFunction(outcomes))
         lines = history(state_of(caught.value)).split("\n")
         assert lines[0] == f"fetch gave up after {head}"
         assert lines[-1] == f"  {last}"
@@ -149,7 +149,7 @@ class TestStatus:
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError) as caught:
-            POLICY.replace(on_result=broken).call(Script(["ok"]))
+            POLICY.replace(on_result=broken).call(ScriptedFunction(["ok"]))
         assert history(state_of(caught.value)) == cleandoc("""
             fetch gave up after 1 attempt in 0s: the error is not one to retry
               attempt  began after  took  next after  outcome
@@ -157,7 +157,7 @@ class TestStatus:
         """)
 
     def test_of_a_call_that_is_cancelled_in_an_attempt(self, colour, clock):
-        script = Script([OSError, KeyboardInterrupt])
+        script = ScriptedFunction([OSError, KeyboardInterrupt])
         with pytest.raises(KeyboardInterrupt) as caught:
             colour(POLICY)(script)()
         assert history(state_of(caught.value)) == cleandoc("""
@@ -174,8 +174,8 @@ class TestStatus:
             def sleep(self, _delay, /):
                 raise KeyboardInterrupt
 
-        with thread.use(Interrupted()), pytest.raises(KeyboardInterrupt) as caught:
-            POLICY.call(Script([OSError]))
+        with sync_clock.use(Interrupted()), pytest.raises(KeyboardInterrupt) as caught:
+            POLICY.call(ScriptedFunction([OSError]))
         assert history(state_of(caught.value)) == cleandoc("""
             fetch was cancelled after 1 attempt in 0s
               attempt  began after  took  next after  outcome
@@ -186,7 +186,7 @@ class TestStatus:
 class TestOutcome:
     def test_tells_a_result_that_is_refused(self, colour, clock):
         policy = POLICY.replace(on_result=lambda result: result != "ok")
-        outcome = colour.run(policy, Script([503, None, "ok"]))
+        outcome = colour.run(policy, ScriptedFunction([503, None, "ok"]))
         assert history(outcome.state) == cleandoc("""
             fetch succeeded after 3 attempts in 1m1s
               attempt  began after  took  next after  outcome
@@ -244,7 +244,9 @@ class TestManyAttempts:
 
     def after(self, failures, **changes):
         policy = Policy(schedule=[1] * 200, max_attempts=None, max_elapsed=None)
-        return policy.replace(**changes).run(Script([*[OSError] * failures, "ok"]))
+        return policy.replace(**changes).run(
+            ScriptedFunction([*[OSError] * failures, "ok"])
+        )
 
     def test_are_all_shown_up_to_twenty_failures(self, clock):
         shown = self.numbers(self.after(20).state)
@@ -280,7 +282,7 @@ class TestManyAttempts:
         state.stop_reason = None
         heard = []
         policy = Policy(schedule=[1] * 20, max_attempts=None, observers=[heard.append])
-        resume(Script(["ok"]), state, policy)()
+        resume(ScriptedFunction(["ok"]), state, policy)()
         assert heard[-1].state.max_failures == 100
         assert self.numbers(heard[-1].state) == ["1", "2", "...", "8", "9", "10"]
 
@@ -297,7 +299,7 @@ class TestData:
             attempt_started=61.0,
             failures=failures,
             stop_reason=reason,
-            spent=61.5,
+            elapsed_at_end=61.5,
         )
         again = RetryState.from_dict(state.to_dict())
         assert history(again) == history(state)

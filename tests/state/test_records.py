@@ -18,7 +18,7 @@ from retrykit import (
     StopReason,
     current_state,
 )
-from retrykit.state.records import ErrorRecord, ResultRecord, result_data
+from retrykit.state.records import ErrorRecord, ResultRecord, result_to_data
 from retrykit.testing.strategies import durations, seeds
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -79,19 +79,21 @@ CALLS = st.builds(
     attempt=st.integers(2 * 10**6, 10**12),
     attempt_started=durations(),
     failures=st.lists(FAILURES, max_size=3).map(tuple),
-    dropped=st.integers(9, 10**6),
-    slept=durations(),
+    dropped_failures=st.integers(9, 10**6),
+    total_delay=durations(),
     next_delay=st.none() | durations(),
     stop_reason=st.none() | st.sampled_from(StopReason),
-    spent=durations(),
-    ruled=st.lists(st.integers(0, 3), max_size=3).map(tuple),
-    paid=st.none() | durations(),
+    elapsed_at_end=durations(),
+    rule_counts=st.lists(st.integers(0, 3), max_size=3).map(tuple),
+    retry_cost=st.none() | durations(),
     depth=st.integers(0, 9),
 )
 STATES = st.recursive(
     CALLS,
     lambda inner: st.builds(
-        lambda state, inside: dataclasses.replace(state, inner=inside), CALLS, inner
+        lambda state, inside: dataclasses.replace(state, nested_state=inside),
+        CALLS,
+        inner,
     ),
     max_leaves=3,
 )
@@ -103,11 +105,11 @@ def test_any_state_comes_back_from_json_as_data(state):
     assert again.to_dict() == state.to_dict()
     assert again == stored(again) == pickle.loads(pickle.dumps(state))  # noqa: S301
     # An inner state comes back as this one does: with records for its errors.
-    odd = {"failures", "inner", "now", "origin", "trace"}
+    odd = {"failures", "nested_state", "now", "origin", "trace"}
     for name in set(RetryState.__slots__) - odd:
         assert getattr(again, name) == getattr(state, name)
-    if state.inner is not None:
-        assert again.inner.to_dict() == state.inner.to_dict()
+    if state.nested_state is not None:
+        assert again.nested_state.to_dict() == state.nested_state.to_dict()
 
 
 @given(STATES)
@@ -242,7 +244,7 @@ def nested(depth):
     """A state in a state in a state."""
     data = None
     for _ in range(depth):
-        data = DATA | {"inner": data}
+        data = DATA | {"nested_state": data}
     return data
 
 
@@ -284,14 +286,14 @@ ERROR = {"type": "OSError", "message": "busy", "traceback": ""}
         ),
         pytest.param(DATA | {"attempt": "three"}, id="an attempt that is no number"),
         pytest.param(DATA | {"seed": None}, id="a seed that is no number"),
-        pytest.param(DATA | {"spent": "1h"}, id="a time that is no number"),
+        pytest.param(DATA | {"elapsed_at_end": "1h"}, id="a time that is no number"),
         pytest.param(DATA | {"name": 5}, id="a name that is no text"),
-        pytest.param(DATA | {"ruled": [-1]}, id="a count below zero"),
-        pytest.param(DATA | {"ruled": None}, id="no counts"),
-        pytest.param(DATA | {"ruled": {}}, id="counts that are no list"),
-        pytest.param(DATA | {"spent": 10**400}, id="a time no float can tell"),
-        pytest.param(DATA | {"spent": -1}, id="a time below zero"),
-        pytest.param(DATA | {"slept": -1}, id="delays below zero"),
+        pytest.param(DATA | {"rule_counts": [-1]}, id="a count below zero"),
+        pytest.param(DATA | {"rule_counts": None}, id="no counts"),
+        pytest.param(DATA | {"rule_counts": {}}, id="counts that are no list"),
+        pytest.param(DATA | {"elapsed_at_end": 10**400}, id="a time no float can tell"),
+        pytest.param(DATA | {"elapsed_at_end": -1}, id="a time below zero"),
+        pytest.param(DATA | {"total_delay": -1}, id="delays below zero"),
         pytest.param(DATA | {"attempt_started": -1}, id="begun before it began"),
         pytest.param(DATA | {"max_elapsed": -1}, id="a limit below zero"),
         pytest.param(DATA | {"epoch": -1}, id="a call before 1970"),
@@ -300,13 +302,13 @@ ERROR = {"type": "OSError", "message": "busy", "traceback": ""}
         pytest.param(DATA | {"attempt": 10**13}, id="more attempts than can be"),
         pytest.param(DATA | {"seed": 10**400}, id="a seed that JSON cannot hold"),
         pytest.param(DATA | {"max_failures": -1}, id="fewer failures than none"),
-        pytest.param(DATA | {"dropped": -1}, id="fewer dropped than none"),
-        pytest.param(DATA | {"ruled": [2]}, id="more by rules than failures"),
+        pytest.param(DATA | {"dropped_failures": -1}, id="fewer dropped than none"),
+        pytest.param(DATA | {"rule_counts": [2]}, id="more by rules than failures"),
         pytest.param(DATA | {"failures": [FAILED | {"attempt": 0}]}, id="attempt 0"),
         pytest.param(nested(2000), id="states nested too deep"),
-        pytest.param(DATA | {"paid": -1}, id="a cost below zero"),
+        pytest.param(DATA | {"retry_cost": -1}, id="a cost below zero"),
         pytest.param(DATA | {"depth": -1}, id="a depth below zero"),
-        pytest.param(DATA | {"inner": {}}, id="an inner state that is none"),
+        pytest.param(DATA | {"nested_state": {}}, id="an inner state that is none"),
         pytest.param(DATA | {"failures": [FAILED | {"rule": -1}]}, id="an odd rule"),
         pytest.param(DATA | {"failures": [FAILED | {"hint": -1}]}, id="an odd hint"),
         *(
@@ -320,7 +322,10 @@ def test_malformed_data_is_refused(data):
         RetryState.from_dict(data)
 
 
-@pytest.mark.parametrize("part", ["next_delay", "spent", "slept", "epoch"])
+TIMES = ["next_delay", "elapsed_at_end", "total_delay", "epoch"]
+
+
+@pytest.mark.parametrize("part", TIMES)
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), True])
 def test_a_number_that_is_none_is_refused(part, number):
     data = RetryState("fetch", seed=7, epoch=0.0).to_dict()
@@ -349,7 +354,7 @@ def test_kinds_of_texts_and_numbers_are_as_good_as_plain_ones():
 
     state = Policy(schedule=lengths, name=Name.FETCH).run(int, "text").state
     again = RetryState.from_dict(json.loads(json.dumps(state.to_dict())))
-    assert (again.name, again.slept) == ("fetch", 3.0)
+    assert (again.name, again.total_delay) == ("fetch", 3.0)
     assert pickle.loads(pickle.dumps(state)).name == "fetch"  # noqa: S301
 
 
@@ -380,5 +385,5 @@ def test_a_result_whose_own_attributes_fail_is_told_all_the_same(name):
 def test_a_result_that_cannot_be_printed_is_told_all_the_same():
     failure = Failure(1, None, Unprintable(), 0.0, 0.0, None)
     assert failure.describe() == f"a refused result of type {__name__}.Unprintable"
-    record = result_data(failure.result)["record"]
+    record = result_to_data(failure.result)["record"]
     assert record["text"] == "<ZeroDivisionError while it was told>"

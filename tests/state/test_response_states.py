@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from retrykit import ConfigError, Policy, state_of
-from retrykit.execution.nesting import stands_for
+from retrykit.execution.nesting import copy_state
 
 
 class Response:
@@ -18,7 +18,7 @@ class Response:
 def through_a_client(found):
     """Return what a client lets out that has given up."""
     error = Policy(schedule=[0], on_result=lambda _: True).run(lambda: found).error
-    stands_for(found, error)
+    copy_state(found, error)
     return found
 
 

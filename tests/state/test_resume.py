@@ -102,13 +102,13 @@ def test_a_call_cut_anywhere_goes_on_with_the_delays_it_would_have_had(
     watched = policy.replace(seed=seed, observers=[watch])
     with virtual_time() as clock:
         whole = watched.run(failing_at_length(taken, clock, states)).state
-    naps = clock.naps
-    assert len(states) == 2 * len(naps) + 1, "in each attempt and after each failure"
+    sleeps = clock.sleeps
+    assert len(states) == 2 * len(sleeps) + 1, "in each attempt and after each failure"
     for cut, state in enumerate(states):
         with virtual_time(start=1024) as clock:
             fetch = failing_at_length(taken, clock, [])
             resumed = ending(Exception, resume(fetch, state, policy, seed=None))
-        assert clock.naps == naps[cut // 2 :]
+        assert clock.sleeps == sleeps[cut // 2 :]
         assert facts(resumed) == facts(through_json(whole))
 
 
@@ -116,7 +116,7 @@ def test_goes_on_with_the_sleep_in_which_it_was_cancelled(clock):
     state = interrupted(POLICY, 2, asleep=True)
     assert (state.next_delay, state.status) == (2.0, "dead")
     assert resume(lambda: current_state().attempt, state, POLICY)() == 3
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 def test_sleeps_only_what_is_left_of_the_delay(clock):
@@ -132,13 +132,13 @@ def test_sleeps_only_what_is_left_of_the_delay(clock):
     state = ending(KeyboardInterrupt, lambda: watched.call(fail))
     clock.advance(1000)
     assert resume(lambda: current_state().elapsed, state, policy)() == 50.0
-    assert clock.naps == [5.0]
+    assert clock.sleeps == [5.0]
 
 
 def test_makes_the_attempt_again_in_which_it_was_cancelled(clock):
     state = interrupted(POLICY, 2)
     assert resume(lambda: current_state().attempt, state, POLICY)() == 2
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 @pytest.mark.parametrize(("asleep", "first"), [(True, 3), (False, 2)])
@@ -151,7 +151,7 @@ def test_tells_of_the_attempts_that_it_makes_itself(clock, asleep, first):
 
     resume(lambda: "value", state, POLICY, observers=[hear])()
     assert heard == [("AttemptStarted", first), ("Succeeded", first)]
-    assert clock.naps == [1.0, 2.0][: first - 1]
+    assert clock.sleeps == [1.0, 2.0][: first - 1]
 
 
 def test_goes_on_in_a_coroutine(clock):
@@ -162,7 +162,7 @@ def test_goes_on_in_a_coroutine(clock):
         return current_state().attempt
 
     assert asyncio.run(resume(fetch, state)()) == 3
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 def test_a_dead_call_gets_one_more_attempt(clock):
@@ -173,14 +173,14 @@ def test_a_dead_call_gets_one_more_attempt(clock):
     assert (again.stop_reason, again.attempt) == (StopReason.ATTEMPTS, 3)
     assert [failure.attempt for failure in again.failures] == [1, 2, 3]
     assert resume(lambda: "value", again, policy)() == "value"
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_a_dead_call_goes_on_where_the_policy_now_allows_it(clock):
     dead = ending(OSError, lambda: POLICY.replace(max_attempts=2).call(fail))
     again = ending(OSError, resume(fail, dead, POLICY))
     assert (again.stop_reason, again.attempt) == (StopReason.SCHEDULE_ENDED, 5)
-    assert clock.naps == [1.0, 4.0, 8.0]
+    assert clock.sleeps == [1.0, 4.0, 8.0]
 
 
 def test_the_time_that_was_spent_counts_and_the_time_between_does_not(clock):
@@ -189,7 +189,7 @@ def test_the_time_that_was_spent_counts_and_the_time_between_does_not(clock):
     clock.advance(1000)
     again = ending(OSError, resume(fail, state, policy))
     assert (again.stop_reason, again.elapsed) == (StopReason.ELAPSED, 14.0)
-    assert clock.naps == [7.0, 7.0]
+    assert clock.sleeps == [7.0, 7.0]
 
 
 def test_the_time_that_remains_is_that_of_the_policy_it_goes_on_with(clock):
@@ -244,7 +244,7 @@ def test_the_name_and_the_seed_stay_those_of_the_call(clock):
         return current_state().name, current_state().seed
 
     assert resume(fetch, state, Policy(name="other", seed=8))() == ("fetch", 7)
-    assert clock.naps == [1.0]
+    assert clock.sleeps == [1.0]
 
 
 def test_two_calls_that_go_on_from_one_state_do_not_see_each_other(clock):
@@ -254,7 +254,7 @@ def test_two_calls_that_go_on_from_one_state_do_not_see_each_other(clock):
     second = ending(OSError, resume(fail, state, POLICY))
     assert first.failures == second.failures
     assert state.to_dict() == before
-    assert clock.naps == [1.0, 2.0, 4.0, 8.0] * 2
+    assert clock.sleeps == [1.0, 2.0, 4.0, 8.0] * 2
 
 
 def test_keeps_records_of_the_errors_before_beside_the_errors_since():
@@ -282,14 +282,14 @@ def test_a_group_holds_the_errors_of_this_process(clock):
         resume(fail, state, POLICY, raises="group", max_attempts=3)()
     assert [str(error) for error in caught.value.exceptions] == ["again", "again"]
     assert len(state_of(caught.value).errors) == 3
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 def test_a_retry_error_tells_of_the_whole_call(clock):
     state = interrupted(POLICY, 2, asleep=True)
     with pytest.raises(RetryError, match="fetch gave up after 3 attempts in 3s"):
         resume(fail, state, POLICY, raises="retry_error", max_attempts=3)()
-    assert clock.naps == [1.0, 2.0]
+    assert clock.sleeps == [1.0, 2.0]
 
 
 def test_goes_on_although_the_middle_of_the_history_was_dropped(clock):
@@ -297,11 +297,11 @@ def test_goes_on_although_the_middle_of_the_history_was_dropped(clock):
     state = interrupted(policy, 5)
     again = ending(OSError, resume(fail, state, policy))
     assert [failure.attempt for failure in again.failures] == [1, 8]
-    assert again.dropped == 6
-    assert clock.naps == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    assert again.dropped_failures == 6
+    assert clock.sleeps == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
 
 
 def test_goes_on_in_a_delay_of_which_no_failure_is_kept(clock):
     state = RetryState("fetch", 1, 0.0, attempt=2, next_delay=0.25)
     assert resume(lambda: "fetched", state, POLICY)() == "fetched"
-    assert clock.naps == [0.25]
+    assert clock.sleeps == [0.25]

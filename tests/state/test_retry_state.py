@@ -29,7 +29,7 @@ def test_tells_how_the_call_stands(colour, clock):
         clock.advance(0.5)
         state = current_state()
         limits = state.elapsed, state.remaining
-        seen.append((state.attempt, state.attempt_started, *limits, state.slept))
+        seen.append((state.attempt, state.attempt_started, *limits, state.total_delay))
         if state.attempt < 3:
             raise OSError
 
@@ -41,7 +41,7 @@ def test_tells_how_the_call_stands(colour, clock):
     ]
     clock.advance(9)
     assert (state.status, state.elapsed, state.remaining) == ("succeeded", 4.5, 55.5)
-    assert (state.name, state.seed, state.slept) == ("fetch", 7, 3.0)
+    assert (state.name, state.seed, state.total_delay) == ("fetch", 7, 3.0)
 
 
 def test_a_call_that_makes_an_attempt_is_running(colour):
@@ -105,7 +105,7 @@ def test_no_limit_leaves_an_unknown_time():
 
 
 def test_no_time_remains_once_the_limit_has_passed():
-    state = RetryState("fetch", seed=7, epoch=0.0, max_elapsed=5.0, spent=9.0)
+    state = RetryState("fetch", seed=7, epoch=0.0, max_elapsed=5.0, elapsed_at_end=9.0)
     assert state.remaining == 0.0
 
 
@@ -139,7 +139,7 @@ GAVE_UP = "gave up after 2 attempts in 1m30s"
     ],
 )
 def test_describes_how_the_call_went(reason, status, text):
-    state = RetryState("fetch", seed=7, epoch=0.0, attempt=2, spent=90.0)
+    state = RetryState("fetch", seed=7, epoch=0.0, attempt=2, elapsed_at_end=90.0)
     if reason is not None:
         state.end(StopReason(reason))
     assert state.status == status
@@ -161,14 +161,14 @@ def test_keeps_the_first_and_the_last_failures(keep, kept):
     for attempt in range(1, 10):
         state.record(failure(attempt))
     assert [each.attempt for each in state.failures] == kept
-    assert state.dropped == 9 - keep
+    assert state.dropped_failures == 9 - keep
 
 
 def test_keeps_every_failure_while_there_is_room():
     state = RetryState("fetch", seed=7, epoch=0.0, max_failures=3)
     for attempt in range(1, 4):
         state.record(failure(attempt))
-    assert (len(state.failures), state.dropped) == (3, 0)
+    assert (len(state.failures), state.dropped_failures) == (3, 0)
 
 
 def test_a_call_of_many_attempts_keeps_what_its_policy_allows(colour, clock, flaky):
@@ -176,7 +176,11 @@ def test_a_call_of_many_attempts_keeps_what_its_policy_allows(colour, clock, fla
     policy = POLICY.replace(schedule=[1] * 9, max_attempts=None, max_failures=4)
     state = colour.run(policy, flaky(*errors)).state
     assert [each.attempt for each in state.failures] == [1, 2, 7, 8]
-    assert (state.dropped, state.attempt, state.slept) == (4, 9, sum(clock.naps))
+    assert (state.dropped_failures, state.attempt, state.total_delay) == (
+        4,
+        9,
+        sum(clock.sleeps),
+    )
 
 
 def test_a_state_that_is_resumed_with_less_room_keeps_the_first_and_the_last():
@@ -186,7 +190,7 @@ def test_a_state_that_is_resumed_with_less_room_keeps_the_first_and_the_last():
     state.max_failures = 4
     state.record(Failure(51, OSError(), None, 0.0, 0.0, 1.0))
     assert [failure.attempt for failure in state.failures] == [1, 2, 50, 51]
-    assert state.dropped == 47
+    assert state.dropped_failures == 47
 
 
 class AlikeError(OSError):

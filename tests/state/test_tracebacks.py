@@ -202,4 +202,4 @@ def test_retries_do_not_lengthen_the_traceback(clock):
         return len(traceback.extract_tb(error.__traceback__))
 
     assert length(50) == length(1)
-    assert len(clock.naps) == 51
+    assert len(clock.sleeps) == 51

@@ -31,13 +31,17 @@ import asyncio
 import pytest
 import trio
 from retrykit import retry
-from retrykit.testing import AsyncScript, Script
+from retrykit.testing import AsyncScriptedFunction, ScriptedFunction
 
 fetch = retry(schedule=[60, 3600], max_elapsed=None)(
-    Script([ConnectionError("refused"), TimeoutError("slow"), "data"], name="fetch")
+    ScriptedFunction(
+        [ConnectionError("refused"), TimeoutError("slow"), "data"], name="fetch"
+    )
 )
 afetch = retry(schedule=[60, 3600], max_elapsed=None)(
-    AsyncScript([ConnectionError("refused"), TimeoutError("slow"), "ok"], name="afetch")
+    AsyncScriptedFunction(
+        [ConnectionError("refused"), TimeoutError("slow"), "ok"], name="afetch"
+    )
 )
 """
 
@@ -65,7 +69,7 @@ class TestClock:
             """
 def test_fetch(retry_clock):
     assert fetch() == "data"
-    assert retry_clock.naps == [60.0, 3600.0]
+    assert retry_clock.sleeps == [60.0, 3600.0]
 """
         )
         result.assert_outcomes(passed=1)
@@ -108,7 +112,7 @@ def test_fetch(retry_clock):
 @pytest.mark.asyncio
 async def test_fetch(retry_clock):
     assert await afetch() == "ok"
-    assert retry_clock.naps == [60.0, 3600.0]
+    assert retry_clock.sleeps == [60.0, 3600.0]
 """,
             *mode,
         )
@@ -119,7 +123,7 @@ async def test_fetch(retry_clock):
             """
 async def test_fetch(retry_clock):
     assert await afetch() == "ok"
-    assert retry_clock.naps == [60.0, 3600.0]
+    assert retry_clock.sleeps == [60.0, 3600.0]
 """,
             *AUTO,
         )
@@ -131,7 +135,7 @@ async def test_fetch(retry_clock):
 @pytest.mark.trio
 async def test_fetch(retry_clock):
     assert await afetch() == "ok"
-    assert retry_clock.naps == [60.0, 3600.0]
+    assert retry_clock.sleeps == [60.0, 3600.0]
 """,
             *STRICT,
             *TRIO,
@@ -144,9 +148,9 @@ async def test_fetch(retry_clock):
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_fetch(retry_clock, anyio_backend):
-    script = AsyncScript([OSError, "data"])
+    script = AsyncScriptedFunction([OSError, "data"])
     assert await retry(schedule=[7])(script)() == "data"
-    assert retry_clock.naps == [7.0]
+    assert retry_clock.sleeps == [7.0]
 """,
             *ANYIO,
         )
@@ -155,11 +159,11 @@ async def test_fetch(retry_clock, anyio_backend):
     def test_ends_with_its_test(self, run):
         result = run(
             """
-from retrykit._internal.clocks import thread
+from retrykit._internal.clocks import sync_clock
 def test_inside(retry_clock):
-    assert thread.now() == 0
+    assert sync_clock.now() == 0
 def test_outside():
-    assert thread.chosen() is thread.real
+    assert sync_clock.current() is sync_clock.real
 """
         )
         result.assert_outcomes(passed=2)
@@ -226,15 +230,15 @@ def test_fetch(retry_clock):
     def test_may_hold_in_this_thread_only(self, run):
         result = run(
             """
-@pytest.mark.retry_time(everywhere=False)
+@pytest.mark.retry_time(process_wide=False)
 def test_fetch():
     from threading import Thread
-    from retrykit._internal.clocks import thread
+    from retrykit._internal.clocks import sync_clock
     seen = []
-    other = Thread(target=lambda: seen.append(thread.chosen()))
+    other = Thread(target=lambda: seen.append(sync_clock.current()))
     other.start()
     other.join()
-    assert seen == [thread.real]
+    assert seen == [sync_clock.real]
 """
         )
         result.assert_outcomes(passed=1)
@@ -266,7 +270,7 @@ def test_fetch():
         )
 
     @pytest.mark.parametrize(
-        "arguments", ["1, 2", "begin=3", "everywhere='no'"], ids=str
+        "arguments", ["1, 2", "begin=3", "process_wide='no'"], ids=str
     )
     def test_wrong_arguments_are_told_without_a_traceback(self, run, arguments):
         result = run(
@@ -285,7 +289,7 @@ def test_fetch():
             """
 @pytest.mark.retry_time(start=100)
 class TestFetch:
-    @pytest.mark.retry_time(real_sleep=True)
+    @pytest.mark.retry_time(allow_real_sleep=True)
     def test_sleeps(self, retry_clock):
         import time
         retry(lambda: time.sleep(0.001))()
@@ -303,14 +307,14 @@ class TestFetch:
             """
 @pytest.fixture(scope="module")
 def wide():
-    from retrykit._internal.clocks import thread
-    assert thread.chosen() is thread.real
+    from retrykit._internal.clocks import sync_clock
+    assert sync_clock.current() is sync_clock.real
 @pytest.fixture
 def warm():
     return fetch()
 @pytest.mark.retry_time(start=100)
 def test_fetch(warm, wide, retry_clock):
-    assert (warm, retry_clock.naps) == ("data", [60.0, 3600.0])
+    assert (warm, retry_clock.sleeps) == ("data", [60.0, 3600.0])
 """
         )
         result.assert_outcomes(passed=1)
@@ -428,7 +432,7 @@ async def test_fetch(retry_loop):
         async with asyncio.timeout(100):
             await afetch()
     assert (loop.time(), retry_loop.now()) == (100.0, 100.0)
-    assert retry_loop.naps == [60.0, 3600.0]
+    assert retry_loop.sleeps == [60.0, 3600.0]
     await asyncio.sleep(3600)
     assert loop.time() == 3700.0
 
@@ -660,7 +664,7 @@ def test_second():
             """
 def test_fetch(retry_clock):
     for number in range(60):
-        retry(Script([OSError, "data"], name=f"call_{number}"))()
+        retry(ScriptedFunction([OSError, "data"], name=f"call_{number}"))()
     assert False
 """
         )
@@ -674,7 +678,8 @@ from retrykit import Policy
 from retrykit.durable import Job
 def test_verify(retry_clock):
     for number in range(60):
-        job = Job(Script([OSError]), Policy(schedule=["4h"], max_elapsed=None))
+        fails = ScriptedFunction([OSError])
+        job = Job(fails, Policy(schedule=["4h"], max_elapsed=None))
         job.attempt(job.envelope(f"job-{number}"), [], {})
     assert False
 """
@@ -693,7 +698,7 @@ def test_verify(retry_clock):
     def test_says_of_which_call_the_clock_is_used_up(self, run, error):
         result = run(
             f"""
-from retrykit._internal.clocks import thread
+from retrykit._internal.clocks import sync_clock
 
 class Clock:
     used_up = False
@@ -707,8 +712,8 @@ class Clock:
 def test_fetch():
     for name in ["first", "second"]:
         try:
-            with thread.use(Clock()):
-                retry(Script([OSError, "data"], name=name))()
+            with sync_clock.use(Clock()):
+                retry(ScriptedFunction([OSError, "data"], name=name))()
         except {error}:
             pass
     assert False
@@ -739,7 +744,7 @@ def test_does_nothing_until_it_is_used(run):
 import sys
 from retrykit._internal import fast_path
 def test_nothing():
-    assert fast_path.reasons == []
+    assert fast_path.blockers == []
     assert "retrykit.testing" in sys.modules  # the head of this file imports it
 """
     )

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from retrykit import Policy, StopReason, aretry, retry, with_policy
-from retrykit.testing import Script, record, virtual_time
+from retrykit.testing import ScriptedFunction, record, virtual_time
 
 POLICY = Policy(schedule=[1, 60], max_elapsed=None, on=OSError, name="fetch")
 
@@ -74,7 +74,7 @@ class TestOf:
         assert recorded.of(other) == [recorded.calls[1]]
 
     def test_a_function_is_not_meant_by_the_end_of_another_name(self):
-        fetch = retry(Script(["ok"], name="fetch"))
+        fetch = retry(ScriptedFunction(["ok"], name="fetch"))
         with record() as recorded:
             fetch()
             succeed("shop.fetch")
@@ -115,7 +115,9 @@ class TestOf:
 
 def recorded_calls():
     """Return what is recorded of one call that succeeds and one that gives up."""
-    fetch = Script([ConnectionError("refused"), "ok", *[OSError] * 3], name="fetch")
+    fetch = ScriptedFunction(
+        [ConnectionError("refused"), "ok", *[OSError] * 3], name="fetch"
+    )
     with virtual_time(), record() as recorded:
         POLICY.run(fetch)
         POLICY.run(fetch)
@@ -125,7 +127,7 @@ def recorded_calls():
 
 def retried(error):
     """Return what is recorded of a call that fails so, in the end."""
-    script = Script([OSError, OSError, error], name="fetch")
+    script = ScriptedFunction([OSError, OSError, error], name="fetch")
     with virtual_time(), record() as recorded, pytest.raises(error):
         POLICY.call(script)
     return recorded
@@ -226,7 +228,7 @@ class TestAssertions:
         assert str(caught.value).endswith("\n\n(2 more calls)")
 
     def test_take_the_function_that_is_called_under_a_policy(self):
-        fetch = Script([OSError, "ok"], name="fetch")
+        fetch = ScriptedFunction([OSError, "ok"], name="fetch")
         with virtual_time(), record() as recorded:
             Policy().call(fetch)
             Policy().call(int)
@@ -234,7 +236,7 @@ class TestAssertions:
         recorded.assert_attempts(int, 1)
 
     def test_fail_where_nothing_was_called(self):
-        fetch = retry(Script([], name="fetch"))
+        fetch = retry(ScriptedFunction([], name="fetch"))
         with record() as recorded, pytest.raises(AssertionError) as caught:
             recorded.assert_succeeded(fetch)
         assert str(caught.value) == cleandoc("""
@@ -256,14 +258,14 @@ class TestAssertions:
     def test_know_the_delays_that_the_state_does_not_keep(self):
         with virtual_time(), record() as recorded:
             policy = Policy(schedule=[1, 2, 3, 4, 5], max_attempts=6, max_failures=2)
-            policy.run(Script([OSError, ...], name="fetch"))
+            policy.run(ScriptedFunction([OSError, ...], name="fetch"))
         recorded.assert_delays("fetch", [1, 2, 3, 4, 5])
 
     def test_tell_the_delays_of_calls_apart_that_overlap(self):
-        outcomes = Script([OSError, OSError, "ok"])
+        outcomes = ScriptedFunction([OSError, OSError, "ok"])
 
         def outer():
-            POLICY.call(Script([OSError, OSError, "ok"], name="inner"))
+            POLICY.call(ScriptedFunction([OSError, OSError, "ok"], name="inner"))
             return outcomes()
 
         with virtual_time(), record() as recorded:

@@ -10,7 +10,7 @@ from retrykit import Policy, aretrying, retrying
 from retrykit._internal import fast_path
 from retrykit.errors import NestingError
 from retrykit.state import events
-from retrykit.testing import AsyncScript, Script, record
+from retrykit.testing import AsyncScriptedFunction, ScriptedFunction, record
 from retrykit.testing.context_block import Block
 
 POLICY = Policy(schedule=[1, 60], max_elapsed=None, on=OSError, name="fetch")
@@ -26,7 +26,7 @@ def succeed(name):
 
 
 async def asucceed(name):
-    await Policy(name=name).acall(AsyncScript(["ok"]))
+    await Policy(name=name).acall(AsyncScriptedFunction(["ok"]))
 
 
 def in_thread(fn, *args):
@@ -38,7 +38,7 @@ def in_thread(fn, *args):
 class TestRecord:
     def test_has_every_event_in_order(self, colour, clock):
         with record() as recorded:
-            colour(POLICY)(Script([OSError, OSError, "ok"]))()
+            colour(POLICY)(ScriptedFunction([OSError, OSError, "ok"]))()
         told = [type(event).__name__ for event in recorded.events]
         assert told == [*ATTEMPT, *ATTEMPT, "AttemptStarted", "Succeeded"]
         (call,) = recorded.calls
@@ -47,25 +47,25 @@ class TestRecord:
 
     def test_has_calls_of_every_form(self, clock):
         def block():
-            script = Script([OSError, "ok"])
+            script = ScriptedFunction([OSError, "ok"])
             for attempt in retrying(POLICY):
                 with attempt:
                     return script()
 
         async def ablock():
-            script = AsyncScript([OSError, "ok"])
+            script = AsyncScriptedFunction([OSError, "ok"])
             async for attempt in aretrying(POLICY):
                 with attempt:
                     return await script()
 
         async def main():
-            await POLICY.acall(AsyncScript([OSError, "ok"]))
-            await POLICY.arun(AsyncScript([OSError, "ok"]))
+            await POLICY.acall(AsyncScriptedFunction([OSError, "ok"]))
+            await POLICY.arun(AsyncScriptedFunction([OSError, "ok"]))
             await ablock()
 
         with record() as recorded:
-            POLICY.call(Script([OSError, "ok"]))
-            POLICY.run(Script([OSError, "ok"]))
+            POLICY.call(ScriptedFunction([OSError, "ok"]))
+            POLICY.run(ScriptedFunction([OSError, "ok"]))
             block()
             asyncio.run(main())
             trio.run(main)
@@ -93,12 +93,12 @@ class TestRecord:
         assert names(recorded) == ["inside"]
 
     def test_ends_with_its_block_after_an_error(self):
-        before = len(fast_path.reasons), events.everyone[:]
+        before = len(fast_path.blockers), events.process_observers[:]
         with pytest.raises(KeyError), record() as recorded:
             raise KeyError
         succeed("outside")
         assert recorded.events == []
-        assert (len(fast_path.reasons), events.everyone) == before
+        assert (len(fast_path.blockers), events.process_observers) == before
 
     def test_keeps_what_it_has_when_the_block_fails(self):
         with pytest.raises(KeyError), record() as recorded:
@@ -111,9 +111,9 @@ class TestRecord:
     def test_both_of_two_that_are_nested_record(
         self, outer_everywhere, inner_everywhere
     ):
-        with record(everywhere=outer_everywhere) as outer:
+        with record(process_wide=outer_everywhere) as outer:
             succeed("before")
-            with record(everywhere=inner_everywhere) as inner:
+            with record(process_wide=inner_everywhere) as inner:
                 succeed("inside")
             succeed("after")
         assert names(inner) == ["inside"]
@@ -130,11 +130,11 @@ class TestRecord:
 
 class TestContext:
     def test_is_this_thread_or_everywhere(self):
-        with record() as here, record(everywhere=True) as everywhere:
+        with record() as here, record(process_wide=True) as process_wide:
             in_thread(succeed, "other")
             succeed("own")
         assert names(here) == ["own"]
-        assert names(everywhere) == ["other", "own"]
+        assert names(process_wide) == ["other", "own"]
 
     def test_threads_side_by_side_do_not_see_each_other(self):
         barrier, seen = Barrier(2), {}
@@ -202,10 +202,10 @@ class TestContext:
                 await asucceed("earlier")
 
             earlier = asyncio.create_task(work())
-            with record() as here, record(everywhere=True) as everywhere:
+            with record() as here, record(process_wide=True) as process_wide:
                 opened.set()
                 await earlier
-            return names(here), names(everywhere)
+            return names(here), names(process_wide)
 
         assert asyncio.run(main()) == ([], ["earlier"])
 
@@ -233,7 +233,7 @@ class TestBlock:
             pass
         assert (
             str(caught.value)
-            == "record(everywhere=False) must be closed before it is opened again"
+            == "record(process_wide=False) must be closed before it is opened again"
         )
 
     def test_is_opened_before_it_is_closed(self):
@@ -241,7 +241,7 @@ class TestBlock:
             record().__exit__(None, None, None)
         assert (
             str(caught.value)
-            == "record(everywhere=False) must be opened before it is closed"
+            == "record(process_wide=False) must be opened before it is closed"
         )
 
     def test_that_is_closed_out_of_turn_records_no_more(self):
@@ -252,7 +252,7 @@ class TestBlock:
         succeed("inside")
         inner.__exit__(None, None, None)
         succeed("outside")
-        assert "must be closed after record(everywhere=False)" in str(caught.value)
+        assert "must be closed after record(process_wide=False)" in str(caught.value)
         assert (names(first), names(second)) == ([], ["inside"])
 
     def test_that_fails_to_open_closes_what_it_had_opened(self):

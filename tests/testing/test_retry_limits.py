@@ -18,13 +18,13 @@ from retrykit import (
     retrying,
     state_of,
 )
-from retrykit._internal.clocks import task, thread
+from retrykit._internal.clocks import async_clock, sync_clock
 from retrykit.errors import NestingError
 from retrykit.testing import (
-    AsyncScript,
-    Script,
-    limited,
-    retries_disabled,
+    AsyncScriptedFunction,
+    ScriptedFunction,
+    disable_retries,
+    limit_retries,
     virtual_time,
 )
 from tests._support.side import in_thread
@@ -34,7 +34,7 @@ PATIENT = Policy(schedule=["1h"] * 5, max_attempts=None, max_elapsed=None)
 
 def attempts(policy=PATIENT):
     """Return how many attempts a call makes that always fails."""
-    script = Script([OSError, ...])
+    script = ScriptedFunction([OSError, ...])
     with pytest.raises(OSError):
         policy.call(script)
     return len(script.calls)
@@ -44,30 +44,30 @@ class TestDisabled:
     def test_the_function_is_called_once_and_its_error_passes(self, colour, flaky):
         error = OSError("refused")
         fn = flaky(error)
-        with retries_disabled(), pytest.raises(OSError, match="refused") as caught:
+        with disable_retries(), pytest.raises(OSError, match="refused") as caught:
             colour(PATIENT)(fn)()
         assert caught.value is error
         assert state_of(error).attempt == 1
 
     def test_the_function_is_called_once_and_its_result_passes(self, colour, flaky):
         fn = flaky("bad", "good")
-        with retries_disabled():
+        with disable_retries():
             assert colour(on_result=lambda result: result == "bad")(fn)() == "bad"
         assert fn("used") == "good"
 
     @pytest.mark.parametrize("raises", ["last", "retry_error", "group"])
     def test_the_error_itself_passes_whatever_is_raised_otherwise(self, raises):
-        with retries_disabled(), pytest.raises(OSError):
-            retry(PATIENT, raises=raises)(Script([OSError]))()
+        with disable_retries(), pytest.raises(OSError):
+            retry(PATIENT, raises=raises)(ScriptedFunction([OSError]))()
 
     def test_what_run_returns_has_the_error(self):
-        with retries_disabled():
-            outcome = PATIENT.run(Script([OSError]))
+        with disable_retries():
+            outcome = PATIENT.run(ScriptedFunction([OSError]))
         assert isinstance(outcome.error, OSError)
 
     def test_blocks_have_one_turn(self):
         turns = []
-        with retries_disabled(), pytest.raises(OSError):
+        with disable_retries(), pytest.raises(OSError):
             for attempt in retrying(PATIENT):
                 with attempt:
                     turns.append(attempt.number)
@@ -83,65 +83,65 @@ class TestDisabled:
                     turns.append(attempt.number)
                     raise OSError
 
-        with retries_disabled(), pytest.raises(OSError):
+        with disable_retries(), pytest.raises(OSError):
             asyncio.run(main())
         assert turns == [1]
 
     def test_ends_with_its_block_even_after_an_error(self):
-        with pytest.raises(KeyError), retries_disabled():
+        with pytest.raises(KeyError), disable_retries():
             raise KeyError
-        with limited():
+        with limit_retries():
             assert attempts() == 6
 
     def test_nests_in_itself(self):
-        with retries_disabled():
-            with retries_disabled():
+        with disable_retries():
+            with disable_retries():
                 assert attempts() == 1
             assert attempts() == 1
 
     def test_limited_inside_of_it_allows_no_more(self):
-        with retries_disabled(), limited(5):
+        with disable_retries(), limit_retries(5):
             assert attempts() == 1
 
     def test_holds_here_only_or_everywhere(self):
-        with limited(everywhere=True):
-            with retries_disabled():
+        with limit_retries(process_wide=True):
+            with disable_retries():
                 assert in_thread(attempts) == 6
-            with retries_disabled(everywhere=True):
+            with disable_retries(process_wide=True):
                 assert in_thread(attempts) == 1
 
 
 class TestLimited:
     def test_allows_fewer_attempts(self):
-        with limited(max_attempts=3):
+        with limit_retries(max_attempts=3):
             assert attempts() == 3
 
     def test_leaves_a_policy_that_allows_fewer(self):
-        with limited(max_attempts=3):
+        with limit_retries(max_attempts=3):
             assert attempts(PATIENT.replace(max_attempts=2)) == 2
 
     def test_without_a_number_the_policies_decide(self):
-        with limited():
+        with limit_retries():
             assert attempts() == 6
 
     def test_the_smaller_limit_holds_when_nested(self):
-        with limited(2):
-            with limited(4):
+        with limit_retries(2):
+            with limit_retries(4):
                 assert attempts() == 2
-            with limited(1):
+            with limit_retries(1):
                 assert attempts() == 1
             assert attempts() == 2
 
     def test_waits_for_no_delay(self, colour, flaky):
         fn = flaky(OSError(), RetryAfter("2h"), OSError())
         before = time.monotonic()
-        with limited():
+        with limit_retries():
             assert colour(PATIENT)(fn)() == "done"
         assert time.monotonic() - before < 60
 
     def test_delays_that_are_not_waited_for_count(self, colour, flaky):
         fn = flaky(*[OSError()] * 9)
-        with limited(), pytest.raises(OSError) as caught:
+        with limit_retries(), pytest.raises(OSError) as caught:
             colour(PATIENT, max_elapsed="3h")(fn)()
         state = state_of(caught.value)
         assert [failure.delay for failure in state.failures] == [3600.0] * 2 + [None]
@@ -152,7 +152,7 @@ class TestLimited:
         google = presets.google(randomization_factor=0)
         with virtual_time():
             waited = attempts(google)
-        with limited():
+        with limit_retries():
             assert attempts(google) == waited
 
     def test_tasks_do_not_spend_the_time_of_each_other(self):
@@ -160,13 +160,13 @@ class TestLimited:
 
         async def main():
             async def call():
-                await aretry(PATIENT)(AsyncScript([OSError, "ok"]))()
-                elapsed.append(round(task.now() - started))
+                await aretry(PATIENT)(AsyncScriptedFunction([OSError, "ok"]))()
+                elapsed.append(round(async_clock.now() - started))
 
-            started = task.now()
+            started = async_clock.now()
             await asyncio.gather(call(), call())
 
-        with limited():
+        with limit_retries():
             asyncio.run(main())
         assert elapsed == [3600, 3600]
 
@@ -174,7 +174,7 @@ class TestLimited:
         turns = []
 
         async def call(name):
-            script = AsyncScript([OSError, OSError, "ok"])
+            script = AsyncScriptedFunction([OSError, OSError, "ok"])
 
             async def attempt():
                 turns.append(name)
@@ -185,7 +185,7 @@ class TestLimited:
         async def main():
             await asyncio.gather(call("a"), call("b"))
 
-        with limited():
+        with limit_retries():
             asyncio.run(main())
         assert turns == ["a", "b"] * 3
 
@@ -196,55 +196,55 @@ class TestLimited:
                 raise OSError
             return await asyncio.to_thread(lambda: round(state.elapsed))
 
-        with limited():
+        with limit_retries():
             assert asyncio.run(aretry(PATIENT)(fetch)()) == 3600
 
     def test_works_on_the_clock_of_trio(self):
-        script = AsyncScript([OSError, "ok"])
-        with limited():
+        script = AsyncScriptedFunction([OSError, "ok"])
+        with limit_retries():
             assert trio.run(aretry(PATIENT)(script)) == "ok"
 
     def test_in_virtual_time_the_clock_stands_still(self):
         with virtual_time(start=5) as clock:
-            with limited():
+            with limit_retries():
                 attempts()
-            assert (clock.naps, clock.now()) == ([], 5.0)
+            assert (clock.sleeps, clock.now()) == ([], 5.0)
 
     def test_does_not_count_a_delay_twice_when_nested(self):
-        with limited(), limited():
-            before = thread.now()
-            Script([OSError, "ok"])
-            PATIENT.call(Script([OSError, "ok"]))
-            assert round(thread.now() - before) == 3600
+        with limit_retries(), limit_retries():
+            before = sync_clock.now()
+            ScriptedFunction([OSError, "ok"])
+            PATIENT.call(ScriptedFunction([OSError, "ok"]))
+            assert round(sync_clock.now() - before) == 3600
 
     def test_does_not_count_a_delay_of_a_coroutine_twice_when_nested(self):
         async def main():
-            before = task.now()
-            await aretry(PATIENT)(AsyncScript([OSError, "ok"]))()
-            return task.now() - before
+            before = async_clock.now()
+            await aretry(PATIENT)(AsyncScriptedFunction([OSError, "ok"]))()
+            return async_clock.now() - before
 
-        with limited(), limited():
+        with limit_retries(), limit_retries():
             assert round(asyncio.run(main())) == 3600
 
     def test_delays_can_be_kept(self):
-        with virtual_time() as clock, limited(2, no_delay=False):
+        with virtual_time() as clock, limit_retries(2, no_delay=False):
             assert attempts() == 2
-        assert clock.naps == [3600.0]
+        assert clock.sleeps == [3600.0]
 
     def test_holds_here_only_or_everywhere(self):
-        with limited(2, everywhere=True):
-            with limited(1):
+        with limit_retries(2, process_wide=True):
+            with limit_retries(1):
                 assert (attempts(), in_thread(attempts)) == (1, 2)
             assert (attempts(), in_thread(attempts)) == (2, 2)
 
 
 def test_a_block_is_opened_once_at_a_time():
-    block = limited(3)
+    block = limit_retries(3)
     with block, pytest.raises(NestingError) as caught, block:
         pass
     assert str(caught.value) == (
-        "limited(3, no_delay=True, everywhere=False) must be closed before it is "
-        "opened again"
+        "limit_retries(3, no_delay=True, process_wide=False) must be closed before "
+        "it is opened again"
     )
     with block:
         assert attempts() == 3
@@ -252,26 +252,26 @@ def test_a_block_is_opened_once_at_a_time():
 
 def test_a_block_that_is_not_open_cannot_be_closed():
     with pytest.raises(NestingError) as caught:
-        retries_disabled().__exit__(None, None, None)
+        disable_retries().__exit__(None, None, None)
     assert str(caught.value) == (
-        "retries_disabled(everywhere=False) must be opened before it is closed"
+        "disable_retries(process_wide=False) must be opened before it is closed"
     )
 
 
 def test_blocks_that_are_closed_in_the_wrong_order_name_themselves():
-    outer, inner = retries_disabled(), limited(3, no_delay=False)
+    outer, inner = disable_retries(), limit_retries(3, no_delay=False)
     line = inspect.currentframe().f_lineno
     outer.__enter__()
     inner.__enter__()
     with pytest.raises(NestingError) as caught:
         outer.__exit__(None, None, None)
     assert str(caught.value) == (
-        f"retries_disabled(everywhere=False) (opened at {__file__}:{line + 1}) must be "
-        "closed after limited(3, no_delay=False, everywhere=False) "
+        f"disable_retries(process_wide=False) (opened at {__file__}:{line + 1}) must "
+        "be closed after limit_retries(3, no_delay=False, process_wide=False) "
         f"(opened at {__file__}:{line + 2}), opened inside of it"
     )
     inner.__exit__(None, None, None)
-    with limited():
+    with limit_retries():
         assert attempts() == 6
 
 
@@ -279,6 +279,6 @@ def test_blocks_decorate_nothing():
     """Above a coroutine function they would be closed before it runs."""
     with pytest.raises(TypeError):
 
-        @limited(3)
+        @limit_retries(3)
         async def fetch():
             pass

@@ -8,12 +8,18 @@ import pytest
 import trio
 
 from retrykit import Policy, aretry, retry
-from retrykit.testing import AsyncScript, Called, Script, ScriptError, virtual_time
+from retrykit.testing import (
+    AsyncScriptedFunction,
+    RecordedCall,
+    ScriptedFunction,
+    ScriptError,
+    virtual_time,
+)
 
 
 def test_raises_and_returns_its_outcomes_in_order():
     own = OSError("its own")
-    script = Script([ConnectionError, own, 503, "ok"])
+    script = ScriptedFunction([ConnectionError, own, 503, "ok"])
     with pytest.raises(ConnectionError):
         script()
     with pytest.raises(OSError, match="its own") as caught:
@@ -23,37 +29,37 @@ def test_raises_and_returns_its_outcomes_in_order():
 
 
 def test_knows_how_and_when_it_was_called():
-    script = Script([TimeoutError, "ok"])
+    script = ScriptedFunction([TimeoutError, "ok"])
     with virtual_time(start=5):
         assert retry(schedule=[2])(script)("/", timeout=3) == "ok"
     assert script.calls == [
-        Called(("/",), {"timeout": 3}, 5.0),
-        Called(("/",), {"timeout": 3}, 7.0),
+        RecordedCall(("/",), {"timeout": 3}, 5.0),
+        RecordedCall(("/",), {"timeout": 3}, 7.0),
     ]
     assert script.times == [5.0, 7.0]
 
 
 def test_an_exception_that_is_no_error_is_raised_too():
     with pytest.raises(KeyboardInterrupt):
-        retry(Script([KeyboardInterrupt, "ok"]))()
+        retry(ScriptedFunction([KeyboardInterrupt, "ok"]))()
 
 
 def test_dots_repeat_the_last_outcome():
-    script = Script(["first", "again", ...])
+    script = ScriptedFunction(["first", "again", ...])
     assert [script() for _ in range(4)] == ["first", "again", "again", "again"]
     assert script.remaining == ["again", ...]
 
 
 def test_tells_what_remains():
-    script = Script([TimeoutError, "ok"])
+    script = ScriptedFunction([TimeoutError, "ok"])
     with pytest.raises(TimeoutError):
         script()
     assert script.remaining == ["ok"]
-    assert repr(script) == "<Script script, calls: 1>"
+    assert repr(script) == "<ScriptedFunction script, calls: 1>"
 
 
 def test_goes_on_when_its_calls_are_cleared():
-    script = Script(["first", "second"])
+    script = ScriptedFunction(["first", "second"])
     script()
     script.calls.clear()
     assert (script(), len(script.calls)) == ("second", 1)
@@ -67,28 +73,28 @@ def test_an_outcome_that_compares_with_nothing_is_an_outcome():
             raise RuntimeError
 
     odd = Odd()
-    assert Script([odd, odd])() is odd
+    assert ScriptedFunction([odd, odd])() is odd
 
 
 def test_a_call_too_many_ends_the_test_and_is_not_retried():
-    script = Script([OSError], name="fetch")
+    script = ScriptedFunction([OSError], name="fetch")
     with pytest.raises(ScriptError) as caught, virtual_time() as clock:
         retry(script)()
     assert str(caught.value) == (
         "call 2 of fetch has no outcome, since the script ends after 1; "
         "end it with ... to repeat the last one"
     )
-    assert len(clock.naps) == 1
+    assert len(clock.sleeps) == 1
 
 
 def test_a_script_without_outcomes_must_not_be_called():
     with pytest.raises(ScriptError, match="ends after 0"):
-        Script([])()
+        ScriptedFunction([])()
 
 
 @pytest.mark.parametrize("run", [asyncio.run, "trio"], ids=["asyncio", "trio"])
 def test_the_awaited_one_does_the_same(run):
-    script = AsyncScript([ConnectionError, "ok"], name="fetch")
+    script = AsyncScriptedFunction([ConnectionError, "ok"], name="fetch")
     call = retry(schedule=[3])(script)
 
     async def main():
@@ -97,13 +103,18 @@ def test_the_awaited_one_does_the_same(run):
 
     result = trio.run(main) if run == "trio" else run(main())
     assert result == "ok"
-    assert script.calls == [Called(("/",), {}, 0.0), Called(("/",), {}, 3.0)]
-    assert repr(script) == "<AsyncScript fetch, calls: 2>"
+    assert script.calls == [
+        RecordedCall(("/",), {}, 0.0),
+        RecordedCall(("/",), {}, 3.0),
+    ]
+    assert repr(script) == "<AsyncScriptedFunction fetch, calls: 2>"
 
 
 def test_the_awaited_one_may_be_decorated_with_either():
     async def main():
-        return await aretry(AsyncScript(["a"]))(), await retry(AsyncScript(["b"]))()
+        return await aretry(AsyncScriptedFunction(["a"]))(), await retry(
+            AsyncScriptedFunction(["b"])
+        )()
 
     assert asyncio.run(main()) == ("a", "b")
 
@@ -111,12 +122,12 @@ def test_the_awaited_one_may_be_decorated_with_either():
 def test_is_called_by_its_name():
     heard = []
     policy = Policy(schedule=[0], observers=[heard.append])
-    policy.call(Script([OSError, "ok"], name="fetch"))
+    policy.call(ScriptedFunction([OSError, "ok"], name="fetch"))
     assert {event.state.name for event in heard} == {"fetch"}
 
 
 def test_threads_never_get_one_outcome_twice():
-    script = Script(range(2000))
+    script = ScriptedFunction(range(2000))
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 from retrykit import Policy, aretry, retry, retrying
-from retrykit.testing import RealSleepError, Script, virtual_time
+from retrykit.testing import RealSleepError, ScriptedFunction, virtual_time
 
 LONG = 600
 
@@ -33,16 +33,16 @@ def test_time_sleep_is_told_where_it_is_called(sleep):
         "attempt 1 of tests.testing.test_sleep_guard."
         "test_time_sleep_is_told_where_it_is_called.<locals>.fetch must not really "
         "sleep in virtual time, got time.sleep; clock.advance() stands for a slow "
-        "attempt, and real_sleep=True allows it, for virtual_time and the marker "
+        "attempt, and allow_real_sleep=True allows it, for virtual_time and the marker "
         "retry_time"
     )
     frames = [each.name for each in caught.traceback]
     assert frames[-2] == "fetch"
-    assert clock.naps == []
+    assert clock.sleeps == []
 
 
 def test_in_a_later_attempt_too():
-    attempts = Script([OSError, "go on"])
+    attempts = ScriptedFunction([OSError, "go on"])
 
     def fetch():
         attempts()
@@ -161,7 +161,7 @@ def test_it_is_allowed_if_asked_for():
     async def afetch():
         await asyncio.sleep(0.06)
 
-    with virtual_time(real_sleep=True) as clock:
+    with virtual_time(allow_real_sleep=True) as clock:
         fetch()
         asyncio.run(afetch())
     assert clock.slips == []

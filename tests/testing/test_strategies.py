@@ -86,7 +86,7 @@ def test_schedules_of_every_kind_are_drawn_but_those_left_out(asked, missing):
 
 def test_schedules_of_one_leaf_have_no_operators():
     found = drawn(schedules(max_leaves=1), 100)
-    joined = {"plus", "either", "both", "then", "switch"}
+    joined = {"sum", "union", "intersection", "then", "switch"}
     assert all(not joined & kinds(schedule.to_dict()) for schedule in found)
 
 
@@ -131,7 +131,7 @@ def test_every_policy_retries_what_scripts_raise(policy, kind):
 @pytest.mark.parametrize(
     ("succeeds", "endings"),
     [(True, {True}), (False, {False}), (None, {True, False})],
-    ids=["succeeds", "never succeeds", "either"],
+    ids=["succeeds", "never succeeds", "union"],
 )
 def test_scripts_are_failures_and_then_the_value_if_any(succeeds, endings):
     scripts = failure_scripts(

@@ -9,8 +9,8 @@ from threading import Thread
 import pytest
 
 from retrykit import aretry, retry, state_of
-from retrykit._internal.clocks import thread
-from retrykit.testing import AsyncScript, Script, virtual_time
+from retrykit._internal.clocks import sync_clock
+from retrykit.testing import AsyncScriptedFunction, ScriptedFunction, virtual_time
 from tests._support.side import DAY, WEEK, once
 
 
@@ -27,9 +27,9 @@ class TestTheVirtualLoop:
             loop = asyncio.get_running_loop()
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(100):
-                    await aretry(WEEK)(AsyncScript([OSError, ...]))()
+                    await aretry(WEEK)(AsyncScriptedFunction([OSError, ...]))()
             await asyncio.wait_for(asyncio.sleep(50), 60)
-            return loop.time(), thread.now(), thread.chosen().naps
+            return loop.time(), sync_clock.now(), sync_clock.current().sleeps
 
         assert self.run(main) == (150.0, 150.0, [DAY])
 
@@ -48,7 +48,7 @@ class TestTheVirtualLoop:
 
     def test_blocking_calls_share_its_time(self):
         async def main():
-            retry(schedule=[100], max_elapsed=None)(Script([OSError, "ok"]))()
+            retry(schedule=[100], max_elapsed=None)(ScriptedFunction([OSError, "ok"]))()
             await asyncio.sleep(50)
             return asyncio.get_running_loop().time()
 
@@ -110,7 +110,7 @@ class TestTheVirtualLoop:
             return asyncio.get_running_loop().time()
 
         with (
-            virtual_time(patience=3600) as clock,
+            virtual_time(stall_timeout=3600) as clock,
             asyncio.Runner(loop_factory=clock.new_event_loop) as runner,
         ):
             # What is open is waited for once, and not with all patience.
@@ -119,7 +119,7 @@ class TestTheVirtualLoop:
     def test_it_moves_by_steps_that_its_clock_can_hardly_show(self):
         async def main():
             for start in (1e7, 1e9, 1e15, 1e300):
-                thread.chosen().advance(start)
+                sync_clock.current().advance(start)
                 await asyncio.sleep(1e-9)
                 await asyncio.sleep(1)
             return asyncio.get_running_loop().time()
@@ -142,7 +142,7 @@ class TestTheVirtualLoop:
         self.run(main)
         assert order == [*range(100)]
 
-    def test_a_pool_is_waited_for_with_all_patience(self):
+    def test_a_pool_is_waited_for_with_all_stall_timeout(self):
         async def main():
             async with asyncio.timeout(3600):
                 await asyncio.to_thread(time.sleep, 1.1)

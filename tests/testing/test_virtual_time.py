@@ -22,9 +22,14 @@ from retrykit import (
     schedules as s,
     state_of,
 )
-from retrykit._internal.clocks import task, thread
+from retrykit._internal.clocks import async_clock, sync_clock
 from retrykit.errors import NestingError
-from retrykit.testing import AsyncScript, FakeClock, Script, virtual_time
+from retrykit.testing import (
+    AsyncScriptedFunction,
+    FakeClock,
+    ScriptedFunction,
+    virtual_time,
+)
 from tests._support.side import DAY, WEEK, in_thread, once, together
 
 
@@ -34,13 +39,13 @@ class TestTheClock:
             clock.sleep("1m")
             clock.advance(0.5)
             clock.sleep(2)
-        assert (clock.now(), clock.naps) == (162.5, [60.0, 2.0])
+        assert (clock.now(), clock.sleeps) == (162.5, [60.0, 2.0])
 
     def test_is_slept_on_by_coroutines(self, loop):
         async def main():
             with virtual_time(start=5) as clock:
                 await clock.asleep("1m")
-                return clock.now(), clock.naps
+                return clock.now(), clock.sleeps
 
         assert loop(main) == (65.0, [60.0])
 
@@ -113,7 +118,7 @@ class TestCalls:
 
         with virtual_time() as clock, pytest.raises(OSError) as caught:
             fetch()
-        assert clock.naps == [3600.0] * 8
+        assert clock.sleeps == [3600.0] * 8
         assert state_of(caught.value).elapsed == 26 * 3600
 
     def test_blocks_are_virtual_too(self):
@@ -122,7 +127,7 @@ class TestCalls:
                 with attempt:
                     if attempt.number < 3:
                         raise OSError
-        assert clock.naps == [DAY, DAY]
+        assert clock.sleeps == [DAY, DAY]
 
     def test_async_blocks_are_virtual_too(self, loop):
         async def main():
@@ -131,7 +136,7 @@ class TestCalls:
                     with attempt:
                         if attempt.number < 3:
                             raise OSError
-                return clock.naps
+                return clock.sleeps
 
         assert loop(main) == [DAY, DAY]
 
@@ -154,39 +159,41 @@ class TestScope:
     def test_is_this_context_and_its_tasks(self):
         async def main():
             with virtual_time() as clock:
-                assert task.now() == 0.0
+                assert async_clock.now() == 0.0
                 await asyncio.create_task(once(5))
-                await asyncio.to_thread(retry(schedule=[6])(Script([OSError, "ok"])))
-            assert task.chosen() is task.real
-            return clock.naps
+                await asyncio.to_thread(
+                    retry(schedule=[6])(ScriptedFunction([OSError, "ok"]))
+                )
+            assert async_clock.current() is async_clock.real
+            return clock.sleeps
 
         assert asyncio.run(main()) == [5.0, 6.0]
 
     def test_is_no_other_thread(self):
         with virtual_time():
-            assert in_thread(lambda: thread.chosen() is thread.real)
+            assert in_thread(lambda: sync_clock.current() is sync_clock.real)
 
     def test_is_every_thread_if_asked_to(self):
-        call = retry(WEEK)(Script([OSError, OSError, "ok"]))
-        with virtual_time(everywhere=True) as clock:
+        call = retry(WEEK)(ScriptedFunction([OSError, OSError, "ok"]))
+        with virtual_time(process_wide=True) as clock:
             assert in_thread(call) == "ok"
             assert in_thread(lambda: asyncio.run(once(5))) == "ok"
-        assert clock.naps == [DAY, DAY, 5.0]
-        assert in_thread(lambda: thread.chosen() is thread.real)
+        assert clock.sleeps == [DAY, DAY, 5.0]
+        assert in_thread(lambda: sync_clock.current() is sync_clock.real)
 
     def test_nests(self):
         with virtual_time(start=10) as outer:
-            with virtual_time(start=20, everywhere=True) as inner:
-                retry(WEEK)(Script([OSError, "ok"]))()
-            retry(WEEK)(Script([OSError, OSError, "ok"]))()
-        assert (inner.naps, outer.naps) == ([DAY], [DAY, DAY])
+            with virtual_time(start=20, process_wide=True) as inner:
+                retry(WEEK)(ScriptedFunction([OSError, "ok"]))()
+            retry(WEEK)(ScriptedFunction([OSError, OSError, "ok"]))()
+        assert (inner.sleeps, outer.sleeps) == ([DAY], [DAY, DAY])
         assert (inner.now(), outer.now()) == (DAY + 20, 2 * DAY + 10)
 
     def test_ends_after_an_error(self):
         with pytest.raises(KeyError), virtual_time():
             raise KeyError
-        assert thread.chosen() is thread.real
-        assert task.chosen() is task.real
+        assert sync_clock.current() is sync_clock.real
+        assert async_clock.current() is async_clock.real
 
     def test_two_threads_do_not_see_each_other(self):
         both = Barrier(2, timeout=60)
@@ -194,9 +201,9 @@ class TestScope:
         def test(days):
             with virtual_time() as clock:
                 both.wait()
-                retry(WEEK)(Script([*[OSError] * days, "ok"]))()
+                retry(WEEK)(ScriptedFunction([*[OSError] * days, "ok"]))()
                 both.wait()
-                return clock.naps
+                return clock.sleeps
 
         with ThreadPoolExecutor(2) as pool:
             assert list(pool.map(test, [2, 3])) == [[DAY] * 2, [DAY] * 3]
@@ -211,11 +218,11 @@ class TestScope:
         outside = Thread(target=retry(wait))
         outside.start()
         begun.wait()
-        with virtual_time(patience=3600) as clock:
-            retry(WEEK)(Script([OSError, "ok"]))()
+        with virtual_time(stall_timeout=3600) as clock:
+            retry(WEEK)(ScriptedFunction([OSError, "ok"]))()
         over.set()
         outside.join()
-        assert clock.naps == [DAY]
+        assert clock.sleeps == [DAY]
 
     def test_closing_the_outer_one_first_is_an_error(self):
         outer, inner = virtual_time(start=1), virtual_time()
@@ -225,20 +232,21 @@ class TestScope:
             outer.__exit__(None, None, None)
         told = str(caught.value)
         assert re.sub(r" \(opened at \S+\)", "", told) == (
-            "virtual_time(start=1, everywhere=False, patience=5.0, real_sleep=False) "
-            "must be closed after virtual_time(start=0.0, everywhere=False, "
-            "patience=5.0, real_sleep=False), opened inside of it"
+            "virtual_time(start=1, process_wide=False, stall_timeout=5.0, "
+            "allow_real_sleep=False) must be closed after virtual_time("
+            "start=0.0, process_wide=False, stall_timeout=5.0, "
+            "allow_real_sleep=False), opened inside of it"
         )
         inner.__exit__(None, None, None)
-        assert thread.chosen() is thread.real
-        assert task.chosen() is task.real
+        assert sync_clock.current() is sync_clock.real
+        assert async_clock.current() is async_clock.real
 
     def test_closing_it_in_another_task_is_an_error(self):
         block = virtual_time()
         block.__enter__()
         with pytest.raises(NestingError, match="must be closed in the thread or task"):
             contextvars.Context().run(block.__exit__, None, None, None)
-        assert thread.chosen() is thread.real
+        assert sync_clock.current() is sync_clock.real
 
 
 class TestOtherVirtualTimes:
@@ -249,7 +257,7 @@ class TestOtherVirtualTimes:
             loop = asyncio.get_running_loop()
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(3600 * 24 * 3.5):
-                    await aretry(WEEK)(AsyncScript([OSError, ...]))()
+                    await aretry(WEEK)(AsyncScriptedFunction([OSError, ...]))()
             return loop.time()
 
         with asyncio.Runner(loop_factory=looptime.new_event_loop) as runner:
@@ -258,7 +266,7 @@ class TestOtherVirtualTimes:
     def test_the_mock_clock_of_trio_works_unchanged(self):
         async def main():
             with trio.move_on_after(3.5 * DAY) as scope:
-                await aretry(WEEK)(AsyncScript([OSError, ...]))()
+                await aretry(WEEK)(AsyncScriptedFunction([OSError, ...]))()
             return scope.cancelled_caught, trio.current_time()
 
         clock = trio.testing.MockClock(autojump_threshold=0)

@@ -11,10 +11,10 @@ import trio
 import trio.testing
 
 from retrykit import aretry, state_of
-from retrykit._internal.clocks import task
-from retrykit.execution.attempt_timeout import AttemptTimeout, limit
-from retrykit.execution.timeout_argument import bounded
-from retrykit.testing import FakeClock, limited, virtual_time
+from retrykit._internal.clocks import async_clock
+from retrykit.execution.attempt_timeout import AttemptTimeout, timeout_scope
+from retrykit.execution.timeout_argument import with_timeout
+from retrykit.testing import FakeClock, limit_retries, virtual_time
 from tests._support.side import alarm, ended, in_thread, once, together
 
 PATIENT = 3600
@@ -32,7 +32,7 @@ def patient(request):
     """What runs an async function, with a clock that waits long for what is real."""
 
     def run(main):
-        with virtual_time(patience=PATIENT) as clock:
+        with virtual_time(stall_timeout=PATIENT) as clock:
             if request.param == "trio":
                 return trio.run(main, clock)
             if request.param == "trio with a mock clock":
@@ -49,7 +49,7 @@ def patient(request):
 class TestAnAttemptThatAwaitsWhatNeverComes:
     def test_ends_without_patience_where_nothing_real_can_come(self, patient):
         @aretry(schedule=[10, 20])
-        @lambda fn: bounded(fn, lambda: 5)
+        @lambda fn: with_timeout(fn, lambda: 5)
         async def fetch():
             await patient.event().wait()
 
@@ -57,10 +57,10 @@ class TestAnAttemptThatAwaitsWhatNeverComes:
             with pytest.raises(AttemptTimeout) as caught:
                 await fetch()
             failures = state_of(caught.value).failures
-            return clock.naps, [(each.started, each.duration) for each in failures]
+            return clock.sleeps, [(each.started, each.duration) for each in failures]
 
-        naps, attempts = patient(main)
-        assert naps == [10.0, 20.0]
+        sleeps, attempts = patient(main)
+        assert sleeps == [10.0, 20.0]
         assert attempts == [(0.0, 5.0), (15.0, 5.0), (40.0, 5.0)]
 
     def test_ends_in_its_order_beside_others(self, patient):
@@ -68,12 +68,12 @@ class TestAnAttemptThatAwaitsWhatNeverComes:
 
         async def attempt(length):
             with contextlib.suppress(AttemptTimeout):
-                await aretry(schedule=[])(bounded(hang, lambda: length))()
-            ended.append((length, task.now()))
+                await aretry(schedule=[])(with_timeout(hang, lambda: length))()
+            ended.append((length, async_clock.now()))
 
         async def sleeper():
             await once(4)
-            ended.append(("slept", task.now()))
+            ended.append(("slept", async_clock.now()))
 
         hang = hangs(patient.event)
 
@@ -85,16 +85,16 @@ class TestAnAttemptThatAwaitsWhatNeverComes:
 
     def test_ends_a_call_that_sleeps_inside(self, patient):
         async def main(clock):
-            attempt = bounded(lambda: once(3600), lambda: 5)
+            attempt = with_timeout(lambda: once(3600), lambda: 5)
             with pytest.raises(AttemptTimeout):
                 await aretry(schedule=[], max_elapsed=None)(attempt)()
-            return clock.naps, clock.now()
+            return clock.sleeps, clock.now()
 
         assert patient(main) == ([3600.0], 5.0)
 
     def test_ends_at_once_where_it_has_no_time(self, patient):
         async def main(clock):
-            attempt = bounded(hangs(patient.event), lambda: 0)
+            attempt = with_timeout(hangs(patient.event), lambda: 0)
             with pytest.raises(AttemptTimeout):
                 await aretry(schedule=[])(attempt)()
             return clock.now()
@@ -115,16 +115,16 @@ class TestAnAttemptThatAwaitsWhatNeverComes:
                         await trio.sleep(0.02)
                 else:
                     await asyncio.sleep(0.02)
-                seen.append(task.now())
+                seen.append(async_clock.now())
 
         async def attempt():
             with pytest.raises(AttemptTimeout):
-                await aretry(schedule=[])(bounded(fetch, lambda: 5))()
+                await aretry(schedule=[])(with_timeout(fetch, lambda: 5))()
 
         async def main():
             await together(attempt(), once(3600))
 
-        with virtual_time(patience=PATIENT):
+        with virtual_time(stall_timeout=PATIENT):
             trio.run(main) if module is trio else asyncio.run(main())
         assert seen == [5.0]
 
@@ -133,8 +133,11 @@ class TestAnAttemptThatAwaitsWhatNeverComes:
         event = trio.Event if loop is trio.run else asyncio.Event
 
         async def main():
-            with virtual_time(patience=0.01) as clock, pytest.raises(AttemptTimeout):
-                await aretry(schedule=[])(bounded(hangs(event), lambda: 5))()
+            with (
+                virtual_time(stall_timeout=0.01) as clock,
+                pytest.raises(AttemptTimeout),
+            ):
+                await aretry(schedule=[])(with_timeout(hangs(event), lambda: 5))()
             return clock.now()
 
         assert loop(main) == 5.0
@@ -152,7 +155,7 @@ class TestWhatIsReal:
             return "value"
 
         async def main(clock):
-            value = await aretry(schedule=[])(bounded(fetch, lambda: 5))()
+            value = await aretry(schedule=[])(with_timeout(fetch, lambda: 5))()
             return value, clock.now()
 
         assert patient(main) == ("value", 0.0)
@@ -168,7 +171,7 @@ class TestWhatIsReal:
             with socket.create_server(("127.0.0.1", 0)) as listener:
                 server = threading.Thread(target=serve, args=[listener])
                 server.start()
-                fetching = aretry(schedule=[])(bounded(fetch, lambda: 5))
+                fetching = aretry(schedule=[])(with_timeout(fetch, lambda: 5))
                 value = await fetching(listener.getsockname())
                 server.join()
             return value, clock.now()
@@ -179,7 +182,7 @@ class TestWhatIsReal:
                 time.sleep(0.05)
                 connection.sendall(b"data")
 
-        with virtual_time(patience=PATIENT) as clock:
+        with virtual_time(stall_timeout=PATIENT) as clock:
             assert asyncio.run(main(clock)) == (b"data", 0.0)
 
     @pytest.mark.parametrize("module", [asyncio, trio], ids=["asyncio", "trio"])
@@ -188,13 +191,13 @@ class TestWhatIsReal:
 
         async def fetch():
             await module.sleep(0.02)
-            seen.append(task.now())
+            seen.append(async_clock.now())
 
         async def main():
-            attempt = aretry(schedule=[])(bounded(fetch, lambda: 5))
+            attempt = aretry(schedule=[])(with_timeout(fetch, lambda: 5))
             await together(attempt(), once(3600))
 
-        with virtual_time(patience=PATIENT):
+        with virtual_time(stall_timeout=PATIENT):
             trio.run(main) if module is trio else asyncio.run(main())
         assert seen == [0.0]
 
@@ -203,9 +206,9 @@ class TestWhatIsReal:
             soon = asyncio.Event()
             asyncio.get_running_loop().call_later(0.05, soon.set)
             with pytest.raises(AttemptTimeout):
-                await aretry(schedule=[])(bounded(soon.wait, lambda: 0))()
+                await aretry(schedule=[])(with_timeout(soon.wait, lambda: 0))()
 
-        with virtual_time(patience=PATIENT):
+        with virtual_time(stall_timeout=PATIENT):
             asyncio.run(main())
 
     def test_takes_the_virtual_time_that_it_says(self, patient):
@@ -216,7 +219,7 @@ class TestWhatIsReal:
                     await patient.event().wait()
                 return length
 
-            fetch = aretry(schedule=[])(bounded(slow, lambda: 5))
+            fetch = aretry(schedule=[])(with_timeout(slow, lambda: 5))
             with pytest.raises(AttemptTimeout):
                 await fetch(6)
             return await fetch(4), clock.now()
@@ -228,7 +231,7 @@ def test_a_block_that_is_over_when_its_time_is_up_is_left_alone():
     async def main():
         told = []
         asyncio.get_running_loop().set_exception_handler(lambda *it: told.append(it))
-        with limit(5):
+        with timeout_scope(5):
             clock.advance(6)
         for _ in range(5):
             await asyncio.sleep(0)
@@ -240,10 +243,10 @@ def test_a_block_that_is_over_when_its_time_is_up_is_left_alone():
 
 def test_another_thread_may_move_time_to_the_end_of_a_block():
     async def main():
-        with pytest.raises(AttemptTimeout), limit(5):
+        with pytest.raises(AttemptTimeout), timeout_scope(5):
             await asyncio.Event().wait()
 
-    with virtual_time(everywhere=True) as clock:
+    with virtual_time(process_wide=True) as clock:
         sleeper = threading.Thread(target=clock.sleep, args=[60])
         sleeper.start()
         in_thread(lambda: asyncio.run(main()))
@@ -253,10 +256,10 @@ def test_another_thread_may_move_time_to_the_end_of_a_block():
 
 def test_a_delay_that_is_left_out_leaves_blocks_as_they_are():
     async def main():
-        with limited(), pytest.raises(AttemptTimeout), limit(5):
+        with limit_retries(), pytest.raises(AttemptTimeout), timeout_scope(5):
             await asyncio.Event().wait()
 
-    with virtual_time(patience=PATIENT) as clock:
+    with virtual_time(stall_timeout=PATIENT) as clock:
         asyncio.run(main())
     assert clock.now() == 5.0
 
@@ -272,11 +275,11 @@ def test_an_error_of_a_signal_handler_goes_out_of_the_block():
 
     async def main():
         loop = asyncio.get_running_loop()
-        with limit(5):
+        with timeout_scope(5):
             # A thread that is at work holds the time.
             await loop.run_in_executor(None, over.wait)
 
     over = threading.Event()
     with pytest.raises(TimedOutError), alarm(TimedOutError, 0.05):
-        with virtual_time(patience=PATIENT):
+        with virtual_time(stall_timeout=PATIENT):
             asyncio.run(ended(main(), over))

@@ -52,7 +52,7 @@ def test_is_that_of_its_own_context():
 
 
 def test_is_that_of_every_thread_where_it_is_asked_to():
-    with virtual_time(everywhere=True) as clock:
+    with virtual_time(process_wide=True) as clock:
         clock.advance("1d")
         assert in_thread(wall) == wall()
     assert abs(in_thread(wall) - time.time()) < 60
@@ -104,7 +104,7 @@ def test_a_date_in_a_response_is_obeyed(colour):
 
     with virtual_time() as clock:
         colour.run(policy, fetch)
-    assert clock.naps == [pytest.approx(3600, abs=1)] * 3
+    assert clock.sleeps == [pytest.approx(3600, abs=1)] * 3
 
 
 def test_the_time_at_which_a_limit_is_reset_is_obeyed():
@@ -116,7 +116,7 @@ def test_the_time_at_which_a_limit_is_reset_is_obeyed():
     with virtual_time() as clock:
         reset = wall() + 50
         policy.run(fetch)
-    first, second, _ = clock.naps
+    first, second, _ = clock.sleeps
     assert first == pytest.approx(50, abs=1)
     assert second <= 1, "by then it is reset"
 
@@ -137,9 +137,9 @@ def test_a_job_is_due_by_the_clock_of_the_test():
         began = wall()
         after = carried(made.job, made.envelope, clock).envelope
         assert after.due == pytest.approx(began + 3600)
-        assert after.left(wall()) == pytest.approx(3600)
+        assert after.time_left(wall()) == pytest.approx(3600)
         clock.advance(3600)
-        assert after.left(wall()) == pytest.approx(0)
+        assert after.time_left(wall()) == pytest.approx(0)
 
 
 def test_the_log_tells_once_when_a_job_goes_on(caplog):

@@ -16,7 +16,7 @@ dbos.connect(settings)
 dbos.connect("hostnames")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
-@dbos.job(POLICY, name="verify", formerly=["check"])
+@dbos.job(POLICY, name="verify", previous_names=["check"])
 def verify(host: str, *, port: int = 443) -> bool:
     return bool(host) and port > 0
 

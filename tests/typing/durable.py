@@ -7,12 +7,12 @@ from typing import Any, Literal, assert_type
 
 from retrykit import Failure, Policy, RetryState
 from retrykit.durable import (
-    Attempted,
     Capabilities,
     Envelope,
+    EnvelopeStatus,
     Job,
+    JobAttempt,
     JobReport,
-    JobStatus,
     idempotency_key,
 )
 
@@ -30,7 +30,7 @@ async def averify(host: str) -> bool:
 def jobs() -> None:
     job = Job(verify, POLICY)
     Job(averify, POLICY, "verify", ["former"])
-    Job(averify, POLICY, name="verify", formerly=("former",))
+    Job(averify, POLICY, name="verify", previous_names=("former",))
     assert_type(job.name, str)
     assert_type(job.policy, Policy)
     assert_type(job.fingerprint, str)
@@ -44,22 +44,22 @@ def jobs() -> None:
 
 async def attempts(job: Job, envelope: Envelope) -> None:
     came = job.attempt(envelope, ["example.com"], {"port": 443})
-    assert_type(came, Attempted)
+    assert_type(came, JobAttempt)
     assert_type(came.envelope, Envelope)
     assert_type(came.error, Exception | None)
-    assert_type(await job.aattempt(envelope, (), {}), Attempted)
+    assert_type(await job.aattempt(envelope, (), {}), JobAttempt)
     job.attempt(envelope)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     came.result = 5  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def envelopes(envelope: Envelope) -> None:
-    assert_type(envelope.status, JobStatus)
+    assert_type(envelope.status, EnvelopeStatus)
     assert_type(envelope.state, RetryState)
     assert_type(envelope.due, float | None)
     assert_type(envelope.counts, Mapping[str, int])
     assert_type(envelope.key, str)
-    assert_type(envelope.left(0), float)
-    assert_type(envelope.held(0), Envelope)
+    assert_type(envelope.time_left(0), float)
+    assert_type(envelope.rescheduled(0), Envelope)
     assert_type(envelope.to_dict(), dict[str, Any])
     assert_type(Envelope.from_dict("{}"), Envelope)
     envelope.due = 5.0  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
@@ -82,6 +82,6 @@ def engines() -> None:
         at_least_once=True,
         async_ok=False,
     )
-    assert_type(engine.hop(5), float)
+    assert_type(engine.next_hold(5), float)
     assert_type(engine.max_hop, float | None)
     Capabilities("mine")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

@@ -40,13 +40,13 @@ from retrykit.state.events import (
 )
 from retrykit.state.records import ErrorRecord
 from retrykit.testing import (
-    AsyncScript,
+    AsyncScriptedFunction,
     FakeClock,
     Recording,
-    Script,
-    limited,
+    ScriptedFunction,
+    disable_retries,
+    limit_retries,
     record,
-    retries_disabled,
     virtual_time,
 )
 
@@ -85,7 +85,7 @@ def states(error: Exception) -> None:
     assert_type(state.elapsed, float)
     assert_type(state.remaining, float | None)
     assert_type(state.next_delay, float | None)
-    assert_type(state.slept, float)
+    assert_type(state.total_delay, float)
     assert_type(state.to_dict(), dict[str, Any])
     assert_type(RetryState.from_dict({}), RetryState)
     assert_type(RetryError(state).state, RetryState)
@@ -175,13 +175,15 @@ def the_rest() -> None:
         assert_type(delay, float)
     with virtual_time() as clock:
         assert_type(clock, FakeClock)
-        assert_type(clock.naps, list[float])
+        assert_type(clock.sleeps, list[float])
         clock.advance("1h")
-    with virtual_time(100, everywhere=True, patience="1s", real_sleep=True):
+    with virtual_time(
+        100, process_wide=True, stall_timeout="1s", allow_real_sleep=True
+    ):
         pass
-    virtual_time(everywhere=True, speed=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    with record() as recorded, retries_disabled(), limited(3):
+    virtual_time(process_wide=True, speed=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    with record() as recorded, disable_retries(), limit_retries(3):
         assert_type(recorded, Recording)
         assert_type(recorded.calls, list[RetryState])
-    assert_type(Script([OSError, "ok"]).times, list[float])
-    AsyncScript("ok", name=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    assert_type(ScriptedFunction([OSError, "ok"]).times, list[float])
+    AsyncScriptedFunction("ok", name=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

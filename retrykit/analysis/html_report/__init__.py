@@ -19,8 +19,8 @@ from string import Template
 from typing import Any, Final
 
 from retrykit import schedules
-from retrykit._internal.durations import Duration, seconds
-from retrykit._internal.validation import instance, refuse, whole
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.analysis.duration_ticks import suits_log
 from retrykit.analysis.html_report.hidden_settings import unseen
 from retrykit.analysis.html_report.presets import preset_of
@@ -55,8 +55,8 @@ def page(  # noqa: PLR0913  each says of the page what no other does
     >>> text.splitlines()[0], "https://" in text
     ('<!doctype html>', False)
 
-    A policy under the name of Zizq, Google or Polly that these dialects can make
-    is shown by the parameters of the dialect, and written as that.
+    A policy under the name of Zizq, Google or Polly that these presets can make
+    is shown by the parameters of the preset, and written as that.
 
     Settings that are not on the page, such as `on`, are in its texts all the
     same; those that are code are named there as left out.
@@ -83,17 +83,17 @@ def page(  # noqa: PLR0913  each says of the page what no other does
     """
     data: dict[str, Any] = {
         "policies": [_shown(name, policy) for name, policy in _named(policies)],
-        "attempt": seconds("attempt", attempt),
-        "retries": whole("retries", retries, at_least=1, at_most=_MOST),
+        "attempt": parse_duration("attempt", attempt),
+        "retries": check_integer("retries", retries, at_least=1, at_most=_MOST),
         "looked_at": max(retries, _LOOKED_AT),
-        "view": {"cumulative": instance("cumulative", cumulative, bool)},
+        "view": {"cumulative": check_instance("cumulative", cumulative, bool)},
         "told": {kind: _told(kind) for kind in SCHEDULE_KINDS},
     }
     if log is None:
         show = partial(preview, attempt=attempt, retries=retries, samples=0)
         log = _is_wide(map(show, policies.values()), cumulative=cumulative)
-    data["view"]["log"] = instance("log", log, bool)
-    return _composed(data, instance("title", title, str))
+    data["view"]["log"] = check_instance("log", log, bool)
+    return _composed(data, check_instance("title", title, str))
 
 
 def _is_wide(seen: Iterable[Preview], *, cumulative: bool) -> bool:
@@ -147,8 +147,10 @@ def _hash(text: str) -> str:
 def _named(policies: object) -> Iterable[tuple[str, object]]:
     named = isinstance(policies, Mapping) and all(isinstance(n, str) for n in policies)
     if not named or not isinstance(policies, Mapping) or not policies:
-        way_out = 'write {"name": policy}'
-        raise refuse("policies", "a dict of policies by name", policies, way_out)
+        suggestion = 'write {"name": policy}'
+        raise invalid_setting(
+            "policies", "a dict of policies by name", policies, suggestion
+        )
     return policies.items()
 
 
@@ -159,7 +161,7 @@ _MOST: Final = 10_000
 
 
 def _shown(name: str, given: object) -> dict[str, Any]:
-    policy = instance(f"policies[{name!r}]", given, Policy)
+    policy = check_instance(f"policies[{name!r}]", given, Policy)
     limits = {
         "schedule": policy.schedule.to_dict(),
         "max_attempts": policy.max_attempts,
@@ -178,7 +180,7 @@ def _shown(name: str, given: object) -> dict[str, Any]:
     }
 
 
-_OPERATORS: Final = {"plus": "add", "either": "or", "both": "and", "times": "mul"}
+_OPERATORS: Final = {"sum": "add", "union": "or", "intersection": "and", "scale": "mul"}
 
 
 def _told(kind: str) -> str:

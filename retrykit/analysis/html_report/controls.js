@@ -71,7 +71,7 @@ function scheduleGroups(s, path, place) {
   if (!s.of) return [group(code(`${s.kind}(…)`), place.told[s.kind], inputs)];
   const other = ["other", "to"].filter((name) => s[name]).map(inner);
   const legend =
-    s.kind === "times"
+    s.kind === "scale"
       ? "× factor"
       : `.${s.kind}(${inputs.length || other.length ? "…" : ""})`;
   return [
@@ -80,7 +80,7 @@ function scheduleGroups(s, path, place) {
   ];
 }
 
-/** Return the fieldset of a dialect's own parameters. */
+/** Return the fieldset of a preset's own parameters. */
 function presetGroup(policy, { owner, keep }) {
   const retries = {
     get: (path) => owner.get(path) - 1,

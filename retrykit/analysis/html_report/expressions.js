@@ -4,8 +4,8 @@
  * Settings that are not on the screen come written from Python. Pure.
  */
 
-const SYMBOLS = { plus: "+", either: "|", both: "&" };
-const COMPOUND = ["plus", "either", "both", "times"];
+const SYMBOLS = { sum: "+", union: "|", intersection: "&" };
+const COMPOUND = ["sum", "union", "intersection", "scale"];
 
 /** Return the expression of a schedule, as its repr is. */
 function expression(s, number = (quantity, value) => quantity.python(value)) {
@@ -25,7 +25,7 @@ function expression(s, number = (quantity, value) => quantity.python(value)) {
     const named = rest.map(([name, value]) => `${name}=${value}`);
     return `${s.kind}(${[first, ...named].join(", ")})`;
   }
-  if (s.kind === "times") return `${operand(s.of)} * ${parts[0][1]}`;
+  if (s.kind === "scale") return `${operand(s.of)} * ${parts[0][1]}`;
   const values = parts.map(([, value]) => value);
   if (s.kind === "switch")
     return `${operand(s.of)}.switch(after=${values}, to=${inner(s.to)})`;

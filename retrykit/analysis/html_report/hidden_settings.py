@@ -7,10 +7,10 @@ setting that is code has no such line.
 from typing import Any, Final
 
 from retrykit.config.rendering import (
-    changed,
-    expression,
+    compact_value,
     import_block,
-    short,
+    non_default_settings,
+    to_expression,
     toml_value,
 )
 from retrykit.errors import ConfigError
@@ -31,33 +31,35 @@ def unseen(policy: Policy, preset: Settings | None = None) -> dict[str, Any]:
 
     Args:
         policy: Whose settings.
-        preset: The settings of the dialect that it is written as; None if it
+        preset: The settings of the preset that it is written as; None if it
             is written by its schedule.
 
     Returns:
         A dict of ``python`` and ``toml``, which are dicts: ``settings``, the
-        lines of what is not as by default, or in the dialect; ``left_out``, the
+        lines of what is not as by default, or in the preset; ``left_out``, the
         names of the settings that are code; and ``imports``, the lines that the
         Python begins with.
     """
     python: dict[str, Any] = {"settings": [], "left_out": []}
     toml: dict[str, Any] = {"settings": [], "left_out": []}
     if preset is None:
-        schedule = expression("schedule", policy.schedule)
+        schedule = to_expression("schedule", policy.schedule)
         imports = ["from retrykit import Policy", *schedule.imports]
     else:
         imports = ["from retrykit import presets"]
-    for name, value in changed(policy, preset).items():
+    for name, value in non_default_settings(policy, preset).items():
         if name in _SHOWN:
             continue
         try:
-            told = expression(name, value)
+            told = to_expression(name, value)
             python["settings"].append(f"{name}={told.text}")
             imports += told.imports
         except ConfigError:
             python["left_out"].append(name)
         try:
-            toml["settings"].append(f"{name} = {toml_value(short(name, value))}")
+            toml["settings"].append(
+                f"{name} = {toml_value(compact_value(name, value))}"
+            )
         except ConfigError:
             toml["left_out"].append(name)
     return {"python": python | {"imports": import_block(imports)}, "toml": toml}

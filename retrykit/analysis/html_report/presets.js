@@ -1,9 +1,9 @@
 /*
- * Policies that are shown and written as a dialect: its parameters, by their
+ * Policies that are shown and written as a preset: its parameters, by their
  * own names. Pure.
  */
 
-/** Return the [name, path, quantity] of each parameter of a policy's dialect. */
+/** Return the [name, path, quantity] of each parameter of a policy's preset. */
 function parametersOf(policy) {
   return Object.entries(policy.preset.parameters).map(([name, path]) => [
     name,
@@ -32,20 +32,20 @@ function valueAt(policy, path) {
   return path.reduce((value, name) => value[name], policy);
 }
 
-/** Return whether a parameter of a policy's dialect stands for a limit. */
+/** Return whether a parameter of a policy's preset stands for a limit. */
 function isParameter(policy, limit) {
   const paths = Object.values(policy.preset?.parameters ?? {});
   return paths.some(([first]) => first === limit);
 }
 
-/** Return the limits of a policy that its dialect does not set by itself. */
+/** Return the limits of a policy that its preset does not set by itself. */
 function ownLimits(policy, none, equals) {
   return Object.entries(policy.preset.limits)
     .filter(([name, value]) => policy[name] !== value && !isParameter(policy, name))
     .map(([name]) => limit(policy, name, none, equals));
 }
 
-/** Return the Python text of a policy, by its dialect. */
+/** Return the Python text of a policy, by its preset. */
 function presetPython(policy) {
   const { name, python } = policy.preset;
   const values = parametersOf(policy).map(
@@ -65,7 +65,7 @@ function presetPython(policy) {
   ].join("\n");
 }
 
-/** Return the TOML text of a policy, by its dialect; null if it has none. */
+/** Return the TOML text of a policy, by its preset; null if it has none. */
 function presetToml(policy) {
   const values = parametersOf(policy).map(([name, path, quantity]) => {
     const text = bareText(quantity, parameterValue(policy, path));

@@ -1,4 +1,4 @@
-"""Dialects that a page shows by their own parameters.
+"""Presets that a page shows by their own parameters.
 
 They are those of which each parameter is a number of the policy.
 """
@@ -39,34 +39,34 @@ _PARAMETERS: Final = {
 def preset_of(
     name: str, policy: Policy, shown: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the dialect that a policy is shown and written as, if it is one.
+    """Return the preset that a policy is shown and written as, if it is one.
 
     Args:
-        name: What the policy is called: the name of a dialect, with or without
-            parameters, as `settings_named` reads it.
+        name: What the policy is called: the name of a preset, with or without
+            parameters, as `parse_preset` reads it.
         policy: The policy. It may have other settings, but for its schedule.
         shown: Its schedule and limits, as plain data.
 
     Returns:
-        None where the policy cannot be made by a dialect of this name; else a
-        dict of the ``name`` of the dialect; its ``summary``; the path of each of
+        None where the policy cannot be made by a preset of this name; else a
+        dict of the ``name`` of the preset; its ``summary``; the path of each of
         its ``parameters`` in *shown*; its own ``limits``; and what `unseen`
         returns.
     """
-    dialect = name.partition(":")[0].strip().replace("_", "-")
-    paths = {key: path.split(".") for key, path in _PARAMETERS.get(dialect, {}).items()}
+    preset = name.partition(":")[0].strip().replace("_", "-")
+    paths = {key: path.split(".") for key, path in _PARAMETERS.get(preset, {}).items()}
     values = {key: _value(shown, path) for key, path in paths.items()}
     if not values or None in values.values():
         return None
     try:
-        made = BUILT_IN[dialect](**values)
+        made = BUILT_IN[preset](**values)
     except ConfigError:
         return None
     if made.schedule != policy.schedule:
         return None
-    told = summary(BUILT_IN[dialect]).removeprefix("Return t")
+    told = summary(BUILT_IN[preset]).removeprefix("Return t")
     return {
-        "name": dialect,
+        "name": preset,
         "summary": f"T{told}",
         "parameters": paths,
         "limits": {key: getattr(made, key) for key in _LIMITS},

@@ -166,7 +166,7 @@ const PARTS = {
   cap: { limit: duration() },
   at_least: { limit: duration() },
   round_down: { unit: duration(positive, LENGTHS) },
-  times: {
+  scale: {
     factor: number(atLeast(0), [...between(0, 2, 0.05), ...between(2.5, 10, 0.5)]),
   },
   full_jitter: {},
@@ -176,9 +176,9 @@ const PARTS = {
   within: { total: duration() },
   then: {},
   switch: { after: count(0) },
-  plus: {},
-  both: {},
-  either: {},
+  sum: {},
+  intersection: {},
+  union: {},
 };
 
 /** The settings of a policy that are numbers, and what each attempt takes. */
@@ -224,10 +224,10 @@ function isEndless(s) {
       return isEndless(s.other);
     case "switch":
       return bounds(s, s.after + 1) !== null && isEndless(s.to);
-    case "plus":
-    case "both":
+    case "sum":
+    case "intersection":
       return isEndless(s.left) && isEndless(s.right);
-    case "either":
+    case "union":
       return isEndless(s.left) || isEndless(s.right);
     default:
       return !s.of || isEndless(s.of);

@@ -28,7 +28,7 @@ const KINDS = {
   cap: mapped((s, delay) => (delay < s.limit ? delay : s.limit)),
   at_least: mapped((s, delay) => (delay > s.limit ? delay : s.limit)),
   round_down: mapped((s, delay) => roundedDown(delay, s.unit)),
-  times: mapped((s, delay) => saturated(delay * s.factor)),
+  scale: mapped((s, delay) => saturated(delay * s.factor)),
 
   full_jitter: spread((s, delay) => [0, delay]),
   equal_jitter: spread((s, delay) => [delay / 2, delay]),
@@ -47,9 +47,9 @@ const KINDS = {
     return ended ? null : bounds(s.to, retry);
   },
 
-  plus: joined(whileBoth((a, b) => saturated(a + b))),
-  both: joined(whileBoth(Math.max)),
-  either: joined((a, b) => {
+  sum: joined(whileBoth((a, b) => saturated(a + b))),
+  intersection: joined(whileBoth(Math.max)),
+  union: joined((a, b) => {
     const going = [a, b].filter((delay) => delay !== null);
     return going.length ? Math.min(...going) : null;
   }),

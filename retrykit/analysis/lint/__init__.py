@@ -13,16 +13,24 @@ leave out .cap(60.0), or allow the 8 attempts it takes
 
 A test can hold the policies of a package to them:
 
->>> for found in found_in("retrykit.presets").found:
+>>> for found in discover("retrykit.presets").found:
 ...     assert check(found.policy) == (), found
 
-`RULES` are all the rules; `found_in` imports what it is to find policies in.
+`RULES` are all the rules; `discover` imports what it is to find policies in.
 """
 
-from retrykit.analysis.lint.discovery import Discovery, Found, found_in
-from retrykit.analysis.lint.findings import Finding, Rule
-from retrykit.analysis.lint.importing import Unread
+from retrykit.analysis.lint.discovery import Discovery, Found, discover
+from retrykit.analysis.lint.findings import Finding, LintRule
+from retrykit.analysis.lint.importing import ImportFailure
 from retrykit.analysis.lint.rules import RULES, check
 
-__all__ = ["RULES", "Discovery", "Finding", "Found", "Rule", "Unread", "check"]
-__all__ += ["found_in"]
+__all__ = [
+    "RULES",
+    "Discovery",
+    "Finding",
+    "Found",
+    "ImportFailure",
+    "LintRule",
+    "check",
+]
+__all__ += ["discover"]

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, final
 
-from retrykit._internal.frozen import Value, parts_of
+from retrykit._internal.frozen import Frozen, fields_of
 from retrykit.schedules.base import Schedule
-from retrykit.schedules.basic import LONGEST_INTERVAL
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.basic import MAX_INTERVAL
+from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["Cap", "caps"]
 
@@ -20,7 +20,7 @@ _HAIR_LESS = 1 - 1e-9
 
 
 @final
-class Cap(Value):
+class Cap(Frozen):
     """A bound on a delay, somewhere in a schedule.
 
     Attributes:
@@ -76,19 +76,19 @@ def _caps(
         put: Returns the whole with something else in the place of that part.
     """
     if part.kind == "cap":
-        lower = part.replaced(limit=part.limit * _HAIR_LESS)
-        higher = part.replaced(limit=LONGEST)
+        lower = part.replace(limit=part.limit * _HAIR_LESS)
+        higher = part.replace(limit=MAX_DELAY)
         text = f".cap({part.limit!r})"
         yield Cap(text, f"leave out {text}", whole, put(lower), put(higher))
     elif part.kind == "google_interval":
         less = part.max_interval - 0.001
         first = min(part.initial_interval, less)
-        lower = part.replaced(initial_interval=first, max_interval=less)
-        higher = part.replaced(max_interval=LONGEST_INTERVAL)
+        lower = part.replace(initial_interval=first, max_interval=less)
+        higher = part.replace(max_interval=MAX_INTERVAL)
         text = f"max_interval={part.max_interval!r}"
         yield Cap(text, "a shorter max_interval", whole, put(lower), put(higher))
     # What a class of the user's is made of is known to itself alone.
-    for name, inner in parts_of(part).items() if part.kind else ():
+    for name, inner in fields_of(part).items() if part.kind else ():
         if isinstance(inner, Schedule):
             yield from _caps(whole, inner, _putting(put, part, name))
 
@@ -96,4 +96,4 @@ def _caps(
 def _putting(
     put: Callable[[Schedule], Schedule], part: Schedule, name: str
 ) -> Callable[[Schedule], Schedule]:
-    return lambda other: put(part.replaced(**{name: other}))
+    return lambda other: put(part.replace(**{name: other}))

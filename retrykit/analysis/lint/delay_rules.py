@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from retrykit.analysis.lint.cap_analysis import caps
-from retrykit.analysis.lint.findings import Advice, Case, told
+from retrykit.analysis.lint.findings import Advice, LintContext, told
 from retrykit.policy.policy import Policy
 from retrykit.schedules.parts import has_user_code
 
@@ -14,7 +14,7 @@ __all__ += ["retries_at_once"]
 _FAR = 1000
 
 
-def retries_at_once(case: Case) -> Iterator[Advice]:
+def retries_at_once(case: LintContext) -> Iterator[Advice]:
     """Warn of several retries without a delay; one of them does no harm."""
     rows = case.seen.rows
     at_once = sum(row.high == 0 for row in rows)
@@ -26,7 +26,7 @@ def retries_at_once(case: Case) -> Iterator[Advice]:
         yield reason, "schedule=exponential(0.5).cap(60).jitter(0.5)"
 
 
-def no_jitter(case: Case) -> Iterator[Advice]:
+def no_jitter(case: LintContext) -> Iterator[Advice]:
     """Warn of delays of which nothing is left to chance."""
     waited = [row for row in case.seen.rows if row.high > 0]
     if len(waited) > 1 and all(row.low == row.high for row in waited):
@@ -40,7 +40,7 @@ def no_jitter(case: Case) -> Iterator[Advice]:
         yield reason, f"{own}.jitter(0.5)"
 
 
-def fixed_seed(case: Case) -> Iterator[Advice]:
+def fixed_seed(case: LintContext) -> Iterator[Advice]:
     """Warn of chance that is the same in every call."""
     if case.policy.seed is not None and any(r.low < r.high for r in case.seen.rows):
         reason = (
@@ -50,7 +50,7 @@ def fixed_seed(case: Case) -> Iterator[Advice]:
         yield reason, "leave out seed, which is for tests"
 
 
-def capped_jitter(case: Case) -> Iterator[Advice]:
+def capped_jitter(case: LintContext) -> Iterator[Advice]:
     """Warn of a cap that takes away what the jitter before it has drawn."""
     rows = case.seen.rows
     for cap in caps(case.policy.schedule):
@@ -63,7 +63,7 @@ def capped_jitter(case: Case) -> Iterator[Advice]:
             yield reason, f"put {cap.text} before the jitter"
 
 
-def cap_never_reached(case: Case) -> Iterator[Advice]:
+def cap_never_reached(case: LintContext) -> Iterator[Advice]:
     """Warn of a cap that no retry comes to."""
     schedule, rows = case.policy.schedule, case.seen.rows
     # What nobody wrote needs no one to change it; and what is not seen to its

@@ -7,21 +7,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, final
 
-from retrykit._internal.frozen import Value
-from retrykit._internal.validation import instance, refuse
-from retrykit.analysis.lint.importing import Unread, imported, searching
-from retrykit.analysis.lint.module_scan import Held, held, held_by, lines
-from retrykit.analysis.lint.source_files import Source, below, split, walked
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit.analysis.lint.importing import ImportFailure, imported, temporary_sys_path
+from retrykit.analysis.lint.module_scan import PolicyReference, held, held_by, lines
+from retrykit.analysis.lint.source_files import Source, below, iter_source_files, split
 from retrykit.policy.policy import Policy
 
-__all__ = ["Discovery", "Found", "Progress", "found_in"]
+__all__ = ["Discovery", "Found", "Progress", "discover"]
 
 Progress = Callable[[str, int], object]
 """Told the name of each module before it is imported, and how many there are."""
 
 
 @final
-class Found(Value):
+class Found(Frozen):
     """Something that is written with a policy.
 
     Attributes:
@@ -45,7 +45,7 @@ class Found(Value):
 
 
 @final
-class Discovery(Value):
+class Discovery(Frozen):
     """What was found, and where nothing could be looked for.
 
     Attributes:
@@ -55,10 +55,10 @@ class Discovery(Value):
 
     __slots__ = ("found", "unread")
     found: tuple[Found, ...]
-    unread: tuple[Unread, ...]
+    unread: tuple[ImportFailure, ...]
 
 
-def found_in(
+def discover(
     target: str, *, progress: Progress = lambda _name, _all: None
 ) -> Discovery:
     """Import what a target names, and return what is written there with a policy.
@@ -69,7 +69,7 @@ def found_in(
     dicts under such a name. What is imported from elsewhere is not written
     there, and is left out.
 
-    >>> found_in("retrykit.schedules")
+    >>> discover("retrykit.schedules")
     Discovery(found=(), unread=())
 
     The code of the modules runs, as at any import. A package is looked at with
@@ -86,10 +86,10 @@ def found_in(
         ConfigError: There is no such module, path or name, or what has that
             name has no policy.
     """
-    place, name = split(instance("target", target, str))
+    place, name = split(check_instance("target", target, str))
     # A name in a folder is one of the package that the folder is.
     path = Path(place, "__init__.py") if name and Path(place).is_dir() else Path(place)
-    sources = walked(str(path))
+    sources = iter_source_files(str(path))
     reading = _Reading(name, progress)
     if sources is None:
         reading.read_module(place)
@@ -104,7 +104,7 @@ class _Reading:
 
     def __init__(self, name: str, progress: Progress) -> None:
         self.found: list[Found] = []
-        self.unread: list[Unread] = []
+        self.unread: list[ImportFailure] = []
         self._name = name
         self._progress = progress
         # What has been found, by what it is: kept, so that nothing else comes
@@ -113,10 +113,10 @@ class _Reading:
 
     def read_module(self, module: str) -> None:
         """Read a module and what is below it."""
-        with searching([Path.cwd()], forget=False):
+        with temporary_sys_path([Path.cwd()], forget=False):
             self._progress(module, 1)
             top = imported(module)
-            if isinstance(top, Unread):
+            if isinstance(top, ImportFailure):
                 self.unread.append(top)
                 return
             self._look(top)
@@ -128,18 +128,18 @@ class _Reading:
     def read_files(self, sources: Sequence[Source], path: Path) -> None:
         """Read the files that were found at a path."""
         for root, group in groupby(sources, lambda source: source.root):
-            with searching([root, path], forget=True):
+            with temporary_sys_path([root, path], forget=True):
                 self._read([*group], len(sources))
 
     def _read(self, sources: Sequence[Source], count: int) -> None:
-        unread: dict[Source, Unread] = {}
+        unread: dict[Source, ImportFailure] = {}
         for source in sources:
             # What a package fails with, everything below it would fail with.
             if any(source.name.startswith(f"{bad.name}.") for bad in unread):
                 continue
             self._progress(source.name, count)
             module = imported(source.name, source)
-            if isinstance(module, Unread):
+            if isinstance(module, ImportFailure):
                 unread[source] = module
             else:
                 self._look(module)
@@ -160,7 +160,9 @@ class _Reading:
                 self.found.append(_found(module, each, written or {}))
 
 
-def _named(module: ModuleType, name: str, own: Iterable[Held]) -> Sequence[Held]:
+def _named(
+    module: ModuleType, name: str, own: Iterable[PolicyReference]
+) -> Sequence[PolicyReference]:
     """Return what has a name in a module, or is below it.
 
     Raises:
@@ -172,18 +174,20 @@ def _named(module: ModuleType, name: str, own: Iterable[Held]) -> Sequence[Held]
             value = getattr(value, part)
         except AttributeError:
             rule = f"a name in {module.__name__}"
-            raise refuse("target", rule, name, "there is none") from None
+            raise invalid_setting("target", rule, name, "there is none") from None
     inside = f"{name}.", f"{name}["
     found = [each for each in own if each.name == name or each.name.startswith(inside)]
     # What is imported into the module is found where it is asked for.
     found = found or [*held_by(name, value)]
     if not found:
         rule = "decorated with retry or aretry, or a Policy"
-        raise refuse("target", rule, value)
+        raise invalid_setting("target", rule, value)
     return found
 
 
-def _found(module: ModuleType, own: Held, written: Mapping[str, int]) -> Found:
+def _found(
+    module: ModuleType, own: PolicyReference, written: Mapping[str, int]
+) -> Found:
     file = getattr(module, "__file__", None)
     name, _, _ = own.name.partition("[")
     # The parts of a property are told by its name.

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable
 from typing import final
 
-from retrykit._internal.durations import readable
-from retrykit._internal.frozen import Value
+from retrykit._internal.durations import format_duration
+from retrykit._internal.frozen import Frozen
 from retrykit.analysis.preview import Preview
 from retrykit.policy.policy import Policy
 from retrykit.schedules.endless import is_endless
 
-__all__ = ["CENTURY", "Advice", "Case", "Finding", "Rule", "told"]
+__all__ = ["CENTURY", "Advice", "Finding", "LintContext", "LintRule", "told"]
 
 Advice = tuple[str, str]
 """The reason of a warning, and its fix."""
@@ -19,7 +19,7 @@ CENTURY = 36_525 * 86_400.0
 
 
 @final
-class Finding(Value):
+class Finding(Frozen):
     """A warning about a policy.
 
     >>> print(Finding("unbounded", "nothing ends it", "max_attempts=5"))
@@ -41,7 +41,7 @@ class Finding(Value):
 
 
 @final
-class Case(Value):
+class LintContext(Frozen):
     """A policy that is looked at, and what is asked of it.
 
     Attributes:
@@ -88,7 +88,7 @@ class Case(Value):
 
 
 @final
-class Rule(Value):
+class LintRule(Frozen):
     """Something that policies are looked at for.
 
     Attributes:
@@ -98,7 +98,7 @@ class Rule(Value):
 
     __slots__ = ("about", "find")
     about: str
-    find: Callable[[Case], Iterable[Advice]]
+    find: Callable[[LintContext], Iterable[Advice]]
 
 
 def told(duration: float) -> str:
@@ -110,4 +110,4 @@ def told(duration: float) -> str:
     Args:
         duration: Seconds, >= 0.
     """
-    return readable(duration) if duration <= CENTURY else "over a century"
+    return format_duration(duration) if duration <= CENTURY else "over a century"

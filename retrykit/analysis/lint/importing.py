@@ -14,15 +14,15 @@ from traceback import extract_tb
 from types import ModuleType
 from typing import final
 
-from retrykit._internal.frozen import Value
-from retrykit._internal.validation import refuse
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import invalid_setting
 from retrykit.analysis.lint.source_files import A_PLACE, Source
 
-__all__ = ["Unread", "imported", "place_of", "searching"]
+__all__ = ["ImportFailure", "imported", "place_of", "temporary_sys_path"]
 
 
 @final
-class Unread(Value):
+class ImportFailure(Frozen):
     """A module that could not be imported.
 
     Attributes:
@@ -58,7 +58,7 @@ def place_of(file: Path | None, line: int | None) -> str:
 
 
 @contextmanager
-def searching(folders: Sequence[Path], *, forget: bool) -> Iterator[None]:
+def temporary_sys_path(folders: Sequence[Path], *, forget: bool) -> Iterator[None]:
     """Find modules in these folders, before all others, for a while.
 
     Args:
@@ -85,7 +85,7 @@ def searching(folders: Sequence[Path], *, forget: bool) -> Iterator[None]:
                 sys.path.remove(each)
 
 
-def imported(name: str, source: Source | None = None) -> ModuleType | Unread:
+def imported(name: str, source: Source | None = None) -> ModuleType | ImportFailure:
     """Import a module, or return why that cannot be.
 
     Args:
@@ -103,14 +103,14 @@ def imported(name: str, source: Source | None = None) -> ModuleType | Unread:
         raise
     except BaseException as error:  # noqa: BLE001  a script may end the process
         if source is None and _is_missing(name, error):
-            raise refuse("target", A_PLACE, name, "there is none") from None
+            raise invalid_setting("target", A_PLACE, name, "there is none") from None
         at = file or _file(error)
-        return Unread(name, at, _line(error, at), _told(error))
+        return ImportFailure(name, at, _line(error, at), _told(error))
     if file is None or file.resolve() in [each.resolve() for each in _places(module)]:
         return module
     places = ", ".join(map(str, _places(module))) or "the interpreter"
     reason = f"another module of this name is imported, from {places}"
-    return Unread(name, file, None, reason)
+    return ImportFailure(name, file, None, reason)
 
 
 def _is_missing(name: str, error: BaseException) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from math import floor
 
-from retrykit.analysis.lint.findings import CENTURY, Advice, Case, told
+from retrykit.analysis.lint.findings import CENTURY, Advice, LintContext, told
 from retrykit.analysis.preview import preview
 from retrykit.policy.policy import Policy
 from retrykit.schedules.parts import has_user_code
@@ -12,7 +12,7 @@ __all__ = ["deadline_before_first_delay", "delays_never_used"]
 __all__ += ["max_attempts_unreachable", "never_retries", "unbounded"]
 
 
-def never_retries(case: Case) -> Iterator[Advice]:
+def never_retries(case: LintContext) -> Iterator[Advice]:
     """Warn of a first attempt that is the last."""
     if case.policy.max_attempts == 1:
         reason = "max_attempts=1 counts the first call: no retry is ever made"
@@ -22,7 +22,7 @@ def never_retries(case: Case) -> Iterator[Advice]:
         yield reason, "schedule=[1.0] for one retry after a second"
 
 
-def deadline_before_first_delay(case: Case) -> Iterator[Advice]:
+def deadline_before_first_delay(case: LintContext) -> Iterator[Advice]:
     """Warn of a time that is over before a retry can be made."""
     bounds, end = case.policy.schedule.bounds(1), case.seen.end
     if (
@@ -39,7 +39,7 @@ def deadline_before_first_delay(case: Case) -> Iterator[Advice]:
         yield reason, f"max_elapsed above {latest}, or a shorter first delay"
 
 
-def max_attempts_unreachable(case: Case) -> Iterator[Advice]:
+def max_attempts_unreachable(case: LintContext) -> Iterator[Advice]:
     """Warn of attempts that no call comes to."""
     most, last = case.policy.max_attempts, case.seen.limits.get("schedule")
     known = case.scheduled and case.seen.rows and case.seen.end
@@ -55,7 +55,7 @@ def max_attempts_unreachable(case: Case) -> Iterator[Advice]:
         yield f"the schedule ends {reason}", f"{fix}, or a longer schedule"
 
 
-def delays_never_used(case: Case) -> Iterator[Advice]:
+def delays_never_used(case: LintContext) -> Iterator[Advice]:
     """Warn of delays that a schedule has, and no call comes to."""
     end, last = case.seen.end, case.seen.limits.get("schedule")
     if case.seen.rows and end and last and end.latest < last.soonest:
@@ -72,7 +72,7 @@ def delays_never_used(case: Case) -> Iterator[Advice]:
             yield reason, f"a shorter schedule{_longer(case, count + 1)}"
 
 
-def unbounded(case: Case) -> Iterator[Advice]:
+def unbounded(case: LintContext) -> Iterator[Advice]:
     """Warn of calls that never end."""
     if case.unbounded:
         ends = (
@@ -87,7 +87,7 @@ def unbounded(case: Case) -> Iterator[Advice]:
         yield reason, 'max_attempts=5, or max_elapsed="1m"'
 
 
-def _longer(case: Case, attempts: int) -> str:
+def _longer(case: LintContext, attempts: int) -> str:
     """Return the time that would do for so many attempts, as a way out."""
     if has_user_code(case.policy.schedule):
         # It may fail beyond the end of the calls.

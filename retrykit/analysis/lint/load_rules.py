@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from retrykit.analysis.lint.findings import Advice, Case, told
+from retrykit.analysis.lint.findings import Advice, LintContext, told
 from retrykit.policy.rules import types_of
 
 __all__ = ["retries_every_exception", "too_many_calls", "window_outlives_process"]
@@ -12,7 +12,7 @@ __all__ = ["retries_every_exception", "too_many_calls", "window_outlives_process
 _FEW_CALLS = 5
 
 
-def retries_every_exception(case: Case) -> Iterator[Advice]:
+def retries_every_exception(case: LintContext) -> Iterator[Advice]:
     """Warn of many calls of a function whose mistakes are retried as outages are."""
     every = Exception in types_of(case.policy.on) and case.policy.give_up_on == ()
     if every and case.most > _FEW_CALLS:
@@ -26,7 +26,7 @@ def retries_every_exception(case: Case) -> Iterator[Advice]:
         )
 
 
-def window_outlives_process(case: Case) -> Iterator[Advice]:
+def window_outlives_process(case: LintContext) -> Iterator[Advice]:
     """Warn of calls that take longer than a process lives."""
     rows, worst = case.seen.rows, case.seen.worst
     if not rows or case.unbounded:
@@ -42,7 +42,7 @@ def window_outlives_process(case: Case) -> Iterator[Advice]:
         yield reason, f"run it on a durable job engine{_shorter(case)}"
 
 
-def _shorter(case: Case) -> str:
+def _shorter(case: LintContext) -> str:
     """Return the time that fits into the life of a process, as a way out."""
     # An attempt whose time is bounded ends in time under this rule alone.
     own = case.seen.attempt == 0 and case.policy.attempt_timeout is not None
@@ -56,7 +56,7 @@ def _shorter(case: Case) -> str:
     return f", or set max_elapsed={allowed!r}{rule}"
 
 
-def too_many_calls(case: Case) -> Iterator[Advice]:
+def too_many_calls(case: LintContext) -> Iterator[Advice]:
     """Warn of one request that becomes many, when all of them fail."""
     most = case.most
     if most > case.calls and not case.unbounded:

@@ -13,11 +13,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, final
 
-from retrykit._internal.frozen import Value
-from retrykit.execution.wrapping import Decorated, nearest
+from retrykit._internal.frozen import Frozen
+from retrykit.execution.wrapping import WrappedCallable, find_wrapped
 from retrykit.policy.policy import Policy
 
-__all__ = ["Held", "held", "held_by", "lines"]
+__all__ = ["PolicyReference", "held", "held_by", "lines"]
 
 _Names = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _APART = (
@@ -30,7 +30,7 @@ _APART = (
 
 
 @final
-class Held(Value):
+class PolicyReference(Frozen):
     """What has a policy, under its name.
 
     Attributes:
@@ -40,7 +40,7 @@ class Held(Value):
 
     __slots__ = ("name", "value")
     name: str
-    value: Policy | Decorated
+    value: Policy | WrappedCallable
 
     @property
     def policy(self) -> Policy:
@@ -60,7 +60,9 @@ def lines(module: ModuleType) -> dict[str, int] | None:
     return None
 
 
-def held(module: ModuleType, written: Mapping[str, int] | None) -> Iterator[Held]:
+def held(
+    module: ModuleType, written: Mapping[str, int] | None
+) -> Iterator[PolicyReference]:
     """Give what is written in a module and has a policy, in its order.
 
     Args:
@@ -74,7 +76,7 @@ def held(module: ModuleType, written: Mapping[str, int] | None) -> Iterator[Held
                     yield own
 
 
-def held_by(name: str, value: Any) -> Iterator[Held]:
+def held_by(name: str, value: Any) -> Iterator[PolicyReference]:
     """Give what a value is, or holds, that has a policy.
 
     Args:
@@ -93,15 +95,15 @@ def held_by(name: str, value: Any) -> Iterator[Held]:
     for part, each in parts.items():
         known = _known(each)
         if known is not None:
-            yield Held(f"{name}{part}", known)
+            yield PolicyReference(f"{name}{part}", known)
 
 
-def _known(value: Any) -> Policy | Decorated | None:
+def _known(value: Any) -> Policy | WrappedCallable | None:
     if type(value) is Policy:
         return value
     # What stands for something else may fail when it is asked anything.
     with suppress(Exception):
-        return nearest(value)
+        return find_wrapped(value)
     return None
 
 
@@ -117,7 +119,7 @@ def _all(
             yield f"{prefix}{name}", value
 
 
-def _is_own(own: Held, module: ModuleType, *, sure: bool) -> bool:
+def _is_own(own: PolicyReference, module: ModuleType, *, sure: bool) -> bool:
     """Return whether a module holds what another has not held before.
 
     Args:

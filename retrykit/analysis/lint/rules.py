@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from retrykit._internal.durations import Duration, seconds
-from retrykit._internal.validation import choice, whole
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.validation import check_choice, check_integer
 from retrykit.analysis.lint.delay_rules import (
     cap_never_reached,
     capped_jitter,
@@ -11,7 +11,7 @@ from retrykit.analysis.lint.delay_rules import (
     no_jitter,
     retries_at_once,
 )
-from retrykit.analysis.lint.findings import Case, Finding, Rule
+from retrykit.analysis.lint.findings import Finding, LintContext, LintRule
 from retrykit.analysis.lint.limit_rules import (
     deadline_before_first_delay,
     delays_never_used,
@@ -30,28 +30,30 @@ from retrykit.policy.policy import Policy
 __all__ = ["RULES", "check"]
 
 RULES = {
-    "unbounded": Rule("nothing ends a call that fails every time", unbounded),
-    "never-retries": Rule("the first attempt is the last", never_retries),
-    "deadline-before-first-delay": Rule(
+    "unbounded": LintRule("nothing ends a call that fails every time", unbounded),
+    "never-retries": LintRule("the first attempt is the last", never_retries),
+    "deadline-before-first-delay": LintRule(
         "max_elapsed is over before the first retry", deadline_before_first_delay
     ),
-    "max-attempts-unreachable": Rule(
+    "max-attempts-unreachable": LintRule(
         "max_elapsed or the schedule ends every call before max_attempts",
         max_attempts_unreachable,
     ),
-    "delays-never-used": Rule(
+    "delays-never-used": LintRule(
         "a limit ends every call before its schedule ends", delays_never_used
     ),
-    "cap-never-reached": Rule("no delay comes to a cap", cap_never_reached),
-    "no-jitter": Rule("callers that fail together retry together", no_jitter),
-    "capped-jitter": Rule("a cap takes away the jitter before it", capped_jitter),
-    "fixed-seed": Rule("a seed gives every call the same delays", fixed_seed),
-    "retries-at-once": Rule("several retries have no delay", retries_at_once),
-    "retries-every-exception": Rule(
+    "cap-never-reached": LintRule("no delay comes to a cap", cap_never_reached),
+    "no-jitter": LintRule("callers that fail together retry together", no_jitter),
+    "capped-jitter": LintRule("a cap takes away the jitter before it", capped_jitter),
+    "fixed-seed": LintRule("a seed gives every call the same delays", fixed_seed),
+    "retries-at-once": LintRule("several retries have no delay", retries_at_once),
+    "retries-every-exception": LintRule(
         "mistakes in the code are retried often", retries_every_exception
     ),
-    "too-many-calls": Rule("one request that fails becomes many calls", too_many_calls),
-    "window-outlives-process": Rule(
+    "too-many-calls": LintRule(
+        "one request that fails becomes many calls", too_many_calls
+    ),
+    "window-outlives-process": LintRule(
         "a call may take longer than its process lives", window_outlives_process
     ),
 }
@@ -97,10 +99,10 @@ together, 1s later and each time after that
         ConfigError: An argument is none of these, or the user's own schedule
             gave what is no delay.
     """
-    chosen = {choice("rules", name, RULES) for name in rules}
+    chosen = {check_choice("rules", name, RULES) for name in rules}
     seen = preview(policy, attempt=attempt, samples=0)
-    most = whole("calls", calls, at_least=1)
-    case = Case(seen, most, seconds("lifetime", lifetime))
+    most = check_integer("calls", calls, at_least=1)
+    case = LintContext(seen, most, parse_duration("lifetime", lifetime))
     return tuple(
         Finding(name, reason, fix)
         for name, rule in RULES.items()

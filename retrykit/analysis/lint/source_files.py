@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import final
 
-from retrykit._internal.frozen import Value
-from retrykit._internal.validation import refuse
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import invalid_setting
 
-__all__ = ["A_PLACE", "Source", "below", "split", "walked"]
+__all__ = ["A_PLACE", "Source", "below", "iter_source_files", "split"]
 
 A_PLACE = "a module, a .py file or a folder"
 """What a target must be."""
@@ -23,7 +23,7 @@ _PROGRAMS = {"__main__.py", "setup.py"}
 
 
 @final
-class Source(Value):
+class Source(Frozen):
     """A module that can be imported.
 
     Attributes:
@@ -49,7 +49,7 @@ def split(target: str) -> tuple[str, str]:
     return (place, name) if place and _is_dotted(name) else (target, "")
 
 
-def walked(place: str) -> list[Source] | None:
+def iter_source_files(place: str) -> list[Source] | None:
     """Return the modules of a path; None for what is the name of a module.
 
     A path that exists goes before a module of the same name. Of a folder it is
@@ -68,7 +68,7 @@ def walked(place: str) -> list[Source] | None:
         return sorted(found, key=_place)
     if _is_dotted(place):
         return None
-    raise refuse("target", A_PLACE, place, "there is none")
+    raise invalid_setting("target", A_PLACE, place, "there is none")
 
 
 def below(name: str, folder: Path) -> list[Source]:

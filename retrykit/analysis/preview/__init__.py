@@ -18,28 +18,34 @@ import math
 from collections.abc import Sequence
 from typing import final
 
-from retrykit._internal.durations import Duration, seconds
-from retrykit._internal.frozen import Value
-from retrykit._internal.validation import instance, whole
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import check_instance, check_integer
 from retrykit.analysis.preview.distributions import total
-from retrykit.analysis.preview.projection import Course, End, Row, course_of, walk
+from retrykit.analysis.preview.projection import (
+    EndOfCall,
+    Projection,
+    RetryRow,
+    project,
+    walk,
+)
 from retrykit.analysis.preview.sampling import drawn, with_means
 from retrykit.analysis.preview.total_wait import (
     Quantile,
-    Window,
-    exact_window,
-    sampled_window,
+    TotalWait,
+    exact_total_wait,
+    sampled_total_wait,
 )
 from retrykit.policy.policy import Policy
 from retrykit.policy.timeouts import timeout_seconds
-from retrykit.schedules.base import parts_in
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.base import iter_parts
+from retrykit.schedules.randomness import MAX_DELAY
 
-__all__ = ["End", "Preview", "Quantile", "Row", "Window", "preview"]
+__all__ = ["EndOfCall", "Preview", "Quantile", "RetryRow", "TotalWait", "preview"]
 
 
 @final
-class Preview(Value):
+class Preview(Frozen):
     """What a call does under a policy if it fails every time.
 
     Attributes:
@@ -73,21 +79,21 @@ class Preview(Value):
         "rows",
         "samples",
         "soonest",
-        "window",
+        "total_wait",
         "worst",
     )
     policy: Policy
     attempt: float
-    rows: tuple[Row, ...]
-    end: End | None
+    rows: tuple[RetryRow, ...]
+    end: EndOfCall | None
     soonest: int | None
-    limits: dict[str, End]
-    window: Window | None
+    limits: dict[str, EndOfCall]
+    total_wait: TotalWait | None
     calls: tuple[int, int] | None
     worst: float | None
     samples: int
 
-    def shown(self, retries: int | None = None) -> tuple[Row, ...]:
+    def shown(self, retries: int | None = None) -> tuple[RetryRow, ...]:
         """Return the rows to show to people.
 
         Args:
@@ -133,16 +139,16 @@ def preview(
         ConfigError: An argument is none of these, or the user's own schedule
             gave what is no delay, in as many retries as are looked at.
     """
-    instance("policy", policy, Policy, "write Policy(schedule=...)")
-    took = min(seconds("attempt", attempt), _limit(policy))
-    most = whole("retries", retries, at_least=1, at_most=_MOST_RETRIES)
-    count = whole("samples", samples, at_least=0)
-    course = course_of(policy, took, most)
+    check_instance("policy", policy, Policy, "write Policy(schedule=...)")
+    took = min(parse_duration("attempt", attempt), _limit(policy))
+    most = check_integer("retries", retries, at_least=1, at_most=_MOST_RETRIES)
+    count = check_integer("samples", samples, at_least=0)
+    course = project(policy, took, most)
     rows, end = course.rows, course.end
-    window = exact_window(course.spreads) if end and course.steady else None
+    window = exact_total_wait(course.spreads) if end and course.steady else None
     calls: list[Sequence[float]] = []
     if None in course.spreads or (course.soonest is not None and not window):
-        left = _MOST_DRAWN / sum(1 for _ in parts_in(policy.schedule))
+        left = _MOST_DRAWN / sum(1 for _ in iter_parts(policy.schedule))
         for call in drawn(policy, len(rows), count, allowed=_allowed(policy, course)):
             calls.append(call)
             left -= len(call)
@@ -155,14 +161,14 @@ def preview(
         end=end,
         soonest=course.soonest,
         limits=course.limits,
-        window=window or _sampled(policy, took, course, calls),
+        total_wait=window or _sampled(policy, took, course, calls),
         calls=end and (end.soonest + 1, end.latest + 1),
         worst=_worst(policy, took, course),
         samples=len(calls),
     )
 
 
-def _allowed(policy: Policy, course: Course) -> float:
+def _allowed(policy: Policy, course: Projection) -> float:
     """Return the delays in all of which no call waits more."""
     # Where a mean is to be drawn, the delays of long calls belong to it.
     if course.end or None in course.spreads or policy.max_elapsed is None:
@@ -176,7 +182,7 @@ def _limit(policy: Policy) -> float:
     return math.inf if limit is None else limit
 
 
-def _worst(policy: Policy, attempt: float, course: Course) -> float | None:
+def _worst(policy: Policy, attempt: float, course: Projection) -> float | None:
     """Return the longest time in all; None where there is none that is known."""
     longest = max((row.begins_high for row in course.rows), default=0.0)
     if course.end is None:
@@ -185,11 +191,11 @@ def _worst(policy: Policy, attempt: float, course: Course) -> float | None:
         if not ended or policy.max_elapsed is None:
             return None
     if attempt or policy.attempt_timeout is None:
-        return min(longest + attempt, LONGEST)
+        return min(longest + attempt, MAX_DELAY)
     return _latest(policy, course.rows)
 
 
-def _latest(policy: Policy, rows: Sequence[Row]) -> float:
+def _latest(policy: Policy, rows: Sequence[RetryRow]) -> float:
     """Return when a call ends whose attempts take as long as they may."""
     allowed = math.inf if policy.max_elapsed is None else policy.max_elapsed
     limit, begins = _limit(policy), 0.0
@@ -198,15 +204,15 @@ def _latest(policy: Policy, rows: Sequence[Row]) -> float:
             begins = min(begins + limit, allowed) + row.high
         else:
             begins = min(begins + limit + row.high, max(allowed, row.begins_low))
-        begins = min(begins, LONGEST)
+        begins = min(begins, MAX_DELAY)
     if policy.deadline == "stop":
         limit = min(limit, max(allowed - begins, 0.0))
-    return min(begins + limit, LONGEST)
+    return min(begins + limit, MAX_DELAY)
 
 
 def _sampled(
-    policy: Policy, attempt: float, course: Course, calls: Sequence[Sequence[float]]
-) -> Window | None:
+    policy: Policy, attempt: float, course: Projection, calls: Sequence[Sequence[float]]
+) -> TotalWait | None:
     """Return the window as drawn calls show it, held to the limits of the policy."""
     if course.soonest is None or not calls:
         return None
@@ -216,9 +222,9 @@ def _sampled(
     if not course.end and most == len(course.rows):
         return None
     longest = max(row.total_high for row in course.rows)
-    window = sampled_window(calls, longest, most)
+    window = sampled_total_wait(calls, longest, most)
     if not course.steady or None in course.spreads:
         return window
     mean = total(each.mean for each in course.spreads if each)
-    known: Window = window.replaced(mean=mean, error=0.0)
+    known: TotalWait = window.replace(mean=mean, error=0.0)
     return known

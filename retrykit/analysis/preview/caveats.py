@@ -6,8 +6,8 @@ a server asks for and what a budget has left is known only while a call runs.
 
 from collections.abc import Iterator
 
-from retrykit._internal.durations import readable
-from retrykit.policy.conditions import shown
+from retrykit._internal.durations import format_duration
+from retrykit.policy.conditions import format_condition
 from retrykit.policy.settings import Settings
 from retrykit.policy.timeouts import timeout_seconds
 
@@ -30,21 +30,23 @@ def caveats(policy: Settings) -> Iterator[str]:
     >>> list(caveats(Settings(attempt_timeout="10s")))
     ['each attempt takes 10s at most']
     """
-    own = [shown(rule.on) for rule in policy.rules if rule.schedule is not None]
-    few = [shown(rule.on) for rule in policy.rules if rule.schedule is None]
+    own = [
+        format_condition(rule.on) for rule in policy.rules if rule.schedule is not None
+    ]
+    few = [format_condition(rule.on) for rule in policy.rules if rule.schedule is None]
     if own:
         yield f"delays of their own for {', '.join(own)}"
     if few:
         yield f"attempts of their own for {', '.join(few)}"
     if policy.hint is not None:
         cap = policy.hint_cap
-        most = "" if cap is None else f", up to {readable(cap)}"
+        most = "" if cap is None else f", up to {format_duration(cap)}"
         yield f"a hint may ask for other delays{most}"
     if policy.budget is not None:
         yield "a budget must pay for each retry"
     limit = timeout_seconds(policy.attempt_timeout)
     if limit is not None:
-        yield f"each attempt takes {readable(limit)} at most"
-    if policy.outer != "respect":
-        does = "retried" if policy.outer == "retry" else "a NestedRetryError"
+        yield f"each attempt takes {format_duration(limit)} at most"
+    if policy.nested != "respect":
+        does = "retried" if policy.nested == "retry" else "a NestedRetryError"
         yield f"a call inside of it that has given up is {does}"

@@ -18,8 +18,8 @@ from retrykit.analysis.preview.distributions import (
     rounded,
     scaled,
 )
-from retrykit.schedules.base import Schedule, parts_in
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.base import Schedule, iter_parts
+from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["spreads"]
 
@@ -40,7 +40,7 @@ def spreads(schedule: Schedule) -> Iterator[Spread | None]:
         a spread that cannot be worked out.
     """
     previous: Spread | None = _NONE_BEFORE
-    simple = sum(1 for _ in parts_in(schedule)) <= _MOST_PARTS
+    simple = sum(1 for _ in iter_parts(schedule)) <= _MOST_PARTS
     for retry in count(1):  # pragma: no branch  (a count has no end)
         bounds = schedule.bounds(retry)
         if bounds is None:
@@ -68,11 +68,11 @@ def _spread(schedule: Schedule, retry: int, previous: Spread | None) -> Spread |
         return None
     found = known(schedule, retry, previous)
     # Rounding can carry a mean past the ends by a few steps of the float.
-    return found and found.replaced(mean=min(max(found.mean, low), high))
+    return found and found.replace(mean=min(max(found.mean, low), high))
 
 
 # Where delays saturate, or nearly so, formulas do not hold.
-_FAR = LONGEST / 16
+_FAR = MAX_DELAY / 16
 # What stands for the delay before the first retry.
 _NONE_BEFORE = one(0.0)
 
@@ -138,7 +138,7 @@ def _larger(schedule: Any, retry: int, previous: Spread | None) -> Spread | None
         return None
     if is_one(right) or is_one(left):
         single, other = (right, left) if is_one(right) else (left, right)
-        return clamped(other, single.low, LONGEST)
+        return clamped(other, single.low, MAX_DELAY)
     if left.high <= right.low or right.high <= left.low:
         return right if left.high <= right.low else left
     smaller = least(left, right)
@@ -152,7 +152,7 @@ def _larger(schedule: Any, retry: int, previous: Spread | None) -> Spread | None
 
 def _walk(schedule: Any, retry: int, previous: Spread | None) -> Spread | None:
     low, high = schedule.bounds(retry)
-    start = previous and clamped(previous, low, LONGEST)
+    start = previous and clamped(previous, low, MAX_DELAY)
     top = start and clamped(scaled(start, schedule.factor, schedule.factor), 0.0, high)
     if top is None:
         return None
@@ -174,9 +174,9 @@ def _google(schedule: Any, retry: int, _previous: Spread | None) -> Spread | Non
 
 _KINDS: dict[str, _Known] = {
     "cap": _of(lambda s, inner: clamped(inner, 0.0, s.limit)),
-    "at_least": _of(lambda s, inner: clamped(inner, s.limit, LONGEST)),
+    "at_least": _of(lambda s, inner: clamped(inner, s.limit, MAX_DELAY)),
     "round_down": _of(lambda s, inner: rounded(inner, s.unit)),
-    "times": _of(lambda s, inner: scaled(inner, s.factor, s.factor)),
+    "scale": _of(lambda s, inner: scaled(inner, s.factor, s.factor)),
     "full_jitter": _of(lambda _, inner: scaled(inner, 0.0, 1.0)),
     "equal_jitter": _of(lambda _, inner: scaled(inner, 0.5, 1.0)),
     "jitter": _of(lambda s, inner: scaled(inner, 1 - s.factor, 1 + s.factor)),
@@ -184,9 +184,9 @@ _KINDS: dict[str, _Known] = {
     "within": _of(lambda _, inner: inner),
     "then": _then,
     "switch": _switch,
-    "plus": _plus,
-    "either": _smaller,
-    "both": _larger,
+    "sum": _plus,
+    "union": _smaller,
+    "intersection": _larger,
     "decorrelated": _walk,
     "google_interval": _google,
 }

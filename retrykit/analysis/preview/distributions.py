@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import final
 
-from retrykit._internal.frozen import Value
-from retrykit.schedules.randomness import LONGEST
-from retrykit.schedules.transforms import rounded_down
+from retrykit._internal.frozen import Frozen
+from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules.transforms import round_down_to
 
 __all__ = ["Piece", "Spread", "clamped", "is_one", "least", "mixed", "one"]
 __all__ += ["rounded", "scaled", "total"]
@@ -26,7 +26,7 @@ _STEPS = 100
 
 
 @final
-class Spread(Value):
+class Spread(Frozen):
     """The spread of a delay.
 
     Attributes:
@@ -102,13 +102,13 @@ def rounded(known: Spread, unit: float) -> Spread | None:
     if known.pieces is None or known.high / unit > 2**53:
         return None
     mean = math.fsum(
-        share * (_mean_of_floor(a, b, unit) if a < b else rounded_down(a, unit))
+        share * (_mean_of_floor(a, b, unit) if a < b else round_down_to(a, unit))
         for share, a, b in known.pieces
     )
     steps = None
     if sum((b - a) / unit for _, a, b in known.pieces) <= _STEPS:
         steps = tuple(step for piece in known.pieces for step in _steps(piece, unit))
-    low, high = (rounded_down(end, unit) for end in (known.low, known.high))
+    low, high = (round_down_to(end, unit) for end in (known.low, known.high))
     return Spread(mean, low, high, steps)
 
 
@@ -116,7 +116,7 @@ def _steps(piece: Piece, unit: float) -> Iterator[Piece]:
     """Give the single delays that a rounded piece is made of."""
     share, a, b = piece
     if a == b:
-        only = rounded_down(a, unit)
+        only = round_down_to(a, unit)
         yield share, only, only
         return
     for step in range(math.floor(a / unit), math.floor(b / unit) + 1):
@@ -169,4 +169,4 @@ def total(delays: Iterable[float]) -> float:
     try:
         return math.fsum(delays)
     except OverflowError:
-        return LONGEST
+        return MAX_DELAY

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, final
 
-from retrykit._internal.frozen import Value
+from retrykit._internal.frozen import Frozen
 from retrykit.analysis.preview.delay_bounds import BoundsOnce, UnknownDelayError
 from retrykit.analysis.preview.delay_distributions import spreads
 from retrykit.analysis.preview.distributions import Spread
@@ -18,14 +18,14 @@ from retrykit.policy.decision import decide
 from retrykit.policy.settings import Settings
 from retrykit.schedules.basic import Fixed
 from retrykit.schedules.parts import has_user_code
-from retrykit.schedules.randomness import LONGEST, Random
+from retrykit.schedules.randomness import MAX_DELAY, Random
 from retrykit.state.retry_state import RetryState, StopReason
 
-__all__ = ["Course", "End", "Row", "course_of", "walk"]
+__all__ = ["EndOfCall", "Projection", "RetryRow", "project", "walk"]
 
 
 @final
-class Row(Value):
+class RetryRow(Frozen):
     """One retry of a call that fails every time.
 
     Attributes:
@@ -90,7 +90,7 @@ class Row(Value):
 
 
 @final
-class End(Value):
+class EndOfCall(Frozen):
     """After which retry a call that fails every time ends, and why.
 
     Attributes:
@@ -114,7 +114,7 @@ class End(Value):
 
 
 @final
-class Course(Value):
+class Projection(Frozen):
     """What is known of the calls of a policy without drawing any.
 
     Attributes:
@@ -130,15 +130,15 @@ class Course(Value):
     """
 
     __slots__ = ("end", "limits", "rows", "soonest", "spreads", "steady")
-    rows: tuple[Row, ...]
+    rows: tuple[RetryRow, ...]
     spreads: tuple[Spread | None, ...]
-    end: End | None
+    end: EndOfCall | None
     soonest: int | None
-    limits: dict[str, End]
+    limits: dict[str, EndOfCall]
     steady: bool
 
 
-def course_of(policy: Settings, attempt: float, most: int) -> Course:
+def project(policy: Settings, attempt: float, most: int) -> Projection:
     """Return what is known of the calls of a policy that fail every time.
 
     Args:
@@ -160,7 +160,7 @@ def course_of(policy: Settings, attempt: float, most: int) -> Course:
     alone = {name: _limit(walks, policy.replace(**x)) for name, x in _OTHERS.items()}
     known = tuple(islice(spreads(policy.schedule), len(shortest)))
     lows, highs = (list(islice(bounds.ends(side), len(shortest))) for side in (0, 1))
-    return Course(
+    return Projection(
         tuple(_rows(policy, attempt, zip(shortest, lows, highs, known, strict=True))),
         known,
         _end(whole),
@@ -227,7 +227,7 @@ _SETTINGS = {
 
 def _limit(
     walks: Callable[[Settings], tuple[_Walk, _Walk]], policy: Settings
-) -> End | None:
+) -> EndOfCall | None:
     """Return where a policy ends; None if it may go on or that is not known."""
     try:
         return _end(walks(policy))
@@ -235,33 +235,33 @@ def _limit(
         return None
 
 
-def _end(walks: tuple[_Walk, _Walk]) -> End | None:
+def _end(walks: tuple[_Walk, _Walk]) -> EndOfCall | None:
     (fewer, soon), (more, late) = walks
     if soon is None or late is None:
         return None
-    return End(len(fewer), len(more), (_SETTINGS[soon], _SETTINGS[late]))
+    return EndOfCall(len(fewer), len(more), (_SETTINGS[soon], _SETTINGS[late]))
 
 
 def _rows(
     policy: Settings,
     attempt: float,
     known: Iterable[tuple[float, float, float, Spread | None]],
-) -> Iterator[Row]:
+) -> Iterator[RetryRow]:
     """Give the retries of the shortest delays, each with all that is known of it."""
-    allowed = LONGEST if policy.max_elapsed is None else policy.max_elapsed
+    allowed = MAX_DELAY if policy.max_elapsed is None else policy.max_elapsed
     shortest = longest = 0.0
     for retry, (delay, low, high, spread) in enumerate(known, 1):
         taken = retry * attempt
         # The attempts before it leave that much for the delays.
         left = max(allowed - taken, shortest)
-        shortest = min(shortest + delay, LONGEST)
+        shortest = min(shortest + delay, MAX_DELAY)
         if policy.deadline == "overshoot":
-            longest = min(min(longest, left) + high, LONGEST)
+            longest = min(min(longest, left) + high, MAX_DELAY)
         else:
             longest = min(longest + high, max(left, shortest))
-        begins = (min(total + taken, LONGEST) for total in (shortest, longest))
+        begins = (min(total + taken, MAX_DELAY) for total in (shortest, longest))
         mean = spread and spread.mean
-        yield Row(retry, low, mean, 0.0, high, shortest, longest, *begins)
+        yield RetryRow(retry, low, mean, 0.0, high, shortest, longest, *begins)
 
 
 def _later(start: datetime, seconds: float) -> datetime | None:

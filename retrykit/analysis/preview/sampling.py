@@ -9,9 +9,9 @@ from array import array
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from retrykit.analysis.preview.projection import Row, walk
+from retrykit.analysis.preview.projection import RetryRow, walk
 from retrykit.policy.settings import Settings
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["SIGMAS", "drawn", "mean_of", "with_means"]
 
@@ -37,7 +37,7 @@ def drawn(
     for number in range(samples):
         chance = policy.schedule.draw((policy.seed or 0) + number)
         delays = list(_until(islice(chance, retries), allowed))
-        if not all(0 <= delay <= LONGEST for delay in delays):
+        if not all(0 <= delay <= MAX_DELAY for delay in delays):
             # The decision knows how to refuse them.
             walk(timeless, delays, 0.0, retries)
         yield array("d", delays)
@@ -51,7 +51,9 @@ def _until(delays: Iterator[float], allowed: float) -> Iterator[float]:
         passed += delay
 
 
-def with_means(rows: Sequence[Row], calls: Sequence[Sequence[float]]) -> Iterator[Row]:
+def with_means(
+    rows: Sequence[RetryRow], calls: Sequence[Sequence[float]]
+) -> Iterator[RetryRow]:
     """Give rows, whose means are those of a sample where they are not known."""
     for row in rows:
         column: list[float] = []
@@ -59,7 +61,7 @@ def with_means(rows: Sequence[Row], calls: Sequence[Sequence[float]]) -> Iterato
             column = [call[row.retry - 1] for call in calls if len(call) >= row.retry]
         if column:
             mean, error = mean_of(column, row.high - row.low)
-            yield row.replaced(mean=mean, mean_error=error)
+            yield row.replace(mean=mean, mean_error=error)
         else:
             yield row
 

@@ -12,12 +12,12 @@ from fractions import Fraction
 from itertools import combinations
 from typing import final
 
-from retrykit._internal.frozen import Value
+from retrykit._internal.frozen import Frozen
 from retrykit.analysis.preview.distributions import Spread, total
 from retrykit.analysis.preview.sampling import SIGMAS, mean_of
-from retrykit.schedules.randomness import LONGEST
+from retrykit.schedules.randomness import MAX_DELAY
 
-__all__ = ["Quantile", "Window", "exact_window", "sampled_window"]
+__all__ = ["Quantile", "TotalWait", "exact_total_wait", "sampled_total_wait"]
 
 # The formula has two to that many terms, each of them a fraction of long numbers.
 _MOST = 8
@@ -25,7 +25,7 @@ _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
 @final
-class Quantile(Value):
+class Quantile(Frozen):
     """A time that the given share of all calls that give up does not exceed.
 
     Attributes:
@@ -42,7 +42,7 @@ class Quantile(Value):
 
 
 @final
-class Window(Value):
+class TotalWait(Frozen):
     """What calls that fail every time wait in all, and how many calls they make.
 
     Attributes:
@@ -63,7 +63,7 @@ class Window(Value):
     samples: int
 
 
-def exact_window(spreads: Sequence[Spread | None]) -> Window | None:
+def exact_total_wait(spreads: Sequence[Spread | None]) -> TotalWait | None:
     """Return the window of delays of which each is known, and all are waited.
 
     Args:
@@ -83,11 +83,11 @@ def exact_window(spreads: Sequence[Spread | None]) -> Window | None:
         return None
     lowest = total(a for a, _ in even)
     quantiles = (
-        Quantile(share, min(lowest + _inverted(widths, share), LONGEST), 0.0)
+        Quantile(share, min(lowest + _inverted(widths, share), MAX_DELAY), 0.0)
         for share in _SHARES
     )
     mean = total(a / 2 + b / 2 for a, b in even)
-    return Window(tuple(quantiles), mean, 0.0, len(spreads) + 1.0, 0.0, 0)
+    return TotalWait(tuple(quantiles), mean, 0.0, len(spreads) + 1.0, 0.0, 0)
 
 
 def _inverted(widths: Sequence[float], share: float) -> float:
@@ -114,9 +114,9 @@ def _inverted(widths: Sequence[float], share: float) -> float:
     return float(found * step)
 
 
-def sampled_window(
+def sampled_total_wait(
     calls: Sequence[Sequence[float]], longest: float, most: int
-) -> Window:
+) -> TotalWait:
     """Return the window as calls show it that were drawn.
 
     Args:
@@ -129,7 +129,7 @@ def sampled_window(
     known = [0.0, *totals, longest]
     quantiles = tuple(_quantile(known, share) for share in _SHARES)
     made = [len(call) + 1.0 for call in calls]
-    return Window(
+    return TotalWait(
         quantiles,
         *mean_of(totals, longest),
         *mean_of(made, float(most)),

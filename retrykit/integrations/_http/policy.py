@@ -9,13 +9,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable
 from typing import Any
 
-from retrykit._internal.validation import instance, refuse
+from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.hints import retry_after as _retry_after
 from retrykit.hints.base import Hint
 from retrykit.policy.policy import Policy
 from retrykit.policy.settings import Changes
 
-__all__ = ["IDEMPOTENT", "Transient", "checked_methods", "joined"]
+__all__ = ["IDEMPOTENT", "Transient", "checked_methods", "merge_client_defaults"]
 __all__ += ["refuses_certificate", "retry_after", "transient_status"]
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
@@ -50,7 +50,7 @@ class Transient(ABC):
         return "transient"
 
 
-def joined(
+def merge_client_defaults(
     base: Policy | None,
     changes: Changes,
     transient: Transient,
@@ -70,8 +70,10 @@ def joined(
     Raises:
         ConfigError: *base* is no policy, or a setting is wrong.
     """
-    way_out = "write settings by their names, as max_attempts=4"
-    policy = Policy() if base is None else instance("policy", base, Policy, way_out)
+    suggestion = "write settings by their names, as max_attempts=4"
+    policy = (
+        Policy() if base is None else check_instance("policy", base, Policy, suggestion)
+    )
     if transient not in (policy.on, policy.on_result):
         policy = policy.replace(
             on=transient if policy.on is Exception else policy.on,
@@ -128,5 +130,5 @@ def checked_methods(methods: Iterable[str] | None) -> frozenset[str] | None:
     names = [each.upper() for each in given if isinstance(each, str) and each]
     if not names or len(names) < len(given):
         rule = "a set of HTTP methods, at least one"
-        raise refuse("methods", rule, methods, "None is every method")
+        raise invalid_setting("methods", rule, methods, "None is every method")
     return frozenset(names)

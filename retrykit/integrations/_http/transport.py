@@ -9,23 +9,27 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, Self, final
 
-from retrykit._internal.notes import leave_note
-from retrykit._internal.validation import instance, refuse
-from retrykit.execution.callables import check_colour
-from retrykit.execution.drivers import drivers
-from retrykit.execution.nesting import current_state, stands_for
+from retrykit._internal.notes import add_note_once
+from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit.execution.callables import check_sync_compatible
+from retrykit.execution.drivers import driver_factory
+from retrykit.execution.nesting import copy_state, current_state
 from retrykit.integrations._http.bodies import ready
-from retrykit.integrations._http.policy import Transient, checked_methods, joined
-from retrykit.policy.conditions import ResultCondition, shown
+from retrykit.integrations._http.policy import (
+    Transient,
+    checked_methods,
+    merge_client_defaults,
+)
+from retrykit.policy.conditions import ResultCondition, format_condition
 from retrykit.policy.policy import Policy
-from retrykit.state.final_error import RetryError, attach
+from retrykit.state.final_error import RetryError, attach_state
 from retrykit.state.retry_state import RetryState, StopReason
 from retrykit.state.signals import GiveUp
 
-__all__ = ["AsyncSender", "Releasing", "Sender", "Sending", "outcome"]
+__all__ = ["AsyncSender", "HttpRequest", "ReleasingCondition", "Sender", "outcome"]
 
 
-class Sending(NamedTuple):
+class HttpRequest(NamedTuple):
     """One request of a client.
 
     Attributes:
@@ -43,7 +47,7 @@ class Sending(NamedTuple):
     headers: Mapping[str, Any]
     rewind: Callable[[], object] | None
 
-    def once(self, methods: frozenset[str] | None) -> str | None:
+    def not_repeatable_because(self, methods: frozenset[str] | None) -> str | None:
         """Return why it is sent once only; None if it may be sent again.
 
         Args:
@@ -92,13 +96,17 @@ class _Senders:
     ) -> None:
         whose = "in a transport, whose caller expects the client's errors"
         if policy.raises != "last":
-            raise refuse("raises", f"'last' {whose}", policy.raises)
-        if policy.outer == "raise":
-            raise refuse("outer", f"'respect' or 'retry' {whose}", policy.outer)
+            raise invalid_setting("raises", f"'last' {whose}", policy.raises)
+        if policy.nested == "raise":
+            raise invalid_setting(
+                "nested", f"'respect' or 'retry' {whose}", policy.nested
+            )
         if not self._awaited:
-            check_colour(policy)
+            check_sync_compatible(policy)
         if policy.on_result is not None and not hasattr(policy.on_result, "release"):
-            policy = policy.replace(on_result=Releasing(policy.on_result, transient))
+            policy = policy.replace(
+                on_result=ReleasingCondition(policy.on_result, transient)
+            )
         self.policy = policy
         self._send = send
         self._transient = transient
@@ -106,8 +114,8 @@ class _Senders:
         self._methods = checked_methods(methods)
         single = policy.replace(max_attempts=1)
         attempt = _aattempt if self._awaited else _attempt
-        self._many = drivers(policy, attempt, awaited=self._awaited)
-        self._single = drivers(single, attempt, awaited=self._awaited)
+        self._many = driver_factory(policy, attempt, awaited=self._awaited)
+        self._single = driver_factory(single, attempt, awaited=self._awaited)
 
     def under(self, name: str, policy: Policy | None) -> Self:
         """Return one that sends the same under another policy.
@@ -123,11 +131,11 @@ class _Senders:
         if policy is None:
             policy = self.policy.replace(max_attempts=1)
         else:
-            instance(name, policy, Policy, "None sends once")
-            policy = joined(policy, {}, self._transient)
+            check_instance(name, policy, Policy, "None sends once")
+            policy = merge_client_defaults(policy, {}, self._transient)
         return type(self)(policy, self._send, self._transient, self._methods)
 
-    def _call(self, sending: Sending, once: str | None) -> Callable[..., Any]:
+    def _call(self, sending: HttpRequest, once: str | None) -> Callable[..., Any]:
         made = self._many if once is None else self._single
         return made(f"{sending.method} {sending.host}", None)
 
@@ -138,16 +146,20 @@ class Sender(_Senders):
 
     _awaited = False
 
-    def send(self, sending: Sending) -> Any:
+    def send(self, sending: HttpRequest) -> Any:
         """Return the response, with its state: the last one, if none is good.
 
         Raises:
             Exception: The client's own error, with its state.
         """
-        once, course, response = sending.once(self._methods), _Course(), None
+        once, course, response = (
+            sending.not_repeatable_because(self._methods),
+            _InFlight(),
+            None,
+        )
         try:
             response = self._call(sending, once)(self._send, sending, course)
-            attach(response, course.state)
+            attach_state(response, course.state)
         except Exception as error:
             response = outcome(error, once, course.state)
             if response is None:
@@ -166,12 +178,16 @@ class AsyncSender(_Senders):
 
     _awaited = True
 
-    async def send(self, sending: Sending) -> Any:
+    async def send(self, sending: HttpRequest) -> Any:
         """Return the response, with its state, as that of `Sender` does."""
-        once, course, response = sending.once(self._methods), _Course(), None
+        once, course, response = (
+            sending.not_repeatable_because(self._methods),
+            _InFlight(),
+            None,
+        )
         try:
             response = await self._call(sending, once)(self._send, sending, course)
-            attach(response, course.state)
+            attach_state(response, course.state)
         except Exception as error:
             response = outcome(error, once, course.state)
             if response is None:
@@ -187,7 +203,7 @@ class AsyncSender(_Senders):
 
 
 @final
-class _Course:
+class _InFlight:
     """What becomes of a request, while it is sent.
 
     Attributes:
@@ -207,8 +223,8 @@ class _Course:
 
 def _attempt(
     send: Callable[..., Any],
-    sending: Sending,
-    course: _Course,
+    sending: HttpRequest,
+    course: _InFlight,
     timeout: float | None = None,
 ) -> Any:
     _begin(sending, course)
@@ -218,8 +234,8 @@ def _attempt(
 
 async def _aattempt(
     send: Callable[..., Any],
-    sending: Sending,
-    course: _Course,
+    sending: HttpRequest,
+    course: _InFlight,
     timeout: float | None = None,  # noqa: ASYNC109  the client's own timeout
 ) -> Any:
     _begin(sending, course)
@@ -227,7 +243,7 @@ async def _aattempt(
     return course.response
 
 
-def _begin(sending: Sending, course: _Course) -> None:
+def _begin(sending: HttpRequest, course: _InFlight) -> None:
     course.response = None
     course.state = current_state()
     if course.state.attempt == 1:
@@ -254,10 +270,10 @@ def outcome(error: Exception, once: str | None, state: RetryState) -> Any:
     if not isinstance(error, RetryError) or error.state is not state:
         if alone:
             # In place of the note that all attempts, which is one, are used up.
-            leave_note(error, f"gave up after 1 attempt: {once}")
+            add_note_once(error, f"gave up after 1 attempt: {once}")
         return None
     response = state.failures[-1].result
-    stands_for(response, error)
+    copy_state(response, error)
     if alone:
         told = state.failures[-1].describe()
         level = logging.WARNING if once is _ONE_SHOT else logging.DEBUG
@@ -267,7 +283,7 @@ def outcome(error: Exception, once: str | None, state: RetryState) -> Any:
 
 
 @final
-class Releasing:
+class ReleasingCondition:
     """A condition of the user's, with the client's way to release a response.
 
     Args:
@@ -284,4 +300,4 @@ class Releasing:
         return self._condition(result)
 
     def __repr__(self) -> str:
-        return shown(self._condition)
+        return format_condition(self._condition)

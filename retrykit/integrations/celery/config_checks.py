@@ -27,8 +27,8 @@ from celery.backends.base import DisabledBackend
 from celery.backends.rpc import RPCBackend
 from celery.utils.quorum_queues import detect_quorum_queues
 
-from retrykit._internal.durations import seconds
-from retrykit._internal.validation import number, refuse
+from retrykit._internal.durations import parse_duration
+from retrykit._internal.validation import check_number, invalid_setting
 from retrykit.durable import Capabilities
 
 __all__ = ["Check", "capabilities", "check_route", "check_time_limit"]
@@ -63,8 +63,10 @@ def capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
     shortest = 2 * (able.max_hop or 0.0)
     if _kept(app) <= shortest:
         rule = f"more than {shortest:g} seconds, twice as long as a hop"
-        way_out = "copies of a job are told apart by what is kept; None is for ever"
-        raise refuse("result_expires", rule, app.conf.result_expires, way_out)
+        suggestion = "copies of a job are told apart by what is kept; None is for ever"
+        raise invalid_setting(
+            "result_expires", rule, app.conf.result_expires, suggestion
+        )
     return able
 
 
@@ -84,8 +86,8 @@ def check_route(app: Celery, options: dict[str, Any], name: str) -> None:
     queue = found.get("queue")
     if _native(app) and queue is not None and queue.exchange.type == "direct":
         rule = "one with a topic exchange, as quorum queues are delayed through"
-        way_out = "set task_default_exchange_type='topic', or declare it so"
-        raise refuse("queue", rule, queue.name, way_out)
+        suggestion = "set task_default_exchange_type='topic', or declare it so"
+        raise invalid_setting("queue", rule, queue.name, suggestion)
 
 
 def check_time_limit(app: Celery, limit: float | None) -> None:
@@ -101,8 +103,8 @@ def check_time_limit(app: Celery, limit: float | None) -> None:
     limit = app.conf.task_time_limit if limit is None else limit
     if limit is not None:
         rule = "None for a job, or an attempt that takes longer is made again for ever"
-        way_out = "set soft_time_limit, whose error its policy retries"
-        raise refuse("time_limit", rule, limit, way_out)
+        suggestion = "set soft_time_limit, whose error its policy retries"
+        raise invalid_setting("time_limit", rule, limit, suggestion)
 
 
 class Check(bootsteps.Step):
@@ -121,29 +123,34 @@ def _check_task(app: Celery, task: Task[..., Any]) -> None:
     for name in ("acks_late", "reject_on_worker_lost"):
         if not getattr(task, name):
             rule = f"True in {task.name}, or a job is lost when its worker is killed"
-            raise refuse(name, rule, getattr(task, name), "leave it out")
+            raise invalid_setting(name, rule, getattr(task, name), "leave it out")
     check_time_limit(app, getattr(task, "time_limit", None))
     retried = getattr(task, "autoretry_for", ())
     if retried:
-        rule, way_out = f"empty in {task.name}, whose policy retries", "say it in on="
-        raise refuse("autoretry_for", rule, retried, way_out)
+        rule, suggestion = (
+            f"empty in {task.name}, whose policy retries",
+            "say it in on=",
+        )
+        raise invalid_setting("autoretry_for", rule, retried, suggestion)
     if app.conf.task_protocol == 1:
-        raise refuse("task_protocol", "2, which has headers", 1)
+        raise invalid_setting("task_protocol", "2, which has headers", 1)
 
 
 def _check_backend(app: Celery) -> None:
     if isinstance(app.backend, DisabledBackend | RPCBackend):
         kind = type(app.backend).__name__
         rule = "one that every process can read, since it tells copies of a job apart"
-        raise refuse("result_backend", rule, kind, "set it to a redis:// or a db+ URL")
+        raise invalid_setting(
+            "result_backend", rule, kind, "set it to a redis:// or a db+ URL"
+        )
 
 
 def _transport(app: Celery, task: Task[..., Any]) -> Capabilities:
     driver = _driver(app)
     asked = getattr(task, "max_hop", None)
-    hop = None if asked is None else seconds("max_hop", asked)
+    hop = None if asked is None else parse_duration("max_hop", asked)
     if hop == 0:
-        raise refuse("max_hop", "a duration > 0", asked)
+        raise invalid_setting("max_hop", "a duration > 0", asked)
     options = app.conf.broker_transport_options
     if driver == "redis":
         return _redis(options.get("visibility_timeout", _VISIBILITY), hop)
@@ -151,28 +158,28 @@ def _transport(app: Celery, task: Task[..., Any]) -> Capabilities:
         confirmed = options.get("confirm_publish")
         if not confirmed:
             rule = "True, or RabbitMQ may lose a job that it was not yet sure of"
-            way_out = 'set broker_transport_options={"confirm_publish": True}'
-            raise refuse("confirm_publish", rule, confirmed, way_out)
+            suggestion = 'set broker_transport_options={"confirm_publish": True}'
+            raise invalid_setting("confirm_publish", rule, confirmed, suggestion)
         check_route(app, {}, task.name)
         return _quorum(app, hop) if _native(app) else _classic(hop)
     if driver == "memory":
         return _able("memory", hop or 60.0, at_least_once=False)
-    way_out = "set it to a redis:// or an amqp:// URL"
+    suggestion = "set it to a redis:// or an amqp:// URL"
     if driver in _LOSSY:
-        way_out = f"it loses jobs that wait when a worker is killed: {way_out}"
-    raise refuse("broker_url", "that of Redis or RabbitMQ", driver, way_out)
+        suggestion = f"it loses jobs that wait when a worker is killed: {suggestion}"
+    raise invalid_setting("broker_url", "that of Redis or RabbitMQ", driver, suggestion)
 
 
 def _redis(visibility: object, hop: float | None) -> Capabilities:
-    timeout = number("visibility_timeout", visibility)
+    timeout = check_number("visibility_timeout", visibility)
     hop = timeout / 4 if hop is None else hop
     if not hop < timeout / 2:
         rule = f"below half of the visibility timeout, which is {timeout:g} seconds"
-        way_out = (
+        suggestion = (
             "a job held for longer is delivered twice: set "
             f'broker_transport_options={{"visibility_timeout": {4 * hop:g}}}'
         )
-        raise refuse("max_hop", rule, hop, way_out)
+        raise invalid_setting("max_hop", rule, hop, suggestion)
     return _able("redis", hop)
 
 
@@ -180,8 +187,8 @@ def _classic(hop: float | None) -> Capabilities:
     hop = _HELD if hop is None else hop
     if hop > _LONGEST_HELD:
         rule = f"at most {_LONGEST_HELD:g} seconds on a classic queue"
-        way_out = "RabbitMQ ends a worker that holds a job for half an hour"
-        raise refuse("max_hop", rule, hop, way_out)
+        suggestion = "RabbitMQ ends a worker that holds a job for half an hour"
+        raise invalid_setting("max_hop", rule, hop, suggestion)
     return _able("rabbitmq, classic queue", hop)
 
 
@@ -207,7 +214,7 @@ def _able(
 def _kept(app: Celery) -> float:
     """Return for how many seconds the result backend keeps what it has."""
     keeps = app.conf.result_expires
-    return seconds("result_expires", keeps) if keeps else math.inf
+    return parse_duration("result_expires", keeps) if keeps else math.inf
 
 
 def _driver(app: Celery) -> str:

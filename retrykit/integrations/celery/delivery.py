@@ -26,29 +26,29 @@ from celery.exceptions import Ignore, Reject
 from celery.utils import uuid
 from kombu.exceptions import EncodeError
 
-from retrykit._internal.clocks import thread, wall
-from retrykit._internal.frozen import parts_of
-from retrykit.durable import Capabilities, Envelope, Job, JobDied
+from retrykit._internal.clocks import sync_clock, wall
+from retrykit._internal.frozen import fields_of
+from retrykit.durable import Capabilities, Envelope, Job, JobFailed
 from retrykit.durable.json_payloads import as_json
 from retrykit.errors import ConfigError
 from retrykit.integrations.celery.ledger import (
     Entry,
     Verdict,
-    judged,
+    classify_message,
     killed,
     name_another,
     newest,
-    note,
+    write_entry,
 )
 from retrykit.integrations.celery.messages import (
     HEADER,
-    MARK,
+    TOKEN_HEADER,
     again,
-    bury,
     headers,
+    send_to_dead_letter,
 )
 
-__all__ = ["Wakeup"]
+__all__ = ["Delivery"]
 
 _log: Final = logging.getLogger("retrykit.durable")
 
@@ -60,7 +60,7 @@ _UNTIL_WRITTEN: Final = 5.0
 
 
 @final
-class Wakeup:
+class Delivery:
     """The message that a task works on.
 
     Args:
@@ -101,9 +101,9 @@ class Wakeup:
             kept = None if entry is None else entry.envelope
             self._die(opened, entry.run if entry else 1, kept)
         if up_to >= opened.run:
-            self._die(JobDied("killed by hand"), opened.run, opened.to_dict())
-        if opened.left(wall()) > 0:
-            self._send(opened.held(wall()))
+            self._die(JobFailed("killed by hand"), opened.run, opened.to_dict())
+        if opened.time_left(wall()) > 0:
+            self._send(opened.rescheduled(wall()))
         return self._attempt(opened)
 
     def _opened(self, entry: Entry | None) -> Envelope | ConfigError:
@@ -122,7 +122,7 @@ class Wakeup:
         run = entry.run if entry else 1
         if isinstance(opened, Envelope):
             run = opened.run
-        return judged(entry, run, self._hop, self._headers.get(MARK))
+        return classify_message(entry, run, self._hop, self._headers.get(TOKEN_HEADER))
 
     def _once_more(self, entry: Entry) -> Any:
         """Do again what came of the attempt, as the ledger knows it."""
@@ -131,11 +131,11 @@ class Wakeup:
         if entry.status == "waiting":
             self._send_again(entry)
         self._bury(entry)
-        raise JobDied(entry.why)
+        raise JobFailed(entry.why)
 
     def _attempt(self, envelope: Envelope) -> Any:
-        mark = self._headers.get(MARK, "")
-        self._note(Entry.of(envelope, self._hop, mark, begun=True))
+        token = self._headers.get(TOKEN_HEADER, "")
+        self._note(Entry.of(envelope, self._hop, token, begun=True))
         request = self._task.request
         try:
             made = self._job.attempt(envelope, request.args or (), request.kwargs or {})
@@ -149,7 +149,7 @@ class Wakeup:
             self._send(after)
         if after.status == "dead":
             why = after.describe()
-            self._die(made.error or JobDied(why), after.run, after.to_dict(), why)
+            self._die(made.error or JobFailed(why), after.run, after.to_dict(), why)
         self._note(Entry.of(after, self._hop + 1, result=made.result))
         return made.result
 
@@ -167,24 +167,24 @@ class Wakeup:
             envelope = Envelope.from_dict(entry.envelope)
         except ConfigError as error:
             self._die(error, entry.run, entry.envelope)
-        mark = uuid()
+        token = uuid()
         with self._or_put_back():
-            name_another(self._task.app, self._id, entry, mark)
-            thread.sleep(_UNTIL_WRITTEN)
+            name_another(self._task.app, self._id, entry, token)
+            sync_clock.sleep(_UNTIL_WRITTEN)
             latest = newest(self._task.app, self._id)
-        if latest is not None and latest.mark != mark:
+        if latest is not None and latest.token != token:
             self._drop()
-        self._send(envelope, mark)
+        self._send(envelope, token)
 
-    def _send(self, envelope: Envelope, mark: str | None = None) -> NoReturn:
+    def _send(self, envelope: Envelope, token: str | None = None) -> NoReturn:
         """Send the next message, and let this one be acknowledged."""
-        mark, hop = mark or uuid(), self._hop + 1
-        self._note(Entry.of(envelope, hop, mark))
-        left = envelope.left(wall())
-        countdown = self._able().hop(left) if left > 0 else None
+        token, hop = token or uuid(), self._hop + 1
+        self._note(Entry.of(envelope, hop, token))
+        left = envelope.time_left(wall())
+        countdown = self._able().next_hold(left) if left > 0 else None
         try:
             with self._or_put_back():
-                new = headers(envelope, mark)
+                new = headers(envelope, token)
                 sent = again(self._task, new, retries=hop, countdown=countdown)
                 sent.apply_async()
         except EncodeError as error:
@@ -198,7 +198,7 @@ class Wakeup:
             run=run,
             hop=self._hop + 1,
             status="dead",
-            mark="",
+            token="",
             envelope=envelope,
             result=None,
             why=why or str(error) or repr(error),
@@ -210,11 +210,13 @@ class Wakeup:
     def _bury(self, entry: Entry) -> None:
         with self._or_put_back():
             message = again(self._task, {}, retries=0)
-            bury(self._task.app, message, job=self._id, entry=parts_of(entry))
+            send_to_dead_letter(
+                self._task.app, message, job=self._id, entry=fields_of(entry)
+            )
 
     def _note(self, entry: Entry) -> None:
         try:
-            note(self._task.app, self._id, entry)
+            write_entry(self._task.app, self._id, entry)
         except Exception:  # noqa: BLE001  the attempt was made, and is not lost
             # The message carries the job; what it lacks is a guard for a moment.
             _log.exception("%s: the ledger of the job cannot be written", self._id)
@@ -233,5 +235,5 @@ class Wakeup:
             raise
         except Exception as error:
             _log.exception("%s: the message comes again", self._id)
-            thread.sleep(_PAUSE)
+            sync_clock.sleep(_PAUSE)
             raise Reject(str(error), requeue=True) from error

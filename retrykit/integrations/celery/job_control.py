@@ -6,16 +6,16 @@ from celery import Celery
 from celery.utils import uuid
 from kombu import Message
 
-from retrykit._internal.validation import refuse, whole
+from retrykit._internal.validation import check_integer, invalid_setting
 from retrykit.durable import Envelope, JobReport
 from retrykit.integrations.celery.ledger import (
     Entry,
     killed,
     mark_killed,
     newest,
-    note,
+    write_entry,
 )
-from retrykit.integrations.celery.messages import DEAD, buried, headers
+from retrykit.integrations.celery.messages import DEAD, dead_letters, headers
 from retrykit.integrations.celery.task import DurableTask
 
 __all__ = ["dead", "kill", "requeue", "status"]
@@ -37,7 +37,7 @@ def status(app: Celery, job_id: str) -> JobReport:
     """
     entry = _known(app, job_id)
     if entry.status == "waiting" and killed(app, job_id) >= entry.run:
-        entry = entry.replaced(status="dead", why="killed by hand")
+        entry = entry.replace(status="dead", why="killed by hand")
     return _report(job_id, entry)
 
 
@@ -54,8 +54,8 @@ def dead(app: Celery, *, limit: int = 100) -> list[JobReport]:
     Returns:
         Reports, of those first that have been dead for longest.
     """
-    whole("limit", limit, at_least=1)
-    with buried(app, limit) as messages:
+    check_integer("limit", limit, at_least=1)
+    with dead_letters(app, limit) as messages:
         told = dict(map(_read, messages))
     return [
         _report(job, entry) for job, entry in told.items() if _rests(app, job, entry)
@@ -69,20 +69,20 @@ def requeue(app: Celery, job_id: str) -> None:
         ConfigError: There is no such job in the queue of the dead. One that was
             killed by hand comes there at its next wake-up.
     """
-    with buried(app) as messages:
+    with dead_letters(app) as messages:
         own = [each for each in messages if _read(each)[0] == job_id]
         last = max(own, key=lambda each: _read(each)[1].run, default=None)
         if last is None or not _rests(app, *_read(last)):
             rule = f"the id of a job in the queue {DEAD.name}"
-            raise refuse("job_id", rule, job_id)
+            raise invalid_setting("job_id", rule, job_id)
         run = _read(last)[1].run + 1
         message = app.signature(last.payload["message"])
         task = cast("DurableTask", app.tasks[str(message.task)])
         envelope = task.job.envelope(job_id, run)
-        mark = uuid()
-        note(app, job_id, Entry.of(envelope, 0, mark))
+        token = uuid()
+        write_entry(app, job_id, Entry.of(envelope, 0, token))
         app.backend.forget(job_id)
-        message.options["headers"] |= headers(envelope, mark)
+        message.options["headers"] |= headers(envelope, token)
         message.apply_async()
         for each in own:
             each.ack()
@@ -96,15 +96,15 @@ def kill(app: Celery, job_id: str) -> None:
     """
     entry = _known(app, job_id)
     if entry.status in _ENDED:
-        rule, way_out = "the id of a job that goes on", f"it is {entry.status}"
-        raise refuse("job_id", rule, job_id, way_out)
+        rule, suggestion = "the id of a job that goes on", f"it is {entry.status}"
+        raise invalid_setting("job_id", rule, job_id, suggestion)
     mark_killed(app, job_id, entry.run)
 
 
 def _known(app: Celery, job_id: str) -> Entry:
     entry = newest(app, job_id)
     if entry is None:
-        raise refuse("job_id", "the id of a job that was started", job_id)
+        raise invalid_setting("job_id", "the id of a job that was started", job_id)
     return entry
 
 

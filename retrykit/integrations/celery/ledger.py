@@ -8,7 +8,7 @@ alone carries the job.
 
 Messages of a job are numbered by their hops, which Celery counts as its retries,
 and never by a clock, which may be set back. Of two with the same number that
-one counts whose mark the ledger names.
+one counts whose token the ledger names.
 
 Backends have no locks, so what several processes may write at the same time is
 kept in places of its own: how the job stands, by whoever works on the message
@@ -20,12 +20,20 @@ from typing import Any, Final, Literal, final
 
 from celery import Celery
 
-from retrykit._internal.frozen import Value, parts_of
+from retrykit._internal.frozen import Frozen, fields_of
 from retrykit.durable import Envelope
-from retrykit.durable.job_report import Standing
+from retrykit.durable.job_report import JobStatus
 
-__all__ = ["LEDGER", "Entry", "Verdict", "judged", "killed", "mark_killed", "newest"]
-__all__ += ["name_another", "note"]
+__all__ = [
+    "LEDGER",
+    "Entry",
+    "Verdict",
+    "classify_message",
+    "killed",
+    "mark_killed",
+    "newest",
+]
+__all__ += ["name_another", "write_entry"]
 
 Verdict = Literal["current", "unsent", "stale"]
 """What a message is: the one that counts; the one before it, whose successor may
@@ -39,24 +47,24 @@ _STATE: Final = "RETRYKIT"
 
 
 @final
-class Entry(Value):
+class Entry(Frozen):
     """What the ledger says of a job.
 
     Attributes:
         run: How often the job was begun.
         hop: The number of the message that it is about: 0 is the first of a run.
         status: How the job stands.
-        mark: What tells that message from another one with its number.
+        token: What tells that message from another one with its number.
         envelope: Its envelope as plain data; None if that could not be read.
         result: What the job returned, if it has succeeded.
         why: Why it is dead, as a text; empty if it is not.
     """
 
-    __slots__ = ("envelope", "hop", "mark", "result", "run", "status", "why")
+    __slots__ = ("envelope", "hop", "result", "run", "status", "token", "why")
     run: int
     hop: int
-    status: Standing
-    mark: str
+    status: JobStatus
+    token: str
     envelope: object
     result: Any
     why: str
@@ -66,7 +74,7 @@ class Entry(Value):
         cls,
         envelope: Envelope,
         hop: int,
-        mark: str = "",
+        token: str = "",
         *,
         result: Any = None,
         begun: bool = False,
@@ -76,7 +84,7 @@ class Entry(Value):
         Args:
             envelope: The envelope.
             hop: The number of its message. Count, >= 0.
-            mark: The mark of that message.
+            token: The token of that message.
             result: What the job returned.
             begun: Whether its attempt was begun.
         """
@@ -84,7 +92,7 @@ class Entry(Value):
             run=envelope.run,
             hop=hop,
             status="running" if begun else envelope.status,
-            mark=mark,
+            token=token,
             envelope=envelope.to_dict(),
             result=result,
             why="",
@@ -96,30 +104,30 @@ def newest(app: Celery, job: str) -> Entry | None:
     # In this order: what was named last may be about a message that comes later.
     named = _read(app, f"{_place(job)}.again")
     kept = _read(app, _place(job))
-    if not isinstance(kept, dict) or kept.keys() != {*Entry.parts}:
+    if not isinstance(kept, dict) or kept.keys() != {*Entry.field_names}:
         return None
     entry = Entry(**kept)
     match [entry.status, named]:
-        case ["waiting", [entry.run, entry.hop, str() as mark]]:
-            entry = entry.replaced(mark=mark)
+        case ["waiting", [entry.run, entry.hop, str() as token]]:
+            entry = entry.replace(token=token)
     return entry
 
 
-def note(app: Celery, job: str, entry: Entry) -> None:
+def write_entry(app: Celery, job: str, entry: Entry) -> None:
     """Let the ledger say this of a job from now on."""
-    app.backend.store_result(_place(job), parts_of(entry), _STATE)
+    app.backend.store_result(_place(job), fields_of(entry), _STATE)
 
 
-def name_another(app: Celery, job: str, entry: Entry, mark: str) -> None:
+def name_another(app: Celery, job: str, entry: Entry, token: str) -> None:
     """Let another message count instead of one that waits.
 
     Args:
         app: The app.
         job: The job.
         entry: What the ledger says of the one that waits.
-        mark: The mark of the other one.
+        token: The token of the other one.
     """
-    told = [entry.run, entry.hop, mark]
+    told = [entry.run, entry.hop, token]
     app.backend.store_result(f"{_place(job)}.again", told, _STATE)
 
 
@@ -134,22 +142,24 @@ def mark_killed(app: Celery, job: str, run: int) -> None:
     app.backend.store_result(f"{_place(job)}.kill", run, _STATE)
 
 
-def judged(entry: Entry | None, run: int, hop: int, mark: str | None) -> Verdict:
+def classify_message(
+    entry: Entry | None, run: int, hop: int, token: str | None
+) -> Verdict:
     """Say what a message is.
 
-    >>> judged(None, run=1, hop=7, mark="c0ffee")
+    >>> classify_message(None, run=1, hop=7, token="c0ffee")
     'current'
 
     Args:
         entry: What the ledger says.
         run: The run of the message.
         hop: Its number in that run.
-        mark: Its mark; None if it has none.
+        token: Its token; None if it has none.
     """
     if entry is None or (run, hop) > (entry.run, entry.hop):
         return "current"
     if (run, hop) == (entry.run, entry.hop):
-        return "current" if mark in {None, entry.mark} else "stale"
+        return "current" if token in {None, entry.token} else "stale"
     before = (run, hop + 1) == (entry.run, entry.hop)
     return "unsent" if before and entry.status != "running" else "stale"
 

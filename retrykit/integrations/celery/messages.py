@@ -17,13 +17,21 @@ from kombu.transport.native_delayed_delivery import calculate_routing_key
 
 from retrykit.durable import Envelope
 
-__all__ = ["DEAD", "HEADER", "MARK", "again", "buried", "bury", "headers"]
+__all__ = [
+    "DEAD",
+    "HEADER",
+    "TOKEN_HEADER",
+    "again",
+    "dead_letters",
+    "headers",
+    "send_to_dead_letter",
+]
 __all__ += ["queue_of"]
 
 HEADER: Final = "retrykit"
 """The header that the envelope travels in, as JSON."""
 
-MARK: Final = "retrykit_mark"
+TOKEN_HEADER: Final = "retrykit_token"  # noqa: S105  of a message
 """The header that tells a message from any other."""
 
 DEAD: Final = Queue(
@@ -35,11 +43,11 @@ DEAD: Final = Queue(
 """The queue of the dead jobs, which no worker consumes."""
 
 
-def headers(envelope: Envelope, mark: str) -> dict[str, str]:
+def headers(envelope: Envelope, token: str) -> dict[str, str]:
     """Return the headers of a message that carries an envelope."""
     # RabbitMQ takes 128 kB of headers: what is not ASCII is written as it is.
     text = json.dumps(envelope.to_dict(), ensure_ascii=False)
-    return {HEADER: text, MARK: mark}
+    return {HEADER: text, TOKEN_HEADER: token}
 
 
 def again(task: Task[..., Any], new: dict[str, str], **options: Any) -> Signature[Any]:
@@ -57,7 +65,7 @@ def again(task: Task[..., Any], new: dict[str, str], **options: Any) -> Signatur
     return made
 
 
-def bury(app: Celery, message: Signature[Any], **told: Any) -> None:
+def send_to_dead_letter(app: Celery, message: Signature[Any], **told: Any) -> None:
     """Publish a message to the queue of the dead.
 
     Args:
@@ -80,7 +88,7 @@ def bury(app: Celery, message: Signature[Any], **told: Any) -> None:
 
 
 @contextmanager
-def buried(app: Celery, limit: int | None = None) -> Iterator[list[Message]]:
+def dead_letters(app: Celery, limit: int | None = None) -> Iterator[list[Message]]:
     """Take messages out of the queue of the dead, and put them back.
 
     Args:

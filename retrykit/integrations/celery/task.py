@@ -12,7 +12,7 @@ from celery.utils import uuid
 
 from retrykit._internal.clocks import wall
 from retrykit._internal.durations import Duration
-from retrykit._internal.validation import number, refuse
+from retrykit._internal.validation import check_number, invalid_setting
 from retrykit.durable import Capabilities, Envelope, Job
 from retrykit.durable.durable_function import job_of
 from retrykit.durable.json_payloads import as_json
@@ -22,10 +22,10 @@ from retrykit.integrations.celery.config_checks import (
     check_route,
     check_time_limit,
 )
-from retrykit.integrations.celery.delivery import Wakeup
-from retrykit.integrations.celery.ledger import LEDGER, Entry, newest, note
+from retrykit.integrations.celery.delivery import Delivery
+from retrykit.integrations.celery.ledger import LEDGER, Entry, newest, write_entry
 from retrykit.integrations.celery.messages import HEADER, headers
-from retrykit.integrations.celery.unknown_tasks import Strangers
+from retrykit.integrations.celery.unknown_tasks import UnknownTaskHandler
 from retrykit.policy.policy import Policy
 
 __all__ = ["DurableTask"]
@@ -52,7 +52,7 @@ class DurableTask(Task[..., Any]):
 
     Attributes:
         policy: What its jobs are held to.
-        formerly: The names that the policy had before.
+        previous_names: The names that the policy had before.
         max_hop: The longest time that a worker holds a job which waits; by
             default what is safe on the broker. A duration, > 0.
     """
@@ -63,7 +63,7 @@ class DurableTask(Task[..., Any]):
     reject_on_worker_lost = True
     max_retries = None
     policy: ClassVar[Policy | None] = None
-    formerly: ClassVar[Sequence[str]] = ()
+    previous_names: ClassVar[Sequence[str]] = ()
     max_hop: ClassVar[Duration | None] = None
 
     @classmethod
@@ -71,7 +71,7 @@ class DurableTask(Task[..., Any]):
         """Check it where it is written, and again when a worker starts."""
         cls._job_of(cls.run)
         app.steps["worker"].add(Check)
-        app.steps["consumer"].add(Strangers)
+        app.steps["consumer"].add(UnknownTaskHandler)
 
     @cached_property
     def job(self) -> Job:
@@ -95,7 +95,7 @@ class DurableTask(Task[..., Any]):
         setattr(request, _BEGUN, True)
         if request.is_eager:
             return self.job.policy.call(self.run, *args, **kwargs)
-        return Wakeup(self, self.job, lambda: self.capabilities).answer()
+        return Delivery(self, self.job, lambda: self.capabilities).answer()
 
     def apply_async(
         self,
@@ -119,25 +119,29 @@ class DurableTask(Task[..., Any]):
         envelope = self._envelope(task_id or uuid(), options)
         if task_id is not None and self._taken(task_id):
             return self.AsyncResult(task_id)
-        mark = uuid()
-        note(self.app, envelope.job, Entry.of(envelope, 0, mark))
-        left = envelope.left(wall())
+        token = uuid()
+        write_entry(self.app, envelope.job, Entry.of(envelope, 0, token))
+        left = envelope.time_left(wall())
         if left > 0:
-            options["countdown"] = self.capabilities.hop(left)
-        options["headers"] = given | headers(envelope, mark)
+            options["countdown"] = self.capabilities.next_hold(left)
+        options["headers"] = given | headers(envelope, token)
         return sent(args, kwargs, envelope.job, *more, **options)
 
     def retry(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse what would make two jobs of one."""
-        way_out = "raise RetryAfter(delay), or the error itself"
-        raise refuse("retry", f"left to the policy of {self.name}", "retry()", way_out)
+        suggestion = "raise RetryAfter(delay), or the error itself"
+        raise invalid_setting(
+            "retry", f"left to the policy of {self.name}", "retry()", suggestion
+        )
 
     @classmethod
     def _job_of(cls, run: Any) -> Job:
-        job = job_of(run, cast("Policy", cls.policy), cls.name, cls.formerly)
+        job = job_of(run, cast("Policy", cls.policy), cls.name, cls.previous_names)
         if job.awaited:
-            way_out = "write asyncio.run(...) in it, or take DBOS, which awaits"
-            raise refuse("fn", "a function that is not async, on Celery", run, way_out)
+            suggestion = "write asyncio.run(...) in it, or take DBOS, which awaits"
+            raise invalid_setting(
+                "fn", "a function that is not async, on Celery", run, suggestion
+            )
         return job
 
     def _check(self, args: Any, kwargs: Any, options: dict[str, Any]) -> None:
@@ -146,23 +150,25 @@ class DurableTask(Task[..., Any]):
         expires = options.get("expires", self.expires)
         check_time_limit(self.app, options.get("time_limit", self.time_limit))
         if expires is not None:
-            way_out = "give its policy max_elapsed=..., whose end is told"
-            raise refuse("expires", "None for a job", expires, way_out)
+            suggestion = "give its policy max_elapsed=..., whose end is told"
+            raise invalid_setting("expires", "None for a job", expires, suggestion)
         if self.capabilities.min_delay:
             check_route(self.app, options, self.name)
 
     def _envelope(self, job_id: str, options: dict[str, Any]) -> Envelope:
         if len(job_id.encode()) > _LONGEST_ID or LEDGER in job_id:
             rule = f"of {_LONGEST_ID} bytes at most, and without {LEDGER!r}"
-            raise refuse("task_id", rule, job_id)
+            raise invalid_setting("task_id", rule, job_id)
         envelope = self.job.envelope(job_id)
         countdown, eta = options.pop("countdown", None), options.pop("eta", None)
         if isinstance(eta, datetime) and eta.tzinfo is not None:
             return replace(envelope, due=eta.timestamp())
         if eta is not None:
-            raise refuse("eta", "a time with a zone", eta, "write datetime.now(UTC)")
+            raise invalid_setting(
+                "eta", "a time with a zone", eta, "write datetime.now(UTC)"
+            )
         if countdown is not None:
-            due = envelope.written + number("countdown", countdown)
+            due = envelope.written + check_number("countdown", countdown)
             return replace(envelope, due=due)
         return envelope
 

@@ -11,19 +11,29 @@ from typing import Any, TypeAlias, final
 from celery import bootsteps
 from kombu import Message
 
-from retrykit._internal.frozen import parts_of
+from retrykit._internal.frozen import fields_of
 from retrykit.durable import Envelope
 from retrykit.errors import ConfigError
-from retrykit.integrations.celery.ledger import Entry, judged, newest, note
-from retrykit.integrations.celery.messages import HEADER, MARK, bury, queue_of
+from retrykit.integrations.celery.ledger import (
+    Entry,
+    classify_message,
+    newest,
+    write_entry,
+)
+from retrykit.integrations.celery.messages import (
+    HEADER,
+    TOKEN_HEADER,
+    queue_of,
+    send_to_dead_letter,
+)
 
-__all__ = ["Strangers"]
+__all__ = ["UnknownTaskHandler"]
 
 Unknown: TypeAlias = Callable[[Any, Message, Exception], None]
 
 
 @final
-class Strangers(bootsteps.Step):
+class UnknownTaskHandler(bootsteps.Step):
     """What keeps the jobs that a worker would drop; for its consumer."""
 
     name = "retrykit strangers"
@@ -52,22 +62,22 @@ def _keep(app: Any, message: Message) -> None:
         run, envelope = opened.run, opened.to_dict()
     except ConfigError:
         pass
-    if judged(entry, run, hop, told.get(MARK)) == "stale":
+    if classify_message(entry, run, hop, told.get(TOKEN_HEADER)) == "stale":
         return
     why = f"its worker knew no task {told['task']!r}"
     died = Entry(run, hop + 1, "dead", "", envelope, None, why)
-    note(app, job, died)
+    write_entry(app, job, died)
     args, kwargs, around = message.payload
     again = app.signature(
         told["task"],
         args=args,
         kwargs=kwargs,
         task_id=job,
-        headers={name: told[name] for name in (HEADER, MARK) if name in told},
+        headers={name: told[name] for name in (HEADER, TOKEN_HEADER) if name in told},
         queue=queue_of(app, message.delivery_info),
         link=around.get("callbacks"),
         link_error=around.get("errbacks"),
         chain=around.get("chain"),
         chord=around.get("chord"),
     )
-    bury(app, again, job=job, entry=parts_of(died))
+    send_to_dead_letter(app, again, job=job, entry=fields_of(died))

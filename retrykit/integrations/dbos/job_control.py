@@ -11,9 +11,9 @@ from typing import Final
 
 from dbos import DBOS, WorkflowStatus
 
-from retrykit._internal.validation import instance, refuse, whole
+from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.durable import Envelope, JobReport
-from retrykit.durable.job_report import Standing
+from retrykit.durable.job_report import JobStatus
 from retrykit.errors import ConfigError
 from retrykit.integrations.dbos.jobs import WORKFLOW, enqueue, found
 from retrykit.integrations.dbos.settings import QUEUE, check_launched
@@ -26,7 +26,7 @@ from retrykit.integrations.dbos.workflow_ids import (
 
 __all__ = ["dead", "forget", "kill", "requeue", "retry_at", "status", "take_over"]
 
-_STANDINGS: Final[dict[str, Standing]] = {
+_STANDINGS: Final[dict[str, JobStatus]] = {
     "DELAYED": "waiting",
     "ENQUEUED": "waiting",
     "PENDING": "running",
@@ -57,7 +57,7 @@ def dead(*, limit: int = 100) -> list[JobReport]:
     Args:
         limit: How many at most. Count, >= 1.
     """
-    whole("limit", limit, at_least=1)
+    check_integer("limit", limit, at_least=1)
     check_launched()
     died: list[JobReport] = []
     offset = 0
@@ -81,15 +81,15 @@ def requeue(job_id: str) -> None:
     row = newest(job_id)
     report = _report(row)
     if report.status != "dead":
-        way_out = f"it is {report.status}"
-        raise refuse("job_id", "the id of a dead job", job_id, way_out)
+        suggestion = f"it is {report.status}"
+        raise invalid_setting("job_id", "the id of a dead job", job_id, suggestion)
     match row.input:
         case {"args": [str() as name, _, [*args], dict() as kwargs]}:
             made, run = found(name), place_of(row.workflow_id).run + 1
             enqueue(made, made.envelope(job_id, run), args, kwargs)
         case spoilt:
             rule = "the id of a job whose arguments can be read"
-            raise refuse("job_id", rule, job_id, f"there is {spoilt!r}")
+            raise invalid_setting("job_id", rule, job_id, f"there is {spoilt!r}")
 
 
 def kill(job_id: str) -> None:
@@ -121,8 +121,8 @@ def retry_at(job_id: str, when: datetime) -> None:
     moment = _zoned("when", when)
     row = newest(job_id)
     if row.status != "DELAYED":
-        rule, way_out = "the id of a job that waits", f"it is {_now(row)}"
-        raise refuse("job_id", rule, job_id, way_out)
+        rule, suggestion = "the id of a job that waits", f"it is {_now(row)}"
+        raise invalid_setting("job_id", rule, job_id, suggestion)
     due = max(int(moment.timestamp() * 1000), 0)
     DBOS.set_workflow_delay(row.workflow_id, delay_until_epoch_ms=due)
 
@@ -204,8 +204,10 @@ def _over(row: WorkflowStatus) -> Sequence[str]:
 
 
 def _zoned(name: str, when: datetime) -> datetime:
-    if instance(name, when, datetime).tzinfo is None:
-        raise refuse(name, "a time with a zone", when, "write datetime.now(UTC)")
+    if check_instance(name, when, datetime).tzinfo is None:
+        raise invalid_setting(
+            name, "a time with a zone", when, "write datetime.now(UTC)"
+        )
     return when
 
 

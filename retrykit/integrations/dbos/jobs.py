@@ -25,11 +25,11 @@ from dbos import (
 )
 
 from retrykit._internal.clocks import wall
-from retrykit._internal.validation import nearest, refuse
-from retrykit.durable import Attempted, Envelope, Job, JobDied
+from retrykit._internal.validation import did_you_mean, invalid_setting
+from retrykit.durable import Envelope, Job, JobAttempt, JobFailed
 from retrykit.durable.durable_function import DurableFunction, job_of
 from retrykit.durable.json_payloads import as_json
-from retrykit.durable.worker_exit_guard import staying
+from retrykit.durable.worker_exit_guard import protect_worker
 from retrykit.integrations.dbos.settings import QUEUE, check_launched
 from retrykit.policy.policy import Policy
 
@@ -74,7 +74,7 @@ class DurableJob(DurableFunction[P, T]):
 
 
 def job(
-    policy: Policy, *, name: str | None = None, formerly: Iterable[str] = ()
+    policy: Policy, *, name: str | None = None, previous_names: Iterable[str] = ()
 ) -> Callable[[Callable[P, T]], DurableJob[P, T]]:
     """Make a function, of either colour, one that can be started as a job.
 
@@ -82,7 +82,7 @@ def job(
         policy: What its jobs are held to.
         name: What it is called in the database; by default its module and its
             name. Give one before you move the function.
-        formerly: The names that the policy had before.
+        previous_names: The names that the policy had before.
 
     Raises:
         ConfigError: The function cannot be retried under that policy, or another
@@ -90,9 +90,9 @@ def job(
     """
 
     def decorate(fn: Callable[P, T]) -> DurableJob[P, T]:
-        made = job_of(fn, policy, name, formerly)
+        made = job_of(fn, policy, name, previous_names)
         if made.name in _jobs and _jobs[made.name].function != made.function:
-            raise refuse("name", "the name of one function only", made.name)
+            raise invalid_setting("name", "the name of one function only", made.name)
         _jobs[made.name] = made
         return DurableJob(fn, made)
 
@@ -107,8 +107,8 @@ def found(name: str) -> Job:
     """
     if name not in _jobs:
         rule = "the name of a job that this process has imported"
-        way_out = nearest(name, _jobs) or "import its module before listen(...)"
-        raise refuse("job", rule, name, way_out)
+        suggestion = did_you_mean(name, _jobs) or "import its module before listen(...)"
+        raise invalid_setting("job", rule, name, suggestion)
     return _jobs[name]
 
 
@@ -120,7 +120,7 @@ def check_jobs() -> None:
     """
     if not _jobs:
         rule = "imported before a process listens, or all that are due would die"
-        raise refuse("jobs", rule, None, "import the modules that have them")
+        raise invalid_setting("jobs", rule, None, "import the modules that have them")
 
 
 def enqueue(
@@ -161,7 +161,7 @@ def _options(envelope: Envelope) -> EnqueueOptions:
         "workflow_id": envelope.key,
         "serialization_type": _FORM,
     }
-    left = envelope.left(wall())
+    left = envelope.time_left(wall())
     if left > 0:
         options["delay_seconds"] = left
     return options
@@ -180,11 +180,11 @@ async def _attempt(
     made, envelope = found(name), Envelope.from_dict(kept)
 
     def step() -> dict[str, Any]:
-        with staying():
+        with protect_worker():
             return _checkpoint(made.attempt(envelope, args, kwargs))
 
     async def astep() -> dict[str, Any]:
-        with staying():
+        with protect_worker():
             return _checkpoint(await made.aattempt(envelope, args, kwargs))
 
     run: Callable[..., Any] = astep if made.awaited else step
@@ -195,7 +195,7 @@ async def _attempt(
     return {"next": await _aenqueue(made, after, args, kwargs)}
 
 
-def _checkpoint(came: Attempted) -> dict[str, Any]:
+def _checkpoint(came: JobAttempt) -> dict[str, Any]:
     as_json("what a job returns", came.result)
     return {"envelope": came.envelope.to_dict(), "result": came.result}
 
@@ -203,4 +203,4 @@ def _checkpoint(came: Attempted) -> dict[str, Any]:
 def _ended(after: Envelope, came: dict[str, Any]) -> dict[str, Any]:
     if after.status == "succeeded":
         return came
-    raise JobDied(after.describe())
+    raise JobFailed(after.describe())

@@ -13,15 +13,15 @@ from uuid import uuid4
 
 from dbos import DBOS, DBOSConfig, error
 
-from retrykit._internal.durations import Duration, seconds
-from retrykit._internal.validation import instance, refuse, whole
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.integrations.dbos.jobs import check_jobs
 from retrykit.integrations.dbos.settings import QUEUE, SQLITE, launched
 from retrykit.integrations.dbos.sqlite import check_sqlite, locked
 
 __all__ = ["connect", "listen"]
 
-_WAY_OUT: Final = "pass retrykit.integrations.dbos.config(...)"
+_SUGGESTION: Final = "pass retrykit.integrations.dbos.config(...)"
 
 
 def listen(
@@ -47,20 +47,20 @@ def listen(
         ConfigError: DBOS is set up so that jobs would be lost or attempted
             twice; the error says which setting to change.
     """
-    instance("settings", settings, dict, _WAY_OUT)
+    check_instance("settings", settings, dict, _SUGGESTION)
     check_jobs()
-    whole("concurrency", concurrency, at_least=1)
-    interval = seconds("polling", polling)
+    check_integer("concurrency", concurrency, at_least=1)
+    interval = parse_duration("polling", polling)
     if not interval:
-        raise refuse("polling", "a duration > 0", polling)
+        raise invalid_setting("polling", "a duration > 0", polling)
     executor = settings.get("executor_id")
     if executor in {None, "", "local"}:
         rule = "an id that no other process has, and this one after a restart, too"
-        way_out = "pass config(..., executor=...) what your platform numbers it by"
-        raise refuse("executor_id", rule, executor, way_out)
+        suggestion = "pass config(..., executor=...) what your platform numbers it by"
+        raise invalid_setting("executor_id", rule, executor, suggestion)
     if not settings.get("application_version"):
         rule = "pinned, or a deploy leaves attempts behind that were in their middle"
-        raise refuse("application_version", rule, None, _WAY_OUT)
+        raise invalid_setting("application_version", rule, None, _SUGGESTION)
     _be_alone(str(settings.get("system_database_url")), str(executor))
     _make(settings)
     DBOS.launch()
@@ -86,7 +86,7 @@ def connect(settings: Mapping[str, Any]) -> None:
     Raises:
         ConfigError: DBOS is there already, launched or with other settings.
     """
-    instance("settings", settings, dict, _WAY_OUT)
+    check_instance("settings", settings, dict, _SUGGESTION)
     # Of its own, or it would recover the attempts that another process makes.
     _make({**settings, "executor_id": f"connected-{uuid4()}"})
     DBOS.listen_queues([])
@@ -104,8 +104,8 @@ def _make(settings: Mapping[str, Any]) -> None:
     DBOS(config=cast("DBOSConfig", settings))
     if DBOS.executor_id != settings["executor_id"] or _made_before():
         rule = "made and launched by listen(...) or connect(...), and only once"
-        way_out = "leave out DBOS(config=...) and DBOS.launch()"
-        raise refuse("DBOS", rule, f"executor {DBOS.executor_id}", way_out)
+        suggestion = "leave out DBOS(config=...) and DBOS.launch()"
+        raise invalid_setting("DBOS", rule, f"executor {DBOS.executor_id}", suggestion)
     # Before that is so: an attempt that is recovered enqueues the next one at once.
     launched()
 
@@ -130,5 +130,5 @@ def _be_alone(database: str, executor: str) -> None:
     path = file.with_name(f"{file.name}.{quote(executor, safe='')}.lock")
     if not locked(path):
         rule = "an id that no other process has"
-        way_out = f"one has locked {path}: end it, or write executor='another'"
-        raise refuse("executor_id", rule, executor, way_out)
+        suggestion = f"one has locked {path}: end it, or write executor='another'"
+        raise invalid_setting("executor_id", rule, executor, suggestion)

@@ -5,7 +5,7 @@ from typing import Any, Final, cast
 
 from dbos import DBOSConfig, DBOSPortableJSONSerializer
 
-from retrykit._internal.validation import choice, nearest, refuse
+from retrykit._internal.validation import check_choice, did_you_mean, invalid_setting
 from retrykit.durable import Capabilities
 
 __all__ = ["CAPABILITIES", "QUEUE", "SQLITE", "check_launched", "config", "launched"]
@@ -67,11 +67,15 @@ def config(
         ConfigError: A setting is none of DBOS's, or *database* none that it can use.
     """
     for setting in settings:
-        choice("settings", setting, [*DBOSConfig.__annotations__], _elsewhere(setting))
+        check_choice(
+            "settings", setting, [*DBOSConfig.__annotations__], _elsewhere(setting)
+        )
     database = database or f"{SQLITE}{name}.sqlite"
     if not database.startswith((SQLITE, "postgresql")):
         rule = "the URL of a file of SQLite or of a Postgres database"
-        raise refuse("database", rule, database, "write sqlite:////folder/jobs.sqlite")
+        raise invalid_setting(
+            "database", rule, database, "write sqlite:////folder/jobs.sqlite"
+        )
     pinned = {
         "name": name,
         "system_database_url": database,
@@ -98,11 +102,11 @@ def check_launched() -> None:
     """
     if not _launched.is_set():
         rule = "launched by connect(...) or listen(...) before"
-        way_out = "call connect(config(...)) where this process begins"
-        raise refuse("DBOS", rule, None, way_out)
+        suggestion = "call connect(config(...)) where this process begins"
+        raise invalid_setting("DBOS", rule, None, suggestion)
 
 
 def _elsewhere(setting: str) -> str:
     if setting in {"concurrency", "polling"}:
         return f"{setting} is an argument of listen(...)"
-    return nearest(setting, DBOSConfig.__annotations__)
+    return did_you_mean(setting, DBOSConfig.__annotations__)

@@ -7,7 +7,7 @@ import sqlite3
 import sys
 from pathlib import Path
 
-from retrykit._internal.validation import refuse
+from retrykit._internal.validation import invalid_setting
 
 __all__ = ["check_sqlite", "locked"]
 
@@ -32,8 +32,10 @@ def check_sqlite(
     """
     if python >= (3, 12) and sqlite < (3, 42):
         version = ".".join(map(str, sqlite))
-        way_out = "use Postgres, Python 3.11, or a Python with a newer SQLite"
-        raise refuse("sqlite", ">= 3.42, for DBOS on Python 3.12", version, way_out)
+        suggestion = "use Postgres, Python 3.11, or a Python with a newer SQLite"
+        raise invalid_setting(
+            "sqlite", ">= 3.42, for DBOS on Python 3.12", version, suggestion
+        )
 
 
 def locked(path: Path) -> bool:

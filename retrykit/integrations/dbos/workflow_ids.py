@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from dbos import DBOS, WorkflowStatus
 
-from retrykit._internal.validation import refuse
+from retrykit._internal.validation import invalid_setting
 from retrykit.integrations.dbos.jobs import WORKFLOW
 from retrykit.integrations.dbos.settings import check_launched
 
@@ -42,7 +42,7 @@ def newest(job_id: str) -> WorkflowStatus:
     """
     own = {place_of(row.workflow_id): row for row in attempts_of(job_id)}
     if not own:
-        raise refuse("job_id", "the id of a job that was started", job_id)
+        raise invalid_setting("job_id", "the id of a job that was started", job_id)
     last = own[max(own)]
     # All else is of one moment, and this never changes.
     [again] = DBOS.list_workflows(workflow_ids=[last.workflow_id])

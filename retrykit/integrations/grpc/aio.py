@@ -6,11 +6,16 @@ from typing import Any, Unpack, final
 import grpc
 from grpc import aio
 
-from retrykit.integrations.grpc.interceptor import Calls, Making, Methods, checked
+from retrykit.integrations.grpc.interceptor import (
+    CallRunner,
+    InterceptedCall,
+    Methods,
+    checked,
+)
 from retrykit.integrations.grpc.policy import policy as joined
 from retrykit.policy.policy import Policy
 from retrykit.policy.settings import Changes
-from retrykit.state.final_error import attach
+from retrykit.state.final_error import attach_state
 from retrykit.state.retry_state import RetryState
 
 __all__ = ["async_interceptors"]
@@ -48,15 +53,15 @@ def async_interceptors(
         ConfigError: A setting is wrong, or no interceptor can follow it.
     """
     whole, chosen = checked(joined(policy, **changes)), Methods(methods)
-    single = _Made(Calls(whole, awaited=True), chosen, _Response)
-    streams = Calls(whole.replace(attempt_timeout=None), awaited=True)
-    many = _Made(streams, chosen, _Stream)
+    single = AsyncCallFactory(CallRunner(whole, awaited=True), chosen, _Response)
+    streams = CallRunner(whole.replace(attempt_timeout=None), awaited=True)
+    many = AsyncCallFactory(streams, chosen, _Stream)
     found: list[aio.ClientInterceptor] = [_UnaryUnary(single), _StreamUnary(single)]
     return [*found, _UnaryStream(many), _StreamStream(many)]
 
 
 @final
-class _Response(Making):
+class _Response(InterceptedCall):
     """A call with one response."""
 
     async def attempt(self, most: float | None, /) -> Any:
@@ -67,7 +72,7 @@ class _Response(Making):
 
 
 @final
-class _Stream(Making):
+class _Stream(InterceptedCall):
     """A call with many responses."""
 
     async def attempt(self, most: float | None, /) -> Any:
@@ -107,12 +112,12 @@ class _Messages:
         try:
             return await anext(self._rest)
         except grpc.RpcError as error:
-            attach(error, self._state)
+            attach_state(error, self._state)
             raise
 
 
 @final
-class _Made:
+class AsyncCallFactory:
     """Makes the calls of an interceptor.
 
     Args:
@@ -121,7 +126,9 @@ class _Made:
         kind: What they are while they are made.
     """
 
-    def __init__(self, calls: Calls, methods: Methods, kind: type[Making]) -> None:
+    def __init__(
+        self, calls: CallRunner, methods: Methods, kind: type[InterceptedCall]
+    ) -> None:
         self._calls = calls
         self._methods = methods
         self._kind = kind
@@ -143,7 +150,7 @@ class _Made:
 
 
 class _Interceptor:
-    def __init__(self, made: _Made) -> None:
+    def __init__(self, made: AsyncCallFactory) -> None:
         self._made = made
 
 

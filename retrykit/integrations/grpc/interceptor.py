@@ -11,21 +11,21 @@ from typing import Any, final
 import grpc
 
 from retrykit._internal.error_conditions import Condition
-from retrykit._internal.validation import refuse
+from retrykit._internal.validation import invalid_setting
 from retrykit.config.grpc_service_methods import parts_of_name
-from retrykit.execution.callables import check_colour
-from retrykit.execution.drivers import drivers
+from retrykit.execution.callables import check_sync_compatible
+from retrykit.execution.drivers import driver_factory
 from retrykit.execution.nesting import current_state
-from retrykit.policy.conditions import shown
+from retrykit.policy.conditions import format_condition
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.policy import Policy
 from retrykit.policy.timeouts import AsArgument
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["Calls", "Making", "Methods", "changed", "checked"]
+__all__ = ["CallRunner", "InterceptedCall", "Methods", "changed", "checked"]
 
 
-class Making(ABC):
+class InterceptedCall(ABC):
     """A call of a client, while its attempts are made.
 
     Args:
@@ -57,14 +57,14 @@ class Making(ABC):
     def attempt(self, most: float | None, /) -> Any:
         """Make an attempt, of so many seconds at most; None is unlimited."""
 
-    def let_go(self) -> Any:
+    def pop_state(self) -> Any:
         """Return the state, which is over, and keep it no longer.
 
         It holds the errors, they hold the frames of attempts, and those this.
         """
         return vars(self).pop("state", None)
 
-    def untouched(self) -> Any:
+    def pass_through(self) -> Any:
         """Return what the continuation gives for the call as it is."""
         return self.continuation(self.details, self.request())
 
@@ -76,7 +76,7 @@ class Making(ABC):
 
 
 @final
-class Calls:
+class CallRunner:
     """Makes calls, and makes them again when the policy says so.
 
     The time that a client gives to a call is for all attempts together: none
@@ -95,9 +95,9 @@ class Calls:
 
     def __init__(self, policy: Policy, *, awaited: bool) -> None:
         if not awaited:
-            way_out = "what is async needs async_interceptors"
+            suggestion = "what is async needs async_interceptors"
             # gRPC itself ends attempts. What follows hides whether on is async.
-            check_colour(policy, ends=True, way_out=way_out)
+            check_sync_compatible(policy, ends=True, suggestion=suggestion)
         timeout = policy.attempt_timeout
         if timeout is not None:
             length = timeout.seconds if isinstance(timeout, AsArgument) else timeout
@@ -109,7 +109,7 @@ class Calls:
         self._made = self._drivers(policy)
         self._once = self._drivers(policy.replace(max_attempts=1))
 
-    def make(self, making: Making) -> Any:
+    def make(self, making: InterceptedCall) -> Any:
         """Return what the last attempt gives: to be awaited, if calls are.
 
         Raises:
@@ -133,15 +133,15 @@ class Calls:
 
     def _drivers(self, policy: Policy) -> Callable[..., Any]:
         attempt = _aattempt if self._awaited else _attempt
-        return drivers(policy, attempt, awaited=self._awaited)
+        return driver_factory(policy, attempt, awaited=self._awaited)
 
 
-def _attempt(making: Making, timeout: float | None = None) -> Any:
+def _attempt(making: InterceptedCall, timeout: float | None = None) -> Any:
     return making.attempt(timeout)
 
 
 async def _aattempt(
-    making: Making,
+    making: InterceptedCall,
     timeout: float | None = None,  # noqa: ASYNC109  gRPC's own timeout
 ) -> Any:
     return await making.attempt(timeout)
@@ -158,7 +158,7 @@ def _or_late(on: Condition) -> Condition:
             return True
         return isinstance(error, on) if isinstance(on, type | tuple) else on(error)
 
-    accepts.__qualname__ = shown(on)
+    accepts.__qualname__ = format_condition(on)
     return accepts
 
 
@@ -227,15 +227,15 @@ def checked(policy: Policy) -> Policy:
     """
     if policy.raises != "last":
         rule = "'last' in an interceptor, whose caller expects the errors of gRPC"
-        raise refuse("raises", rule, policy.raises)
-    if policy.outer == "raise":
+        raise invalid_setting("raises", rule, policy.raises)
+    if policy.nested == "raise":
         rule = "'respect' or 'retry' in an interceptor, whose caller expects the "
         rule += "errors of gRPC"
-        raise refuse("outer", rule, policy.outer)
+        raise invalid_setting("nested", rule, policy.nested)
     if policy.on_result is not None:
         rule = "None in an interceptor, which judges no messages"
-        way_out = "decorate what makes the call"
-        raise refuse("on_result", rule, policy.on_result, way_out)
+        suggestion = "decorate what makes the call"
+        raise invalid_setting("on_result", rule, policy.on_result, suggestion)
     return policy
 
 
@@ -256,8 +256,11 @@ class Methods:
         if names is not None:
             given = [] if isinstance(names, str) else [*names]
             if not given:
-                rule, way_out = "a list of methods, at least one", "None is every one"
-                raise refuse("methods", rule, names, way_out)
+                rule, suggestion = (
+                    "a list of methods, at least one",
+                    "None is every one",
+                )
+                raise invalid_setting("methods", rule, names, suggestion)
             parts = [parts_of_name(name) for name in given]
             self._names = frozenset(
                 f"/{each['service']}/{each.get('method', '')}" for each in parts

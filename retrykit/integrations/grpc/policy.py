@@ -5,7 +5,7 @@ What makes the calls is not known here.
 
 from typing import Final, Unpack
 
-from retrykit._internal.validation import instance
+from retrykit._internal.validation import check_instance
 from retrykit.hints import grpc_pushback
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.policy import Policy
@@ -48,8 +48,10 @@ def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
     Raises:
         ConfigError: A setting is wrong.
     """
-    way_out = "write settings by their names, as max_attempts=4"
-    found = Policy() if base is None else instance("policy", base, Policy, way_out)
+    suggestion = "write settings by their names, as max_attempts=4"
+    found = (
+        Policy() if base is None else check_instance("policy", base, Policy, suggestion)
+    )
     # One that has the condition has got the hint already, or is to have none.
     if found.on != transient:
         found = found.replace(

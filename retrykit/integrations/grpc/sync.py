@@ -7,11 +7,11 @@ from typing import Any, Unpack, final
 
 import grpc
 
-from retrykit._internal.notes import leave_note
+from retrykit._internal.notes import add_note_once
 from retrykit.execution.nesting import current_state
 from retrykit.integrations.grpc.interceptor import (
-    Calls,
-    Making,
+    CallRunner,
+    InterceptedCall,
     Methods,
     changed,
     checked,
@@ -19,7 +19,7 @@ from retrykit.integrations.grpc.interceptor import (
 from retrykit.integrations.grpc.policy import policy as joined
 from retrykit.policy.policy import Policy
 from retrykit.policy.settings import Changes
-from retrykit.state.final_error import attach
+from retrykit.state.final_error import attach_state
 from retrykit.state.retry_state import StopReason
 from retrykit.state.signals import GiveUp
 
@@ -78,8 +78,8 @@ class RetryInterceptor(
     ) -> None:
         whole = checked(joined(policy, **changes))
         self._methods = Methods(methods)
-        self._calls = Calls(whole, awaited=False)
-        self._streams = Calls(whole.replace(attempt_timeout=None), awaited=False)
+        self._calls = CallRunner(whole, awaited=False)
+        self._streams = CallRunner(whole.replace(attempt_timeout=None), awaited=False)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._calls.policy!r})"
@@ -118,21 +118,21 @@ class RetryInterceptor(
 
     def _answered(self, making: "_Response") -> Any:
         if making.details not in self._methods:
-            return making.untouched()
+            return making.pass_through()
         outcome = _made(self._calls, making)
         if not _unfinished(outcome):
-            attach(outcome, making.let_go())
+            attach_state(outcome, making.pop_state())
         return outcome
 
     def _opened(self, making: "_Stream") -> Any:
-        making.call = making.untouched()
+        making.call = making.pass_through()
         if making.details not in self._methods:
             return making.call
         return _Messages(making, partial(_made, self._streams, making))
 
 
 @final
-class _Response(Making):
+class _Response(InterceptedCall):
     """A call with one response."""
 
     def attempt(self, most: float | None, /) -> Any:
@@ -156,7 +156,7 @@ def _unfinished(outcome: Any) -> bool:
 
 
 @final
-class _Stream(Making):
+class _Stream(InterceptedCall):
     """A call with many responses, until it has the first one.
 
     Attributes:
@@ -212,8 +212,8 @@ class _Messages:
                 left = making.call.time_remaining()
                 making.details = changed(making.details, timeout=left)
             self._head = open_()
-            attach(making.call, making.state)
-            attach(self, making.let_go())
+            attach_state(making.call, making.state)
+            attach_state(self, making.pop_state())
         return self._head.pop() if self._head else next(making.call)
 
     def cancel(self) -> Any:
@@ -225,14 +225,14 @@ class _Messages:
         return getattr(self._making.call, name)
 
 
-def _made(calls: Calls, making: Making) -> Any:
+def _made(calls: CallRunner, making: InterceptedCall) -> Any:
     try:
         return calls.make(making)
     except grpc.RpcError as error:
-        reason = making.let_go().stop_reason
+        reason = making.pop_state().stop_reason
         if making.once and reason is StopReason.ATTEMPTS:
             # In place of the note that all attempts, which is one, are used up.
-            leave_note(error, f"gave up after 1 attempt: {_ONE_SHOT}")
+            add_note_once(error, f"gave up after 1 attempt: {_ONE_SHOT}")
         raise
 
 

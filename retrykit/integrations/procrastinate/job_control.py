@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from procrastinate import App
 
-from retrykit._internal.validation import instance, refuse, whole
+from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.durable import Envelope, JobReport
-from retrykit.durable.job_report import Standing
+from retrykit.durable.job_report import JobStatus
 from retrykit.durable.json_payloads import from_json
 from retrykit.integrations.procrastinate.store import (
     CARRIED,
@@ -17,15 +17,15 @@ from retrykit.integrations.procrastinate.store import (
     MOVE,
     asked,
     rows_of,
-    text_of,
+    type_to_name,
 )
-from retrykit.integrations.procrastinate.sync_async import Plan, Step, arun, run
+from retrykit.integrations.procrastinate.sync_async import DualCall, Step, arun, run
 from retrykit.integrations.procrastinate.tasks import defer, found
 
 __all__ = ["adead", "akill", "arequeue", "aretry_at", "astatus"]
 __all__ += ["dead", "kill", "requeue", "retry_at", "status"]
 
-_STANDINGS: Final[dict[str, Standing]] = {
+_STANDINGS: Final[dict[str, JobStatus]] = {
     "todo": "waiting",
     "doing": "running",
     "succeeded": "succeeded",
@@ -46,7 +46,7 @@ class _Row(NamedTuple):
     why: str | None
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> JobStatus:
         return _STANDINGS.get(self.status, "dead")
 
     @property
@@ -162,21 +162,21 @@ async def aretry_at(app: App, job_id: str, when: datetime) -> None:
     await arun(_retry_at(app, job_id, when))
 
 
-def _status(app: App, job_id: str) -> Plan[JobReport]:
+def _status(app: App, job_id: str) -> DualCall[JobReport]:
     row = yield from _newest(app, job_id)
     return _report(row)
 
 
-def _dead(app: App, limit: int) -> Plan[list[JobReport]]:
-    rows = yield asked(app, DEAD, limit=whole("limit", limit, at_least=1))
+def _dead(app: App, limit: int) -> DualCall[list[JobReport]]:
+    rows = yield asked(app, DEAD, limit=check_integer("limit", limit, at_least=1))
     return [_report(_Row(**row)) for row in rows]
 
 
-def _requeue(app: App, job_id: str) -> Plan[None]:
+def _requeue(app: App, job_id: str) -> DualCall[None]:
     row = yield from _newest(app, job_id)
     if row.standing != "dead":
-        rule, way_out = "the id of a dead job", f"it is {row.standing}"
-        raise refuse("job_id", rule, job_id, way_out)
+        rule, suggestion = "the id of a dead job", f"it is {row.standing}"
+        raise invalid_setting("job_id", rule, job_id, suggestion)
     registered, made = found(app, row.task)
     run_before = 1 if row.first is None else Envelope.from_dict(row.first).run
     args, named = row.carried.get("args", []), row.arguments
@@ -185,7 +185,7 @@ def _requeue(app: App, job_id: str) -> Plan[None]:
     yield from defer(deferrer, made.envelope(job_id, run_before + 1), args, named)
 
 
-def _kill(app: App, job_id: str) -> Plan[None]:
+def _kill(app: App, job_id: str) -> DualCall[None]:
     row = yield from _newest(app, job_id)
     jobs = app.job_manager
     yield Step(
@@ -194,22 +194,24 @@ def _kill(app: App, job_id: str) -> Plan[None]:
     )
 
 
-def _retry_at(app: App, job_id: str, when: datetime) -> Plan[None]:
-    if instance("when", when, datetime).tzinfo is None:
-        raise refuse("when", "a time with a zone", when, "write datetime.now(UTC)")
+def _retry_at(app: App, job_id: str, when: datetime) -> DualCall[None]:
+    if check_instance("when", when, datetime).tzinfo is None:
+        raise invalid_setting(
+            "when", "a time with a zone", when, "write datetime.now(UTC)"
+        )
     row = yield from _newest(app, job_id)
     if row.standing == "waiting":
         kept = row.envelope or row.first
         made = found(app, row.task)[1]
         envelope = Envelope.from_dict(kept) if kept else made.envelope(job_id)
         envelope = replace(envelope, due=max(when.timestamp(), 0.0))
-        told = {"envelope": text_of(envelope), "before": row.envelope}
+        told = {"envelope": type_to_name(envelope), "before": row.envelope}
         if (yield asked(app, MOVE, place=row.id, when=when, **told)):
             return
     # One that waited until now is attempted by now.
     standing = "running" if row.standing == "waiting" else row.standing
-    rule, way_out = "the id of a job that waits", f"it is {standing}"
-    raise refuse("job_id", rule, job_id, way_out)
+    rule, suggestion = "the id of a job that waits", f"it is {standing}"
+    raise invalid_setting("job_id", rule, job_id, suggestion)
 
 
 def _report(row: _Row) -> JobReport:
@@ -240,9 +242,9 @@ def _why(row: _Row) -> str:
     return row.status
 
 
-def _newest(app: App, job_id: str) -> Plan[_Row]:
+def _newest(app: App, job_id: str) -> DualCall[_Row]:
     """Return what a job was begun as most recently."""
     rows = yield from rows_of(app, job_id)
     if not rows:
-        raise refuse("job_id", "the id of a job that was started", job_id)
+        raise invalid_setting("job_id", "the id of a job that was started", job_id)
     return _Row(**rows[-1])

@@ -17,26 +17,26 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job as Row
 
 from retrykit._internal.clocks import wall
-from retrykit.durable import Attempted, Envelope, Job, JobDied
+from retrykit.durable import Envelope, Job, JobAttempt, JobFailed
 from retrykit.durable.json_payloads import as_json, from_json
-from retrykit.durable.worker_exit_guard import staying
+from retrykit.durable.worker_exit_guard import protect_worker
 from retrykit.errors import RetrykitError
 from retrykit.integrations.procrastinate.store import (
     CARRIED,
-    Kept,
+    StoredJob,
     kept_at,
-    text_of,
+    type_to_name,
     write,
 )
-from retrykit.integrations.procrastinate.sync_async import Plan, Step
+from retrykit.integrations.procrastinate.sync_async import DualCall, Step
 
-__all__ = ["JobWaits", "Wakes", "visit"]
+__all__ = ["JobPostponed", "RescheduleStrategy", "run_due_attempt"]
 
 _SOON: Final = 10
 """After how many seconds to look again, where it cannot be known what is kept."""
 
 
-class JobWaits(RetrykitError):  # noqa: N818  it is no error
+class JobPostponed(RetrykitError):  # noqa: N818  it is no error
     """A job goes on later; what its task tells Procrastinate so.
 
     Attributes:
@@ -51,7 +51,7 @@ class JobWaits(RetrykitError):  # noqa: N818  it is no error
 
 
 @final
-class Wakes(BaseRetryStrategy):
+class RescheduleStrategy(BaseRetryStrategy):
     """Lets Procrastinate hold a job until it is due.
 
     Attributes:
@@ -66,18 +66,20 @@ class Wakes(BaseRetryStrategy):
     ) -> RetryDecision | None:
         """Return when a job goes on; None if it is dead."""
         del job
-        if isinstance(exception, JobWaits) and exception.at is not None:
+        if isinstance(exception, JobPostponed) and exception.at is not None:
             return RetryDecision(retry_at=exception.at)
         # Who was cancelled is attempted again: its worker was shut down. What the
         # database has not kept is not known to anyone.
-        unknown = isinstance(exception, JobWaits | ConnectorException)
+        unknown = isinstance(exception, JobPostponed | ConnectorException)
         cancelled = not isinstance(exception, Exception | SystemExit)
         if unknown or cancelled:
             return RetryDecision(retry_in={"seconds": _SOON})
         return None
 
 
-def visit(made: Job, app: App, place: int, arguments: Mapping[str, Any]) -> Plan[Any]:
+def run_due_attempt(
+    made: Job, app: App, place: int, arguments: Mapping[str, Any]
+) -> DualCall[Any]:
     """Make the attempt that is due, if there is one, and keep what came of it.
 
     Args:
@@ -90,14 +92,14 @@ def visit(made: Job, app: App, place: int, arguments: Mapping[str, Any]) -> Plan
         What the job returned, once it has succeeded.
 
     Raises:
-        JobDied: It gave up.
+        JobFailed: It gave up.
         JobWaits: It is not yet due.
     """
     named = dict(arguments)
     carried = named.pop(CARRIED, None)
     before = yield from kept_at(app, place)
     if before.why is not None:
-        raise JobDied(from_json("why", before.why))
+        raise JobFailed(from_json("why", before.why))
     try:
         envelope = _envelope(made, place, before, carried)
         args = carried["args"] if carried else []
@@ -105,10 +107,10 @@ def visit(made: Job, app: App, place: int, arguments: Mapping[str, Any]) -> Plan
         return (yield from _dies(app, place, before, error))
     if envelope.status == "succeeded":
         return from_json("result", before.result)
-    if envelope.left(wall()) > 0:
-        return (yield from _waits(app, place, before, envelope.held(wall())))
+    if envelope.time_left(wall()) > 0:
+        return (yield from _waits(app, place, before, envelope.rescheduled(wall())))
     try:
-        came: Attempted = yield _attempted(made, envelope, args, named)
+        came: JobAttempt = yield _attempted(made, envelope, args, named)
         result = as_json("what a job returns", came.result)
     except Exception as error:  # noqa: BLE001  it would be so at every attempt
         return (yield from _dies(app, place, before, error))
@@ -118,18 +120,18 @@ def visit(made: Job, app: App, place: int, arguments: Mapping[str, Any]) -> Plan
 def _attempted(
     made: Job, envelope: Envelope, args: Sequence[Any], named: Mapping[str, Any]
 ) -> Step:
-    def blocking() -> Attempted:
-        with staying():
+    def blocking() -> JobAttempt:
+        with protect_worker():
             return made.attempt(envelope, args, named)
 
-    async def awaited() -> Attempted:
-        with staying():
+    async def awaited() -> JobAttempt:
+        with protect_worker():
             return await made.aattempt(envelope, args, named)
 
     return Step(blocking, awaited)
 
 
-def _envelope(made: Job, place: int, before: Kept, carried: Any) -> Envelope:
+def _envelope(made: Job, place: int, before: StoredJob, carried: Any) -> Envelope:
     """Return what is known of a job: from its last attempt, or from its start."""
     if before.envelope is not None:
         return Envelope.from_dict(before.envelope)
@@ -138,31 +140,37 @@ def _envelope(made: Job, place: int, before: Kept, carried: Any) -> Envelope:
     return made.envelope(f"{made.name}@{place}")
 
 
-def _dies(app: App, place: int, before: Kept, error: Exception) -> Plan[NoReturn]:
+def _dies(
+    app: App, place: int, before: StoredJob, error: Exception
+) -> DualCall[NoReturn]:
     """Keep why a job cannot be attempted, beside what was kept of it."""
     why = str(error) or repr(error)
     yield from write(app, place, before, before._replace(why=as_json("why", why)))
-    raise JobDied(why) from error
+    raise JobFailed(why) from error
 
 
-def _waits(app: App, place: int, before: Kept, envelope: Envelope) -> Plan[NoReturn]:
-    at = yield from write(app, place, before, Kept(text_of(envelope)), envelope)
-    raise JobWaits(envelope, at)
+def _waits(
+    app: App, place: int, before: StoredJob, envelope: Envelope
+) -> DualCall[NoReturn]:
+    at = yield from write(
+        app, place, before, StoredJob(type_to_name(envelope)), envelope
+    )
+    raise JobPostponed(envelope, at)
 
 
 def _ended(
-    app: App, place: int, before: Kept, came: Attempted, result: str
-) -> Plan[Any]:
+    app: App, place: int, before: StoredJob, came: JobAttempt, result: str
+) -> DualCall[Any]:
     """Keep what came of an attempt, and tell it."""
     envelope = came.envelope
     if envelope.status == "waiting":
         yield from _waits(app, place, before, envelope)
-    after, why = Kept(text_of(envelope), result), ""
+    after, why = StoredJob(type_to_name(envelope), result), ""
     if envelope.status == "dead":
         why = envelope.describe()
-        after = Kept(text_of(envelope), None, as_json("why", why))
+        after = StoredJob(type_to_name(envelope), None, as_json("why", why))
     if (yield from write(app, place, before, after)) is None:
-        raise JobWaits(envelope, None)
+        raise JobPostponed(envelope, None)
     if why:
-        raise JobDied(why) from came.error
+        raise JobFailed(why) from came.error
     return came.result

@@ -11,9 +11,9 @@ from typing import Any, Final
 from procrastinate import App, JobContext
 from procrastinate.jobs import DeleteJobCondition
 
-from retrykit._internal.validation import instance, number, refuse
+from retrykit._internal.validation import check_instance, check_number, invalid_setting
 from retrykit.durable import Capabilities
-from retrykit.integrations.procrastinate.job_run import Wakes
+from retrykit.integrations.procrastinate.job_run import RescheduleStrategy
 from retrykit.integrations.procrastinate.store import WAKE
 
 __all__ = ["CAPABILITIES", "RESCUE", "prepare", "rescue"]
@@ -54,22 +54,22 @@ def prepare(app: App, *, cron: str = "* * * * *", queue: str = "default") -> Non
     Raises:
         ConfigError: A setting would lose jobs; the error says which.
     """
-    defaults: dict[str, Any] = {**instance("app", app, App).worker_defaults}
+    defaults: dict[str, Any] = {**check_instance("app", app, App).worker_defaults}
     if RESCUE in app.tasks:
-        raise refuse("app", "prepared once", app, "leave out one prepare(app)")
+        raise invalid_setting("app", "prepared once", app, "leave out one prepare(app)")
     deleted = DeleteJobCondition(defaults.get("delete_jobs") or "never")
     if deleted is not DeleteJobCondition.NEVER:
         rule = "'never', or a job that has ended would be unknown and begun anew"
-        way_out = "let the task remove_old_jobs remove what is old"
-        raise refuse("delete_jobs", rule, deleted.value, way_out)
-    interval = number(
+        suggestion = "let the task remove_old_jobs remove what is old"
+        raise invalid_setting("delete_jobs", rule, deleted.value, suggestion)
+    interval = check_number(
         "update_heartbeat_interval", defaults.get("update_heartbeat_interval", 10.0)
     )
-    number(
+    check_number(
         "stalled_worker_timeout",
         _silence(app),
         at_least=2 * interval,
-        way_out="or a worker that lives is taken for dead",
+        suggestion="or a worker that lives is taken for dead",
     )
     options: Any = {"name": RESCUE, "queue": queue, "queueing_lock": RESCUE}
     app.periodic(cron=cron)(app.task(**options, pass_context=True)(_rescue))
@@ -93,7 +93,7 @@ async def rescue(app: App) -> list[int]:
     woken = []
     for row in stalled:
         registered = app.tasks.get(row.task_name)
-        if registered and isinstance(registered.retry_strategy, Wakes):
+        if registered and isinstance(registered.retry_strategy, RescheduleStrategy):
             woken += await app.connector.execute_query_all_async(
                 WAKE, place=row.id, worker=row.worker_id
             )

@@ -13,11 +13,11 @@ from procrastinate import App
 from retrykit._internal.clocks import wall
 from retrykit.durable import Envelope
 from retrykit.durable.json_payloads import as_json
-from retrykit.integrations.procrastinate.sync_async import Plan, Step
+from retrykit.integrations.procrastinate.sync_async import DualCall, Step
 
 __all__ = ["CARRIED", "DEAD", "FIND", "MOVE", "READ", "STARTED", "WAKE", "WRITE"]
-__all__ += ["Kept", "aapply_schema", "apply_schema", "asked", "kept_at", "schema"]
-__all__ += ["rows_of", "text_of", "write"]
+__all__ += ["StoredJob", "aapply_schema", "apply_schema", "asked", "kept_at", "schema"]
+__all__ += ["rows_of", "type_to_name", "write"]
 
 CARRIED: Final = "retrykit"
 """The argument of a task that is ours: its first envelope, and what has no name."""
@@ -119,7 +119,7 @@ RETURNING id
 """Put a job back as Procrastinate itself does, unless another worker has it by now."""
 
 
-class Kept(NamedTuple):
+class StoredJob(NamedTuple):
     """What is kept at a place, each part as JSON; None is not kept."""
 
     envelope: str | None = None
@@ -159,13 +159,13 @@ def asked(app: App, query: LiteralString, **arguments: Any) -> Step:
     )
 
 
-def kept_at(app: App, place: int) -> Plan[Kept]:
+def kept_at(app: App, place: int) -> DualCall[StoredJob]:
     """Return what is kept at a place."""
     rows = yield asked(app, READ, place=place)
-    return Kept(**rows[0]) if rows else Kept()
+    return StoredJob(**rows[0]) if rows else StoredJob()
 
 
-def rows_of(app: App, job_id: str) -> Plan[list[dict[str, Any]]]:
+def rows_of(app: App, job_id: str) -> DualCall[list[dict[str, Any]]]:
     """Return all that a job was begun as, oldest first."""
     # What was deferred without an id of its own is called name@row.
     name, _, number = job_id.rpartition("@")
@@ -176,14 +176,18 @@ def rows_of(app: App, job_id: str) -> Plan[list[dict[str, Any]]]:
     return rows
 
 
-def text_of(envelope: Envelope) -> str:
+def type_to_name(envelope: Envelope) -> str:
     """Return an envelope as JSON."""
     return as_json("envelope", envelope.to_dict())
 
 
 def write(
-    app: App, place: int, before: Kept, after: Kept, envelope: Envelope | None = None
-) -> Plan[Any]:
+    app: App,
+    place: int,
+    before: StoredJob,
+    after: StoredJob,
+    envelope: Envelope | None = None,
+) -> DualCall[Any]:
     """Keep something at a place, in the stead of what was read there.
 
     Args:
@@ -197,7 +201,7 @@ def write(
         When that time is over, by the clock of the database; None if something else
         was there: another worker goes on with the job.
     """
-    left = 0.0 if envelope is None else max(envelope.left(wall()), 0.0)
+    left = 0.0 if envelope is None else max(envelope.time_left(wall()), 0.0)
     rows = yield asked(
         app, WRITE, place=place, before=before.envelope, left=left, **after._asdict()
     )

@@ -7,7 +7,7 @@ blocks, and one that is awaited. Who runs it decides which. It knows no engine.
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-__all__ = ["Plan", "Step", "arun", "run"]
+__all__ = ["DualCall", "Step", "arun", "run"]
 
 T = TypeVar("T")
 
@@ -24,14 +24,14 @@ class Step(NamedTuple):
     awaited: Callable[[], Awaitable[Any]]
 
 
-Plan: TypeAlias = Generator[Step, Any, T]
+DualCall: TypeAlias = Generator[Step, Any, T]
 """What yields its steps, is sent what came of them, and returns its result."""
 
 
-def run(plan: Plan[T]) -> T:
+def run(plan: DualCall[T]) -> T:
     """Carry out a plan, and block meanwhile.
 
-    >>> def told(text: str) -> Plan[str]:
+    >>> def told(text: str) -> DualCall[str]:
     ...     came = yield Step(lambda: text.upper(), lambda: NotImplemented)
     ...     return f"{came}!"
     >>> run(told("due"))
@@ -51,7 +51,7 @@ def run(plan: Plan[T]) -> T:
         return result
 
 
-async def arun(plan: Plan[T]) -> T:
+async def arun(plan: DualCall[T]) -> T:
     """Carry out a plan, and await its steps, as `run` does."""
     try:
         step = next(plan)

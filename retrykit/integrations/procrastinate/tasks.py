@@ -9,14 +9,22 @@ from procrastinate.exceptions import UniqueViolation
 from procrastinate.jobs import JobDeferrer
 from procrastinate.tasks import Task
 
-from retrykit._internal.validation import choice, instance, nearest, refuse
+from retrykit._internal.validation import (
+    check_choice,
+    check_instance,
+    did_you_mean,
+    invalid_setting,
+)
 from retrykit.durable import Envelope, Job
 from retrykit.durable.durable_function import DurableFunction, job_of
 from retrykit.durable.json_payloads import as_json, from_json
-from retrykit.integrations.procrastinate.job_run import Wakes, visit
+from retrykit.integrations.procrastinate.job_run import (
+    RescheduleStrategy,
+    run_due_attempt,
+)
 from retrykit.integrations.procrastinate.settings import RESCUE
 from retrykit.integrations.procrastinate.store import CARRIED, STARTED, rows_of
-from retrykit.integrations.procrastinate.sync_async import Plan, Step, arun, run
+from retrykit.integrations.procrastinate.sync_async import DualCall, Step, arun, run
 from retrykit.policy.policy import Policy
 
 __all__ = ["DurableTask", "defer", "found", "task"]
@@ -56,11 +64,13 @@ class DurableTask(DurableFunction[P, T]):
 
     def _started(
         self, job_id: str, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Plan[str]:
+    ) -> DualCall[str]:
         self._check(args, kwargs)
         if CARRIED in kwargs:
             rule = f"without {CARRIED!r}, under which its history is kept"
-            raise refuse("kwargs", rule, kwargs, "give the parameter another name")
+            raise invalid_setting(
+                "kwargs", rule, kwargs, "give the parameter another name"
+            )
         envelope = self.job.envelope(job_id)
         # The index holds for runs that are still there; this one may be an old one.
         known = yield from rows_of(cast("App", self.task.blueprint), job_id)
@@ -74,7 +84,7 @@ def task(
     policy: Policy,
     *,
     name: str | None = None,
-    formerly: Iterable[str] = (),
+    previous_names: Iterable[str] = (),
     **options: Any,
 ) -> Callable[[Callable[P, T]], DurableTask[P, T]]:
     """Make a function, of either colour, a task whose jobs follow a policy.
@@ -84,26 +94,30 @@ def task(
         policy: What its jobs are held to.
         name: What it is called in the database; by default its module and its
             name. Give one before you move the function.
-        formerly: The names that the policy had before.
+        previous_names: The names that the policy had before.
         **options: Options of ``app.task``: aliases, priority, queue.
 
     Raises:
         ConfigError: The function cannot be retried under that policy, or the
             application would lose jobs.
     """
-    instance("app", app, App)
+    check_instance("app", app, App)
     if RESCUE not in app.tasks:
         rule = "one that rescues the jobs of workers that were killed"
-        raise refuse("app", rule, app, "call prepare(app) before")
+        raise invalid_setting("app", rule, app, "call prepare(app) before")
     for option in options:
-        way_out = "its policy retries, and a job that waits would hold its locks"
-        choice("options", option, _OPTIONS, way_out)
+        suggestion = "its policy retries, and a job that waits would hold its locks"
+        check_choice("options", option, _OPTIONS, suggestion)
 
     def decorate(fn: Callable[P, T]) -> DurableTask[P, T]:
-        made = job_of(fn, policy, name, formerly)
+        made = job_of(fn, policy, name, previous_names)
         function = _awaited(made) if made.awaited else _blocking(made)
         attempted = functools.wraps(fn)(function)
-        settings: Any = {"name": made.name, "retry": Wakes(made), **options}
+        settings: Any = {
+            "name": made.name,
+            "retry": RescheduleStrategy(made),
+            **options,
+        }
         registered = app.task(**settings, pass_context=True)(attempted)
         return DurableTask(fn, made, registered)
 
@@ -119,9 +133,11 @@ def found(app: App, name: str) -> tuple[Task[Any, Any, Any], Job]:
     imports: Any = app
     imports.perform_import_paths()
     registered = app.tasks.get(name)
-    if registered is None or not isinstance(registered.retry_strategy, Wakes):
+    if registered is None or not isinstance(
+        registered.retry_strategy, RescheduleStrategy
+    ):
         rule = "the name of a durable task that this process has imported"
-        raise refuse("task", rule, name, nearest(name, app.tasks))
+        raise invalid_setting("task", rule, name, did_you_mean(name, app.tasks))
     return registered, registered.retry_strategy.job
 
 
@@ -130,7 +146,7 @@ def defer(
     envelope: Envelope,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-) -> Plan[None]:
+) -> DualCall[None]:
     """Let Procrastinate have a job, unless it has it: in one statement of its own."""
     told = as_json("what a job takes", {**kwargs, CARRIED: {"args": list(args)}})
     named = from_json("what a job takes", told)
@@ -146,14 +162,14 @@ def defer(
 
 def _blocking(made: Job) -> Callable[..., Any]:
     def attempted(context: JobContext, /, **named: Any) -> Any:
-        return run(visit(made, context.app, _place(context), named))
+        return run(run_due_attempt(made, context.app, _place(context), named))
 
     return attempted
 
 
 def _awaited(made: Job) -> Callable[..., Any]:
     async def attempted(context: JobContext, /, **named: Any) -> Any:
-        return await arun(visit(made, context.app, _place(context), named))
+        return await arun(run_due_attempt(made, context.app, _place(context), named))
 
     return attempted
 

@@ -1,4 +1,4 @@
-"""Budgets on Redis, one for each colour: they ask, and `Account` counts."""
+"""Budgets on Redis, one for each colour: they ask, and `LocalLedger` counts."""
 
 import atexit
 import weakref
@@ -7,12 +7,12 @@ from typing import Any, Generic, NoReturn, TypeVar, final
 import redis
 import redis.asyncio
 
-from retrykit._internal.durations import Duration, seconds
+from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.introspection import is_coroutine_function
-from retrykit._internal.validation import instance, refuse
+from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.budgets import TokenBucket
 from retrykit.budgets.base import Budget
-from retrykit.integrations.redis.local_ledger import Account, Ask
+from retrykit.integrations.redis.local_ledger import Ask, LocalLedger
 from retrykit.integrations.redis.script import SCRIPT, understood
 
 __all__ = ["AsyncRedisBudget", "RedisBudget", "flush_all"]
@@ -36,14 +36,18 @@ class _OnRedis(Budget, Generic[Client]):
         flush_every: Duration = 1.0,
         expire_after: Duration = "1h",
     ) -> None:
-        self.bucket = instance("bucket", bucket, TokenBucket, "write TokenBucket(500)")
+        self.bucket = check_instance(
+            "bucket", bucket, TokenBucket, "write TokenBucket(500)"
+        )
         self.key = _checked(key)
-        self.flush_every = seconds("flush_every", flush_every)
-        self.expire_after = seconds("expire_after", expire_after)
+        self.flush_every = parse_duration("flush_every", flush_every)
+        self.expire_after = parse_duration("expire_after", expire_after)
         if not 1 <= self.expire_after <= _YEAR:
-            raise refuse("expire_after", "a duration from 1s to 365d", expire_after)
+            raise invalid_setting(
+                "expire_after", "a duration from 1s to 365d", expire_after
+            )
         self._script = self._scripted(client)
-        self._account = Account(bucket, self.flush_every, repr(self))
+        self._account = LocalLedger(bucket, self.flush_every, repr(self))
         _made.add(self)
 
     def _scripted(self, client: Any) -> Any:
@@ -52,9 +56,11 @@ class _OnRedis(Budget, Generic[Client]):
         if script is None or is_coroutine_function(script) != self._awaited:
             kinds = ["a redis.Redis", "a redis.asyncio.Redis"]
             other = "RedisBudget" if self._awaited else "AsyncRedisBudget"
-            way_out = f"{other} takes {kinds[not self._awaited]}"
+            suggestion = f"{other} takes {kinds[not self._awaited]}"
             # Of its type only is told, as its repr may tell its password.
-            raise refuse("client", kinds[self._awaited], type(client), way_out)
+            raise invalid_setting(
+                "client", kinds[self._awaited], type(client), suggestion
+            )
         return script
 
     @property
@@ -83,7 +89,7 @@ class _OnRedis(Budget, Generic[Client]):
 
 def _checked(key: object) -> str:
     if not isinstance(key, str) or not key:
-        raise refuse("key", "a text such as 'retrykit:payments'", key)
+        raise invalid_setting("key", "a text such as 'retrykit:payments'", key)
     return key
 
 
@@ -146,12 +152,12 @@ class RedisBudget(_OnRedis[redis.Redis]):
     def withdraw(self, error: Exception | None, /) -> float | None:
         """Take what a retry after this error costs, if there is as much."""
         cost = self._account.cost(error)
-        ask = self._account.asks(cost)
-        return self._account.pays(cost) if ask is None else self._answer(ask)
+        ask = self._account.next_request(cost)
+        return self._account.pay_locally(cost) if ask is None else self._answer(ask)
 
     def deposit(self, cost: float | None, /) -> None:
         """Give back what the last retry had taken, or the reward for none."""
-        ask = self._account.gains(None if cost is None else int(cost))
+        ask = self._account.add_reward(None if cost is None else int(cost))
         if ask is not None:
             self._answer(ask)
 
@@ -160,7 +166,7 @@ class RedisBudget(_OnRedis[redis.Redis]):
 
         While it is away, nothing is sent, and what is left here is returned.
         """
-        ask = self._account.asks()
+        ask = self._account.next_request()
         if ask is not None:
             self._answer(ask)
         return self.balance
@@ -170,7 +176,7 @@ class RedisBudget(_OnRedis[redis.Redis]):
             granted, tokens = understood(self._script(**self._sent(ask)))
         except Exception as fault:  # noqa: BLE001  whatever it is, the call goes on
             return self._account.failed(ask, fault)
-        self._account.answered(ask, tokens)
+        self._account.apply_reply(ask, tokens)
         return ask.cost if granted else None
 
 
@@ -204,12 +210,14 @@ class AsyncRedisBudget(_OnRedis[redis.asyncio.Redis]):
     async def withdraw(self, error: Exception | None, /) -> float | None:
         """Take what a retry after this error costs, if there is as much."""
         cost = self._account.cost(error)
-        ask = self._account.asks(cost)
-        return self._account.pays(cost) if ask is None else await self._answer(ask)
+        ask = self._account.next_request(cost)
+        return (
+            self._account.pay_locally(cost) if ask is None else await self._answer(ask)
+        )
 
     async def deposit(self, cost: float | None, /) -> None:
         """Give back what the last retry had taken, or the reward for none."""
-        ask = self._account.gains(None if cost is None else int(cost))
+        ask = self._account.add_reward(None if cost is None else int(cost))
         if ask is not None:
             await self._answer(ask)
 
@@ -218,7 +226,7 @@ class AsyncRedisBudget(_OnRedis[redis.asyncio.Redis]):
 
         While it is away, nothing is sent, and what is left here is returned.
         """
-        ask = self._account.asks()
+        ask = self._account.next_request()
         if ask is not None:
             await self._answer(ask)
         return self.balance
@@ -228,7 +236,7 @@ class AsyncRedisBudget(_OnRedis[redis.asyncio.Redis]):
             granted, tokens = understood(await self._script(**self._sent(ask)))
         except Exception as fault:  # noqa: BLE001  whatever it is, the call goes on
             return self._account.failed(ask, fault)
-        self._account.answered(ask, tokens)
+        self._account.apply_reply(ask, tokens)
         return ask.cost if granted else None
 
 

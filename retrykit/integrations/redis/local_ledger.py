@@ -8,11 +8,11 @@ import logging
 import threading
 from typing import NamedTuple, final
 
-from retrykit._internal.clocks import thread
-from retrykit._internal.fast_path import reasons
+from retrykit._internal.clocks import sync_clock
+from retrykit._internal.fast_path import blockers
 from retrykit.budgets import TokenBucket
 
-__all__ = ["Account", "Ask"]
+__all__ = ["Ask", "LocalLedger"]
 
 # A Redis that is away is asked again after one pause, then after the next.
 _PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
@@ -33,7 +33,7 @@ class Ask(NamedTuple):
 
 
 @final
-class Account:
+class LocalLedger:
     """The tokens of a key, as far as this process knows. Threads may share it.
 
     What is given is sent once, so it is lost if it is not known whether it
@@ -70,7 +70,7 @@ class Account:
         """Return what a retry after this error costs."""
         return self._bucket.costs.of(error, self._bucket.cost)
 
-    def asks(self, cost: int = 0) -> Ask | None:
+    def next_request(self, cost: int = 0) -> Ask | None:
         """Return what to ask of Redis now; None while it is away."""
         now = _now()
         with self._lock:
@@ -78,7 +78,7 @@ class Account:
                 return None
             return self._ask(cost, now)
 
-    def pays(self, cost: int) -> int | None:
+    def pay_locally(self, cost: int) -> int | None:
         """Pay for a retry with what is left here; None if that is too little."""
         with self._lock:
             if self.tokens < cost:
@@ -87,7 +87,7 @@ class Account:
             self._due -= cost
         return cost
 
-    def gains(self, cost: int | None) -> Ask | None:
+    def add_reward(self, cost: int | None) -> Ask | None:
         """Gather what a call gives that has its result.
 
         Args:
@@ -107,7 +107,7 @@ class Account:
                 return None
             return self._ask(0, now)
 
-    def answered(self, ask: Ask, tokens: int) -> None:
+    def apply_reply(self, ask: Ask, tokens: int) -> None:
         """Take note of what Redis has left."""
         with self._lock:
             # What was asked before it failed says nothing of how it is now.
@@ -129,7 +129,7 @@ class Account:
             if ask.failed == self._failed:
                 self._failed += 1
                 self._wait(_now(), _PAUSES[min(self._failed, 6) - 1])
-            paid = self.pays(ask.cost)
+            paid = self.pay_locally(ask.cost)
         if first:
             text = "%s is counted in this process alone until Redis answers: %s: %s"
             _log.warning(text, self._name, type(fault).__name__, fault)
@@ -153,4 +153,4 @@ _log = logging.getLogger("retrykit")
 
 
 def _now() -> float:
-    return thread.now() if reasons else thread.real.now()
+    return sync_clock.now() if blockers else sync_clock.real.now()

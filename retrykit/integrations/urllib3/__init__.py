@@ -22,7 +22,11 @@ Where that cannot be, a `PolicyRetry` stands wherever a ``urllib3.Retry`` does;
 
 from typing import Unpack
 
-from retrykit.integrations._http.policy import IDEMPOTENT, joined, retry_after
+from retrykit.integrations._http.policy import (
+    IDEMPOTENT,
+    merge_client_defaults,
+    retry_after,
+)
 from retrykit.integrations.urllib3.policy_retry import PolicyRetry
 from retrykit.integrations.urllib3.transient import transient
 from retrykit.policy.policy import Policy
@@ -45,4 +49,4 @@ def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
     Raises:
         ConfigError: A setting is wrong.
     """
-    return joined(base, changes, transient)
+    return merge_client_defaults(base, changes, transient)

@@ -12,17 +12,21 @@ from urllib3.connectionpool import ConnectionPool
 from urllib3.exceptions import MaxRetryError
 from urllib3.util.retry import RequestHistory
 
-from retrykit._internal.validation import refuse
-from retrykit.execution.callables import check_colour
+from retrykit._internal.validation import invalid_setting
+from retrykit.execution.callables import check_sync_compatible
 from retrykit.execution.manual import ask, asking, goes_on, leave, wait
-from retrykit.execution.nesting import Call, replaces
+from retrykit.execution.nesting import Call, raises_another_error
 from retrykit.integrations._http.bodies import rewinding
-from retrykit.integrations._http.policy import IDEMPOTENT, checked_methods, joined
-from retrykit.integrations._http.transport import Sending, outcome
+from retrykit.integrations._http.policy import (
+    IDEMPOTENT,
+    checked_methods,
+    merge_client_defaults,
+)
+from retrykit.integrations._http.transport import HttpRequest, outcome
 from retrykit.integrations.urllib3.transient import transient
 from retrykit.policy.policy import Policy
 from retrykit.policy.settings import Changes
-from retrykit.state.final_error import attach
+from retrykit.state.final_error import attach_state
 from retrykit.state.retry_state import RetryState
 
 __all__ = ["PolicyRetry"]
@@ -71,7 +75,7 @@ class PolicyRetry(urllib3.Retry):
         redirect: bool | int | None = 10,
         **changes: Unpack[Changes],
     ) -> None:
-        self._policy = _checked(joined(policy, changes, transient))
+        self._policy = _checked(merge_client_defaults(policy, changes, transient))
         self._single = self._policy.replace(max_attempts=1)
         self._call: Call = []
         self._methods = checked_methods(methods)
@@ -104,7 +108,9 @@ class PolicyRetry(urllib3.Retry):
         changed = {name for name in kw if kw[name] != vars(self).get(name)}
         if not changed <= _OWN:
             rule = f"changed in {', '.join(sorted(_OWN))} only"
-            raise refuse("PolicyRetry", rule, kw, "what else there is, its policy has")
+            raise invalid_setting(
+                "PolicyRetry", rule, kw, "what else there is, its policy has"
+            )
         return self._with(**kw)
 
     def _with(self, **parts: Any) -> Self:
@@ -143,7 +149,7 @@ class PolicyRetry(urllib3.Retry):
         if response is not None and response.get_redirect_location():
             return self._redirected(told)
         sending = _sending(method, _pool, inspect.currentframe())
-        once = sending.once(self._methods)
+        once = sending.not_repeatable_because(self._methods)
         policy = self._policy if once is None else self._single
         call = asking(policy, f"{sending.method} {sending.host}", self._call)
         state: RetryState = call[2]
@@ -162,10 +168,10 @@ class PolicyRetry(urllib3.Retry):
     ) -> Exception:
         """Return what ends the attempts; of a response, it is told to return it."""
         _, url, response, error, pool, trace = told
-        if error is None and replaces(call):
+        if error is None and raises_another_error(call):
             outcome(call.pop(), once, state)
         elif error is None:
-            attach(response, state)
+            attach_state(response, state)
         if error is None:
             return MaxRetryError(pool, url)
         outcome(error, once, state)
@@ -175,7 +181,7 @@ class PolicyRetry(urllib3.Retry):
         ended = MaxRetryError(pool, url, error)
         ended.__cause__ = error
         vars(ended)["__notes__"] = [*vars(error).get("__notes__", ())]
-        attach(ended, state)
+        attach_state(ended, state)
         return ended
 
     def _redirected(self, told: tuple[Any, ...]) -> Self:
@@ -212,14 +218,18 @@ def _checked(policy: Policy) -> Policy:
     """Return a policy that a ``Retry`` can follow."""
     expected = "in a Retry, whose caller expects the errors of urllib3"
     if policy.raises != "last":
-        raise refuse("raises", f"'last' {expected}", policy.raises)
-    if policy.outer == "raise":
-        raise refuse("outer", f"'respect' or 'retry' {expected}", policy.outer)
+        raise invalid_setting("raises", f"'last' {expected}", policy.raises)
+    if policy.nested == "raise":
+        raise invalid_setting(
+            "nested", f"'respect' or 'retry' {expected}", policy.nested
+        )
     if policy.attempt_timeout is not None:
         rule = "None in a Retry, which does not send"
-        way_out = "give urllib3 its own timeout"
-        raise refuse("attempt_timeout", rule, policy.attempt_timeout, way_out)
-    check_colour(policy)
+        suggestion = "give urllib3 its own timeout"
+        raise invalid_setting(
+            "attempt_timeout", rule, policy.attempt_timeout, suggestion
+        )
+    check_sync_compatible(policy)
     if policy.max_attempts is None or policy.max_attempts > _MOST:
         return policy.replace(max_attempts=_MOST)
     return policy
@@ -227,7 +237,7 @@ def _checked(policy: Policy) -> Policy:
 
 def _sending(
     method: str | None, pool: ConnectionPool | None, asked: FrameType | None
-) -> Sending:
+) -> HttpRequest:
     """Return the request that a ``Retry`` is asked about.
 
     It is shown neither headers nor body, and an iterator would be sent again
@@ -239,4 +249,4 @@ def _sending(
     headers = HTTPHeaderDict(sent.get("headers"))
     rewind = rewinding(sent.get("body", iter(())))
     host = "" if pool is None else pool.host
-    return Sending(None, method or "", host, headers, rewind)
+    return HttpRequest(None, method or "", host, headers, rewind)

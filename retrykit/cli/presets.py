@@ -1,4 +1,4 @@
-"""``retrykit dialects``: the policies that are built in, with their sources."""
+"""``retrykit presets``: the policies that are built in, with their sources."""
 
 import inspect
 import json
@@ -15,9 +15,9 @@ __all__ = ["command"]
 
 
 @command_of(
-    "dialects",
-    "retrykit dialects",
-    "retrykit dialects --json",
+    "presets",
+    "retrykit presets",
+    "retrykit presets --json",
 )
 @click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 def command(*, as_json: bool) -> None:
@@ -37,13 +37,13 @@ def command(*, as_json: bool) -> None:
         )
         for each in known
     )
-    console().print(listed(("dialect", "parameters", "source"), rows, left=(0, 1, 2)))
+    console().print(listed(("preset", "parameters", "source"), rows, left=(0, 1, 2)))
 
 
 def _known() -> Iterator[dict[str, Any]]:
-    for name, dialect in BUILT_IN.items():
-        summary, _, rest = (inspect.getdoc(dialect) or "").partition("\n")
-        parameters = inspect.signature(dialect).parameters.values()
+    for name, preset in BUILT_IN.items():
+        summary, _, rest = (inspect.getdoc(preset) or "").partition("\n")
+        parameters = inspect.signature(preset).parameters.values()
         yield {
             "name": name,
             "summary": summary,

@@ -1,4 +1,4 @@
-"""Settings of dialects that are wrong, each with the message that it gets."""
+"""Settings of presets that are wrong, each with the message that it gets."""
 
 from retrykit import presets
 
