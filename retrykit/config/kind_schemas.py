@@ -13,11 +13,11 @@ from retrykit._internal.validation import LARGEST
 from retrykit.budgets import TokenBucket
 from retrykit.budgets.serialization import KINDS
 from retrykit.config.docstrings import arguments, summary
-from retrykit.schedules import constructors
 from retrykit.schedules.base import Schedule
-from retrykit.schedules.basic import MAX_INTERVAL
-from retrykit.schedules.kinds import SCHEDULE_KINDS
+from retrykit.schedules.kinds import CONSTRUCTORS, SCHEDULE_KINDS
+from retrykit.schedules.randomized import MAX_INTERVAL
 from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.schedules.sequences import sequence
 
 __all__ = ["Schema", "budget_schema", "by_kind", "kind_schema", "to"]
 __all__ += ["whole_number"]
@@ -122,8 +122,9 @@ def by_kind(kinds: Iterable[str]) -> list[Schema]:
 
 def _builder(kind: str) -> Callable[..., Schedule]:
     """Return what makes schedules of a kind in code."""
-    home = constructors if kind in constructors.__all__ else Schedule
-    build: Callable[..., Schedule] = getattr(home, _OPERATORS.get(kind, kind))
+    if kind in CONSTRUCTORS:
+        return CONSTRUCTORS[kind]
+    build: Callable[..., Schedule] = getattr(Schedule, _OPERATORS.get(kind, kind))
     return build
 
 
@@ -150,7 +151,7 @@ _FORMS: dict[Any, Schema] = {
     int: whole_number(),
     float: {"type": "number", "minimum": 0, "maximum": MAX_DELAY},
     Duration: to("duration"),
-    inspect.signature(constructors.sequence).parameters["delays"].annotation: {
+    inspect.signature(sequence).parameters["delays"].annotation: {
         "type": "array",
         "items": to("duration"),
     },

@@ -22,8 +22,8 @@ from retrykit.policy.rules import Rule
 from retrykit.policy.serialization import setting_to_data
 from retrykit.policy.settings import Settings
 from retrykit.policy.timeouts import AsArgument
-from retrykit.schedules import constructors
 from retrykit.schedules.base import Schedule
+from retrykit.schedules.kinds import CONSTRUCTORS
 
 __all__ = [
     "Expression",
@@ -268,7 +268,7 @@ _PARTS = ("on", "schedule", "max_attempts")
 def _imports(value: object, written: Any) -> tuple[str, ...]:
     """Return the lines that a value needs before it, which is no code."""
     if isinstance(value, Schedule):
-        used = set(_kinds(written)).intersection(constructors.__all__)
+        used = set(_kinds(written)).intersection(CONSTRUCTORS)
         return (_line("schedules", used),)
     if isinstance(value, SerializableHint):
         members = value.hints if isinstance(value, FirstOf) else ()

@@ -1,13 +1,16 @@
-"""Two schedules asked side by side: the values of ``+``, ``|`` and ``&``."""
+"""Schedules made of two others: ``+``, ``|``, ``&``, `then` and `switch`."""
 
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import ClassVar, final
 
+from retrykit._internal.frozen import Frozen
 from retrykit.schedules.base import Bounds, Schedule, as_operand
 from retrykit.schedules.randomness import MAX_DELAY, Random
+from retrykit.schedules.transforms import Derived
 
-__all__: list[str] = []
+__all__ = ["Intersection", "Sum", "Switch", "Then", "Union"]
 
 
 class _Composition(Schedule):
@@ -50,6 +53,8 @@ def _while_both(
 
 @final
 class Sum(_Composition):
+    """Both delays added: ``+``."""
+
     __slots__ = ()
     kind: ClassVar[str] = "sum"
     symbol: ClassVar[str] = "+"
@@ -60,6 +65,8 @@ class Sum(_Composition):
 
 @final
 class Intersection(_Composition):
+    """The longer delay, while both continue: ``&``."""
+
     __slots__ = ()
     kind: ClassVar[str] = "intersection"
     symbol: ClassVar[str] = "&"
@@ -70,9 +77,83 @@ class Intersection(_Composition):
 
 @final
 class Union(_Composition):
+    """The shorter delay, while either continues: ``|``."""
+
     __slots__ = ()
     kind: ClassVar[str] = "union"
     symbol: ClassVar[str] = "|"
 
     def _combined(self, left: float | None, right: float | None, /) -> float | None:
         return min((x for x in (left, right) if x is not None), default=None)
+
+
+@final
+class Then(Derived):
+    """One schedule after the end of another."""
+
+    __slots__ = ("_length", "other")
+    kind: ClassVar[str] = "then"
+    other: Schedule
+    _length: int | None
+
+    def __init__(self, of: Schedule, other: Schedule) -> None:
+        Frozen.__init__(self, of, other)
+        # How many delays the first one has, once it is known. A thread that
+        # comes late only finds out again.
+        object.__setattr__(self, "_length", None)
+
+    def delay(
+        self, retry: int, previous: float | None, random: Random, /
+    ) -> float | None:
+        if self._length is None or retry <= self._length:
+            delay = self.of.delay(retry, previous, random)
+            if delay is not None:
+                return delay
+        later = self.later(retry)
+        return self.other.delay(later, previous if later > 1 else None, random)
+
+    def bounds(self, retry: int, /) -> Bounds | None:
+        if self._length is None or retry <= self._length:
+            bounds = self.of.bounds(retry)
+            if bounds is not None:
+                return bounds
+        return self.other.bounds(self.later(retry))
+
+    def later(self, retry: int, /) -> int:
+        """Return which retry of the other schedule a retry is."""
+        if self._length is None:
+            # Whether it has ended is false up to its last retry, and true from there.
+            ends = range(1, retry + 1)
+            length = bisect_left(ends, 1, key=lambda n: self.of.bounds(n) is None)
+            object.__setattr__(self, "_length", length)
+        return retry - (self._length or 0)
+
+
+@final
+class Switch(Derived):
+    """Another schedule from a certain retry on."""
+
+    __slots__ = ("after", "to")
+    kind: ClassVar[str] = "switch"
+    after: int
+    to: Schedule
+
+    def delay(
+        self, retry: int, previous: float | None, random: Random, /
+    ) -> float | None:
+        part = self._part(retry)
+        return None if part is None else part.delay(retry, previous, random)
+
+    def bounds(self, retry: int, /) -> Bounds | None:
+        part = self._part(retry)
+        return None if part is None else part.bounds(retry)
+
+    def _part(self, retry: int) -> Schedule | None:
+        """Return the schedule whose turn it is; None if the first ended too soon."""
+        if retry <= self.after:
+            return self.of
+        ended = self.after > 0 and self.of.bounds(self.after) is None
+        return None if ended else self.to
+
+    def _arguments(self) -> str:
+        return f"after={self.after!r}, to={self.to!r}"

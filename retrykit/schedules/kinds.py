@@ -1,18 +1,30 @@
-"""Table of the kinds of schedules."""
+"""Tables of the kinds of schedules and of their constructors."""
+
+from collections.abc import Callable
 
 from retrykit.schedules.base import Schedule
 from retrykit.schedules.basic import (
     Constant,
-    Decorrelated,
     Exponential,
     Fibonacci,
-    GoogleInterval,
     Linear,
-    PollyInterval,
     Polynomial,
+    constant,
+    exponential,
+    fibonacci,
+    linear,
+    polynomial,
 )
-from retrykit.schedules.composition import Intersection, Sum, Union
-from retrykit.schedules.sequences import Sequence
+from retrykit.schedules.composition import Intersection, Sum, Switch, Then, Union
+from retrykit.schedules.randomized import (
+    Decorrelated,
+    GoogleInterval,
+    PollyInterval,
+    decorrelated,
+    google_interval,
+    polly_interval,
+)
+from retrykit.schedules.sequences import Sequence, sequence
 from retrykit.schedules.transforms import (
     AtLeast,
     Cap,
@@ -21,13 +33,11 @@ from retrykit.schedules.transforms import (
     Jitter,
     RoundDown,
     Scale,
-    Switch,
     Take,
-    Then,
     Within,
 )
 
-__all__ = ["SCHEDULE_KINDS"]
+__all__ = ["CONSTRUCTORS", "SCHEDULE_KINDS"]
 
 SCHEDULE_KINDS: dict[str, type[Schedule]] = {
     each.kind: each
@@ -61,3 +71,19 @@ SCHEDULE_KINDS: dict[str, type[Schedule]] = {
 
 A new kind gets its row here. The order is that of the JSON Schema.
 """
+
+CONSTRUCTORS: dict[str, Callable[..., Schedule]] = {
+    each.__name__: each
+    for each in (
+        constant,
+        decorrelated,
+        exponential,
+        fibonacci,
+        google_interval,
+        linear,
+        polly_interval,
+        polynomial,
+        sequence,
+    )
+}
+"""The public function that makes each kind of schedule that has one, by its name."""

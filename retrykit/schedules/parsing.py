@@ -14,9 +14,10 @@ from typing import Any, NoReturn
 
 from retrykit._internal.durations import parse_duration
 from retrykit._internal.validation import check_instance, did_you_mean, invalid_setting
-from retrykit.schedules import constructors
 from retrykit.schedules.base import Schedule, as_schedule
+from retrykit.schedules.kinds import CONSTRUCTORS
 from retrykit.schedules.parts import MAX_LEVELS, check_size
+from retrykit.schedules.sequences import sequence
 
 __all__ = ["parse_schedule"]
 
@@ -27,9 +28,6 @@ _LONGEST = 100_000
 _DEEPEST = MAX_LEVELS + 2
 _SHOWN = 80
 
-_CONSTRUCTORS: dict[str, Callable[..., Schedule]] = {
-    name: getattr(constructors, name) for name in constructors.__all__
-}
 _METHODS = (
     "at_least",
     "cap",
@@ -101,7 +99,7 @@ def _listed(text: str) -> Schedule:
         if not text[:1].isdigit():
             suggestion = _constructor(text)
         raise invalid_setting("schedule", rule, _short(text), suggestion)
-    return constructors.sequence(
+    return sequence(
         [parse_duration(f"schedule[{i}]", delay) for i, delay in enumerate(delays)]
     )
 
@@ -159,8 +157,8 @@ def _joined(node: ast.BinOp, left: Any, right: Any) -> Schedule:
 def _function(node: ast.expr, levels: int) -> Callable[..., Schedule]:
     """Return the constructor or the bound method that is called."""
     match node:
-        case ast.Name(name) if name in _CONSTRUCTORS:
-            return _CONSTRUCTORS[name]
+        case ast.Name(name) if name in CONSTRUCTORS:
+            return CONSTRUCTORS[name]
         case ast.Attribute(of, name):
             schedule = _value(of, levels)
             if isinstance(schedule, Schedule) and name in _METHODS:
@@ -195,7 +193,7 @@ def _called(node: ast.Call, build: Callable[..., Schedule], levels: int) -> Sche
 def _not_allowed(node: ast.expr, suggestion: str = "") -> NoReturn:
     told = _written(node)
     if isinstance(node, ast.Name):
-        suggestion = _constructor(told) or f"there are {', '.join(_CONSTRUCTORS)}"
+        suggestion = _constructor(told) or f"there are {', '.join(CONSTRUCTORS)}"
     rule = "made of constructors, methods and operators of schedules"
     raise invalid_setting("schedule", rule, _short(told), suggestion)
 
@@ -209,7 +207,7 @@ def _written(node: ast.expr) -> str:
 
 
 def _constructor(name: str) -> str:
-    return did_you_mean(name, _CONSTRUCTORS).replace("?", "(...)?")
+    return did_you_mean(name, CONSTRUCTORS).replace("?", "(...)?")
 
 
 def _short(text: str) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from retrykit._internal.validation import did_you_mean, invalid_setting
-from retrykit.schedules import constructors
 from retrykit.schedules.base import Schedule
-from retrykit.schedules.kinds import SCHEDULE_KINDS
+from retrykit.schedules.kinds import CONSTRUCTORS, SCHEDULE_KINDS
+from retrykit.schedules.sequences import sequence
 
 __all__ = ["from_dict"]
 
@@ -47,7 +47,7 @@ def from_dict(data: object) -> Schedule:
 
 def _read(data: object) -> Schedule:
     if isinstance(data, list | tuple):
-        return constructors.sequence(data)
+        return sequence(data)
     if isinstance(data, str):
         # Imported here: only who writes one as a text needs it.
         from retrykit.schedules.parsing import parse_schedule  # noqa: PLC0415
@@ -61,7 +61,7 @@ def _read(data: object) -> Schedule:
             "schedule", rule, data, did_you_mean(kind, SCHEDULE_KINDS)
         )
     keys = ["kind", *SCHEDULE_KINDS[kind].field_names]
-    optional = _optional(_FORMULAS[kind]) if kind in _FORMULAS else set()
+    optional = _optional(CONSTRUCTORS[kind]) if kind in CONSTRUCTORS else set()
     if not set(keys) - optional <= set(data) <= set(keys):
         told = (f"{key} (optional)" if key in optional else key for key in keys)
         rule = f"a dict with the keys {', '.join(told)}"
@@ -70,8 +70,8 @@ def _read(data: object) -> Schedule:
     given = {key: data[key] for key in keys[1:] if key in data}
     parts = {key: _read(x) if key in _NESTED else x for key, x in given.items()}
     # Built as its user would write it, so that it is checked as there.
-    if kind in _FORMULAS:
-        return _FORMULAS[kind](**parts)
+    if kind in CONSTRUCTORS:
+        return CONSTRUCTORS[kind](**parts)
     if kind in _OPERATORS:
         return _OPERATORS[kind](*parts.values())
     method: Callable[..., Schedule] = getattr(parts.pop("of"), kind)
@@ -84,9 +84,6 @@ def _optional(build: Callable[..., Schedule]) -> set[str]:
 
 
 _NESTED = {"of", "other", "to", "left", "right"}
-_FORMULAS: dict[str, Callable[..., Schedule]] = {
-    name: getattr(constructors, name) for name in constructors.__all__
-}
 _OPERATORS: dict[str, Callable[..., Schedule]] = {
     "sum": operator.add,
     "union": operator.or_,

@@ -4,17 +4,18 @@ What may be listed is checked here, and each delay when it is asked for.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from itertools import islice
 from typing import Any, ClassVar, final
 
-from retrykit._internal.durations import parse_duration
+from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
+from retrykit.schedules.base import Schedule
 from retrykit.schedules.basic import Fixed
 from retrykit.schedules.randomness import Random
 
-__all__ = ["Sequence"]
+__all__ = ["Sequence", "sequence"]
 
 
 @final
@@ -51,6 +52,38 @@ class Sequence(Fixed):
         if isinstance(own, tuple):
             return f"sequence({list(own)!r})"
         return f"sequence({getattr(own, '__qualname__', None) or repr(own)})"
+
+
+def sequence(
+    delays: Iterable[Duration] | Callable[[], Iterator[Duration]],
+) -> Schedule:
+    """Wait as a list says, or anything that can be iterated afresh.
+
+    Whatever takes a schedule takes such a list as it is.
+
+    >>> list(sequence([0.1, "2s"]).draw())
+    [0.1, 2.0]
+    >>> def halving():
+    ...     delay = 8.0
+    ...     while True:
+    ...         yield delay
+    ...         delay /= 2
+    >>> list(sequence(halving).take(3).draw())
+    [8.0, 4.0, 2.0]
+
+    Args:
+        delays: A list, a tuple or another re-iterable of durations, or a
+            generator function without parameters. Of one that has no length
+            the n-th delay is found by going through it from its start.
+
+    Returns:
+        A schedule that ends where *delays* ends.
+
+    Raises:
+        ConfigError: *delays* can be iterated only once or not at all, or a
+            delay in it is no duration.
+    """
+    return Sequence(delays)
 
 
 _ENDED = object()

@@ -7,7 +7,6 @@ makes of a delay is public, for those who follow a delay without a schedule.
 
 import math
 from abc import abstractmethod
-from bisect import bisect_left
 from typing import ClassVar, final
 
 from retrykit._internal.frozen import Frozen
@@ -15,7 +14,8 @@ from retrykit._internal.validation import invalid_setting
 from retrykit.schedules.base import Bounds, Schedule, as_operand, iter_parts
 from retrykit.schedules.randomness import MAX_DELAY, Random, uniform_between
 
-__all__ = ["round_down_to"]
+__all__ = ["AtLeast", "Cap", "Derived", "EqualJitter", "FullJitter", "Jitter"]
+__all__ += ["RoundDown", "Scale", "Take", "Within", "round_down_to"]
 
 # How many delays are added up at the most to answer one question, divided by the
 # number of schedules that each delay is asked of.
@@ -42,7 +42,7 @@ def round_down_to(delay: float, unit: float) -> float:
     return min((nearest if on_it else math.floor(steps)) * unit, MAX_DELAY)
 
 
-class _Derived(Schedule):
+class Derived(Schedule):
     """A schedule made of one other by a method of that name."""
 
     __slots__ = ("of",)
@@ -56,7 +56,7 @@ class _Derived(Schedule):
         return ", ".join(repr(getattr(self, name)) for name in own)
 
 
-class _Transform(_Derived):
+class _Transform(Derived):
     """Each delay changed on its own, longer ones staying the longer."""
 
     __slots__ = ()
@@ -77,6 +77,8 @@ class _Transform(_Derived):
 
 @final
 class Cap(_Transform):
+    """No delay longer than a limit."""
+
     __slots__ = ("limit",)
     kind: ClassVar[str] = "cap"
     limit: float
@@ -87,6 +89,8 @@ class Cap(_Transform):
 
 @final
 class AtLeast(_Transform):
+    """No delay shorter than a limit."""
+
     __slots__ = ("limit",)
     kind: ClassVar[str] = "at_least"
     limit: float
@@ -97,6 +101,8 @@ class AtLeast(_Transform):
 
 @final
 class RoundDown(_Transform):
+    """Delays rounded down to multiples of a unit."""
+
     __slots__ = ("unit",)
     kind: ClassVar[str] = "round_down"
     unit: float
@@ -107,6 +113,8 @@ class RoundDown(_Transform):
 
 @final
 class Scale(_Transform):
+    """Delays multiplied by a factor."""
+
     __slots__ = ("factor",)
     kind: ClassVar[str] = "scale"
     needs_parentheses: ClassVar[bool] = True
@@ -119,7 +127,7 @@ class Scale(_Transform):
         return f"{as_operand(self.of)} * {self.factor!r}"
 
 
-class _RandomRange(_Derived):
+class _RandomRange(Derived):
     """Each delay spread over a range that grows with it.
 
     The range is all that a kind of jitter is, so what is drawn and what is promised
@@ -155,6 +163,8 @@ class _RandomRange(_Derived):
 
 @final
 class FullJitter(_RandomRange):
+    """Delays drawn between 0 and the delay."""
+
     __slots__ = ()
     kind: ClassVar[str] = "full_jitter"
 
@@ -164,6 +174,8 @@ class FullJitter(_RandomRange):
 
 @final
 class EqualJitter(_RandomRange):
+    """Delays drawn between half the delay and the delay."""
+
     __slots__ = ()
     kind: ClassVar[str] = "equal_jitter"
 
@@ -173,6 +185,8 @@ class EqualJitter(_RandomRange):
 
 @final
 class Jitter(_RandomRange):
+    """Delays drawn within a proportion of the delay, above and below."""
+
     __slots__ = ("factor",)
     kind: ClassVar[str] = "jitter"
     factor: float
@@ -183,7 +197,9 @@ class Jitter(_RandomRange):
 
 
 @final
-class Take(_Derived):
+class Take(Derived):
+    """The first delays of a schedule, by number."""
+
     __slots__ = ("retries",)
     kind: ClassVar[str] = "take"
     retries: int
@@ -200,7 +216,9 @@ class Take(_Derived):
 
 
 @final
-class Within(_Derived):
+class Within(Derived):
+    """The first delays of a schedule, by their longest possible sum."""
+
     __slots__ = ("_known", "total")
     kind: ClassVar[str] = "within"
     total: float
@@ -246,71 +264,3 @@ class Within(_Derived):
         if retry == self._known[0] + 1:
             return 1
         return max(_MAX_STEPS // sum(1 for _ in iter_parts(self)), 1)
-
-
-@final
-class Then(_Derived):
-    __slots__ = ("_length", "other")
-    kind: ClassVar[str] = "then"
-    other: Schedule
-    _length: int | None
-
-    def __init__(self, of: Schedule, other: Schedule) -> None:
-        Frozen.__init__(self, of, other)
-        # How many delays the first one has, once it is known. A thread that
-        # comes late only finds out again.
-        object.__setattr__(self, "_length", None)
-
-    def delay(
-        self, retry: int, previous: float | None, random: Random, /
-    ) -> float | None:
-        if self._length is None or retry <= self._length:
-            delay = self.of.delay(retry, previous, random)
-            if delay is not None:
-                return delay
-        later = self.later(retry)
-        return self.other.delay(later, previous if later > 1 else None, random)
-
-    def bounds(self, retry: int, /) -> Bounds | None:
-        if self._length is None or retry <= self._length:
-            bounds = self.of.bounds(retry)
-            if bounds is not None:
-                return bounds
-        return self.other.bounds(self.later(retry))
-
-    def later(self, retry: int, /) -> int:
-        """Return which retry of the other schedule a retry is."""
-        if self._length is None:
-            # Whether it has ended is false up to its last retry, and true from there.
-            ends = range(1, retry + 1)
-            length = bisect_left(ends, 1, key=lambda n: self.of.bounds(n) is None)
-            object.__setattr__(self, "_length", length)
-        return retry - (self._length or 0)
-
-
-@final
-class Switch(_Derived):
-    __slots__ = ("after", "to")
-    kind: ClassVar[str] = "switch"
-    after: int
-    to: Schedule
-
-    def delay(
-        self, retry: int, previous: float | None, random: Random, /
-    ) -> float | None:
-        part = self._part(retry)
-        return None if part is None else part.delay(retry, previous, random)
-
-    def bounds(self, retry: int, /) -> Bounds | None:
-        part = self._part(retry)
-        return None if part is None else part.bounds(retry)
-
-    def _part(self, retry: int) -> Schedule | None:
-        """Return the schedule whose turn it is; None if the first ended too soon."""
-        if retry <= self.after:
-            return self.of
-        ended = self.after > 0 and self.of.bounds(self.after) is None
-        return None if ended else self.to
-
-    def _arguments(self) -> str:
-        return f"after={self.after!r}, to={self.to!r}"

@@ -10,7 +10,7 @@ from retrykit import schedules as s
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_number
 from retrykit.schedules import Schedule
-from retrykit.schedules.basic import MAX_INTERVAL
+from retrykit.schedules.randomized import MAX_INTERVAL
 from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["durations", "formulas", "methods", "operators"]

@@ -10,7 +10,7 @@ from typing import Any, final
 
 from retrykit._internal.frozen import Frozen, fields_of
 from retrykit.schedules.base import Schedule
-from retrykit.schedules.basic import MAX_INTERVAL
+from retrykit.schedules.randomized import MAX_INTERVAL
 from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["Cap", "caps"]

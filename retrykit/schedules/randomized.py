@@ -1,0 +1,288 @@
+"""Schedules whose formula draws: decorrelated jitter, Google's and Polly's intervals.
+
+Each class stands beside its constructor, which checks the numbers.
+"""
+
+import math
+from functools import lru_cache
+from typing import ClassVar, final
+
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.validation import check_number, invalid_setting
+from retrykit.schedules.base import Bounds, Schedule
+from retrykit.schedules.basic import Constant, Exponential, Formula, saturated_product
+from retrykit.schedules.randomness import (
+    MAX_DELAY,
+    Random,
+    previous_draw,
+    uniform_between,
+)
+
+__all__ = ["MAX_INTERVAL", "MAX_INTERVALS", "Decorrelated", "GoogleInterval"]
+__all__ += ["PollyInterval", "decorrelated", "google_interval", "google_intervals"]
+__all__ += ["polly_interval"]
+
+MAX_INTERVAL = (2**31 - 1) / 1000
+"""The longest interval of `GoogleInterval`, in seconds.
+
+The original keeps milliseconds in 32 bits.
+"""
+
+MAX_INTERVALS = 1_000
+"""The most intervals of a `GoogleInterval` until it no longer grows."""
+
+
+@final
+class Decorrelated(Formula):
+    """A random walk upwards from its shortest delay."""
+
+    __slots__ = ("factor", "first")
+    kind: ClassVar[str] = "decorrelated"
+    first: float
+    factor: float
+
+    def delay(
+        self, retry: int, previous: float | None, random: Random, /
+    ) -> float | None:
+        low, high = self.bounds(retry)
+        start = low if previous is None else max(previous, low)
+        return uniform_between(low, min(start * self.factor, high), random)
+
+    def bounds(self, retry: int, /) -> Bounds:
+        return self.first, saturated_product(self.first, self.factor, retry)
+
+    def without_jitter(self) -> Schedule:
+        return Exponential(self.first, self.factor)
+
+
+def decorrelated(first: Duration, *, factor: float = 3.0) -> Schedule:
+    """Draw between *first* and *factor* times the delay before.
+
+    A random walk that grows on average and spreads callers well. It needs a
+    ``.cap()``. What goes in as the delay before is kept within this
+    schedule's own bounds, so a sum or a multiple of it keeps its promises.
+
+    >>> walk = decorrelated(1).cap(10)
+    >>> [walk.bounds(retry) for retry in (1, 2, 3)]
+    [(1.0, 3.0), (1.0, 9.0), (1.0, 10.0)]
+
+    Args:
+        first: Shortest delay. Seconds, timedelta or text, >= 0.
+        factor: Growth of the longest delay. Dimensionless, >= 1.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: *first* is no duration, or *factor* is below 1.
+
+    Source:
+        Decorrelated jitter, M. Brooker, "Exponential Backoff And Jitter", AWS
+        Architecture Blog, 2015.
+    """
+    factor = check_number("factor", factor, at_least=1)
+    return Decorrelated(parse_duration("first", first), factor)
+
+
+@final
+class GoogleInterval(Formula):
+    """An interval kept in whole milliseconds, with its own jitter."""
+
+    __slots__ = (
+        "initial_interval",
+        "max_interval",
+        "multiplier",
+        "randomization_factor",
+    )
+    kind: ClassVar[str] = "google_interval"
+    initial_interval: float
+    randomization_factor: float
+    multiplier: float
+    max_interval: float
+
+    def interval(self, retry: int) -> int:
+        """Return the interval before a retry without jitter, in milliseconds."""
+        known = google_intervals(
+            self.initial_interval, self.multiplier, self.max_interval
+        )
+        return known[min(retry, len(known)) - 1]
+
+    def delay(
+        self, retry: int, _previous: float | None, random: Random, /
+    ) -> float | None:
+        interval = self.interval(retry)
+        low, high = self._range(interval)
+        delta = self.randomization_factor * interval
+        drawn = int(interval - delta + random.random() * (2 * delta + 1))
+        # Rounding can carry the sum to the next whole number.
+        return min(max(drawn, low), high) / 1000
+
+    def bounds(self, retry: int, /) -> Bounds | None:
+        interval = self.interval(retry)
+        low, high = self._range(interval)
+        return low / 1000, high / 1000
+
+    def without_jitter(self) -> Schedule:
+        same: Schedule = self.replace(randomization_factor=0.0)
+        return same
+
+    def _range(self, interval: int) -> tuple[int, int]:
+        delta = self.randomization_factor * interval
+        # The draw ends below interval + delta + 1, and is cut to a whole one.
+        return int(interval - delta), math.ceil(interval + delta + 1) - 1
+
+
+@lru_cache
+def google_intervals(first: float, multiplier: float, longest: float) -> list[int]:
+    """Return the intervals of a `GoogleInterval`, the last of which stays.
+
+    >>> google_intervals(0.5, 1.5, 2.0)
+    [500, 750, 1125, 1687, 2000]
+
+    Args:
+        first: The first interval, in seconds.
+        multiplier: Growth of the interval. Dimensionless, >= 1.
+        longest: The bound on the interval, in seconds.
+
+    Returns:
+        Milliseconds; at most `MAX_INTERVALS` and one more.
+    """
+    interval, maximum = round(first * 1000), round(longest * 1000)
+    known: list[int] = []
+    while interval not in known[-1:] and len(known) <= MAX_INTERVALS:
+        known.append(interval)
+        over = interval >= maximum / multiplier
+        interval = maximum if over else int(interval * multiplier)
+    return known
+
+
+def google_interval(
+    initial_interval: Duration = 0.5,
+    *,
+    randomization_factor: float = 0.5,
+    multiplier: float = 1.5,
+    max_interval: Duration = 60.0,
+) -> Schedule:
+    """Wait as `ExponentialBackOff` does, in whole milliseconds.
+
+    Its intervals are cut to whole milliseconds as they grow, and so is what
+    is drawn around them: for the same chance, the very numbers of the
+    original. Where those do not matter, ``exponential(0.5, factor=1.5)``
+    with ``.cap(60).jitter(0.5)`` is the same in seconds.
+
+    >>> list(google_interval(randomization_factor=0).take(5).draw())
+    [0.5, 0.75, 1.125, 1.687, 2.53]
+    >>> google_interval().bounds(1)
+    (0.25, 0.75)
+
+    Args:
+        initial_interval: Interval before retry 1. A duration, >= 1 ms.
+        randomization_factor: Part of the interval that a delay may be shorter
+            or longer. Dimensionless, 0 <= factor < 1.
+        multiplier: Growth of the interval. Dimensionless, >= 1; at most 1,000
+            intervals may differ until they reach *max_interval*.
+        max_interval: Bound on the interval, not on what is drawn around it. A
+            duration, >= *initial_interval*, <= 2**31 - 1 ms as in the original.
+
+    Returns:
+        An endless schedule.
+
+    Raises:
+        ConfigError: A setting is out of its bounds.
+
+    Source:
+        `ExponentialBackOff`, Google HTTP Client Library for Java: class
+        documentation and checks.
+    """
+    first = parse_duration("initial_interval", initial_interval)
+    check_number("initial_interval", first, at_least=0.001)
+    longest = parse_duration("max_interval", max_interval)
+    suggestion = (
+        "no shorter than initial_interval, no longer than the original can hold"
+    )
+    check_number(
+        "max_interval",
+        longest,
+        at_least=first,
+        at_most=MAX_INTERVAL,
+        suggestion=suggestion,
+    )
+    spread = check_number("randomization_factor", randomization_factor, at_most=1)
+    if spread == 1:
+        rule = "a number >= 0 and < 1"
+        raise invalid_setting("randomization_factor", rule, randomization_factor)
+    growth = check_number("multiplier", multiplier, at_least=1)
+    if len(google_intervals(first, growth, longest)) > MAX_INTERVALS:
+        rule = f"1, or large enough for at most {MAX_INTERVALS} different intervals"
+        raise invalid_setting("multiplier", rule, multiplier)
+    return GoogleInterval(first, spread, growth, longest)
+
+
+@final
+class PollyInterval(Formula):
+    """The waits between times, of which one is drawn in each step of a growth."""
+
+    __slots__ = ("median_first_retry_delay",)
+    kind: ClassVar[str] = "polly_interval"
+    median_first_retry_delay: float
+
+    def delay(
+        self, retry: int, _previous: float | None, random: Random, /
+    ) -> float | None:
+        # The chance of the retry before says when it was: no state is kept.
+        last = previous_draw(random).random() if retry > 1 else 0.0
+        return self._wait(retry, last, random.random())
+
+    def bounds(self, retry: int, /) -> Bounds:
+        return 0.0, self._wait(retry, 0.0, 1.0)
+
+    def without_jitter(self) -> Schedule:
+        # The medians of its times are near 1, 2, 4, 8, and these their differences.
+        first = self.median_first_retry_delay
+        return Constant(first).switch(after=1, to=Exponential(first / 2, 2.0))
+
+    def _wait(self, retry: int, last: float, drawn: float) -> float:
+        # In units of this step, since the powers of late ones overflow.
+        at = 2**drawn * math.tanh(2 * math.sqrt(retry - 1 + drawn))
+        was = (
+            2**last / 2 * math.tanh(2 * math.sqrt(retry - 2 + last))
+            if retry > 1
+            else 0.0
+        )
+        step = saturated_product(self.median_first_retry_delay / 1.4, 2.0, retry - 1)
+        # Rounding can make what is no time at all a hair less than that.
+        return min(max(at - was, 0.0) * step, MAX_DELAY)
+
+
+def polly_interval(median_first_retry_delay: Duration = 1.0) -> Schedule:
+    """Wait as Polly does with jitter: exponential, without a crowd anywhere.
+
+    What is drawn is no delay but the time of the retry: that of retry n is
+    ``2 ** t * tanh(sqrt(4 * t))`` with t between n - 1 and n, where 1.4 is
+    *median_first_retry_delay*. So the retries of many callers follow each other
+    evenly, and after a long wait comes a shorter one. Give it a ``.cap()``.
+
+    >>> smooth = polly_interval("1s")
+    >>> [round(smooth.bounds(retry)[1], 3) for retry in (1, 2, 3, 4)]
+    [1.377, 2.837, 4.326, 8.584]
+    >>> list(smooth.without_jitter().take(5).draw())
+    [1.0, 1.0, 2.0, 4.0, 8.0]
+
+    Args:
+        median_first_retry_delay: When the first half of all first retries is made,
+            nearly; for those after, it is 2, 4, 8 times as late. Seconds,
+            timedelta or text, >= 0.
+
+    Returns:
+        An endless schedule. Each of its delays may be 0.
+
+    Raises:
+        ConfigError: *median_first_retry_delay* is no duration.
+
+    Source:
+        `DecorrelatedJitterBackoffV2`, Polly.Contrib.WaitAndRetry 1.1 and
+        Polly 8, by the formula of G. Polevoy, issue 530 of Polly, 2019.
+    """
+    return PollyInterval(
+        parse_duration("median_first_retry_delay", median_first_retry_delay)
+    )
