@@ -54,7 +54,7 @@ DOORS = {
     "testing.virtual_loop",
     "wrapt": "execution.wrapping",
     "ast": "schedules.parsing analysis.lint.module_scan",
-    "tomllib": "config.documents",
+    "tomllib": "config.files",
 }
 
 # A policy and its decision are the same at any time. Below the drivers, the clock

@@ -49,8 +49,8 @@ from retrykit.config.grpc_service_config import from_service_config, to_service_
 from retrykit.config.preset_names import parse_preset
 from retrykit.config.rendering import to_python
 from retrykit.durable.attempt_replay import check_replayable
+from retrykit.execution.attempt_timeout import with_timeout_argument
 from retrykit.execution.backoff import Backoff
-from retrykit.execution.timeout_argument import with_timeout_argument
 from retrykit.hints import (
     attribute,
     first_of,

@@ -9,8 +9,7 @@ from typing import Any
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.analysis.lint import discover, importing
 from retrykit.cli.policy_overrides import changed
-from retrykit.config.documents import read_document
-from retrykit.config.files import load_policy, policy_names
+from retrykit.config.files import load_policy, policy_names, read_document
 from retrykit.config.grpc_service_config import from_service_config
 from retrykit.config.preset_names import BUILT_IN, parse_preset
 from retrykit.errors import ConfigError

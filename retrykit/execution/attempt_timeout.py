@@ -1,19 +1,23 @@
-"""What takes too long is ended: a block of a task, by the loop that runs it.
+"""Attempt timeouts: cancel a coroutine in time, or pass the timeout as an argument.
 
-It knows nothing of attempts. What ends a block on a clock that is handed in is
-said by that clock.
+The timeout is read anew for every attempt, since the remaining time shrinks.
 """
 
 import asyncio
+import inspect
 import math
 from collections.abc import Callable, Coroutine
+from inspect import Parameter
 from types import TracebackType
 from typing import Any, Self, final
 
 from retrykit._internal.clocks import AsyncClock, async_clock, running_trio
+from retrykit._internal.validation import invalid_setting
 from retrykit.errors import AttemptTimeout
+from retrykit.policy.timeouts import AsArgument
 
 __all__ = ["TimeoutScope", "Timer", "timeout_scope"]
+__all__ += ["with_timeout", "with_timeout_argument"]
 
 
 def timeout_scope(timeout: float, clock: AsyncClock | None = None) -> "TimeoutScope":
@@ -22,7 +26,7 @@ def timeout_scope(timeout: float, clock: AsyncClock | None = None) -> "TimeoutSc
     Args:
         timeout: How long it may take, in seconds of the clock.
         clock: Whose time counts; by default that of this context's tasks. Its
-            method `timeout_scope` makes the block; without one, the loop's time counts.
+            method `limit` makes the block; without one, the loop's time counts.
     """
     made: Callable[[float], TimeoutScope] = getattr(
         clock or async_clock.current(), "limit", TimeoutScope
@@ -167,3 +171,76 @@ def _run_to_completion(coroutine: Coroutine[Any, Any, object]) -> None:
         coroutine.send(None)
     except StopIteration:
         pass
+
+
+def with_timeout(
+    fn: Callable[..., Any], timeout_for: Callable[[], float]
+) -> Callable[..., Any]:
+    """Return a coroutine function that ends each call of *fn* in time.
+
+    Args:
+        fn: What is awaited.
+        timeout_for: What says how long the next call may take, in seconds of
+            the clock of its context.
+
+    Returns:
+        A function whose calls raise `AttemptTimeout` when their time is up.
+    """
+
+    async def ending(*args: Any, **kwargs: Any) -> Any:
+        with timeout_scope(timeout_for()):
+            return await fn(*args, **kwargs)
+
+    return ending
+
+
+def with_timeout_argument(
+    fn: Callable[..., Any], argument: AsArgument, timeout_for: Callable[[], float]
+) -> Callable[..., Any]:
+    """Return *fn* with its timeout given, unless its caller gives one.
+
+    Args:
+        fn: A function of either colour.
+        argument: Which parameter takes the timeout.
+        timeout_for: What says how long the next call may take, in seconds.
+
+    Returns:
+        A function that returns what *fn* does: a coroutine, if it is async.
+
+    Raises:
+        ConfigError: *fn* has no such parameter, or does not show which it has.
+    """
+    name, place = argument.name, _place(fn, argument)
+
+    def filling(*args: Any, **kwargs: Any) -> Any:
+        if name not in kwargs and len(args) <= place:
+            kwargs[name] = timeout_for()
+        return fn(*args, **kwargs)
+
+    return filling
+
+
+_BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+_NOWHERE = math.inf
+
+
+def _place(fn: Callable[..., Any], argument: AsArgument) -> float:
+    """Return how many arguments come before it; no number if it has no place."""
+    name = argument.name
+    rule = f"a function with a parameter {name!r} that takes its timeout"
+    try:
+        parameters = inspect.signature(fn).parameters
+    except (TypeError, ValueError):
+        suggestion = (
+            "it does not show what it takes: call it in a function that has one"
+        )
+        raise invalid_setting("fn", rule, fn, suggestion) from None
+    by_place = [each.name for each in parameters.values() if each.kind in _BY_PLACE]
+    found = parameters.get(name)
+    if found is not None and found.kind in _BY_NAME:
+        return by_place.index(name) if name in by_place else _NOWHERE
+    if any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values()):
+        return _NOWHERE
+    suggestion = f"name the one that it has: AsArgument({argument.seconds:g}, name=...)"
+    raise invalid_setting("fn", rule, fn, suggestion)

@@ -10,6 +10,7 @@ from typing import Any
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.validation import invalid_setting
 from retrykit.execution import async_driver, sync_driver
+from retrykit.execution.attempt_timeout import with_timeout, with_timeout_argument
 from retrykit.execution.callables import (
     check_retryable,
     check_sync_compatible,
@@ -17,7 +18,6 @@ from retrykit.execution.callables import (
     qualified_name,
 )
 from retrykit.execution.nesting import attempt_time_limit
-from retrykit.execution.timeout_argument import with_timeout, with_timeout_argument
 from retrykit.policy.settings import Settings
 from retrykit.policy.timeouts import AsArgument
 from retrykit.state.retry_state import RetryState

@@ -1,6 +1,6 @@
 """How long an attempt may take, where the attempt itself sees to it.
 
-It knows nothing of calls: `retrykit.execution.timeout_argument` hands the timeout on.
+It knows nothing of calls: `retrykit.execution.attempt_timeout` hands the timeout on.
 """
 
 from typing import final

@@ -30,9 +30,8 @@ def after_timeouts(trace: TracebackType | None) -> TracebackType | None:
 def _ends_attempts(trace: TracebackType) -> bool:
     name = trace.tb_frame.f_globals.get("__name__")
     return name in {
-        "retrykit.execution.timeout_argument",
-        "retrykit.execution.callables",
         "retrykit.execution.attempt_timeout",
+        "retrykit.execution.callables",
     }
 
 

@@ -12,7 +12,7 @@ import trio.testing
 
 from retrykit import ConfigError
 from retrykit.errors import AttemptTimeout
-from retrykit.execution.timeout_argument import with_timeout, with_timeout_argument
+from retrykit.execution.attempt_timeout import with_timeout, with_timeout_argument
 from retrykit.policy.timeouts import AsArgument
 
 FIVE = AsArgument("5s")

@@ -12,8 +12,11 @@ import trio.testing
 
 from retrykit import aretry, state_of
 from retrykit._internal.clocks import async_clock
-from retrykit.execution.attempt_timeout import AttemptTimeout, timeout_scope
-from retrykit.execution.timeout_argument import with_timeout
+from retrykit.execution.attempt_timeout import (
+    AttemptTimeout,
+    timeout_scope,
+    with_timeout,
+)
 from retrykit.testing import FakeClock, limit_retries, virtual_time
 from tests._support.side import alarm, ended, in_thread, once, together
 
