@@ -641,7 +641,7 @@ WRITTEN = {
     # environment
     "prefix must be a str, got 5": lambda: Policy.from_env(5),
     "prefix must be a name such as APP_RETRY, got '_'": lambda: Policy.from_env("_"),
-    "base must be a Settings, got {}; write Policy(...)": (
+    "base must be a Policy, got {}; write Policy(...)": (
         lambda: Policy.from_env("APP", base={}, environ={})
     ),
     "APP_SEED must be a str, got 7": lambda: in_variables(SEED=7),

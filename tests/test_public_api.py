@@ -15,7 +15,7 @@ import pytest
 import retrykit
 import retrykit.testing
 from retrykit import Policy
-from retrykit.policy.settings import Changes, Settings
+from retrykit.policy.validators import Changes
 from tests._support import required
 
 PACKAGE = Path(retrykit.__file__).parent
@@ -133,13 +133,13 @@ def docstrings(path):
 
 
 def test_changes_are_the_settings_of_a_policy():
-    assert list(Changes.__annotations__) == [each.name for each in fields(Settings)]
+    assert list(Changes.__annotations__) == [each.name for each in fields(Policy)]
     assert Changes.__required_keys__ == frozenset()
 
 
 def test_a_policy_has_no_setting_that_its_docstring_does_not_explain():
     explained = inspect.getdoc(Policy).split("Args:")[1].split("Raises:")[0]
-    for each in fields(Settings):
+    for each in fields(Policy):
         assert f"\n    {each.name}: " in explained, each.name
 
 

@@ -15,7 +15,6 @@ from retrykit.config.preset_names import BUILT_IN, parse_preset
 from retrykit.errors import ConfigError
 from retrykit.execution.decorators import policy_of
 from retrykit.policy.policy import Policy
-from retrykit.policy.settings import recast
 from retrykit.schedules import Schedule
 
 __all__ = ["chosen", "file_of", "imported", "is_policy", "meant"]
@@ -48,7 +47,7 @@ def chosen(
         rule = f"one policy, as {texts[0]}:{next(iter(found))}"
         raise invalid_setting("POLICY", rule, texts[0], f"it holds {', '.join(found)}")
     bases: dict[str, Policy | None] = {**found} or {"default": None}
-    return {name: recast(changed(base, flags), Policy) for name, base in bases.items()}
+    return {name: changed(base, flags) for name, base in bases.items()}
 
 
 def _free(name: str, taken: Mapping[str, object]) -> str:
@@ -71,7 +70,7 @@ def meant(text: str) -> dict[str, Policy]:
             policy = _of_service(config, file)
             return {file["name"] or Path(file["path"]).stem: policy}
         names = [file["name"]] if file["name"] else policy_names(file["path"])
-        return {name: recast(load_policy(file["path"], name), Policy) for name in names}
+        return {name: load_policy(file["path"], name) for name in names}
     if _SCRIPT.fullmatch(text):
         return _written(text)
     attribute = _ATTRIBUTE.fullmatch(text)
@@ -82,7 +81,7 @@ def meant(text: str) -> dict[str, Policy]:
         there = did_you_mean(text.partition(":")[0], BUILT_IN)
         suggestion = there or f"the presets are {', '.join(BUILT_IN)}"
         raise invalid_setting("POLICY", rule, text, suggestion)
-    return {text: recast(parse_preset(text), Policy)}
+    return {text: parse_preset(text)}
 
 
 def _written(text: str) -> dict[str, Policy]:

@@ -6,12 +6,12 @@ from typing import Any
 
 from retrykit.cli.options import FLAGS
 from retrykit.config.environment import MUTUALLY_EXCLUSIVE, settings_from_env
-from retrykit.policy.settings import Settings
+from retrykit.policy.policy import Policy
 
 __all__ = ["changed"]
 
 
-def changed(base: Settings | None, flags: Mapping[str, Any]) -> Settings:
+def changed(base: Policy | None, flags: Mapping[str, Any]) -> Policy:
     """Return a policy as the environment and the flags change it.
 
     Flags win over variables, and these over the policy.

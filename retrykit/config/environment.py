@@ -21,9 +21,9 @@ from retrykit._internal.validation import (
 )
 from retrykit.config.preset_names import parse_number, parse_preset
 from retrykit.errors import ConfigError
+from retrykit.policy.policy import Policy
 from retrykit.policy.serialization import UNLIMITED, policy_from_dict
-from retrykit.policy.settings import Settings
-from retrykit.presets.systems import zizq
+from retrykit.presets import zizq
 
 __all__ = ["MUTUALLY_EXCLUSIVE", "VARIABLES", "settings_from_env"]
 
@@ -63,14 +63,14 @@ def settings_from_env(
     prefix: str,
     environ: Mapping[str, str],
     *,
-    base: Settings | None = None,
+    base: Policy | None = None,
     display_names: Mapping[str, str] | None = None,
-) -> Settings:
+) -> Policy:
     """Return the settings that variables with a prefix ask for.
 
     >>> told = {"APP_MAX_ATTEMPTS": "8", "APP_SCHEDULE": "linear('1s').cap('1m')"}
     >>> settings_from_env("APP", told)
-    Settings(schedule=linear(1.0).cap(60.0), max_attempts=8)
+    Policy(schedule=linear(1.0).cap(60.0), max_attempts=8)
     >>> settings_from_env("APP", {"APP_RETRY_LIMIT": "3"}).max_attempts
     4
 
@@ -146,17 +146,17 @@ def _encodable(name: str, text: str) -> str:
     return text
 
 
-def _start(stem: str, given: _Given, base: Settings | None) -> Settings:
+def _start(stem: str, given: _Given, base: Policy | None) -> Policy:
     if "EXTENDS" in given.texts:
         with _told_of(given, "EXTENDS"):
             return parse_preset(given.texts["EXTENDS"])
     if base is not None:
-        return check_instance("base", base, Settings, "write Policy(...)")
+        return check_instance("base", base, Policy, "write Policy(...)")
     queue = stem == "ZIZQ_DEFAULT" or not given.texts.keys().isdisjoint(_ZIZQ)
-    return zizq() if queue else Settings()
+    return zizq() if queue else Policy()
 
 
-def _of_queue(given: _Given, start: Settings) -> dict[str, Any]:
+def _of_queue(given: _Given, start: Policy) -> dict[str, Any]:
     """Return the settings that the names of the job queue ask for."""
     _refuse_both(given)
     names, texts = given.names, given.texts

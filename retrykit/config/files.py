@@ -20,8 +20,8 @@ from retrykit._internal.validation import (
 )
 from retrykit.config.preset_names import BUILT_IN, parse_preset
 from retrykit.errors import ConfigError
+from retrykit.policy.policy import Policy
 from retrykit.policy.serialization import policy_from_dict
-from retrykit.policy.settings import Settings
 
 __all__ = ["load_policy", "policy_names", "read_document"]
 
@@ -38,7 +38,7 @@ def policy_names(path: str | os.PathLike[str]) -> list[str]:
     return list(_policies(path))
 
 
-def load_policy(path: str | os.PathLike[str], name: str) -> Settings:
+def load_policy(path: str | os.PathLike[str], name: str) -> Policy:
     """Return the settings of one policy in a file.
 
     >>> import tempfile
@@ -113,7 +113,7 @@ _MOST_COMPARED = 1000
 
 def _chain(
     path: str | os.PathLike[str], policies: dict[str, Any], name: str
-) -> tuple[list[str], Settings]:
+) -> tuple[list[str], Policy]:
     """Return a policy and those that it extends, and the settings of the last."""
     chain: dict[str, None] = {}
     while True:
@@ -123,7 +123,7 @@ def _chain(
             if not isinstance(own, dict):
                 raise invalid_setting("policy", "a table of settings", own)
             if "extends" not in own:
-                return list(chain), Settings()
+                return list(chain), Policy()
             base = check_instance("extends", own["extends"], str)
             if base in chain:
                 rule = "a policy that does not extend this one"
@@ -135,7 +135,7 @@ def _chain(
         name = base
 
 
-def _built_in(text: str, policies: dict[str, Any]) -> Settings:
+def _built_in(text: str, policies: dict[str, Any]) -> Policy:
     known = [*policies, *BUILT_IN]
     if text.partition(":")[0].strip().replace("_", "-") not in BUILT_IN:
         rule = "a policy of the same file, or a preset"

@@ -27,7 +27,6 @@ from retrykit.budgets.base import Budget
 from retrykit.hints import grpc_pushback
 from retrykit.policy.grpc_status import StatusCodes, names_of_codes
 from retrykit.policy.policy import Policy
-from retrykit.policy.settings import Settings
 from retrykit.schedules import exponential, sequence
 from retrykit.schedules.base import Schedule
 
@@ -148,7 +147,7 @@ def _check_rest(policy: Policy) -> None:
         suggestion = "gRPC follows what its servers ask for, and nothing else"
         rule = "grpc_pushback() or None in a policy for gRPC"
         raise invalid_setting("hint", rule, policy.hint, suggestion)
-    for field in fields(Settings):
+    for field in fields(Policy):
         value, usual = getattr(policy, field.name), field.default
         # gRPC has no bound on what its servers ask for.
         usual = None if field.name == "hint_cap" and policy.hint else usual

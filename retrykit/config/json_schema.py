@@ -20,7 +20,7 @@ from retrykit.config.kind_schemas import (
 )
 from retrykit.policy.policy import Policy
 from retrykit.policy.rules import Rule
-from retrykit.policy.settings import DeadlineRule, LongHintRule, NestedRule, Raises
+from retrykit.policy.validators import DeadlineRule, LongHintRule, NestedRule, Raises
 from retrykit.schedules.kinds import SCHEDULE_KINDS
 from retrykit.schedules.randomness import MAX_DELAY
 

@@ -7,27 +7,27 @@ What the settings are is not known here.
 import inspect
 from collections.abc import Callable
 
+from retrykit import presets
 from retrykit._internal.error_conditions import Condition
 from retrykit._internal.type_names import type_from_name
 from retrykit._internal.validation import did_you_mean, invalid_setting, safe_repr
 from retrykit.errors import ConfigError
-from retrykit.policy.settings import Settings
-from retrykit.presets import systems
+from retrykit.policy.policy import Policy
 
 __all__ = ["BUILT_IN", "parse_number", "parse_preset"]
 
-BUILT_IN: dict[str, Callable[..., Settings]] = {
-    name.replace("_", "-"): getattr(systems, name) for name in systems.__all__
+BUILT_IN: dict[str, Callable[..., Policy]] = {
+    name.replace("_", "-"): getattr(presets, name) for name in presets.__all__
 }
 """What makes the settings of each preset, by the name that is written."""
 
 
-def parse_preset(text: str) -> Settings:
+def parse_preset(text: str) -> Policy:
     """Return the settings of a preset that is named in a text.
 
     >>> parse_preset("zizq:retry_limit=10,jitter=5s").max_attempts
     11
-    >>> parse_preset("tenacity_default") == systems.tenacity_default()
+    >>> parse_preset("tenacity_default") == presets.tenacity_default()
     True
     >>> parse_preset("zizk")  # doctest: +ELLIPSIS
     Traceback (most recent call last):

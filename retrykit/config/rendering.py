@@ -20,7 +20,6 @@ from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.policy import Policy
 from retrykit.policy.rules import Rule
 from retrykit.policy.serialization import setting_to_data
-from retrykit.policy.settings import Settings
 from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules.base import Schedule
 from retrykit.schedules.kinds import CONSTRUCTORS
@@ -150,9 +149,7 @@ def compact_value(setting: str, value: Any) -> Any:
     ]
 
 
-def non_default_settings(
-    policy: Settings, base: Settings | None = None
-) -> dict[str, Any]:
+def non_default_settings(policy: Policy, base: Policy | None = None) -> dict[str, Any]:
     """Return the settings that differ from another policy's, by their names.
 
     >>> non_default_settings(Policy(max_attempts=5, seed=7))
@@ -162,8 +159,8 @@ def non_default_settings(
         policy: Whose settings.
         base: The other policy; by default one whose settings are the defaults.
     """
-    base = base or Settings()
-    values = {each.name: getattr(policy, each.name) for each in fields(Settings)}
+    base = base or Policy()
+    values = {each.name: getattr(policy, each.name) for each in fields(Policy)}
     return {key: x for key, x in values.items() if x != getattr(base, key)}
 
 

@@ -10,7 +10,7 @@ from retrykit._internal.clocks import wall
 from retrykit._internal.validation import invalid_setting
 from retrykit.durable.envelope import Envelope
 from retrykit.durable.job import Job
-from retrykit.policy.settings import Settings
+from retrykit.policy.policy import Policy
 from retrykit.schedules.randomness import CallRandom
 from retrykit.state.records import ErrorRecord
 from retrykit.state.retry_state import Failure, RetryState
@@ -21,7 +21,7 @@ __all__ = ["check_replayable", "envelope_for_attempt", "replay_state"]
 _UNKNOWN = ErrorRecord("unknown", "only its number was kept", "")
 
 
-def check_replayable(policy: Settings) -> None:
+def check_replayable(policy: Policy) -> None:
     """Check that a policy can be held to where only a number is kept.
 
     Raises:
@@ -34,7 +34,7 @@ def check_replayable(policy: Settings) -> None:
 
 
 def replay_state(
-    policy: Settings, name: str, attempt: int, epoch: float = 0.0
+    policy: Policy, name: str, attempt: int, epoch: float = 0.0
 ) -> RetryState:
     """Return the state of a job before an attempt of which the number is known.
 

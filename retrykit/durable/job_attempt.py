@@ -38,7 +38,7 @@ from retrykit.execution.outcomes import (
     handle_failure,
     handle_result,
 )
-from retrykit.policy.settings import Settings
+from retrykit.policy.policy import Policy
 from retrykit.state import events
 from retrykit.state.retry_state import Failure, RetryState
 from retrykit.state.signals import Signal
@@ -91,7 +91,7 @@ def idempotency_key() -> str:
 
 
 def attempt(
-    policy: Settings,
+    policy: Policy,
     fn: Callable[..., Any],
     envelope: Envelope,
     /,
@@ -127,7 +127,7 @@ def attempt(
 
 
 async def aattempt(
-    policy: Settings,
+    policy: Policy,
     fn: Callable[..., Any],
     envelope: Envelope,
     /,
@@ -177,7 +177,7 @@ class _Attempt:
 
     def __init__(
         self,
-        policy: Settings,
+        policy: Policy,
         envelope: Envelope,
         clock: ClockSource[Clock] | ClockSource[AsyncClock],
     ) -> None:

@@ -5,7 +5,7 @@ compares them.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.clocks import async_clock as clock
 from retrykit.budgets.base import adeposit_safely as deposit_safely
@@ -15,8 +15,10 @@ from retrykit.execution.outcomes import (
     ahandle_failure as handle_failure,
     ahandle_result as handle_result,
 )
-from retrykit.policy.settings import Settings
 from retrykit.state.retry_state import RetryState
+
+if TYPE_CHECKING:
+    from retrykit.policy.policy import Policy
 
 __all__ = ["make_driver"]
 
@@ -24,7 +26,7 @@ _current, _enter, _leave = current_call.get, current_call.set, current_call.rese
 
 
 def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
-    policy: Settings,
+    policy: "Policy",
     fn: Callable[..., Any],
     name: str,
     resumed: RetryState | None = None,

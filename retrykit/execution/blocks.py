@@ -12,8 +12,8 @@ from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.execution.block_attempts import AsyncLoop, Attempt, Loop
 from retrykit.execution.callables import check_resumable, check_sync_compatible
 from retrykit.policy.policy import Policy
-from retrykit.policy.settings import Changes
 from retrykit.policy.timeouts import AsArgument
+from retrykit.policy.validators import Changes
 from retrykit.state.retry_state import RetryState
 
 __all__ = ["AsyncAttempts", "Attempts", "aretrying", "retrying"]

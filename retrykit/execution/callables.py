@@ -7,13 +7,15 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.introspection import is_coroutine_function, underlying_call
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.policy.conditions import NEEDS_ARETRY, check_predicates
-from retrykit.policy.settings import Settings
 from retrykit.state.retry_state import RetryState
+
+if TYPE_CHECKING:
+    from retrykit.policy.policy import Policy
 
 __all__ = ["check_resumable", "check_retryable", "check_sync_compatible"]
 __all__ += ["ensure_awaitable", "qualified_name"]
@@ -35,7 +37,7 @@ def check_retryable(fn: object) -> None:
 
 
 def check_sync_compatible(
-    policy: Settings, *, ends: bool = False, suggestion: str = NEEDS_ARETRY
+    policy: "Policy", *, ends: bool = False, suggestion: str = NEEDS_ARETRY
 ) -> None:
     """Check that a policy suits what awaits neither predicates nor budget.
 

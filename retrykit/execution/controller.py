@@ -8,7 +8,7 @@ import inspect
 import logging
 import weakref
 from collections.abc import Sequence
-from typing import NoReturn, final
+from typing import TYPE_CHECKING, NoReturn, final
 
 from retrykit._internal import fast_path
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, async_clock
@@ -27,7 +27,6 @@ from retrykit.execution.opening import new_state
 from retrykit.execution.overrides import retry_overrides
 from retrykit.hints.base import read_hint, requested_delay
 from retrykit.policy.decision import decide
-from retrykit.policy.settings import Settings
 from retrykit.state import events
 from retrykit.state.failures import Evaluation
 from retrykit.state.fault_log import note_policy_fault
@@ -40,6 +39,9 @@ from retrykit.state.tracebacks import (
     trim_traceback,
     with_traceback,
 )
+
+if TYPE_CHECKING:
+    from retrykit.policy.policy import Policy
 
 __all__ = ["RetryController"]
 
@@ -75,7 +77,7 @@ class RetryController:
 
     def __init__(  # noqa: PLR0913  what every call of a function has in common
         self,
-        policy: Settings,
+        policy: "Policy",
         name: str,
         clock: ClockSource[Clock] | ClockSource[AsyncClock],
         resumed: RetryState | None,

@@ -10,7 +10,7 @@ from retrykit.execution.drivers import build_driver
 from retrykit.execution.wrapping import find_wrapped, unwrap, wrap_callable
 from retrykit.policy.conditions import format_condition
 from retrykit.policy.policy import Policy
-from retrykit.policy.settings import Changes
+from retrykit.policy.validators import Changes
 from retrykit.state.retry_state import RetryState
 
 __all__ = ["aretry", "policy_of", "resume", "retry", "with_policy"]
@@ -218,7 +218,7 @@ def _as_settings(policy: object) -> str | None:
         return f"on={format_condition(policy)}"
     if policy is Policy:
         return "Policy()"
-    if getattr(policy, "__module__", None) == "retrykit.presets":
+    if str(getattr(policy, "__module__", "")).startswith("retrykit.presets."):
         return f"presets.{getattr(policy, '__name__', '...')}()"
     number = isinstance(policy, int) and not isinstance(policy, bool)
     return f"max_attempts={policy}" if number else None

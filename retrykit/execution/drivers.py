@@ -5,7 +5,7 @@ Everything that calls under a policy, decorated or not, goes through here.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.validation import invalid_setting
@@ -18,15 +18,17 @@ from retrykit.execution.callables import (
     qualified_name,
 )
 from retrykit.execution.nesting import attempt_time_limit
-from retrykit.policy.settings import Settings
 from retrykit.policy.timeouts import AsArgument
 from retrykit.state.retry_state import RetryState
+
+if TYPE_CHECKING:
+    from retrykit.policy.policy import Policy
 
 __all__ = ["build_driver", "driver_factory", "prepare_attempt"]
 
 
 def build_driver(
-    policy: Settings,
+    policy: "Policy",
     fn: Callable[..., Any],
     *,
     awaited: bool,
@@ -47,7 +49,7 @@ def build_driver(
 
 
 def driver_factory(
-    policy: Settings, fn: Callable[..., Any], *, awaited: bool
+    policy: "Policy", fn: Callable[..., Any], *, awaited: bool
 ) -> Callable[[str, RetryState | None], Callable[..., Any]]:
     """Return what makes drivers of *fn*, for calls of several names.
 
@@ -71,7 +73,7 @@ def driver_factory(
 
 
 def prepare_attempt(
-    policy: Settings, fn: Callable[..., Any], *, awaited: bool
+    policy: "Policy", fn: Callable[..., Any], *, awaited: bool
 ) -> Callable[..., Any]:
     """Return what makes one attempt of *fn*, within its timeout.
 

@@ -4,18 +4,20 @@ For clients that have a place where they ask, and none where a driver could be.
 No client is imported, and nothing is sent here.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.clocks import sync_clock
 from retrykit.execution.controller import RetryController
 from retrykit.execution.nesting import Call, current_call
 from retrykit.execution.outcomes import handle_failure, handle_result
-from retrykit.policy.settings import Settings
+
+if TYPE_CHECKING:
+    from retrykit.policy.policy import Policy
 
 __all__ = ["ask", "asking", "goes_on", "leave", "wait"]
 
 
-def asking(policy: Settings, name: str, call: Call) -> Call:
+def asking(policy: "Policy", name: str, call: Call) -> Call:
     """Return a call of which an attempt has ended.
 
     Args:

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from retrykit._internal.clocks import wall
 from retrykit.execution.nesting import Call, outer_call, state_if_running
-from retrykit.policy.settings import Settings
 from retrykit.schedules.randomness import new_seed
 from retrykit.state.retry_state import RetryState
+
+if TYPE_CHECKING:
+    from retrykit.policy.policy import Policy
 
 __all__ = ["new_state"]
 
@@ -15,7 +18,7 @@ __all__ = ["new_state"]
 def new_state(
     call: Call,
     name: str,
-    policy: Settings,
+    policy: "Policy",
     resumed: RetryState | None,
     now: Callable[[], float] | None,
 ) -> RetryState:

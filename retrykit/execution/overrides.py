@@ -3,11 +3,13 @@
 It changes the settings of a call that begins; it knows nothing of tests.
 """
 
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from retrykit._internal.context import ContextOverride
 from retrykit._internal.frozen import Frozen
-from retrykit.policy.settings import Settings
+
+if TYPE_CHECKING:
+    from retrykit.policy.policy import Policy
 
 __all__ = ["RetryOverrides", "retry_overrides"]
 
@@ -25,7 +27,7 @@ class RetryOverrides(Frozen):
     max_attempts: int | None
     disabled: bool
 
-    def apply_to(self, policy: Settings) -> Settings:
+    def apply_to(self, policy: "Policy") -> "Policy":
         """Return *policy* within these bounds."""
         if self.disabled:
             return policy.replace(max_attempts=1, on_result=None, raises="last")

@@ -7,15 +7,17 @@ tools that freeze time would exchange here and not elsewhere.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.clocks import sync_clock as clock
 from retrykit.budgets.base import deposit_safely
 from retrykit.execution.controller import RetryController
 from retrykit.execution.nesting import Call, current_call, raises_another_error
 from retrykit.execution.outcomes import handle_failure, handle_result
-from retrykit.policy.settings import Settings
 from retrykit.state.retry_state import RetryState
+
+if TYPE_CHECKING:
+    from retrykit.policy.policy import Policy
 
 __all__ = ["make_driver"]
 
@@ -23,7 +25,7 @@ _current, _enter, _leave = current_call.get, current_call.set, current_call.rese
 
 
 def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
-    policy: Settings,
+    policy: "Policy",
     fn: Callable[..., Any],
     name: str,
     resumed: RetryState | None = None,

@@ -40,8 +40,8 @@ from retrykit.integrations._http.policy import (
 )
 from retrykit.integrations._http.transport import AsyncSender, HttpRequest
 from retrykit.policy.policy import Policy
-from retrykit.policy.settings import Changes
 from retrykit.policy.timeouts import AsArgument
+from retrykit.policy.validators import Changes
 from retrykit.state.final_error import attach_state, state_of
 from retrykit.state.retry_state import RetryState
 from retrykit.state.signals import GiveUp

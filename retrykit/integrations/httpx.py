@@ -36,7 +36,7 @@ from retrykit.integrations._http.policy import (
 )
 from retrykit.integrations._http.transport import AsyncSender, HttpRequest, Sender
 from retrykit.policy.policy import Policy
-from retrykit.policy.settings import Changes
+from retrykit.policy.validators import Changes
 from retrykit.state.final_error import attach_state, state_of
 from retrykit.state.retry_state import RetryState
 

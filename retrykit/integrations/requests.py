@@ -46,7 +46,7 @@ from retrykit.integrations._http.policy import (
 from retrykit.integrations._http.transport import HttpRequest, Sender
 from retrykit.integrations.urllib3.transient import transient as _passing
 from retrykit.policy.policy import Policy
-from retrykit.policy.settings import Changes
+from retrykit.policy.validators import Changes
 
 __all__ = ["IDEMPOTENT", "RetryAdapter", "policy", "request_policy", "retry_after"]
 __all__ += ["transient"]

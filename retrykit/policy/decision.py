@@ -4,14 +4,16 @@ Everything that a policy demands is judged here. Nothing here sleeps, reads a
 clock or draws chance of its own: the same call gives the same answer.
 """
 
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
-from retrykit.policy.settings import Settings
 from retrykit.schedules.randomness import MAX_DELAY, CallRandom
 from retrykit.state.retry_state import RetryState, StopReason
 from retrykit.state.signals import GiveUp, RetryAfter
+
+if TYPE_CHECKING:
+    from retrykit.policy.policy import Policy
 
 __all__ = ["Again", "Decision", "Stop", "decide"]
 
@@ -50,7 +52,7 @@ _MARGINS: Final = {"stop": 0.0, "clip": -_EPSILON, "overshoot": _EPSILON}
 
 
 def decide(  # noqa: C901, PLR0911, PLR0913, PLR0917  rules in order; facts made once
-    settings: Settings,
+    settings: "Policy",
     state: RetryState,
     attempt: int,
     elapsed: float,
@@ -114,7 +116,7 @@ def decide(  # noqa: C901, PLR0911, PLR0913, PLR0917  rules in order; facts made
 
 
 def _apply_hint(
-    settings: Settings,
+    settings: "Policy",
     state: RetryState,
     elapsed: float,
     delay: float,
@@ -138,7 +140,7 @@ def _apply_hint(
 
 
 def _apply_deadline(
-    settings: Settings, state: RetryState, elapsed: float, delay: float
+    settings: "Policy", state: RetryState, elapsed: float, delay: float
 ) -> float | StopReason:
     """Return the delay before an attempt that starts in time."""
     allowed, rule = settings.max_elapsed, settings.deadline
@@ -158,7 +160,7 @@ def _apply_deadline(
 
 
 def _delay_by_rule(
-    settings: Settings, state: RetryState, attempt: int, place: int | None
+    settings: "Policy", state: RetryState, attempt: int, place: int | None
 ) -> float | StopReason | None:
     """Return the delay by the rule that holds, or by none.
 

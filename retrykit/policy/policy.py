@@ -1,17 +1,38 @@
-"""What a policy does: the settings with their verbs."""
+"""The policy: when a failed call is retried, and when it is given up."""
 
+import os
 from collections import deque
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Generic, ParamSpec, TypeVar, final
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Generic, ParamSpec, Self, TypeVar, Unpack, final
 
+from retrykit._internal.error_conditions import Condition
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import invalid_setting, safe_repr
+from retrykit.budgets.base import Budget
+from retrykit.errors import ConfigError
 from retrykit.execution.drivers import build_driver
-from retrykit.hints.base import read_hint
-from retrykit.policy.conditions import check_predicates, match_error
+from retrykit.hints.base import Hint, read_hint
+from retrykit.policy.conditions import (
+    ResultCondition,
+    check_predicates,
+    format_condition,
+    match_error,
+)
 from retrykit.policy.decision import Again, Decision, Stop, decide
-from retrykit.policy.stored import Stored
-from retrykit.state.events import Event
+from retrykit.policy.rules import Rule, types_of
+from retrykit.policy.timeouts import AsArgument
+from retrykit.policy.validators import (
+    VALIDATORS,
+    Changes,
+    DeadlineRule,
+    LongHintRule,
+    NestedRule,
+    Raises,
+)
+from retrykit.schedules import exponential
+from retrykit.schedules.base import Schedule
+from retrykit.state.events import Event, Observer
 from retrykit.state.final_error import is_own_timeout
 from retrykit.state.records import ErrorRecord
 from retrykit.state.retry_state import Failure, RetryState, StopReason
@@ -45,9 +66,14 @@ class Outcome(Frozen, Generic[T_co]):
         return self.error is None
 
 
+# The delays of Google's ExponentialBackOff. Five attempts within a minute are what
+# an interactive caller can wait for.
+_DEFAULT_SCHEDULE = exponential(0.5, factor=1.5).cap(60).jitter(0.5)
+
+
 @final
-@dataclass(frozen=True, init=False, eq=False, repr=False)
-class Policy(Stored):
+@dataclass(frozen=True, init=False, repr=False)
+class Policy:
     """When a failed call is made again, and when no more: a frozen value.
 
     Policies compare, hash (if their parts do), print as the expression that
@@ -138,7 +164,72 @@ the first call counts; None is unlimited
         ConfigError: A setting is unknown or wrong, or contradicts another.
     """
 
-    __slots__ = ()
+    schedule: Schedule = _DEFAULT_SCHEDULE
+    max_attempts: int | None = 5
+    max_elapsed: float | None = 60.0
+    deadline: DeadlineRule = "stop"
+    on: Condition = Exception
+    give_up_on: Condition = ()
+    on_result: ResultCondition | None = None
+    rules: tuple[Rule, ...] = ()
+    hint: Hint | None = None
+    hint_cap: float | None = 3600.0
+    on_long_hint: LongHintRule = "give_up"
+    budget: Budget | None = None
+    attempt_timeout: float | AsArgument | None = None
+    nested: NestedRule = "respect"
+    raises: Raises = "last"
+    redact: bool = True
+    keep_tracebacks: bool = False
+    max_failures: int = 100
+    seed: int | None = None
+    observers: tuple[Observer, ...] = ()
+    name: str | None = None
+
+    def __init__(self, **settings: Unpack[Changes]) -> None:
+        self._set(settings, _DEFAULTS)
+
+    def _set(self, given: Mapping[str, object], others: Mapping[str, object]) -> None:
+        for name, value in given.items():
+            if name not in VALIDATORS:
+                raise _unknown(name, value)
+        for name, check in VALIDATORS.items():
+            value = check(name, given[name]) if name in given else others[name]
+            object.__setattr__(self, name, value)
+        self._check_together()
+
+    def _check_together(self) -> None:
+        if self.deadline != "stop" and self.max_elapsed is None:
+            rule = "'stop' where max_elapsed is None"
+            suggestion = (
+                "set max_elapsed, the time that it is about, or deadline='stop'"
+            )
+            raise invalid_setting("deadline", rule, self.deadline, suggestion)
+        never = types_of(self.give_up_on)
+        retried = types_of(self.on)
+        if retried and not self.rules and _within(retried, never):
+            rule, told = "narrower than on, or nothing is ever retried", self.on
+            raise invalid_setting(
+                "give_up_on", rule, self.give_up_on, f"on is {format_condition(told)}"
+            )
+        for each in self.rules:
+            if types_of(each.on) and _within(types_of(each.on), never):
+                rule = "narrower than the on of each rule, or the rule never holds"
+                suggestion = f"there is {each!r}"
+                raise invalid_setting("give_up_on", rule, self.give_up_on, suggestion)
+
+    def replace(self, **changes: Unpack[Changes]) -> Self:
+        """Return the same policy with some settings changed.
+
+        Args:
+            **changes: Settings, as for `Policy`.
+
+        Raises:
+            ConfigError: A setting is wrong, or contradicts another.
+        """
+        other = object.__new__(type(self))
+        other._set(changes, {name: getattr(self, name) for name in VALIDATORS})
+        return other
 
     def decide(
         self, state: RetryState, failure: Failure, *, budgeted: bool = True
@@ -267,8 +358,168 @@ the first call counts; None is unlimited
             # The errors' tracebacks hold this frame, and it must not hold them.
             events.clear()
 
-    def _heard(self, events: deque[Event]) -> "Policy":
+    def _heard(self, events: deque[Event]) -> Self:
         return self.replace(observers=(*self.observers, events.append))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return this policy as plain data, for JSON and TOML.
+
+        >>> Policy(max_elapsed=None, schedule=[1]).to_dict()["max_elapsed"]
+        'unlimited'
+
+        A hint is written as the text of its name, and a budget by its settings.
+        What a budget has left is no setting: the policy that comes back has a
+        new one, which is full, or, if it has a scope, the one that is shared
+        by that scope.
+
+        Raises:
+            ConfigError: A setting is code: a predicate, an observer, a
+                generator function, a hint or a budget of your own.
+        """
+        # Here and below: most programs write and read no policies.
+        from retrykit.policy.serialization import policy_to_dict  # noqa: PLC0415
+
+        return policy_to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: object) -> Self:
+        """Return the policy that `to_dict` wrote.
+
+        A setting that is missing has its default.
+
+        >>> Policy.from_dict({"schedule": ["1s", "1m"], "on": "OSError"})
+        Policy(schedule=sequence([1.0, 60.0]), on=OSError)
+
+        Exception types are named as ``OSError`` or ``module:Name``; no module
+        is imported to find them. A rule is a dict of ``on`` and of ``schedule``,
+        ``max_attempts`` or both; a hint is a text, as ``retry_after`` (see
+        `retrykit.hints.hint_named`); a budget is a dict of its ``kind``, its
+        settings and its ``scope`` (see `retrykit.budgets.budget_from`); and an
+        ``attempt_timeout`` that the function is told is a dict, as
+        ``{"argument": "timeout", "seconds": 5}``.
+
+        Raises:
+            ConfigError: A setting is unknown or wrong.
+        """
+        from retrykit.policy.serialization import policy_from_dict  # noqa: PLC0415
+
+        return cls(**policy_from_dict(data))
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str], name: str) -> Self:
+        """Return a policy of a TOML file, as pyproject.toml, or of a JSON file.
+
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "pyproject.toml")
+        ...     _ = path.write_text('''
+        ...         [tool.retrykit.policies.fetch]
+        ...         extends = "zizq:retry_limit=10"
+        ...         on = ["ConnectionError", "TimeoutError"]
+        ...     ''')
+        ...     policy = Policy.from_toml(path, "fetch")
+        >>> policy.max_attempts, policy.on
+        (11, (<class 'ConnectionError'>, <class 'TimeoutError'>))
+
+        Reading imports no module and runs no code.
+
+        Args:
+            path: A file with a table ``[tool.retrykit.policies.NAME]``, or
+                ``[policies.NAME]`` in a file without ``[tool.retrykit]``. If its
+                name ends in ``.json``, it is JSON of the same structure.
+            name: The name of the policy in the file. What is in its table is
+                what `from_dict` reads, and ``extends``: the name of another
+                policy of the file, or a preset, whose settings hold where this
+                table has none.
+
+        Raises:
+            ConfigError: The file cannot be read or has no such policy, or a
+                setting is unknown or wrong.
+        """
+        # Imported here: only who keeps policies in files needs it.
+        from retrykit.config.files import load_policy  # noqa: PLC0415
+
+        return load_policy(path, name)
+
+    @classmethod
+    def from_env(
+        cls,
+        prefix: str,
+        *,
+        base: Self | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return the policy that environment variables ask for.
+
+        >>> told = {"APP_RETRY_MAX_ATTEMPTS": "8", "APP_RETRY_ON": "OSError"}
+        >>> Policy.from_env("APP_RETRY", environ=told)
+        Policy(max_attempts=8, on=OSError)
+
+        With the prefix ``APP_RETRY`` they are APP_RETRY_SCHEDULE (``1s, 5s, 1m``,
+        or an expression, as ``exponential("500ms").cap("1m").full_jitter()``),
+        _MAX_ATTEMPTS, _MAX_ELAPSED (``90s``; both may be ``unlimited``), _DEADLINE,
+        _ON and _GIVE_UP_ON (names of exception types, separated by commas),
+        _HINT (as ``retry_after``), _HINT_CAP, _HINT_OVER, _ATTEMPT_TIMEOUT (both
+        times may be ``unlimited``, too), _OUTER, _RAISES, _REDACT and
+        _KEEP_TRACEBACKS (``true`` or ``false``), _MAX_FAILURES, _SEED, _NAME, and
+        _EXTENDS, a preset such as ``zizq:retry_limit=10`` that takes the place of
+        *base*. Rules and budgets have no variable: they are no matter of one text,
+        and come from *base*.
+
+        And those of the job queue Zizq: _RETRY_LIMIT, _BACKOFF_BASE,
+        _BACKOFF_EXPONENT, _BACKOFF_JITTER; base and jitter are milliseconds, or
+        have a unit, and the three are given together. Without *base*, the rest
+        is then as in `retrykit.presets.zizq`, and so it is with the prefix
+        ``ZIZQ_DEFAULT``.
+
+        >>> told = {"ZIZQ_DEFAULT_RETRY_LIMIT": "3"}
+        >>> Policy.from_env("ZIZQ_DEFAULT", environ=told).max_attempts
+        4
+
+        Args:
+            prefix: What the names of the variables begin with, with or without
+                the underscore after it. A variable that is empty is not given.
+            base: The policy whose settings hold where no variable is given, as
+                one from a file: ``base=Policy.from_toml("policies.toml", "fetch")``.
+            environ: The variables; by default those of this process, as they
+                are now.
+
+        Raises:
+            ConfigError: A variable is wrong or nearly one of these, contradicts
+                another, or a part of the formula is missing.
+        """
+        # Imported here: only who keeps settings in variables needs it.
+        from retrykit.config.environment import settings_from_env  # noqa: PLC0415
+
+        told = os.environ if environ is None else environ
+        return settings_from_env(prefix, told, base=base)
+
+    def __repr__(self) -> str:
+        told = (
+            f"{name}={format_condition(getattr(self, name))}"
+            for name in VALIDATORS
+            if getattr(self, name) != _DEFAULTS[name]
+        )
+        return f"Policy({', '.join(told)})"
+
+
+_DEFAULTS: dict[str, object] = {each.name: each.default for each in fields(Policy)}
+
+
+def _within(kinds: tuple[type, ...], others: tuple[type, ...]) -> bool:
+    return all(issubclass(kind, others) for kind in kinds)
+
+
+def _unknown(name: str, value: object) -> ConfigError:
+    # Imported here: only who mistypes needs it, and everyone would wait for it.
+    from retrykit.policy.setting_aliases import suggest_setting  # noqa: PLC0415
+
+    suggestion = suggest_setting(name, VALIDATORS)
+    shown = safe_repr(name).strip("'")
+    return ConfigError(
+        f"{shown} is no setting of a policy, got {safe_repr(value)}; {suggestion}"
+    )
 
 
 def _not_handled(events: deque[Event]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.type_names import type_from_name, type_to_name
 from retrykit._internal.validation import check_integer, invalid_setting
@@ -16,10 +16,12 @@ from retrykit.budgets.base import Budget
 from retrykit.errors import ConfigError
 from retrykit.hints.base import Hint
 from retrykit.policy.rules import Rule
-from retrykit.policy.settings import Settings
 from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules import from_dict
 from retrykit.schedules.parts import check_size
+
+if TYPE_CHECKING:
+    from retrykit.policy.policy import Policy
 
 __all__ = ["UNLIMITED", "policy_from_dict", "policy_to_dict", "setting_to_data"]
 
@@ -31,7 +33,7 @@ _CODE = ("on_result", "observers")
 _LIMITS = ("max_attempts", "max_elapsed", "hint_cap")
 
 
-def policy_to_dict(settings: Settings) -> dict[str, Any]:
+def policy_to_dict(settings: "Policy") -> dict[str, Any]:
     """Return settings as a dict of numbers, texts, lists and dicts.
 
     Raises:

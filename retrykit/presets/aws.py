@@ -6,8 +6,8 @@ from retrykit._internal.error_conditions import Condition
 from retrykit._internal.validation import check_choice, check_integer
 from retrykit.budgets import TokenBucket
 from retrykit.hints import milliseconds
+from retrykit.policy.policy import Policy
 from retrykit.policy.rules import Rule
-from retrykit.policy.settings import Settings
 from retrykit.schedules import exponential
 
 __all__ = ["aws_adaptive", "aws_standard", "throttling"]
@@ -18,7 +18,7 @@ def aws_standard(
     version: str = "2.1",
     max_attempts: int = 3,
     throttled: Condition | None = None,
-) -> Settings:
+) -> Policy:
     """Return the standard mode of the AWS SDKs.
 
     In 2.1, the default of the SDKs since November 2026, retry n waits anything
@@ -56,7 +56,7 @@ def aws_standard(
         "Updated default retry behavior", AWS Developer Tools Blog, 2026.
     """
     limit = check_integer("max_attempts", max_attempts, at_least=1)
-    common = Settings(max_attempts=limit, max_elapsed=None)
+    common = Policy(max_attempts=limit, max_elapsed=None)
     if check_choice("version", version, ("2.0", "2.1")) == "2.0":
         schedule = exponential(1).full_jitter().cap(20)
         return common.replace(schedule=schedule, budget=TokenBucket())
@@ -78,7 +78,7 @@ def aws_adaptive(
     version: str = "2.1",
     max_attempts: int = 3,
     throttled: Condition | None = None,
-) -> Settings:
+) -> Policy:
     """Return what a policy has of the adaptive mode of the AWS SDKs.
 
     That is the standard mode: its retries are the same. What makes it adaptive

@@ -9,7 +9,7 @@ from retrykit._internal.validation import (
 )
 from retrykit.budgets import RatioBudget, Throttle
 from retrykit.hints import grpc_pushback
-from retrykit.policy.settings import Settings
+from retrykit.policy.policy import Policy
 from retrykit.schedules import (
     constant,
     decorrelated,
@@ -21,7 +21,7 @@ from retrykit.schedules import (
 __all__ = ["finagle", "grpc", "polly", "tenacity_default"]
 
 
-def finagle(*, tries: int = 3) -> Settings:
+def finagle(*, tries: int = 3) -> Policy:
     """Return the backoff of Finagle's ``RetryPolicy.tries``.
 
     The first retry waits 5 ms; each later one between 5 ms and three times as
@@ -48,7 +48,7 @@ def finagle(*, tries: int = 3) -> Settings:
     """
     limit = check_integer("tries", tries, at_least=1)
     walk = decorrelated("5ms").cap("200ms")
-    return Settings(
+    return Policy(
         schedule=sequence(["5ms"]).then(walk),
         max_attempts=limit,
         max_elapsed=None,
@@ -65,7 +65,7 @@ def grpc(  # noqa: PLR0913  what a service config says of one method
     jitter: str = "proportional",
     max_tokens: int = 10,
     token_ratio: float = 0.1,
-) -> Settings:
+) -> Policy:
     """Return the retry policy of gRPC, by default the example of its design.
 
     Before retry n it waits ``min(initial_backoff * backoff_multiplier ** (n -
@@ -108,7 +108,7 @@ def grpc(  # noqa: PLR0913  what a service config says of one method
     delays = exponential(first, factor=growth).cap(longest)
     full = check_choice("jitter", jitter, ("proportional", "full")) == "full"
     tokens = check_integer("max_tokens", max_tokens, at_least=1, at_most=_MOST_TOKENS)
-    return Settings(
+    return Policy(
         schedule=delays.full_jitter() if full else delays.jitter(0.2),
         max_attempts=min(limit, 5),
         max_elapsed=None,
@@ -118,9 +118,7 @@ def grpc(  # noqa: PLR0913  what a service config says of one method
     )
 
 
-def polly(
-    *, median_first_retry_delay: Duration = "1s", retry_count: int = 5
-) -> Settings:
+def polly(*, median_first_retry_delay: Duration = "1s", retry_count: int = 5) -> Policy:
     """Return the wait and retry that Polly recommends: decorrelated jitter V2.
 
     By default the example of its documentation: five retries, whose times are
@@ -145,10 +143,10 @@ def polly(
     """
     limit = check_integer("retry_count", retry_count, at_least=0)
     schedule = polly_interval(median_first_retry_delay)
-    return Settings(schedule=schedule, max_attempts=limit + 1, max_elapsed=None)
+    return Policy(schedule=schedule, max_attempts=limit + 1, max_elapsed=None)
 
 
-def tenacity_default() -> Settings:
+def tenacity_default() -> Policy:
     """Return what ``tenacity.retry`` does without arguments. It is unsafe.
 
     It retries every `Exception`, for ever, without waiting: a loop that calls
@@ -163,7 +161,7 @@ def tenacity_default() -> Settings:
     Source:
         "Basic Retry", documentation of Tenacity 9.
     """
-    return Settings(
+    return Policy(
         schedule=constant(0),
         max_attempts=None,
         max_elapsed=None,

@@ -5,7 +5,7 @@ They wait for minutes, hours and days, each for the job and not for a caller.
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_choice, check_integer, check_number
-from retrykit.policy.settings import Settings
+from retrykit.policy.policy import Policy
 from retrykit.schedules import constant, exponential, linear, polynomial, sequence
 from retrykit.schedules.base import Schedule
 
@@ -19,7 +19,7 @@ def celery(
     retry_backoff_max: int = 600,
     retry_jitter: str = "full",
     default_retry_delay: Duration = "180s",
-) -> Settings:
+) -> Policy:
     """Return the retries of a Celery task that has ``autoretry_for``.
 
     Before retry n a whole number of seconds from 0 up to ``retry_backoff * 2
@@ -62,7 +62,7 @@ def dramatiq(
     max_retries: int = 20,
     min_backoff: Duration = "15s",
     max_backoff: Duration = "7d",
-) -> Settings:
+) -> Policy:
     """Return the retries of Dramatiq's `Retries` middleware.
 
     Before retry n it waits ``min_backoff * 2 ** (n - 1)``, and up to twice as
@@ -95,7 +95,7 @@ def dramatiq(
     return _dead_after(limit, most.equal_jitter().round_down("1ms"))
 
 
-def sidekiq(*, retry: int = 25) -> Settings:
+def sidekiq(*, retry: int = 25) -> Policy:
     """Return the retries of a Sidekiq job, over about three weeks.
 
     ``count ** 4 + 15 + rand(10 * (count + 1))`` seconds, all of them whole,
@@ -128,7 +128,7 @@ def temporal(
     backoff_coefficient: float = 2.0,
     maximum_interval: Duration | None = None,
     maximum_attempts: int = 0,
-) -> Settings:
+) -> Policy:
     """Return the retry policy that Temporal gives to its activities.
 
     ``initial_interval * backoff_coefficient ** (n - 1)`` before retry n, up to
@@ -160,7 +160,7 @@ def temporal(
         longest = parse_duration("maximum_interval", maximum_interval)
         suggestion = "no shorter than initial_interval"
         check_number("maximum_interval", longest, at_least=first, suggestion=suggestion)
-    return Settings(
+    return Policy(
         schedule=exponential(first, factor=growth).cap(longest),
         max_attempts=check_integer("maximum_attempts", maximum_attempts, at_least=0)
         or None,
@@ -168,9 +168,9 @@ def temporal(
     )
 
 
-def _dead_after(retries: int, schedule: Schedule) -> Settings:
+def _dead_after(retries: int, schedule: Schedule) -> Policy:
     """Return the settings of a job that keeps its errors until it is dead."""
-    return Settings(
+    return Policy(
         schedule=schedule,
         max_attempts=retries + 1,
         max_elapsed=None,

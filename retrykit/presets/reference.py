@@ -5,7 +5,7 @@ Every number of theirs is reproduced and under test.
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_integer, invalid_setting
-from retrykit.policy.settings import Settings
+from retrykit.policy.policy import Policy
 from retrykit.schedules import (
     constant,
     exponential,
@@ -17,7 +17,7 @@ from retrykit.schedules import (
 __all__ = ["google", "hostname_verification", "zizq"]
 
 
-def hostname_verification() -> Settings:
+def hostname_verification() -> Policy:
     """Return the schedule by which a custom hostname is verified for a week.
 
     75 retries over 7.06 days. Before retry n the delay is ``60 * 1.05 ** (n - 1)``
@@ -42,7 +42,7 @@ def hostname_verification() -> Settings:
     first = exponential("60s", factor=1.05)
     remaining = exponential("60s", factor=1.15)
     checks = first.switch(after=10, to=remaining).round_down("1s").cap("4h").take(75)
-    return Settings(schedule=checks, max_attempts=None, max_elapsed=None)
+    return Policy(schedule=checks, max_attempts=None, max_elapsed=None)
 
 
 def google(
@@ -52,7 +52,7 @@ def google(
     multiplier: float = 1.5,
     max_interval: Duration = "1m",
     max_elapsed_time: Duration = "15m",
-) -> Settings:
+) -> Policy:
     """Return the policy of Google's `ExponentialBackOff`.
 
     The interval grows by *multiplier* up to *max_interval*; what is waited is
@@ -89,7 +89,7 @@ def google(
         multiplier=multiplier,
         max_interval=max_interval,
     )
-    return Settings(
+    return Policy(
         schedule=schedule,
         max_attempts=None,
         max_elapsed=allowed,
@@ -103,7 +103,7 @@ def zizq(
     base: Duration = "15s",
     exponent: float = 4,
     jitter: Duration = "30s",
-) -> Settings:
+) -> Policy:
     """Return the backoff policy of the Zizq job queue.
 
     ``t = B + a ** E + a * rand(0 to J)`` seconds after the a-th attempt. With
@@ -132,7 +132,7 @@ def zizq(
     limit = check_integer("retry_limit", retry_limit, at_least=0)
     base, jitter = parse_duration("base", base), parse_duration("jitter", jitter)
     schedule = constant(base) + polynomial(exponent) + linear(jitter).full_jitter()
-    return Settings(
+    return Policy(
         schedule=schedule,
         max_attempts=limit + 1,
         max_elapsed=None,

@@ -9,7 +9,6 @@ import pytest
 
 from retrykit import ConfigError, Policy, hints, presets, schedules as s
 from retrykit.config.environment import VARIABLES, settings_from_env
-from retrykit.policy.settings import Settings
 
 FORMULA = {"BACKOFF_BASE": "500", "BACKOFF_EXPONENT": "2.5", "BACKOFF_JITTER": "12.5s"}
 
@@ -79,7 +78,7 @@ def test_each_setting_has_a_variable(key, told):
 def test_every_setting_that_is_a_text_has_a_variable():
     others = {"on_result", "observers", "rules", "budget"}
     known = {name.lower() for name in VARIABLES}
-    assert set(Settings.__annotations__) - known == others
+    assert set(Policy.__annotations__) - known == others
 
 
 @pytest.mark.parametrize("prefix", ["APP_RETRY", "APP_RETRY_"])
@@ -220,7 +219,7 @@ def test_what_is_no_text_is_refused():
         Policy.from_env(5, environ={})
     with pytest.raises(ConfigError, match=r"^APP_SEED must be a str, got 5"):
         Policy.from_env("APP", environ={"APP_SEED": 5})
-    with pytest.raises(ConfigError, match=r"^base must be a Settings, got 5"):
+    with pytest.raises(ConfigError, match=r"^base must be a Policy, got 5"):
         Policy.from_env("APP", base=5, environ={})
 
 

@@ -15,7 +15,6 @@ from retrykit._internal.durations import DURATION_PATTERN, parse_duration
 from retrykit.budgets.serialization import KINDS
 from retrykit.config.files import policy_names
 from retrykit.config.json_schema import policy_schema
-from retrykit.policy.settings import Settings
 from retrykit.schedules.kinds import SCHEDULE_KINDS
 from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.testing.strategies import policies
@@ -57,7 +56,7 @@ def test_every_setting_and_every_part_says_what_it_is():
 def test_the_schema_has_every_setting_that_is_data():
     settings = SCHEMA["$defs"]["policy"]["properties"]
     code = {"on_result", "observers"}
-    assert set(settings) == set(Settings.__annotations__) - code
+    assert set(settings) == set(Policy.__annotations__) - code
     assert {*SCHEDULE_KINDS, *KINDS} < set(SCHEMA["$defs"])
 
 

@@ -5,30 +5,29 @@ import pytest
 from retrykit import ConfigError, presets
 from retrykit._internal.validation import did_you_mean, safe_repr
 from retrykit.config.preset_names import BUILT_IN, parse_preset
-from retrykit.presets import systems
 
 UNIT = "write the unit (us, ms, s, m, h, d, w)"
 
 NAMED = {
-    "zizq": systems.zizq(),
-    "google": systems.google(),
-    "hostname-verification": systems.hostname_verification(),
-    "hostname_verification": systems.hostname_verification(),
-    " zizq ": systems.zizq(),
-    "zizq:retry_limit=10,jitter=5s": systems.zizq(retry_limit=10, jitter=5),
-    "zizq: base = 1m , exponent=2.5": systems.zizq(base=60, exponent=2.5),
-    "zizq:exponent=2": systems.zizq(exponent=2),
-    "aws-standard:version=2.0,max_attempts=5": systems.aws_standard(
+    "zizq": presets.zizq(),
+    "google": presets.google(),
+    "hostname-verification": presets.hostname_verification(),
+    "hostname_verification": presets.hostname_verification(),
+    " zizq ": presets.zizq(),
+    "zizq:retry_limit=10,jitter=5s": presets.zizq(retry_limit=10, jitter=5),
+    "zizq: base = 1m , exponent=2.5": presets.zizq(base=60, exponent=2.5),
+    "zizq:exponent=2": presets.zizq(exponent=2),
+    "aws-standard:version=2.0,max_attempts=5": presets.aws_standard(
         version="2.0", max_attempts=5
     ),
-    "aws-standard:throttled=BlockingIOError": systems.aws_standard(
+    "aws-standard:throttled=BlockingIOError": presets.aws_standard(
         throttled=BlockingIOError
     ),
-    "temporal:maximum_interval=1h": systems.temporal(maximum_interval="1h"),
-    "celery:retry_jitter=none,retry_backoff=5": systems.celery(
+    "temporal:maximum_interval=1h": presets.temporal(maximum_interval="1h"),
+    "celery:retry_jitter=none,retry_backoff=5": presets.celery(
         retry_jitter="none", retry_backoff=5
     ),
-    "google:multiplier=2,max_interval=1h30m": systems.google(
+    "google:multiplier=2,max_interval=1h30m": presets.google(
         multiplier=2, max_interval="1h30m"
     ),
 }
@@ -86,7 +85,7 @@ def test_a_text_that_names_no_preset_is_refused_with_the_way_out(text, message):
 
 def test_every_preset_is_built_in_by_its_name():
     names = {name.replace("-", "_"): build for name, build in BUILT_IN.items()}
-    assert names == {name: getattr(systems, name) for name in presets.__all__}
+    assert names == {name: getattr(presets, name) for name in presets.__all__}
 
 
 def test_only_the_first_thousand_names_are_compared():

@@ -15,12 +15,11 @@ from retrykit.config.rendering import (
 )
 from retrykit.errors import ConfigError
 from retrykit.policy.policy import Policy
-from retrykit.policy.settings import Settings
 
 __all__ = ["unseen"]
 
 
-def unseen(policy: Policy, preset: Settings | None = None) -> dict[str, Any]:
+def unseen(policy: Policy, preset: Policy | None = None) -> dict[str, Any]:
     """Return what a page writes of a policy without showing it.
 
     >>> found = unseen(Policy(on=ConnectionError, on_result=callable))

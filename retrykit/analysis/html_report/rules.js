@@ -1,7 +1,7 @@
 /*
  * What may be typed for each part of a policy, and where its slider stops.
  *
- * The rules are those of retrykit.schedules and retrykit.policy.settings, and what
+ * The rules are those of retrykit.schedules and retrykit.policy.policy, and what
  * breaks one is told in their words. Pure.
  */
 

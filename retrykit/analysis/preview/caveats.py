@@ -8,26 +8,26 @@ from collections.abc import Iterator
 
 from retrykit._internal.durations import format_duration
 from retrykit.policy.conditions import format_condition
-from retrykit.policy.settings import Settings
+from retrykit.policy.policy import Policy
 from retrykit.policy.timeouts import timeout_seconds
 
 __all__ = ["caveats", "has_other_delays"]
 
 
-def has_other_delays(policy: Settings) -> bool:
+def has_other_delays(policy: Policy) -> bool:
     """Return whether delays may come from elsewhere than the policy's schedule.
 
-    >>> has_other_delays(Settings())
+    >>> has_other_delays(Policy())
     False
     """
     own = any(rule.schedule is not None for rule in policy.rules)
     return own or policy.hint is not None
 
 
-def caveats(policy: Settings) -> Iterator[str]:
+def caveats(policy: Policy) -> Iterator[str]:
     """Yield a clause for each setting that the figures leave out or assume.
 
-    >>> list(caveats(Settings(attempt_timeout="10s")))
+    >>> list(caveats(Policy(attempt_timeout="10s")))
     ['each attempt takes 10s at most']
     """
     own = [

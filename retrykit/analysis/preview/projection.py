@@ -15,7 +15,7 @@ from retrykit.analysis.preview.delay_bounds import BoundsOnce, UnknownDelayError
 from retrykit.analysis.preview.delay_distributions import spreads
 from retrykit.analysis.preview.distributions import Spread
 from retrykit.policy.decision import decide
-from retrykit.policy.settings import Settings
+from retrykit.policy.policy import Policy
 from retrykit.schedules.basic import Fixed
 from retrykit.schedules.parts import has_user_code
 from retrykit.schedules.randomness import MAX_DELAY, Random
@@ -138,7 +138,7 @@ class Projection(Frozen):
     steady: bool
 
 
-def project(policy: Settings, attempt: float, most: int) -> Projection:
+def project(policy: Policy, attempt: float, most: int) -> Projection:
     """Return what is known of the calls of a policy that fail every time.
 
     Args:
@@ -148,7 +148,7 @@ def project(policy: Settings, attempt: float, most: int) -> Projection:
     """
     bounds = BoundsOnce(policy.schedule)
 
-    def walks(held: Settings) -> tuple[_Walk, _Walk]:
+    def walks(held: Policy) -> tuple[_Walk, _Walk]:
         longest, shortest = (
             walk(held, bounds.ends(side), attempt, most) for side in (1, 0)
         )
@@ -174,7 +174,7 @@ def project(policy: Settings, attempt: float, most: int) -> Projection:
 _Walk = tuple[list[float], StopReason | None]
 
 
-def walk(policy: Settings, delays: Iterable[float], attempt: float, most: int) -> _Walk:
+def walk(policy: Policy, delays: Iterable[float], attempt: float, most: int) -> _Walk:
     """Return what a call waits, and why it ends; None if it may go on.
 
     Args:
@@ -226,7 +226,7 @@ _SETTINGS = {
 
 
 def _limit(
-    walks: Callable[[Settings], tuple[_Walk, _Walk]], policy: Settings
+    walks: Callable[[Policy], tuple[_Walk, _Walk]], policy: Policy
 ) -> EndOfCall | None:
     """Return where a policy ends; None if it may go on or that is not known."""
     try:
@@ -243,7 +243,7 @@ def _end(walks: tuple[_Walk, _Walk]) -> EndOfCall | None:
 
 
 def _rows(
-    policy: Settings,
+    policy: Policy,
     attempt: float,
     known: Iterable[tuple[float, float, float, Spread | None]],
 ) -> Iterator[RetryRow]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from retrykit.analysis.preview.projection import RetryRow, walk
-from retrykit.policy.settings import Settings
+from retrykit.policy.policy import Policy
 from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["SIGMAS", "drawn", "mean_of", "with_means"]
@@ -20,7 +20,7 @@ SIGMAS = 1.959964
 
 
 def drawn(
-    policy: Settings, retries: int, samples: int, *, allowed: float = math.inf
+    policy: Policy, retries: int, samples: int, *, allowed: float = math.inf
 ) -> Iterator[Sequence[float]]:
     """Give the delays of calls, of those that its schedule gives up to a retry.
 

@@ -13,7 +13,7 @@ from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.hints import retry_after as _retry_after
 from retrykit.hints.base import Hint
 from retrykit.policy.policy import Policy
-from retrykit.policy.settings import Changes
+from retrykit.policy.validators import Changes
 
 __all__ = ["IDEMPOTENT", "Transient", "checked_methods", "merge_client_defaults"]
 __all__ += ["refuses_certificate", "retry_after", "transient_status"]

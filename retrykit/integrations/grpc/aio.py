@@ -14,7 +14,7 @@ from retrykit.integrations.grpc.interceptor import (
 )
 from retrykit.integrations.grpc.policy import policy as joined
 from retrykit.policy.policy import Policy
-from retrykit.policy.settings import Changes
+from retrykit.policy.validators import Changes
 from retrykit.state.final_error import attach_state
 from retrykit.state.retry_state import RetryState
 

@@ -9,7 +9,7 @@ from retrykit._internal.validation import check_instance
 from retrykit.hints import grpc_pushback
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.policy import Policy
-from retrykit.policy.settings import Changes
+from retrykit.policy.validators import Changes
 
 __all__ = ["policy", "retry_after", "transient"]
 

@@ -30,7 +30,7 @@ from retrykit.integrations._http.policy import (
 from retrykit.integrations.urllib3.policy_retry import PolicyRetry
 from retrykit.integrations.urllib3.transient import transient
 from retrykit.policy.policy import Policy
-from retrykit.policy.settings import Changes
+from retrykit.policy.validators import Changes
 
 __all__ = ["IDEMPOTENT", "PolicyRetry", "policy", "retry_after", "transient"]
 

@@ -25,7 +25,7 @@ from retrykit.integrations._http.policy import (
 from retrykit.integrations._http.transport import HttpRequest, outcome
 from retrykit.integrations.urllib3.transient import transient
 from retrykit.policy.policy import Policy
-from retrykit.policy.settings import Changes
+from retrykit.policy.validators import Changes
 from retrykit.state.final_error import attach_state
 from retrykit.state.retry_state import RetryState
 

@@ -1,0 +1,27 @@
+"""Every preset: a function that returns a policy."""
+
+import inspect
+import pickle
+import typing
+
+import pytest
+
+from retrykit import Policy, presets
+
+
+@pytest.mark.parametrize("name", presets.__all__)
+def test_a_preset_returns_a_policy(name):
+    preset = getattr(presets, name)
+    assert type(preset()) is Policy
+    assert inspect.signature(preset).return_annotation is Policy
+    assert typing.get_type_hints(preset)["return"] is Policy
+
+
+@pytest.mark.parametrize("name", presets.__all__)
+def test_a_preset_is_pickled_by_its_name(name):
+    preset = getattr(presets, name)
+    again = pickle.loads(pickle.dumps(preset))  # noqa: S301  written here
+    assert again is preset
+    again = pickle.loads(pickle.dumps(preset()))  # noqa: S301  and here
+    assert repr(again) == repr(preset())
+    assert again.replace(budget=None) == preset().replace(budget=None)
