@@ -8,8 +8,8 @@ three attempts of the layer below. Time is virtual, so nothing is waited for.
 Prints::
 
     nested='respect': called 3 times in 3 s
-      retrykit: gave up after 1 attempt in 3s: inside of it, database gave
-      up after 3 attempts in 3s: the schedule has ended
+      retrykit: gave up after 1 attempt in 3s: nested call database gave up
+      after 3 attempts in 3s: the schedule has ended
       gateway: nested
         attempt 1, ConnectionError: nobody answers
       shop: nested

@@ -50,7 +50,7 @@ Prints, where ``...`` is a number or a text that is another one elsewhere::
             4  StatusError             ... ms  ... ms
             5  StatusError             ... ms            none
       stop reason: attempts
-      note: retrykit: gave up after 5 attempts in ...: every attempt is used up
+      note: retrykit: gave up after 5 attempts in ...: max attempts reached
 """
 
 import asyncio

@@ -14,7 +14,7 @@ Prints, where ``...`` is a length of time::
       stop_reason  not retryable
       slept        0.03
       errors       ConnectionResetError, TimeoutError, PermissionError
-      note         gave up after 3 attempts in ...: the error is not one to retry
+      note         gave up after 3 attempts in ...: the error is not retryable
 
     attempt 1 of read
     attempt 2 of read, after ConnectionResetError('hung up')

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from retrykit import budgets, hints, presets as presets, schedules
     from retrykit.errors import AttemptTimeout, ConfigError, RetrykitError
     from retrykit.execution.blocks import aretrying, retrying
+    from retrykit.execution.call import current_state
     from retrykit.execution.decorators import (
         aretry,
         policy_of,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         retry,
         with_policy,
     )
-    from retrykit.execution.nesting import current_state
     from retrykit.policy.decision import Again, Decision, Stop
     from retrykit.policy.policy import Outcome, Policy
     from retrykit.policy.rules import Rule
@@ -45,7 +45,7 @@ else:
                 "retry",
                 "with_policy",
             ],
-            "retrykit.execution.nesting": ["current_state"],
+            "retrykit.execution.call": ["current_state"],
             "retrykit.policy.decision": ["Again", "Decision", "Stop"],
             "retrykit.policy.policy": ["Outcome", "Policy"],
             "retrykit.policy.rules": ["Rule"],

@@ -593,21 +593,21 @@ WRITTEN = {
     f"data, got {callable!r}": lambda: Policy(on=callable).to_dict(),
     "schedule must be made of retrykit's own parts, to be written as data, got "
     f"{rows!r}; list its delays": lambda: Policy(schedule=rows).to_dict(),
-    "state must be a dict from RetryState.to_dict, whole and unchanged, got "
+    "state must be a dict from RetryState.to_dict, unchanged, got "
     f"{DATA | {'attempt': 'three'}!r}": (
         lambda: RetryState.from_dict(DATA | {"attempt": "three"})
     ),
-    "state must be a dict from RetryState.to_dict, whole and unchanged, got "
-    f"{DATA | {'rule_counts': [2]}!r}; its rules hold for more failures than there are "
+    "state must be a dict from RetryState.to_dict, unchanged, got "
+    f"{DATA | {'rule_counts': [2]}!r}; its rules match more failures than there are "
     "attempts": lambda: RetryState.from_dict(DATA | {"rule_counts": [2]}),
     "state must be a dict from RetryState.to_dict, of version 1, got {}": (
         lambda: RetryState.from_dict({})
     ),
-    "state must be a dict from RetryState.to_dict, whole and unchanged, got "
+    "state must be a dict from RetryState.to_dict, unchanged, got "
     "{'version': 1}": lambda: RetryState.from_dict({"version": 1}),
-    "state must be a dict from RetryState.to_dict, whole and unchanged, got "
+    "state must be a dict from RetryState.to_dict, unchanged, got "
     f"{DATA | {'colour': 5}!r}": lambda: RetryState.from_dict(DATA | {"colour": 5}),
-    "state must be a dict from RetryState.to_dict, whole and unchanged, got "
+    "state must be a dict from RetryState.to_dict, unchanged, got "
     f"{DATA | {'now': 5}!r}": lambda: RetryState.from_dict(DATA | {"now": 5}),
     # files
     "path must be the path of a file, got 5": lambda: Policy.from_toml(5, "fetch"),
@@ -1232,7 +1232,7 @@ CALLED = {
     f"its answer must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: parse_answer(-1)
     ),
-    "fetch must be a function that gives its result at once, under retry, got "
+    "fetch must be a function that returns its result directly, under retry, got "
     "Answer(); decorate it with aretry": lambda: Policy(name="fetch").call(Answer),
     "fn must be a function that returns an awaitable, under aretry, got "
     f"{unannotated!r}; decorate it with retry": (

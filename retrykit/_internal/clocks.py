@@ -1,37 +1,26 @@
-"""Time: the only module that reads it or sleeps.
+"""Clocks: the system clock of sync code, and clocks that tests put in its place.
 
-Drivers read two sources, `sync_clock` for blocking code and `async_clock` for
-coroutines.
-Both are the real clock until another is handed in with ``thread.use(clock)``,
-for a context or everywhere; `retrykit.testing` does that.
+The clock of coroutines is in `retrykit._internal.loop_clock`. No other module reads
+the time or sleeps.
 """
 
-import asyncio
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from time import monotonic
-from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar, final
 
 from retrykit._internal.context import ContextOverride, Override
+from retrykit._internal.fast_path import blockers
 
-__all__ = [
-    "AsyncClock",
-    "Clock",
-    "ClockSource",
-    "LoopClock",
-    "SystemClock",
-    "async_clock",
-]
-__all__ += ["running_trio", "sync_clock", "wall", "wall_clock_override"]
+__all__ = ["AsyncClock", "Clock", "ClockSource", "SystemClock", "sync_clock"]
+__all__ += ["wall", "wall_clock_override"]
 
 
 class Clock(Protocol):
-    """A clock that blocks."""
+    """A clock of sync code."""
 
     def now(self, /) -> float:
-        """Return clock seconds, which never go back."""
+        """Return the reading in seconds, which never decreases."""
         ...
 
     def sleep(self, delay: float, /) -> object:
@@ -43,7 +32,7 @@ class AsyncClock(Protocol):
     """A clock of an event loop."""
 
     def now(self, /) -> float:
-        """Return clock seconds, which never go back."""
+        """Return the reading in seconds, which never decreases."""
         ...
 
     def sleep(self, delay: float, /) -> Awaitable[object]:
@@ -51,85 +40,35 @@ class AsyncClock(Protocol):
         ...
 
 
-# time.sleep refuses what the platform's timer cannot hold, about 292 years.
-_LONGEST_NAP = 86_400.0
+# In seconds: time.sleep rejects what the platform's timer cannot hold, 292 years.
+_LONGEST_SLEEP = 86_400.0
 
 
 @final
 class SystemClock:
-    """The monotonic clock of the system, for threads.
+    """The monotonic clock of the system.
 
     Args:
-        longest_nap: What is slept at once, in seconds; the rest comes after.
+        longest_sleep: The longest single sleep, in seconds; longer ones are split.
     """
 
     now = staticmethod(monotonic)
 
-    def __init__(self, longest_nap: float = _LONGEST_NAP) -> None:
-        self._longest_nap = longest_nap
+    def __init__(self, longest_sleep: float = _LONGEST_SLEEP) -> None:
+        self._longest_sleep = longest_sleep
 
     def reader(self) -> Callable[[], float]:
-        """Return what reads the time, from any thread."""
+        """Return a function that reads the time, from any thread."""
         return monotonic
 
     def sleep(self, delay: float, /) -> None:
-        """Block this thread for *delay* seconds, however many."""
-        if delay > self._longest_nap:
+        """Block this thread for *delay* seconds."""
+        if delay > self._longest_sleep:
             end = monotonic() + delay
-            while delay > self._longest_nap:
-                time.sleep(self._longest_nap)
+            while delay > self._longest_sleep:
+                time.sleep(self._longest_sleep)
                 delay = max(end - monotonic(), 0.0)
         time.sleep(delay)
-
-
-@final
-class LoopClock:
-    """The clock of the running event loop, asyncio's or trio's.
-
-    It reads the loop's own time, so a loop whose time is virtual is obeyed.
-    """
-
-    def now(self) -> float:
-        """Return the loop's own time."""
-        # Asked at every call, so without a function in between.
-        if "trio" not in sys.modules:
-            return asyncio.get_running_loop().time()
-        trio = running_trio()
-        now: float = (trio.current_time if trio else asyncio.get_running_loop().time)()
-        return now
-
-    def reader(self) -> Callable[[], float]:
-        """Return what reads the loop's time, from any thread.
-
-        Raises:
-            RuntimeError: No event loop runs in this thread.
-        """
-        trio = running_trio()
-        if trio is None:
-            return asyncio.get_running_loop().time
-        now: Callable[[], float] = trio.lowlevel.current_clock().current_time
-        return now
-
-    def sleep(self, delay: float, /) -> Awaitable[None]:
-        """Let other tasks run for *delay* seconds."""
-        nap: Awaitable[None] = (running_trio() or asyncio).sleep(delay)
-        return nap
-
-
-def running_trio() -> ModuleType | None:
-    """Return trio if this code runs in a task of it, else None."""
-    trio = sys.modules.get("trio")
-    if trio is None:
-        return None
-    # While it is being imported, nothing is in it and nothing runs in it.
-    current_task = getattr(getattr(trio, "lowlevel", None), "current_task", None)
-    if current_task is None:
-        return None
-    try:
-        current_task()
-    except RuntimeError:
-        return None
-    return trio
 
 
 C = TypeVar("C", Clock, AsyncClock)
@@ -137,56 +76,58 @@ C = TypeVar("C", Clock, AsyncClock)
 
 @final
 class ClockSource(Generic[C]):
-    """Where drivers get their time: the real clock, or one that is handed in.
+    """The clock of a context: the real one, or one that takes its place.
+
+    Args:
+        real: The real clock.
+        awaited: Whether its sleep is awaited.
 
     Attributes:
-        real: The real clock, which drivers may read as long as nothing asks
-            for their attention.
+        real: The real clock, which drivers read while nothing blocks the fast path.
+        awaited: Whether its sleep is awaited.
     """
 
-    __slots__ = ("_chosen", "real")
+    __slots__ = ("_override", "awaited", "real")
 
-    def __init__(self, real: C) -> None:
+    def __init__(self, real: C, *, awaited: bool) -> None:
         self.real: C = real
-        self._chosen: ContextOverride[C] = ContextOverride(real)
+        self.awaited = awaited
+        self._override: ContextOverride[C] = ContextOverride(real)
 
     def current(self) -> C:
         """Return the clock of this context."""
-        return self._chosen.get()
+        return self._override.get() if blockers else self.real
 
     def now(self) -> float:
-        """Return the seconds of this context's clock."""
-        return self._chosen.get().now()
+        """Return the reading of this context's clock, in seconds."""
+        return self.current().now()
 
     def sleep(self, delay: float) -> Any:
-        """Wait by this context's clock; to be awaited if it is a loop's."""
-        return self._chosen.get().sleep(delay)
+        """Sleep by this context's clock; awaited if that is a loop's."""
+        return self.current().sleep(delay)
 
     def reader(self) -> Callable[[], float] | None:
-        """Return what reads this context's clock, from any thread.
+        """Return a function that reads this context's clock, from any thread.
 
-        None in a worker thread of a coroutine, from where the clock of its
-        event loop cannot be found.
+        None in a worker thread of a coroutine, where the event loop is unknown.
         """
-        return _reader(self._chosen.get())
+        return _reader(self.current())
 
     def real_reader(self) -> Callable[[], float] | None:
-        """Return what reads the real clock, in the same way."""
+        """Return a function that reads the real clock, as `reader` does."""
         return _reader(self.real)
 
     def use(
         self, clock: C, what: str = "a clock", *, process_wide: bool = False
     ) -> Override[C]:
-        """Let *clock* be the time of this context, until it is closed.
+        """Put *clock* in the place of the real one, until what is returned is closed.
 
         Args:
             clock: The other clock.
-            what: What is opened, as its user typed it, for the error of one
-                who closes it in the wrong order.
-            process_wide: Whether it is the time of every context that has no
-                clock of its own, too.
+            what: Its name in the error of a wrong order of closing.
+            process_wide: Whether every context without a clock of its own uses it.
         """
-        return self._chosen.push(what, clock, process_wide=process_wide)
+        return self._override.push(what, clock, process_wide=process_wide)
 
 
 def _reader(clock: Any) -> Callable[[], float] | None:
@@ -198,22 +139,19 @@ def _reader(clock: Any) -> Callable[[], float] | None:
     return read
 
 
-sync_clock: ClockSource[Clock] = ClockSource(SystemClock())
-"""The time of blocking code."""
-
-async_clock: ClockSource[AsyncClock] = ClockSource(LoopClock())
-"""The time of coroutines."""
+sync_clock: ClockSource[Clock] = ClockSource(SystemClock(), awaited=False)
+"""The clock of sync code."""
 
 
 def _wall_time() -> float:
-    # By its name, since tools that freeze time put another function there.
+    # Looked up by its name, since tools that freeze time replace it.
     return time.time()
 
 
 wall_clock_override: ContextOverride[Callable[[], float]] = ContextOverride(_wall_time)
-"""What reads the wall clock, in seconds since 1970."""
+"""Reads the wall clock, in seconds since 1970."""
 
 
 def wall() -> float:
-    """Return seconds since 1970 by the wall clock of this context."""
-    return wall_clock_override.get()()
+    """Return the wall clock of this context, in seconds since 1970."""
+    return (wall_clock_override.get() if blockers else _wall_time)()

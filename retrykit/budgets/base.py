@@ -9,9 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable
 
 from retrykit.schedules.randomness import MAX_DELAY
-from retrykit.state.failures import Evaluation
+from retrykit.state.failures import Evaluation, StopReason
 from retrykit.state.fault_log import log_fault, note_policy_fault
-from retrykit.state.reasons import StopReason
 
 __all__ = ["Budget", "adeposit_safely", "awithdraw_safely", "deposit_safely"]
 __all__ += ["withdraw_safely"]

@@ -66,7 +66,9 @@ def replay_state(
         return state
     previous = None
     for retry in range(1, attempt):
-        previous = policy.schedule.delay(retry, previous, CallRandom(seed, retry))
+        previous = policy.schedule.delay(
+            retry, previous, CallRandom(seed=seed, retry=retry)
+        )
     state.attempt, state.dropped_failures = attempt - 1, attempt - 2
     state.failures = (Failure(attempt - 1, _UNKNOWN, None, 0.0, 0.0, previous),)
     return state

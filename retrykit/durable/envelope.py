@@ -86,7 +86,7 @@ class Envelope:
     def describe(self) -> str:
         """Return how the job stands, and what its last failed attempt came to."""
         last = [failure.describe() for failure in self.state.failures[-1:]]
-        return "; last came ".join([self.state.describe(), *last])
+        return "; last failure: ".join([self.state.describe(), *last])
 
     def time_left(self, now: float) -> float:
         """Return for how many seconds to wait, by a wall clock that shows *now*.

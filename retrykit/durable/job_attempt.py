@@ -13,33 +13,14 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, final
 
-from retrykit._internal.clocks import (
-    AsyncClock,
-    Clock,
-    ClockSource,
-    async_clock,
-    sync_clock,
-    wall,
-)
+from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, sync_clock, wall
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.loop_clock import async_clock
 from retrykit.durable.envelope import Envelope
 from retrykit.errors import RetrykitError
-from retrykit.execution.controller import RetryController
-from retrykit.execution.nesting import (
-    Call,
-    close,
-    current_call,
-    innermost_running,
-    raises_another_error,
-)
-from retrykit.execution.outcomes import (
-    ahandle_failure,
-    ahandle_result,
-    handle_failure,
-    handle_result,
-)
+from retrykit.execution.call import current_call
+from retrykit.execution.manual import ManualCall
 from retrykit.policy.policy import Policy
-from retrykit.state import events
 from retrykit.state.retry_state import Failure, RetryState
 from retrykit.state.signals import Signal
 
@@ -115,14 +96,12 @@ def attempt(
         try:
             result = fn(*args, **kwargs)
         except Exception as error:  # noqa: BLE001  the policy says what it means
-            handle_failure(made.book, made.call, error)
-            made.failed(error)
+            made.failed(error, made.call.fail(error))
         else:
-            if handle_result(made.book, made.call, result):
+            if made.call.succeed(result):
                 made.succeeded(result)
             else:
-                handle_failure(made.book, made.call, None, result)
-                made.failed(None)
+                made.failed(None, made.call.fail(None, result))
     return made.came()
 
 
@@ -139,14 +118,12 @@ async def aattempt(
         try:
             result = await fn(*args, **kwargs)
         except Exception as error:  # noqa: BLE001  the policy says what it means
-            await ahandle_failure(made.book, made.call, error)
-            made.failed(error)
+            made.failed(error, await made.call.afail(error))
         else:
-            if await ahandle_result(made.book, made.call, result):
+            if await made.call.asucceed(result):
                 made.succeeded(result)
             else:
-                await ahandle_failure(made.book, made.call, None, result)
-                made.failed(None)
+                made.failed(None, await made.call.afail(None, result))
     return made.came()
 
 
@@ -183,20 +160,19 @@ class _Attempt:
     ) -> None:
         self.envelope = envelope
         state = _resumed_state(envelope)
-        self.book = RetryController(
-            policy, envelope.job, clock, state, block=self
-        ).with_overrides()
-        self.call: Call = [self.book, 0.0, innermost_running(current_call.get())]
+        self.call = ManualCall(
+            policy, envelope.job, clock, resumed=state, driven=True, owner=self
+        )
         self._came: list[JobAttempt] = []
 
     def __enter__(self) -> Self:
-        self._around = current_call.set(self.call)
+        self._around = self.call.enter()
         self._known = _Known(self.envelope.key, self)
         self._outer = _attempted.set(self._known)
         # What is left of the delay is the engine's affair: it is made now.
-        if self.book.start(self.call) is not None:
-            self.book.start_next_attempt(self.call)
-        self._state = self.book.get_state(self.call)
+        if self.call.start() is not None:
+            self.call.next()
+        self._state = self.call.state
         return self
 
     def __exit__(
@@ -210,7 +186,7 @@ class _Attempt:
             if isinstance(exit_, Exception):
                 self._broke(exit_)
             elif exit_ is not None:
-                self.book.record_interruption(self.call, exit_)
+                self.call.abort(exit_)
         finally:
             self._known.over = True
             _attempted.reset(self._outer)
@@ -221,15 +197,12 @@ class _Attempt:
         """Write down that the job has its result."""
         self._over(result, None)
 
-    def failed(self, error: Exception | None) -> None:
-        """Write down what the policy has said of a failure."""
-        if self._state.status != "running":
-            self._over(
-                None, self.call.pop() if raises_another_error(self.call) else error
-            )
+    def failed(self, error: Exception | None, outcome: float | Exception) -> None:
+        """Record the outcome of a failed attempt."""
+        if not isinstance(outcome, float):
+            self._over(None, outcome)
             return
-        close(self.call)
-        events.notify(self.book.policy.observers, events.Suspended(self._state))
+        self.call.suspend()
         self._over(None, error.error if isinstance(error, Signal) else error)
 
     def _broke(self, fault: Exception) -> None:
@@ -238,7 +211,7 @@ class _Attempt:
         lasted = state.elapsed - state.attempt_started
         parts = state.attempt, fault, None, state.attempt_started, lasted, None
         state.record(Failure(*parts))
-        self.book.record_interruption(self.call, fault)
+        self.call.abort(fault)
         self._over(None, fault)
 
     def _over(self, result: object, error: Exception | None) -> None:

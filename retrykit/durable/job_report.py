@@ -60,7 +60,7 @@ class JobReport(Frozen):
         >>> came = job.attempt(job.envelope("parse-7"), ["seven"], {}).envelope
         >>> report = JobReport("parse-7", "dead", came, None, "", "parse-7:1")
         >>> print(report.describe())  # doctest: +ELLIPSIS
-        parse-7: dead, gave up after 1 attempt in ...: only one is allowed
+        parse-7: dead, gave up after 1 attempt in ...: only one attempt is allowed
           1 x ValueError
               1. ... UTC, ValueError: invalid literal for int() with base 10: 'seven'
         """

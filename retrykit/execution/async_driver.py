@@ -1,17 +1,16 @@
-"""The driver of awaited calls: it calls, sleeps, and judges nothing.
+"""Async driver: runs attempts, sleeps between them.
 
-Its twin is `retrykit.execution.sync_driver`, the same program blocking; a test
-compares them.
+The sync driver is the same program without ``await``; a test compares them.
 """
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from retrykit._internal.clocks import async_clock as clock
+from retrykit._internal.loop_clock import async_clock as clock
 from retrykit.budgets.base import adeposit_safely as deposit_safely
-from retrykit.execution.controller import RetryController
-from retrykit.execution.nesting import Call, current_call, raises_another_error
-from retrykit.execution.outcomes import (
+from retrykit.execution.call import RetryCall, current_call
+from retrykit.execution.controller import (
+    RetryController,
     ahandle_failure as handle_failure,
     ahandle_result as handle_result,
 )
@@ -31,68 +30,72 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     name: str,
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
-    """Return *fn* under *policy*: a function that makes the attempts."""
+    """Return a function that calls *fn* under *policy*."""
     own, now, budget = (
         RetryController(policy, name, clock, resumed),
         clock.real.now,
         policy.budget,
     )
-    # As in the twin, where results must not be awaitable.
+    # As in the sync driver, where results must not be awaitable.
     watch: Sequence[object] = (own,)
+    plain: type | None = None
 
     async def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
-        nonlocal watch
-        book = own
-        call: Call = [book, now(), _current()]
-        token: Any = None
+        nonlocal watch, plain
+        call = RetryCall()
+        call.controller = controller = own
+        call.started = now()
+        call.before = _current()
+        call.state = token = None
         try:
             token = _enter(call)
             if watch:
-                book = call[0] = own.with_overrides()
-                delay = book.start(call)
+                controller = call.controller = own.with_overrides()
+                delay = controller.start(call)
                 if delay is not None:
                     await clock.sleep(delay)
-                    book.start_next_attempt(call)
+                    controller.start_next_attempt(call)
             while True:
                 try:
-                    # No names are the rule, and to hand them on anyway takes time.
+                    # To pass no keyword arguments is the rule, and is quicker.
                     result = await (fn(*args, **kwargs) if kwargs else fn(*args))
                 except Exception as error:
-                    delay = await handle_failure(book, call, error)
-                    if delay is None and not raises_another_error(call):
+                    outcome = await handle_failure(controller, call, error)
+                    if outcome is error:
+                        # No frame may keep the error that it raises.
+                        del outcome
                         raise
                 else:
-                    if type(call[2]) is not RetryState and (
-                        type(result) is own.plain
-                        or not hasattr(type(result), "__await__")
+                    if call.state is None and (  # type: ignore[redundant-expr]
+                        type(result) is plain or not hasattr(type(result), "__await__")
                     ):
-                        call[0] = None
+                        call.controller = None
                         if budget is not None:
                             await deposit_safely(budget, None)
                         return result
-                    if await handle_result(book, call, result):
-                        watch, own.plain = own.watch, type(result)
+                    if await handle_result(controller, call, result):
+                        watch, plain = own.watch, type(result)
                         return result
-                    delay = await handle_failure(book, call, None, result)
-                if delay is None:
-                    ending = call.pop()
-                    context = ending.__context__
+                    outcome = await handle_failure(controller, call, None, result)
+                if not isinstance(outcome, float):
+                    context = outcome.__context__
                     try:
-                        raise ending
+                        raise outcome
                     finally:
-                        # What was handled before stays, and no frame keeps it.
-                        BaseException.__setattr__(ending, "__context__", context)
-                        del ending, context
-                await clock.sleep(delay)
-                book.start_next_attempt(call)
-        except BaseException as exit_:
-            book.record_interruption(call, exit_)
+                        # Its context stays as it was.
+                        BaseException.__setattr__(outcome, "__context__", context)
+                        del outcome, context
+                await clock.sleep(outcome)
+                controller.start_next_attempt(call)
+        except BaseException as error:
+            controller.record_interruption(call, error)
             raise
         finally:
-            try:  # noqa: SIM105  nothing may be made on the way of success
-                _leave(token)
+            try:  # noqa: SIM105  quicker, and every call comes here
+                _leave(token)  # type: ignore[arg-type]
             except (TypeError, ValueError):
-                # As in the twin; or its task is gone, and this context is another.
+                # An interrupt came before there was a token, or an async generator
+                # is closed in another context than it began in.
                 pass
 
     return call_with_retries

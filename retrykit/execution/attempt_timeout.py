@@ -11,7 +11,8 @@ from inspect import Parameter
 from types import TracebackType
 from typing import Any, Self, final
 
-from retrykit._internal.clocks import AsyncClock, async_clock, running_trio
+from retrykit._internal.clocks import AsyncClock
+from retrykit._internal.loop_clock import async_clock, running_trio
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import AttemptTimeout
 from retrykit.policy.timeouts import AsArgument

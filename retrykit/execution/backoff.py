@@ -70,7 +70,9 @@ class Backoff:
         seed = self._policy.seed
         seed = new_seed() if seed is None else seed
         now = self._clock.now
-        self._state = RetryState("", seed, 0.0, max_failures=2, now=now, origin=now())
+        self._state = RetryState(
+            "", seed, 0.0, max_failures=2, read_clock=now, started_at_clock=now()
+        )
 
     def next(self) -> float | Literal[StopSign.STOP]:
         """Return how long to wait before the next attempt.

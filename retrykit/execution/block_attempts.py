@@ -1,43 +1,27 @@
-"""A block of code that is retried: its turns, and their attempts.
-
-It knows nothing of how a block is written; `retrykit.execution.blocks` does.
-"""
+"""The attempts of a retried block of code: the loop and its context managers."""
 
 import sys
 from contextlib import suppress
 from contextvars import Token
 from types import TracebackType
-from typing import NoReturn, final
+from typing import TYPE_CHECKING, NoReturn, final
 
-from retrykit._internal.clocks import (
-    AsyncClock,
-    Clock,
-    ClockSource,
-    async_clock,
-    sync_clock,
-)
+from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, sync_clock
 from retrykit._internal.validation import invalid_setting
-from retrykit.budgets.base import deposit_safely
-from retrykit.execution.attempt_timeout import TimeoutScope, timeout_scope
-from retrykit.execution.controller import RetryController
-from retrykit.execution.nesting import (
-    Call,
-    attempt_time_limit,
-    current_call,
-    innermost_running,
-    raises_another_error,
-)
-from retrykit.execution.outcomes import handle_failure
-from retrykit.policy.conditions import rejects_result
+from retrykit.execution.call import RetryCall, current_call
+from retrykit.execution.manual import ManualCall
 from retrykit.policy.policy import Policy
 from retrykit.state.retry_state import RetryState
 from retrykit.state.signals import Signal
 
+if TYPE_CHECKING:
+    from retrykit.execution.attempt_timeout import TimeoutScope
+
 __all__ = ["AsyncLoop", "Attempt", "Loop"]
 
 
-class _Turns:
-    """One call that is made turn by turn."""
+class _Block:
+    """The call that a loop over a block makes."""
 
     def __init__(
         self,
@@ -47,113 +31,111 @@ class _Turns:
         clock: ClockSource[Clock] | ClockSource[AsyncClock],
         loop: object,
     ) -> None:
-        book = RetryController(policy, name, clock, state, driven=False, block=loop)
-        self.book = book.with_overrides()
-        self.call: Call = [
-            self.book,
-            clock.now(),
-            innermost_running(current_call.get()),
-        ]
-        # Whether the ``with`` of this turn was reached; None before the first. The
-        # attempt itself has the turns: it would be kept, and its result too.
+        self.call = ManualCall(policy, name, clock, resumed=state, owner=loop)
+        # Whether the ``with`` of this turn was reached; None before the first turn.
+        # Not a reference to the attempt, which may hold a result.
         self.entered: bool | None = None
 
-    def pending(self) -> bool:
-        """Return whether there is another turn."""
+    def has_next(self) -> bool:
+        """Return whether there is another attempt."""
         if self.entered is False:
-            _refuse_entry(self.turn())
-        return self.call[0] is not None
+            _reject_entry(self.attempt())
+        return self.call.running
 
-    def upcoming(self) -> float | None:
-        """Return the delay before this turn, in seconds; None before the first."""
+    def delay(self) -> float | None:
+        """Return the delay before this attempt, in seconds; None before the first."""
         if self.entered is None:
-            return self.book.start(self.call)
-        return self.book.get_state(self.call).next_delay
+            return self.call.start()
+        return self.call.state.next_delay
 
-    def turn(self) -> "Attempt":
+    def attempt(self) -> "Attempt":
         """Return the attempt of this turn."""
         self.entered = False
-        return Attempt(self, self.book.get_state(self.call).attempt)
+        return Attempt(self, self.call.state.attempt)
 
 
 @final
 class Loop:
-    """The attempts of a block, one after the other.
+    """The attempts of a block.
 
-    A ``for`` statement has it for as long as it runs, and nothing else does: an
-    interrupt that comes where no ``with`` is told of it ends the call, too.
+    Nothing but its ``for`` statement holds the loop, so an interrupt between two
+    attempts ends the call, too.
     """
 
     def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
-        self._turns = _Turns(policy, name, state, sync_clock, self)
+        self._block = _Block(policy, name, state, sync_clock, self)
 
     def __iter__(self) -> "Loop":
         return self
 
     def __next__(self) -> "Attempt":
-        turns = self._turns
-        if not turns.pending():
+        block = self._block
+        if not block.has_next():
             raise StopIteration
-        delay = turns.upcoming()
+        delay = block.delay()
         if delay is not None:
             try:
                 sync_clock.sleep(delay)
-            except BaseException as exit_:
-                turns.book.record_interruption(turns.call, exit_)
+            except BaseException as error:
+                block.call.abort(error)
                 raise
-            turns.book.start_next_attempt(turns.call)
-        return turns.turn()
+            block.call.next()
+        return block.attempt()
 
 
 @final
 class AsyncLoop:
-    """The attempts of a block in a coroutine, one after the other, as in `Loop`."""
+    """The attempts of a block in a coroutine, as in `Loop`."""
 
     def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
-        self._turns = _Turns(policy, name, state, async_clock, self)
+        # Imported here: sync code needs no event loop.
+        from retrykit._internal.loop_clock import async_clock  # noqa: PLC0415
+
+        self._clock = async_clock
+        self._block = _Block(policy, name, state, async_clock, self)
 
     def __aiter__(self) -> "AsyncLoop":
         return self
 
     async def __anext__(self) -> "Attempt":
-        turns = self._turns
-        if not turns.pending():
+        block = self._block
+        if not block.has_next():
             raise StopAsyncIteration
-        delay = turns.upcoming()
+        delay = block.delay()
         if delay is not None:
             try:
-                await async_clock.sleep(delay)
-            except BaseException as exit_:
-                turns.book.record_interruption(turns.call, exit_)
+                await self._clock.sleep(delay)
+            except BaseException as error:
+                block.call.abort(error)
                 raise
-            turns.book.start_next_attempt(turns.call)
-        return turns.turn()
+            block.call.next()
+        return block.attempt()
 
 
-_NOTHING = object()
+_NO_RESULT = object()
 
 
-def _refuse_entry(attempt: "Attempt") -> NoReturn:
-    """Refuse a loop that leaves out its ``with``, or repeats it."""
+def _reject_entry(attempt: "Attempt") -> NoReturn:
+    """Reject a loop that skips its ``with``, or enters it twice."""
     rule = "entered once in its turn"
     raise invalid_setting("attempt", rule, attempt, "write with attempt: in the loop")
 
 
 @final
 class Attempt:
-    """One turn of a retried block; enter it with ``with``.
+    """One attempt of a retried block; enter it with ``with``.
 
     Attributes:
-        number: Which attempt it is, from 1.
+        number: Its number, from 1.
         entered: Whether its ``with`` was reached.
     """
 
-    def __init__(self, turns: _Turns, number: int) -> None:
+    def __init__(self, block: _Block, number: int) -> None:
         self.number = number
         self.entered = False
-        self._turns = turns
-        self._result: object = _NOTHING
-        self._limit: TimeoutScope | None = None
+        self._block = block
+        self._result: object = _NO_RESULT
+        self._timeout: TimeoutScope | None = None
         self._handled: BaseException | None = None
 
     @property
@@ -164,25 +146,30 @@ class Attempt:
             LookupError: The block is over; `state_of` has the state of the
                 error that it gave up with.
         """
-        if self._turns.call[0] is None:
+        if not self._block.call.running:
             msg = "the block is over, and its state is gone with it"
             raise LookupError(msg)
-        return self._turns.book.get_state(self._turns.call)
+        return self._block.call.state
 
     def set_result(self, result: object) -> None:
-        """Name the result of this attempt, for the policy's `on_result`."""
+        """Set the result of this attempt, for the policy's `on_result`."""
         self._result = result
 
     def __enter__(self) -> "Attempt":
         if self.entered:
-            _refuse_entry(self)
-        self.entered = self._turns.entered = True
+            _reject_entry(self)
+        self.entered = self._block.entered = True
         self._handled = sys.exception()
-        book, call = self._turns.book, self._turns.call
-        self._token: Token[Call | None] = current_call.set(call)
-        if book.policy.attempt_timeout is not None:
-            self._limit = timeout_scope(attempt_time_limit(call))
-            self._limit.__enter__()
+        call = self._block.call
+        self._token: Token[RetryCall | None] = call.enter()
+        if call.policy.attempt_timeout is not None:
+            # Imported here: it needs an event loop, and sync code none.
+            from retrykit.execution.attempt_timeout import (  # noqa: PLC0415
+                timeout_scope,
+            )
+
+            self._timeout = timeout_scope(call.attempt_time_limit())
+            self._timeout.__enter__()
         return self
 
     def __exit__(
@@ -192,65 +179,57 @@ class Attempt:
         trace: TracebackType | None,
         /,
     ) -> bool:
-        left_by = error if self._limit is None else self._limit.exit_with(error)
+        raised = error if self._timeout is None else self._timeout.exit_with(error)
         # An async generator may be left in another context than entered.
         with suppress(ValueError):
             current_call.reset(self._token)
-        if self._handled is not None and isinstance(left_by, Signal):
-            left_by.around = self._handled
+        if self._handled is not None and isinstance(raised, Signal):
+            raised.around = self._handled
         self._handled = None
-        book, call = self._turns.book, self._turns.call
-        if left_by is None:
-            self._succeed()
-        elif not isinstance(left_by, Exception):
-            book.record_interruption(call, left_by)
-        elif self._fail(left_by) is not None:
-            return True
-        out: BaseException | None = (
-            call.pop() if raises_another_error(call) else left_by
-        )
-        if out is None or out is error:
-            return False
-        # What goes out has this frame in its traceback.
-        del error, trace, left_by
-        context = out.__context__
-        try:
-            raise out
-        finally:
-            BaseException.__setattr__(out, "__context__", context)
-            del out, context
-
-    def _succeed(self) -> None:
-        book, call = self._turns.book, self._turns.call
-        try:
-            rejected = self._rejected()
-        except BaseException as exit_:
-            book.record_interruption(call, exit_)
-            raise
-        if rejected:
-            self._fail(None)
+        if raised is None:
+            outcome = self._succeed()
+        elif isinstance(raised, Exception):
+            outcome = self._fail(raised)
         else:
-            paid = book.record_success(call, None)
-            if book.policy.budget is not None:
-                deposit_safely(book.policy.budget, paid)
-
-    def _fail(self, error: Exception | None) -> float | None:
-        book, call = self._turns.book, self._turns.call
-        result = self._result if error is None else None
+            self._block.call.abort(raised)
+            outcome = raised
+        if isinstance(outcome, float):
+            return raised is not None
+        if outcome is error:
+            return False
+        # The final error has this frame in its traceback.
+        del error, trace, raised
+        context = outcome.__context__
         try:
-            return handle_failure(book, call, error, result)
-        except BaseException as exit_:
-            book.record_interruption(call, exit_)
-            raise
+            raise outcome
+        finally:
+            BaseException.__setattr__(outcome, "__context__", context)
+            del outcome, context
 
-    def _rejected(self) -> bool:
-        policy = self._turns.book.policy
-        if policy.on_result is not None and self._result is _NOTHING:
-            suggestion = "call attempt.set_result(value) in the block"
-            raise invalid_setting(
-                "result", "named where on_result asks", None, suggestion
-            )
-        return rejects_result(policy, self._result)
+    def _succeed(self) -> BaseException | float:
+        """Return the delay after a rejected result, the final error, or 0."""
+        call, result = self._block.call, self._result
+        try:
+            if call.policy.on_result is not None and result is _NO_RESULT:
+                suggestion = "call attempt.set_result(value) in the block"
+                raise invalid_setting(  # noqa: TRY301  ends the call, too
+                    "result", "named where on_result asks", None, suggestion
+                )
+            accepted = call.succeed(None if result is _NO_RESULT else result)
+        except BaseException as fault:
+            call.abort(fault)
+            raise
+        return 0.0 if accepted else self._fail(None, result)
+
+    def _fail(
+        self, error: Exception | None, result: object = None
+    ) -> BaseException | float:
+        call = self._block.call
+        try:
+            return call.fail(error, result)
+        except BaseException as fault:
+            call.abort(fault)
+            raise
 
     def __repr__(self) -> str:
         return f"<Attempt {self.number}>"

@@ -1,49 +1,65 @@
 """Controls the lifecycle of retried calls, shared by the sync and async drivers.
 
-The drivers call, sleep and let errors out; all that they write down and all
-that they tell is here, so that both do the same.
+A failed attempt takes one pass: evaluate (conditions, hint, nesting, decision), pay
+(budget), record (state, events), exit (final error). The sync and async functions at
+the end differ in ``await`` alone.
 """
 
 import inspect
 import logging
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn, final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NoReturn, final
 
 from retrykit._internal import fast_path
-from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, async_clock
+from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wall
 from retrykit._internal.durations import format_duration
+from retrykit._internal.exceptions import (
+    drop_frames,
+    skip_wrapper_frames,
+    trim_traceback,
+    with_traceback,
+)
 from retrykit._internal.validation import invalid_setting
+from retrykit.budgets.base import (
+    adeposit_safely,
+    awithdraw_safely,
+    deposit_safely,
+    withdraw_safely,
+)
+from retrykit.execution.call import RetryCall, outer_call, state_lock
 from retrykit.execution.nesting import (
-    Call,
-    close,
     find_exhausted,
     has_exhausted_retries,
     limit_nested_states,
     mark_exhausted,
-    state_lock,
 )
-from retrykit.execution.opening import new_state
 from retrykit.execution.overrides import retry_overrides
-from retrykit.hints.base import read_hint, requested_delay
-from retrykit.policy.decision import decide
-from retrykit.state import events
-from retrykit.state.failures import Evaluation
-from retrykit.state.fault_log import note_policy_fault
-from retrykit.state.final_error import attach_state, build_final_error, state_of
-from retrykit.state.retry_state import Failure, RetryState, StopReason
-from retrykit.state.signals import RetryAfter, Signal
-from retrykit.state.tracebacks import (
-    after_timeouts,
-    drop_frames,
-    trim_traceback,
-    with_traceback,
+from retrykit.policy.conditions import (
+    arejects_result,
+    arelease_result,
+    rejects_result,
+    release_result,
 )
+from retrykit.policy.decision import amatch_error, evaluate, match_error
+from retrykit.schedules.randomness import new_seed
+from retrykit.state import events
+from retrykit.state.failures import Evaluation, StopReason
+from retrykit.state.final_error import (
+    attach_state,
+    build_final_error,
+    is_own_timeout,
+    state_of,
+)
+from retrykit.state.retry_state import RetryState
+from retrykit.state.signals import RetryAfter, Signal
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
 
-__all__ = ["RetryController"]
+__all__ = ["RetryController", "ahandle_failure", "ahandle_result", "handle_failure"]
+__all__ += ["handle_result"]
 
 
 @final
@@ -51,31 +67,33 @@ class RetryController:
     """Records and reports the calls of one function.
 
     Args:
-        policy: The settings that every call is held to.
-        name: What the calls are called, where the policy has no name.
-        clock: Where their drivers get the time.
-        resumed: The state that a call continues, if it began elsewhere.
-        driven: Whether a driver calls the function: its frame is then the
-            first in the traceback of every error.
-        block: What lives no longer than the block of code that is a call, such
-            as the iterator of its loop.
+        policy: The policy of the calls.
+        name: The name of the calls, if the policy has none.
+        clock: The clock of the driver.
+        resumed: The state that a call continues, or None.
+        driven: Whether a driver calls the function: its frame is then the first one
+            in the traceback of every error.
+        block: An object that lives as long as the block of code that is the call.
+
+    Attributes:
+        policy: The policy of the calls.
+        watch: Empty if the driver may take the fast path after a success.
     """
 
     __slots__ = (
         "_block",
         "_clock",
         "_driven",
+        "_keeps_frames",
         "_name",
         "_observers",
         "_resumed",
         "_timed",
-        "_whole",
-        "plain",
         "policy",
         "watch",
     )
 
-    def __init__(  # noqa: PLR0913  what every call of a function has in common
+    def __init__(  # noqa: PLR0913  what the calls of a function have in common
         self,
         policy: "Policy",
         name: str,
@@ -93,213 +111,269 @@ class RetryController:
         self._clock = clock
         self._resumed = resumed
         self._timed = policy.attempt_timeout is not None
-        self._whole = policy.keep_tracebacks or policy.raises == "group"
-        # What a driver looks at before a call: empty unless it is to be watched.
+        self._keeps_frames = policy.keep_tracebacks or policy.raises == "group"
         watched = policy.observers or policy.on_result or resumed
         self.watch: Sequence[object] = (policy,) if watched else fast_path.blockers
-        # The type of a result that is not awaitable: those of most calls have one.
-        self.plain: type | None = None
 
     def with_overrides(self) -> "RetryController":
-        """Return the book of a call that begins within the limits of tests."""
+        """Return the controller of a call that begins under the overrides of tests."""
+        if not fast_path.blockers:
+            return self
         policy = retry_overrides.get().apply_to(self.policy)
         if policy is self.policy:
             return self
-        parts = self._name, self._clock, self._resumed
         block = None if self._block is None else self._block()
-        return RetryController(policy, *parts, driven=self._driven, block=block)
+        return RetryController(
+            policy,
+            self._name,
+            self._clock,
+            self._resumed,
+            driven=self._driven,
+            block=block,
+        )
 
     def abandoned(self) -> bool:
-        """Return whether the block was left by an interrupt that it did not see."""
+        """Return whether an interrupt ended the block without its ``with``."""
         return self._block is not None and self._block() is None
 
-    def get_state(self, call: Call, *, watched: bool = False) -> RetryState:
-        """Return the state of a call, made on first demand."""
-        state = call[2]
-        if not isinstance(state, RetryState):
-            # Threads of the function that ask at once get one state, and so does
-            # what asks for it while it is being opened.
+    def get_state(self, call: RetryCall, *, watched: bool = False) -> RetryState:
+        """Return the state of a call, which is made on first demand.
+
+        Args:
+            call: The call.
+            watched: Whether it began by the clock of its context, and not by the
+                real one.
+        """
+        state = call.state
+        if state is None:
+            # Threads of the function that ask at once must get one state.
             with state_lock:
-                # A call that nobody watches began by the real clock.
-                now = self._clock.reader() if watched else self._clock.real_reader()
-                opened = new_state(call, self._name, self.policy, self._resumed, now)
-                state = call[2] if isinstance(call[2], RetryState) else opened
-                call[2] = state
-        if state.now is None:
-            state.now = self._clock.reader()
+                state = self._open_state(call, watched=watched)
+                call.state = state = call.state or state
+        if state.read_clock is None:
+            state.read_clock = self._clock.reader()
         return state
 
-    def start(self, call: Call) -> float | None:
-        """Open the book for a call that is watched, or that goes on.
+    def _open_state(self, call: RetryCall, *, watched: bool) -> RetryState:
+        """Return a new state, or the resumed one, in its place among nested calls."""
+        clock, policy, resumed = self._clock, self.policy, self._resumed
+        read_clock = clock.reader() if watched else clock.real_reader()
+        if watched and read_clock is not None:
+            call.started = read_clock()
+        begun = wall()
+        if read_clock is not None:
+            begun -= read_clock() - call.started
+        call.exhausted_marker = call.last_traceback = None
+        call.hint_warning_issued = False
+        if resumed is None:
+            state = RetryState(
+                self._name,
+                new_seed() if policy.seed is None else policy.seed,
+                begun,
+                policy.max_elapsed,
+                policy.max_failures,
+                redact=policy.redact,
+                read_clock=read_clock,
+                started_at_clock=call.started,
+            )
+        else:
+            state = replace(
+                resumed,
+                stop_reason=None,
+                nested_state=None,
+                # It may be nested in other calls now, or in none.
+                depth=0,
+                outer_deadline=None,
+                max_elapsed=policy.max_elapsed,
+                max_failures=policy.max_failures,
+                redact=policy.redact,
+                read_clock=read_clock,
+                # The time that was spent before counts.
+                started_at_clock=call.started - resumed.elapsed_at_end,
+            )
+        if call.before is not None:
+            _apply_nesting(call, state)
+        return state
+
+    def start(self, call: RetryCall) -> float | None:
+        """Begin a call that is watched or resumed.
 
         Returns:
-            What is left of the delay before its next attempt, in seconds;
-            None if an attempt begins.
+            The remaining delay before its next attempt, in seconds; None if an
+            attempt begins.
         """
-        call[1] = self._clock.now()
         state = self.get_state(call, watched=True)
-        ended = state.failures and state.failures[-1].attempt == state.attempt
-        if ended and state.next_delay is None:
-            state.begin_attempt()
+        last = state.failures[-1] if state.failures else None
         if state.next_delay is None:
+            if last is not None and last.attempt == state.attempt:
+                state.begin_attempt()
             if self._observers or events.process_observers:
                 self._notify(events.AttemptStarted(state))
             return None
         waited = 0.0
-        for last in state.failures[-1:]:
+        if last is not None:
             waited = max(state.elapsed - (last.started + last.duration), 0.0)
         return max(state.next_delay - waited, 0.0)
 
-    def evaluate_failure(
-        self,
-        call: Call,
-        error: Exception | None,
-        ruled: StopReason | int | None,
-        result: object,
-    ) -> Evaluation:
-        """Return what the policy says of a failed attempt; nothing is written.
+    def prepare_failure(
+        self, call: RetryCall, error: Exception | None, result: object
+    ) -> tuple[RetryState, object | None]:
+        """Trim the tracebacks of a failed attempt, and look for a nested call in it.
 
         Args:
             call: The call.
-            error: What the attempt raised; None if its result is refused.
-            ruled: What `retrykit.policy.conditions.match_error` says of it.
-            result: The result that is refused.
-        """
-        policy, state = self.policy, call[2]
-        if not isinstance(state, RetryState) or state.now is None:
-            state = self.get_state(call)
-        bare = error is not None and self._trim(state, error)
-        now, attempt, started = state.now, state.attempt, state.attempt_started
-        elapsed = now() - state.origin if now else state.elapsed
-        # A reason is a text, which is found out sooner than an enumeration.
-        hint, retryable = None, not isinstance(ruled, str)
-        if retryable and not bare and self._nested(state, error, result):
-            # To a budget, what the inner call was told of is no new failure.
-            ruled, retryable = StopReason.NESTED, False
-        elif policy.hint is not None and retryable and not isinstance(error, Signal):
-            outcome = result if error is None else error
-            hint = read_hint(policy.hint, outcome, error, state.warn)
-        try:
-            follows = decide(policy, state, attempt, elapsed, error, ruled, hint)
-        except Exception as fault:
-            if error is None:
-                raise
-            note_policy_fault(error, fault)
-            follows = StopReason.NOT_RETRYABLE
-        failure = _new(
-            Failure,
-            (
-                attempt,
-                error.error if isinstance(error, Signal) else error,
-                result,
-                started,
-                elapsed - started,
-                None if isinstance(follows, str) else follows,
-                ruled if retryable else None,
-                hint if hint is None else requested_delay(hint),
-            ),
-        )
-        return failure, follows, retryable
-
-    def apply_budget(
-        self, call: Call, judged: Evaluation, cost: float | None
-    ) -> Evaluation:
-        """Return what follows where a budget was asked to pay for a retry."""
-        failure, follows, retryable = judged
-        if isinstance(follows, str):
-            return judged
-        call[2].retry_cost = cost
-        if cost is not None:
-            return judged
-        return failure._replace(delay=None), StopReason.BUDGET, retryable
-
-    def record_abandoned(self, call: Call, judged: Evaluation) -> None:
-        """Write down a failed attempt, after which the call is left."""
-        state: RetryState = call[2]
-        state.record(judged[0]._replace(delay=None))
-
-    def record_failure(
-        self, call: Call, error: Exception | None, judged: Evaluation
-    ) -> float | None:
-        """Write down a failed attempt, and what follows.
+            error: The error that the attempt raised; None if its result was rejected.
+            result: The rejected result.
 
         Returns:
-            What `retrykit.execution.outcomes.handle_failure` returns.
+            The state of the call, and the outcome of a nested call that has given up,
+            or None.
         """
-        state: RetryState = call[2]
-        failure, follows, _ = judged
-        if isinstance(follows, str):
-            around = state.around
-            self._finish(call, state, failure, follows)
-            out = self._build_final_error(state, error)
-            if around and has_exhausted_retries(state):
-                mark_exhausted(out, around)
-            if out is not error:
-                call.append(out)
-            return None
+        state = call.state
+        if state is None or state.read_clock is None:
+            state = self.get_state(call)
+        bare = error is not None and self._trim_tracebacks(call, state, error)
+        if bare or self.policy.nested == "retry":
+            return state, None
+        # A function that raises RetryAfter from an error has seen that error.
+        deep = not isinstance(error, RetryAfter)
+        outcome = result if error is None else error
+        return state, find_exhausted(outcome, call, state, deep=deep)
+
+    def apply_budget(
+        self, call: RetryCall, evaluation: Evaluation, cost: float | None
+    ) -> Evaluation:
+        """Return the evaluation after the budget was asked to pay for the retry.
+
+        Args:
+            call: The call.
+            evaluation: The evaluation before.
+            cost: What the retry cost; None if the budget did not pay.
+        """
+        failure, decision, retryable = evaluation
+        if isinstance(decision, str):
+            return evaluation
+        if call.state is not None:  # pragma: no branch  (it was just evaluated)
+            call.state.retry_cost = cost
+        if cost is not None:
+            return evaluation
+        return Evaluation(failure._replace(delay=None), StopReason.BUDGET, retryable)
+
+    def record_abandoned(self, call: RetryCall, evaluation: Evaluation) -> None:
+        """Record a failed attempt after which the call is interrupted."""
+        self.get_state(call).record(evaluation.failure._replace(delay=None))
+
+    def record_failure(
+        self,
+        call: RetryCall,
+        error: Exception | None,
+        evaluation: Evaluation,
+        exhausted: object | None,
+    ) -> float | Exception:
+        """Record a failed attempt, and end the call if it is not retried.
+
+        Args:
+            call: The call.
+            error: The error that the attempt raised; None if its result was rejected.
+            evaluation: The verdict on the attempt.
+            exhausted: The outcome of a nested call that has given up, or None.
+
+        Returns:
+            The delay before the next attempt, in seconds, or the error to raise.
+        """
+        state = call.state or self.get_state(call)
+        failure, decision, _ = evaluation
         state.record(failure)
+        if not isinstance(decision, str):
+            if self._observers or events.process_observers:
+                self._notify(events.AttemptFailed(state, failure))
+                self._notify(events.RetryScheduled(state, decision))
+            return decision
+        if decision is StopReason.NESTED:
+            state.nested_state = limit_nested_states(state_of(exhausted))
+        state.end(decision)
+        _end_call(call)
         if self._observers or events.process_observers:
             self._notify(events.AttemptFailed(state, failure))
-            self._notify(events.RetryScheduled(state, follows))
-        return follows
+            self._notify(events.GaveUp(state))
+        policy = self.policy
+        nested = decision is StopReason.NESTED and policy.nested == "raise"
+        cause = error.error if isinstance(error, Signal) else error
+        final_error = build_final_error(
+            "nested" if nested else policy.raises, state, cause
+        )
+        outer = None if call.before is None else outer_call(call)
+        if outer is not None and has_exhausted_retries(state):
+            mark_exhausted(final_error, outer)
+        return final_error
 
-    def start_next_attempt(self, call: Call) -> None:
-        """Write down that the delay is over and an attempt begins."""
-        state: RetryState = call[2]
+    def start_next_attempt(self, call: RetryCall) -> None:
+        """Record that the delay is over and the next attempt begins."""
+        state = call.state or self.get_state(call)
         state.begin_attempt()
+        call.exhausted_marker = None
         if self.policy.max_attempts is None:
-            _check_time_passed(state)
+            _check_time_passed(call, state)
         if self._observers or events.process_observers:
             self._notify(events.AttemptStarted(state))
 
-    def record_success(self, call: Call, result: object) -> float | None:
-        """Write down that the call has its result.
+    def record_success(self, call: RetryCall, result: object) -> float | None:
+        """Record that the call has its result.
 
         Returns:
-            What its last retry had cost the budget; None if it made none.
+            What its last retry cost the budget; None if there was no retry.
         """
-        if self._clock is not async_clock and hasattr(type(result), "__await__"):
-            self._refuse_awaitable(result)
-        state = call[2]
-        if not isinstance(state, RetryState):
-            state = self.get_state(call)
-        close(call)
+        if not self._clock.awaited and hasattr(type(result), "__await__"):
+            self._reject_awaitable(result)
+        state = call.state or self.get_state(call)
+        _end_call(call)
         state.end(StopReason.SUCCEEDED)
         if self._observers or events.process_observers:
             self._notify(events.Succeeded(state))
         return state.retry_cost
 
-    def record_interruption(self, call: Call, exit_: BaseException) -> None:
-        """Write down that the call is left by what is no failed attempt."""
-        left = call[:]
-        close(call)
-        if not isinstance(left[2], RetryState):
+    def record_interruption(self, call: RetryCall, error: BaseException) -> None:
+        """Record that the call was interrupted (cancellation, Ctrl-C)."""
+        state = call.state
+        _end_call(call)
+        if state is None:
             return
-        state = self.get_state(left)
-        cancelled = not isinstance(exit_, Exception)
+        if state.read_clock is None:
+            state.read_clock = self._clock.reader()
+        cancelled = not isinstance(error, Exception)
         state.end(StopReason.CANCELLED if cancelled else StopReason.NOT_RETRYABLE)
-        attach_state(exit_, state)
+        attach_state(error, state)
         self._notify(events.GaveUp(state))
 
-    def time_left(self, call: Call) -> float | None:
-        """Return how long calls inside of this one may wait, in seconds.
+    def record_suspension(self, call: RetryCall) -> None:
+        """Record that the call goes on elsewhere, from its state."""
+        state = self.get_state(call)
+        _end_call(call)
+        self._notify(events.Suspended(state))
 
-        None if that is unlimited, or cannot be known in this thread.
+    def time_left(self, call: RetryCall) -> float | None:
+        """Return the time that calls nested in this one may take, in seconds.
+
+        None if it is unlimited, or cannot be known in this thread.
         """
-        policy, state = self.policy, call[2]
+        policy, state = self.policy, call.state
         if policy.max_elapsed is None or policy.deadline == "overshoot":
             return None
-        if isinstance(state, RetryState) and state.now is not None:
+        if state is not None and state.read_clock is not None:
             return policy.max_elapsed - state.elapsed
-        now = self._clock.real_reader()
-        return None if now is None else policy.max_elapsed - (now() - call[1])
+        read_clock = self._clock.real_reader()
+        if read_clock is None:
+            return None
+        return policy.max_elapsed - (read_clock() - call.started)
 
-    def _trim(self, state: RetryState, error: Exception) -> bool:
-        """Cut off of tracebacks what says nothing, and let go of the last one.
+    def _trim_tracebacks(
+        self, call: RetryCall, state: RetryState, error: Exception
+    ) -> bool:
+        """Remove retrykit's frames from an error, and release those of the last one.
 
         Returns:
-            Whether the error is bare: no other belongs to it, and nothing hangs on
-            it, as the state of a call that has given up does.
+            Whether the error is bare: it has no cause, no context, no members and no
+            attributes, such as the state of a call that has given up.
         """
         alone = error.__context__ is None and error.__cause__ is None
         alone = alone and not isinstance(error, BaseExceptionGroup)
@@ -307,89 +381,183 @@ class RetryController:
         if state.failures:
             before = state.failures[-1]
             last = before.error
-            if isinstance(last, Exception) and last is not error and not self._whole:
-                places = drop_frames(last, None if alone else error)
-                state.places += ((before.attempt, places),)
-        left = error.__traceback__
-        if self._driven and left is not None:
-            left = left.tb_next
+            if (
+                isinstance(last, Exception)
+                and last is not error
+                and not self._keeps_frames
+            ):
+                locations = drop_frames(last, None if alone else error)
+                state.frame_locations += ((before.attempt, locations),)
+        trace = error.__traceback__
+        if self._driven and trace is not None:
+            trace = trace.tb_next
             if self._timed:
-                left = after_timeouts(left)
-            with_traceback(error, left)
+                trace = skip_wrapper_frames(trace)
+            with_traceback(error, trace)
         if last is error:
-            trim_traceback(left, state.trace)
-        state.trace = left
-        # To look at its dict would make one: a pickle has it if it is there.
-        return alone and len(_pickled(error)) == _WITHOUT_DICT
+            trim_traceback(trace, call.last_traceback)
+        call.last_traceback = trace
+        # Not through __dict__, which would create it.
+        return alone and len(_reduce(error)) == _WITHOUT_DICT
 
-    def _nested(
-        self, state: RetryState, error: Exception | None, result: object
-    ) -> bool:
-        """Return whether a call inside of this one has given up with the outcome."""
-        if self.policy.nested == "retry":
-            return False
-        # Who asks for another attempt outright has seen where the error came from.
-        deep = not isinstance(error, RetryAfter)
-        outcome = result if error is None else error
-        found = find_exhausted(outcome, state, deep=deep)
-        if found is not None:
-            state.nested_state = limit_nested_states(state_of(found))
-        return found is not None
-
-    def _build_final_error(
-        self, state: RetryState, error: Exception | None
-    ) -> Exception:
-        """Build the exception to raise when the call gives up."""
-        policy = self.policy
-        nested = state.stop_reason is StopReason.NESTED and policy.nested == "raise"
-        told = error.error if isinstance(error, Signal) else error
-        return build_final_error("nested" if nested else policy.raises, state, told)
-
-    def _finish(
-        self, call: Call, state: RetryState, failure: Failure, reason: StopReason
-    ) -> None:
-        """Write down the last failure, and that the call has ended with it."""
-        state.record(failure)
-        close(call)
-        state.end(reason)
-        if self._observers or events.process_observers:
-            self._notify(events.AttemptFailed(state, failure))
-            self._notify(events.GaveUp(state))
-
-    def _refuse_awaitable(self, result: object) -> NoReturn:
+    def _reject_awaitable(self, result: object) -> NoReturn:
         if inspect.iscoroutine(result):
             result.close()
-        rule = "a function that gives its result at once, under retry"
+        rule = "a function that returns its result directly, under retry"
         raise invalid_setting(self._name, rule, result, "decorate it with aretry")
 
     def _notify(self, event: events.Event) -> None:
         events.notify(self._observers, event)
 
 
-# Of its base, since the class of the error may have its own.
-_pickled = BaseException.__reduce__
-# The parts that a pickle of an error has, if nothing was ever hung on it.
-_WITHOUT_DICT = 2
-
-# As ``Failure(...)`` does it, without a function in between.
-_new = tuple.__new__
-
-# Shorter delays may seem to take no time, by clocks that tick seldom.
-_NOTICED = 0.1
+def _end_call(call: RetryCall) -> None:
+    """Mark a call as ended, and drop all that it holds but the call around it."""
+    call.controller = call.state = None
+    call.exhausted_marker = call.last_traceback = None
 
 
-def _check_time_passed(state: RetryState) -> None:
-    """Warn of a sleep that took no time: only time would end such a call."""
+def _apply_nesting(call: RetryCall, state: RetryState) -> None:
+    """Set the depth of a nested call, and the time limit of the calls around it."""
+    nearest = outer = outer_call(call)
+    unopened = []
+    while outer is not None and outer.state is None:
+        unopened.append(outer)
+        outer = outer_call(outer)
+    # The outermost first, since each state takes over what the one around it knows.
+    for each in reversed(unopened):
+        each.get_state()
+    controller = None if nearest is None else nearest.controller
+    known = None if nearest is None else nearest.get_state()
+    if nearest is None or controller is None or known is None:
+        return
+    state.depth = known.depth + 1
+    limits = [
+        controller.time_left(nearest),
+        known.outer_deadline and known.outer_deadline - known.elapsed,
+    ]
+    left = [limit for limit in limits if limit is not None]
+    state.outer_deadline = state.elapsed + min(left) if left else None
+
+
+# Of the base class, since the class of the error may override it.
+_reduce = BaseException.__reduce__
+# The length of its answer for an error without attributes.
+_WITHOUT_DICT: Final = 2
+
+# In seconds: shorter delays may be invisible to clocks of a low resolution.
+_NOTICEABLE: Final = 0.1
+
+
+def _check_time_passed(call: RetryCall, state: RetryState) -> None:
+    """Warn once of a sleep that took no time, where only time would end the call."""
     last = state.failures[-1] if state.failures else None
-    if last is None:
+    if last is None or last.delay is None:
         return
     passed = state.attempt_started - last.started - last.duration
-    if last.delay is None or last.delay < max(_NOTICED, 2 * passed) or state.warn():
+    if last.delay < max(_NOTICEABLE, 2 * passed) or call.warn_once():
         return
-    log = logging.getLogger("retrykit")
     message = "%s waits %s for its next attempt, and the clock shows only %s: is "
     message += "sleep replaced, or time frozen? Without max_attempts it is called "
     message += "until its time is over; retrykit.testing.virtual_time moves that too"
-    log.warning(
+    logging.getLogger("retrykit").warning(
         message, state.name, format_duration(last.delay), format_duration(passed)
     )
+
+
+def handle_failure(
+    controller: RetryController,
+    call: RetryCall,
+    error: Exception | None,
+    result: object = None,
+) -> float | Exception:
+    """Handle a failed attempt: evaluate, pay, record, and exit if it is not retried.
+
+    Args:
+        controller: The controller of the call.
+        call: The call.
+        error: The error that the attempt raised; None if its result was rejected.
+        result: The rejected result.
+
+    Returns:
+        The delay before the next attempt, in seconds; or, if the call has ended, the
+        error to raise, which may be *error* itself.
+    """
+    policy = controller.policy
+    state, exhausted = controller.prepare_failure(call, error, result)
+    own = policy.attempt_timeout is not None and is_own_timeout(error)
+    matched = None if error is None else match_error(policy, error, own_timeout=own)
+    # As `RetryState.elapsed`, without a call.
+    read_clock, elapsed = state.read_clock, state.elapsed_at_end
+    if read_clock is not None:
+        elapsed = read_clock() - state.started_at_clock
+    evaluation = evaluate(
+        policy, state, elapsed, error, result, matched, exhausted, call.warn_once
+    )
+    if policy.budget is not None:
+        try:
+            cost = withdraw_safely(policy.budget, evaluation)
+        except BaseException:
+            controller.record_abandoned(call, evaluation)
+            raise
+        evaluation = controller.apply_budget(call, evaluation, cost)
+    outcome = controller.record_failure(call, error, evaluation, exhausted)
+    if error is None and isinstance(outcome, float):
+        release_result(policy, result)
+    return outcome
+
+
+async def ahandle_failure(
+    controller: RetryController,
+    call: RetryCall,
+    error: Exception | None,
+    result: object = None,
+) -> float | Exception:
+    """Handle a failed attempt, as `handle_failure` does."""
+    policy = controller.policy
+    state, exhausted = controller.prepare_failure(call, error, result)
+    own = policy.attempt_timeout is not None and is_own_timeout(error)
+    matched = (
+        None if error is None else await amatch_error(policy, error, own_timeout=own)
+    )
+    # As `RetryState.elapsed`, without a call.
+    read_clock, elapsed = state.read_clock, state.elapsed_at_end
+    if read_clock is not None:
+        elapsed = read_clock() - state.started_at_clock
+    evaluation = evaluate(
+        policy, state, elapsed, error, result, matched, exhausted, call.warn_once
+    )
+    if policy.budget is not None:
+        try:
+            cost = await awithdraw_safely(policy.budget, evaluation)
+        except BaseException:
+            controller.record_abandoned(call, evaluation)
+            raise
+        evaluation = controller.apply_budget(call, evaluation, cost)
+    outcome = controller.record_failure(call, error, evaluation, exhausted)
+    if error is None and isinstance(outcome, float):
+        await arelease_result(policy, result)
+    return outcome
+
+
+def handle_result(controller: RetryController, call: RetryCall, result: object) -> bool:
+    """Record that the call has its result, or return False if it is rejected."""
+    policy = controller.policy
+    if policy.on_result is not None and rejects_result(policy, result):
+        return False
+    cost = controller.record_success(call, result)
+    if policy.budget is not None:
+        deposit_safely(policy.budget, cost)
+    return True
+
+
+async def ahandle_result(
+    controller: RetryController, call: RetryCall, result: object
+) -> bool:
+    """Record that the call has its result, as `handle_result` does."""
+    policy = controller.policy
+    if policy.on_result is not None and await arejects_result(policy, result):
+        return False
+    cost = controller.record_success(call, result)
+    if policy.budget is not None:
+        await adeposit_safely(policy.budget, cost)
+    return True

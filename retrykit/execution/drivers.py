@@ -1,7 +1,4 @@
-"""A function put under a policy: checked, and driven in one of the two colours.
-
-Everything that calls under a policy, decorated or not, goes through here.
-"""
+"""Builds the driver of a function: checks it, and adds its attempt timeout."""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.validation import invalid_setting
-from retrykit.execution import async_driver, sync_driver
-from retrykit.execution.attempt_timeout import with_timeout, with_timeout_argument
+from retrykit.execution import sync_driver
+from retrykit.execution.call import attempt_time_limit
 from retrykit.execution.callables import (
     check_retryable,
     check_sync_compatible,
     ensure_awaitable,
     qualified_name,
 )
-from retrykit.execution.nesting import attempt_time_limit
 from retrykit.policy.timeouts import AsArgument
 from retrykit.state.retry_state import RetryState
 
@@ -34,16 +30,16 @@ def build_driver(
     awaited: bool,
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
-    """Return *fn* under a policy, in one of the two colours.
+    """Return a function that calls *fn* under a policy.
 
     Args:
-        policy: What the calls are held to.
-        fn: What is called.
-        awaited: Whether the function that is returned is to be awaited.
-        resumed: The state that every call goes on from, if there is one.
+        policy: The policy of the calls.
+        fn: The function.
+        awaited: Whether the calls are awaited.
+        resumed: The state that every call continues, or None.
 
     Raises:
-        ConfigError: *fn* cannot be retried, or not in that colour.
+        ConfigError: *fn* cannot be retried, or only as the other of sync and async.
     """
     return driver_factory(policy, fn, awaited=awaited)(qualified_name(fn), resumed)
 
@@ -51,39 +47,41 @@ def build_driver(
 def driver_factory(
     policy: "Policy", fn: Callable[..., Any], *, awaited: bool
 ) -> Callable[[str, RetryState | None], Callable[..., Any]]:
-    """Return what makes drivers of *fn*, for calls of several names.
+    """Return a factory of drivers for *fn*, one per call name.
 
     Args:
-        policy: What the calls are held to.
-        fn: What is called.
-        awaited: Whether the calls are to be awaited.
+        policy: The policy of the calls.
+        fn: The function.
+        awaited: Whether the calls are awaited.
 
     Returns:
-        A function of a name, which is told where the policy has none, and of
-        the state that every call goes on from or None. It returns what `build_driver`
-        returns.
+        A function of a name, which is used if the policy has none, and of the state
+        that every call continues or None. It returns what `build_driver` returns.
 
     Raises:
-        ConfigError: *fn* cannot be retried, or not in that colour.
+        ConfigError: *fn* cannot be retried, or only as the other of sync and async.
     """
-    called = prepare_attempt(policy, fn, awaited=awaited)
-    return partial(
-        async_driver.make_driver if awaited else sync_driver.make_driver, policy, called
-    )
+    attempt = prepare_attempt(policy, fn, awaited=awaited)
+    if not awaited:
+        return partial(sync_driver.make_driver, policy, attempt)
+    # Imported here: sync code needs no event loop.
+    from retrykit.execution import async_driver  # noqa: PLC0415
+
+    return partial(async_driver.make_driver, policy, attempt)
 
 
 def prepare_attempt(
     policy: "Policy", fn: Callable[..., Any], *, awaited: bool
 ) -> Callable[..., Any]:
-    """Return what makes one attempt of *fn*, within its timeout.
+    """Return a function that makes one attempt of *fn*, within its timeout.
 
     Args:
-        policy: What the calls are held to.
-        fn: What is called.
-        awaited: Whether what is returned is to be awaited.
+        policy: The policy of the calls.
+        fn: The function.
+        awaited: Whether the attempts are awaited.
 
     Raises:
-        ConfigError: *fn* cannot be retried, or not in that colour.
+        ConfigError: *fn* cannot be retried, or only as the other of sync and async.
     """
     check_retryable(fn)
     if not awaited and is_coroutine_function(fn):
@@ -91,14 +89,16 @@ def prepare_attempt(
         raise invalid_setting("fn", "a function that is not async", fn, suggestion)
     if not awaited:
         check_sync_compatible(policy)
-    called, timeout = fn, policy.attempt_timeout
-    if isinstance(timeout, AsArgument):
-        called = with_timeout_argument(fn, timeout, attempt_time_limit)
-    if not awaited:
-        return called
-    called = ensure_awaitable(called)
-    return (
-        with_timeout(called, attempt_time_limit)
-        if isinstance(timeout, float)
-        else called
+    timeout = policy.attempt_timeout
+    if timeout is None:
+        return ensure_awaitable(fn) if awaited else fn
+    # Imported here: it needs an event loop, and few policies have a timeout.
+    from retrykit.execution.attempt_timeout import (  # noqa: PLC0415
+        with_timeout,
+        with_timeout_argument,
     )
+
+    if not isinstance(timeout, AsArgument):
+        return with_timeout(ensure_awaitable(fn), attempt_time_limit)
+    attempt = with_timeout_argument(fn, timeout, attempt_time_limit)
+    return ensure_awaitable(attempt) if awaited else attempt

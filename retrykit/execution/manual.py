@@ -1,76 +1,131 @@
-"""Calls of clients that make the attempts themselves, and ask what follows.
+"""A call driven step by step, for code that makes the attempts itself."""
 
-For clients that have a place where they ask, and none where a driver could be.
-No client is imported, and nothing is sent here.
-"""
+from contextvars import Token
+from typing import TYPE_CHECKING, final
 
-from typing import TYPE_CHECKING, Any
-
-from retrykit._internal.clocks import sync_clock
-from retrykit.execution.controller import RetryController
-from retrykit.execution.nesting import Call, current_call
-from retrykit.execution.outcomes import handle_failure, handle_result
+from retrykit._internal.clocks import AsyncClock, Clock, ClockSource
+from retrykit.execution.call import (
+    RetryCall,
+    attempt_time_limit,
+    current_call,
+    new_call,
+)
+from retrykit.execution.controller import (
+    RetryController,
+    ahandle_failure,
+    ahandle_result,
+    handle_failure,
+    handle_result,
+)
+from retrykit.state.retry_state import RetryState
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
 
-__all__ = ["ask", "asking", "goes_on", "leave", "wait"]
+__all__ = ["ManualCall"]
 
 
-def asking(policy: "Policy", name: str, call: Call) -> Call:
-    """Return a call of which an attempt has ended.
+@final
+class ManualCall:
+    """One retried call: `start`, then `succeed` or `fail`, then `next`, and so on.
 
-    Args:
-        policy: What it is held to, from here on.
-        name: What it is called, where the policy has no name.
-        call: The call, if it goes on. If it has ended, or is empty, another
-            begins, and its first attempt counts as begun just now.
-    """
-    book = RetryController(
-        policy, name, sync_clock, None, driven=False
-    ).with_overrides()
-    if goes_on(call):
-        call[0] = book
-        return call
-    call = [book, 0.0, current_call.get()]
-    book.start(call)
-    return call
-
-
-def goes_on(call: Call) -> bool:
-    """Return whether there is a call, and it has not ended."""
-    return bool(call) and call[0] is not None
-
-
-def ask(call: Call, error: Exception | None, result: Any) -> bool:
-    """Write down what came of an attempt, and return whether another follows.
+    Code within the attempts of the call belongs between `enter` and its token's reset.
+    If a step raises, or an attempt ends without a failure, `abort` ends the call.
 
     Args:
-        call: The call, from `asking`. Where it ends, the last in it is what it lets
-            out, if it `raises_another_error` the error or the result.
-        error: What the attempt raised, or None.
-        result: What it returned.
+        policy: The policy of the call.
+        name: The name of the call, if the policy has none.
+        clock: Its clock.
+        resumed: The state to continue, or None.
+        driven: Whether the caller's frame is the first one in tracebacks, and is
+            removed from them.
+        owner: An object without which the call is over, even if nobody ended it.
+
+    Attributes:
+        policy: The policy, under the overrides of tests.
     """
-    book: RetryController = call[0]
-    try:
-        if error is None and handle_result(book, call, result):
-            return False
-        return handle_failure(book, call, error, result) is not None
-    except BaseException as exit_:
-        book.record_interruption(call, exit_)
-        raise
 
+    __slots__ = ("_call", "_controller", "policy")
 
-def wait(call: Call) -> None:
-    """Sleep until the next attempt, which is due, and write down that it begins."""
-    try:
-        sync_clock.sleep(call[2].next_delay)
-    except BaseException as exit_:
-        leave(call, exit_)
-        raise
-    call[0].start_next_attempt(call)
+    def __init__(  # noqa: PLR0913  all that a driver knows of a call
+        self,
+        policy: "Policy",
+        name: str,
+        clock: ClockSource[Clock] | ClockSource[AsyncClock],
+        *,
+        resumed: RetryState | None = None,
+        driven: bool = False,
+        owner: object = None,
+    ) -> None:
+        controller = RetryController(
+            policy, name, clock, resumed, driven=driven, block=owner
+        ).with_overrides()
+        self._controller = controller
+        self._call = new_call(controller, clock.now())
+        self.policy = controller.policy
 
+    @property
+    def running(self) -> bool:
+        """Whether the call has not ended."""
+        return self._call.controller is not None
 
-def leave(call: Call, error: BaseException) -> None:
-    """Write down that a call ends with an error that is nothing to retry."""
-    call[0].record_interruption(call, error)
+    @property
+    def state(self) -> RetryState:
+        """The state of the running call."""
+        return self._controller.get_state(self._call)
+
+    def start(self) -> float | None:
+        """Begin the call.
+
+        Returns:
+            The remaining delay of a resumed call, in seconds, after which `next` is
+            due; None if an attempt begins.
+        """
+        return self._controller.start(self._call)
+
+    def enter(self) -> Token[RetryCall | None]:
+        """Make this the current call; reset `current_call` with the token."""
+        return current_call.set(self._call)
+
+    def attempt_time_limit(self) -> float:
+        """Return the time limit of the attempt that begins, in seconds."""
+        return attempt_time_limit(self._call)
+
+    def fail(self, error: Exception | None, result: object = None) -> float | Exception:
+        """Handle a failed attempt.
+
+        Args:
+            error: The error that it raised; None if its result was rejected.
+            result: The rejected result.
+
+        Returns:
+            The delay before `next`, in seconds; or the error to raise, which may be
+            *error* itself, if the call has given up.
+        """
+        return handle_failure(self._controller, self._call, error, result)
+
+    async def afail(
+        self, error: Exception | None, result: object = None
+    ) -> float | Exception:
+        """Handle a failed attempt, as `fail` does."""
+        return await ahandle_failure(self._controller, self._call, error, result)
+
+    def succeed(self, result: object) -> bool:
+        """End the call with its result, or return False if that is rejected."""
+        return handle_result(self._controller, self._call, result)
+
+    async def asucceed(self, result: object) -> bool:
+        """End the call with its result, as `succeed` does."""
+        return await ahandle_result(self._controller, self._call, result)
+
+    def next(self) -> None:
+        """Begin the next attempt, after its delay."""
+        self._controller.start_next_attempt(self._call)
+
+    def suspend(self) -> None:
+        """End the call here; it is resumed elsewhere from its state."""
+        self._controller.record_suspension(self._call)
+
+    def abort(self, error: BaseException) -> None:
+        """End the call with an error that is not retried."""
+        self._controller.record_interruption(self._call, error)

@@ -1,186 +1,34 @@
-"""Calls that run inside of one another, and what one tells the one around it.
+"""Nested calls: an outer call does not repeat what an inner one has given up.
 
-Which call is around another is known where the context of the outer one
-reaches: in its task or thread, in the tasks that it starts, and in
-``asyncio.to_thread``. An error that comes from elsewhere, such as an executor or
-another process, still has the state of the call that gave up with it.
+An inner call marks its final error with the marker of the call around it. An error
+that comes from elsewhere, such as an executor or another process, is known by the
+state that is attached to it.
 """
 
-import os
-import threading
-from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, cast
+from typing import Final
 
-from retrykit.policy.timeouts import AsArgument
+from retrykit.execution.call import RetryCall, state_lock
 from retrykit.state.final_error import RetryError, attach_state, attached_state
 from retrykit.state.records import attributes_of
 from retrykit.state.retry_state import RetryState, StopReason
 
-__all__ = [
-    "Call",
-    "close",
-    "current_call",
-    "current_state",
-    "find_exhausted",
-    "has_exhausted_retries",
-    "mark_exhausted",
-    "outer_call",
-]
-__all__ += [
-    "copy_state",
-    "innermost_running",
-    "limit_nested_states",
-    "raises_another_error",
-    "state_if_running",
-    "state_lock",
-]
-__all__ += ["outer_calls"]
-
-Call = list[Any]
-"""A call while it runs: [its book, clock reading at its start, its state].
-
-A list, because nothing is cheaper to make and most calls need nothing more.
-Until an attempt fails or somebody asks for the state, the call that was current
-before stands in its place, or None. It does so again when the call has ended, so
-that nothing keeps its errors; its book is then None. What it lets out follows as
-a fourth, until the driver takes it.
-
-An interrupt may end a call before it can leave `current_call` as it was: so whoever
-meets a call there, or as the one around another, asks `innermost_running` about it.
-"""
-
-current_call: ContextVar[Call | None] = ContextVar("retrykit call", default=None)
-"""The innermost retried call of this context."""
-
-# A signal handler or a finaliser in the middle of it may make calls of its own,
-# and a fork must not copy it while another thread has it.
-state_lock = threading.RLock()
-"""Held while what threads of one call share is made: its state, its mark."""
-
-if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
-    os.register_at_fork(
-        before=state_lock.acquire,
-        after_in_parent=state_lock.release,
-        after_in_child=state_lock.release,
-    )
-
-
-def current_state() -> RetryState:
-    """Return the state of the retried call that this code runs in.
-
-    >>> from retrykit import Policy
-    >>> Policy().call(lambda: current_state().attempt)
-    1
-
-    Returns:
-        The state of the innermost call: the number of the attempt, the
-        failures so far, the time that remains, how deep it is nested. It
-        changes as the call goes on. Use it in place: a local variable that
-        holds it holds the errors, they hold the frames of their attempts, and
-        those such a variable, until the garbage collector runs.
-
-    Raises:
-        LookupError: No retried call runs in this context.
-    """
-    call = innermost_running(current_call.get())
-    state = None if call is None else state_if_running(call)
-    if state is None:
-        msg = "current_state() is for functions that are being retried; none is"
-        raise LookupError(msg)
-    return state
-
-
-def state_if_running(call: Call) -> RetryState | None:
-    """Return the state of a call; None if it has ended meanwhile."""
-    book = call[0]
-    state: RetryState | None = None if book is None else book.get_state(call)
-    return state
-
-
-def close(call: Call) -> None:
-    """Mark a call as ended: it keeps only the call that was current before it."""
-    call[0], call[2] = None, _before(call)
-    del call[_PARTS:]
-
-
-def raises_another_error(call: Call) -> bool:
-    """Return whether an ended call raises another error than its last attempt did."""
-    return len(call) > _PARTS
-
-
-_PARTS = 3
-
-
-def innermost_running(call: Call | None) -> Call | None:
-    """Return the innermost call that has not ended: *call*, or one around it."""
-    while call is not None:
-        book = call[0]
-        if book is not None and not book.abandoned():
-            return call
-        call = _before(call)
-    return None
-
-
-def outer_call(call: Call) -> Call | None:
-    """Return the call that a call runs inside of, if there is one and it runs."""
-    before = _before(call)
-    return None if before is None else innermost_running(before)
-
-
-def _before(call: Call) -> Call | None:
-    """Return what was current before a call."""
-    held: RetryState | Call | None = call[2]
-    return held.around if isinstance(held, RetryState) else held
-
-
-def outer_calls(call: Call) -> list[Call]:
-    """Return copies of the calls that a call runs inside of, the nearest first.
-
-    They are what these calls are now: in their threads they may end meanwhile.
-    """
-    found = []
-    outer = outer_call(call)
-    while outer is not None:
-        copied = outer[:]
-        found.append(copied)
-        outer = outer_call(copied)
-    # One may have ended just before it was copied.
-    return [each for each in found if each[0] is not None]
-
-
-def attempt_time_limit(call: Call | None = None) -> float:
-    """Return how long the attempt that begins may take.
-
-    Args:
-        call: The call that it is of; by default the one of this context.
-
-    Returns:
-        Seconds, >= 0: what its policy allows, or what remains, if that is less.
-    """
-    call = cast("Call", call or current_call.get())
-    timeout = call[0].policy.attempt_timeout
-    length: float = timeout.seconds if isinstance(timeout, AsArgument) else timeout
-    for each in (call, *outer_calls(call)):
-        # Under the other rules an attempt may begin when nothing is left.
-        left = each[0].time_left(each) if each[0].policy.deadline == "stop" else None
-        length = length if left is None else min(left, length)
-    return max(length, 0.0)
+__all__ = ["copy_state", "find_exhausted", "has_exhausted_retries"]
+__all__ += ["limit_nested_states", "mark_exhausted"]
 
 
 def has_exhausted_retries(state: RetryState) -> bool:
-    """Return whether a call has given up in a way that another must not undo.
+    """Return whether a call used up its retries, so that an outer one must not retry.
 
-    It has made retries and none helped, or there was no time, no budget and no
-    leave for any. An error that its policy does not retry, or that told it to
-    give up, is the business of whoever is around it.
+    It made retries in vain, or time, budget or rules allowed none. An error that its
+    policy does not retry, or that asked it to give up, is for the outer call to judge.
     """
     if state.stop_reason in {StopReason.ATTEMPTS, StopReason.SCHEDULE_ENDED}:
         return state.attempt > 1
-    return state.stop_reason in _WITHOUT_LEAVE
+    return state.stop_reason in _NO_RETRY_ALLOWED
 
 
-_WITHOUT_LEAVE = {
+_NO_RETRY_ALLOWED = {
     StopReason.ELAPSED,
     StopReason.HINT,
     StopReason.BUDGET,
@@ -189,96 +37,100 @@ _WITHOUT_LEAVE = {
 
 
 def limit_nested_states(state: RetryState | None) -> RetryState | None:
-    """Return the state of a call that gave up, with a few of those inside of it.
+    """Return a state with at most 16 nested ones.
 
-    The innermost ones are kept, since it was for them that all others gave up.
+    The first and the innermost are kept: the innermost call made all others give up.
     """
-    inside, deepest = 0, state
+    depth, deepest = 0, state
     while deepest is not None:
-        inside, deepest = inside + 1, deepest.nested_state
-    if inside <= _MOST_INSIDE or state is None or state.nested_state is None:
+        depth, deepest = depth + 1, deepest.nested_state
+    if depth <= _MAX_NESTED or state is None or state.nested_state is None:
         return state
     return replace(state, nested_state=state.nested_state.nested_state)
 
 
-_MOST_INSIDE = 16
+_MAX_NESTED: Final = 16
 
-_MARK = "__retrykit_exhausted__"
+_MARKER: Final = "__retrykit_exhausted__"
 
 
-def mark_exhausted(error: BaseException, outer: Call) -> None:
-    """Say on an error that a call inside of another has given up with it."""
-    state = state_if_running(outer)
-    if state is None:
+def mark_exhausted(error: BaseException, outer: RetryCall) -> None:
+    """Mark an error as already exhausted by a call nested in *outer*."""
+    if outer.get_state() is None:
         return
     with state_lock:
-        state.mark = state.mark or object()
+        marker = outer.exhausted_marker = outer.exhausted_marker or object()
     marked = [error]
     for each in marked:
-        vars(each)[_MARK] = state.mark
+        vars(each)[_MARKER] = marker
         # ``except*`` makes new groups, of the same errors.
         if isinstance(each, BaseExceptionGroup):
             marked += each.exceptions
 
 
 def copy_state(result: object, error: RetryError) -> None:
-    """Hang on a result what hangs on the error in whose place it comes out."""
+    """Attach to a result the state and the marker of the error that it replaces."""
     attach_state(result, error.state)
-    if _MARK in vars(error):
-        vars(result)[_MARK] = vars(error)[_MARK]
+    if _MARKER in vars(error):
+        vars(result)[_MARKER] = vars(error)[_MARKER]
 
 
-def _was_inside(inner: RetryState, began: float) -> bool:
-    """Return whether a call was made since a time of day, and not in no time."""
-    return inner.epoch >= began - _TICK and inner.epoch + inner.elapsed_at_end > began
+def _ran_since(inner: RetryState, start: float) -> bool:
+    """Return whether a call began and ended after a time of the wall clock."""
+    began_after = inner.epoch >= start - _WALL_CLOCK_PRECISION
+    return began_after and inner.epoch + inner.elapsed_at_end > start
 
 
-# More than the time of day is rounded by, in seconds.
-_TICK = 1e-6
+# In seconds.
+_WALL_CLOCK_PRECISION: Final = 1e-6
 
 
 def find_exhausted(
-    outcome: object, state: RetryState, *, deep: bool = True
+    outcome: object, call: RetryCall, state: RetryState, *, deep: bool = True
 ) -> object | None:
-    """Return with what a call inside of an attempt has given up, if one has.
+    """Return the error or result with which a call nested in this attempt gave up.
 
-    Looks at an error or a result; and if it is to look so deep, at what the error
-    was raised from or while handling, into groups, and at the response that it is
-    about. What was called inside of the attempt has left a mark where contexts
-    reach, and its state wherever its error does: from any thread or process. A
-    call that began before the attempt was not made by it.
+    A nested call leaves a marker where contexts reach, and its state wherever its
+    error goes, from any thread or process. A call that began before the attempt was
+    not made by it.
 
     Args:
         outcome: The error or the result of an attempt.
-        state: The state of the call that the attempt is of.
-        deep: Whether to look deeper than at the outcome itself.
+        call: The call of the attempt.
+        state: The state of that call.
+        deep: Whether to search the causes and the context of an error, groups and
+            responses too, and not the outcome alone.
+
+    Returns:
+        The outcome of the nested call, or None.
     """
-    began = state.epoch + state.attempt_started
+    start = state.epoch + state.attempt_started
+    marker = call.exhausted_marker
     seen: set[int] = set()
-    left: list[object] = [outcome]
-    while left:
-        outcome = left.pop()
-        borne = attributes_of(outcome)
-        if id(outcome) in seen or borne is None:
+    pending: list[object] = [outcome]
+    while pending:
+        outcome = pending.pop()
+        attributes = attributes_of(outcome)
+        if id(outcome) in seen or attributes is None:
             continue
-        if state.mark is not None and borne.get(_MARK) is state.mark:
+        if marker is not None and attributes.get(_MARKER) is marker:
             return outcome
         inner = attached_state(outcome)
         if (
             inner is not None
-            and _was_inside(inner, began)
+            and _ran_since(inner, start)
             and has_exhausted_retries(inner)
         ):
             return outcome
         seen.add(id(outcome))
         if not deep:
             continue
-        # By the dict: a property may be anyone's code. A response of requests is
-        # made of one of urllib3.
-        left += [borne.get("raw"), borne.get("response")]
+        # From the dict, since a property may run any code. A response of requests
+        # wraps one of urllib3.
+        pending += [attributes.get("raw"), attributes.get("response")]
         if not isinstance(outcome, BaseException):
             continue
-        left += [outcome.__context__, outcome.__cause__]
+        pending += [outcome.__context__, outcome.__cause__]
         if isinstance(outcome, BaseExceptionGroup):
-            left += outcome.exceptions
+            pending += outcome.exceptions
     return None

@@ -1,9 +1,8 @@
-"""The driver of blocking calls: it calls, sleeps, and judges nothing.
+"""Sync driver: runs attempts, sleeps between them.
 
-Its twin is `retrykit.execution.async_driver`, the same program awaited; a test
-compares them.
-Time is read by a name of the function's own, and by none of the module's, which
-tools that freeze time would exchange here and not elsewhere.
+The async driver is the same program with ``await``; a test compares them.
+The clock is read through a local name, since tools that freeze time replace the names
+of modules.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.clocks import sync_clock as clock
 from retrykit.budgets.base import deposit_safely
-from retrykit.execution.controller import RetryController
-from retrykit.execution.nesting import Call, current_call, raises_another_error
-from retrykit.execution.outcomes import handle_failure, handle_result
+from retrykit.execution.call import RetryCall, current_call
+from retrykit.execution.controller import RetryController, handle_failure, handle_result
 from retrykit.state.retry_state import RetryState
 
 if TYPE_CHECKING:
@@ -30,69 +28,73 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     name: str,
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
-    """Return *fn* under *policy*: a function that makes the attempts."""
+    """Return a function that calls *fn* under *policy*."""
     own, now, budget = (
         RetryController(policy, name, clock, resumed),
         clock.real.now,
         policy.budget,
     )
-    # Calls are watched until one succeeds: its result must not be awaitable, nor
-    # any later one, of which most have the same type.
+    # Calls are watched until one succeeds: its result must not be awaitable, and most
+    # later results have the same type.
     watch: Sequence[object] = (own,)
+    plain: type | None = None
 
     def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
-        nonlocal watch
-        book = own
-        call: Call = [book, now(), _current()]
-        token: Any = None
+        nonlocal watch, plain
+        call = RetryCall()
+        call.controller = controller = own
+        call.started = now()
+        call.before = _current()
+        call.state = token = None
         try:
             token = _enter(call)
             if watch:
-                book = call[0] = own.with_overrides()
-                delay = book.start(call)
+                controller = call.controller = own.with_overrides()
+                delay = controller.start(call)
                 if delay is not None:
                     clock.sleep(delay)
-                    book.start_next_attempt(call)
+                    controller.start_next_attempt(call)
             while True:
                 try:
-                    # No names are the rule, and to hand them on anyway takes time.
+                    # To pass no keyword arguments is the rule, and is quicker.
                     result = fn(*args, **kwargs) if kwargs else fn(*args)
                 except Exception as error:
-                    delay = handle_failure(book, call, error)
-                    if delay is None and not raises_another_error(call):
+                    outcome = handle_failure(controller, call, error)
+                    if outcome is error:
+                        # No frame may keep the error that it raises.
+                        del outcome
                         raise
                 else:
-                    if type(call[2]) is not RetryState and (
-                        type(result) is own.plain
-                        or not hasattr(type(result), "__await__")
+                    if call.state is None and (  # type: ignore[redundant-expr]
+                        type(result) is plain or not hasattr(type(result), "__await__")
                     ):
-                        call[0] = None
+                        call.controller = None
                         if budget is not None:
                             deposit_safely(budget, None)
                         return result
-                    if handle_result(book, call, result):
-                        watch, own.plain = own.watch, type(result)
+                    if handle_result(controller, call, result):
+                        watch, plain = own.watch, type(result)
                         return result
-                    delay = handle_failure(book, call, None, result)
-                if delay is None:
-                    ending = call.pop()
-                    context = ending.__context__
+                    outcome = handle_failure(controller, call, None, result)
+                if not isinstance(outcome, float):
+                    context = outcome.__context__
                     try:
-                        raise ending
+                        raise outcome
                     finally:
-                        # What was handled before stays, and no frame keeps it.
-                        BaseException.__setattr__(ending, "__context__", context)
-                        del ending, context
-                clock.sleep(delay)
-                book.start_next_attempt(call)
-        except BaseException as exit_:
-            book.record_interruption(call, exit_)
+                        # Its context stays as it was.
+                        BaseException.__setattr__(outcome, "__context__", context)
+                        del outcome, context
+                clock.sleep(outcome)
+                controller.start_next_attempt(call)
+        except BaseException as error:
+            controller.record_interruption(call, error)
             raise
         finally:
-            try:  # noqa: SIM105  nothing may be made on the way of success
-                _leave(token)
+            try:  # noqa: SIM105  quicker, and every call comes here
+                _leave(token)  # type: ignore[arg-type]
             except (TypeError, ValueError):
-                # An interrupt came before there was a token; the call has ended.
+                # An interrupt came before there was a token, or an async generator
+                # is closed in another context than it began in.
                 pass
 
     return call_with_retries

@@ -111,7 +111,7 @@ def _envelope(job: Job) -> Envelope:
     ids = told.workflow_id, told.workflow_run_id, told.activity_id, told.activity_run_id
     name = "/".join(filter(None, ids))
     if most is not None and told.attempt > most:
-        msg = f"{name}: every attempt is used up, and the last was lost"
+        msg = f"{name}: max attempts reached, and the last was lost"
         raise ApplicationError(msg, non_retryable=True)
     return envelope_for_attempt(
         job, name, told.attempt, told.scheduled_time.timestamp()

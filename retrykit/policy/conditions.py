@@ -1,73 +1,46 @@
-"""Which outcome of an attempt deserves another one.
+"""Conditions of a policy: which results to reject, and checks of all predicates.
 
-Only an `Exception` is ever asked about: cancellation and Ctrl-C never come
-here. The two colours of each question differ in nothing but ``await``.
+The sync and async functions differ in ``await`` alone.
 """
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from retrykit._internal.error_conditions import (
-    Condition,
-    amatches_condition,
     aread_answer,
-    matches_condition,
     read_answer,
     reject_awaitable,
 )
 from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import invalid_setting
-from retrykit.errors import ConfigError
-from retrykit.state.fault_log import log_fault, note_policy_fault
-from retrykit.state.retry_state import StopReason
-from retrykit.state.signals import GiveUp, Signal
+from retrykit.state.fault_log import log_fault
 
-__all__ = ["NEEDS_ARETRY", "Conditions", "ResultCondition", "arejects_result"]
-__all__ += [
-    "amatch_error",
-    "arelease_result",
-    "check_predicate",
-    "check_predicates",
-    "rejects_result",
-]
-__all__ += ["format_condition", "match_error", "release_result"]
+if TYPE_CHECKING:
+    from retrykit.policy.policy import Policy
+
+__all__ = ["NEEDS_ARETRY", "ResultCondition", "arejects_result", "arelease_result"]
+__all__ += ["check_predicate", "check_predicates", "format_condition"]
+__all__ += ["rejects_result", "release_result"]
 
 ResultCondition = Callable[[Any], bool] | Callable[[Any], Awaitable[bool]]
-"""A predicate of the result; it may be async under `aretry`.
+"""A predicate of the result: true rejects it. It may be async under `aretry`.
 
-One that has a method ``release(result)`` is handed there each result that it
-refused and that another attempt replaces, to close what that holds open.
+If it has a method ``release(result)``, that is called with each rejected result that
+another attempt replaces, to close what the result holds open.
 """
 
-
-class HasOn(Protocol):
-    """A part of a policy for some errors."""
-
-    @property
-    def on(self) -> Condition: ...
-
-
-class Conditions(Protocol):
-    """The part of a policy that is asked here."""
-
-    @property
-    def on(self) -> Condition: ...
-    @property
-    def give_up_on(self) -> Condition: ...
-    @property
-    def rules(self) -> Sequence[HasOn]: ...
-    @property
-    def on_result(self) -> ResultCondition | None: ...
+NEEDS_ARETRY: Final = "what is async needs aretry"
+"""The usual suggestion where nothing can be awaited."""
 
 
 def check_predicate(name: str, value: object) -> object:
-    """Return *value* if it can be asked about a result.
+    """Return *value* if it is a predicate of a result.
 
     Raises:
-        ConfigError: It is a type, or it cannot be called.
+        ConfigError: It is a type, or it is not callable with one argument.
     """
     if isinstance(value, type) or not callable(value):
         raise invalid_setting(
@@ -78,133 +51,67 @@ def check_predicate(name: str, value: object) -> object:
     return value
 
 
-NEEDS_ARETRY: Final = "what is async needs aretry"
-"""The usual way out for what cannot be awaited."""
-
-
-def check_predicates(policy: Conditions, suggestion: str = NEEDS_ARETRY) -> None:
-    """Check that a policy's predicates answer at once.
+def check_predicates(policy: "Policy", suggestion: str = NEEDS_ARETRY) -> None:
+    """Check that no predicate of a policy is async.
 
     Args:
-        policy: What holds them.
-        suggestion: What to do with one that must be awaited.
+        policy: The policy.
+        suggestion: What to do with an async predicate.
 
     Raises:
         ConfigError: A predicate is async.
     """
-    asked = [("on", policy.on), ("give_up_on", policy.give_up_on)]
-    asked += [("on", rule.on) for rule in policy.rules]
-    for name, predicate in [*asked, ("on_result", policy.on_result)]:
+    predicates = [("on", policy.on), ("give_up_on", policy.give_up_on)]
+    predicates += [("on", rule.on) for rule in policy.rules]
+    for name, predicate in [*predicates, ("on_result", policy.on_result)]:
         if is_coroutine_function(predicate):
             rule = "a plain function where nothing can await it"
             raise invalid_setting(name, rule, predicate, suggestion)
 
 
-# Tuples, since this is asked of every failure and a union is built each time.
-_SPOKEN = (Signal, ConfigError)
-_BY_TYPE = (type, tuple)
-
-
-def match_error(
-    policy: Conditions, error: Exception, *, own: bool = False
-) -> StopReason | int | None:
-    """Return by what an error is retried, or why it is not.
-
-    Args:
-        policy: Its conditions and rules.
-        error: What the attempt raised.
-        own: Whether the policy itself made it, by ending the attempt: it needs
-            no `on` then.
-
-    Returns:
-        The place of the rule that holds for it, from 0; None if it is retried
-        and no rule holds; the reason if it may not be retried.
-    """
-    if isinstance(error, _SPOKEN):
-        return _signal_reason(error)
-    never, on = policy.give_up_on, policy.on
-    try:
-        if never and matches_condition("give_up_on", never, error):
-            return StopReason.GAVE_UP
-        if policy.rules:
-            for place, rule in enumerate(policy.rules):
-                if matches_condition("on", rule.on, error):
-                    return place
-        # Most policies name types: those are told without another call.
-        by_type = isinstance(error, on) if isinstance(on, _BY_TYPE) else None
-        if own or by_type or (by_type is None and matches_condition("on", on, error)):
-            return None
-    except Exception as fault:  # noqa: BLE001  the user's error must come through
-        note_policy_fault(error, fault)
-    return StopReason.NOT_RETRYABLE
-
-
-async def amatch_error(
-    policy: Conditions, error: Exception, *, own: bool = False
-) -> StopReason | int | None:
-    """Return by what an error is retried, or why it is not, as `match_error` does."""
-    if isinstance(error, _SPOKEN):
-        return _signal_reason(error)
-    never, on = policy.give_up_on, policy.on
-    try:
-        if never and await amatches_condition("give_up_on", never, error):
-            return StopReason.GAVE_UP
-        if policy.rules:
-            for place, rule in enumerate(policy.rules):
-                if await amatches_condition("on", rule.on, error):
-                    return place
-        if on is Exception or own or await amatches_condition("on", on, error):
-            return None
-    except Exception as fault:  # noqa: BLE001  the user's error must come through
-        note_policy_fault(error, fault)
-    return StopReason.NOT_RETRYABLE
-
-
-def rejects_result(conditions: Conditions, result: object) -> bool:
+def rejects_result(policy: "Policy", result: object) -> bool:
     """Return whether a result is to be treated as a failure."""
-    predicate = conditions.on_result
+    predicate = policy.on_result
     return predicate is not None and read_answer(
         "on_result", predicate, predicate(result)
     )
 
 
-async def arejects_result(conditions: Conditions, result: object) -> bool:
+async def arejects_result(policy: "Policy", result: object) -> bool:
     """Return whether a result is to be treated as a failure."""
-    predicate = conditions.on_result
+    predicate = policy.on_result
     return predicate is not None and await aread_answer(
         "on_result", predicate, predicate(result)
     )
 
 
-def release_result(conditions: Conditions, result: object) -> None:
-    """Let go of a refused result that another attempt replaces.
+def release_result(policy: "Policy", result: object) -> None:
+    """Release the resources of a rejected result.
 
-    A predicate of results that has a method ``release`` is handed each of them:
-    an open response holds a connection, which would be held for as long as the
-    delay lasts. It may be async under `aretry`.
+    An open response would hold its connection for as long as the delay lasts.
     """
-    let_go = getattr(conditions.on_result, "release", None)
-    if let_go is not None:
+    release = getattr(policy.on_result, "release", None)
+    if release is not None:
         try:
-            reject_awaitable("release", let_go(result))
+            reject_awaitable("release", release(result))
         except Exception as fault:  # noqa: BLE001  the call goes on without it
-            _not_released(fault)
+            _log_release_fault(fault)
 
 
-async def arelease_result(conditions: Conditions, result: object) -> None:
-    """Let go of a refused result that another attempt replaces, as `release` does."""
-    let_go = getattr(conditions.on_result, "release", None)
-    if let_go is not None:
+async def arelease_result(policy: "Policy", result: object) -> None:
+    """Release the resources of a rejected result, as `release_result` does."""
+    release = getattr(policy.on_result, "release", None)
+    if release is not None:
         try:
-            released = let_go(result)
+            released = release(result)
             if inspect.isawaitable(released):
                 await released
         except Exception as fault:  # noqa: BLE001  the call goes on without it
-            _not_released(fault)
+            _log_release_fault(fault)
 
 
-def _not_released(fault: Exception) -> None:
-    log_fault(logging.WARNING, fault, "a refused result could not be released")
+def _log_release_fault(fault: Exception) -> None:
+    log_fault(logging.WARNING, fault, "a rejected result could not be released")
 
 
 def format_condition(value: object) -> str:
@@ -214,10 +121,3 @@ def format_condition(value: object) -> str:
     if isinstance(value, type):
         return type_name(value)
     return getattr(value, "__qualname__", None) or repr(value)
-
-
-def _signal_reason(error: Exception) -> StopReason | None:
-    """Return what a signal asks for; a wrong setting is wrong every time."""
-    if isinstance(error, ConfigError):
-        return StopReason.NOT_RETRYABLE
-    return StopReason.GAVE_UP if isinstance(error, GiveUp) else None

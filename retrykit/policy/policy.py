@@ -17,9 +17,8 @@ from retrykit.policy.conditions import (
     ResultCondition,
     check_predicates,
     format_condition,
-    match_error,
 )
-from retrykit.policy.decision import Again, Decision, Stop, decide
+from retrykit.policy.decision import Again, Decision, Stop, decide, match_error
 from retrykit.policy.rules import Rule, types_of
 from retrykit.policy.timeouts import AsArgument
 from retrykit.policy.validators import (
@@ -272,7 +271,7 @@ the first call counts; None is unlimited
         ruled: StopReason | int | None = failure.rule
         if isinstance(error, Exception):
             own = self.attempt_timeout is not None and is_own_timeout(error)
-            ruled = match_error(self, error, own=own)
+            ruled = match_error(self, error, own_timeout=own)
         elif isinstance(error, BaseException):
             ruled = StopReason.CANCELLED
         hint: float | RetryAfter | GiveUp | None = failure.hint

@@ -90,7 +90,7 @@ class Schedule(Frozen, ABC):
         seed = new_seed() if seed is None else seed
         previous: float | None = None
         for retry in count(1):  # pragma: no branch  (a count has no end)
-            previous = self.delay(retry, previous, CallRandom(seed, retry))
+            previous = self.delay(retry, previous, CallRandom(seed=seed, retry=retry))
             if previous is None:
                 return
             yield previous

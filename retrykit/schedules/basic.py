@@ -39,7 +39,7 @@ class Fixed(Formula):
         return None if delay is None else (delay, delay)
 
 
-_NO_CHANCE: Random = CallRandom(0, 0)
+_NO_CHANCE: Random = CallRandom(seed=0, retry=0)
 
 
 def saturated_product(first: float, base: float, exponent: float) -> float:

@@ -1,12 +1,14 @@
-"""Chance applied to a delay; the only module that knows of chance.
+"""Random numbers for delays.
 
-The draws of a call are a function of its seed and the number of the retry: a
-replay sees the same ones.
+The numbers of a call are a function of its seed and of the number of the retry, so a
+replay draws the same ones.
 """
 
 import os
 import random
 import sys
+from functools import partial
+from types import SimpleNamespace
 from typing import Protocol, final
 
 __all__ = [
@@ -45,9 +47,8 @@ if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
     os.register_at_fork(after_in_child=_entropy.seed)
 
 
-def new_seed() -> int:
-    """Return a fresh seed, 0 <= seed < 2**53: JSON readers keep it whole."""
-    return _entropy.getrandbits(53)
+new_seed = partial(_entropy.getrandbits, 53)
+"""Returns a fresh seed, 0 <= seed < 2**53, which JSON readers keep exact."""
 
 
 _MASK = 2**64 - 1
@@ -55,42 +56,39 @@ _STEP = 0x9E3779B97F4A7C15
 
 
 @final
-class CallRandom:
-    """The chance of one retry: a function of the call's seed and its number.
+class CallRandom(SimpleNamespace):
+    """The random numbers of one retry: a function of the call's seed and its number.
 
     >>> CallRandom(seed=7, retry=1).random() == CallRandom(seed=7, retry=1).random()
     True
 
-    Making a `random.Random` for each retry would cost ten times as much.
+    To seed a `random.Random` for each retry would take ten times as long.
 
     Args:
         seed: The seed of the call. Integer.
-        retry: The number of the retry, from 1. Up to 2**32 draws belong to it.
+        retry: The number of the retry, from 1. It has up to 2**32 draws.
+        draws: The number of draws so far.
 
     Source:
         SplitMix64: G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom
         Number Generators", OOPSLA 2014.
     """
 
-    __slots__ = ("_drawn", "_seed")
-
-    def __init__(self, seed: int, retry: int) -> None:
-        self._seed = seed
-        self._drawn = retry << 32
+    seed: int
+    retry: int
+    draws: int = 0
 
     def random(self) -> float:
         """Return the next draw, a float in [0, 1)."""
-        drawn = self._drawn = self._drawn + 1
-        z = (self._seed + drawn * _STEP) & _MASK
+        self.draws += 1
+        z = (self.seed + ((self.retry << 32) + self.draws) * _STEP) & _MASK
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
         return ((z ^ (z >> 31)) >> 11) * 2.0**-53
 
     def previous_retry(self) -> "CallRandom":
-        """Return the chance of the retry before, as many draws into it."""
-        earlier = CallRandom(self._seed, 0)
-        earlier._drawn = self._drawn - (1 << 32)
-        return earlier
+        """Return the random numbers of the retry before, after as many draws."""
+        return CallRandom(seed=self.seed, retry=self.retry - 1, draws=self.draws)
 
 
 def previous_draw(chance: Random) -> Random:

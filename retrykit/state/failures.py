@@ -1,12 +1,13 @@
-"""One failed attempt, as data. It knows nothing of the call that it is of."""
+"""A failed attempt, what the policy says of it, and why a call stops."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, NamedTuple, final
 
+from retrykit._internal.exceptions import FrameLocations
 from retrykit._internal.redaction import request_summary
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import safe_repr
-from retrykit.state.reasons import StopReason
 from retrykit.state.records import (
     ErrorRecord,
     error_from_dict,
@@ -17,13 +18,50 @@ from retrykit.state.records import (
     result_type,
     strict_type,
 )
-from retrykit.state.tracebacks import FrameLocations
 
-__all__ = ["Evaluation", "Failure", "failure_to_dict", "read_attempt", "read_delay"]
-__all__ += ["failure_from_dict", "read_count", "read_seconds"]
+__all__ = ["EXPLANATIONS", "Evaluation", "Failure", "StopReason", "failure_from_dict"]
+__all__ += ["failure_to_dict", "read_attempt", "read_count", "read_delay"]
+__all__ += ["read_seconds"]
 
-# More attempts than can be made until the end of the year 9999.
-_MOST_ATTEMPTS = 10**12
+
+@final
+class StopReason(StrEnum):
+    """Why a call made no further attempt.
+
+    >>> StopReason("attempts").explanation
+    'max attempts reached'
+    """
+
+    SUCCEEDED = "succeeded"
+    ATTEMPTS = "attempts"
+    ELAPSED = "elapsed"
+    SCHEDULE_ENDED = "schedule ended"
+    NOT_RETRYABLE = "not retryable"
+    GAVE_UP = "gave up"
+    HINT = "hint"
+    BUDGET = "budget"
+    NESTED = "nested"
+    CANCELLED = "cancelled"
+
+    @property
+    def explanation(self) -> str:
+        """The reason as the end of a sentence."""
+        return EXPLANATIONS[self]
+
+
+EXPLANATIONS = {
+    StopReason.SUCCEEDED: "it succeeded",
+    StopReason.ATTEMPTS: "max attempts reached",
+    StopReason.ELAPSED: "the next attempt could not start in time",
+    StopReason.SCHEDULE_ENDED: "the schedule has ended",
+    StopReason.NOT_RETRYABLE: "the error is not retryable",
+    StopReason.GAVE_UP: "it was asked to give up",
+    StopReason.HINT: "it was asked to wait longer than is allowed",
+    StopReason.BUDGET: "the retry budget is spent",
+    StopReason.NESTED: "a nested call has given up",
+    StopReason.CANCELLED: "it was cancelled",
+}
+"""Each reason as the end of a sentence."""
 
 
 @final
@@ -33,15 +71,14 @@ class Failure(NamedTuple):
     Attributes:
         attempt: Its number, from 1.
         error: The error that was captured; an `ErrorRecord` of it in a state
-            that came from another process; None if a result was refused.
-        result: The result that was refused; maybe a `ResultRecord` of it in a
-            state that came from another process.
+            that came from another process; None if a result was rejected.
+        result: The rejected result; a `ResultRecord` of it may stand in a state
+            that came from another process.
         started: When it began, in seconds since the call began.
         duration: How long it took, in seconds.
         delay: The delay that followed, in seconds; None if none did.
-        rule: The place of the policy's rule that held for it, from 0; None if
-            none did.
-        hint: How long it was asked to wait, in seconds; None if it was not.
+        rule: The index of the policy's rule that matched, from 0; None if none did.
+        hint: The delay that the outcome asked for, in seconds; None if none.
     """
 
     attempt: int
@@ -54,50 +91,60 @@ class Failure(NamedTuple):
     hint: float | None = None
 
     def __repr__(self) -> str:
-        """Return what it is, without secrets of requests and URLs."""
+        """Return an expression without the secrets of requests and URLs."""
         parts = {name: safe_repr(value) for name, value in self._asdict().items()}
         if request_summary(self.error) is not None:
             parts["error"] = f"<{self.describe()}>"
         return f"Failure({', '.join(f'{name}={text}' for name, text in parts.items())})"
 
     def describe(self, *, redact: bool = True) -> str:
-        """Return what failed: the error's type and text, or the result's type.
+        """Return the error's type and text, or the type of the rejected result.
 
         >>> Failure(1, OSError("refused"), None, 0.0, 0.1, None).describe()
         'OSError: refused'
         >>> Failure(1, None, "not yet", 0.0, 0.1, None).describe()
-        'a refused result of type str'
+        'a rejected result of type str'
 
         Args:
             redact: Whether secrets of requests and URLs are left out of the text
                 of an error; `RetryState.redact` has what the policy says.
         """
         if self.error is None:
-            return f"a refused result of type {result_type(self.result)}"
+            return f"a rejected result of type {result_type(self.result)}"
         if isinstance(self.error, ErrorRecord):
             return str(self.error)
         text = error_text(self.error, redact=redact)
         return str(ErrorRecord(type_name(type(self.error)), text, ""))
 
 
-Evaluation = tuple[Failure, float | StopReason, bool]
-"""What a policy says of a failed attempt: the attempt, with the delay that is
-to follow; that delay, in seconds, or why there is none; and whether its outcome
-is one to retry, whatever the limits say."""
+@final
+class Evaluation(NamedTuple):
+    """The verdict of a policy on a failed attempt.
+
+    Attributes:
+        failure: The attempt, with the delay that follows it.
+        decision: The delay before the next attempt, in seconds, or why there is none.
+        retryable: Whether the outcome is one to retry, by the policy's conditions
+            and not by its limits.
+    """
+
+    failure: Failure
+    decision: float | StopReason
+    retryable: bool
 
 
 def failure_to_dict(
-    failure: Failure, places: FrameLocations | None = None, *, redact: bool
+    failure: Failure, locations: FrameLocations | None = None, *, redact: bool
 ) -> dict[str, Any]:
     """Return a failure as a dict of plain data.
 
     Args:
         failure: The failed attempt.
-        places: Where its error was raised, if that has no frames any more.
+        locations: Where its error was raised, if the frames were released.
         redact: Whether secrets of requests and URLs are left out.
     """
     plain = {
-        "error": error_to_dict(failure.error, places, redact=redact),
+        "error": error_to_dict(failure.error, locations, redact=redact),
         "result": result_to_data(failure.result, redact=redact),
     }
     return failure._asdict() | plain
@@ -107,8 +154,8 @@ def failure_from_dict(data: Mapping[str, Any]) -> Failure:
     """Return the failure that `failure_to_dict` wrote.
 
     Raises:
-        KeyError: *data* has other parts.
-        TypeError, ValueError: A part is no such thing.
+        KeyError: *data* has other keys.
+        TypeError, ValueError: A value has the wrong type or is out of bounds.
     """
     if set(data) != set(Failure._fields):
         raise KeyError(*data)
@@ -125,6 +172,9 @@ def failure_from_dict(data: Mapping[str, Any]) -> Failure:
 
 
 _number = strict_type(int, float)
+
+# More attempts than fit before the end of the year 9999.
+_MAX_ATTEMPTS = 10**12
 
 
 def read_seconds(value: object) -> float:
@@ -144,16 +194,16 @@ def read_delay(value: object) -> float | None:
 def read_attempt(value: object) -> int:
     """Return *value* if it is the number of an attempt, from 1 to 10**12."""
     attempt = read_count(value)
-    if not 1 <= attempt <= _MOST_ATTEMPTS:
-        msg = f"{attempt!r} is no attempt"
+    if not 1 <= attempt <= _MAX_ATTEMPTS:
+        msg = f"{attempt!r} is not the number of an attempt"
         raise ValueError(msg)
     return attempt
 
 
 def read_count(value: object) -> int:
-    """Return *value* if it is a whole number >= 0."""
+    """Return *value* if it is an integer >= 0."""
     number: int = strict_type(int)(value)
     if number < 0:
-        msg = f"{number!r} is no count"
+        msg = f"{number!r} is not a count"
         raise ValueError(msg)
     return number

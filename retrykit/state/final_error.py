@@ -1,15 +1,15 @@
-"""What a call leaves on the error that it gives up with.
+"""The error that a call gives up with, and the state attached to it.
 
-The error is the user's own: it gets a note, and beside it the state of its
-call, which `state_of` reads. A response that comes out of a client in place of
-an error gets the state too. Nothing here decides or retries.
+The error is the user's own: it gets a note, and the state of its call, which
+`state_of` reads. A response that a client returns in place of an error gets the
+state, too.
 """
 
 from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any, final
 
-from retrykit._internal.notes import add_note_once
+from retrykit._internal.exceptions import add_note_once
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import AttemptTimeout, RetrykitError
 from retrykit.state.records import ErrorRecord, attributes_of
@@ -27,12 +27,12 @@ __all__ += ["attached_state", "build_final_error", "state_of"]
 
 @final
 class RetryError(RetrykitError):
-    """A call gave up, and its policy asks to be told so.
+    """A call gave up.
 
-    Raised under ``raises="retry_error"``, where the last error is its
-    ``__cause__``; and where there is no error to let out, because the last
-    attempt gave a result that `on_result` refuses, and no group to let out
-    either. It can be pickled: its state then holds records of the errors.
+    Raised under ``raises="retry_error"``, with the last error as its ``__cause__``;
+    and where there is no error to raise, because the result of the last attempt was
+    rejected by `on_result`. It can be pickled: its state then holds records of the
+    errors.
 
     Attributes:
         state: The history of the call.
@@ -45,16 +45,16 @@ class RetryError(RetrykitError):
     def __str__(self) -> str:
         state = self.state
         last = [f.describe(redact=state.redact) for f in state.failures[-1:]]
-        return "; last came ".join([f"{state.name} {state.describe()}", *last])
+        return "; last failure: ".join([f"{state.name} {state.describe()}", *last])
 
 
 @final
 class NestedRetryError(RetrykitError, RuntimeError):
-    """Calls are retried inside of calls that would retry them again.
+    """A retried call runs inside of another retried call.
 
-    Raised under ``nested="raise"``, from the error with which the inner call gave
-    up; `state_of` has the history of the outer one, and its `nested_state` that of the
-    inner one.
+    Raised under ``nested="raise"``, from the final error of the nested call;
+    `state_of` returns the history of the outer call, whose `nested_state` is that of
+    the nested one.
 
     >>> from retrykit import Policy
     >>> inner = Policy(schedule=[0], name="inner")
@@ -69,8 +69,7 @@ class NestedRetryError(RetrykitError, RuntimeError):
 class FailureGroup(ExceptionGroup[Exception]):
     """All errors of a call, under ``raises="group"``.
 
-    Python makes new groups when ``except*`` splits one: these have the state
-    of the call too.
+    The groups that ``except*`` makes of it have the state of the call, too.
     """
 
     def derive(self, errors: Any, /) -> Any:
@@ -83,18 +82,19 @@ class FailureGroup(ExceptionGroup[Exception]):
 def build_final_error(
     raises: str, state: RetryState, error: Exception | None
 ) -> Exception:
-    """Return what a call lets out, with its state and its note.
+    """Build the exception to raise when a call gives up, with its state and its note.
 
     Args:
-        raises: What its policy says that it raises; or ``"nested"``.
-        state: Its state, after its end.
-        error: Its last error; None if a result was refused.
+        raises: The policy's setting, or ``"nested"``.
+        state: The state of the call, after its end.
+        error: Its last error; None if its last result was rejected.
     """
-    refused = state.stop_reason is StopReason.NOT_RETRYABLE
-    form = "last" if refused else raises
-    errors = [e for e in state.errors if isinstance(e, Exception)]
-    if form == "group" and errors:
-        group = FailureGroup(f"{state.name} {state.describe()}", errors)
+    not_retryable = state.stop_reason is StopReason.NOT_RETRYABLE
+    form = "last" if not_retryable else raises
+    errors = state.errors if form == "group" else ()
+    members = [each for each in errors if isinstance(each, Exception)]
+    if members:
+        group = FailureGroup(f"{state.name} {state.describe()}", members)
         attach_state(group, state)
         group.__suppress_context__ = True
         return group
@@ -109,74 +109,71 @@ def build_final_error(
         wrapper.__cause__ = error
         return wrapper
     attach_state(error, state)
-    # An error that is none of the policy's business leaves as it came.
-    if state.attempt > 1 or not refused:
+    # An error that was never retried is raised unchanged.
+    if state.attempt > 1 or not not_retryable:
         add_note_once(error, state.describe())
     return error
 
 
 _STATE = "__retrykit_state__"
 
-# Stands for the error itself in the state that hangs on it. A reference back
-# would be a cycle, and the frames of the error would outlive its handler.
+# Stands for the error itself in the state that is attached to it: a reference cycle
+# would keep the frames of the error beyond its handler.
 _SELF = ErrorRecord("itself", "", "")
 
 
-def attach_state(bearer: object, state: RetryState) -> None:
-    """Hang the state of a call on the error, or the response, it ends with."""
-    # Straight into the dict: the class of the error may refuse attributes.
-    vars(bearer)[_STATE] = _swap_outcome(state, bearer, _SELF)
+def attach_state(outcome: object, state: RetryState) -> None:
+    """Attach the call's state to its final error or response."""
+    # Into the dict, since the class of the error may refuse attributes.
+    vars(outcome)[_STATE] = _swap_outcome(state, outcome, _SELF)
 
 
 def state_of(outcome: object) -> RetryState | None:
-    """Return the state of the call that gave up with this error.
+    """Return the state of the call that ended with this error or response.
 
     >>> state_of(ValueError("from elsewhere")) is None
     True
 
-    It holds the errors, and they hold the frames in which they were raised:
+    The state holds the errors, and they hold the frames in which they were raised:
     to keep it for long, keep its `to_dict`.
 
     Args:
-        outcome: What an ``except`` clause caught; or the response of a client
-            that retries by a part of `retrykit.integrations`, which has a state
-            whether or not it is a good one; or the error that is about it.
+        outcome: The exception that an ``except`` clause caught; or a response of a
+            client that retries through `retrykit.integrations`, or an error about
+            such a response.
 
     Returns:
-        The state, as it was when the call ended; None if no retried call
-        ended with this.
+        The state at the end of the call; None if no retried call ended with
+        *outcome*.
 
     Raises:
-        ConfigError: *outcome* is neither.
+        ConfigError: *outcome* is neither an exception nor a response.
     """
-    borne = attributes_of(outcome)
-    if borne is None or isinstance(outcome, _NO_OUTCOMES):
+    attributes = attributes_of(outcome)
+    if attributes is None or isinstance(outcome, _NOT_OUTCOMES):
         rule = "an exception or a response"
         raise invalid_setting(
             "outcome", rule, outcome, "pass what an except clause caught"
         )
     state = attached_state(outcome)
     if state is not None:
-        # A wrapper has the state of its own call, whole; another may let it out.
+        # A RetryError has the whole state of its own call, and another may raise it.
         own = isinstance(outcome, RetryError) and state is outcome.state
         return state if own else _swap_outcome(state, _SELF, outcome)
-    # The error of ``raise_for_status`` has the response that it is about, and one
-    # of requests that of urllib3.
-    for part in (borne.get("response"), borne.get("raw")):
+    # An error of ``raise_for_status`` has its response, and a response of requests
+    # that of urllib3.
+    for part in (attributes.get("response"), attributes.get("raw")):
         if attributes_of(part) is not None:
             return state_of(part)
     return None
 
 
-# They have a dict of their own, too, and are passed by mistake only.
-_NO_OUTCOMES = (FunctionType, ModuleType)
+# They have a dict, too, and are passed by mistake only.
+_NOT_OUTCOMES = (FunctionType, ModuleType)
 
 
 def attached_state(outcome: object) -> RetryState | None:
-    """Return the state of the call that has ended with this, and nothing deeper.
-
-    In the failures of that state a record stands for the error itself.
-    """
+    """Return the state attached to an outcome, in which a record stands for it."""
     state: RetryState | None = vars(outcome).get(_STATE)
     if state is None and isinstance(outcome, RetryError):
         return outcome.state
@@ -184,10 +181,9 @@ def attached_state(outcome: object) -> RetryState | None:
 
 
 def is_own_timeout(error: BaseException | None) -> bool:
-    """Return whether an attempt took too long, and no call has ended with that.
+    """Return whether an error is the timeout of this call's attempt.
 
-    An attempt of a call inside of it may have taken too long, too: with that
-    error the inner call has ended.
+    One that has a state is the final error of a nested call.
     """
     return isinstance(error, AttemptTimeout) and attached_state(error) is None
 
@@ -208,7 +204,7 @@ def _swap_outcome(state: RetryState, old: object, new: Any) -> RetryState:
 
 
 def _same(one: object, other: object) -> bool:
-    # A record is known again by its value, because a pickle makes a new one. An
-    # error is not asked whether it is equal: that may be anyone's code.
+    # Records compare by value, because a pickle makes a new one. Errors compare by
+    # identity, because their ``__eq__`` may run any code.
     records = isinstance(one, ErrorRecord) and isinstance(other, ErrorRecord)
     return one is other or (records and one == other)

@@ -9,11 +9,11 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
+from retrykit._internal.exceptions import FrameLocations, format_traceback
 from retrykit._internal.frozen import Frozen, fields_of
 from retrykit._internal.redaction import redact_urls, request_summary
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import safe_repr
-from retrykit.state.tracebacks import FrameLocations, format_traceback
 
 __all__ = [
     "ErrorRecord",

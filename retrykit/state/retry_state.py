@@ -1,20 +1,21 @@
-"""What happened in a call, as data.
+"""The history of one retried call, as data.
 
-A state is written by the driver of its call and read by everyone else. It
-knows no policy, decides nothing, and reads time only as it is told to.
+The controller of the call writes it; everyone else reads it.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, Literal, final
 
 from retrykit._internal.durations import format_duration
+from retrykit._internal.exceptions import FrameLocations
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
 from retrykit.state.failures import (
+    EXPLANATIONS,
     Failure,
+    StopReason,
     failure_from_dict,
     failure_to_dict,
     read_attempt,
@@ -22,14 +23,12 @@ from retrykit.state.failures import (
     read_delay,
     read_seconds,
 )
-from retrykit.state.reasons import StopReason
 from retrykit.state.records import ErrorRecord, strict_type
-from retrykit.state.tracebacks import FrameLocations
 
 __all__ = ["Failure", "RetryState", "Status", "StopReason"]
 
 Status = Literal["running", "succeeded", "dead"]
-"""Whether a call goes on, gave a value, or gave up."""
+"""A call is running, has its result, or has given up."""
 
 
 @final
@@ -38,41 +37,33 @@ class RetryState:
     """The history of one call, up to now.
 
     Attributes:
-        name: The policy's name, or that of the function; of a durable job its id.
-        seed: The seed of the call's chance.
+        name: The policy's name, or that of the function; the id of a durable job.
+        seed: The seed of the call's random delays.
         epoch: When the call began, by the wall clock, in seconds since 1970.
-        max_elapsed: Time allowed in all, in seconds; None if unlimited.
-        max_failures: How many failures are kept; beyond it the middle ones go.
-        attempt: Number of the attempt that runs or ran last, from 1.
+        max_elapsed: Time limit of the call, in seconds; None if unlimited.
+        max_failures: Most failures kept; beyond it the middle ones are dropped.
+        attempt: Number of the running or last attempt, from 1.
         attempt_started: When it began, in seconds since the call began.
         failures: The failed attempts, in order.
-        dropped_failures: How many failures were not kept.
-        total_delay: Delays so far, in seconds.
+        dropped_failures: Number of failures that were not kept.
+        total_delay: Sum of the delays so far, in seconds.
         next_delay: The delay before the next attempt, in seconds; None unless
             one is scheduled.
         stop_reason: Why the call ended; None while it runs.
         elapsed_at_end: The elapsed time of a call that has ended, in seconds.
-        rule_counts: How many failures each of the policy's rules held for.
-        retry_cost: What the last retry cost the policy's budget; None if it was asked
-            for none.
-        depth: How many retried calls this one runs inside of; 0 is none.
-        nested_state: The state of a call inside of this one, where this one ended
-            because that one had given up. Of calls nested deeper than 16 the
-            first and the last ones are kept.
-        outer_deadline: When the time of a call around this one is over, in seconds
-            since this one began; None if it is unlimited.
-        redact: Whether secrets of requests and URLs are left out of what is written
-            of the errors.
-        mark: What the errors bear with which calls inside of this attempt gave
-            up.
-        warned: Whether a warning was given: that the policy's hint fails, or that
-            a delay took no time.
-        around: The call around this one, while this one runs.
-        now: What reads the clock of a call that runs.
-        origin: What that clock showed when the call began.
-        trace: The traceback that the last error had when it was written down.
-        places: The numbers of attempts whose errors have no frames any more, each
-            with where they were raised.
+        rule_counts: Number of failures that each of the policy's rules matched.
+        retry_cost: What the last retry cost the policy's budget; None without one.
+        depth: Number of retried calls around this one.
+        nested_state: The state of the nested call whose failure ended this one. Of
+            calls nested deeper than 16 the first and the last ones are kept.
+        outer_deadline: When the time limit of a call around this one is reached, in
+            seconds since this one began; None if unlimited.
+        redact: Whether secrets of requests and URLs are left out of texts about the
+            errors.
+        frame_locations: Where errors were raised whose frames were released, by the
+            number of the attempt.
+        read_clock: Reads the clock of a running call; None otherwise.
+        started_at_clock: The reading of that clock when the call began.
     """
 
     name: str
@@ -94,13 +85,11 @@ class RetryState:
     nested_state: "RetryState | None" = None
     outer_deadline: float | None = field(default=None, compare=False)
     redact: bool = field(default=True, compare=False)
-    mark: object = field(default=None, compare=False)
-    warned: bool = field(default=False, compare=False)
-    around: list[Any] | None = field(default=None, compare=False)
-    now: Callable[[], float] | None = field(default=None, compare=False)
-    origin: float = field(default=0.0, compare=False)
-    trace: TracebackType | None = field(default=None, compare=False)
-    places: tuple[tuple[int, FrameLocations], ...] = field(default=(), compare=False)
+    frame_locations: tuple[tuple[int, FrameLocations], ...] = field(
+        default=(), compare=False
+    )
+    read_clock: Callable[[], float] | None = field(default=None, compare=False)
+    started_at_clock: float = field(default=0.0, compare=False)
 
     @property
     def errors(self) -> tuple[Exception | ErrorRecord, ...]:
@@ -122,26 +111,28 @@ class RetryState:
     @property
     def elapsed(self) -> float:
         """Seconds since the call began, until now or until it ended, >= 0."""
-        return self.elapsed_at_end if self.now is None else self.now() - self.origin
+        if self.read_clock is None:
+            return self.elapsed_at_end
+        return self.read_clock() - self.started_at_clock
 
     @property
     def remaining(self) -> float | None:
         """Seconds left of `max_elapsed`, >= 0; None if it is unlimited.
 
-        Of a call inside of another, it is no more than what that one has left.
-        A client takes it as its timeout: ``timeout=current_state().remaining``.
-        Under the deadline rules ``"clip"`` and ``"overshoot"`` an attempt may
-        begin when nothing is left: keep a least timeout of your own there.
+        In a nested call, no more than the calls around it have left. Hand it to a
+        client as its timeout: ``timeout=current_state().remaining``. Under the
+        deadline rules ``"clip"`` and ``"overshoot"`` an attempt may begin when no
+        time is left: keep a minimum timeout of your own there.
         """
         limits = [x for x in (self.max_elapsed, self.outer_deadline) if x is not None]
         return max(min(limits) - self.elapsed, 0.0) if limits else None
 
     def position(self, rule: int) -> int:
-        """Return which failure comes next that a rule holds for, from 1."""
+        """Return the number of the next failure that a rule matches, from 1."""
         return (self.rule_counts[rule] if rule < len(self.rule_counts) else 0) + 1
 
     def record(self, failure: Failure) -> None:
-        """Write a failure down, and the delay that follows it; for drivers."""
+        """Record a failure and the delay that follows it; for drivers."""
         self.next_delay = failure.delay
         self.failures += (failure,)
         if failure.rule is not None:
@@ -156,36 +147,31 @@ class RetryState:
             middle = self.max_failures // 2
             self.failures = self.failures[:middle] + self.failures[middle + surplus :]
             kept = {failure.attempt for failure in self.failures}
-            self.places = tuple(each for each in self.places if each[0] in kept)
+            self.frame_locations = tuple(
+                each for each in self.frame_locations if each[0] in kept
+            )
             self.dropped_failures += surplus
 
-    def warn(self) -> bool:
-        """Return whether a warning was given already, since one is now; for drivers."""
-        before, self.warned = self.warned, True
-        return before
-
     def begin_attempt(self) -> None:
-        """Go on to the next attempt, after its delay; for drivers."""
+        """Begin the next attempt, after its delay; for drivers."""
         self.total_delay += self.next_delay or 0.0
-        self.next_delay = self.mark = None
+        self.next_delay = None
         self.attempt += 1
-        now = self.now
-        self.attempt_started = now() - self.origin if now else self.elapsed_at_end
+        self.attempt_started = self.elapsed
 
     def end(self, reason: StopReason) -> None:
-        """Write down why the call ended, and when; for drivers."""
-        now = self.now
-        self.elapsed_at_end = now() - self.origin if now else self.elapsed_at_end
-        self.now = self.trace = self.mark = self.around = None
+        """Record why the call ended, and when; for drivers."""
+        self.elapsed_at_end = self.elapsed
+        self.read_clock = None
         self.stop_reason = reason
 
     def describe(self) -> str:
-        """Return how the call went, as the end of a sentence.
+        """Return the outcome of the call, as the end of a sentence.
 
         >>> state = RetryState("fetch", 7, 0.0, elapsed_at_end=7.2, attempt=4)
         >>> state.end(StopReason.ATTEMPTS)
         >>> state.describe()
-        'gave up after 4 attempts in 7.2s: every attempt is used up'
+        'gave up after 4 attempts in 7.2s: max attempts reached'
         """
         plural = "" if self.attempt == 1 else "s"
         so_far = f"{self.attempt} attempt{plural} in {format_duration(self.elapsed)}"
@@ -195,19 +181,19 @@ class RetryState:
             return f"was cancelled after {so_far}"
         if self.stop_reason is StopReason.SUCCEEDED:
             return f"succeeded after {so_far}"
-        why = self.stop_reason.explanation
+        why = EXPLANATIONS[self.stop_reason]
         if self.stop_reason is StopReason.ATTEMPTS and self.attempt == 1:
-            why = "only one is allowed"
+            why = "only one attempt is allowed"
         asked = self.failures[-1].hint if self.failures else None
         if self.stop_reason is StopReason.HINT and asked is not None:
             why = f"{why}: {format_duration(asked)}"
         if self.nested_state is not None:
-            why = f"inside of it, {self.innermost.name} {self.innermost.describe()}"
+            why = f"nested call {self.innermost.name} {self.innermost.describe()}"
         return f"gave up after {so_far}: {why}"
 
     @property
     def innermost(self) -> "RetryState":
-        """The state of the call with whose end this one ended: it, or its own."""
+        """State of the innermost call that caused this one to stop, or this state."""
         state = self
         while state.nested_state is not None:
             state = state.nested_state
@@ -220,10 +206,10 @@ class RetryState:
         """Return this state as plain data, for JSON.
 
         Errors become dicts of type, message and formatted traceback, without the
-        secrets of requests and URLs unless the policy has ``redact=False``; of a call
-        inside of this one, if either policy has them left out. Results
-        stay as they are if they are None, a bool, a text or a finite number;
-        all others become a record of their type and ``repr``.
+        secrets of requests and URLs unless the policy has ``redact=False``; those of
+        a nested call, unless both policies have it. Results stay as they are if they
+        are None, a bool, a string or a finite number; all others become a record of
+        their type and ``repr``.
         """
         return _data(self, redact=self.redact)
 
@@ -231,29 +217,29 @@ class RetryState:
     def from_dict(cls, data: object) -> "RetryState":
         """Return the state that `to_dict` wrote.
 
-        Its errors are `ErrorRecord`, and its time stands still until the call
+        Its errors are `ErrorRecord`, and its elapsed time is constant until the call
         is resumed.
 
         Raises:
-            ConfigError: *data* is of another version, or not of that form.
+            ConfigError: *data* has another version or another form.
         """
         version = data.get("version") if isinstance(data, Mapping) else None
-        # By its type, too: True is no version, and is equal to 1.
+        # By its type, too: True is equal to 1.
         if not isinstance(data, Mapping) or (type(version), version) != (int, _VERSION):
             rule = f"a dict from RetryState.to_dict, of version {_VERSION}"
             raise invalid_setting("state", rule, data)
-        rule = "a dict from RetryState.to_dict, whole and unchanged"
+        rule = "a dict from RetryState.to_dict, unchanged"
         if set(data) != {"version", *_READ}:
             raise invalid_setting("state", rule, data)
         try:
             state = cls(**{name: read(data[name]) for name, read in _READ.items()})
         except ConfigError:
-            # Of the state inside, in which it is wrong; told once, not by each around.
+            # From the nested state that is wrong: reported once, not at each level.
             raise
         except (KeyError, RecursionError, TypeError, ValueError) as error:
             raise invalid_setting("state", rule, data) from error
         if sum(state.rule_counts) > state.attempt:
-            suggestion = "its rules hold for more failures than there are attempts"
+            suggestion = "its rules match more failures than there are attempts"
             raise invalid_setting("state", rule, data, suggestion)
         return state
 
@@ -262,7 +248,7 @@ class RetryState:
 
 
 def _data(state: RetryState, *, redact: bool) -> dict[str, Any]:
-    places, inner = dict(state.places), state.nested_state
+    locations, inner = dict(state.frame_locations), state.nested_state
     return {name: getattr(state, name) for name in _READ} | {
         "version": _VERSION,
         "rule_counts": list(state.rule_counts),
@@ -270,17 +256,17 @@ def _data(state: RetryState, *, redact: bool) -> dict[str, Any]:
         "elapsed_at_end": state.elapsed,
         "stop_reason": state.stop_reason and state.stop_reason.value,
         "failures": [
-            failure_to_dict(each, places.get(each.attempt), redact=redact)
+            failure_to_dict(each, locations.get(each.attempt), redact=redact)
             for each in state.failures
         ],
     }
 
 
 _VERSION = 1
-# The end of the year 9999, the last that a datetime can tell.
+# The end of the year 9999, the last one of a datetime.
 _LAST = 253_402_300_799.0
 
-_text, _list = strict_type(str), strict_type(list, tuple)
+_string, _list = strict_type(str), strict_type(list, tuple)
 
 
 def _epoch(value: object) -> float:
@@ -292,7 +278,7 @@ def _epoch(value: object) -> float:
 
 
 _READ: dict[str, Callable[[Any], Any]] = {
-    "name": _text,
+    "name": _string,
     "seed": strict_type(int),
     "epoch": _epoch,
     "max_elapsed": read_delay,

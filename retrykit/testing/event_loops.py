@@ -2,7 +2,7 @@
 
 from typing import Protocol, final
 
-from retrykit._internal.clocks import running_trio
+from retrykit._internal.loop_clock import running_trio
 from retrykit.execution.attempt_timeout import TimeoutScope
 from retrykit.testing.asyncio_backend import InAsyncio, running_loop
 from retrykit.testing.call_tracker import Worker

@@ -5,13 +5,8 @@ from contextlib import ExitStack
 from contextvars import ContextVar
 from typing import final
 
-from retrykit._internal.clocks import (
-    AsyncClock,
-    Clock,
-    LoopClock,
-    async_clock,
-    sync_clock,
-)
+from retrykit._internal.clocks import AsyncClock, Clock, sync_clock
+from retrykit._internal.loop_clock import LoopClock, async_clock
 from retrykit._internal.validation import check_instance, check_integer
 from retrykit.execution.attempt_timeout import TimeoutScope, timeout_scope
 from retrykit.execution.overrides import RetryOverrides, retry_overrides

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping, Set as AbstractSet
 from typing import Any, final
 
-from retrykit._internal.clocks import ClockSource, async_clock, sync_clock
+from retrykit._internal.clocks import ClockSource, sync_clock
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.locks import ForkSafe
+from retrykit._internal.loop_clock import async_clock
 from retrykit._internal.validation import check_instance, invalid_setting
 
 __all__ = ["AsyncScriptedFunction", "RecordedCall", "ScriptError", "ScriptedFunction"]

@@ -4,8 +4,9 @@ from contextlib import ExitStack
 from functools import partial
 from typing import final
 
-from retrykit._internal.clocks import async_clock, sync_clock, wall, wall_clock_override
+from retrykit._internal.clocks import sync_clock, wall, wall_clock_override
 from retrykit._internal.durations import Duration
+from retrykit._internal.loop_clock import async_clock
 from retrykit._internal.validation import check_instance
 from retrykit.state.events import Event, observe
 from retrykit.testing.context_block import Block

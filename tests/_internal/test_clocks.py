@@ -11,13 +11,8 @@ import trio
 import trio.testing
 
 from retrykit import Policy, aretry, current_state
-from retrykit._internal.clocks import (
-    LoopClock,
-    SystemClock,
-    async_clock,
-    sync_clock,
-    wall,
-)
+from retrykit._internal.clocks import SystemClock, sync_clock, wall
+from retrykit._internal.loop_clock import LoopClock, async_clock
 from retrykit.schedules import constant
 from retrykit.testing import FakeClock, virtual_time
 
@@ -42,7 +37,7 @@ def test_the_clock_of_threads_really_sleeps():
 
 
 def test_what_no_timer_can_hold_is_slept_in_naps():
-    clock = SystemClock(longest_nap=0.0)
+    clock = SystemClock(longest_sleep=0.0)
     reached = []
 
     def interrupt(*_):
@@ -60,7 +55,7 @@ def test_what_no_timer_can_hold_is_slept_in_naps():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, kept)
     assert reached[0] >= MOMENT * 0.9
-    clock = SystemClock(longest_nap=MOMENT / 4)
+    clock = SystemClock(longest_sleep=MOMENT / 4)
     before = clock.now()
     clock.sleep(MOMENT)
     assert clock.now() - before >= MOMENT

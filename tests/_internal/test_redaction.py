@@ -202,7 +202,7 @@ def test_a_refused_result_is_told_by_its_type_alone(caplog):
     outer = Policy(nested="retry", schedule=[0], observers=[observer()])
     outer.run(inner.call, lambda: {"token": SECRET})
     assert SECRET not in caplog.text
-    assert caplog.text.count("; last came a refused result of type dict") == 2
+    assert caplog.text.count("; last failure: a rejected result of type dict") == 2
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_a_retry_error_has_the_result_in_its_state(result, told):
     state = RetryState("fetch", 7, 0.0)
     state.record(Failure(1, None, result, 0.0, 0.0, None))
     assert str(RetryError(state)).endswith(
-        f"; last came a refused result of type {told}"
+        f"; last failure: a rejected result of type {told}"
     )
     again = RetryState.from_dict(state.to_dict())
     assert str(RetryError(again)) == str(RetryError(state))

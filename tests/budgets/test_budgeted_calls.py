@@ -90,7 +90,7 @@ def test_a_retry_that_is_not_paid_for_is_not_made(colour):
     state = state_of(caught.value)
     assert (state.attempt, state.stop_reason) == (2, StopReason.BUDGET)
     assert state.failures[-1].delay is None
-    assert "the budget for retries is spent" in caught.value.__notes__[0]
+    assert "the retry budget is spent" in caught.value.__notes__[0]
     assert ("deposit", 2.5) not in budget.told
 
 

@@ -104,7 +104,7 @@ class TestAnAttemptThatThePolicyFailsOn:
             return "late"
 
         came = Made("blocking", [answer()].pop)()
-        assert "gives its result at once" in str(came.error)
+        assert "returns its result directly" in str(came.error)
         assert came.envelope.status == "dead"
 
     def test_keeps_the_failures_before(self, made):

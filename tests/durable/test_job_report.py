@@ -74,7 +74,7 @@ def test_tells_of_a_job_that_runs_no_time_that_is_over():
 def test_tells_of_a_dead_job_why_it_gave_up():
     envelope = carried(REFUSED, REFUSED, max_attempts=2)
     [first, *_] = told(envelope, "dead", why="JobFailed: the same in many words")
-    gave_up = "gave up after 2 attempts in 1h: every attempt is used up"
+    gave_up = "gave up after 2 attempts in 1h: max attempts reached"
     assert first == f"verify-7: dead, {gave_up}"
 
 
@@ -121,7 +121,7 @@ def test_tells_of_refused_results():
     envelope = carried(503, on_result=lambda status: status == 503)
     assert told(envelope, "waiting")[1:] == [
         "  1 x a refused result",
-        "      1. 2026-11-16 03:00:00 UTC, a refused result of type int",
+        "      1. 2026-11-16 03:00:00 UTC, a rejected result of type int",
     ]
 
 

@@ -169,7 +169,7 @@ def test_a_result_that_is_refused_makes_another_attempt(block):
 
 
 def test_a_result_that_stays_refused_ends_in_a_retry_error(block):
-    with pytest.raises(RetryError, match="a refused result of type int") as caught:
+    with pytest.raises(RetryError, match="a rejected result of type int") as caught:
         block(
             lambda attempt: attempt.set_result(0),
             schedule=[1],

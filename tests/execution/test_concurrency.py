@@ -14,8 +14,8 @@ import trio.lowlevel
 
 from retrykit import Policy, aretry, current_state, retry, state_of
 from retrykit._internal.clocks import sync_clock
+from retrykit.execution.call import RetryCall, current_call, new_call, outer_calls
 from retrykit.execution.controller import RetryController
-from retrykit.execution.nesting import close, current_call, outer_calls
 from retrykit.schedules import constant
 
 FOUR = Policy(schedule=constant(0), max_attempts=4, max_elapsed=None)
@@ -196,7 +196,7 @@ def test_a_clock_handed_in_is_seen_in_its_own_thread_only():
             raise AssertionError
 
     def elapsed():
-        return Policy().call(lambda: current_state().origin)
+        return Policy().call(lambda: current_state().started_at_clock)
 
     with sync_clock.use(Frozen()), ThreadPoolExecutor(1) as pool:
         assert elapsed() == 5.0
@@ -356,21 +356,17 @@ def test_a_fork_in_the_middle_of_opening_states_leaves_no_lock_behind():
     assert told.stdout == "True\n"
 
 
-@pytest.mark.parametrize(
-    "rest", [[], [KeyError("let out")]], ids=["over", "about to let out"]
-)
-def test_a_call_that_another_thread_is_ending_is_around_nobody(rest):
+def test_a_call_that_another_thread_is_ending_is_around_nobody():
     found = []
 
     def fetch():
         outer = current_call.get()
-        running = outer[:]
-        outer[:] = [None, 0.0, None, *rest]
+        controller, outer.controller = outer.controller, None
         # What the thread that ends it has done to the call around this one.
         found.append(FOUR.run(current_state).value.depth)
         with pytest.raises(LookupError):
             current_state()
-        outer[:] = running
+        outer.controller = controller
         return outer_calls(outer)
 
     assert FOUR.call(fetch) == []
@@ -378,10 +374,10 @@ def test_a_call_that_another_thread_is_ending_is_around_nobody(rest):
 
 
 def test_a_call_around_that_ends_while_it_is_looked_at_is_around_nobody(monkeypatch):
-    outer = [RetryController(FOUR, "outer", sync_clock, None), 0.0, None]
-
     # Between finding it and asking it, another thread has ended it.
-    monkeypatch.setattr("retrykit.execution.opening.state_if_running", close)
+    monkeypatch.setattr(RetryCall, "get_state", lambda _: None)
     inner = RetryController(FOUR, "inner", sync_clock, None)
-    state = inner.get_state([inner, 0.0, outer])
+    call = new_call(inner)
+    call.before = new_call(RetryController(FOUR, "outer", sync_clock, None))
+    state = inner.get_state(call)
     assert (state.depth, state.outer_deadline) == (0, None)

@@ -248,8 +248,8 @@ def test_a_refused_result_is_a_failure(colour, clock, flaky):
 def test_results_refused_to_the_end_become_a_retry_error(colour, clock, flaky):
     with pytest.raises(RetryError) as caught:
         colour(schedule=[1], on_result=lambda x: x == 503)(flaky(503, 503))()
-    told = "gave up after 2 attempts in 1s: the schedule has ended; last came "
-    assert str(caught.value).endswith(f"{told}a refused result of type int")
+    told = "gave up after 2 attempts in 1s: the schedule has ended; last failure: "
+    assert str(caught.value).endswith(f"{told}a rejected result of type int")
     assert [f.result for f in caught.value.state.failures] == [503, 503]
     assert caught.value.state.errors == ()
     assert clock.sleeps == [1.0]
@@ -261,7 +261,7 @@ def test_a_wrapper_is_raised_where_the_policy_asks_for_it(colour, clock, flaky):
         colour(schedule=[1], raises="retry_error")(flaky(OSError(), last))()
     assert caught.value.__cause__ is last
     assert caught.value.state is state_of(caught.value)
-    assert str(caught.value).endswith("; last came OSError: refused")
+    assert str(caught.value).endswith("; last failure: OSError: refused")
     assert clock.sleeps == [1.0]
 
 

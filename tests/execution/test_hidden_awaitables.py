@@ -66,7 +66,7 @@ def test_an_awaitable_is_refused_by_the_first_call(clock, kind, way):
         asyncio.run(called(BLOCKING[way](hidden)))
     (awaitable,) = hidden.given
     message = str(caught.value)
-    assert "must be a function that gives its result at once, under retry" in message
+    assert "must be a function that returns its result directly, under retry" in message
     assert message.endswith("; decorate it with aretry")
     assert repr(awaitable).split()[0] in message
     assert clock.sleeps == []
@@ -125,8 +125,8 @@ def test_the_message_names_the_function_and_what_it_gave():
     with pytest.raises(ConfigError) as caught:
         retry(get)()
     assert str(caught.value) == (
-        f"{__name__}.{get.__qualname__} must be a function that gives its result at "
-        f"once, under retry, got {hidden.given[0]!r}; decorate it with aretry"
+        f"{__name__}.{get.__qualname__} must be a function that returns its result "
+        f"directly, under retry, got {hidden.given[0]!r}; decorate it with aretry"
     )
 
 

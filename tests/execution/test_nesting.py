@@ -29,6 +29,7 @@ from retrykit import (
     retrying,
     state_of,
 )
+from retrykit.execution.call import RetryCall
 from retrykit.execution.nesting import mark_exhausted
 from retrykit.state.final_error import NestedRetryError
 from retrykit.testing import disable_retries, virtual_time
@@ -84,7 +85,7 @@ def test_five_layers_of_three_attempts_cost_three_calls(layered):
     assert state.innermost.failures[-1].error is caught.value
     (note,) = caught.value.__notes__
     assert note.startswith("retrykit: gave up after 1 attempt in ")
-    inside = "inside of it, layer 1 gave up after 3 attempts in "
+    inside = "nested call layer 1 gave up after 3 attempts in "
     assert inside in note
 
 
@@ -548,7 +549,9 @@ def test_depth_costs_linearly():
 
 def test_a_call_that_ends_at_that_very_moment_leaves_the_error_as_it_is():
     error = OSError()
-    mark_exhausted(error, [None, 0.0, None])
+    ended = RetryCall()
+    ended.controller = None
+    mark_exhausted(error, ended)
     assert vars(error) == {}
 
 

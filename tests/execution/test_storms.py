@@ -8,13 +8,13 @@ import threading
 
 import pytest
 
-from retrykit import Policy, RetryState, current_state, retry, retrying
+from retrykit import Policy, RetryState, current_state, retry, retrying, state_of
 from retrykit._internal.clocks import sync_clock
 from retrykit.durable import Job, idempotency_key
 from retrykit.durable.job_attempt import _Attempt
 from retrykit.execution import sync_driver
+from retrykit.execution.call import RetryCall, current_call, outer_call
 from retrykit.execution.controller import RetryController
-from retrykit.execution.nesting import current_call, outer_call
 from retrykit.state import events
 from retrykit.state.events import AttemptStarted
 from retrykit.testing import FakeClock, ScriptedFunction
@@ -40,10 +40,17 @@ def test_a_storm_of_interrupts_and_forks_leaves_nothing_behind():
     assert all(line.endswith(": nothing is wrong") for line in lines), told.stdout
 
 
+def ended_call(before=None):
+    call = RetryCall()
+    call.controller = call.state = None
+    call.started, call.before = 0.0, before
+    return call
+
+
 @pytest.fixture(autouse=True)
 def apart():
     """What a test leaves in its context ends with it."""
-    before = current_call.set([None, 0.0, None])
+    before = current_call.set(ended_call())
     yield
     current_call.reset(before)
 
@@ -78,7 +85,7 @@ def test_blocks_that_interrupts_have_left_do_not_pile_up():
     enter_and_leave_without_exit()
     enter_and_leave_without_exit()
     assert outer_call(current_call.get()) is None
-    assert current_call.get()[2].around is None
+    assert current_call.get().before is None
 
 
 def test_a_durable_attempt_that_an_interrupt_has_left_is_over():
@@ -91,13 +98,12 @@ def test_a_durable_attempt_that_an_interrupt_has_left_is_over():
 
 
 def test_an_interrupt_after_a_call_has_given_up_comes_out_as_it_is():
-    """When nothing is left of the call but what was around it, and what it lets out."""
-    around_it = [None, 0.0, None]
-    call = [None, 0.0, around_it, ValueError("last")]
+    call = ended_call(before=ended_call())
+    interrupt = KeyboardInterrupt()
     RetryController(TWICE, "fetch", sync_clock, None).record_interruption(
-        call, KeyboardInterrupt()
+        call, interrupt
     )
-    assert call == [None, 0.0, around_it]
+    assert state_of(interrupt) is None
 
 
 class Interrupt(BaseException):

@@ -8,7 +8,7 @@ import pytest
 import trio
 from hypothesis import given, strategies as st
 
-from retrykit._internal.clocks import LoopClock, async_clock
+from retrykit._internal.loop_clock import LoopClock, async_clock
 from retrykit.errors import AttemptTimeout
 from retrykit.execution.attempt_timeout import TimeoutScope, timeout_scope
 from tests._support.side import Under, under_asyncio

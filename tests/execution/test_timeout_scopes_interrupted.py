@@ -10,7 +10,7 @@ import weakref
 import pytest
 import trio
 
-from retrykit._internal.clocks import LoopClock
+from retrykit._internal.loop_clock import LoopClock
 from retrykit.errors import AttemptTimeout, RetrykitError
 from retrykit.execution.attempt_timeout import timeout_scope
 from tests._support.side import under_asyncio, under_trio

@@ -137,7 +137,7 @@ class TestWhatComesOut:
             error, sleeps = failing(server.url, kind=kind)
         assert (state_of(error).attempt, sleeps, len(server.seen)) == (3, [1, 2], 3)
         assert error.__notes__ == [
-            "retrykit: gave up after 3 attempts in 3s: every attempt is used up"
+            "retrykit: gave up after 3 attempts in 3s: max attempts reached"
         ]
 
     def test_the_error_for_its_status_with_the_response(self):

@@ -26,7 +26,7 @@ def test_a_failed_try_is_followed_as_the_policy_says():
     assert [policy.evaluate(REFUSED, number, 2) for number in (1, 2, 3)] == [
         RetryDecision.retry(timedelta(minutes=1), "attempt 1: another one in 1m"),
         RetryDecision.retry(timedelta(hours=1), "attempt 2: another one in 1h"),
-        RetryDecision.fail("attempt 3: every attempt is used up"),
+        RetryDecision.fail("attempt 3: max attempts reached"),
     ]
 
 

@@ -35,16 +35,16 @@ def test_the_policy_says_when_the_next_try_is():
 
 
 def test_the_policy_says_that_there_is_none():
-    assert after(4) == (None, "attempt 4: every attempt is used up")
+    assert after(4) == (None, "attempt 4: max attempts reached")
     assert after(1, KeyError("host")) == (
         None,
-        "attempt 1: the error is not one to retry",
+        "attempt 1: the error is not retryable",
     )
 
 
 def test_a_task_may_ask_for_a_delay_or_for_the_end():
     assert after(1, RetryAfter("90s")).delay == 90.0
-    assert after(1, GiveUp(REFUSED)) == (None, "attempt 1: it was told to give up")
+    assert after(1, GiveUp(REFUSED)) == (None, "attempt 1: it was asked to give up")
 
 
 def test_an_error_may_ask_for_a_delay():

@@ -96,7 +96,7 @@ class TestDead:
         desk.work()
         [report] = dead(desk.app)
         assert report.status == "dead"
-        assert report.why.endswith("last came ConnectionError: refused")
+        assert report.why.endswith("last failure: ConnectionError: refused")
         assert report.envelope.counts == {"ConnectionError": 1}
 
     def test_is_empty_where_nothing_died(self, desk, verify):

@@ -125,7 +125,7 @@ class TestAJob:
     def test_dies_when_every_attempt_has_failed(self, job):
         report = ended(job.start(9))
         assert (report.status, report.envelope.failed) == ("dead", 3)
-        assert "the schedule has ended; last came ConnectionError" in report.why
+        assert "the schedule has ended; last failure: ConnectionError" in report.why
 
     def test_waits_as_a_row_with_the_time_when_it_is_due(self):
         job_id = patient.start()

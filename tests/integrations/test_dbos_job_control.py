@@ -82,7 +82,7 @@ class TestAStatus:
     def test_tells_a_dead_job_with_its_errors_and_why(self):
         report = ended(dies.start(why="no route"))
         assert (report.status, report.envelope.failed, report.due) == ("dead", 1, None)
-        assert report.why.endswith("last came ConnectionError: no route")
+        assert report.why.endswith("last failure: ConnectionError: no route")
         assert "1 x ConnectionError" in report.describe()
 
     def test_tells_a_dead_job_whose_history_is_spoilt(self, launched):
@@ -181,7 +181,7 @@ class TestTheDead:
         job_id = dies.start()
         ended(job_id)
         forked = DBOS.fork_workflow(f"{job_id}:1", 1)
-        with pytest.raises(Exception, match="told to give up"):
+        with pytest.raises(Exception, match="asked to give up"):
             forked.get_result(polling_interval_sec=0.01)
         assert forked.workflow_id not in [each.job for each in durable.dead(limit=1000)]
 

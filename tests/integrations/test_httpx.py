@@ -201,7 +201,9 @@ def test_the_log_tells_the_status(caplog):
         http.post(server.url)
     [line] = caplog.messages
     assert line.startswith("POST 127.0.0.1 gave up after 1 attempt in ")
-    assert line.endswith("only one is allowed; its result was refused, with status 503")
+    assert line.endswith(
+        "only one attempt is allowed; its result was refused, with status 503"
+    )
 
 
 def test_layers_do_not_multiply_with_responses():

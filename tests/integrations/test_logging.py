@@ -73,7 +73,7 @@ def test_giving_up_is_an_error(colour, flaky, log):
 @pytest.mark.parametrize(
     ("outcome", "verb", "reason"),
     [
-        (KeyError("id"), "gave up", ": the error is not one to retry; KeyError: 'id'"),
+        (KeyError("id"), "gave up", ": the error is not retryable; KeyError: 'id'"),
         (KeyboardInterrupt(), "was cancelled", ""),
     ],
     ids=["not retryable", "cancelled"],

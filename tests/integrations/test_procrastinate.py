@@ -67,7 +67,7 @@ class TestAJob:
         hosts.work()
         report = hosts.status()
         assert (hosts.row()["status"], report.status) == ("failed", "dead")
-        assert report.why.endswith("last came ConnectionError: ():443 refused")
+        assert report.why.endswith("last failure: ConnectionError: ():443 refused")
         assert "JobFailed" in caplog.text
         assert "in verify" in caplog.text, "the traceback of the last error"
 
@@ -372,7 +372,7 @@ def test_a_job_that_waits_tells_when_it_goes_on_and_why(started):
     at = datetime(2026, 11, 23, tzinfo=UTC)
     waits = JobPostponed(started.envelope(), at)
     assert str(waits) == (
-        "host:2 is due at 2026-11-23 00:00:00+00:00; last came ConnectionError: "
+        "host:2 is due at 2026-11-23 00:00:00+00:00; last failure: ConnectionError: "
         "('example.com',):443 refused"
     )
     strategy = started.app.tasks["verify"].retry_strategy

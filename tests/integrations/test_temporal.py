@@ -96,7 +96,7 @@ class TestAnAttempt:
     def test_may_refuse_a_result(self, attempt):
         policy = PATIENT.replace(on_result=lambda status: status == 503)
         told = attempt.failed(policy, lambda: 503)
-        assert (told.message, told.type) == ("a refused result of type int", None)
+        assert (told.message, told.type) == ("a rejected result of type int", None)
         assert told.next_retry_delay == timedelta(minutes=1)
 
     def test_knows_its_number_and_its_key(self, attempt):
@@ -148,7 +148,7 @@ class TestTheLastAttempt:
         assert (told.non_retryable, told.type) == (True, "RetryError")
         assert told.message.startswith("test/test-run/5 gave up after 4 attempts in ")
         assert told.message.endswith(
-            "has ended; last came a refused result of type int"
+            "has ended; last failure: a rejected result of type int"
         )
 
     def test_is_not_made_again_if_its_worker_was_lost(self, attempt):
@@ -157,7 +157,7 @@ class TestTheLastAttempt:
         told = attempt.failed(PATIENT.replace(max_attempts=4), made.append, 5)
         assert (made, told.non_retryable) == ([], True)
         assert told.message == (
-            "test/test-run/5: every attempt is used up, and the last was lost"
+            "test/test-run/5: max attempts reached, and the last was lost"
         )
 
 

@@ -158,7 +158,7 @@ def test_a_delay_is_drawn_from_the_one_before_of_the_same_schedule():
     for attempt in range(1, 9, 2):
         state.record(failed(attempt, OSError(), 500.0))
         state.begin_attempt()
-        count, chance = (attempt + 1) // 2, CallRandom(7, attempt + 1)
+        count, chance = (attempt + 1) // 2, CallRandom(seed=7, retry=attempt + 1)
         delay = policy.decide(state, failed(attempt + 1, BusyError())).delay
         assert delay == mine.delay(count, previous, chance)
         state.record(failed(attempt + 1, BusyError(), delay, 0))

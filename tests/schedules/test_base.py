@@ -102,7 +102,9 @@ def widths(schedule, upto=60):
 def test_jitter_stays_once_the_cap_is_reached():
     """``.cap(60).jitter(0.5)`` caps the interval."""
     schedule = s.exponential(1).cap(60).jitter(0.5)
-    drawn = {schedule.delay(50, None, CallRandom(seed, 50)) for seed in range(200)}
+    drawn = {
+        schedule.delay(50, None, CallRandom(seed=seed, retry=50)) for seed in range(200)
+    }
     assert len(drawn) == 200
     assert widths(schedule)[-1] == 60.0
 
@@ -201,7 +203,9 @@ def test_what_follows_starts_a_walk_of_its_own():
         (1, 3),
         (1, 9),
     ]
-    assert all(walk.delay(3, 500.0, CallRandom(seed, 3)) <= 3 for seed in range(100))
+    assert all(
+        walk.delay(3, 500.0, CallRandom(seed=seed, retry=3)) <= 3 for seed in range(100)
+    )
 
 
 def test_then_needs_an_end():

@@ -139,7 +139,7 @@ def test_google_draws_every_millisecond_of_its_range_and_no_other(request_):
     schedule = presets.google(initial_interval="7ms", max_interval="20ms").schedule
     low, high = (round(bound * 1000) for bound in schedule.bounds(request_))
     found = {
-        schedule.delay(request_, None, CallRandom(seed, request_))
+        schedule.delay(request_, None, CallRandom(seed=seed, retry=request_))
         for seed in range(1000)
     }
     assert found == {ms / 1000 for ms in range(low, high + 1)}

@@ -35,7 +35,9 @@ class InTurn:
 
 @given(st.floats(0.001, 1e6), seeds(), st.integers(1, 40))
 def test_for_the_same_chance_polly_waits_the_same(first, seed, retries):
-    chances = [CallRandom(seed, retry).random() for retry in range(1, retries + 1)]
+    chances = [
+        CallRandom(seed=seed, retry=retry).random() for retry in range(1, retries + 1)
+    ]
     found = list(islice(s.polly_interval(first).draw(seed), retries))
     expected = list(original(first, chances))
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-9 * first * 2**retries)

@@ -31,12 +31,14 @@ def drawn(draws, count):
 
 # The draws of many calls, of many retries of one call, and of one retry.
 DRAWS = {
-    "calls": [CallRandom(seed, 1).random() for seed in range(MANY)],
+    "calls": [CallRandom(seed=seed, retry=1).random() for seed in range(MANY)],
     "calls with far seeds": [
-        CallRandom(seed * 2**37 + 12_345, 3).random() for seed in range(MANY)
+        CallRandom(seed=seed * 2**37 + 12_345, retry=3).random() for seed in range(MANY)
     ],
-    "retries": [CallRandom(7, retry).random() for retry in range(1, MANY + 1)],
-    "one retry": drawn(CallRandom(7, 1), MANY),
+    "retries": [
+        CallRandom(seed=7, retry=retry).random() for retry in range(1, MANY + 1)
+    ],
+    "one retry": drawn(CallRandom(seed=7, retry=1), MANY),
 }
 every_draw = pytest.mark.parametrize("draws", DRAWS.values(), ids=DRAWS)
 
@@ -88,15 +90,19 @@ def test_draws_use_every_bit_of_a_float(draws):
 
 def test_no_retry_draws_what_another_has_drawn():
     found = [
-        draw for retry in range(1, 1001) for draw in drawn(CallRandom(7, retry), 5)
+        draw
+        for retry in range(1, 1001)
+        for draw in drawn(CallRandom(seed=7, retry=retry), 5)
     ]
     assert len(set(found)) == 5000
 
 
 def test_retries_of_one_call_and_calls_side_by_side_are_independent():
     for retry in range(1, 6):
-        here = [CallRandom(seed, retry).random() for seed in range(MANY)]
-        there = [CallRandom(seed, retry + 1).random() for seed in range(MANY)]
+        here = [CallRandom(seed=seed, retry=retry).random() for seed in range(MANY)]
+        there = [
+            CallRandom(seed=seed, retry=retry + 1).random() for seed in range(MANY)
+        ]
         assert abs(statistics.correlation(here, there)) < 0.035, retry
 
 
@@ -118,8 +124,8 @@ def test_each_jitter_of_a_delay_has_a_draw_of_its_own():
 
 @given(seeds() | st.integers(), st.integers(1, 10**6), st.integers(1, 5))
 def test_a_draw_is_in_0_to_1_and_belongs_to_seed_and_retry(seed, retry, count):
-    found = drawn(CallRandom(seed, retry), count)
-    assert found == drawn(CallRandom(seed, retry), count)
+    found = drawn(CallRandom(seed=seed, retry=retry), count)
+    assert found == drawn(CallRandom(seed=seed, retry=retry), count)
     assert all(0.0 <= draw < 1.0 for draw in found)
 
 
@@ -150,7 +156,10 @@ JITTERS = {
 
 @pytest.mark.parametrize(("schedule", "low", "high"), JITTERS.values(), ids=JITTERS)
 def test_delays_are_spread_over_the_whole_range_evenly(schedule, low, high):
-    delays = [schedule.delay(50, None, CallRandom(seed, 50)) for seed in range(4000)]
+    delays = [
+        schedule.delay(50, None, CallRandom(seed=seed, retry=50))
+        for seed in range(4000)
+    ]
     width = high - low
     assert min(delays) == pytest.approx(low, abs=width / 200)
     assert max(delays) == pytest.approx(high, abs=width / 200)
@@ -252,7 +261,10 @@ def test_a_forked_child_draws_other_seeds_than_its_parent():
 @given(seeds(), st.integers(2, 1000), st.integers(0, 5))
 def test_the_chance_of_the_retry_before_is_known_again(seed, retry, draws):
     """As many draws into it."""
-    now, then = CallRandom(seed, retry), CallRandom(seed, retry - 1)
+    now, then = (
+        CallRandom(seed=seed, retry=retry),
+        CallRandom(seed=seed, retry=retry - 1),
+    )
     drawn(now, draws)
     drawn(then, draws)
     assert drawn(previous_draw(now), 3) == drawn(then, 3)

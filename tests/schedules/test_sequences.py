@@ -211,6 +211,6 @@ def test_an_element_that_is_no_duration_is_named_by_its_place(element, rule):
     late = s.sequence(yielding)
     assert late.bounds(2) == (2, 2)
     with pytest.raises(ConfigError, match=message):
-        late.delay(3, None, CallRandom(7, 3))
+        late.delay(3, None, CallRandom(seed=7, retry=3))
     with pytest.raises(ConfigError, match=message):
         late.bounds(3)

@@ -8,8 +8,9 @@ import pytest
 
 from retrykit import Policy, RetryState, StopReason, observe, resume, retry, retrying
 from retrykit._internal import fast_path
-from retrykit._internal.clocks import async_clock, sync_clock
-from retrykit.execution.nesting import current_call
+from retrykit._internal.clocks import sync_clock
+from retrykit._internal.loop_clock import async_clock
+from retrykit.execution.call import current_call
 from retrykit.state.events import (
     AttemptFailed,
     AttemptStarted,
@@ -416,7 +417,7 @@ class TestOnlyFailing:
         before = len(fast_path.blockers)
         with observe(ear, failures_only=True):
             assert len(fast_path.blockers) == before
-            fetch = colour(POLICY)(lambda: states.append(current_call.get()[2]))
+            fetch = colour(POLICY)(lambda: states.append(current_call.get().state))
             fetch()
             fetch()
             with observe(Ear()):

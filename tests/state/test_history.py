@@ -107,7 +107,7 @@ class TestStatus:
             (
                 POLICY.replace(max_attempts=2),
                 [OSError("refused"), ...],
-                "2 attempts in 1s: every attempt is used up",
+                "2 attempts in 1s: max attempts reached",
                 "2        1s           0s                OSError: refused",
             ),
             (
@@ -125,13 +125,13 @@ class TestStatus:
             (
                 POLICY,
                 [OSError, GiveUp(OSError("gone"))],
-                "2 attempts in 1s: it was told to give up",
+                "2 attempts in 1s: it was asked to give up",
                 "2        1s           0s                OSError: gone",
             ),
             (
                 POLICY,
                 [OSError, KeyError("id")],
-                "2 attempts in 1s: the error is not one to retry",
+                "2 attempts in 1s: the error is not retryable",
                 "2        1s           0s                KeyError: 'id'",
             ),
         ],
@@ -151,7 +151,7 @@ class TestStatus:
         with pytest.raises(ZeroDivisionError) as caught:
             POLICY.replace(on_result=broken).call(ScriptedFunction(["ok"]))
         assert history(state_of(caught.value)) == cleandoc("""
-            fetch gave up after 1 attempt in 0s: the error is not one to retry
+            fetch gave up after 1 attempt in 0s: the error is not retryable
               attempt  began after  took  next after  outcome
               1        0s           0s                dead
         """)

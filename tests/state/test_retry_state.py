@@ -131,11 +131,11 @@ GAVE_UP = "gave up after 2 attempts in 1m30s"
         (None, "running", "is running: 2 attempts in 1m30s"),
         ("succeeded", "succeeded", "succeeded after 2 attempts in 1m30s"),
         ("cancelled", "dead", "was cancelled after 2 attempts in 1m30s"),
-        ("attempts", "dead", f"{GAVE_UP}: every attempt is used up"),
+        ("attempts", "dead", f"{GAVE_UP}: max attempts reached"),
         ("elapsed", "dead", f"{GAVE_UP}: the next attempt could not start in time"),
         ("schedule ended", "dead", f"{GAVE_UP}: the schedule has ended"),
-        ("not retryable", "dead", f"{GAVE_UP}: the error is not one to retry"),
-        ("gave up", "dead", f"{GAVE_UP}: it was told to give up"),
+        ("not retryable", "dead", f"{GAVE_UP}: the error is not retryable"),
+        ("gave up", "dead", f"{GAVE_UP}: it was asked to give up"),
     ],
 )
 def test_describes_how_the_call_went(reason, status, text):

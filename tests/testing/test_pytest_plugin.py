@@ -352,7 +352,7 @@ def test_fetch(no_retries):
         result.assert_outcomes(failed=1)
         result.stdout.fnmatch_lines(
             [
-                "fetch gave up after 1 attempt in *: only one is allowed",
+                "fetch gave up after 1 attempt in *: only one attempt is allowed",
                 "  attempt  began after *",
                 "  1        *ConnectionError: refused",
             ],

@@ -22,7 +22,8 @@ from retrykit import (
     schedules as s,
     state_of,
 )
-from retrykit._internal.clocks import async_clock, sync_clock
+from retrykit._internal.clocks import sync_clock
+from retrykit._internal.loop_clock import async_clock
 from retrykit.errors import NestingError
 from retrykit.testing import (
     AsyncScriptedFunction,

@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from retrykit import aretry, state_of
-from retrykit._internal.clocks import async_clock
+from retrykit._internal.loop_clock import async_clock
 from retrykit.execution.attempt_timeout import (
     AttemptTimeout,
     timeout_scope,

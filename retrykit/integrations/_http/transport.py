@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, Self, final
 
-from retrykit._internal.notes import add_note_once
+from retrykit._internal.exceptions import add_note_once
 from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit.execution.call import current_state
 from retrykit.execution.callables import check_sync_compatible
 from retrykit.execution.drivers import driver_factory
-from retrykit.execution.nesting import copy_state, current_state
+from retrykit.execution.nesting import copy_state
 from retrykit.integrations._http.bodies import ready
 from retrykit.integrations._http.policy import (
     Transient,

@@ -13,9 +13,9 @@ import grpc
 from retrykit._internal.error_conditions import Condition
 from retrykit._internal.validation import invalid_setting
 from retrykit.config.grpc_service_config import parts_of_name
+from retrykit.execution.call import current_state
 from retrykit.execution.callables import check_sync_compatible
 from retrykit.execution.drivers import driver_factory
-from retrykit.execution.nesting import current_state
 from retrykit.policy.conditions import format_condition
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.policy import Policy

@@ -7,8 +7,8 @@ from typing import Any, Unpack, final
 
 import grpc
 
-from retrykit._internal.notes import add_note_once
-from retrykit.execution.nesting import current_state
+from retrykit._internal.exceptions import add_note_once
+from retrykit.execution.call import current_state
 from retrykit.integrations.grpc.interceptor import (
     CallRunner,
     InterceptedCall,

@@ -46,7 +46,7 @@ class JobPostponed(RetrykitError):  # noqa: N818  it is no error
     def __init__(self, envelope: Envelope, at: datetime | None) -> None:
         told = "is in the hands of another worker" if at is None else f"is due at {at}"
         last = [failure.describe() for failure in envelope.state.failures[-1:]]
-        super().__init__("; last came ".join([f"{envelope.key} {told}", *last]))
+        super().__init__("; last failure: ".join([f"{envelope.key} {told}", *last]))
         self.at = at
 
 

@@ -12,10 +12,10 @@ from urllib3.connectionpool import ConnectionPool
 from urllib3.exceptions import MaxRetryError
 from urllib3.util.retry import RequestHistory
 
+from retrykit._internal.clocks import sync_clock
 from retrykit._internal.validation import invalid_setting
 from retrykit.execution.callables import check_sync_compatible
-from retrykit.execution.manual import ask, asking, goes_on, leave, wait
-from retrykit.execution.nesting import Call, raises_another_error
+from retrykit.execution.manual import ManualCall
 from retrykit.integrations._http.bodies import rewinding
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,
@@ -77,7 +77,7 @@ class PolicyRetry(urllib3.Retry):
     ) -> None:
         self._policy = _checked(merge_client_defaults(policy, changes, transient))
         self._single = self._policy.replace(max_attempts=1)
-        self._call: Call = []
+        self._call: ManualCall | None = None
         self._methods = checked_methods(methods)
         super().__init__(
             None,
@@ -92,7 +92,7 @@ class PolicyRetry(urllib3.Retry):
 
         None else: what a request came to, `state_of` reads.
         """
-        return self._call[2] if goes_on(self._call) else None
+        return self._call.state if self._call and self._call.running else None
 
     def __repr__(self) -> str:
         if self.state is None:
@@ -151,25 +151,30 @@ class PolicyRetry(urllib3.Retry):
         sending = _sending(method, _pool, inspect.currentframe())
         once = sending.not_repeatable_because(self._methods)
         policy = self._policy if once is None else self._single
-        call = asking(policy, f"{sending.method} {sending.host}", self._call)
-        state: RetryState = call[2]
-        if ask(call, error, response):
+        call = _continued(policy, f"{sending.method} {sending.host}", self._call)
+        state = call.state
+        last_error = _ask(call, error, response)
+        if isinstance(last_error, float):
             status = None if response is None else response.status
             last = RequestHistory(method, url, error, status, None)
             return self._with(history=(*self.history, last), _call=call)
         try:
-            raise self._ending(told, once, state, call)
+            raise self._ending(told, once, state, last_error)
         finally:
             # What is raised holds this frame, and must not be held by it.
-            del told, state, error, response, sending
+            del told, state, error, response, sending, last_error
 
     def _ending(
-        self, told: tuple[Any, ...], once: str | None, state: RetryState, call: Call
+        self,
+        told: tuple[Any, ...],
+        once: str | None,
+        state: RetryState,
+        last_error: Exception | None,
     ) -> Exception:
         """Return what ends the attempts; of a response, it is told to return it."""
         _, url, response, error, pool, trace = told
-        if error is None and raises_another_error(call):
-            outcome(call.pop(), once, state)
+        if error is None and last_error is not None:
+            outcome(last_error, once, state)
         elif error is None:
             attach_state(response, state)
         if error is None:
@@ -188,8 +193,8 @@ class PolicyRetry(urllib3.Retry):
         try:
             return super().increment(*told)
         except MaxRetryError as error:
-            if goes_on(self._call):
-                leave(self._call, error)
+            if self._call and self._call.running:
+                self._call.abort(error)
             raise
 
     def sleep(
@@ -197,8 +202,13 @@ class PolicyRetry(urllib3.Retry):
         response: urllib3.BaseHTTPResponse | None = None,  # noqa: ARG002  as urllib3 asks
     ) -> None:
         """Wait as long as the policy says, by the clock of retrykit."""
-        if self.state is not None and self.state.next_delay is not None:
-            wait(self._call)
+        if self._call and self.state is not None and self.state.next_delay is not None:
+            try:
+                sync_clock.sleep(self.state.next_delay)
+            except BaseException as exit_:
+                self._call.abort(exit_)
+                raise
+            self._call.next()
 
     def sleep_for_retry(
         self,
@@ -206,6 +216,27 @@ class PolicyRetry(urllib3.Retry):
     ) -> bool:
         """Wait for nothing: what a response asks for is read by the policy's hint."""
         return False
+
+
+def _continued(policy: Policy, name: str, call: ManualCall | None) -> ManualCall:
+    other = ManualCall(policy, name, sync_clock)
+    if call is None or not call.running:
+        other.start()
+        return other
+    call._controller = call._call.controller = other._controller  # noqa: SLF001
+    return call
+
+
+def _ask(
+    call: ManualCall, error: Exception | None, result: Any
+) -> float | Exception | None:
+    try:
+        if error is None and call.succeed(result):
+            return None
+        return call.fail(error, result)
+    except BaseException as exit_:
+        call.abort(exit_)
+        raise
 
 
 # Well below the thousand frames that Python allows, so that callers have some too.

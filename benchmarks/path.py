@@ -1,0 +1,70 @@
+"""Modules that a failing call goes through: ``python -m benchmarks.path``.
+
+"Two failures, then give up", under retrykit and tenacity. Counts the Python functions
+that are called in each package, the modules that they are in, and how often one
+function is called after another of a different module. Prints each call of retrykit,
+with ``-v``.
+"""
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import pairwise
+from types import FrameType
+from typing import Any
+
+import tenacity
+
+from retrykit import Policy, retry
+
+
+def main() -> None:
+    """Print one line for each package."""
+    print(f"{'package':<10}{'calls':>8}{'modules':>9}{'switches':>10}")
+    paths = {
+        "retrykit": path(retry(Policy(schedule=[0, 0], max_attempts=2))(fail)),
+        "tenacity": path(tenacity.retry(stop=tenacity.stop_after_attempt(2))(fail)),
+    }
+    for package, calls in paths.items():
+        inside = [
+            (module, name) for module, name in calls if module.split(".")[0] == package
+        ]
+        modules = [module for module, _ in inside]
+        switches = sum(a != b for a, b in pairwise(modules))
+        print(f"{package:<10}{len(inside):>8}{len({*modules}):>9}{switches:>10}")
+        if "-v" in sys.argv and package == "retrykit":
+            for module, name in inside:
+                print(f"  {module}: {name}")
+
+
+def fail() -> None:
+    """Fail, as a service does that is down."""
+    msg = "refused"
+    raise ConnectionError(msg)
+
+
+def path(function: Callable[[], object]) -> list[tuple[str, str]]:
+    """Return the module and the name of each function that a call goes through."""
+    calls: list[tuple[str, str]] = []
+
+    def profile(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            module = frame.f_globals.get("__name__", "")
+            calls.append((module, frame.f_code.co_qualname))
+
+    def attempt() -> None:
+        with suppress(ConnectionError, tenacity.RetryError):
+            function()
+
+    # The first call imports what only failures need.
+    attempt()
+    sys.setprofile(profile)
+    try:
+        attempt()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+if __name__ == "__main__":
+    main()

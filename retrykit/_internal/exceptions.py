@@ -1,0 +1,134 @@
+"""Notes and tracebacks of exceptions.
+
+A traceback holds the frames of its functions, and they hold all local variables.
+"""
+
+import traceback
+from itertools import islice
+from types import CodeType, TracebackType
+
+__all__ = ["FrameLocations", "add_note_once", "drop_frames", "format_traceback"]
+__all__ += ["skip_wrapper_frames", "trim_traceback", "with_traceback"]
+
+with_traceback = BaseException.with_traceback
+"""Sets the traceback of an error; its class may override the method."""
+
+
+def add_note_once(error: BaseException, text: str) -> None:
+    """Add a note of retrykit to an error, in place of an earlier one.
+
+    One error object may be raised by every attempt, and must not collect notes.
+    """
+    start = f"retrykit: {text.split(maxsplit=1)[0]} "
+    notes = vars(error).get("__notes__")
+    notes = notes if isinstance(notes, list | tuple) else ()
+    others = [x for x in notes if not (isinstance(x, str) and x.startswith(start))]
+    vars(error)["__notes__"] = [*others, f"retrykit: {text}"]
+
+
+def skip_wrapper_frames(trace: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without the leading frames that add a timeout."""
+    while trace is not None and trace.tb_frame.f_globals.get("__name__") in _WRAPPERS:
+        trace = trace.tb_next
+    return trace
+
+
+_WRAPPERS = {"retrykit.execution.attempt_timeout", "retrykit.execution.callables"}
+
+
+def trim_traceback(trace: TracebackType | None, old: TracebackType | None) -> None:
+    """Cut the frames of an earlier attempt off a traceback.
+
+    Python puts the new frames before the old ones: an error object that is raised by
+    every attempt would keep the frames of all of them.
+    """
+    while trace is not None and trace.tb_next is not old:
+        trace = trace.tb_next
+    if trace is not None:
+        trace.tb_next = None
+
+
+Location = tuple[CodeType, int]
+"""The code of a frame, and the offset of its last instruction, in bytes."""
+
+FrameLocations = tuple[tuple[Location, ...], ...]
+"""The frame locations of an error and of each error that belongs to its traceback."""
+
+
+def drop_frames(error: BaseException, last: BaseException | None) -> FrameLocations:
+    """Release the frames of an error, and return their locations.
+
+    A frame holds all local variables of its function, a location none.
+
+    Args:
+        error: The error. Its causes, its context and the members of a group lose
+            their frames, too.
+        last: An error that keeps its frames, with all that belong to it; or None.
+    """
+    lone = last is None and error.__context__ is None and error.__cause__ is None
+    if lone and not isinstance(error, BaseExceptionGroup):
+        return (_locations(error, keep=False),)
+    kept = set() if last is None else {id(each) for each in _related(last)}
+    return tuple(_locations(each, keep=id(each) in kept) for each in _related(error))
+
+
+def _locations(error: BaseException, *, keep: bool) -> tuple[Location, ...]:
+    """Return the frame locations of one error, and release its frames or not."""
+    trace = error.__traceback__
+    if trace is None:
+        return ()
+    if not keep:
+        with_traceback(error, None)
+    locations: tuple[Location, ...] = ((trace.tb_frame.f_code, trace.tb_lasti),)
+    while (trace := trace.tb_next) is not None:
+        locations += ((trace.tb_frame.f_code, trace.tb_lasti),)
+    return locations
+
+
+def format_traceback(error: BaseException, locations: FrameLocations) -> str:
+    """Format the traceback of an error, with its notes and its causes.
+
+    Args:
+        error: The error.
+        locations: What `drop_frames` returned, if the frames were released.
+    """
+    formatted = traceback.TracebackException.from_exception(error, compact=True)
+    known = dict(zip(map(id, _related(error)), locations, strict=False))
+    pending = [(formatted, error)]
+    while pending:
+        part, of = pending.pop()
+        if of.__traceback__ is None and id(of) in known:
+            frames = [_summary(*location) for location in known[id(of)]]
+            part.stack = traceback.StackSummary.from_list(frames)
+        others = [(part.__cause__, of.__cause__), (part.__context__, of.__context__)]
+        if isinstance(of, BaseExceptionGroup):
+            others += zip(part.exceptions or (), of.exceptions, strict=False)
+        pending += [(x, y) for x, y in others if x is not None and y is not None]
+    return "".join(formatted.format())
+
+
+def _related(error: BaseException) -> list[BaseException]:
+    """Return an error and those that belong to its traceback."""
+    found, seen = [error], {id(error)}
+    for each in found:
+        others = [each.__cause__, each.__context__]
+        if isinstance(each, BaseExceptionGroup):
+            others += each.exceptions
+        for other in others:
+            if other is not None and id(other) not in seen:
+                seen.add(id(other))
+                found.append(other)
+    return found
+
+
+def _summary(code: CodeType, offset: int) -> traceback.FrameSummary:
+    # An instruction takes two bytes.
+    line, end, column, end_column = next(islice(code.co_positions(), offset // 2, None))
+    return traceback.FrameSummary(
+        code.co_filename,
+        line,
+        code.co_name,
+        end_lineno=end,
+        colno=column,
+        end_colno=end_column,
+    )

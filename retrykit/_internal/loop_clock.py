@@ -1,0 +1,62 @@
+"""The clock of coroutines: that of the running event loop, asyncio's or trio's."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from types import ModuleType
+from typing import final
+
+from retrykit._internal.clocks import AsyncClock, ClockSource
+
+__all__ = ["LoopClock", "async_clock", "running_trio"]
+
+
+@final
+class LoopClock:
+    """The loop's own time, which may be virtual."""
+
+    def now(self) -> float:
+        """Return the loop's own time."""
+        # Read at every call, so without another function in between.
+        if "trio" not in sys.modules:
+            return asyncio.get_running_loop().time()
+        trio = running_trio()
+        now: float = (trio.current_time if trio else asyncio.get_running_loop().time)()
+        return now
+
+    def reader(self) -> Callable[[], float]:
+        """Return a function that reads the loop's time, from any thread.
+
+        Raises:
+            RuntimeError: No event loop runs in this thread.
+        """
+        trio = running_trio()
+        if trio is None:
+            return asyncio.get_running_loop().time
+        now: Callable[[], float] = trio.lowlevel.current_clock().current_time
+        return now
+
+    def sleep(self, delay: float, /) -> Awaitable[None]:
+        """Suspend the task for *delay* seconds."""
+        sleeping: Awaitable[None] = (running_trio() or asyncio).sleep(delay)
+        return sleeping
+
+
+def running_trio() -> ModuleType | None:
+    """Return the module trio if this code runs in one of its tasks, else None."""
+    trio = sys.modules.get("trio")
+    if trio is None:
+        return None
+    # It may be half imported.
+    current_task = getattr(getattr(trio, "lowlevel", None), "current_task", None)
+    if current_task is None:
+        return None
+    try:
+        current_task()
+    except RuntimeError:
+        return None
+    return trio
+
+
+async_clock: ClockSource[AsyncClock] = ClockSource(LoopClock(), awaited=True)
+"""The clock of coroutines."""
