@@ -15,6 +15,7 @@ from retrykit._internal.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from retrykit import budgets, hints, presets as presets, schedules
     from retrykit.errors import AttemptTimeout, ConfigError, RetrykitError
+    from retrykit.execution.backoff import STOP, Backoff
     from retrykit.execution.blocks import aretrying, retrying
     from retrykit.execution.call import current_state
     from retrykit.execution.decorators import (
@@ -37,6 +38,7 @@ else:
         __name__,
         {
             "retrykit.errors": ["AttemptTimeout", "ConfigError", "RetrykitError"],
+            "retrykit.execution.backoff": ["STOP", "Backoff"],
             "retrykit.execution.blocks": ["aretrying", "retrying"],
             "retrykit.execution.decorators": [
                 "aretry",
@@ -63,9 +65,11 @@ else:
     )
 
 __all__ = [
+    "STOP",
     "Again",
     "AsArgument",
     "AttemptTimeout",
+    "Backoff",
     "ConfigError",
     "Decision",
     "Failure",

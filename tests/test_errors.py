@@ -255,7 +255,7 @@ LOGGER = "write observer() for an observer, logging.getLogger(name) for a name"
 ERRORS = "a list or tuple of Exception types and instances, at least one"
 NO_OTHER = "no other is ever retried"
 RAISED = "what it raises belongs to errors"
-LATER = "its errors come later, where it is iterated: retry that code"
+LATER = "its errors are raised where it is iterated: retry that code"
 
 # What is wrong with a setting is told where the setting is written.
 DOTS = "a list in which ... comes last and after an outcome"
@@ -436,9 +436,8 @@ WRITTEN = {
     "state must be a RetryState, got {}; RetryState.from_dict makes one": (
         lambda: resume(plain, {})
     ),
-    f"state must be of a call that may go on, got {DONE!r}; it has its result": (
-        lambda: resume(plain, DONE)
-    ),
+    f"state must be of a call that has not succeeded, got {DONE!r}; there is nothing "
+    "to resume": (lambda: resume(plain, DONE)),
     "outcome must be an exception or a response, got 'busy'; "
     "pass what an except clause caught": lambda: state_of("busy"),
     "policy must be a Policy, got constant(1.0); write Policy(schedule=...)": (
@@ -675,11 +674,11 @@ WRITTEN = {
         lambda: AsArgument("0s")
     ),
     "fn must be a function with a parameter 'timeout' that takes its timeout, got "
-    f"{plain!r}; name the one that it has: AsArgument(5, name=...)": (
+    f"{plain!r}; name its parameter: AsArgument(5, name=...)": (
         lambda: with_timeout_argument(plain, AsArgument("5s"), float)
     ),
     "fn must be a function with a parameter 'timeout' that takes its timeout, got "
-    f"{vars!r}; it does not show what it takes: call it in a function that has one": (
+    f"{vars!r}; it has no signature: call it in a function that has one": (
         lambda: with_timeout_argument(vars, AsArgument("5s"), float)
     ),
     # testing
@@ -1155,7 +1154,7 @@ WRITTEN |= {
     "budget must be a budget, got 500; take one of retrykit.budgets": (
         lambda: Policy(budget=500)
     ),
-    "budget must be one that answers at once where nothing can await it, got Remote(); "
+    "budget must be a sync budget where nothing can await it, got Remote(); "
     "what is async needs aretry": lambda: retry(budget=Remote())(plain),
     f"attempt_timeout must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: Policy(attempt_timeout=-1)
@@ -1166,15 +1165,14 @@ WRITTEN |= {
     f"policy must be a Policy, got {presets.grpc!r}; write retry(presets.grpc())": (
         lambda: retry(presets.grpc)
     ),
-    "attempt_timeout must be None where nothing can end an attempt: no thread can be "
+    "attempt_timeout must be None where no attempt can be cancelled: threads cannot be "
     "stopped, got 2.5; give the client timeout=current_state().remaining, or write "
     "attempt_timeout=AsArgument(2.5), which fills a parameter": (
         lambda: retry(attempt_timeout=2.5)(plain)
     ),
-    "attempt_timeout must be a duration where there is no function to hand it to, got "
-    "AsArgument(5.0, 'timeout'); take current_state().remaining in the block": (
-        lambda: retrying(attempt_timeout=AsArgument(5))
-    ),
+    "attempt_timeout must be a duration where there is no function with a timeout "
+    "parameter, got AsArgument(5.0, 'timeout'); use current_state().remaining in the "
+    "block": (lambda: retrying(attempt_timeout=AsArgument(5))),
     "nested must be one of 'respect', 'retry', 'raise', got True": (
         lambda: Policy(nested=True)
     ),

@@ -30,9 +30,11 @@ MODULES = sorted(
 
 def test_the_front_door_has_these_names_and_no_others():
     assert retrykit.__all__ == [
+        "STOP",
         "Again",
         "AsArgument",
         "AttemptTimeout",
+        "Backoff",
         "ConfigError",
         "Decision",
         "Failure",

@@ -1,3 +1,3 @@
-"""Running calls: the two drivers, decorators, blocks, timeouts and nesting."""
+"""Running calls: decorators, blocks, the two drivers, timeouts and nesting."""
 
 __all__: list[str] = []

@@ -1,6 +1,6 @@
-"""Attempt timeouts: cancel a coroutine in time, or pass the timeout as an argument.
+"""Attempt timeouts: cancel a coroutine, or pass the timeout as an argument.
 
-The timeout is read anew for every attempt, since the remaining time shrinks.
+The timeout is computed for every attempt, since the remaining time shrinks.
 """
 
 import asyncio
@@ -22,30 +22,30 @@ __all__ += ["with_timeout", "with_timeout_argument"]
 
 
 def timeout_scope(timeout: float, clock: AsyncClock | None = None) -> "TimeoutScope":
-    """Return a ``with`` block of a coroutine that takes at most *timeout* seconds.
+    """Return a ``with`` block that cancels its task after *timeout* seconds.
 
     Args:
-        timeout: How long it may take, in seconds of the clock.
-        clock: Whose time counts; by default that of this context's tasks. Its
-            method `limit` makes the block; without one, the loop's time counts.
+        timeout: The time limit, in seconds of the clock.
+        clock: The clock; by default that of this context's tasks. Its method
+            `limit` returns the block; without one, the loop's time counts.
     """
-    made: Callable[[float], TimeoutScope] = getattr(
+    build: Callable[[float], TimeoutScope] = getattr(
         clock or async_clock.current(), "limit", TimeoutScope
     )
-    return made(timeout)
+    return build(timeout)
 
 
 Timer = Callable[[float, Callable[[BaseException | None], None]], Callable[[], None]]
-"""What calls a function when so many seconds are over, and returns what stops it.
+"""Calls a function after so many seconds, and returns a function that stops it.
 
-The function is called in the loop that set it, with None, or with an error that
-waiting ended with.
+The function is called in the event loop that set the timer, with None, or with the
+error that ended the waiting.
 """
 
 
 @final
 class TimeoutScope:
-    """A block of a task that is cancelled when its time is up.
+    """Cancels an async block that exceeds its timeout.
 
     >>> async def main():
     ...     with TimeoutScope(0.01):
@@ -55,25 +55,23 @@ class TimeoutScope:
     ...
     retrykit.errors.AttemptTimeout: the attempt took longer than 0.01s
 
-    It is left by `AttemptTimeout` if nothing but its own cancellation goes out of
-    it; its value and its errors stay what they are. A cancellation from outside
-    comes first. It is asyncio's timeout, or trio's cancel scope, that cancels,
-    so both must be left by the task that entered: asyncio would cancel the task
-    that entered, wherever it is by then, and trio refuses it.
+    It raises `AttemptTimeout` only if its own cancellation leaves the block; other
+    errors pass, and a cancellation from outside comes first. It wraps a timeout of
+    asyncio or a cancel scope of trio, so the task that entered it must leave it.
 
     Args:
-        timeout: How long it may take, in seconds. 0 or less ends it at the first
-            await that has to wait.
-        alarm: What rings when time is up, where that is not the loop itself.
+        timeout: The time limit, in seconds. 0 or less cancels at the first await that
+            suspends the task.
+        timer: Calls back after the timeout; by default the event loop does.
     """
 
-    __slots__ = ("_alarm", "_fault", "_scope", "_stop", "timeout")
+    __slots__ = ("_fault", "_scope", "_stop", "_timer", "timeout")
 
-    def __init__(self, timeout: float, alarm: Timer | None = None) -> None:
+    def __init__(self, timeout: float, timer: Timer | None = None) -> None:
         self.timeout = max(timeout, 0.0)
-        # What is over already needs nobody who waits for it.
-        self._alarm = alarm if self.timeout else None
-        delay = self.timeout if self._alarm is None else math.inf
+        # A timeout of 0 needs no timer.
+        self._timer = timer if self.timeout else None
+        delay = self.timeout if self._timer is None else math.inf
         trio = running_trio()
         self._scope: Any = trio.move_on_after(delay) if trio else _Scope(delay)
         self._stop: Callable[[], None] | None = None
@@ -81,8 +79,8 @@ class TimeoutScope:
 
     def __enter__(self) -> Self:
         self._scope.__enter__()
-        if self._alarm is not None:
-            self._stop = self._alarm(self.timeout, self._ring)
+        if self._timer is not None:
+            self._stop = self._timer(self.timeout, self._cancel)
         return self
 
     def __exit__(
@@ -92,26 +90,26 @@ class TimeoutScope:
         trace: TracebackType | None,
         /,
     ) -> None:
-        left = self.exit_with(error)
-        if left is None or left is error:
+        final_error = self.exit_with(error)
+        if final_error is None or final_error is error:
             return
-        context = left.__context__
+        context = final_error.__context__
         try:
-            raise left
+            raise final_error
         finally:
-            # The cancellation is ours: nobody was handling it.
-            BaseException.__setattr__(left, "__context__", context)
-            del left, error, trace, context
+            # Not the cancellation, which is an implementation detail.
+            BaseException.__setattr__(final_error, "__context__", context)
+            del final_error, error, trace, context
 
     def exit_with(self, error: BaseException | None) -> BaseException | None:
-        """End the block, and return what it is left by.
+        """Leave the block, and return the error to raise.
 
         Args:
-            error: What goes out of the block; None if it came to its end.
+            error: The error that the block raised, or None.
 
         Returns:
-            The same; or, if the block was ended for its time, `AttemptTimeout`
-            in its place: with its traceback, and its context.
+            The same error; or, if the block was cancelled for its timeout, an
+            `AttemptTimeout` with its traceback and its context.
         """
         stop, self._stop = self._stop, None
         if stop is not None:
@@ -119,7 +117,7 @@ class TimeoutScope:
         trace = None if error is None else error.__traceback__
         try:
             ours = self._scope.__exit__(error and type(error), error, trace)
-        except BaseException as rest:  # noqa: BLE001  of a group, without trio's own
+        except BaseException as rest:  # noqa: BLE001  a group without trio's own errors
             return rest.with_traceback(trace)
         if error is None or not ours:
             return error
@@ -129,14 +127,14 @@ class TimeoutScope:
         expired.__context__ = error.__context__
         return expired
 
-    def _ring(self, fault: BaseException | None) -> None:
+    def _cancel(self, fault: BaseException | None) -> None:
         self._fault = fault
         self._scope.cancel()
 
 
 @final
 class _Scope:
-    """A timeout of asyncio, in the manner of a cancel scope of trio."""
+    """A timeout of asyncio with the interface of trio's cancel scope."""
 
     def __init__(self, delay: float) -> None:
         self._timeout = asyncio.timeout(None if delay == math.inf else delay)
@@ -161,14 +159,14 @@ class _Scope:
         return False
 
     def cancel(self) -> None:
-        """End the block as soon as it awaits something, if it is not over."""
+        """Cancel the block at its next await, unless it has ended."""
         if self._entered:
             self._timeout.reschedule(-math.inf)
 
 
 def _run_to_completion(coroutine: Coroutine[Any, Any, object]) -> None:
-    """Run a coroutine that awaits nothing."""
-    try:  # noqa: SIM105  half a microsecond quicker, at every attempt
+    """Run a coroutine that never suspends."""
+    try:  # noqa: SIM105  half a microsecond faster, at every attempt
         coroutine.send(None)
     except StopIteration:
         pass
@@ -177,71 +175,68 @@ def _run_to_completion(coroutine: Coroutine[Any, Any, object]) -> None:
 def with_timeout(
     fn: Callable[..., Any], timeout_for: Callable[[], float]
 ) -> Callable[..., Any]:
-    """Return a coroutine function that ends each call of *fn* in time.
+    """Return a coroutine function that cancels each call of *fn* after a timeout.
 
     Args:
-        fn: What is awaited.
-        timeout_for: What says how long the next call may take, in seconds of
-            the clock of its context.
+        fn: The coroutine function.
+        timeout_for: Returns the timeout of the call that begins, in seconds of the
+            clock of its context.
 
     Returns:
-        A function whose calls raise `AttemptTimeout` when their time is up.
+        A function whose calls raise `AttemptTimeout` at their timeout.
     """
 
-    async def ending(*args: Any, **kwargs: Any) -> Any:
+    async def call_with_timeout(*args: Any, **kwargs: Any) -> Any:
         with timeout_scope(timeout_for()):
             return await fn(*args, **kwargs)
 
-    return ending
+    return call_with_timeout
 
 
 def with_timeout_argument(
     fn: Callable[..., Any], argument: AsArgument, timeout_for: Callable[[], float]
 ) -> Callable[..., Any]:
-    """Return *fn* with its timeout given, unless its caller gives one.
+    """Return *fn* with the timeout as an argument, unless its caller passes one.
 
     Args:
-        fn: A function of either colour.
-        argument: Which parameter takes the timeout.
-        timeout_for: What says how long the next call may take, in seconds.
+        fn: A sync or async function.
+        argument: The parameter that takes the timeout.
+        timeout_for: Returns the timeout of the call that begins, in seconds.
 
     Returns:
-        A function that returns what *fn* does: a coroutine, if it is async.
+        A function that returns what *fn* returns.
 
     Raises:
-        ConfigError: *fn* has no such parameter, or does not show which it has.
+        ConfigError: *fn* has no such parameter, or no signature.
     """
-    name, place = argument.name, _place(fn, argument)
+    name, index = argument.name, _parameter_index(fn, argument)
 
-    def filling(*args: Any, **kwargs: Any) -> Any:
-        if name not in kwargs and len(args) <= place:
+    def call_with_timeout(*args: Any, **kwargs: Any) -> Any:
+        if name not in kwargs and len(args) <= index:
             kwargs[name] = timeout_for()
         return fn(*args, **kwargs)
 
-    return filling
+    return call_with_timeout
 
 
-_BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-_NOWHERE = math.inf
 
 
-def _place(fn: Callable[..., Any], argument: AsArgument) -> float:
-    """Return how many arguments come before it; no number if it has no place."""
+def _parameter_index(fn: Callable[..., Any], argument: AsArgument) -> float:
+    """Return the position of the parameter; infinity if it is keyword-only."""
     name = argument.name
     rule = f"a function with a parameter {name!r} that takes its timeout"
     try:
         parameters = inspect.signature(fn).parameters
     except (TypeError, ValueError):
-        suggestion = (
-            "it does not show what it takes: call it in a function that has one"
-        )
+        suggestion = "it has no signature: call it in a function that has one"
         raise invalid_setting("fn", rule, fn, suggestion) from None
-    by_place = [each.name for each in parameters.values() if each.kind in _BY_PLACE]
+    positional = [each.name for each in parameters.values() if each.kind in _POSITIONAL]
     found = parameters.get(name)
     if found is not None and found.kind in _BY_NAME:
-        return by_place.index(name) if name in by_place else _NOWHERE
+        return positional.index(name) if name in positional else math.inf
     if any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values()):
-        return _NOWHERE
-    suggestion = f"name the one that it has: AsArgument({argument.seconds:g}, name=...)"
+        return math.inf
+    suggestion = f"name its parameter: AsArgument({argument.seconds:g}, name=...)"
     raise invalid_setting("fn", rule, fn, suggestion)

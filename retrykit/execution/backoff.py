@@ -1,4 +1,4 @@
-"""Delays for people who write their own loop: `next`, `reset`, `STOP`."""
+"""Delays for loops of one's own: `Backoff.next`, `Backoff.reset` and `STOP`."""
 
 from enum import Enum
 from typing import Final, Literal, final
@@ -10,11 +10,11 @@ from retrykit.policy.policy import Policy
 from retrykit.schedules.randomness import new_seed
 from retrykit.state.retry_state import Failure, RetryState, StopReason
 
-__all__ = ["STOP", "Backoff", "StopSign"]
+__all__ = ["STOP", "Backoff", "StopSentinel"]
 
 
 @final
-class StopSign(Enum):
+class StopSentinel(Enum):
     """The type of `STOP`."""
 
     STOP = "stop"
@@ -25,16 +25,15 @@ class StopSign(Enum):
     __str__ = __repr__
 
 
-STOP: Final = StopSign.STOP
-"""What `Backoff.next` gives when no retry should be made."""
+STOP: Final = StopSentinel.STOP
+"""Returned by `Backoff.next` when there is no further retry."""
 
 
 @final
 class Backoff:
-    """The delays of one operation, asked for one by one.
+    """The delays of one operation, for a loop that is written by hand.
 
-    For a loop of one's own, where a decorator does not fit. One object belongs
-    to one operation of one thread or task.
+    One object serves one operation in one thread or task.
 
     >>> from retrykit import presets
     >>> backoff = Backoff(presets.google(randomization_factor=0))
@@ -42,12 +41,12 @@ class Backoff:
     (0.5, 0.75, 1.125)
 
     Args:
-        policy: Its schedule and limits count; its conditions, rules, hint and
-            budget are not asked, and nothing ends an attempt.
-        clock: Where the elapsed time is read; by default the monotonic clock.
+        policy: Its schedule and limits apply; its conditions, rules, hint, budget and
+            `attempt_timeout` do not.
+        clock: Measures the elapsed time; by default the monotonic clock.
 
     Raises:
-        ConfigError: *policy* is no policy, or *clock* no clock.
+        ConfigError: *policy* is not a `Policy`, or *clock* has no method `now`.
 
     Source:
         The interface is that of `BackOff`, Google HTTP Client Library for Java.
@@ -63,9 +62,9 @@ class Backoff:
         self.reset()
 
     def reset(self) -> None:
-        """Start again: first interval, no time elapsed, other chance.
+        """Start again with the first interval, no elapsed time and a new seed.
 
-        Under a policy with a seed, chance is the same again.
+        A policy's own seed stays.
         """
         seed = self._policy.seed
         seed = new_seed() if seed is None else seed
@@ -74,15 +73,15 @@ class Backoff:
             "", seed, 0.0, max_failures=2, read_clock=now, started_at_clock=now()
         )
 
-    def next(self) -> float | Literal[StopSign.STOP]:
-        """Return how long to wait before the next attempt.
+    def next(self) -> float | Literal[StopSentinel.STOP]:
+        """Return the delay before the next attempt.
 
         Returns:
             Seconds, >= 0; or `STOP` if a limit of the policy is reached or its
             schedule has ended.
 
         Raises:
-            ConfigError: The user's own schedule gave what is no delay.
+            ConfigError: A custom schedule returned an invalid delay.
         """
         state = self._state
         attempt, elapsed = state.attempt, state.elapsed

@@ -1,7 +1,6 @@
-"""The block form, for code that is no function of its own.
+"""Retried blocks of code: `retrying` and `aretrying`.
 
-A block is left by what it raises, like any other: only an error that is
-retried stays inside.
+An error that is not retried leaves the block as it would leave any other.
 """
 
 import sys
@@ -26,10 +25,10 @@ def retrying(
     state: RetryState | None = None,
     **changes: Unpack[Changes],
 ) -> "Attempts":
-    """Retry a block of code: one turn of the loop is one attempt.
+    """Retry a block of code: each iteration of the loop is one attempt.
 
-    A generator must not yield inside of the ``with``: until it goes on, what its
-    consumer does would be inside of that attempt.
+    A generator must not yield inside of the ``with``: the code of its consumer would
+    run inside of that attempt.
 
     >>> numbers = iter([0, 0, 4])
     >>> for attempt in retrying(Policy(schedule=[0, 0], on=ZeroDivisionError)):
@@ -39,17 +38,17 @@ def retrying(
     (3, 2.0)
 
     Args:
-        policy: What the block is held to; `Policy()` by default. Its name is
-            what logs call the block; by default, the function around it.
-        state: The state to go on from, of a block that was interrupted.
+        policy: The policy; `Policy()` by default. Its name appears in logs; by
+            default that of the function around the block.
+        state: The state to resume, of a block that was interrupted.
         **changes: Settings that differ from the policy, as for `Policy`.
 
     Returns:
-        An iterable of attempts, each to be entered with ``with``. Every loop
-        over it is a call of its own.
+        An iterable of attempts, each to be entered with ``with``. Every loop over it is
+        a separate call.
 
     Raises:
-        ConfigError: A setting is wrong, or a predicate is async: ``with`` cannot
+        ConfigError: A setting is invalid, or a predicate is async: ``with`` cannot
             await it.
     """
     return Attempts(policy, changes, _caller(), state)
@@ -73,26 +72,26 @@ def aretrying(
     2.0
 
     Args:
-        policy: What the block is held to, as for `retrying`.
-        state: The state to go on from, of a block that was interrupted.
+        policy: The policy, as for `retrying`.
+        state: The state to resume, of a block that was interrupted.
         **changes: Settings that differ from the policy, as for `Policy`.
 
     Returns:
-        An async iterable of attempts, each to be entered with ``with``. Every
-        loop over it is a call of its own.
+        An async iterable of attempts, each to be entered with ``with``. Every loop over
+        it is a separate call.
 
     Raises:
-        ConfigError: A setting is wrong, or a predicate is async: ``with`` cannot
+        ConfigError: A setting is invalid, or a predicate is async: ``with`` cannot
             await it.
     """
     return AsyncAttempts(policy, changes, _caller(), state)
 
 
 class _Block:
-    """What a block is held to, whatever its colour."""
+    """The policy and the state of a block."""
 
-    _ends: ClassVar[bool] = False
-    """Whether its attempts can be ended when they take too long."""
+    _can_cancel: ClassVar[bool] = False
+    """Whether its attempts can be cancelled."""
 
     def __init__(
         self,
@@ -101,13 +100,13 @@ class _Block:
         name: str,
         state: RetryState | None,
     ) -> None:
-        held = Policy() if policy is None else check_instance("policy", policy, Policy)
-        held = held.replace(**changes)
+        policy = Policy() if policy is None else policy
+        held = check_instance("policy", policy, Policy).replace(**changes)
         suggestion = "put the block into a function under aretry"
-        check_sync_compatible(held, ends=self._ends, suggestion=suggestion)
+        check_sync_compatible(held, ends=self._can_cancel, suggestion=suggestion)
         if isinstance(held.attempt_timeout, AsArgument):
-            rule = "a duration where there is no function to hand it to"
-            suggestion = "take current_state().remaining in the block"
+            rule = "a duration where there is no function with a timeout parameter"
+            suggestion = "use current_state().remaining in the block"
             raise invalid_setting(
                 "attempt_timeout", rule, held.attempt_timeout, suggestion
             )
@@ -122,7 +121,7 @@ class _Block:
 
 @final
 class Attempts(_Block):
-    """The attempts of a block, afresh for every loop."""
+    """The attempts of a block; every loop begins anew."""
 
     def __iter__(self) -> Iterator[Attempt]:
         return Loop(*self._parts)
@@ -130,16 +129,16 @@ class Attempts(_Block):
 
 @final
 class AsyncAttempts(_Block):
-    """The attempts of a block in a coroutine, afresh for every loop."""
+    """The attempts of a block in a coroutine; every loop begins anew."""
 
-    _ends = True
+    _can_cancel = True
 
     def __aiter__(self) -> AsyncIterator[Attempt]:
         return AsyncLoop(*self._parts)
 
 
 def _caller() -> str:
-    """Return the name of the function that a block is written in."""
+    """Return the name of the function around a block."""
     frame = sys._getframe(2)  # noqa: SLF001  documented, and logging does it too
     module, name = frame.f_globals.get("__name__"), frame.f_code.co_qualname
     return name if module in {None, "__main__"} else f"{module}.{name}"

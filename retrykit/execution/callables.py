@@ -1,7 +1,4 @@
-"""What can be called again, in which colour, and from which state.
-
-It knows nothing of how a call is made.
-"""
+"""Checks whether a callable can be retried, sync or async."""
 
 import functools
 import inspect
@@ -22,41 +19,41 @@ __all__ += ["ensure_awaitable", "qualified_name"]
 
 
 def check_retryable(fn: object) -> None:
-    """Check that calling *fn* again can mean another attempt.
+    """Check that *fn* can be retried by calling it again.
 
     Raises:
-        ConfigError: It is no callable, or its body runs only when its result
-            is iterated.
+        ConfigError: It is not callable, or its body runs only when its result is
+            iterated.
     """
     if not callable(fn):
         raise invalid_setting("fn", "a function or another callable", fn)
     if underlying_call(_yields, fn) or underlying_call(_manages_context, fn):
         rule = "a function that runs when it is called, not a generator function"
-        suggestion = "its errors come later, where it is iterated: retry that code"
+        suggestion = "its errors are raised where it is iterated: retry that code"
         raise invalid_setting("fn", rule, fn, suggestion)
 
 
 def check_sync_compatible(
     policy: "Policy", *, ends: bool = False, suggestion: str = NEEDS_ARETRY
 ) -> None:
-    """Check that a policy suits what awaits neither predicates nor budget.
+    """Check that a policy needs no event loop.
 
     Args:
-        policy: What is asked.
-        ends: Whether an attempt can be ended there.
-        suggestion: What to do with what must be awaited.
+        policy: The policy.
+        ends: Whether an attempt can be cancelled there.
+        suggestion: What to do with async parts of the policy.
 
     Raises:
-        ConfigError: A predicate or the budget is async, or an attempt that
-            takes too long cannot be ended.
+        ConfigError: A predicate or the budget is async, or the policy has an
+            `attempt_timeout` and attempts cannot be cancelled.
     """
     check_predicates(policy, suggestion)
     budget, timeout = policy.budget, policy.attempt_timeout
     if is_coroutine_function(budget and budget.withdraw):
-        rule = "one that answers at once where nothing can await it"
+        rule = "a sync budget where nothing can await it"
         raise invalid_setting("budget", rule, budget, suggestion)
     if isinstance(timeout, float) and not ends:
-        rule = "None where nothing can end an attempt: no thread can be stopped"
+        rule = "None where no attempt can be cancelled: threads cannot be stopped"
         suggestion = "give the client timeout=current_state().remaining, or write "
         suggestion += (
             f"attempt_timeout=AsArgument({timeout:g}), which fills a parameter"
@@ -65,27 +62,27 @@ def check_sync_compatible(
 
 
 def check_resumable(state: RetryState) -> None:
-    """Check that a call can go on from a state.
+    """Check that a call can be resumed from a state.
 
     Raises:
-        ConfigError: It is no state, or it is that of a call that has its result.
+        ConfigError: It is not a `RetryState`, or its call has succeeded.
     """
     check_instance("state", state, RetryState, "RetryState.from_dict makes one")
     if state.status == "succeeded":
-        rule = "of a call that may go on"
-        raise invalid_setting("state", rule, state, "it has its result")
+        rule = "of a call that has not succeeded"
+        raise invalid_setting("state", rule, state, "there is nothing to resume")
 
 
 def ensure_awaitable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return *fn* for the awaited driver, which awaits what it returns.
+    """Return *fn* for the async driver, with a check that its results are awaitable.
 
     Raises:
-        ConfigError: *fn* says that what it returns cannot be awaited.
+        ConfigError: *fn* is annotated to return something that is not awaitable.
     """
     if is_coroutine_function(fn):
         return fn
     annotations = getattr(fn, "__annotations__", None)
-    # An object that has every attribute, as remote ones do, has that one too.
+    # Objects with dynamic attributes, such as remote ones, have any attribute.
     known: dict[str, object] = annotations if isinstance(annotations, dict) else {}
     returns = known.get("return", Any)
     if returns is None or (isinstance(returns, type) and not _awaitable(returns)):
@@ -103,7 +100,7 @@ def ensure_awaitable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def qualified_name(fn: object) -> str:
-    """Return what a callable is called: its module and its qualified name.
+    """Return the module and the qualified name of a callable.
 
     >>> qualified_name(functools.partial(functools.wraps, qualified_name))
     'functools.wraps'
@@ -125,8 +122,8 @@ def _yields(fn: Any) -> bool:
 
 
 def _manages_context(fn: Any) -> bool:
-    """Return whether contextlib made a function of a generator function."""
+    """Return whether a function is made of a generator function by contextlib."""
     if not isinstance(fn, FunctionType):
         return False
-    made_in = fn.__globals__.get("__name__")
-    return made_in == "contextlib" and _yields(getattr(fn, "__wrapped__", None))
+    module = fn.__globals__.get("__name__")
+    return module == "contextlib" and _yields(getattr(fn, "__wrapped__", None))

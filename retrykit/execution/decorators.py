@@ -1,4 +1,4 @@
-"""The decorators, and what can be asked of a decorated function."""
+"""The decorators `retry` and `aretry`, and functions on decorated functions."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar, Unpack, cast, overload
@@ -27,12 +27,11 @@ def retry(
 def retry(
     policy: Policy | Callable[..., Any] | None = None, **changes: Unpack[Changes]
 ) -> Any:
-    """Call the decorated function again when it fails, as its policy says.
+    """Retry the decorated function when it fails, as its policy says.
 
-    Written as ``@retry`` it holds to the default policy: five attempts in at
-    most a minute, with growing delays. On a coroutine function it awaits. It
-    goes above or below ``@classmethod``, ``@staticmethod`` and
-    ``@abstractmethod``.
+    ``@retry`` alone applies the default policy: five attempts within a minute, with
+    growing delays. Coroutine functions are awaited. It goes above or below
+    ``@classmethod``, ``@staticmethod`` and ``@abstractmethod``.
 
     >>> attempts = []
     >>> @retry(schedule=[0, 0], on=ConnectionError)
@@ -45,14 +44,14 @@ def retry(
     ('data', 3)
 
     Args:
-        policy: What the calls are held to; `Policy()` by default.
+        policy: The policy of the calls; `Policy()` by default.
         **changes: Settings that differ from it, as for `Policy`.
 
     Returns:
-        A decorator: the function that it returns is called as the original.
+        A decorator, whose functions keep their signature.
 
     Raises:
-        ConfigError: A setting is wrong, or the function cannot be retried: a
+        ConfigError: A setting is invalid, or the function cannot be retried: a
             generator function, a class, a property.
     """
     return _decorator("retry", policy, changes, awaited=None)
@@ -67,10 +66,10 @@ def aretry(
 def aretry(
     policy: Policy | Callable[..., Any] | None = None, **changes: Unpack[Changes]
 ) -> Any:
-    """Await the decorated function again when it fails, as its policy says.
+    """Retry the decorated async function when it fails, as its policy says.
 
-    For coroutine functions, where `retry` would do the same, and for every
-    callable that returns an awaitable, under asyncio and trio.
+    For coroutine functions, where `retry` does the same, and for every callable that
+    returns an awaitable, under asyncio and trio.
 
     >>> import asyncio
     >>> @aretry(schedule=[0], on=TimeoutError)
@@ -80,14 +79,14 @@ def aretry(
     'data'
 
     Args:
-        policy: What the calls are held to; `Policy()` by default.
+        policy: The policy of the calls; `Policy()` by default.
         **changes: Settings that differ from it, as for `Policy`.
 
     Returns:
-        A decorator: the function that it returns gives an awaitable.
+        A decorator, whose functions return an awaitable.
 
     Raises:
-        ConfigError: A setting is wrong, or the function is plainly not async.
+        ConfigError: A setting is invalid, or the function is known not to be async.
     """
     return _decorator("aretry", policy, changes, awaited=True)
 
@@ -95,7 +94,7 @@ def aretry(
 def with_policy(
     fn: F, policy: Policy | None = None, /, **changes: Unpack[Changes]
 ) -> F:
-    """Return the same function under another policy; methods stay bound.
+    """Return a function under another policy; methods stay bound.
 
     >>> @retry
     ... def fetch(): ...
@@ -103,12 +102,12 @@ def with_policy(
     2
 
     Args:
-        fn: A function, decorated or not; it is left as it is.
-        policy: The other policy; by default the one that *fn* has.
+        fn: A function, decorated or not, which is not changed.
+        policy: The other policy; by default that of *fn*.
         **changes: Settings that differ from it, as for `Policy`.
 
     Raises:
-        ConfigError: A setting is wrong, or the function cannot be retried.
+        ConfigError: A setting is invalid, or the function cannot be retried.
     """
     kind: Any = type(fn)
     if issubclass(kind, classmethod | staticmethod):
@@ -117,8 +116,8 @@ def with_policy(
     inner, held, awaited = unwrap(fn)
     held = held if policy is None else check_instance("policy", policy, Policy)
     other = held.replace(**changes)
-    made = with_policy, (fn, other)
-    return cast("F", wrap_callable(inner, other, awaited, made))
+    recipe = with_policy, (fn, other)
+    return cast("F", wrap_callable(inner, other, awaited, recipe))
 
 
 def policy_of(fn: object) -> Policy:
@@ -128,8 +127,8 @@ def policy_of(fn: object) -> Policy:
     3
 
     Args:
-        fn: A decorated function or method, also under other decorators that
-            follow `functools.wraps`.
+        fn: A decorated function or method, also under further decorators that use
+            `functools.wraps`.
 
     Raises:
         ConfigError: It is not decorated with `retry` or `aretry`.
@@ -147,13 +146,12 @@ def resume(
     /,
     **changes: Unpack[Changes],
 ) -> F:
-    """Return a function that goes on with the call that a state is from.
+    """Return a function that resumes the call of a state.
 
-    It waits for the delay that was scheduled, and makes the next attempt under
-    the number that comes next: with the state's seed, the delays are those of
-    the call that was interrupted. The time that had been spent counts; the
-    time in between does not. A call that had given up gets one attempt more,
-    whatever its limits; where the policy now allows it, it goes on from there.
+    It waits for the scheduled delay and makes the next attempt, with the delays that
+    the interrupted call would have had. The time that the call had spent counts, the
+    time since does not. A call that had given up gets one more attempt, whatever its
+    limits, and more if the policy now allows them.
 
     >>> state = RetryState("fetch", seed=7, epoch=0.0, attempt=3, elapsed_at_end=2.5)
     >>> @retry
@@ -168,18 +166,17 @@ def resume(
 
     Args:
         fn: A function or a bound method, decorated or not.
-        state: What is known of the call, from `RetryState.from_dict` or of a
-            call that was cancelled.
-        policy: Another policy to go on with; by default that of *fn*.
+        state: The state, from `RetryState.from_dict` or of a cancelled call.
+        policy: Another policy; by default that of *fn*.
         **changes: Settings that differ from it, as for `Policy`.
 
     Returns:
-        A function to be called once, with the arguments of the call: each
-        time it is called, it goes on from *state* anew.
+        A function to be called once, with the arguments of the call: each call resumes
+        from *state* anew.
 
     Raises:
-        ConfigError: A setting is wrong, the function cannot be retried, or the
-            call of *state* has its result.
+        ConfigError: A setting is invalid, the function cannot be retried, or the call
+            of *state* has succeeded.
     """
     check_resumable(state)
     inner, held, awaited = unwrap(fn)
@@ -212,7 +209,7 @@ def _decorator(
 
 
 def _as_settings(policy: object) -> str | None:
-    """Return how to write what seems to be meant by what is no policy."""
+    """Return the keyword argument that was probably meant, or None."""
     kinds = policy if isinstance(policy, tuple) and policy else (policy,)
     if all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
         return f"on={format_condition(policy)}"

@@ -1,7 +1,4 @@
-"""What a test suite allows retried calls, whatever their policies say.
-
-It changes the settings of a call that begins; it knows nothing of tests.
-"""
+"""Overrides of all policies of a context: fewer attempts, or no retries."""
 
 from typing import TYPE_CHECKING, final
 
@@ -16,11 +13,11 @@ __all__ = ["RetryOverrides", "retry_overrides"]
 
 @final
 class RetryOverrides(Frozen):
-    """Bounds that come on top of every policy.
+    """Limits that apply to the calls that begin in a context.
 
     Attributes:
-        max_attempts: Most calls of the function; None if policies decide.
-        disabled: Whether the first attempt is the last, come what may.
+        max_attempts: Most attempts of a call; None if its policy decides.
+        disabled: Whether the first attempt is the last one.
     """
 
     __slots__ = ("disabled", "max_attempts")
@@ -28,16 +25,16 @@ class RetryOverrides(Frozen):
     disabled: bool
 
     def apply_to(self, policy: "Policy") -> "Policy":
-        """Return *policy* within these bounds."""
+        """Return *policy* with these limits."""
         if self.disabled:
             return policy.replace(max_attempts=1, on_result=None, raises="last")
-        most, allowed = self.max_attempts, policy.max_attempts
-        if most is None or (allowed is not None and allowed <= most):
+        limit, allowed = self.max_attempts, policy.max_attempts
+        if limit is None or (allowed is not None and allowed <= limit):
             return policy
-        return policy.replace(max_attempts=most)
+        return policy.replace(max_attempts=limit)
 
 
 retry_overrides: ContextOverride[RetryOverrides] = ContextOverride(
     RetryOverrides(max_attempts=None, disabled=False)
 )
-"""What bounds the calls that begin in this context."""
+"""The limits of this context."""

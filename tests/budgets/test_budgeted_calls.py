@@ -174,7 +174,7 @@ def test_a_budget_may_be_awaited():
     asyncio.run(main())
     deposits = [told for told in budget.told if told[0] == "deposit"]
     assert deposits == [("deposit", 2.5), ("deposit", None)]
-    rule = "budget must be one that answers at once where nothing can await it"
+    rule = "budget must be a sync budget where nothing can await it"
     for write in (
         lambda: retry(budget=budget)(print),
         lambda: aretrying(budget=budget),

@@ -250,9 +250,9 @@ def test_coroutines_are_given_theirs():
     [
         (lambda: retry(QUICK)(print), "give the client timeout=current_state"),
         (lambda: retrying(QUICK), "give the client timeout=current_state"),
-        (lambda: Policy.call(QUICK, print), "no thread can be stopped"),
-        (lambda: retrying(FILLED), "take current_state().remaining in the block"),
-        (lambda: aretrying(FILLED), "take current_state().remaining in the block"),
+        (lambda: Policy.call(QUICK, print), "threads cannot be stopped"),
+        (lambda: retrying(FILLED), "use current_state().remaining in the block"),
+        (lambda: aretrying(FILLED), "use current_state().remaining in the block"),
         (lambda: retry(FILLED)(current_state), "a parameter 'timeout'"),
         (lambda: Policy(attempt_timeout=0), "attempt_timeout must be a duration > 0"),
     ],

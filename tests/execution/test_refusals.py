@@ -105,7 +105,7 @@ def test_generator_functions_are_refused_in_what_binds_them(binding, fn):
 def refused(fn):
     return (
         "fn must be a function that runs when it is called, not a generator function, "
-        f"got {fn!r}; its errors come later, where it is iterated: retry that code"
+        f"got {fn!r}; its errors are raised where it is iterated: retry that code"
     )
 
 
