@@ -104,7 +104,8 @@ class ClockSource(Generic[C]):
 
     def sleep(self, delay: float) -> Any:
         """Sleep by this context's clock; awaited if that is a loop's."""
-        return self.current().sleep(delay)
+        clock = self._override.get() if blockers else self.real
+        return clock.sleep(delay)
 
     def reader(self) -> Callable[[], float] | None:
         """Return a function that reads this context's clock, from any thread.

@@ -11,7 +11,7 @@ from retrykit._internal.validation import invalid_setting
 from retrykit.durable.envelope import Envelope
 from retrykit.durable.job import Job
 from retrykit.policy.policy import Policy
-from retrykit.schedules.randomness import CallRandom
+from retrykit.schedules.randomness import call_random
 from retrykit.state.records import ErrorRecord
 from retrykit.state.retry_state import Failure, RetryState
 
@@ -67,7 +67,7 @@ def replay_state(
     previous = None
     for retry in range(1, attempt):
         previous = policy.schedule.delay(
-            retry, previous, CallRandom(seed=seed, retry=retry)
+            retry, previous, call_random(seed=seed, retry=retry)
         )
     state.attempt, state.dropped_failures = attempt - 1, attempt - 2
     state.failures = (Failure(attempt - 1, _UNKNOWN, None, 0.0, 0.0, previous),)

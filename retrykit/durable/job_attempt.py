@@ -18,7 +18,7 @@ from retrykit._internal.frozen import Frozen
 from retrykit._internal.loop_clock import async_clock
 from retrykit.durable.envelope import Envelope
 from retrykit.errors import RetrykitError
-from retrykit.execution.call import current_call
+from retrykit.execution.call import current_entry
 from retrykit.execution.manual import ManualCall
 from retrykit.policy.policy import Policy
 from retrykit.state.retry_state import Failure, RetryState
@@ -190,7 +190,7 @@ class _Attempt:
         finally:
             self._known.over = True
             _attempted.reset(self._outer)
-            current_call.reset(self._around)
+            current_entry.reset(self._around)
         return isinstance(exit_, Exception)
 
     def succeeded(self, result: object) -> None:

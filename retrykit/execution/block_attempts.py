@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn, final
 
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, sync_clock
 from retrykit._internal.validation import invalid_setting
-from retrykit.execution.call import RetryCall, current_call
+from retrykit.execution.call import Entry, current_entry
 from retrykit.execution.manual import ManualCall
 from retrykit.policy.policy import Policy
 from retrykit.state.retry_state import RetryState
@@ -161,7 +161,7 @@ class Attempt:
         self.entered = self._block.entered = True
         self._handled = sys.exception()
         call = self._block.call
-        self._token: Token[RetryCall | None] = call.enter()
+        self._token: Token[Entry | None] = call.enter()
         if call.policy.attempt_timeout is not None:
             # Imported here: it needs an event loop, and sync code none.
             from retrykit.execution.attempt_timeout import (  # noqa: PLC0415
@@ -182,7 +182,7 @@ class Attempt:
         raised = error if self._timeout is None else self._timeout.exit_with(error)
         # An async generator may be left in another context than entered.
         with suppress(ValueError):
-            current_call.reset(self._token)
+            current_entry.reset(self._token)
         if self._handled is not None and isinstance(raised, Signal):
             raised.around = self._handled
         self._handled = None

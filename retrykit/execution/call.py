@@ -8,7 +8,7 @@ import os
 import threading
 from contextvars import ContextVar
 from types import TracebackType
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 from retrykit.policy.timeouts import AsArgument
 from retrykit.state.retry_state import RetryState
@@ -16,27 +16,37 @@ from retrykit.state.retry_state import RetryState
 if TYPE_CHECKING:
     from retrykit.execution.controller import RetryController
 
-__all__ = ["RetryCall", "attempt_time_limit", "current_call", "current_state"]
-__all__ += ["innermost_running", "new_call", "outer_call", "outer_calls", "state_lock"]
+__all__ = ["Entry", "RetryCall", "attempt_time_limit", "current_entry"]
+__all__ += ["current_state", "innermost_running", "new_entry", "opened_call"]
+__all__ += ["outer_call", "outer_calls", "state_lock"]
+
+
+Entry = list[Any]
+"""The entry of a call in its context: [owner, start, before].
+
+The owner is the controller of the call, then its `RetryCall` once an attempt fails or
+somebody asks for its state, and None once it has succeeded without either. The start is
+a clock reading, in seconds. The entry before is the one that was current, or None.
+
+A list, because nothing is cheaper to make, and most calls need nothing more. Its
+indices are used here and in the drivers alone.
+
+An interrupt may end a call before it can restore `current_entry`. So code that finds an
+entry there, or before another one, asks `innermost_running`.
+"""
+
+current_entry: ContextVar[Entry | None] = ContextVar("retrykit call", default=None)
+"""The entry of the innermost retried call of this context."""
 
 
 @final
 class RetryCall:
-    """One call while it runs.
-
-    It has no constructor: making one is part of every call, and most calls succeed at
-    once. The drivers set the first four attributes; the others are set together with
-    the state.
-
-    An interrupt may end a call before it can restore `current_call`. So code that
-    finds a call there, or as the call around another, asks `innermost_running`.
+    """A running call with a state; `RetryController.open_call` makes it.
 
     Attributes:
-        controller: What records the call; None once the call has ended.
-        started: The clock reading at its start, in seconds.
-        before: The call that was current when this one began, or None.
-        state: Its history; None until an attempt fails or somebody asks for it, and
-            again once the call has ended.
+        controller: The controller of the call; None once the call has ended.
+        before: The entry before that of this call, or None.
+        state: The history of the call.
         exhausted_marker: Put on errors that exhausted a call nested in this attempt.
         last_traceback: The traceback of the last error when it was recorded.
         hint_warning_issued: Whether a warning was logged for this call: its hint
@@ -49,22 +59,15 @@ class RetryCall:
         "exhausted_marker",
         "hint_warning_issued",
         "last_traceback",
-        "started",
         "state",
     )
 
     controller: "RetryController | None"
-    started: float
-    before: "RetryCall | None"
-    state: RetryState | None
+    before: Entry | None
+    state: RetryState
     exhausted_marker: object
     last_traceback: TracebackType | None
     hint_warning_issued: bool
-
-    def get_state(self) -> RetryState | None:
-        """Return the state of the call; None if it has ended meanwhile."""
-        controller = self.controller
-        return None if controller is None else controller.get_state(self)
 
     def warn_once(self) -> bool:
         """Return whether a warning was logged before; one is logged now."""
@@ -72,21 +75,18 @@ class RetryCall:
         return before
 
 
-def new_call(controller: "RetryController", started: float = 0.0) -> RetryCall:
-    """Return a call that is driven step by step.
-
-    Args:
-        controller: What records the call.
-        started: The clock reading at its start, in seconds.
-    """
-    call = RetryCall()
-    call.controller, call.started = controller, started
-    call.before, call.state = innermost_running(current_call.get()), None
-    return call
+def new_entry(controller: "RetryController") -> Entry:
+    """Return the entry of a call that is driven by hand."""
+    return [controller, 0.0, innermost_running(current_entry.get())]
 
 
-current_call: ContextVar[RetryCall | None] = ContextVar("retrykit call", default=None)
-"""The innermost retried call of this context."""
+def opened_call(entry: Entry) -> RetryCall | None:
+    """Return the running call of an entry, with its state; None if it has ended."""
+    owner = entry[0]
+    if owner is not None and not isinstance(owner, RetryCall):
+        owner = cast("RetryController", owner).open_call(entry)
+    return owner if owner is not None and owner.controller is not None else None
+
 
 # Reentrant, since a signal handler or a finalizer may make retried calls of its own
 # while the lock is held.
@@ -119,28 +119,39 @@ def current_state() -> RetryState:
     Raises:
         LookupError: No retried call runs in this context.
     """
-    call = innermost_running(current_call.get())
-    state = None if call is None else call.get_state()
-    if state is None:
+    entry = innermost_running(current_entry.get())
+    call = None if entry is None else opened_call(entry)
+    if call is None:
         msg = "current_state() is for functions that are being retried; none is"
         raise LookupError(msg)
-    return state
+    return call.state
 
 
-def innermost_running(call: RetryCall | None) -> RetryCall | None:
-    """Return the innermost call that has not ended: *call*, or one around it."""
-    while call is not None:
-        controller = call.controller
+def innermost_running(entry: Entry | None) -> Entry | None:
+    """Return the innermost entry of a running call: *entry*, or one before it."""
+    while entry is not None:
+        owner = entry[0]
+        controller = owner.controller if isinstance(owner, RetryCall) else owner
         if controller is not None and not controller.abandoned():
-            return call
-        call = call.before
+            return entry
+        entry = entry[2]
     return None
 
 
 def outer_call(call: RetryCall) -> RetryCall | None:
     """Return the running call around a call, or None."""
-    before = call.before
-    return None if before is None else innermost_running(before)
+    entry = innermost_running(call.before)
+    if entry is None:
+        return None
+    # The outermost first, since each state takes over what the one around it knows.
+    unopened = []
+    outer: Entry | None = entry
+    while outer is not None and not isinstance(outer[0], RetryCall):
+        unopened.append(outer)
+        outer = innermost_running(outer[2])
+    for each in reversed(unopened):
+        opened_call(each)
+    return opened_call(entry)
 
 
 def outer_calls(call: RetryCall) -> list[RetryCall]:
@@ -163,7 +174,7 @@ def attempt_time_limit(call: RetryCall | None = None) -> float:
         Seconds, >= 0: the policy's `attempt_timeout`, or the remaining time of the
         call and of those around it, if that is less.
     """
-    call = cast("RetryCall", call or current_call.get())
+    call = call or cast("RetryCall", opened_call(cast("Entry", current_entry.get())))
     timeout = cast("RetryController", call.controller).policy.attempt_timeout
     limits = [timeout.seconds if isinstance(timeout, AsArgument) else timeout]
     for each in (call, *outer_calls(call)):

@@ -28,7 +28,7 @@ from retrykit.budgets.base import (
     deposit_safely,
     withdraw_safely,
 )
-from retrykit.execution.call import RetryCall, outer_call, state_lock
+from retrykit.execution.call import Entry, RetryCall, outer_call, state_lock
 from retrykit.execution.nesting import (
     find_exhausted,
     has_exhausted_retries,
@@ -136,64 +136,62 @@ class RetryController:
         """Return whether an interrupt ended the block without its ``with``."""
         return self._block is not None and self._block() is None
 
-    def get_state(self, call: RetryCall, *, watched: bool = False) -> RetryState:
-        """Return the state of a call, which is made on first demand.
+    def open_call(self, entry: Entry, *, watched: bool = False) -> RetryCall:
+        """Return the call of an entry, with its state, and make it its owner.
 
         Args:
-            call: The call.
-            watched: Whether it began by the clock of its context, and not by the
-                real one.
+            entry: The entry.
+            watched: Whether the call begins now, by the clock of its context. One that
+                began unwatched began by the real clock.
         """
-        state = call.state
-        if state is None:
-            # Threads of the function that ask at once must get one state.
-            with state_lock:
-                state = self._open_state(call, watched=watched)
-                call.state = state = call.state or state
-        if state.read_clock is None:
-            state.read_clock = self._clock.reader()
-        return state
-
-    def _open_state(self, call: RetryCall, *, watched: bool) -> RetryState:
-        """Return a new state, or the resumed one, in its place among nested calls."""
         clock, policy, resumed = self._clock, self.policy, self._resumed
-        read_clock = clock.reader() if watched else clock.real_reader()
-        if watched and read_clock is not None:
-            call.started = read_clock()
-        begun = wall()
-        if read_clock is not None:
-            begun -= read_clock() - call.started
-        call.exhausted_marker = call.last_traceback = None
-        call.hint_warning_issued = False
-        if resumed is None:
-            state = RetryState(
-                self._name,
-                new_seed() if policy.seed is None else policy.seed,
-                begun,
-                policy.max_elapsed,
-                policy.max_failures,
-                redact=policy.redact,
-                read_clock=read_clock,
-                started_at_clock=call.started,
-            )
-        else:
-            state = replace(
-                resumed,
-                stop_reason=None,
-                nested_state=None,
-                # It may be nested in other calls now, or in none.
-                depth=0,
-                outer_deadline=None,
-                max_elapsed=policy.max_elapsed,
-                max_failures=policy.max_failures,
-                redact=policy.redact,
-                read_clock=read_clock,
-                # The time that was spent before counts.
-                started_at_clock=call.started - resumed.elapsed_at_end,
-            )
-        if call.before is not None:
-            _apply_nesting(call, state)
-        return state
+        # Threads of the function that ask at once must get one state.
+        with state_lock:
+            if isinstance(entry[0], RetryCall):
+                return entry[0]
+            _, started, before = entry
+            read_clock = clock.reader() if watched else clock.real_reader()
+            begun = wall()
+            if read_clock is not None:
+                now = read_clock()
+                started = now if watched else started
+                begun -= now - started
+            if resumed is None:
+                state = RetryState(
+                    self._name,
+                    new_seed() if policy.seed is None else policy.seed,
+                    begun,
+                    policy.max_elapsed,
+                    policy.max_failures,
+                    redact=policy.redact,
+                    read_clock=read_clock,
+                    started_at_clock=started,
+                )
+            else:
+                state = replace(
+                    resumed,
+                    stop_reason=None,
+                    nested_state=None,
+                    # It may be nested in other calls now, or in none.
+                    depth=0,
+                    outer_deadline=None,
+                    max_elapsed=policy.max_elapsed,
+                    max_failures=policy.max_failures,
+                    redact=policy.redact,
+                    read_clock=read_clock,
+                    # The time that was spent before counts.
+                    started_at_clock=started - resumed.elapsed_at_end,
+                )
+            call = RetryCall()
+            call.controller, call.before, call.state = self, before, state
+            call.exhausted_marker = call.last_traceback = None
+            call.hint_warning_issued = False
+            if before is not None:
+                _apply_nesting(call)
+            if not isinstance(entry[0], RetryCall):
+                entry[0] = call
+            opened: RetryCall = entry[0]
+            return opened
 
     def start(self, call: RetryCall) -> float | None:
         """Begin a call that is watched or resumed.
@@ -202,7 +200,7 @@ class RetryController:
             The remaining delay before its next attempt, in seconds; None if an
             attempt begins.
         """
-        state = self.get_state(call, watched=True)
+        state = call.state
         last = state.failures[-1] if state.failures else None
         if state.next_delay is None:
             if last is not None and last.attempt == state.attempt:
@@ -217,7 +215,7 @@ class RetryController:
 
     def prepare_failure(
         self, call: RetryCall, error: Exception | None, result: object
-    ) -> tuple[RetryState, object | None]:
+    ) -> object | None:
         """Trim the tracebacks of a failed attempt, and look for a nested call in it.
 
         Args:
@@ -226,19 +224,18 @@ class RetryController:
             result: The rejected result.
 
         Returns:
-            The state of the call, and the outcome of a nested call that has given up,
-            or None.
+            The outcome of a nested call that has given up, or None.
         """
-        state = call.state
-        if state is None or state.read_clock is None:
-            state = self.get_state(call)
-        bare = error is not None and self._trim_tracebacks(call, state, error)
+        if call.state.read_clock is None:
+            call.state.read_clock = self._clock.reader()
+        if error is None:
+            bare, outcome = False, result
+        else:
+            bare, outcome = self._trim_tracebacks(call, error), error
         if bare or self.policy.nested == "retry":
-            return state, None
+            return None
         # A function that raises RetryAfter from an error has seen that error.
-        deep = not isinstance(error, RetryAfter)
-        outcome = result if error is None else error
-        return state, find_exhausted(outcome, call, state, deep=deep)
+        return find_exhausted(outcome, call, deep=not isinstance(error, RetryAfter))
 
     def apply_budget(
         self, call: RetryCall, evaluation: Evaluation, cost: float | None
@@ -253,15 +250,14 @@ class RetryController:
         failure, decision, retryable = evaluation
         if isinstance(decision, str):
             return evaluation
-        if call.state is not None:  # pragma: no branch  (it was just evaluated)
-            call.state.retry_cost = cost
+        call.state.retry_cost = cost
         if cost is not None:
             return evaluation
         return Evaluation(failure._replace(delay=None), StopReason.BUDGET, retryable)
 
     def record_abandoned(self, call: RetryCall, evaluation: Evaluation) -> None:
         """Record a failed attempt after which the call is interrupted."""
-        self.get_state(call).record(evaluation.failure._replace(delay=None))
+        call.state.record(evaluation.failure._replace(delay=None))
 
     def record_failure(
         self,
@@ -281,7 +277,7 @@ class RetryController:
         Returns:
             The delay before the next attempt, in seconds, or the error to raise.
         """
-        state = call.state or self.get_state(call)
+        state = call.state
         failure, decision, _ = evaluation
         state.record(failure)
         if not isinstance(decision, str):
@@ -292,7 +288,7 @@ class RetryController:
         if decision is StopReason.NESTED:
             state.nested_state = limit_nested_states(state_of(exhausted))
         state.end(decision)
-        _end_call(call)
+        call.controller = None
         if self._observers or events.process_observers:
             self._notify(events.AttemptFailed(state, failure))
             self._notify(events.GaveUp(state))
@@ -309,7 +305,7 @@ class RetryController:
 
     def start_next_attempt(self, call: RetryCall) -> None:
         """Record that the delay is over and the next attempt begins."""
-        state = call.state or self.get_state(call)
+        state = call.state
         state.begin_attempt()
         call.exhausted_marker = None
         if self.policy.max_attempts is None:
@@ -325,8 +321,8 @@ class RetryController:
         """
         if not self._clock.awaited and hasattr(type(result), "__await__"):
             self._reject_awaitable(result)
-        state = call.state or self.get_state(call)
-        _end_call(call)
+        state = call.state
+        call.controller = None
         state.end(StopReason.SUCCEEDED)
         if self._observers or events.process_observers:
             self._notify(events.Succeeded(state))
@@ -334,10 +330,11 @@ class RetryController:
 
     def record_interruption(self, call: RetryCall, error: BaseException) -> None:
         """Record that the call was interrupted (cancellation, Ctrl-C)."""
-        state = call.state
-        _end_call(call)
-        if state is None:
+        if call.controller is None:
             return
+        call.controller = None
+        # The frames of the error keep the call, and must not keep the other errors.
+        state, call.state = call.state, _ENDED
         if state.read_clock is None:
             state.read_clock = self._clock.reader()
         cancelled = not isinstance(error, Exception)
@@ -347,9 +344,8 @@ class RetryController:
 
     def record_suspension(self, call: RetryCall) -> None:
         """Record that the call goes on elsewhere, from its state."""
-        state = self.get_state(call)
-        _end_call(call)
-        self._notify(events.Suspended(state))
+        call.controller = None
+        self._notify(events.Suspended(call.state))
 
     def time_left(self, call: RetryCall) -> float | None:
         """Return the time that calls nested in this one may take, in seconds.
@@ -359,16 +355,9 @@ class RetryController:
         policy, state = self.policy, call.state
         if policy.max_elapsed is None or policy.deadline == "overshoot":
             return None
-        if state is not None and state.read_clock is not None:
-            return policy.max_elapsed - state.elapsed
-        read_clock = self._clock.real_reader()
-        if read_clock is None:
-            return None
-        return policy.max_elapsed - (read_clock() - call.started)
+        return None if state.read_clock is None else policy.max_elapsed - state.elapsed
 
-    def _trim_tracebacks(
-        self, call: RetryCall, state: RetryState, error: Exception
-    ) -> bool:
+    def _trim_tracebacks(self, call: RetryCall, error: Exception) -> bool:
         """Remove retrykit's frames from an error, and release those of the last one.
 
         Returns:
@@ -377,15 +366,12 @@ class RetryController:
         """
         alone = error.__context__ is None and error.__cause__ is None
         alone = alone and not isinstance(error, BaseExceptionGroup)
-        last = None
+        state, last = call.state, None
         if state.failures:
             before = state.failures[-1]
             last = before.error
-            if (
-                isinstance(last, Exception)
-                and last is not error
-                and not self._keeps_frames
-            ):
+            release = last is not error and not self._keeps_frames
+            if release and isinstance(last, Exception):
                 locations = drop_frames(last, None if alone else error)
                 state.frame_locations += ((before.attempt, locations),)
         trace = error.__traceback__
@@ -410,34 +396,24 @@ class RetryController:
         events.notify(self._observers, event)
 
 
-def _end_call(call: RetryCall) -> None:
-    """Mark a call as ended, and drop all that it holds but the call around it."""
-    call.controller = call.state = None
-    call.exhausted_marker = call.last_traceback = None
-
-
-def _apply_nesting(call: RetryCall, state: RetryState) -> None:
+def _apply_nesting(call: RetryCall) -> None:
     """Set the depth of a nested call, and the time limit of the calls around it."""
-    nearest = outer = outer_call(call)
-    unopened = []
-    while outer is not None and outer.state is None:
-        unopened.append(outer)
-        outer = outer_call(outer)
-    # The outermost first, since each state takes over what the one around it knows.
-    for each in reversed(unopened):
-        each.get_state()
-    controller = None if nearest is None else nearest.controller
-    known = None if nearest is None else nearest.get_state()
-    if nearest is None or controller is None or known is None:
+    outer, state = outer_call(call), call.state
+    controller = None if outer is None else outer.controller
+    if outer is None or controller is None:
         return
-    state.depth = known.depth + 1
+    state.depth = outer.state.depth + 1
+    deadline = outer.state.outer_deadline
     limits = [
-        controller.time_left(nearest),
-        known.outer_deadline and known.outer_deadline - known.elapsed,
+        controller.time_left(outer),
+        None if deadline is None else deadline - outer.state.elapsed,
     ]
     left = [limit for limit in limits if limit is not None]
     state.outer_deadline = state.elapsed + min(left) if left else None
 
+
+_ENDED: Final = RetryState("", 0, 0.0)
+"""Stands for the state of a call that was interrupted."""
 
 # Of the base class, since the class of the error may override it.
 _reduce = BaseException.__reduce__
@@ -483,13 +459,11 @@ def handle_failure(
         error to raise, which may be *error* itself.
     """
     policy = controller.policy
-    state, exhausted = controller.prepare_failure(call, error, result)
+    exhausted, state = controller.prepare_failure(call, error, result), call.state
     own = policy.attempt_timeout is not None and is_own_timeout(error)
     matched = None if error is None else match_error(policy, error, own_timeout=own)
-    # As `RetryState.elapsed`, without a call.
-    read_clock, elapsed = state.read_clock, state.elapsed_at_end
-    if read_clock is not None:
-        elapsed = read_clock() - state.started_at_clock
+    # As `RetryState.elapsed`, without a call; the clock is known by now.
+    elapsed = state.read_clock() - state.started_at_clock  # type: ignore[misc]
     evaluation = evaluate(
         policy, state, elapsed, error, result, matched, exhausted, call.warn_once
     )
@@ -514,15 +488,13 @@ async def ahandle_failure(
 ) -> float | Exception:
     """Handle a failed attempt, as `handle_failure` does."""
     policy = controller.policy
-    state, exhausted = controller.prepare_failure(call, error, result)
+    exhausted, state = controller.prepare_failure(call, error, result), call.state
     own = policy.attempt_timeout is not None and is_own_timeout(error)
     matched = (
         None if error is None else await amatch_error(policy, error, own_timeout=own)
     )
-    # As `RetryState.elapsed`, without a call.
-    read_clock, elapsed = state.read_clock, state.elapsed_at_end
-    if read_clock is not None:
-        elapsed = read_clock() - state.started_at_clock
+    # As `RetryState.elapsed`, without a call; the clock is known by now.
+    elapsed = state.read_clock() - state.started_at_clock  # type: ignore[misc]
     evaluation = evaluate(
         policy, state, elapsed, error, result, matched, exhausted, call.warn_once
     )

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, final
 
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource
 from retrykit.execution.call import (
+    Entry,
     RetryCall,
     attempt_time_limit,
-    current_call,
-    new_call,
+    current_entry,
+    new_entry,
 )
 from retrykit.execution.controller import (
     RetryController,
@@ -30,7 +31,8 @@ class ManualCall:
     """One retried call: `start`, then `succeed` or `fail`, then `next`, and so on.
 
     Code within the attempts of the call belongs between `enter` and its token's reset.
-    If a step raises, or an attempt ends without a failure, `abort` ends the call.
+    If a step raises, or an attempt ends without a failure, `abort` ends the call. After
+    the end no other step may follow.
 
     Args:
         policy: The policy of the call.
@@ -45,7 +47,7 @@ class ManualCall:
         policy: The policy, under the overrides of tests.
     """
 
-    __slots__ = ("_call", "_controller", "policy")
+    __slots__ = ("_call", "_controller", "_entry", "policy")
 
     def __init__(  # noqa: PLR0913  all that a driver knows of a call
         self,
@@ -61,18 +63,19 @@ class ManualCall:
             policy, name, clock, resumed, driven=driven, block=owner
         ).with_overrides()
         self._controller = controller
-        self._call = new_call(controller, clock.now())
+        self._entry = new_entry(controller)
+        self._call: RetryCall = controller.open_call(self._entry, watched=True)
         self.policy = controller.policy
 
     @property
     def running(self) -> bool:
         """Whether the call has not ended."""
-        return self._call.controller is not None
+        return self._entry[0] is not None
 
     @property
     def state(self) -> RetryState:
         """The state of the running call."""
-        return self._controller.get_state(self._call)
+        return self._call.state
 
     def start(self) -> float | None:
         """Begin the call.
@@ -83,9 +86,9 @@ class ManualCall:
         """
         return self._controller.start(self._call)
 
-    def enter(self) -> Token[RetryCall | None]:
-        """Make this the current call; reset `current_call` with the token."""
-        return current_call.set(self._call)
+    def enter(self) -> Token[Entry | None]:
+        """Make this the current call; reset `current_entry` with the token."""
+        return current_entry.set(self._entry)
 
     def attempt_time_limit(self) -> float:
         """Return the time limit of the attempt that begins, in seconds."""
@@ -102,21 +105,34 @@ class ManualCall:
             The delay before `next`, in seconds; or the error to raise, which may be
             *error* itself, if the call has given up.
         """
-        return handle_failure(self._controller, self._call, error, result)
+        outcome = handle_failure(self._controller, self._call, error, result)
+        if not isinstance(outcome, float):
+            self._end()
+        return outcome
 
     async def afail(
         self, error: Exception | None, result: object = None
     ) -> float | Exception:
         """Handle a failed attempt, as `fail` does."""
-        return await ahandle_failure(self._controller, self._call, error, result)
+        call = self._call
+        outcome = await ahandle_failure(self._controller, call, error, result)
+        if not isinstance(outcome, float):
+            self._end()
+        return outcome
 
     def succeed(self, result: object) -> bool:
         """End the call with its result, or return False if that is rejected."""
-        return handle_result(self._controller, self._call, result)
+        accepted = handle_result(self._controller, self._call, result)
+        if accepted:
+            self._end()
+        return accepted
 
     async def asucceed(self, result: object) -> bool:
         """End the call with its result, as `succeed` does."""
-        return await ahandle_result(self._controller, self._call, result)
+        accepted = await ahandle_result(self._controller, self._call, result)
+        if accepted:
+            self._end()
+        return accepted
 
     def next(self) -> None:
         """Begin the next attempt, after its delay."""
@@ -125,7 +141,15 @@ class ManualCall:
     def suspend(self) -> None:
         """End the call here; it is resumed elsewhere from its state."""
         self._controller.record_suspension(self._call)
+        self._end()
 
     def abort(self, error: BaseException) -> None:
-        """End the call with an error that is not retried."""
-        self._controller.record_interruption(self._call, error)
+        """End the call with an error that is not retried, unless it has ended."""
+        if self.running:
+            self._controller.record_interruption(self._call, error)
+            self._end()
+
+    def _end(self) -> None:
+        """Drop the call; contexts that outlive it keep its entry."""
+        self._entry[0] = None
+        del self._call

@@ -56,7 +56,7 @@ _MARKER: Final = "__retrykit_exhausted__"
 
 def mark_exhausted(error: BaseException, outer: RetryCall) -> None:
     """Mark an error as already exhausted by a call nested in *outer*."""
-    if outer.get_state() is None:
+    if outer.controller is None:
         return
     with state_lock:
         marker = outer.exhausted_marker = outer.exhausted_marker or object()
@@ -86,7 +86,7 @@ _WALL_CLOCK_PRECISION: Final = 1e-6
 
 
 def find_exhausted(
-    outcome: object, call: RetryCall, state: RetryState, *, deep: bool = True
+    outcome: object, call: RetryCall, *, deep: bool = True
 ) -> object | None:
     """Return the error or result with which a call nested in this attempt gave up.
 
@@ -97,14 +97,13 @@ def find_exhausted(
     Args:
         outcome: The error or the result of an attempt.
         call: The call of the attempt.
-        state: The state of that call.
         deep: Whether to search the causes and the context of an error, groups and
             responses too, and not the outcome alone.
 
     Returns:
         The outcome of the nested call, or None.
     """
-    start = state.epoch + state.attempt_started
+    start = call.state.epoch + call.state.attempt_started
     marker = call.exhausted_marker
     seen: set[int] = set()
     pending: list[object] = [outcome]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.clocks import sync_clock as clock
 from retrykit.budgets.base import deposit_safely
-from retrykit.execution.call import RetryCall, current_call
+from retrykit.execution.call import Entry, RetryCall, current_entry
 from retrykit.execution.controller import RetryController, handle_failure, handle_result
 from retrykit.state.retry_state import RetryState
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["make_driver"]
 
-_current, _enter, _leave = current_call.get, current_call.set, current_call.reset
+_current, _enter, _leave = current_entry.get, current_entry.set, current_entry.reset
 
 
 def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
@@ -39,17 +39,17 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     watch: Sequence[object] = (own,)
     plain: type | None = None
 
-    def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
+    def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
         nonlocal watch, plain
-        call = RetryCall()
-        call.controller = controller = own
-        call.started = now()
-        call.before = _current()
-        call.state = token = None
+        controller = own
+        entry: Entry = [own, now(), _current()]
+        call: RetryCall | None = None
+        token: Any = None
         try:
-            token = _enter(call)
+            token = _enter(entry)
             if watch:
-                controller = call.controller = own.with_overrides()
+                controller = own.with_overrides()
+                call = controller.open_call(entry, watched=True)
                 delay = controller.start(call)
                 if delay is not None:
                     clock.sleep(delay)
@@ -59,19 +59,21 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     # To pass no keyword arguments is the rule, and is quicker.
                     result = fn(*args, **kwargs) if kwargs else fn(*args)
                 except Exception as error:
+                    call = call or controller.open_call(entry)
                     outcome = handle_failure(controller, call, error)
                     if outcome is error:
                         # No frame may keep the error that it raises.
                         del outcome
                         raise
                 else:
-                    if call.state is None and (  # type: ignore[redundant-expr]
+                    if entry[0] is own and (
                         type(result) is plain or not hasattr(type(result), "__await__")
                     ):
-                        call.controller = None
                         if budget is not None:
+                            entry[0] = None
                             deposit_safely(budget, None)
                         return result
+                    call = call or controller.open_call(entry)
                     if handle_result(controller, call, result):
                         watch, plain = own.watch, type(result)
                         return result
@@ -87,11 +89,14 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                 clock.sleep(outcome)
                 controller.start_next_attempt(call)
         except BaseException as error:
-            controller.record_interruption(call, error)
+            if isinstance(entry[0], RetryCall):
+                controller.record_interruption(entry[0], error)
             raise
         finally:
+            # Contexts keep the entry, and the errors keep this frame.
+            entry[0] = call = None
             try:  # noqa: SIM105  quicker, and every call comes here
-                _leave(token)  # type: ignore[arg-type]
+                _leave(token)
             except (TypeError, ValueError):
                 # An interrupt came before there was a token, or an async generator
                 # is closed in another context than it began in.

@@ -222,16 +222,16 @@ def decide(  # noqa: C901, PLR0911, PLR0913, PLR0917  all rules, in their order
     allowed = policy.max_elapsed
     if allowed is not None and elapsed >= allowed + _MARGINS[policy.deadline]:
         return StopReason.ELAPSED
+    random = CallRandom()
+    random.seed, random.draw = state.seed, attempt << 32
     if policy.rules:
-        delay = _delay_by_rule(policy, state, attempt, matched)
+        delay = _delay_by_rule(policy, state, attempt, matched, random)
         if isinstance(delay, str):
             return delay
     else:
         failures = state.failures
         previous = failures[-1].delay if failures else None
-        delay = policy.schedule.delay(
-            attempt, previous, CallRandom(seed=state.seed, retry=attempt)
-        )
+        delay = policy.schedule.delay(attempt, previous, random)
     if delay is None:
         return StopReason.SCHEDULE_ENDED
     if not 0 <= delay <= MAX_DELAY:
@@ -296,7 +296,11 @@ def _apply_deadline(
 
 
 def _delay_by_rule(
-    policy: "Policy", state: RetryState, attempt: int, index: int | None
+    policy: "Policy",
+    state: RetryState,
+    attempt: int,
+    index: int | None,
+    random: CallRandom,
 ) -> float | StopReason | None:
     """Return the delay by the schedule of the rule that matched, or of the policy.
 
@@ -318,6 +322,4 @@ def _delay_by_rule(
     for failure in state.failures:
         if (failure.rule if failure.rule in with_schedule else None) == source:
             previous = failure.delay
-    return schedule.delay(
-        position, previous, CallRandom(seed=state.seed, retry=attempt)
-    )
+    return schedule.delay(position, previous, random)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen, fields_of
 from retrykit._internal.validation import check_integer, check_number, invalid_setting
-from retrykit.schedules.randomness import CallRandom, Random, new_seed
+from retrykit.schedules.randomness import Random, call_random, new_seed
 
 __all__ = ["Bounds", "Schedule", "as_operand", "as_schedule", "iter_parts"]
 
@@ -90,7 +90,7 @@ class Schedule(Frozen, ABC):
         seed = new_seed() if seed is None else seed
         previous: float | None = None
         for retry in count(1):  # pragma: no branch  (a count has no end)
-            previous = self.delay(retry, previous, CallRandom(seed=seed, retry=retry))
+            previous = self.delay(retry, previous, call_random(seed=seed, retry=retry))
             if previous is None:
                 return
             yield previous

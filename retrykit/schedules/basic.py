@@ -11,7 +11,7 @@ from typing import ClassVar, final
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_number
 from retrykit.schedules.base import Bounds, Schedule
-from retrykit.schedules.randomness import MAX_DELAY, CallRandom, Random
+from retrykit.schedules.randomness import MAX_DELAY, Random, call_random
 
 __all__ = ["Constant", "Exponential", "Fibonacci", "Fixed", "Formula", "Linear"]
 __all__ += ["Polynomial", "constant", "exponential", "fibonacci", "linear"]
@@ -39,7 +39,7 @@ class Fixed(Formula):
         return None if delay is None else (delay, delay)
 
 
-_NO_CHANCE: Random = CallRandom(seed=0, retry=0)
+_NO_CHANCE: Random = call_random(seed=0, retry=0)
 
 
 def saturated_product(first: float, base: float, exponent: float) -> float:

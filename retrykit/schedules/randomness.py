@@ -8,13 +8,13 @@ import os
 import random
 import sys
 from functools import partial
-from types import SimpleNamespace
 from typing import Protocol, final
 
 __all__ = [
     "MAX_DELAY",
     "CallRandom",
     "Random",
+    "call_random",
     "new_seed",
     "previous_draw",
     "uniform_between",
@@ -56,45 +56,60 @@ _STEP = 0x9E3779B97F4A7C15
 
 
 @final
-class CallRandom(SimpleNamespace):
+class CallRandom:
     """The random numbers of one retry: a function of the call's seed and its number.
 
-    >>> CallRandom(seed=7, retry=1).random() == CallRandom(seed=7, retry=1).random()
-    True
+    To seed a `random.Random` for each retry would take ten times as long. `call_random`
+    makes one; a decision, which is part of every failure, sets the attributes itself.
 
-    To seed a `random.Random` for each retry would take ten times as long.
-
-    Args:
+    Attributes:
         seed: The seed of the call. Integer.
-        retry: The number of the retry, from 1. It has up to 2**32 draws.
-        draws: The number of draws so far.
+        draw: The number of the last draw: those of a retry follow ``retry << 32``.
 
     Source:
         SplitMix64: G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom
         Number Generators", OOPSLA 2014.
     """
 
+    __slots__ = ("draw", "seed")
+
     seed: int
-    retry: int
-    draws: int = 0
+    draw: int
 
     def random(self) -> float:
         """Return the next draw, a float in [0, 1)."""
-        self.draws += 1
-        z = (self.seed + ((self.retry << 32) + self.draws) * _STEP) & _MASK
+        draw = self.draw = self.draw + 1
+        z = (self.seed + draw * _STEP) & _MASK
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
         return ((z ^ (z >> 31)) >> 11) * 2.0**-53
 
     def previous_retry(self) -> "CallRandom":
         """Return the random numbers of the retry before, after as many draws."""
-        return CallRandom(seed=self.seed, retry=self.retry - 1, draws=self.draws)
+        before = CallRandom()
+        before.seed, before.draw = self.seed, self.draw - (1 << 32)
+        return before
+
+
+def call_random(seed: int, retry: int) -> CallRandom:
+    """Return the random numbers of one retry.
+
+    >>> call_random(seed=7, retry=1).random() == call_random(seed=7, retry=1).random()
+    True
+
+    Args:
+        seed: The seed of the call. Integer.
+        retry: The number of the retry, from 1. It has up to 2**32 draws.
+    """
+    random = CallRandom()
+    random.seed, random.draw = seed, retry << 32
+    return random
 
 
 def previous_draw(chance: Random) -> Random:
     """Return the chance that the retry before had, where it can be known again.
 
-    >>> first, second = CallRandom(seed=7, retry=1), CallRandom(seed=7, retry=2)
+    >>> first, second = call_random(seed=7, retry=1), call_random(seed=7, retry=2)
     >>> previous_draw(second).random() == first.random()
     True
 

@@ -157,7 +157,11 @@ class RetryState:
         self.total_delay += self.next_delay or 0.0
         self.next_delay = None
         self.attempt += 1
-        self.attempt_started = self.elapsed
+        # As `elapsed`, without a call.
+        read_clock, started = self.read_clock, self.elapsed_at_end
+        if read_clock is not None:
+            started = read_clock() - self.started_at_clock
+        self.attempt_started = started
 
     def end(self, reason: StopReason) -> None:
         """Record why the call ended, and when; for drivers."""

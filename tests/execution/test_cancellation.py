@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from retrykit import Policy, StopReason, aretry, retry, state_of
+from retrykit import Policy, StopReason, aretry, current_state, retry, state_of
 from retrykit._internal.clocks import sync_clock
 from retrykit.schedules import constant
 
@@ -175,3 +175,41 @@ def test_a_coroutine_that_is_closed_in_another_context_is_closed_quietly():
         return inspect.getcoroutinestate(coroutine)
 
     assert asyncio.run(main()) == inspect.CORO_CLOSED
+
+
+def test_a_task_cancelled_after_a_first_success_leaves_no_call_behind():
+    steps = iter([0.0, 3600.0])
+
+    @aretry(NEGATIVE)
+    async def fetch():
+        await asyncio.sleep(next(steps))
+
+    async def main():
+        await fetch()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(fetch(), 0.01)
+        with pytest.raises(LookupError):
+            current_state()
+
+    asyncio.run(main())
+
+
+def test_the_time_of_a_cancelled_call_is_known_if_a_thread_opened_its_state():
+    """The thread cannot find the clock of the event loop."""
+    states = []
+
+    @aretry(NEGATIVE)
+    async def fetch():
+        if states:
+            states.append(await asyncio.to_thread(current_state))
+            await asyncio.sleep(3600)
+
+    async def main():
+        await fetch()
+        states.append(None)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(fetch(), 0.05)
+
+    asyncio.run(main())
+    assert states[1].stop_reason is StopReason.CANCELLED
+    assert states[1].elapsed >= 0.04

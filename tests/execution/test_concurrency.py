@@ -14,7 +14,7 @@ import trio.lowlevel
 
 from retrykit import Policy, aretry, current_state, retry, state_of
 from retrykit._internal.clocks import sync_clock
-from retrykit.execution.call import RetryCall, current_call, new_call, outer_calls
+from retrykit.execution.call import current_entry, opened_call, outer_calls
 from retrykit.execution.controller import RetryController
 from retrykit.schedules import constant
 
@@ -257,16 +257,15 @@ def test_a_state_asked_for_while_it_is_being_opened_is_the_one(clock):
 
     class Asking:
         def now(self):
-            if len(asked) == 1:
+            if not asked:
                 asked.append(None)
-                asked[1] = current_state()
-            asked.append(None)
+                asked[0] = current_state()
             return clock.now()
 
         sleep = staticmethod(clock.sleep)
 
     with sync_clock.use(Asking()):
-        assert Policy().call(current_state) is asked[1]
+        assert Policy().call(current_state) is asked[0]
 
 
 def test_who_asks_while_the_call_ends_gets_no_state_and_leaves_none_behind():
@@ -360,7 +359,7 @@ def test_a_call_that_another_thread_is_ending_is_around_nobody():
     found = []
 
     def fetch():
-        outer = current_call.get()
+        outer = opened_call(current_entry.get())
         controller, outer.controller = outer.controller, None
         # What the thread that ends it has done to the call around this one.
         found.append(FOUR.run(current_state).value.depth)
@@ -375,9 +374,8 @@ def test_a_call_that_another_thread_is_ending_is_around_nobody():
 
 def test_a_call_around_that_ends_while_it_is_looked_at_is_around_nobody(monkeypatch):
     # Between finding it and asking it, another thread has ended it.
-    monkeypatch.setattr(RetryCall, "get_state", lambda _: None)
+    monkeypatch.setattr("retrykit.execution.call.opened_call", lambda _: None)
     inner = RetryController(FOUR, "inner", sync_clock, None)
-    call = new_call(inner)
-    call.before = new_call(RetryController(FOUR, "outer", sync_clock, None))
-    state = inner.get_state(call)
+    outer = [RetryController(FOUR, "outer", sync_clock, None), 0.0, None]
+    state = inner.open_call([inner, 0.0, outer]).state
     assert (state.depth, state.outer_deadline) == (0, None)

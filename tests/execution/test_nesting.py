@@ -29,7 +29,8 @@ from retrykit import (
     retrying,
     state_of,
 )
-from retrykit.execution.call import RetryCall
+from retrykit._internal.clocks import sync_clock
+from retrykit.execution.controller import RetryController
 from retrykit.execution.nesting import mark_exhausted
 from retrykit.state.final_error import NestedRetryError
 from retrykit.testing import disable_retries, virtual_time
@@ -549,8 +550,9 @@ def test_depth_costs_linearly():
 
 def test_a_call_that_ends_at_that_very_moment_leaves_the_error_as_it_is():
     error = OSError()
-    ended = RetryCall()
-    ended.controller = None
+    controller = RetryController(TWICE, "fetch", sync_clock, None)
+    ended = controller.open_call([controller, 0.0, None])
+    controller.record_success(ended, 0)
     mark_exhausted(error, ended)
     assert vars(error) == {}
 

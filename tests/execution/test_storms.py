@@ -13,7 +13,7 @@ from retrykit._internal.clocks import sync_clock
 from retrykit.durable import Job, idempotency_key
 from retrykit.durable.job_attempt import _Attempt
 from retrykit.execution import sync_driver
-from retrykit.execution.call import RetryCall, current_call, outer_call
+from retrykit.execution.call import current_entry, innermost_running
 from retrykit.execution.controller import RetryController
 from retrykit.state import events
 from retrykit.state.events import AttemptStarted
@@ -40,19 +40,12 @@ def test_a_storm_of_interrupts_and_forks_leaves_nothing_behind():
     assert all(line.endswith(": nothing is wrong") for line in lines), told.stdout
 
 
-def ended_call(before=None):
-    call = RetryCall()
-    call.controller = call.state = None
-    call.started, call.before = 0.0, before
-    return call
-
-
 @pytest.fixture(autouse=True)
 def apart():
     """What a test leaves in its context ends with it."""
-    before = current_call.set(ended_call())
+    before = current_entry.set([None, 0.0, None])
     yield
-    current_call.reset(before)
+    current_entry.reset(before)
 
 
 def enter_and_leave_without_exit():
@@ -84,8 +77,8 @@ def test_the_call_around_such_a_block_is_still_around():
 def test_blocks_that_interrupts_have_left_do_not_pile_up():
     enter_and_leave_without_exit()
     enter_and_leave_without_exit()
-    assert outer_call(current_call.get()) is None
-    assert current_call.get().before is None
+    assert innermost_running(current_entry.get()) is None
+    assert current_entry.get()[2] is None
 
 
 def test_a_durable_attempt_that_an_interrupt_has_left_is_over():
@@ -98,11 +91,11 @@ def test_a_durable_attempt_that_an_interrupt_has_left_is_over():
 
 
 def test_an_interrupt_after_a_call_has_given_up_comes_out_as_it_is():
-    call = ended_call(before=ended_call())
+    controller = RetryController(TWICE, "fetch", sync_clock, None)
+    call = controller.open_call([controller, 0.0, None])
+    controller.record_success(call, 0)
     interrupt = KeyboardInterrupt()
-    RetryController(TWICE, "fetch", sync_clock, None).record_interruption(
-        call, interrupt
-    )
+    controller.record_interruption(call, interrupt)
     assert state_of(interrupt) is None
 
 
@@ -127,7 +120,7 @@ class Interrupted:
 def test_a_call_that_ends_before_it_has_a_token_is_over(monkeypatch):
     fetch = retry(TWICE)(lambda: 0)
     with monkeypatch.context() as patched, pytest.raises(Interrupt):
-        patched.setattr(sync_driver, "_enter", Interrupted(current_call).set)
+        patched.setattr(sync_driver, "_enter", Interrupted(current_entry).set)
         fetch()
     with pytest.raises(LookupError):
         current_state()
@@ -199,7 +192,7 @@ class Restored:
 def test_the_call_around_one_that_was_interrupted_is_still_around(
     monkeypatch, patched, fails
 ):
-    interrupted = {"_enter": Interrupted(current_call).set, "_leave": Restored().reset}
+    interrupted = {"_enter": Interrupted(current_entry).set, "_leave": Restored().reset}
     inner = retry(TWICE)(lambda: 1 / 0 if fails else 0)
 
     @retry(TWICE, name="outer", max_elapsed=60)

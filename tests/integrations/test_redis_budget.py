@@ -172,7 +172,7 @@ def test_its_balance_can_be_seen_without_asking(way, server):
 
 def test_what_must_be_awaited_is_refused_where_nothing_can():
     budget = AsyncRedisBudget(redis.asyncio.Redis(), TokenBucket(), key=KEY)
-    with pytest.raises(ConfigError, match="budget must be one that answers at once"):
+    with pytest.raises(ConfigError, match="budget must be a sync budget"):
         retry(budget=budget)(print)
     assert aretry(budget=budget)
 

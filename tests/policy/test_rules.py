@@ -22,7 +22,7 @@ from retrykit import (
 )
 from retrykit.policy.rules import Rule
 from retrykit.schedules import constant, decorrelated, exponential
-from retrykit.schedules.randomness import CallRandom
+from retrykit.schedules.randomness import call_random
 from retrykit.testing import virtual_time
 
 COMMON = Policy(schedule=[1, 2, 3, 4], max_attempts=None, max_elapsed=None, on=OSError)
@@ -158,7 +158,7 @@ def test_a_delay_is_drawn_from_the_one_before_of_the_same_schedule():
     for attempt in range(1, 9, 2):
         state.record(failed(attempt, OSError(), 500.0))
         state.begin_attempt()
-        count, chance = (attempt + 1) // 2, CallRandom(seed=7, retry=attempt + 1)
+        count, chance = (attempt + 1) // 2, call_random(seed=7, retry=attempt + 1)
         delay = policy.decide(state, failed(attempt + 1, BusyError())).delay
         assert delay == mine.delay(count, previous, chance)
         state.record(failed(attempt + 1, BusyError(), delay, 0))

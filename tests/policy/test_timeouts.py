@@ -135,7 +135,7 @@ class TestAFunctionWhoseTimeoutIsFilled:
         with pytest.raises(OSError) as caught:
             with_timeout_argument(fetch, FIVE, left)()
         trace = traceback.extract_tb(caught.value.__traceback__)
-        assert [each.name for each in trace[1:]] == ["filling", "fetch"]
+        assert [each.name for each in trace[1:]] == ["call_with_timeout", "fetch"]
 
 
 async def wait(length, sleep):
@@ -167,4 +167,10 @@ class TestAFunctionWhoseCallsAreBounded:
 
         trace = traceback.extract_tb(asyncio.run(main()).__traceback__)
         names = [each.name for each in trace]
-        assert names[:5] == ["main", "ending", "__exit__", "ending", "wait"]
+        assert names[:5] == [
+            "main",
+            "call_with_timeout",
+            "__exit__",
+            "call_with_timeout",
+            "wait",
+        ]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, schedules as s
-from retrykit.schedules.randomness import CallRandom
+from retrykit.schedules.randomness import call_random
 from retrykit.testing.strategies import schedules
 
 WAVE = s.sequence([1, 8, 3, 0.2])
@@ -103,7 +103,8 @@ def test_jitter_stays_once_the_cap_is_reached():
     """``.cap(60).jitter(0.5)`` caps the interval."""
     schedule = s.exponential(1).cap(60).jitter(0.5)
     drawn = {
-        schedule.delay(50, None, CallRandom(seed=seed, retry=50)) for seed in range(200)
+        schedule.delay(50, None, call_random(seed=seed, retry=50))
+        for seed in range(200)
     }
     assert len(drawn) == 200
     assert widths(schedule)[-1] == 60.0
@@ -204,7 +205,8 @@ def test_what_follows_starts_a_walk_of_its_own():
         (1, 9),
     ]
     assert all(
-        walk.delay(3, 500.0, CallRandom(seed=seed, retry=3)) <= 3 for seed in range(100)
+        walk.delay(3, 500.0, call_random(seed=seed, retry=3)) <= 3
+        for seed in range(100)
     )
 
 

@@ -8,7 +8,7 @@ from hypothesis import example, given, strategies as st
 
 from retrykit import StopReason, presets, schedules as s
 from retrykit.execution.backoff import STOP, Backoff
-from retrykit.schedules.randomness import CallRandom
+from retrykit.schedules.randomness import call_random
 from retrykit.testing import FakeClock
 from tests._support.reference_data import reference_data
 
@@ -139,7 +139,7 @@ def test_google_draws_every_millisecond_of_its_range_and_no_other(request_):
     schedule = presets.google(initial_interval="7ms", max_interval="20ms").schedule
     low, high = (round(bound * 1000) for bound in schedule.bounds(request_))
     found = {
-        schedule.delay(request_, None, CallRandom(seed=seed, retry=request_))
+        schedule.delay(request_, None, call_random(seed=seed, retry=request_))
         for seed in range(1000)
     }
     assert found == {ms / 1000 for ms in range(low, high + 1)}

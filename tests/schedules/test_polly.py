@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from retrykit import schedules as s
-from retrykit.schedules.randomness import MAX_DELAY, CallRandom
+from retrykit.schedules.randomness import MAX_DELAY, call_random
 from retrykit.testing.strategies import durations, seeds
 
 
@@ -36,7 +36,7 @@ class InTurn:
 @given(st.floats(0.001, 1e6), seeds(), st.integers(1, 40))
 def test_for_the_same_chance_polly_waits_the_same(first, seed, retries):
     chances = [
-        CallRandom(seed=seed, retry=retry).random() for retry in range(1, retries + 1)
+        call_random(seed=seed, retry=retry).random() for retry in range(1, retries + 1)
     ]
     found = list(islice(s.polly_interval(first).draw(seed), retries))
     expected = list(original(first, chances))

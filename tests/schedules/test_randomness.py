@@ -14,7 +14,7 @@ from retrykit import Policy, schedules as s
 from retrykit.execution.backoff import Backoff
 from retrykit.schedules.randomness import (
     MAX_DELAY,
-    CallRandom,
+    call_random,
     new_seed,
     previous_draw,
     uniform_between,
@@ -31,14 +31,15 @@ def drawn(draws, count):
 
 # The draws of many calls, of many retries of one call, and of one retry.
 DRAWS = {
-    "calls": [CallRandom(seed=seed, retry=1).random() for seed in range(MANY)],
+    "calls": [call_random(seed=seed, retry=1).random() for seed in range(MANY)],
     "calls with far seeds": [
-        CallRandom(seed=seed * 2**37 + 12_345, retry=3).random() for seed in range(MANY)
+        call_random(seed=seed * 2**37 + 12_345, retry=3).random()
+        for seed in range(MANY)
     ],
     "retries": [
-        CallRandom(seed=7, retry=retry).random() for retry in range(1, MANY + 1)
+        call_random(seed=7, retry=retry).random() for retry in range(1, MANY + 1)
     ],
-    "one retry": drawn(CallRandom(seed=7, retry=1), MANY),
+    "one retry": drawn(call_random(seed=7, retry=1), MANY),
 }
 every_draw = pytest.mark.parametrize("draws", DRAWS.values(), ids=DRAWS)
 
@@ -54,7 +55,7 @@ PUBLISHED = [
 
 
 def test_draws_are_those_of_the_published_generator():
-    draws = drawn(CallRandom(seed=1234567, retry=0), 5)
+    draws = drawn(call_random(seed=1234567, retry=0), 5)
     assert draws == [(number >> 11) / 2**53 for number in PUBLISHED]
 
 
@@ -92,16 +93,16 @@ def test_no_retry_draws_what_another_has_drawn():
     found = [
         draw
         for retry in range(1, 1001)
-        for draw in drawn(CallRandom(seed=7, retry=retry), 5)
+        for draw in drawn(call_random(seed=7, retry=retry), 5)
     ]
     assert len(set(found)) == 5000
 
 
 def test_retries_of_one_call_and_calls_side_by_side_are_independent():
     for retry in range(1, 6):
-        here = [CallRandom(seed=seed, retry=retry).random() for seed in range(MANY)]
+        here = [call_random(seed=seed, retry=retry).random() for seed in range(MANY)]
         there = [
-            CallRandom(seed=seed, retry=retry + 1).random() for seed in range(MANY)
+            call_random(seed=seed, retry=retry + 1).random() for seed in range(MANY)
         ]
         assert abs(statistics.correlation(here, there)) < 0.035, retry
 
@@ -124,8 +125,8 @@ def test_each_jitter_of_a_delay_has_a_draw_of_its_own():
 
 @given(seeds() | st.integers(), st.integers(1, 10**6), st.integers(1, 5))
 def test_a_draw_is_in_0_to_1_and_belongs_to_seed_and_retry(seed, retry, count):
-    found = drawn(CallRandom(seed=seed, retry=retry), count)
-    assert found == drawn(CallRandom(seed=seed, retry=retry), count)
+    found = drawn(call_random(seed=seed, retry=retry), count)
+    assert found == drawn(call_random(seed=seed, retry=retry), count)
     assert all(0.0 <= draw < 1.0 for draw in found)
 
 
@@ -157,7 +158,7 @@ JITTERS = {
 @pytest.mark.parametrize(("schedule", "low", "high"), JITTERS.values(), ids=JITTERS)
 def test_delays_are_spread_over_the_whole_range_evenly(schedule, low, high):
     delays = [
-        schedule.delay(50, None, CallRandom(seed=seed, retry=50))
+        schedule.delay(50, None, call_random(seed=seed, retry=50))
         for seed in range(4000)
     ]
     width = high - low
@@ -262,8 +263,8 @@ def test_a_forked_child_draws_other_seeds_than_its_parent():
 def test_the_chance_of_the_retry_before_is_known_again(seed, retry, draws):
     """As many draws into it."""
     now, then = (
-        CallRandom(seed=seed, retry=retry),
-        CallRandom(seed=seed, retry=retry - 1),
+        call_random(seed=seed, retry=retry),
+        call_random(seed=seed, retry=retry - 1),
     )
     drawn(now, draws)
     drawn(then, draws)

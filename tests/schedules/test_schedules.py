@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from retrykit import schedules as s
-from retrykit.schedules.randomness import MAX_DELAY, CallRandom
+from retrykit.schedules.randomness import MAX_DELAY, call_random
 from retrykit.testing.strategies import durations, schedules, seeds
 
 ALMOST_ONE = math.nextafter(1.0, 0.0)
@@ -38,7 +38,7 @@ def span(retry, schedule):
 @example(s.decorrelated(1) * 0.01, 3, 0.01, 7)
 def test_a_drawn_delay_never_leaves_its_bounds(schedule, retry, previous, seed):
     """A drawn delay never leaves its bounds, whatever was waited before."""
-    delay = schedule.delay(retry, previous, CallRandom(seed=seed, retry=retry))
+    delay = schedule.delay(retry, previous, call_random(seed=seed, retry=retry))
     low, high = span(retry, schedule)
     assert (delay, low, high) == (None, None, None) or low <= delay <= high
 
@@ -129,14 +129,14 @@ def test_an_ended_schedule_stays_ended(schedule, one, other, seed):
     early, late = sorted([one, other])
     if schedule.bounds(early) is None:
         assert schedule.bounds(late) is None
-        assert schedule.delay(late, 1.0, CallRandom(seed=seed, retry=late)) is None
+        assert schedule.delay(late, 1.0, call_random(seed=seed, retry=late)) is None
 
 
 @given(schedules(), retries(), seeds())
 def test_without_jitter_there_is_nothing_to_draw(schedule, retry, seed):
     plain = schedule.without_jitter()
     low, high = span(retry, plain)
-    assert low == high == plain.delay(retry, None, CallRandom(seed=seed, retry=retry))
+    assert low == high == plain.delay(retry, None, call_random(seed=seed, retry=retry))
     assert plain.without_jitter() == plain
 
 
@@ -203,7 +203,7 @@ ZERO = [s.constant, s.linear, s.fibonacci, s.decorrelated, s.polly_interval]
 def test_a_first_delay_of_zero_stays_zero(make, retry):
     """No zero becomes NaN, and none the longest delay."""
     assert make(0).bounds(retry) == (0.0, 0.0)
-    assert make(0).delay(retry, 5.0, CallRandom(seed=7, retry=retry)) == 0.0
+    assert make(0).delay(retry, 5.0, call_random(seed=7, retry=retry)) == 0.0
 
 
 @pytest.mark.parametrize("retry", [1, 2, 1024, 10**6])

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 from retrykit import ConfigError, Policy, schedules as s
-from retrykit.schedules.randomness import CallRandom
+from retrykit.schedules.randomness import call_random
 
 WAIT = "for a single delay write constant()"
 REFUSED = "schedule must be one of schedules, a re-iterable of durations, or a "
@@ -211,6 +211,6 @@ def test_an_element_that_is_no_duration_is_named_by_its_place(element, rule):
     late = s.sequence(yielding)
     assert late.bounds(2) == (2, 2)
     with pytest.raises(ConfigError, match=message):
-        late.delay(3, None, CallRandom(seed=7, retry=3))
+        late.delay(3, None, call_random(seed=7, retry=3))
     with pytest.raises(ConfigError, match=message):
         late.bounds(3)

@@ -10,7 +10,7 @@ from retrykit import Policy, RetryState, StopReason, observe, resume, retry, ret
 from retrykit._internal import fast_path
 from retrykit._internal.clocks import sync_clock
 from retrykit._internal.loop_clock import async_clock
-from retrykit.execution.call import current_call
+from retrykit.execution.call import RetryCall, current_entry
 from retrykit.state.events import (
     AttemptFailed,
     AttemptStarted,
@@ -417,12 +417,12 @@ class TestOnlyFailing:
         before = len(fast_path.blockers)
         with observe(ear, failures_only=True):
             assert len(fast_path.blockers) == before
-            fetch = colour(POLICY)(lambda: states.append(current_call.get().state))
+            fetch = colour(POLICY)(lambda: states.append(current_entry.get()[0]))
             fetch()
             fetch()
             with observe(Ear()):
                 fetch()
-        assert [isinstance(state, RetryState) for state in states[1:]] == [False, True]
+        assert [isinstance(owner, RetryCall) for owner in states[1:]] == [False, True]
         assert ear.heard == []
 
     def test_is_closed_twice_without_harm(self, flaky, ear):
