@@ -26,9 +26,9 @@ rows = []
 for row in calls.measure(contenders, given.rounds):
     print(f"measured: {row.title}", file=sys.stderr)
     rows.append(row)
-rows += imports.measure(contenders, given.rounds)
+rows.append(imports.measure(contenders, given.rounds))
 rows.append(memory.measure(contenders))
-text = printed(contenders, rows, given.rounds, imports.loaded())
+text = printed(contenders, rows, given.rounds)
 print(text)
 if given.output:
     given.output.write_text(text, encoding="utf-8")

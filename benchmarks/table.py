@@ -21,15 +21,12 @@ times the hand-written loop of the same row. Before, every contender has been sh
 to make up to {attempts} attempts and to wait between them, for jittered times;
 google-api-core has no limit but time. In the rows with failures nothing sleeps:
 `time.sleep` and `asyncio.sleep` are replaced for all. Imports are the best of
-{rounds} fresh interpreters that find modules compiled; of these contenders only
-retrykit needs wrapt. Memory is counted by tracemalloc, task and timer included,
-with {calls:,} calls at once.
+{rounds} fresh interpreters that find modules compiled. Memory is counted by
+tracemalloc, task and timer included, with {calls:,} calls at once.
 """
 
 
-def printed(
-    contenders: list[Contender], rows: list[Row], rounds: int, loaded: str
-) -> str:
+def printed(contenders: list[Contender], rows: list[Row], rounds: int) -> str:
     """Return the table with all that is needed to read it.
 
     Args:
@@ -37,7 +34,6 @@ def printed(
         rows: What was measured; the first contender is what others are
             compared with.
         rounds: How many laps each of them ran.
-        loaded: The modules that importing retrykit loads.
     """
     cells = [
         [f"{row.title} ({row.unit})", *(_cell(x, row.figures[0]) for x in row.figures)]
@@ -51,8 +47,7 @@ def printed(
     named = [c.name for c in contenders if c.module]
     return (
         f"{markdown(['', *(c.name for c in contenders)], cells)}\n\n"
-        f"{notes}{missing}\n{machine()}\n\n{versions(named)}\n\n"
-        f"`import retrykit` after `import wrapt` loads {loaded}.\n"
+        f"{notes}{missing}\n{machine()}\n\n{versions(named)}\n"
     )
 
 
