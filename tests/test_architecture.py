@@ -7,6 +7,7 @@ another is one more name in a row below, and an arrow that points up is refused.
 import ast
 import sys
 from graphlib import TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -249,3 +250,24 @@ def test_the_drivers_differ_only_in_what_they_await():
         for name in DRIVERS
     )
     assert sync == awaited
+
+
+def test_a_call_that_gives_up_goes_through_few_modules():
+    """Two failures, then the end; ``python -m benchmarks.path -v`` lists the calls."""
+    modules = []
+
+    def profile(frame, event, _):
+        name = frame.f_globals.get("__name__", "")
+        if event == "call" and name.startswith("retrykit."):
+            modules.append(name)
+
+    fetch = retrykit.retry(schedule=[0, 0], max_attempts=2)(lambda: 1 / 0)
+    for profiled in (None, profile):
+        sys.setprofile(profiled)
+        try:
+            with pytest.raises(ZeroDivisionError):
+                fetch()
+        finally:
+            sys.setprofile(None)
+    assert len({*modules}) <= 9
+    assert sum(a != b for a, b in pairwise(modules)) <= 25
