@@ -104,9 +104,6 @@ class TimeoutScope:
     def exit_with(self, error: BaseException | None) -> BaseException | None:
         """Leave the block, and return the error to raise.
 
-        Args:
-            error: The error that the block raised, or None.
-
         Returns:
             The same error; or, if the block was cancelled for its timeout, an
             `AttemptTimeout` with its traceback and its context.
@@ -177,10 +174,7 @@ def with_timeout(
 ) -> Callable[..., Any]:
     """Return a coroutine function that cancels each call of *fn* after a timeout.
 
-    Args:
-        fn: The coroutine function.
-        timeout_for: Returns the timeout of the call that begins, in seconds of the
-            clock of its context.
+    *timeout_for* returns the timeout of the call that begins, in seconds.
 
     Returns:
         A function whose calls raise `AttemptTimeout` at their timeout.
@@ -198,10 +192,7 @@ def with_timeout_argument(
 ) -> Callable[..., Any]:
     """Return *fn* with the timeout as an argument, unless its caller passes one.
 
-    Args:
-        fn: A sync or async function.
-        argument: The parameter that takes the timeout.
-        timeout_for: Returns the timeout of the call that begins, in seconds.
+    *timeout_for* returns the timeout of the call that begins, in seconds.
 
     Returns:
         A function that returns what *fn* returns.

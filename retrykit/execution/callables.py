@@ -38,11 +38,6 @@ def check_sync_compatible(
 ) -> None:
     """Check that a policy needs no event loop.
 
-    Args:
-        policy: The policy.
-        ends: Whether an attempt can be cancelled there.
-        suggestion: What to do with async parts of the policy.
-
     Raises:
         ConfigError: A predicate or the budget is async, or the policy has an
             `attempt_timeout` and attempts cannot be cancelled.

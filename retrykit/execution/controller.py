@@ -218,11 +218,6 @@ class RetryController:
     ) -> object | None:
         """Trim the tracebacks of a failed attempt, and look for a nested call in it.
 
-        Args:
-            call: The call.
-            error: The error that the attempt raised; None if its result was rejected.
-            result: The rejected result.
-
         Returns:
             The outcome of a nested call that has given up, or None.
         """
@@ -240,13 +235,7 @@ class RetryController:
     def apply_budget(
         self, call: RetryCall, evaluation: Evaluation, cost: float | None
     ) -> Evaluation:
-        """Return the evaluation after the budget was asked to pay for the retry.
-
-        Args:
-            call: The call.
-            evaluation: The evaluation before.
-            cost: What the retry cost; None if the budget did not pay.
-        """
+        """Return the evaluation after the budget was asked to pay for the retry."""
         failure, decision, retryable = evaluation
         if isinstance(decision, str):
             return evaluation
@@ -267,12 +256,6 @@ class RetryController:
         exhausted: object | None,
     ) -> float | Exception:
         """Record a failed attempt, and end the call if it is not retried.
-
-        Args:
-            call: The call.
-            error: The error that the attempt raised; None if its result was rejected.
-            evaluation: The verdict on the attempt.
-            exhausted: The outcome of a nested call that has given up, or None.
 
         Returns:
             The delay before the next attempt, in seconds, or the error to raise.

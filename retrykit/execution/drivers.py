@@ -32,12 +32,6 @@ def build_driver(
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under a policy.
 
-    Args:
-        policy: The policy of the calls.
-        fn: The function.
-        awaited: Whether the calls are awaited.
-        resumed: The state that every call continues, or None.
-
     Raises:
         ConfigError: *fn* cannot be retried, or only as the other of sync and async.
     """
@@ -74,11 +68,6 @@ def prepare_attempt(
     policy: "Policy", fn: Callable[..., Any], *, awaited: bool
 ) -> Callable[..., Any]:
     """Return a function that makes one attempt of *fn*, within its timeout.
-
-    Args:
-        policy: The policy of the calls.
-        fn: The function.
-        awaited: Whether the attempts are awaited.
 
     Raises:
         ConfigError: *fn* cannot be retried, or only as the other of sync and async.

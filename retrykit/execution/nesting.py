@@ -92,13 +92,8 @@ def find_exhausted(
 
     A nested call leaves a marker where contexts reach, and its state wherever its
     error goes, from any thread or process. A call that began before the attempt was
-    not made by it.
-
-    Args:
-        outcome: The error or the result of an attempt.
-        call: The call of the attempt.
-        deep: Whether to search the causes and the context of an error, groups and
-            responses too, and not the outcome alone.
+    not made by it. A *deep* search includes the causes and the context of an error,
+    groups and responses.
 
     Returns:
         The outcome of the nested call, or None.

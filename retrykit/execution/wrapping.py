@@ -42,13 +42,6 @@ def wrap_callable(
 ) -> Any:
     """Return a callable under a policy, of the same kind.
 
-    Args:
-        fn: A function or another callable.
-        policy: The policy of its calls.
-        awaited: Whether its calls are awaited; None to find out.
-        recipe: The function and the arguments that make the same object again, for
-            copies and pickles of it.
-
     Raises:
         ConfigError: It cannot be retried, or only as the other of sync and async.
     """
