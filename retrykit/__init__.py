@@ -1,11 +1,11 @@
-"""Retry calls that sometimes fail, and know afterwards what happened.
+"""Retry calls that sometimes fail, and record what happened.
 
 >>> from retrykit import retry
 >>> @retry(on=ConnectionError, max_attempts=4)
 ... def fetch(url): ...
 
-`retry` and `aretry` decorate a function; a `Policy` says when it is called
-again; `schedules` are the delays; `state_of` tells what happened.
+`retry` and `aretry` decorate a function; a `Policy` has the settings, `schedules`
+the delays; `state_of` returns the history of a call that gave up.
 """
 
 from typing import TYPE_CHECKING

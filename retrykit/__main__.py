@@ -1,4 +1,4 @@
-"""``python -m retrykit``: the command line; nothing else is known here."""
+"""The command line as ``python -m retrykit``."""
 
 import sys
 

@@ -1,53 +1,51 @@
-"""What retrykit raises on purpose.
+"""Exceptions that retrykit raises.
 
-It knows the names of the faults and nothing of retrying::
+::
 
     Exception
-    └── RetrykitError          whatever retrykit itself has to say
-        ├── ConfigError        a setting is wrong; also a ValueError
-        ├── NestingError       what was opened last is not closed first
-        ├── NestedRetryError   a call is retried inside of one that would, too
+    └── RetrykitError          base class
+        ├── ConfigError        a setting is invalid; also a ValueError
+        ├── NestingError       context blocks are closed out of order
+        ├── NestedRetryError   a retried call runs inside of another one
         ├── AttemptTimeout     an attempt took too long; also a TimeoutError
-        ├── RetryError         a call gave up, where the policy asks for it
-        └── Signal             raised by a retried function to steer its call
-            ├── RetryAfter     make another attempt, after this delay
+        ├── RetryError         a call gave up, under raises="retry_error"
+        └── Signal             raised by a retried function to control its call
+            ├── RetryAfter     retry, after this delay
             └── GiveUp         stop at once, with this cause
 
-`RetryError` and `NestedRetryError` are written in `retrykit.state.final_error`, beside
+`RetryError` and `NestedRetryError` are defined in `retrykit.state.final_error`, beside
 `FailureGroup`, the ExceptionGroup of all errors of a call; the signals are in
-`retrykit.state.signals`.
-A call that gives up raises none of these by default: it lets the last error
-of the user's function out.
+`retrykit.state.signals`. By default a call that gives up raises none of these, but
+the last error of the user's function.
 """
 
 __all__ = ["AttemptTimeout", "ConfigError", "NestingError", "RetrykitError"]
 
 
 class RetrykitError(Exception):
-    """Anything that retrykit itself has to say."""
+    """Base class of the exceptions of retrykit."""
 
 
 class ConfigError(RetrykitError, ValueError):
-    """A setting is wrong.
+    """A setting is invalid.
 
-    Raised where the setting is written, and it reads
-    ``{name} must be {rule}, got {value!r}; {way out}``.
+    Raised where the setting is given; the message has the form
+    ``{name} must be {rule}, got {value!r}; {suggestion}``.
     """
 
 
 class NestingError(RetrykitError, RuntimeError):
-    """What was opened is closed in the wrong order, or in another context.
+    """A context block is closed out of order, or in another context.
 
-    What is opened for a context (a thread or task) is closed there, the last
-    one first, as ``with`` blocks are.
+    A block that changes a context (a thread or task) must be closed there, the
+    innermost block first.
     """
 
 
 class AttemptTimeout(RetrykitError, TimeoutError):  # noqa: N818  told by its name
-    """An attempt was ended because it took longer than its policy allows.
+    """An attempt took longer than its policy allows, and was cancelled.
 
-    A failure like any other, which may be retried. Its traceback leads to where
-    the attempt was at that moment.
+    A failure like any other. Its traceback shows where the attempt was.
 
     >>> raise AttemptTimeout(1.5)
     Traceback (most recent call last):
@@ -55,7 +53,7 @@ class AttemptTimeout(RetrykitError, TimeoutError):  # noqa: N818  told by its na
     retrykit.errors.AttemptTimeout: the attempt took longer than 1.5s
 
     Attributes:
-        timeout: How long the attempt was allowed to take, in seconds, >= 0.
+        timeout: The time limit of the attempt, in seconds, >= 0.
     """
 
     def __init__(self, timeout: float) -> None:
@@ -63,6 +61,6 @@ class AttemptTimeout(RetrykitError, TimeoutError):  # noqa: N818  told by its na
         self.timeout = timeout
 
     def __str__(self) -> str:
-        # What is left of a deadline has more digits than anybody reads.
+        # The time left of a deadline has many digits.
         timeout = round(self.timeout, 3) or self.timeout
         return f"the attempt took longer than {timeout:g}s"

@@ -346,11 +346,11 @@ WRITTEN = {
     "deadline must be one of 'stop', 'clip', 'overshoot', got 30; a time limit is "
     "max_elapsed": lambda: Policy(deadline=30),
     "deadline must be 'stop' where max_elapsed is None, got 'clip'; "
-    "set max_elapsed, the time that it is about, or deadline='stop'": (
+    "set max_elapsed, or deadline='stop'": (
         lambda: Policy(deadline="clip", max_elapsed=None)
     ),
     "deadline must be 'stop' where max_elapsed is None, got 'overshoot'; "
-    "set max_elapsed, the time that it is about, or deadline='stop'": (
+    "set max_elapsed, or deadline='stop'": (
         lambda: presets.google().replace(max_elapsed=None)
     ),
     "on must be at least one Exception type, got (); write Exception": (
@@ -404,10 +404,11 @@ WRITTEN = {
     f"observers must be a list of functions that take an event, got {print!r}; "
     "put brackets around it": lambda: Policy(observers=print),
     f"observers must be {OBSERVER}, got 5": (lambda: Policy(observers=[print, 5])),
-    f"observers must be {OBSERVER}, got {fetch!r}; start a task in it where it must "
+    f"observers must be {OBSERVER}, got {fetch!r}; start a task in it to "
     "await": lambda: Policy(observers=[fetch]),
-    f"observers must be {OBSERVER}, got Asked(); start a task in it where it must "
-    "await": lambda: Policy(observers=[Asked()]),
+    f"observers must be {OBSERVER}, got Asked(); start a task in it to await": lambda: (
+        Policy(observers=[Asked()])
+    ),
     "observers must be a function that takes the event, and nothing else, got "
     f"{unannotated!r}": lambda: Policy(observers=[unannotated]),
     f"observer must be {OBSERVER}, got 5": (lambda: observe(5)),
@@ -1137,7 +1138,7 @@ WRITTEN |= {
     "it holds for all of its errors: put it first": (
         lambda: Policy(rules=[BROAD, NARROW])
     ),
-    "give_up_on must be narrower than the on of each rule, or the rule never holds, "
+    "give_up_on must be narrower than the on of each rule, or the rule never applies, "
     f"got <class 'OSError'>; there is {NARROW!r}": (
         lambda: Policy(rules=[NARROW], give_up_on=OSError)
     ),

@@ -1,4 +1,4 @@
-"""The policy: when a failed call is retried, and when it is given up."""
+"""The policy of a retried call, and the outcome of one."""
 
 import os
 from collections import deque
@@ -46,11 +46,11 @@ T_co = TypeVar("T_co", covariant=True)
 
 @final
 class Outcome(Frozen, Generic[T_co]):
-    """What came of a call: its value or its error, and its history.
+    """The outcome of a call: its value or its error, and its history.
 
     Attributes:
         value: The result; None if the call gave up.
-        error: What the call would have raised; None if it succeeded.
+        error: The error that the call gave up with; None if it succeeded.
         state: The history of the call.
     """
 
@@ -65,19 +65,19 @@ class Outcome(Frozen, Generic[T_co]):
         return self.error is None
 
 
-# The delays of Google's ExponentialBackOff. Five attempts within a minute are what
-# an interactive caller can wait for.
+# The delays of Google's ExponentialBackOff. An interactive caller can wait for five
+# attempts within a minute.
 _DEFAULT_SCHEDULE = exponential(0.5, factor=1.5).cap(60).jitter(0.5)
 
 
 @final
 @dataclass(frozen=True, init=False, repr=False)
 class Policy:
-    """When a failed call is made again, and when no more: a frozen value.
+    """Settings of retried calls: which failures to retry, when, and how often.
 
-    Policies compare, hash (if their parts do), print as the expression that
-    builds them, and may be shared by threads and tasks: nothing that happens
-    in a call is kept in them.
+    Policies are immutable. They compare, hash if their settings do, print as the
+    expression that builds them, and can be shared by threads and tasks. A duration
+    is a number of seconds, a `timedelta`, or a string such as ``"1h30m"``.
 
     >>> patient = Policy(schedule=[1, 5, "1m"], max_attempts=4, on=ConnectionError)
     >>> patient
@@ -91,76 +91,69 @@ class Policy:
 the first call counts; None is unlimited
 
     Args:
-        schedule: The delays: a schedule, a re-iterable of durations, or a
-            generator function. Where it ends, retrying ends. By default
+        schedule: Delays before the retries: a schedule, a re-iterable of durations,
+            or a generator function. Where it ends, retrying ends. By default
             ``exponential(0.5, factor=1.5).cap(60).jitter(0.5)``.
-        max_attempts: Most calls of the function in all, the first included.
-            Count, >= 1; None is unlimited; 5 by default.
-        max_elapsed: Time allowed in all, from the start of the first attempt.
-            A duration, >= 0; None is unlimited; 60 s by default.
-        deadline: What happens when the next attempt could not start within
-            `max_elapsed`: ``"stop"`` does not wait for it, ``"clip"`` makes one
-            last attempt at the limit, ``"overshoot"`` stops only once the
-            limit has passed.
-        on: The errors that deserve another attempt: an Exception type, a tuple
-            of them, or a predicate of the error, which under `aretry` may be
-            async. `Exception` by default; nothing wider is ever retried.
-        give_up_on: Errors that end the call at once although `on` includes
-            them, in the same forms; none by default.
-        on_result: A predicate of the result: where it is true, the result is
-            treated as a failure. None by default.
-        rules: Rules for some errors (`retrykit.policy.rules.Rule`), each with its own
-            delays or attempts; the first one that accepts an error holds for
-            it. None by default.
-        hint: A function of the error, or of the refused result, that reads how
-            long it asks to wait: one of `retrykit.hints`, or your own. Of a
-            duration and the schedule's delay, the longer one is waited;
-            RetryAfter is waited exactly; GiveUp ends the call. None by default.
-            A hint that goes beyond `max_elapsed` ends the call.
-        hint_cap: The longest wait that a hint may ask for. A duration, >= 0;
-            None is unlimited; 1 h by default.
-        on_long_hint: What happens where a hint asks for more: ``"give_up"``, the
-            default, ends the call, ``"clip"`` waits for `hint_cap`,
-            ``"honor"`` waits as long as it is asked to.
-        budget: What must pay for each retry, and is shared by many calls: one
-            of `retrykit.budgets`, or your own. None by default.
-        attempt_timeout: Time allowed for each attempt. A duration, > 0; None,
-            the default, is unlimited. An attempt under `aretry` is cancelled,
-            and fails with an AttemptTimeout, which is retried whatever `on`
-            says. A blocking one cannot be ended: `retrykit.policy.timeouts.AsArgument`
-            hands the time to a parameter of the function. Under ``"stop"`` it
-            is never more than what remains of `max_elapsed`.
-        nested: What happens when a retried call inside of this one has given up:
-            ``"respect"``, the default, does not retry its error, nor one that
-            comes from it or from handling it; ``"retry"`` does; ``"raise"``
-            raises a NestedRetryError. The time of a call around bounds the
-            waits inside of it, under all of them.
-        raises: What a call that gives up raises: ``"last"``, the last error
-            itself; ``"retry_error"``, a `RetryError` from it; ``"group"``, an
-            ExceptionGroup of all errors that the state keeps (records from
-            another process are no errors to raise). An error that `on` does
-            not include is let out as it is. Where the last attempt gave a
-            refused result there is no last error: a `RetryError` is raised.
-        redact: Whether secrets are left out of what is written of errors: in logs,
-            notes, states as data and durable histories. An error that has a request
-            or a response is told by its type, method, host and status; user info
-            and queries of URLs are left out of all texts. The error itself is never
-            changed. True by default.
-        keep_tracebacks: Whether errors before the last keep their tracebacks, and
-            with them all local variables of the functions that raised them, until
-            the call has ended; under ``raises="group"`` they do. By default they
-            keep the file, line and function of each frame, for
-            `RetryState.to_dict`.
-        max_failures: How many failures the state keeps: the first and the last
+        max_attempts: Most attempts, the first included. Count, >= 1; None is
+            unlimited; 5 by default.
+        max_elapsed: Time limit of the whole call, from the start of its first
+            attempt. A duration, >= 0; None is unlimited; 60 s by default.
+        deadline: What to do if the next attempt would start after `max_elapsed`:
+            ``"stop"``, the default, gives up without waiting; ``"clip"`` makes a
+            last attempt at the limit; ``"overshoot"`` makes it late.
+        on: Errors to retry: an Exception type, a tuple of them, or a predicate of
+            the error, which may be async under `aretry`. `Exception` by default;
+            nothing wider is ever retried.
+        give_up_on: Errors not to retry even though `on` includes them, in the same
+            forms. None by default.
+        on_result: Predicate of the result: true rejects it, and the attempt counts
+            as failed. None by default.
+        rules: Errors with a schedule or a limit of their own: a list of `Rule`, of
+            which the first that matches applies. Empty by default.
+        hint: Reads the delay that an error or a rejected result asks for: one of
+            `retrykit.hints`, or a function. The longer of a hinted duration and the
+            schedule's delay is waited; a `RetryAfter` is waited exactly; a `GiveUp`
+            ends the call, as does a hint beyond `max_elapsed`. None by default.
+        hint_cap: Longest delay that a hint may ask for. A duration, >= 0; None is
+            unlimited; 1 h by default.
+        on_long_hint: What to do with a hint above `hint_cap`: ``"give_up"``, the
+            default, ends the call; ``"clip"`` waits for `hint_cap`; ``"honor"``
+            waits as long as the hint asks.
+        budget: Limit on retries that many calls share: one of `retrykit.budgets`,
+            or a subclass of `retrykit.budgets.Budget`. None by default.
+        attempt_timeout: Time limit of each attempt. A duration, > 0; None, the
+            default, is unlimited. Under `aretry` the attempt is cancelled, and fails
+            with an `AttemptTimeout`, which is retried whatever `on` says. Blocking
+            code cannot be cancelled: pass it the time limit with `AsArgument`.
+            Under ``deadline="stop"`` it is at most the time left of `max_elapsed`.
+        nested: What to do after a retried call inside this one has given up:
+            ``"respect"``, the default, does not retry its error, nor one raised
+            from it or while it was handled; ``"retry"`` retries them; ``"raise"``
+            raises a `NestedRetryError`. In all three, the time limit of the outer
+            call bounds the delays of the inner one.
+        raises: What to raise on giving up: ``"last"``, the default, the last error,
+            or a `RetryError` if the last result was rejected; ``"retry_error"``, a
+            `RetryError` from it; ``"group"``, an ExceptionGroup of all errors that
+            the state keeps (records from another process left out). An error that
+            `on` does not include is raised unchanged.
+        redact: Whether to leave secrets out of logs, notes, states as data and
+            durable histories: a failed request is described by error type, method,
+            host and status, and URLs lose their user info and query. The error
+            itself is never changed. True by default.
+        keep_tracebacks: Whether errors before the last keep their tracebacks, and so
+            the local variables of every frame, until the call ends; they do under
+            ``raises="group"``. By default they keep the file, line and function of
+            each frame, for `RetryState.to_dict`.
+        max_failures: Most failures that the state keeps: the first and the last
             ones. Count, >= 2; 100 by default.
-        seed: The seed of every call's chance, for tests. An integer of at most 64
-            bits, >= 0; by default each call draws its own.
-        observers: Functions that are told every event of every call.
-        name: What calls are called in logs, notes and states; by default the
-            name of the function.
+        seed: Seed of the random delays of every call, for tests. Integer of at most
+            64 bits, >= 0; None, the default, draws one for each call.
+        observers: Functions called with every event of every call. Empty by default.
+        name: Name of the calls in logs, notes and states; by default the name of the
+            function.
 
     Raises:
-        ConfigError: A setting is unknown or wrong, or contradicts another.
+        ConfigError: A setting is unknown, is invalid, or contradicts another.
     """
 
     schedule: Schedule = _DEFAULT_SCHEDULE
@@ -191,29 +184,26 @@ the first call counts; None is unlimited
     def _set(self, given: Mapping[str, object], others: Mapping[str, object]) -> None:
         for name, value in given.items():
             if name not in VALIDATORS:
-                raise _unknown(name, value)
+                raise _unknown_setting(name, value)
         for name, check in VALIDATORS.items():
             value = check(name, given[name]) if name in given else others[name]
             object.__setattr__(self, name, value)
-        self._check_together()
+        self._check_contradictions()
 
-    def _check_together(self) -> None:
+    def _check_contradictions(self) -> None:
         if self.deadline != "stop" and self.max_elapsed is None:
             rule = "'stop' where max_elapsed is None"
-            suggestion = (
-                "set max_elapsed, the time that it is about, or deadline='stop'"
-            )
+            suggestion = "set max_elapsed, or deadline='stop'"
             raise invalid_setting("deadline", rule, self.deadline, suggestion)
-        never = types_of(self.give_up_on)
+        excluded = types_of(self.give_up_on)
         retried = types_of(self.on)
-        if retried and not self.rules and _within(retried, never):
-            rule, told = "narrower than on, or nothing is ever retried", self.on
-            raise invalid_setting(
-                "give_up_on", rule, self.give_up_on, f"on is {format_condition(told)}"
-            )
+        if retried and not self.rules and _all_within(retried, excluded):
+            rule = "narrower than on, or nothing is ever retried"
+            suggestion = f"on is {format_condition(self.on)}"
+            raise invalid_setting("give_up_on", rule, self.give_up_on, suggestion)
         for each in self.rules:
-            if types_of(each.on) and _within(types_of(each.on), never):
-                rule = "narrower than the on of each rule, or the rule never holds"
+            if types_of(each.on) and _all_within(types_of(each.on), excluded):
+                rule = "narrower than the on of each rule, or the rule never applies"
                 suggestion = f"there is {each!r}"
                 raise invalid_setting("give_up_on", rule, self.give_up_on, suggestion)
 
@@ -224,7 +214,7 @@ the first call counts; None is unlimited
             **changes: Settings, as for `Policy`.
 
         Raises:
-            ConfigError: A setting is wrong, or contradicts another.
+            ConfigError: A setting is unknown, is invalid, or contradicts another.
         """
         other = object.__new__(type(self))
         other._set(changes, {name: getattr(self, name) for name in VALIDATORS})
@@ -233,13 +223,12 @@ the first call counts; None is unlimited
     def decide(
         self, state: RetryState, failure: Failure, *, budgeted: bool = True
     ) -> Decision:
-        """Decide what follows a failure: `Again` with a delay, or `Stop`.
+        """Decide whether to retry after a failure.
 
-        Pure: the same arguments give the same answer, and nothing is written,
-        slept or read from a clock. (A predicate of the policy that fails is
-        noted on the error and logged, as in a call; and a hint that reads a date
-        without a clock of its own beside it reads ours.) Whether a call inside
-        of this one had given up is known to a call that runs, and not here.
+        Pure: the same arguments give the same answer; it does not sleep, read a
+        clock or change anything. (A failing predicate is noted on the error and
+        logged, as in a call, and a hint that parses a date may read the clock.)
+        Nested calls that gave up are known to a running call only.
 
         >>> state = RetryState("fetch", seed=7, epoch=0.0)
         >>> failure = Failure(1, OSError("refused"), None, 0.0, 0.1, None)
@@ -250,41 +239,38 @@ the first call counts; None is unlimited
 
         Args:
             state: The history before this failure.
-            failure: The failed attempt; one without an error is of a refused
-                result. Conditions and the hint are asked about errors and
-                results only: a record of one is decided as an error that may
-                be retried, by the rule and the hint that the failure names. A
-                hint that it names is not asked for again.
-            budgeted: Whether the policy's budget, if it has one, pays for a
-                retry. A budget is shared, so it is asked by who carries out
-                the decision, and its answer is handed in.
+            failure: The failed attempt; without an error, its result was rejected.
+                An `ErrorRecord` counts as a retryable error, with the rule and the
+                hint that the failure has; a hint that it has is not read again.
+            budgeted: Whether the policy's budget, if it has one, pays for a retry.
+                A budget has state, so the caller asks it and passes its answer.
 
         Returns:
             `Again` with seconds, >= 0, or `Stop` with its reason.
 
         Raises:
-            ConfigError: A predicate of the policy must be awaited, or its
-                schedule gave what is no delay.
+            ConfigError: A predicate of the policy is async, or its schedule returned
+                an invalid delay.
         """
         check_predicates(self)
         error = failure.error
-        ruled: StopReason | int | None = failure.rule
+        matched: StopReason | int | None = failure.rule
         if isinstance(error, Exception):
             own = self.attempt_timeout is not None and is_own_timeout(error)
-            ruled = match_error(self, error, own_timeout=own)
+            matched = match_error(self, error, own_timeout=own)
         elif isinstance(error, BaseException):
-            ruled = StopReason.CANCELLED
+            matched = StopReason.CANCELLED
         hint: float | RetryAfter | GiveUp | None = failure.hint
         unread = hint is None and not isinstance(error, ErrorRecord | Signal)
-        if self.hint is not None and unread and not isinstance(ruled, str):
+        if self.hint is not None and unread and not isinstance(matched, str):
             raised = error if isinstance(error, Exception) else None
             outcome = failure.result if raised is None else raised
             hint = read_hint(self.hint, outcome, raised)
         elapsed = failure.started + failure.duration
-        follows = decide(self, state, failure.attempt, elapsed, error, ruled, hint)
-        if isinstance(follows, StopReason):
-            return Stop(follows)
-        return Again(follows) if budgeted else Stop(StopReason.BUDGET)
+        decision = decide(self, state, failure.attempt, elapsed, error, matched, hint)
+        if isinstance(decision, StopReason):
+            return Stop(decision)
+        return Again(decision) if budgeted else Stop(StopReason.BUDGET)
 
     def call(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function under this policy, without decorating it.
@@ -293,7 +279,7 @@ the first call counts; None is unlimited
         7
 
         Raises:
-            ConfigError: The function must be awaited.
+            ConfigError: The function is async.
         """
         result: T = build_driver(self, fn, awaited=False)(*args, **kwargs)
         return result
@@ -301,10 +287,10 @@ the first call counts; None is unlimited
     async def acall(
         self, fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call a coroutine function under this policy, and await it.
+        """Call an async function under this policy, without decorating it.
 
         Raises:
-            ConfigError: What the function returns cannot be awaited.
+            ConfigError: The function returns no awaitable.
         """
         result: T = await build_driver(self, fn, awaited=True)(*args, **kwargs)
         return result
@@ -312,7 +298,7 @@ the first call counts; None is unlimited
     def run(
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Outcome[T]:
-        """Call a function under this policy, and return what came of it.
+        """Call a function under this policy, and return its outcome.
 
         >>> outcome = Policy(schedule=[0, 0]).run(int, "seven")
         >>> outcome.ok, len(outcome.state.errors), outcome.state.stop_reason.value
@@ -322,43 +308,39 @@ the first call counts; None is unlimited
             The value or the error that the call gave up with, and its state.
 
         Raises:
-            Exception: An error that `on` does not include, as it is.
-            ConfigError: The function must be awaited.
+            Exception: An error that `on` does not include, unchanged.
+            ConfigError: The function is async.
         """
         events: deque[Event] = deque(maxlen=1)
         try:
-            call = build_driver(self._heard(events), fn, awaited=False)
+            call = build_driver(self._with_observer(events.append), fn, awaited=False)
             return Outcome(call(*args, **kwargs), None, events[-1].state)
         except Exception as error:
-            if _not_handled(events):
+            if _is_unhandled(events):
                 raise
             return Outcome(None, error, events[-1].state)
         finally:
-            # The errors' tracebacks hold this frame, and it must not hold them.
+            # The tracebacks of the errors refer to this frame: break the cycle.
             events.clear()
 
     async def arun(
         self, fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     ) -> Outcome[T]:
-        """Await a coroutine function, and return what came of it, as `run` does.
-
-        Returns:
-            What `run` returns, and it raises what `run` raises.
-        """
+        """Call an async function and return its outcome, as `run` does."""
         events: deque[Event] = deque(maxlen=1)
         try:
-            call = build_driver(self._heard(events), fn, awaited=True)
+            call = build_driver(self._with_observer(events.append), fn, awaited=True)
             return Outcome(await call(*args, **kwargs), None, events[-1].state)
         except Exception as error:
-            if _not_handled(events):
+            if _is_unhandled(events):
                 raise
             return Outcome(None, error, events[-1].state)
         finally:
-            # The errors' tracebacks hold this frame, and it must not hold them.
+            # The tracebacks of the errors refer to this frame: break the cycle.
             events.clear()
 
-    def _heard(self, events: deque[Event]) -> Self:
-        return self.replace(observers=(*self.observers, events.append))
+    def _with_observer(self, observer: Observer) -> Self:
+        return self.replace(observers=(*self.observers, observer))
 
     def to_dict(self) -> dict[str, Any]:
         """Return this policy as plain data, for JSON and TOML.
@@ -366,16 +348,15 @@ the first call counts; None is unlimited
         >>> Policy(max_elapsed=None, schedule=[1]).to_dict()["max_elapsed"]
         'unlimited'
 
-        A hint is written as the text of its name, and a budget by its settings.
-        What a budget has left is no setting: the policy that comes back has a
-        new one, which is full, or, if it has a scope, the one that is shared
-        by that scope.
+        A hint becomes its expression, and a budget its settings without its current
+        level: the policy that is read back has a full one or, if the budget has a
+        scope, the budget shared by that scope.
 
         Raises:
-            ConfigError: A setting is code: a predicate, an observer, a
-                generator function, a hint or a budget of your own.
+            ConfigError: A setting is code: a predicate, an observer, a generator
+                function, or a custom hint or budget.
         """
-        # Here and below: most programs write and read no policies.
+        # Imported here and below: most programs do not serialize policies.
         from retrykit.policy.serialization import policy_to_dict  # noqa: PLC0415
 
         return policy_to_dict(self)
@@ -384,21 +365,21 @@ the first call counts; None is unlimited
     def from_dict(cls, data: object) -> Self:
         """Return the policy that `to_dict` wrote.
 
-        A setting that is missing has its default.
+        A missing setting has its default.
 
         >>> Policy.from_dict({"schedule": ["1s", "1m"], "on": "OSError"})
         Policy(schedule=sequence([1.0, 60.0]), on=OSError)
 
-        Exception types are named as ``OSError`` or ``module:Name``; no module
-        is imported to find them. A rule is a dict of ``on`` and of ``schedule``,
-        ``max_attempts`` or both; a hint is a text, as ``retry_after`` (see
+        Exception types are written as ``OSError`` or ``module:Name``; no module is
+        imported to find them. A rule is a dict of ``on`` and of ``schedule``,
+        ``max_attempts`` or both; a hint is a string such as ``retry_after`` (see
         `retrykit.hints.hint_named`); a budget is a dict of its ``kind``, its
         settings and its ``scope`` (see `retrykit.budgets.budget_from`); and an
-        ``attempt_timeout`` that the function is told is a dict, as
+        `AsArgument` timeout is a dict such as
         ``{"argument": "timeout", "seconds": 5}``.
 
         Raises:
-            ConfigError: A setting is unknown or wrong.
+            ConfigError: A setting is unknown or invalid.
         """
         from retrykit.policy.serialization import policy_from_dict  # noqa: PLC0415
 
@@ -406,7 +387,7 @@ the first call counts; None is unlimited
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str], name: str) -> Self:
-        """Return a policy of a TOML file, as pyproject.toml, or of a JSON file.
+        """Read a policy from a TOML file such as pyproject.toml, or from a JSON file.
 
         >>> import tempfile
         >>> from pathlib import Path
@@ -427,16 +408,14 @@ the first call counts; None is unlimited
             path: A file with a table ``[tool.retrykit.policies.NAME]``, or
                 ``[policies.NAME]`` in a file without ``[tool.retrykit]``. If its
                 name ends in ``.json``, it is JSON of the same structure.
-            name: The name of the policy in the file. What is in its table is
-                what `from_dict` reads, and ``extends``: the name of another
-                policy of the file, or a preset, whose settings hold where this
-                table has none.
+            name: The name of the policy in the file. Its table has the keys of
+                `from_dict`, and ``extends``: another policy of the file, or a
+                preset, that gives the missing settings.
 
         Raises:
             ConfigError: The file cannot be read or has no such policy, or a
-                setting is unknown or wrong.
+                setting is unknown or invalid.
         """
-        # Imported here: only who keeps policies in files needs it.
         from retrykit.config.files import load_policy  # noqa: PLC0415
 
         return load_policy(path, name)
@@ -449,69 +428,66 @@ the first call counts; None is unlimited
         base: Self | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> Self:
-        """Return the policy that environment variables ask for.
+        """Read a policy from environment variables.
 
-        >>> told = {"APP_RETRY_MAX_ATTEMPTS": "8", "APP_RETRY_ON": "OSError"}
-        >>> Policy.from_env("APP_RETRY", environ=told)
+        >>> environ = {"APP_RETRY_MAX_ATTEMPTS": "8", "APP_RETRY_ON": "OSError"}
+        >>> Policy.from_env("APP_RETRY", environ=environ)
         Policy(max_attempts=8, on=OSError)
 
         With the prefix ``APP_RETRY`` they are APP_RETRY_SCHEDULE (``1s, 5s, 1m``,
-        or an expression, as ``exponential("500ms").cap("1m").full_jitter()``),
+        or an expression such as ``exponential("500ms").cap("1m").full_jitter()``),
         _MAX_ATTEMPTS, _MAX_ELAPSED (``90s``; both may be ``unlimited``), _DEADLINE,
         _ON and _GIVE_UP_ON (names of exception types, separated by commas),
-        _HINT (as ``retry_after``), _HINT_CAP, _HINT_OVER, _ATTEMPT_TIMEOUT (both
-        times may be ``unlimited``, too), _OUTER, _RAISES, _REDACT and
+        _HINT (such as ``retry_after``), _HINT_CAP, _ON_LONG_HINT, _ATTEMPT_TIMEOUT
+        (the cap and the timeout may be ``unlimited``), _NESTED, _RAISES, _REDACT and
         _KEEP_TRACEBACKS (``true`` or ``false``), _MAX_FAILURES, _SEED, _NAME, and
-        _EXTENDS, a preset such as ``zizq:retry_limit=10`` that takes the place of
-        *base*. Rules and budgets have no variable: they are no matter of one text,
-        and come from *base*.
+        _EXTENDS, a preset such as ``zizq:retry_limit=10`` that replaces *base*.
+        Rules and budgets have no variable; they come from *base*.
 
-        And those of the job queue Zizq: _RETRY_LIMIT, _BACKOFF_BASE,
-        _BACKOFF_EXPONENT, _BACKOFF_JITTER; base and jitter are milliseconds, or
-        have a unit, and the three are given together. Without *base*, the rest
-        is then as in `retrykit.presets.zizq`, and so it is with the prefix
-        ``ZIZQ_DEFAULT``.
+        The variables of the job queue Zizq are _RETRY_LIMIT, _BACKOFF_BASE,
+        _BACKOFF_EXPONENT and _BACKOFF_JITTER; base and jitter are milliseconds, or
+        have a unit, and the three are given together. Without *base*, the other
+        settings are then those of `retrykit.presets.zizq`, as they are with the
+        prefix ``ZIZQ_DEFAULT``.
 
-        >>> told = {"ZIZQ_DEFAULT_RETRY_LIMIT": "3"}
-        >>> Policy.from_env("ZIZQ_DEFAULT", environ=told).max_attempts
+        >>> environ = {"ZIZQ_DEFAULT_RETRY_LIMIT": "3"}
+        >>> Policy.from_env("ZIZQ_DEFAULT", environ=environ).max_attempts
         4
 
         Args:
-            prefix: What the names of the variables begin with, with or without
-                the underscore after it. A variable that is empty is not given.
-            base: The policy whose settings hold where no variable is given, as
-                one from a file: ``base=Policy.from_toml("policies.toml", "fetch")``.
-            environ: The variables; by default those of this process, as they
-                are now.
+            prefix: The beginning of the names of the variables, with or without
+                the underscore after it. An empty variable counts as missing.
+            base: The policy that gives the other settings, for example
+                ``Policy.from_toml("policies.toml", "fetch")``.
+            environ: The variables; by default the current ones of this process.
 
         Raises:
-            ConfigError: A variable is wrong or nearly one of these, contradicts
-                another, or a part of the formula is missing.
+            ConfigError: A variable is invalid, misspelled or contradicts another,
+                or part of the formula is missing.
         """
-        # Imported here: only who keeps settings in variables needs it.
         from retrykit.config.environment import settings_from_env  # noqa: PLC0415
 
-        told = os.environ if environ is None else environ
-        return settings_from_env(prefix, told, base=base)
+        environ = os.environ if environ is None else environ
+        return settings_from_env(prefix, environ, base=base)
 
     def __repr__(self) -> str:
-        told = (
+        settings = (
             f"{name}={format_condition(getattr(self, name))}"
             for name in VALIDATORS
             if getattr(self, name) != _DEFAULTS[name]
         )
-        return f"Policy({', '.join(told)})"
+        return f"Policy({', '.join(settings)})"
 
 
 _DEFAULTS: dict[str, object] = {each.name: each.default for each in fields(Policy)}
 
 
-def _within(kinds: tuple[type, ...], others: tuple[type, ...]) -> bool:
-    return all(issubclass(kind, others) for kind in kinds)
+def _all_within(types: tuple[type, ...], others: tuple[type, ...]) -> bool:
+    return all(issubclass(each, others) for each in types)
 
 
-def _unknown(name: str, value: object) -> ConfigError:
-    # Imported here: only who mistypes needs it, and everyone would wait for it.
+def _unknown_setting(name: str, value: object) -> ConfigError:
+    # Imported here: only typing errors need it.
     from retrykit.policy.setting_aliases import suggest_setting  # noqa: PLC0415
 
     suggestion = suggest_setting(name, VALIDATORS)
@@ -521,6 +497,6 @@ def _unknown(name: str, value: object) -> ConfigError:
     )
 
 
-def _not_handled(events: deque[Event]) -> bool:
-    """Return whether an error is none of the policy's business."""
+def _is_unhandled(events: deque[Event]) -> bool:
+    """Return whether a call failed outside its attempts, or must not be retried."""
     return not events or events[-1].state.stop_reason is StopReason.NOT_RETRYABLE

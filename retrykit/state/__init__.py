@@ -1,3 +1,3 @@
-"""What happened in a call: its failures, its events and its final error."""
+"""The state of a call: its history, its events, its final error."""
 
 __all__: list[str] = []

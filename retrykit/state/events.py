@@ -1,10 +1,9 @@
-"""The one stream of events of retried calls, and who is told of it.
+"""Events of retried calls, and the observers that are notified of them.
 
-An observer is any callable that takes an event. It is called in the middle of
-the call, so it should be quick; what it raises is logged and goes no further,
-and of retried calls that it makes itself it is not told.
-The state that an event has is the one state of its call, which goes on: to
-keep what it is now, keep its `to_dict`.
+An observer runs in the middle of the call, so it should be quick. An error that it
+raises is logged. It is not notified of retried calls that it makes itself.
+
+An event has the live state of its call: to keep a snapshot, keep its `to_dict`.
 """
 
 import logging
@@ -21,19 +20,13 @@ from retrykit.state.fault_log import log_fault
 from retrykit.state.retry_state import Failure, RetryState
 
 __all__ = ["AttemptFailed", "AttemptStarted", "Event", "GaveUp", "Observer"]
-__all__ += [
-    "RetryScheduled",
-    "Succeeded",
-    "Suspended",
-    "check_observer",
-    "process_observers",
-]
-__all__ += ["notify", "observe"]
+__all__ += ["RetryScheduled", "Succeeded", "Suspended", "check_observer", "notify"]
+__all__ += ["observe", "process_observers"]
 
 
 @final
 class AttemptStarted(Frozen):
-    """An attempt begins: number ``state.attempt``."""
+    """An attempt has started: number ``state.attempt``."""
 
     __slots__ = ("state",)
     state: RetryState
@@ -41,7 +34,7 @@ class AttemptStarted(Frozen):
 
 @final
 class AttemptFailed(Frozen):
-    """An attempt raised an error, or gave a result that is refused."""
+    """An attempt raised an error, or its result was rejected."""
 
     __slots__ = ("failure", "state")
     state: RetryState
@@ -50,7 +43,7 @@ class AttemptFailed(Frozen):
 
 @final
 class RetryScheduled(Frozen):
-    """Another attempt will be made, after *delay* seconds."""
+    """The call will be retried after *delay* seconds, >= 0."""
 
     __slots__ = ("delay", "state")
     state: RetryState
@@ -59,7 +52,7 @@ class RetryScheduled(Frozen):
 
 @final
 class Succeeded(Frozen):
-    """The call has its result."""
+    """The call has succeeded."""
 
     __slots__ = ("state",)
     state: RetryState
@@ -67,7 +60,7 @@ class Succeeded(Frozen):
 
 @final
 class GaveUp(Frozen):
-    """The call makes no further attempt: ``state.stop_reason`` tells why."""
+    """The call has given up, because of ``state.stop_reason``."""
 
     __slots__ = ("state",)
     state: RetryState
@@ -75,10 +68,10 @@ class GaveUp(Frozen):
 
 @final
 class Suspended(Frozen):
-    """A durable job is left to its engine until its next attempt, maybe for days.
+    """A durable job waits in its engine for its next attempt, maybe for days.
 
-    It comes after `RetryScheduled`, and is the last event that has this state: the
-    next attempt, in whatever process, has another one, which goes on from it.
+    Follows `RetryScheduled`, and is the last event with this state: the next
+    attempt, in whatever process, continues from a copy.
     """
 
     __slots__ = ("state",)
@@ -86,35 +79,35 @@ class Suspended(Frozen):
 
 
 Event = AttemptStarted | AttemptFailed | RetryScheduled | Suspended | Succeeded | GaveUp
-"""What an observer is told; each event has the state of its call."""
+"""An event of a call; each kind has the state of its call."""
 
 Observer = Callable[[Event], object]
-"""Takes an event; what it returns is ignored."""
+"""Takes an event; its return value is ignored."""
 
 process_observers: "list[observe]" = []
-"""The registrations of the whole process: the same observer may have two.
+"""The process-wide registrations; an observer may be registered twice.
 
-Always the same list. To change it is one operation: no thread, signal handler or
-fork sees it half done, so there is no lock.
+Always the same list. Changes are single operations, so threads, signal handlers and
+forks need no lock.
 """
 
 
 @final
 class observe:  # noqa: N801  used as a function
-    """Tell an observer of every retried call of this process, from now on.
+    """Notify an observer of every retried call of this process, from now on.
 
-    >>> heard = []
-    >>> with observe(heard.append):
-    ...     pass  # retried calls made here, in any thread, are heard
+    >>> events = []
+    >>> with observe(events.append):
+    ...     pass  # collects the events of retried calls, in any thread
 
     Args:
-        observer: Takes an `Event`. It is told until `close` is called or the
+        observer: Takes an `Event`. It is notified until `close` is called or the
             ``with`` block ends.
-        failures_only: Whether it is told of a call only from its first failure
+        failures_only: Whether to notify it of a call only from its first failure
             on. A call that succeeds at once then costs nothing more.
 
     Raises:
-        ConfigError: *observer* is no plain function.
+        ConfigError: *observer* is not callable with one argument, or it is async.
     """
 
     def __init__(self, observer: Observer, *, failures_only: bool = False) -> None:
@@ -125,7 +118,7 @@ class observe:  # noqa: N801  used as a function
             fast_path.block()
 
     def close(self) -> None:
-        """Tell the observer no more; closing twice does no harm."""
+        """Stop notifying the observer; closing twice is harmless."""
         try:
             process_observers.remove(self)
         except ValueError:
@@ -147,12 +140,14 @@ class observe:  # noqa: N801  used as a function
 
 
 def check_observer(name: str, observer: object) -> Observer:
-    """Return *observer* if it can be told of events, else raise `ConfigError`."""
+    """Return *observer* if it is a sync callable of one argument.
+
+    Raises:
+        ConfigError: It is not.
+    """
     if not callable(observer) or is_coroutine_function(observer):
         rule = "a plain function (or callable) that takes an event"
-        suggestion = (
-            "start a task in it where it must await" if callable(observer) else ""
-        )
+        suggestion = "start a task in it to await" if callable(observer) else ""
         raise invalid_setting(name, rule, observer, suggestion)
     if not accepts_one_argument(observer):
         raise invalid_setting(
@@ -161,32 +156,34 @@ def check_observer(name: str, observer: object) -> Observer:
     return observer
 
 
-_Busy = tuple[list[Observer], ...]
-_busy: ContextVar[_Busy] = ContextVar("retrykit observers", default=())
-"""Who is being told something in this context: emptied when it has been told, so
-that tasks and threads which an observer starts do not inherit its silence."""
+_active: ContextVar[tuple[list[Observer], ...]]
+_active = ContextVar("retrykit observers", default=())
+"""The observers that are running in this context, one to a list.
+
+Each list is emptied when its observer returns: tasks and threads that the observer
+started inherit the context, and their calls are observed again.
+"""
 
 
 def notify(observers: tuple[Observer, ...], event: Event) -> None:
-    """Tell the given observers, then those of the process.
+    """Notify the given observers, then those of the process.
 
-    What they raise is logged. An observer that makes a retried call itself is
-    not told of that one.
+    Errors that they raise are logged.
     """
-    busy = [told for told in _busy.get() if told]
+    active = [running for running in _active.get() if running]
     failing = bool(event.state.failures)
-    asked = [each for each in process_observers[:] if failing or not each.failures_only]
-    for observer in (*observers, *(each.observer for each in asked)):
-        if any(observer in told for told in busy):
+    others = [x for x in process_observers[:] if failing or not x.failures_only]
+    for observer in (*observers, *(each.observer for each in others)):
+        if any(observer in running for running in active):
             continue
-        told, token = [observer], None
+        running, token = [observer], None
         try:
-            token = _busy.set((*busy, told))
+            token = _active.set((*active, running))
             observer(event)
         except Exception as fault:  # noqa: BLE001  the call goes on without it
             message, kind = "an observer failed on %s: %r", type(event).__name__
             log_fault(logging.ERROR, fault, message, kind, observer)
         finally:
-            told.clear()
+            running.clear()
             if token is not None:  # pragma: no branch  (an interrupt leaves the loop)
-                _busy.reset(token)
+                _active.reset(token)

@@ -1,4 +1,4 @@
-"""Log records about code that a policy was given, and that failed."""
+"""Log records about failures of user code: predicates, observers, releases."""
 
 import logging
 
@@ -10,16 +10,16 @@ __all__ = ["log_fault", "note_policy_fault"]
 
 
 def log_fault(level: int, fault: Exception, message: str, *args: object) -> None:
-    """Log that the user's code failed, with its traceback without secrets of URLs.
+    """Log a failure of user code, with a traceback redacted of URL secrets.
 
-    The traceback is part of the message: as the ``exc_info`` of a record it would be
-    formatted whole, with the error that was being handled.
+    The traceback is part of the message: as ``exc_info`` it would be formatted
+    without redaction, together with the error being handled.
 
     Args:
         level: The level of the record.
-        fault: What the code raised.
-        message: What failed, as a format.
-        *args: What is put into the format.
+        fault: The error that the code raised.
+        message: A format string that describes the failure.
+        *args: Its arguments.
     """
     text = f"{message}\n%s"
     log = logging.getLogger("retrykit")
@@ -27,7 +27,7 @@ def log_fault(level: int, fault: Exception, message: str, *args: object) -> None
 
 
 def note_policy_fault(error: Exception, fault: Exception) -> None:
-    """Say on the user's error that the policy itself failed on it."""
-    told = f"{type_name(type(fault))}: {error_text(fault)}"
-    add_note_once(error, f"not retried, because its policy failed with {told}")
+    """Note on the user's error, and log, that the policy failed on it."""
+    text = f"{type_name(type(fault))}: {error_text(fault)}"
+    add_note_once(error, f"not retried, because its policy failed with {text}")
     log_fault(logging.ERROR, fault, "not retried, because the policy failed")

@@ -1,7 +1,4 @@
-"""Errors and results as plain data, as they are in another process.
-
-Nothing here knows of calls.
-"""
+"""Errors and results as plain data, as they cross processes."""
 
 import math
 import re
@@ -15,30 +12,18 @@ from retrykit._internal.redaction import redact_urls, request_summary
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import safe_repr
 
-__all__ = [
-    "ErrorRecord",
-    "ResultRecord",
-    "attributes_of",
-    "error_from_dict",
-    "error_to_dict",
-]
-__all__ += [
-    "error_text",
-    "result_from_data",
-    "result_text",
-    "result_to_data",
-    "result_type",
-    "strict_type",
-]
-__all__ += ["safe_str", "status_of", "traceback_text"]
+__all__ = ["ErrorRecord", "ResultRecord", "attributes_of", "error_from_dict"]
+__all__ += ["error_text", "error_to_dict", "result_from_data", "result_text"]
+__all__ += ["result_to_data", "result_type", "safe_str", "status_of", "strict_type"]
+__all__ += ["traceback_text"]
 
 
 @final
 class ErrorRecord(Frozen):
-    """What is kept of an error when it leaves its process.
+    """An error of another process, as text.
 
     Attributes:
-        type: Its class as ``module.Name``, a built-in one by its name alone.
+        type: Its class as ``module.Name``, or ``Name`` of a built-in one.
         message: Its text.
         traceback: Its formatted traceback, with its notes and its causes.
     """
@@ -54,11 +39,11 @@ class ErrorRecord(Frozen):
 
 @final
 class ResultRecord(Frozen):
-    """What is kept of a refused result that is no number, text or None.
+    """A rejected result of another process, as text.
 
     Attributes:
-        type: Its class as ``module.Name``, a built-in one by its name alone.
-        text: Its ``repr``, cut after 200 characters.
+        type: Its class as ``module.Name``, or ``Name`` of a built-in one.
+        text: The first 200 characters of its ``repr``; of a response, its status.
     """
 
     __slots__ = ("text", "type")
@@ -68,22 +53,22 @@ class ResultRecord(Frozen):
 
 def error_to_dict(
     error: Exception | ErrorRecord | None,
-    places: FrameLocations | None = None,
+    locations: FrameLocations | None = None,
     *,
     redact: bool = True,
 ) -> dict[str, str] | None:
     """Return an error as a dict of type, message and traceback.
 
     Args:
-        error: The error; a record of one is returned as it is.
-        redact: Whether secrets of requests and URLs are left out.
-        places: Where it was raised, if it has no frames any more.
+        error: The error, or a record of one, whose parts are returned unchanged.
+        locations: Where it was raised, if its frames were released.
+        redact: Whether to leave out secrets of requests and URLs.
     """
     if error is None:
         return None
     if not isinstance(error, ErrorRecord):
         kind, text = type_name(type(error)), error_text(error, redact=redact)
-        error = ErrorRecord(kind, text, traceback_text(error, places, redact=redact))
+        error = ErrorRecord(kind, text, traceback_text(error, locations, redact=redact))
     return fields_of(error)
 
 
@@ -91,10 +76,9 @@ def error_text(error: Exception, *, redact: bool = True) -> str:
     """Return the text of an error.
 
     Args:
-        error: The error. If it is about a request, its text is method, host and
-            status of that; of other texts, user info and queries of URLs are left
-            out.
-        redact: Whether to do so; else the text is whole.
+        error: The error.
+        redact: Whether to leave out secrets: the text of a failed request is then
+            its method, host and status, and URLs lose their user info and query.
     """
     if not redact:
         return safe_str(error)
@@ -103,32 +87,32 @@ def error_text(error: Exception, *, redact: bool = True) -> str:
 
 
 def traceback_text(
-    error: Exception, places: FrameLocations | None = None, *, redact: bool = True
+    error: Exception, locations: FrameLocations | None = None, *, redact: bool = True
 ) -> str:
     """Return the formatted traceback of an error, with its notes and its causes.
 
     Args:
         error: The error.
-        places: Where it was raised, if it has no frames any more.
-        redact: Whether user info and queries of URLs are left out.
+        locations: Where it was raised, if its frames were released.
+        redact: Whether to leave out user info and queries of URLs.
     """
-    text = safe_str(error, lambda error: format_traceback(error, places or ()))
+    text = safe_str(error, lambda error: format_traceback(error, locations or ()))
     return redact_urls(text) if redact else text
 
 
 def error_from_dict(data: Mapping[str, str] | None) -> ErrorRecord | None:
     """Return the record that `error_to_dict` wrote."""
-    return None if data is None else ErrorRecord(**_texts(**data))
+    return None if data is None else ErrorRecord(**_strings(**data))
 
 
 def result_to_data(result: object, *, redact: bool = True) -> Any:
-    """Return a result as JSON holds it: a plain one itself, or a record of it.
+    """Return a result as JSON data: a plain value unchanged, others as a record.
 
     Args:
         result: The result.
-        redact: Whether user info and queries of URLs are left out.
+        redact: Whether to leave out user info and queries of URLs.
     """
-    # By their types: an object's __class__ may be anyone's code.
+    # Exact types: an object's __class__ may run user code.
     if type(result) is ResultRecord:
         return {"record": fields_of(result)}
     if type(result) is str:
@@ -139,37 +123,40 @@ def result_to_data(result: object, *, redact: bool = True) -> Any:
     return {"record": fields_of(record)}
 
 
+_MAX_INTEGER_BITS = 1024
+
+
 def _is_plain(result: object) -> bool:
-    # JSON has no form for infinities and for what is no number.
+    # JSON has no infinities and no NaN.
     if type(result) is float:
         return math.isfinite(result)
-    # Python itself refuses to write or read an integer of thousands of digits.
+    # Python refuses to format or parse integers of thousands of digits.
     if type(result) is int:
-        return result.bit_length() <= _LONGEST_INTEGER
+        return result.bit_length() <= _MAX_INTEGER_BITS
     return result is None or type(result) is bool
 
 
 def result_type(result: object) -> str:
-    """Return the type of a result; of a response, with its status."""
+    """Return the type name of a result, with the status of a response."""
     if type(result) is ResultRecord:
         return result.text if re.fullmatch(_RESPONSE, result.text) else result.type
     status, kind = status_of(result), type_name(type(result))
     return kind if status is None else f"{kind} with status {status}"
 
 
-# What a record says of a response, and no ``repr`` of anything else.
+# The text of a record of a response, which is no ``repr`` of anything else.
 _RESPONSE = r"[\w.<>]+ with status \d+"
 
 
 def result_text(result: object, *, redact: bool = True) -> str:
-    """Return what may be told of a result, in at most 200 characters.
+    """Return the text of a result for records and logs, at most 200 characters.
 
-    Of a response that is its status: what else there is in its ``repr``, such as
-    a URL or a cookie, may be secret.
+    Of a response it is the type and the status: its ``repr`` may have secrets, such
+    as a URL or a cookie.
 
     Args:
         result: The result.
-        redact: Whether user info and queries of URLs are left out.
+        redact: Whether to leave out user info and queries of URLs.
     """
     if status_of(result) is not None:
         return result_type(result)
@@ -178,57 +165,53 @@ def result_text(result: object, *, redact: bool = True) -> str:
 
 
 def status_of(result: object) -> int | None:
-    """Return the HTTP status of a response; None of what is none."""
+    """Return the HTTP status code, or None if this is not a response."""
     parts = attributes_of(result) or {}
     status = parts.get("status_code", parts.get("status"))
     return int(status) if isinstance(status, int) else None
 
 
 def attributes_of(value: object) -> dict[str, Any] | None:
-    """Return the dict of an object, without running code of its attributes.
+    """Return the ``__dict__`` of an object, without running its properties.
 
     Returns:
-        None if it has none, or if its own ``__dict__`` or ``__class__`` fails.
+        None if there is none, or if its ``__dict__`` or ``__class__`` fails.
     """
     try:
         found, _ = vars(value), value.__class__
-    except Exception:  # noqa: BLE001  they may be anyone's code
+    except Exception:  # noqa: BLE001  they may run user code
         return None
     return found if type(found) is dict else None
 
 
 def result_from_data(data: Any) -> object:
-    """Return what `result_to_data` wrote.
+    """Return the result, or its record, that `result_to_data` wrote.
 
     Raises:
-        TypeError, KeyError: It is no such thing.
+        TypeError, KeyError: *data* has another form.
     """
     if isinstance(data, Mapping):
         if set(data) != {"record"}:
             raise KeyError(*data)
-        return ResultRecord(**_texts(**data["record"]))
+        return ResultRecord(**_strings(**data["record"]))
     if result_to_data(data, redact=False) is not data:
-        msg = f"{safe_repr(data)} is no plain result"
+        msg = f"{safe_repr(data)} is not a plain result"
         raise TypeError(msg)
     return data
 
 
-_LONGEST_INTEGER = 1024
-
-
 def safe_str(value: object, form: Callable[[Any], str] = str) -> str:
-    """Return the text of a value, whatever its own code does."""
+    """Return the text of a value, or a placeholder if its own code fails."""
     try:
         return form(value)
-    except Exception as error:  # noqa: BLE001  it must not lose the rest
-        return f"<{type_name(type(error))} while it was told>"
+    except Exception as error:  # noqa: BLE001  a broken repr must not lose the rest
+        return f"<{type_name(type(error))} while it was formatted>"
 
 
 def strict_type(*kinds: type) -> Callable[[Any], Any]:
-    """Return what reads a value of one of these types, and refuses all others.
+    """Return a function that returns values of these types, and rejects all others.
 
-    A bool is no number here, and a number is finite: no integer is larger than a
-    float can be.
+    A bool is no number here, and a number is finite and fits a float.
     """
 
     def read(value: Any) -> Any:
@@ -238,15 +221,15 @@ def strict_type(*kinds: type) -> Callable[[Any], Any]:
             odd = abs(value) > sys.float_info.max
         if odd or not known:
             names = " or ".join(kind.__name__ for kind in kinds)
-            msg = f"{safe_repr(value)} is no {names}"
+            msg = f"{safe_repr(value)} is not of type {names}"
             raise TypeError(msg)
         return value
 
     return read
 
 
-_text = strict_type(str)
+_string = strict_type(str)
 
 
-def _texts(**parts: object) -> dict[str, str]:
-    return {name: _text(part) for name, part in parts.items()}
+def _strings(**parts: object) -> dict[str, str]:
+    return {name: _string(part) for name, part in parts.items()}

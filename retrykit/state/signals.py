@@ -1,8 +1,4 @@
-"""What a retried function may raise to steer its own call.
-
-A signal carries the error that it speaks for. It knows nothing of how the
-call is carried out.
-"""
+"""Exceptions that a retried function raises to control its own retrying."""
 
 from typing import final
 
@@ -13,14 +9,14 @@ from retrykit.errors import RetrykitError
 __all__ = ["GiveUp", "RetryAfter", "Signal"]
 
 
-class Signal(RetrykitError):  # noqa: N818  a wish, not an error
-    """A wish of the retried function, addressed to its call.
+class Signal(RetrykitError):  # noqa: N818  an instruction, not an error
+    """Base class of exceptions that a function raises to control its own retrying.
 
-    Let out by a call, it is a wish to the call around that one.
+    One that leaves its call addresses the call around that one.
     """
 
     around: BaseException | None = None
-    """The error in whose handler the block stands that raised the signal."""
+    """The error whose handler encloses the retry block that raised the signal."""
 
     def __init__(self, *args: object, cause: Exception | None) -> None:
         if cause is not None and not isinstance(cause, Exception):
@@ -36,8 +32,8 @@ class Signal(RetrykitError):  # noqa: N818  a wish, not an error
     def error(self) -> Exception:
         """The error to record and to raise.
 
-        It is the cause, else the error whose handler raised the signal, else the
-        signal itself.
+        The cause, else the error whose handler raised the signal, else the signal
+        itself.
         """
         if self.cause is not None:
             return self.cause
@@ -51,11 +47,11 @@ class Signal(RetrykitError):  # noqa: N818  a wish, not an error
         return self
 
     def _was_raised_handling(self, error: Exception) -> bool:
-        """Return whether the signal comes from the handler of an error.
+        """Return whether the signal was raised while handling an error of its call.
 
-        It does if the traceback of the signal leads through the frame that caught
-        the error. An error that is being handled around the call is none of it;
-        that around a block, whose frame is the handler's own, is in `around`.
+        It was if its traceback shares a frame with the error's: the frame that
+        caught the error. An error handled outside the call shares none, and an error
+        handled around a retry block is excluded by `around`.
         """
         caught, trace = error.__traceback__, self.__traceback__
         while caught is not None and trace is not None:
@@ -67,11 +63,10 @@ class Signal(RetrykitError):  # noqa: N818  a wish, not an error
 
 @final
 class RetryAfter(Signal):
-    """Ask for another attempt after *delay*, whatever the schedule says.
+    """Retry after *delay*, whatever the error and the schedule.
 
-    The limits of attempts and time still hold; `hint_cap`, which is about what
-    others ask for, does not. The error is not asked whether it may be retried.
-    When the call gives up, its caller sees the cause.
+    The limits of attempts and time still apply; `hint_cap` does not, since it limits
+    what others ask for. If the call gives up, it raises the cause.
 
     >>> RetryAfter("2s")
     RetryAfter(2.0, None)
@@ -79,14 +74,14 @@ class RetryAfter(Signal):
     'asked for another attempt after 2s'
 
     Args:
-        delay: Time before the next attempt. Seconds, timedelta or text, >= 0;
+        delay: Time before the next attempt. Seconds, timedelta or string, >= 0;
             0 means now.
-        cause: The error that it stands for; by default the one in whose
-            ``except`` clause it is raised. ``raise RetryAfter(2) from error``
-            names another, and ``from None`` none.
+        cause: The error to record; by default the one whose ``except`` clause raises
+            the signal. ``raise RetryAfter(2) from error`` names another, and
+            ``from None`` none.
 
     Raises:
-        ConfigError: *delay* is no duration, or *cause* is no exception.
+        ConfigError: *delay* is not a duration, or *cause* is not an Exception.
     """
 
     def __init__(self, delay: Duration, cause: Exception | None = None) -> None:
@@ -99,18 +94,18 @@ class RetryAfter(Signal):
 
 @final
 class GiveUp(Signal):
-    """Stop the call at once; its caller sees *cause*.
+    """Stop the call at once; it raises *cause*.
 
     >>> GiveUp(PermissionError("revoked")).error
     PermissionError('revoked')
 
     Args:
-        cause: The error to let out; by default the one in whose ``except`` clause
-            it is raised. ``raise GiveUp() from error`` names another. Without
-            any, and with ``from None``, the signal itself is let out.
+        cause: The error to raise; by default the one whose ``except`` clause raises
+            the signal. ``raise GiveUp() from error`` names another. Without any, and
+            with ``from None``, the signal itself is raised.
 
     Raises:
-        ConfigError: *cause* is no exception.
+        ConfigError: *cause* is not an Exception.
     """
 
     def __init__(self, cause: Exception | None = None) -> None:

@@ -44,7 +44,7 @@ REFUSED = {
         lambda: Envelope.from_dict({"version": 2})
     ),
     f"{WHOLE}, got []": lambda: Envelope.from_dict([]),
-    f"{WHOLE}, got {EMPTY}; None is no str": lambda: Envelope.from_dict(EMPTY),
+    f"{WHOLE}, got {EMPTY}; None is not of type str": lambda: Envelope.from_dict(EMPTY),
     f"{WHOLE}, got {safe_repr(NEVER)}; the rest contradicts its run": (
         lambda: Envelope.from_dict(NEVER)
     ),

@@ -171,15 +171,15 @@ WRONG = [
         {"MAX_ELAPSED": "unlimited", "DEADLINE": "clip"},
         (
             "_DEADLINE must be 'stop' where max_elapsed is None, got 'clip'; set "
-            "max_elapsed, the time that it is about, or deadline='stop'"
+            "max_elapsed, or deadline='stop'"
         ),
     ),
     (
         {"EXTENDS": "google", "MAX_ELAPSED": "unlimited"},
         (
             "_EXTENDS, APP_RETRY_MAX_ELAPSED: deadline must be 'stop' where "
-            "max_elapsed is None, got 'overshoot'; set max_elapsed, the time that it "
-            "is about, or deadline='stop'"
+            "max_elapsed is None, got 'overshoot'; set max_elapsed, or "
+            "deadline='stop'"
         ),
     ),
 ]

@@ -269,7 +269,7 @@ def test_tells_in_short_what_is_wrong():
         Envelope.from_dict(LONG | {"due": "tomorrow"})
     told = str(caught.value)
     assert told.startswith("envelope must be one of retrykit's, whole and unchanged")
-    assert told.endswith("; 'tomorrow' is no int or float")
+    assert told.endswith("; 'tomorrow' is not of type int or float")
     assert len(told) < 600
 
 

@@ -218,8 +218,10 @@ class TestOutcome:
 
             __repr__ = __str__
 
-        assert told(MuteError()) == "MuteError: <ValueError while it was told>"
-        assert told(None, MuteError()) == "the result <ValueError while it was told>"
+        assert told(MuteError()) == "MuteError: <ValueError while it was formatted>"
+        assert (
+            told(None, MuteError()) == "the result <ValueError while it was formatted>"
+        )
 
     @given(
         st.lists(st.tuples(st.text(), st.floats(0, 1e9), st.floats(0, 1e9)), min_size=1)
