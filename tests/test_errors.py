@@ -671,9 +671,7 @@ WRITTEN = {
     "name must be the name of a parameter, got None": lambda: AsArgument(5, name=None),
     'seconds must be a duration such as "12.5s", "500ms" or "1h30m", got \'5\'; write '
     "the unit (us, ms, s, m, h, d, w)": (lambda: AsArgument("5")),
-    "seconds must be a duration > 0, got '0s'; nothing is done in no time": (
-        lambda: AsArgument("0s")
-    ),
+    "seconds must be a duration > 0, got '0s'": (lambda: AsArgument("0s")),
     "fn must be a function with a parameter 'timeout' that takes its timeout, got "
     f"{plain!r}; name its parameter: AsArgument(5, name=...)": (
         lambda: with_timeout_argument(plain, AsArgument("5s"), float)
@@ -1134,8 +1132,8 @@ WRITTEN |= {
     "rules must be a Rule, got <class 'OSError'>; write Rule(on=..., ...)": (
         lambda: Policy(rules=[OSError])
     ),
-    f"rules must be in an order in which each can hold, got {NARROW!r}; a rule before "
-    "it holds for all of its errors: put it first": (
+    f"rules must be in an order in which each can apply, got {NARROW!r}; an earlier "
+    "rule matches all of its errors: put it first": (
         lambda: Policy(rules=[BROAD, NARROW])
     ),
     "give_up_on must be narrower than the on of each rule, or the rule never applies, "
@@ -1150,9 +1148,9 @@ WRITTEN |= {
     ),
     "on_long_hint must be one of 'honor', 'clip', 'give_up', got 60; a bound is "
     "hint_cap": lambda: Policy(on_long_hint=60),
-    "budget must be a budget, got <class 'retrykit.budgets.throttle.Throttle'>; make "
+    "budget must be a budget, got <class 'retrykit.budgets.throttle.Throttle'>; create "
     "one: Throttle()": lambda: Policy(budget=Throttle),
-    "budget must be a budget, got 500; take one of retrykit.budgets": (
+    "budget must be a budget, got 500; use one of retrykit.budgets": (
         lambda: Policy(budget=500)
     ),
     "budget must be a sync budget where nothing can await it, got Remote(); "

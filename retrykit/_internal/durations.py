@@ -1,8 +1,4 @@
-"""Lengths of time as people write them, and as the package keeps them.
-
-Inside retrykit every duration is a float of seconds. This module is the one
-way in; it knows nothing of clocks.
-"""
+"""Durations: parsed to float seconds, and formatted for people."""
 
 import math
 import re
@@ -16,29 +12,29 @@ __all__ = [
     "Duration",
     "format_duration",
     "parse_duration",
+    "parse_positive_duration",
 ]
 
 Duration = float | timedelta | str
-"""Seconds as a number, a `timedelta`, or text such as ``"1h30m"``."""
+"""Seconds as a number, a `timedelta`, or a string such as ``"1h30m"``."""
 
-# Parts of a second divide, because 300 / 1000 is the float nearest to 0.3
-# and 300 * 0.001 is not always the nearest.
+# Divisors, since 300 / 1000 is the float nearest to 0.3, and 300 * 0.001 may not be.
 _PARTS = {"us": 1_000_000, "ms": 1_000}
 _WHOLES = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _TERM = r"([0-9]{1,15}(?:\.[0-9]+)?)(us|ms|[smhdw])"
 
 DURATION_PATTERN = rf"^[ \t\n\r\f\v]*(?:{_TERM}[ \t\n\r\f\v]*)+$"
-"""What a text must match, as Python, JavaScript and JSON Schema read it.
+"""Pattern of a duration string, in the syntax of Python, JavaScript and JSON Schema.
 
-Fifteen digits are more than any use, and no sum of such terms is infinite.
+With at most fifteen digits each, no sum of terms is infinite.
 """
 
 LONGEST_TEXT = 10_000
-"""How many characters a text may have."""
+"""Most characters of a duration string."""
 
 
 def parse_duration(name: str, value: object) -> float:
-    """Return a duration as a float of seconds.
+    """Parse a duration to seconds.
 
     >>> parse_duration("cap", "1h30m")
     5400.0
@@ -51,16 +47,15 @@ def parse_duration(name: str, value: object) -> float:
 "1h30m", got '90'; write the unit (us, ms, s, m, h, d, w)
 
     Args:
-        name: The parameter as its user typed it, for the error.
-        value: Seconds as a number, a timedelta, or text made of numbers with
-            units (us, ms, s, m, h, d, w), of at most 10,000 characters. Finite
-            and >= 0.
+        name: The name of the parameter, for the error.
+        value: Seconds as a number, a timedelta, or a string of numbers with units
+            (us, ms, s, m, h, d, w), of at most 10,000 characters. Finite and >= 0.
 
     Returns:
         Seconds, finite and >= 0.
 
     Raises:
-        ConfigError: *value* is none of these, is negative, or is not finite.
+        ConfigError: *value* is not a duration, is negative, or is not finite.
     """
     if isinstance(value, str):
         return _parse(name, value)
@@ -69,6 +64,18 @@ def parse_duration(name: str, value: object) -> float:
     if value < timedelta(0):
         raise invalid_setting(name, "a finite duration >= 0", value)
     return value.total_seconds()
+
+
+def parse_positive_duration(name: str, value: object, suggestion: str = "") -> float:
+    """Parse a duration > 0 to seconds.
+
+    Raises:
+        ConfigError: *value* is not a duration, is not finite, or is not > 0.
+    """
+    seconds = parse_duration(name, value)
+    if not seconds:
+        raise invalid_setting(name, "a duration > 0", value, suggestion)
+    return seconds
 
 
 _SUGGESTION = 'give seconds as a number, a timedelta, or text such as "1h30m"'
@@ -92,7 +99,7 @@ def _parse(name: str, text: str) -> float:
 
 
 def format_duration(duration: float) -> str:
-    """Return a duration for people to read, rounded.
+    """Format a duration for people, rounded.
 
     >>> [format_duration(x) for x in (0, 0.0123, 7, 90.4, 3600, 610_000)]
     ['0s', '12.3ms', '7s', '1m30s', '1h', '7d1h']
@@ -104,7 +111,7 @@ def format_duration(duration: float) -> str:
         Three digits below a minute, the two largest units above it, and three
         digits from a million days on.
     """
-    if duration < 1e-9:  # noqa: PLR2004  less than clocks can tell
+    if duration < 1e-9:  # noqa: PLR2004  below the resolution of clocks
         return "0s"
     for unit, size, end in _SMALL:
         if duration < end:
@@ -116,17 +123,17 @@ def format_duration(duration: float) -> str:
     units = [(unit, size) for unit, size in _LARGE if size <= total]
     large, size = units[0]
     rest = total % size
-    told = f"{total // size}{large}"
+    text = f"{total // size}{large}"
     if not rest or len(units) == 1:
-        return told
+        return text
     small, step = units[1]
-    return f"{told}{rest // step}{small}" if rest >= step else told
+    return f"{text}{rest // step}{small}" if rest >= step else text
 
 
-# A million days; nobody counts the hours of more.
+# A million days, in seconds.
 _MOST = 86_400 * 1e6
 
-# What three digits would round up to the next unit is told in the next unit.
+# Three digits just below these limits would round up to the next unit.
 _SMALL = [("us", 1e-6, 0.9995e-3), ("ms", 1e-3, 0.9995), ("s", 1, 59.95)]
 _STEPS = [(1, 3_600), (60, 86_400), (3_600, math.inf)]
 _LARGE = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)]

@@ -1,6 +1,6 @@
-"""Which errors are retried, by the status codes of gRPC.
+"""Predicate of errors with one of some gRPC status codes.
 
-An error is asked for its code by name; what raises it is not known here.
+gRPC is not imported: an error is recognized by its method ``code``.
 """
 
 from collections.abc import Iterable
@@ -14,10 +14,9 @@ __all__ = ["StatusCodes", "names_of_codes"]
 
 @final
 class StatusCodes(Frozen):
-    """The predicate of errors that have one of some status codes.
+    """Predicate of errors with one of some gRPC status codes.
 
-    True of an error whose method ``code`` returns something with such a
-    ``name``, as those of gRPC do; false of every other one.
+    True for an error whose method ``code`` returns an object with such a ``name``.
 
     >>> StatusCodes([14, "aborted"])
     StatusCodes(codes=('ABORTED', 'UNAVAILABLE'))
@@ -28,7 +27,7 @@ class StatusCodes(Frozen):
         codes: Names, in any case, or numbers, 1 to 16; at least one.
 
     Raises:
-        ConfigError: A code is none of gRPC, or is OK, which is no failure.
+        ConfigError: A code is unknown, or is OK, which is no failure.
     """
 
     __slots__ = ("codes",)
@@ -42,19 +41,19 @@ class StatusCodes(Frozen):
         try:
             code = getattr(error, "code", None)
             return callable(code) and getattr(code(), "name", None) in self.codes
-        except Exception:  # noqa: BLE001  an error that cannot tell has no code
+        except Exception:  # noqa: BLE001  an error whose code fails has none
             return False
 
 
 def names_of_codes(name: str, codes: object) -> tuple[str, ...]:
-    """Return the names of status codes, once each, in the order of their numbers.
+    """Return the distinct names of status codes, in the order of their numbers.
 
     Args:
-        name: The parameter as its user typed it, for the error.
+        name: The name of the parameter, for the error.
         codes: A list of names, in any case, and numbers.
 
     Raises:
-        ConfigError: It is none, or empty, or has another code in it.
+        ConfigError: *codes* is not a list, is empty, or has an unknown code.
     """
     listed = codes if isinstance(codes, list | tuple | set | frozenset) else ()
     if not listed:
@@ -72,7 +71,7 @@ def _code(name: str, code: object) -> str:
     raise invalid_setting(name, rule, code)
 
 
-# In the order of their numbers, from 1; 0 is OK.
+# By number, from 1; 0 is OK.
 _CODES = (
     "CANCELLED",
     "UNKNOWN",

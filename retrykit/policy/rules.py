@@ -1,7 +1,4 @@
-"""Errors that are retried in a way of their own: rules beside a policy.
-
-A rule knows neither the policy that it belongs to nor the other rules.
-"""
+"""Rules: schedules and limits of their own for some errors of a policy."""
 
 from typing import final
 
@@ -17,11 +14,10 @@ __all__ = ["Rule", "check_rules", "types_of"]
 
 @final
 class Rule(Frozen):
-    """How some errors are retried, where others are retried otherwise.
+    """A schedule or a limit of attempts for some errors of a policy.
 
-    Of a policy's rules, the first whose `on` accepts an error holds for it. The
-    error then deserves another attempt, whatever the policy's own `on` says,
-    and the limits of the policy hold as for any other.
+    The first rule of a policy whose `on` matches an error applies. The error is then
+    retried whatever the policy's own `on` says; the other limits of the policy hold.
 
     >>> from retrykit import Policy
     >>> Policy(rules=[Rule(on=BlockingIOError, schedule=["30s", "2m"])], on=OSError)
@@ -35,15 +31,14 @@ Rule(on=OSError); what else is to be retried belongs to the policy's on
 
     Args:
         on: The errors, in the forms of a policy's `on`.
-        schedule: Their delays, in the forms of a policy's schedule. It is at
-            its first delay when the first of these errors comes, and goes on
-            with each of them. None, the default: the policy's schedule, at the
-            place where it is.
-        max_attempts: How many attempts may end with these errors: the last of
-            them is not retried. Count, >= 1; None, the default, is unlimited.
+        schedule: Their delays, in the forms of a policy's schedule, counted from the
+            first of these errors. None, the default: the policy's schedule.
+        max_attempts: Most attempts that fail with these errors; the last of them is
+            not retried. Count, >= 1; None, the default, is unlimited.
 
     Raises:
-        ConfigError: A parameter is wrong, or the rule says nothing.
+        ConfigError: An argument is invalid, or there is neither a schedule nor
+            max_attempts.
     """
 
     __slots__ = ("max_attempts", "on", "schedule")
@@ -61,10 +56,11 @@ Rule(on=OSError); what else is to be retried belongs to the policy's on
             raise invalid_setting(
                 "on", "at least one Exception type", on, "write Exception"
             )
-        most = max_attempts
-        most = most if most is None else check_integer("max_attempts", most, at_least=1)
+        limit = max_attempts
+        if limit is not None:
+            limit = check_integer("max_attempts", limit, at_least=1)
         delays = None if schedule is None else as_schedule(schedule)
-        Frozen.__init__(self, check_condition("on", on), delays, most)
+        Frozen.__init__(self, check_condition("on", on), delays, limit)
         if schedule is None and max_attempts is None:
             suggestion = "what else is to be retried belongs to the policy's on"
             raise invalid_setting(
@@ -72,20 +68,20 @@ Rule(on=OSError); what else is to be retried belongs to the policy's on
             )
 
     def __repr__(self) -> str:
-        told = [f"on={format_condition(self.on)}"]
+        parts = [f"on={format_condition(self.on)}"]
         if self.schedule is not None:
-            told.append(f"schedule={self.schedule!r}")
+            parts.append(f"schedule={self.schedule!r}")
         if self.max_attempts is not None:
-            told.append(f"max_attempts={self.max_attempts}")
-        return f"Rule({', '.join(told)})"
+            parts.append(f"max_attempts={self.max_attempts}")
+        return f"Rule({', '.join(parts)})"
 
 
 def check_rules(name: str, value: object) -> tuple[Rule, ...]:
-    """Return the rules of a policy, if each of them can come to hold.
+    """Return the rules of a policy as a tuple, if each can apply.
 
     Raises:
-        ConfigError: It is no list of rules, or a rule is never asked, because
-            those before it hold for all of its errors.
+        ConfigError: *value* is not a list of rules, or earlier rules match all
+            errors of a later one.
     """
     if not isinstance(value, list | tuple):
         suggestion = "put brackets around it" if isinstance(value, Rule) else ""
@@ -94,15 +90,15 @@ def check_rules(name: str, value: object) -> tuple[Rule, ...]:
     for rule in value:
         kinds = types_of(check_instance(name, rule, Rule, "write Rule(on=..., ...)").on)
         if kinds and all(issubclass(kind, tuple(before)) for kind in kinds):
-            rule_ = "in an order in which each can hold"
-            suggestion = "a rule before it holds for all of its errors: put it first"
+            rule_ = "in an order in which each can apply"
+            suggestion = "an earlier rule matches all of its errors: put it first"
             raise invalid_setting(name, rule_, rule, suggestion)
         before += kinds
     return tuple(value)
 
 
 def types_of(condition: Condition) -> tuple[type[Exception], ...]:
-    """Return the types that a condition is made of; none if it is a predicate."""
+    """Return the exception types of a condition; empty if it is a predicate."""
     if isinstance(condition, tuple):
         return condition
     return (condition,) if isinstance(condition, type) else ()

@@ -1,7 +1,7 @@
 """Policies as plain data, for JSON and TOML.
 
-Only what is made of retrykit's own parts and of exception types can be
-written: code of the user's has no form here. Reading never imports a module.
+Custom code has no form as data: only the parts of retrykit and exception types do.
+Reading never imports a module.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,32 +27,32 @@ __all__ = ["UNLIMITED", "policy_from_dict", "policy_to_dict", "setting_to_data"]
 
 # TOML has no null.
 UNLIMITED = "unlimited"
-"""How a limit that is None is written."""
+"""The form of a limit that is None."""
 
 _CODE = ("on_result", "observers")
 _LIMITS = ("max_attempts", "max_elapsed", "hint_cap")
 
 
-def policy_to_dict(settings: "Policy") -> dict[str, Any]:
-    """Return settings as a dict of numbers, texts, lists and dicts.
+def policy_to_dict(policy: "Policy") -> dict[str, Any]:
+    """Return a policy as a dict of numbers, strings, lists and dicts.
 
     Raises:
-        ConfigError: A setting is code: a predicate, an observer, a generator; or
-            a schedule has more parts than would be read again.
+        ConfigError: A setting is code: a predicate, an observer, a generator; or a
+            schedule has more parts than can be read back.
     """
-    values = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    values = {each.name: getattr(policy, each.name) for each in fields(policy)}
     data = {name: setting_to_data(name, value) for name, value in values.items()}
     return {name: value for name, value in data.items() if value is not None}
 
 
 def setting_to_data(name: str, value: Any) -> Any:
-    """Return one setting as a number, text, list or dict; None if there is none.
+    """Return a setting as a number, string, list or dict, or None if it has no form.
 
     >>> setting_to_data("max_elapsed", None), setting_to_data("on", (OSError, EOFError))
     ('unlimited', ['OSError', 'EOFError'])
 
     Raises:
-        ConfigError: It is code.
+        ConfigError: The setting is code.
     """
     if name in _CODE:
         if value:
@@ -66,12 +66,11 @@ def setting_to_data(name: str, value: Any) -> Any:
 
 
 def policy_from_dict(data: object) -> dict[str, Any]:
-    """Return the settings that `policy_to_dict` wrote, and no others.
+    """Return the settings of a policy as keyword arguments, from its data.
 
     Raises:
-        ConfigError: *data* is no dict, names a type that is not known here, or
-            has a rule, a hint or a budget that is wrong. What else is wrong
-            with it is found where the policy is made.
+        ConfigError: *data* is not a dict, or a setting that is a type, a rule, a hint
+            or a budget is invalid. `Policy` checks the other settings.
     """
     if not isinstance(data, Mapping) or not all(isinstance(n, str) for n in data):
         raise invalid_setting("policy", "a dict of settings", data)
@@ -105,35 +104,37 @@ def _types(name: str, value: object) -> object:
 
 
 def _attempts(value: object) -> int:
-    # What code writes as None is no way out here.
+    # Data has no None to suggest.
     suggestion = f"the first call counts; {UNLIMITED!r} is no limit"
     return check_integer("max_attempts", value, at_least=1, suggestion=suggestion)
 
 
 def _rule_data(rule: Rule) -> dict[str, Any]:
-    told = {name: getattr(rule, name) for name in _PARTS}
-    return {name: setting_to_data(name, x) for name, x in told.items() if x is not None}
+    parts = {name: getattr(rule, name) for name in _PARTS}
+    return {
+        name: setting_to_data(name, x) for name, x in parts.items() if x is not None
+    }
 
 
 def _rules(data: object) -> object:
     if not isinstance(data, list | tuple):
         raise invalid_setting("rules", "a list of dicts", data)
-    return [_rule(f"rules[{place}]", each) for place, each in enumerate(data)]
+    return [_rule(f"rules[{index}]", each) for index, each in enumerate(data)]
 
 
-def _rule(place: str, data: object) -> Rule:
+def _rule(name: str, data: object) -> Rule:
     known = isinstance(data, Mapping) and set(_PARTS).issuperset(data)
     if not isinstance(data, Mapping) or not known or not {"on"} < set(data):
         rule = "a dict of on, and of schedule, max_attempts or both"
-        raise invalid_setting(place, rule, data)
-    with _told_of(place):
+        raise invalid_setting(name, rule, data)
+    with _name_in_errors(name):
         return Rule(**policy_from_dict(data))
 
 
 _PARTS = ("on", "schedule", "max_attempts")
 
 
-# Hints and budgets are imported where there are some: few policies have any.
+# Hints and budgets are imported on demand: few policies have any.
 def _hint_text(hint: object) -> str:
     from retrykit.hints.parsing import name_of_hint  # noqa: PLC0415  see above
 
@@ -174,23 +175,23 @@ def _timeout(data: Any) -> object:
     if set(data) != {"argument", "seconds"}:
         rule = "a duration, or a dict of argument and seconds"
         raise invalid_setting("attempt_timeout", rule, data)
-    with _told_of("attempt_timeout"):
+    with _name_in_errors("attempt_timeout"):
         return AsArgument(data["seconds"], data["argument"])
 
 
 @contextmanager
-def _told_of(place: str) -> Iterator[None]:
-    """Let errors name the setting whose part they are about."""
+def _name_in_errors(name: str) -> Iterator[None]:
+    """Put the name of a setting before errors about its parts."""
     try:
         yield
     except ConfigError as error:
         trace = error.__traceback__
-        raise ConfigError(f"{place}: {error}").with_traceback(trace) from None
+        raise ConfigError(f"{name}: {error}").with_traceback(trace) from None
 
 
-# How settings are written and read that are no numbers and texts in code.
+# Writers and readers of the settings that are not numbers or strings.
 _WRITTEN: dict[str, Callable[[Any], Any]] = {
-    # What could not be read again is not written.
+    # The limit of the reader, checked here, too.
     "schedule": lambda schedule: check_size(schedule).to_dict(),
     "on": partial(_names, "on"),
     "give_up_on": partial(_names, "give_up_on"),

@@ -1,7 +1,4 @@
-"""What other libraries call our settings, for those who come from there.
-
-Imported only by who mistypes a setting.
-"""
+"""Names of our settings in other libraries, for suggestions in errors."""
 
 from collections.abc import Collection
 
@@ -9,7 +6,7 @@ from retrykit._internal.validation import did_you_mean
 
 __all__ = ["suggest_setting"]
 
-_MEANT = {
+_ALIASES = {
     "max_attempts, which counts the first call too": (
         "attempts max_retries max_tries num_retries retries retry_limit "
         "stop_max_attempt_number times total tries"
@@ -52,19 +49,21 @@ _MEANT = {
     "raises": "reraise retry_error_cls",
     "deadline (a rule) or max_elapsed (a time)": "deadline_s",
 }
-_BY_NAME = {name: meant for meant, names in _MEANT.items() for name in names.split()}
+_BY_ALIAS = {
+    alias: meant for meant, names in _ALIASES.items() for alias in names.split()
+}
 
 
 def suggest_setting(name: str, known: Collection[str]) -> str:
-    """Return what to write instead of a setting that does not exist.
+    """Suggest a setting in place of one that does not exist.
 
     >>> suggest_setting("max_retries", ["max_attempts", "max_failures"])
     'write max_attempts, which counts the first call too'
 
     Args:
-        name: The setting as its user typed it.
+        name: The unknown setting.
         known: The settings that exist.
     """
-    if name in _BY_NAME:
-        return f"write {_BY_NAME[name]}"
+    if name in _BY_ALIAS:
+        return f"write {_BY_ALIAS[name]}"
     return did_you_mean(name, known) or f"there are {', '.join(known)}"

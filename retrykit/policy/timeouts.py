@@ -1,11 +1,8 @@
-"""How long an attempt may take, where the attempt itself sees to it.
-
-It knows nothing of calls: `retrykit.execution.attempt_timeout` hands the timeout on.
-"""
+"""Attempt timeouts that are passed to the function as an argument."""
 
 from typing import final
 
-from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.durations import Duration, parse_positive_duration
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
 
@@ -14,21 +11,21 @@ __all__ = ["AsArgument", "timeout_seconds"]
 
 @final
 class AsArgument(Frozen):
-    """A timeout that is handed to the function itself, as one of its arguments.
+    """An attempt timeout that is passed to the function as an argument.
 
-    For clients that have a timeout of their own, which blocking ones need: no
-    thread can be stopped from outside.
+    For blocking clients with a timeout of their own, since no thread can be stopped
+    from outside.
 
     >>> AsArgument("5s")
     AsArgument(5.0, 'timeout')
 
     Args:
-        seconds: How long an attempt may take. A duration, > 0. Near the end of
-            a call it is given what remains, if that is less.
+        seconds: Time limit of an attempt. A duration, > 0. Near the end of a call
+            the function gets the remaining time, if that is less.
         name: The parameter that takes it, in seconds.
 
     Raises:
-        ConfigError: *seconds* is no duration, or zero, or *name* is no name.
+        ConfigError: *seconds* is not a duration > 0, or *name* is not an identifier.
     """
 
     __slots__ = ("name", "seconds")
@@ -36,14 +33,15 @@ class AsArgument(Frozen):
     name: str
 
     def __init__(self, seconds: Duration, name: str = "timeout") -> None:
-        Frozen.__init__(self, name=_identifier(name), seconds=_positive(seconds))
+        seconds = parse_positive_duration("seconds", seconds)
+        Frozen.__init__(self, name=_check_identifier(name), seconds=seconds)
 
     def __repr__(self) -> str:
         return f"AsArgument({self.seconds!r}, {self.name!r})"
 
 
 def timeout_seconds(timeout: float | AsArgument | None) -> float | None:
-    """Return how long an attempt may take; None is unlimited.
+    """Return the time limit of an attempt in seconds; None is unlimited.
 
     >>> timeout_seconds(AsArgument("5s")), timeout_seconds(2.0)
     (5.0, 2.0)
@@ -54,15 +52,7 @@ def timeout_seconds(timeout: float | AsArgument | None) -> float | None:
     return timeout.seconds if isinstance(timeout, AsArgument) else timeout
 
 
-def _identifier(name: object) -> str:
+def _check_identifier(name: object) -> str:
     if not isinstance(name, str) or not name.isidentifier():
         raise invalid_setting("name", "the name of a parameter", name)
     return name
-
-
-def _positive(length: object) -> float:
-    found = parse_duration("seconds", length)
-    if not found:
-        rule, suggestion = "a duration > 0", "nothing is done in no time"
-        raise invalid_setting("seconds", rule, length, suggestion)
-    return found

@@ -1,12 +1,13 @@
-"""Validators of a policy's settings: one function for each setting.
-
-A setting is checked here, when the policy is built, and nowhere else.
-"""
+"""Validators of the settings of a policy."""
 
 from collections.abc import Callable, Iterable
 from typing import Literal, TypedDict, get_args
 
-from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.durations import (
+    Duration,
+    parse_duration,
+    parse_positive_duration,
+)
 from retrykit._internal.error_conditions import Condition, check_condition
 from retrykit._internal.validation import (
     check_choice,
@@ -27,16 +28,16 @@ __all__ = ["VALIDATORS", "Changes", "DeadlineRule", "LongHintRule", "NestedRule"
 __all__ += ["Raises"]
 
 DeadlineRule = Literal["stop", "clip", "overshoot"]
-"""What happens when the next attempt could not start in time."""
+"""What to do if the next attempt would start too late."""
 
 Raises = Literal["last", "retry_error", "group"]
-"""What a call raises when it gives up."""
+"""What to raise on giving up."""
 
 NestedRule = Literal["respect", "retry", "raise"]
-"""What happens when a retried call inside of this one has given up."""
+"""What to do after a retried call inside this one has given up."""
 
 LongHintRule = Literal["honor", "clip", "give_up"]
-"""What happens when a hint asks for more than `hint_cap`."""
+"""What to do with a hint above `hint_cap`."""
 
 
 class Changes(TypedDict, total=False):
@@ -70,15 +71,13 @@ def _schedule(_name: str, value: object) -> Schedule:
 
 
 def _max_attempts(name: str, value: object) -> int | None:
+    if value is None:
+        return None
     suggestion = "the first call counts; None is unlimited"
-    return (
-        None
-        if value is None
-        else check_integer(name, value, at_least=1, suggestion=suggestion)
-    )
+    return check_integer(name, value, at_least=1, suggestion=suggestion)
 
 
-def _max_elapsed(name: str, value: object) -> float | None:
+def _optional_duration(name: str, value: object) -> float | None:
     return None if value is None else parse_duration(name, value)
 
 
@@ -91,10 +90,6 @@ def _hint(name: str, value: object) -> object:
     return None if value is None else check_hint(name, value)
 
 
-def _hint_cap(name: str, value: object) -> float | None:
-    return None if value is None else parse_duration(name, value)
-
-
 def _on_long_hint(name: str, value: object) -> object:
     return check_choice(name, value, get_args(LongHintRule), "a bound is hint_cap")
 
@@ -102,19 +97,16 @@ def _on_long_hint(name: str, value: object) -> object:
 def _budget(name: str, value: object) -> Budget | None:
     if value is None or isinstance(value, Budget):
         return value
-    suggestion = "take one of retrykit.budgets"
+    suggestion = "use one of retrykit.budgets"
     if isinstance(value, type) and issubclass(value, Budget):
-        suggestion = f"make one: {value.__name__}()"
+        suggestion = f"create one: {value.__name__}()"
     raise invalid_setting(name, "a budget", value, suggestion)
 
 
 def _attempt_timeout(name: str, value: object) -> float | AsArgument | None:
     if value is None or isinstance(value, AsArgument):
         return value
-    timeout = parse_duration(name, value)
-    if not timeout:
-        raise invalid_setting(name, "a duration > 0", value, "None is unlimited")
-    return timeout
+    return parse_positive_duration(name, value, "None is unlimited")
 
 
 def _nested(name: str, value: object) -> object:
@@ -149,11 +141,10 @@ def _max_failures(name: str, value: object) -> int:
 
 
 def _seed(name: str, value: object) -> int | None:
+    if value is None:
+        return None
     # The generator has 64 bits of state.
-    most = 2**64 - 1
-    return (
-        None if value is None else check_integer(name, value, at_least=0, at_most=most)
-    )
+    return check_integer(name, value, at_least=0, at_most=2**64 - 1)
 
 
 def _observers(name: str, value: object) -> tuple[Observer, ...]:
@@ -165,24 +156,25 @@ def _observers(name: str, value: object) -> tuple[Observer, ...]:
 
 
 def _name(name: str, value: object) -> str | None:
-    if value is not None and (not isinstance(value, str) or not value.strip()):
-        raise invalid_setting(
-            name, "a text that is not empty", value, "None takes the function's"
-        )
-    return None if value is None else check_encodable(name, value)
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip():
+        suggestion = "None takes the function's"
+        raise invalid_setting(name, "a text that is not empty", value, suggestion)
+    return check_encodable(name, value)
 
 
 VALIDATORS: dict[str, Callable[[str, object], object]] = {
     "schedule": _schedule,
     "max_attempts": _max_attempts,
-    "max_elapsed": _max_elapsed,
+    "max_elapsed": _optional_duration,
     "deadline": _deadline,
     "on": _on,
     "give_up_on": check_condition,
     "on_result": _on_result,
     "rules": check_rules,
     "hint": _hint,
-    "hint_cap": _hint_cap,
+    "hint_cap": _optional_duration,
     "on_long_hint": _on_long_hint,
     "budget": _budget,
     "attempt_timeout": _attempt_timeout,
@@ -195,4 +187,4 @@ VALIDATORS: dict[str, Callable[[str, object], object]] = {
     "observers": _observers,
     "name": _name,
 }
-"""The validator of each setting, by its name, in the order of `Policy`."""
+"""The validator of each setting by its name, in the order of `Policy`."""

@@ -1,8 +1,8 @@
 """Policies of real systems, each reproduced from its documentation.
 
-Each is a function that returns a `Policy`, so that its settings can be given
-and ``.replace()`` can add what the system leaves open. A limit that the system
-does not have is None, and they retry every `Exception`.
+Each preset is a function that returns a `Policy`; ``.replace()`` changes the settings
+that the system leaves open. Every preset retries every `Exception`, and a limit that
+the system does not have is None.
 
 >>> zizq(retry_limit=3).replace(on=ConnectionError).max_attempts
 4

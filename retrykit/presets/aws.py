@@ -1,4 +1,4 @@
-"""The retries of the AWS SDKs."""
+"""Policies of the AWS SDKs."""
 
 from collections.abc import Mapping
 
@@ -21,35 +21,34 @@ def aws_standard(
 ) -> Policy:
     """Return the standard mode of the AWS SDKs.
 
-    In 2.1, the default of the SDKs since November 2026, retry n waits anything
-    up to ``0.05 * 2 ** (n - 1)`` s, capped at 20 s before the chance; in 2.0 up
-    to ``2 ** (n - 1)`` s, with what is drawn capped at 20 s. Errors that say
-    that the caller is throttled wait as if 0.05 s were 1 s in 2.1: name them,
-    as `throttling` of `retrykit.presets.aws` does. DynamoDB begins at 0.025 s
+    In 2.1, the default of the SDKs since November 2026, the delay of retry n is
+    uniform from 0 to ``0.05 * 2 ** (n - 1)`` s, with this bound capped at 20 s. After
+    throttling errors 1 s takes the place of 0.05 s; name them in *throttled*, for
+    example with `throttling` of `retrykit.presets.aws`. In 2.0 the delay is uniform
+    from 0 to ``2 ** (n - 1)`` s, and then capped at 20 s. DynamoDB starts at 0.025 s
     and makes 4 attempts.
 
-    Its budget has 500 tokens. In 2.1 a retry costs 14 of them, and 5 after
-    throttling; in 2.0 it costs 5, and 10 after a timeout. A success gives back
-    what its last retry cost, and one token if it needed none. Every call of
-    this function makes a new budget.
+    The budget has 500 tokens. In 2.1 a retry costs 14 of them, or 5 after throttling;
+    in 2.0 it costs 5, or 10 after a timeout. A success returns the cost of its last
+    retry, or one token if it needed none. Each call of this function creates a budget.
 
     >>> aws_standard(version="2.0").schedule
     exponential(1.0, factor=2.0).full_jitter().cap(20.0)
     >>> aws_standard(throttled=ConnectionRefusedError).budget
     TokenBucket(cost=14, costs=((ConnectionRefusedError, 5),))
 
-    In 2.1 a response may ask for a wait by its header x-amz-retry-after. The
-    SDKs wait up to 5 s longer than the delay for it; here it is up to 5 s in all,
-    or the delay if that is longer.
+    In 2.1 a response may ask for a delay in its header x-amz-retry-after. The SDKs
+    wait up to 5 s longer than their delay for it; this policy waits up to 5 s in all,
+    or its delay if that is longer.
 
     Args:
         version: ``"2.0"``, or ``"2.1"`` as revised in 2026.
         max_attempts: Most attempts, the first included. Count, >= 1.
-        throttled: The errors of a caller that is throttled, in the forms of a
-            policy's `on`; none by default. In 2.0 they are like others.
+        throttled: Throttling errors, in the forms of a policy's `on`; none by
+            default. 2.0 does not distinguish them.
 
     Raises:
-        ConfigError: A setting is out of its bounds.
+        ConfigError: A setting is out of bounds.
 
     Source:
         "Retry behavior", AWS SDKs and Tools Reference Guide, 2026, and
@@ -79,12 +78,11 @@ def aws_adaptive(
     max_attempts: int = 3,
     throttled: Condition | None = None,
 ) -> Policy:
-    """Return what a policy has of the adaptive mode of the AWS SDKs.
+    """Return the retries of the adaptive mode of the AWS SDKs.
 
-    That is the standard mode: its retries are the same. What makes it adaptive
-    is no retrying. It measures how many requests a client sends, cuts that
-    rate to 70 % when it is throttled, lets it grow again along a cubic curve,
-    and keeps back each request, the first one too, until a token is there. A
+    They are those of the standard mode: the adaptive part is no retrying. It measures
+    the request rate of a client, cuts it to 70 % when it is throttled, lets it grow
+    again along a cubic curve, and delays every request until a token is available. A
     policy never delays the first attempt: put a rate limiter before it.
 
     >>> aws_adaptive().schedule == aws_standard().schedule
@@ -96,7 +94,7 @@ def aws_adaptive(
         throttled: As for `aws_standard`.
 
     Raises:
-        ConfigError: A setting is out of its bounds.
+        ConfigError: A setting is out of bounds.
 
     Source:
         "Retry behavior", AWS SDKs and Tools Reference Guide, 2026.
@@ -105,7 +103,7 @@ def aws_adaptive(
 
 
 def throttling(error: Exception) -> bool:
-    """Return whether an error of an AWS client says that it is throttled.
+    """Return whether an error of an AWS client is a throttling error.
 
     >>> throttling(OSError("refused"))
     False
@@ -113,12 +111,12 @@ def throttling(error: Exception) -> bool:
     Source:
         "Retry behavior", AWS SDKs and Tools Reference Guide, 2026.
     """
-    answer = getattr(error, "response", None)
-    told = answer.get("Error") if isinstance(answer, Mapping) else None
-    return isinstance(told, Mapping) and told.get("Code") in _THROTTLED
+    response = getattr(error, "response", None)
+    error_data = response.get("Error") if isinstance(response, Mapping) else None
+    return isinstance(error_data, Mapping) and error_data.get("Code") in _THROTTLING
 
 
-_THROTTLED = {
+_THROTTLING = {
     "BandwidthLimitExceeded",
     "EC2ThrottledException",
     "LimitExceededException",

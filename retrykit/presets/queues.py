@@ -1,7 +1,4 @@
-"""The retries of job queues and of workflows, by their own formulas.
-
-They wait for minutes, hours and days, each for the job and not for a caller.
-"""
+"""Policies of job queues and workflow engines, with delays up to days."""
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_choice, check_integer, check_number
@@ -22,10 +19,10 @@ def celery(
 ) -> Policy:
     """Return the retries of a Celery task that has ``autoretry_for``.
 
-    Before retry n a whole number of seconds from 0 up to ``retry_backoff * 2
-    ** (n - 1)`` is waited, each of them as likely. Celery itself backs off only
-    where *retry_backoff* is set; with 0, as without it, the delay is
-    *default_retry_delay* each time.
+    The delay of retry n is a whole number of seconds, uniform from 0 to
+    ``retry_backoff * 2 ** (n - 1)``. Celery itself backs off only where
+    *retry_backoff* is set; with 0, as without it, every delay is
+    *default_retry_delay*.
 
     >>> [celery().schedule.bounds(retry) for retry in (1, 2, 3)]
     [(0.0, 1.0), (0.0, 2.0), (0.0, 4.0)]
@@ -35,12 +32,12 @@ def celery(
     Args:
         max_retries: Most retries. Count, >= 0.
         retry_backoff: Longest first delay. Whole seconds, >= 0.
-        retry_backoff_max: Bound on the delays that grow. Whole seconds, >= 0.
-        retry_jitter: ``"full"``, or ``"none"`` to wait the longest delay.
+        retry_backoff_max: Longest growing delay. Whole seconds, >= 0.
+        retry_jitter: ``"full"``, or ``"none"`` for the longest delay.
         default_retry_delay: Delay where *retry_backoff* is 0. A duration, >= 0.
 
     Raises:
-        ConfigError: A setting is out of its bounds.
+        ConfigError: A setting is out of bounds.
 
     Source:
         "Automatic retry for known exceptions" and `Task`, documentation of
@@ -50,11 +47,12 @@ def celery(
     first = check_integer("retry_backoff", retry_backoff, at_least=0)
     longest = check_integer("retry_backoff_max", retry_backoff_max, at_least=0)
     steady = constant(parse_duration("default_retry_delay", default_retry_delay))
-    most = exponential(first).cap(longest)
-    even = (most + constant(1)).full_jitter().round_down(1) | most
-    growing = even if jitter == "full" else most
+    growing = exponential(first).cap(longest)
+    if jitter == "full":
+        # Every whole second up to the bound is as likely as the others.
+        growing = (growing + constant(1)).full_jitter().round_down(1) | growing
     limit = check_integer("max_retries", max_retries, at_least=0)
-    return _dead_after(limit, growing if first else steady)
+    return _job_policy(limit, growing if first else steady)
 
 
 def dramatiq(
@@ -65,11 +63,11 @@ def dramatiq(
 ) -> Policy:
     """Return the retries of Dramatiq's `Retries` middleware.
 
-    Before retry n it waits ``min_backoff * 2 ** (n - 1)``, and up to twice as
-    long by chance; what is longer than *max_backoff* is half of that at least.
-    Delays are whole milliseconds, those of the original for the same chance.
-    Only where *max_backoff* lies within that range, before one retry at most,
-    the original draws twice, and so comes to the upper part of it more often.
+    The delay of retry n is ``min_backoff * 2 ** (n - 1)``, times a random 1 to 2; one
+    beyond *max_backoff* is drawn from half of that to all of it. Delays are whole
+    milliseconds, and equal those of the original for equal random numbers. Only where
+    *max_backoff* lies within the range of a delay, for one retry at most, the original
+    draws twice, and so favors the upper part of it.
 
     >>> [dramatiq().schedule.bounds(retry) for retry in (1, 2, 20)]
     [(15.0, 30.0), (30.0, 60.0), (302400.0, 604800.0)]
@@ -77,11 +75,10 @@ def dramatiq(
     Args:
         max_retries: Most retries. Count, >= 0.
         min_backoff: Shortest first delay. A duration, >= 1 ms.
-        max_backoff: Bound on each delay; what is above 7 days counts as that.
-            A duration, >= 1 ms.
+        max_backoff: Longest delay, capped at 7 days. A duration, >= 1 ms.
 
     Raises:
-        ConfigError: A setting is out of its bounds.
+        ConfigError: A setting is out of bounds.
 
     Source:
         Middleware `Retries`, documentation and code of Dramatiq 2.
@@ -92,16 +89,16 @@ def dramatiq(
     check_number("max_backoff", longest, at_least=0.001)
     most = exponential(first * 2).cap(min(longest, 7 * 86_400))
     limit = check_integer("max_retries", max_retries, at_least=0)
-    return _dead_after(limit, most.equal_jitter().round_down("1ms"))
+    return _job_policy(limit, most.equal_jitter().round_down("1ms"))
 
 
 def sidekiq(*, retry: int = 25) -> Policy:
     """Return the retries of a Sidekiq job, over about three weeks.
 
-    ``count ** 4 + 15 + rand(10 * (count + 1))`` seconds, all of them whole,
-    where count is 0 before the first retry. That is so since the end of 2024;
-    from 6.2.2 on it came in ten steps, ``rand(10) * (count + 1)``, and up to
-    6.2.1 in thirty, as in `zizq`. After *retry* retries the job is dead.
+    The delay is ``count ** 4 + 15 + rand(10 * (count + 1))`` whole seconds, where
+    count is 0 before the first retry. This is the formula since the end of 2024; from
+    6.2.2 on the random part was ``rand(10) * (count + 1)``, up to 6.2.1
+    ``rand(30) * (count + 1)``, as in `zizq`. After *retry* retries the job is dead.
 
     >>> [sidekiq().schedule.bounds(retry) for retry in (1, 2, 25)]
     [(15.0, 25.0), (16.0, 36.0), (331791.0, 332041.0)]
@@ -110,7 +107,7 @@ def sidekiq(*, retry: int = 25) -> Policy:
         retry: Most retries. Count, >= 0.
 
     Raises:
-        ConfigError: *retry* is no such count.
+        ConfigError: *retry* is not an integer >= 0.
 
     Source:
         "Error Handling", wiki of Sidekiq; `JobRetry`, code of Sidekiq 8.
@@ -118,8 +115,8 @@ def sidekiq(*, retry: int = 25) -> Policy:
     limit = check_integer("retry", retry, at_least=0)
     # Its count is one less than ours.
     growing = sequence([0]).then(polynomial(4))
-    chance = linear(10).full_jitter().round_down(1)
-    return _dead_after(limit, constant(15) + growing + chance)
+    random = linear(10).full_jitter().round_down(1)
+    return _job_policy(limit, constant(15) + growing + random)
 
 
 def temporal(
@@ -129,11 +126,11 @@ def temporal(
     maximum_interval: Duration | None = None,
     maximum_attempts: int = 0,
 ) -> Policy:
-    """Return the retry policy that Temporal gives to its activities.
+    """Return the default retry policy of Temporal activities.
 
-    ``initial_interval * backoff_coefficient ** (n - 1)`` before retry n, up to
-    *maximum_interval*; for ever, and without jitter. What bounds it there is
-    the timeout from schedule to close: here ``.replace(max_elapsed=...)``.
+    The delay of retry n is ``initial_interval * backoff_coefficient ** (n - 1)``, up to
+    *maximum_interval*; endless, and without jitter. Temporal limits it by the
+    schedule-to-close timeout: here ``.replace(max_elapsed=...)``.
 
     >>> temporal().schedule
     exponential(1.0, factor=2.0).cap(100.0)
@@ -147,7 +144,7 @@ def temporal(
             unlimited.
 
     Raises:
-        ConfigError: A setting is out of its bounds.
+        ConfigError: A setting is out of bounds.
 
     Source:
         "Retry Policies", documentation of Temporal, and its validation in the
@@ -168,8 +165,8 @@ def temporal(
     )
 
 
-def _dead_after(retries: int, schedule: Schedule) -> Policy:
-    """Return the settings of a job that keeps its errors until it is dead."""
+def _job_policy(retries: int, schedule: Schedule) -> Policy:
+    """Return the policy of a job that keeps all its errors."""
     return Policy(
         schedule=schedule,
         max_attempts=retries + 1,

@@ -1,10 +1,14 @@
-"""The systems whose published tables and examples retrykit was built against.
+"""Policies of the systems whose published tables retrykit was tested against.
 
-Every number of theirs is reproduced and under test.
+Every number of these tables is reproduced in a test.
 """
 
-from retrykit._internal.durations import Duration, parse_duration
-from retrykit._internal.validation import check_integer, invalid_setting
+from retrykit._internal.durations import (
+    Duration,
+    parse_duration,
+    parse_positive_duration,
+)
+from retrykit._internal.validation import check_integer
 from retrykit.policy.policy import Policy
 from retrykit.schedules import (
     constant,
@@ -18,16 +22,16 @@ __all__ = ["google", "hostname_verification", "zizq"]
 
 
 def hostname_verification() -> Policy:
-    """Return the schedule by which a custom hostname is verified for a week.
+    """Return the schedule of custom hostname verification, over a week.
 
-    75 retries over 7.06 days. Before retry n the delay is ``60 * 1.05 ** (n - 1)``
-    seconds for the first ten, ``60 * 1.15 ** (n - 1)`` for those after, cut to
-    whole seconds, and 4 hours at most.
+    75 retries over 7.06 days. The delay of retry n is ``60 * 1.05 ** (n - 1)`` seconds
+    for the first ten, ``60 * 1.15 ** (n - 1)`` after that, truncated to whole seconds,
+    and at most 4 hours.
 
-    Its documentation says that the first 10 checks complete within 2 minutes
-    and that most complete in the first 4 hours. The numbers of its own table
-    say otherwise: the first 10 retries take 751 s, 12 min 31 s, and 26 of the
-    75 come within 4 hours. The numbers are what is reproduced.
+    The documentation says that the first 10 checks complete within 2 minutes and most
+    checks in the first 4 hours. Its own table says otherwise: the first 10 retries
+    take 751 s (12 min 31 s), and 26 of the 75 come within 4 hours. The table is
+    reproduced.
 
     >>> delays = list(hostname_verification().schedule.draw())
     >>> delays[:3], delays[10], delays[-1], len(delays)
@@ -55,11 +59,11 @@ def google(
 ) -> Policy:
     """Return the policy of Google's `ExponentialBackOff`.
 
-    The interval grows by *multiplier* up to *max_interval*; what is waited is
-    drawn around it, so it may be longer than *max_interval*. The elapsed time
-    is asked before the interval is drawn: the last wait may end far beyond
-    *max_elapsed_time* (the rule ``"overshoot"``). Delays are whole
-    milliseconds, those of the original for the same chance.
+    The interval grows by *multiplier* up to *max_interval*; each delay is drawn around
+    the interval, so it may exceed *max_interval*. The elapsed time is checked before
+    the delay is drawn, so the last delay may end far beyond *max_elapsed_time* (the
+    rule ``"overshoot"``). Delays are whole milliseconds, and equal those of the
+    original for equal random numbers.
 
     >>> schedule = google().schedule
     >>> [schedule.bounds(request) for request in (1, 2, 3)]
@@ -67,22 +71,20 @@ def google(
 
     Args:
         initial_interval: First interval. A duration, >= 1 ms.
-        randomization_factor: Part of the interval that a wait may be shorter
+        randomization_factor: Fraction of the interval that a delay may be shorter
             or longer. Dimensionless, 0 <= factor < 1.
         multiplier: Growth of the interval. Dimensionless, >= 1.
-        max_interval: Bound on the interval. A duration, >= *initial_interval*.
-        max_elapsed_time: When it has passed, no retry is made. A duration, > 0.
+        max_interval: Longest interval. A duration, >= *initial_interval*.
+        max_elapsed_time: Time after which there is no retry. A duration, > 0.
 
     Raises:
-        ConfigError: A setting is out of its bounds.
+        ConfigError: A setting is out of bounds.
 
     Source:
         `ExponentialBackOff`, Google HTTP Client Library for Java, API
         documentation.
     """
-    allowed = parse_duration("max_elapsed_time", max_elapsed_time)
-    if not allowed:
-        raise invalid_setting("max_elapsed_time", "a duration > 0", max_elapsed_time)
+    limit = parse_positive_duration("max_elapsed_time", max_elapsed_time)
     schedule = google_interval(
         initial_interval,
         randomization_factor=randomization_factor,
@@ -92,7 +94,7 @@ def google(
     return Policy(
         schedule=schedule,
         max_attempts=None,
-        max_elapsed=allowed,
+        max_elapsed=limit,
         deadline="overshoot",
     )
 
@@ -106,10 +108,10 @@ def zizq(
 ) -> Policy:
     """Return the backoff policy of the Zizq job queue.
 
-    ``t = B + a ** E + a * rand(0 to J)`` seconds after the a-th attempt. With
-    the defaults its documentation speaks of roughly 3 weeks; the formula gives
-    24.9 to 25.0 days. After *retry_limit* retries the call is dead, with every
-    error on its list: a limit of 3 means four calls.
+    The delay is ``t = B + a ** E + a * rand(0 to J)`` seconds after the a-th attempt.
+    The documentation speaks of roughly 3 weeks with the defaults; the formula gives
+    24.9 to 25.0 days. After *retry_limit* retries the call is dead, with every error
+    in its state: a limit of 3 means four attempts.
 
     >>> zizq().schedule
     constant(15.0) + polynomial(4.0, first=1.0) + linear(30.0).full_jitter()
@@ -118,13 +120,12 @@ def zizq(
 
     Args:
         retry_limit: Most retries. Count, >= 0.
-        base: Delay that every retry has. A duration, >= 0.
-        exponent: Growth with the attempts. Dimensionless, >= 0; may be
-            fractional.
-        jitter: Widest chance per attempt made. A duration, >= 0.
+        base: Constant part of the delay. A duration, >= 0.
+        exponent: Growth with the attempts. Dimensionless, >= 0, maybe fractional.
+        jitter: Largest random part per attempt. A duration, >= 0.
 
     Raises:
-        ConfigError: A setting is out of its bounds.
+        ConfigError: A setting is out of bounds.
 
     Source:
         "Backoff & Retry Policies", documentation of Zizq.
