@@ -415,9 +415,7 @@ WRITTEN = {
     "name must be a text that is not empty, got ' '; None takes the function's": (
         lambda: Policy(name=" ")
     ),
-    "name must be a text that UTF-8 can hold, got '\\udcff'": (
-        lambda: Policy(name="\udcff")
-    ),
+    "name must be encodable as UTF-8, got '\\udcff'": (lambda: Policy(name="\udcff")),
     "max_attemps is no setting of a policy, got 3; did you mean max_attempts?": (
         lambda: Policy().replace(max_attemps=3)
     ),
@@ -1077,7 +1075,7 @@ WRITTEN |= {
     ),
     f"scope must be {SCOPE}, got 'host: '": lambda: shared("host: ", Throttle),
     f"scope must be {SCOPE}, got None": lambda: shared(None, Throttle),
-    "scope must be a text that UTF-8 can hold, got 'host:\\udcff'": (
+    "scope must be encodable as UTF-8, got 'host:\\udcff'": (
         lambda: shared("host:\udcff", Throttle)
     ),
     "make must be what makes TokenBucket(capacity=7), as for this scope before, got "

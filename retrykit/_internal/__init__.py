@@ -1,3 +1,3 @@
-"""Parts without a subject of their own: validation, durations, clocks, locks."""
+"""Shared internals: validation, durations, clocks, locks."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Clocks: the system clock of sync code, and clocks that tests put in its place.
+"""Clocks: the system clock of sync code, and its replacements in tests.
 
 The clock of coroutines is in `retrykit._internal.loop_clock`. No other module reads
 the time or sleeps.
@@ -24,7 +24,7 @@ class Clock(Protocol):
         ...
 
     def sleep(self, delay: float, /) -> object:
-        """Return after *delay* seconds."""
+        """Block for *delay* seconds, >= 0."""
         ...
 
 
@@ -36,7 +36,7 @@ class AsyncClock(Protocol):
         ...
 
     def sleep(self, delay: float, /) -> Awaitable[object]:
-        """Return after *delay* seconds."""
+        """Suspend the task for *delay* seconds, >= 0."""
         ...
 
 
@@ -76,7 +76,7 @@ C = TypeVar("C", Clock, AsyncClock)
 
 @final
 class ClockSource(Generic[C]):
-    """The clock of a context: the real one, or one that takes its place.
+    """The clock of a context: the real one, or a replacement.
 
     Args:
         real: The real clock.
@@ -103,7 +103,7 @@ class ClockSource(Generic[C]):
         return self.current().now()
 
     def sleep(self, delay: float) -> Any:
-        """Sleep by this context's clock; awaited if that is a loop's."""
+        """Sleep by this context's clock; returns an awaitable if `awaited`."""
         clock = self._override.get() if blockers else self.real
         return clock.sleep(delay)
 
@@ -121,12 +121,13 @@ class ClockSource(Generic[C]):
     def use(
         self, clock: C, what: str = "a clock", *, process_wide: bool = False
     ) -> Override[C]:
-        """Put *clock* in the place of the real one, until what is returned is closed.
+        """Replace the real clock until the returned override is closed.
 
         Args:
-            clock: The other clock.
-            what: Its name in the error of a wrong order of closing.
-            process_wide: Whether every context without a clock of its own uses it.
+            clock: The replacement.
+            what: Its name in the error about closing out of order.
+            process_wide: Whether to replace it in every context without a clock of
+                its own, too.
         """
         return self._override.push(what, clock, process_wide=process_wide)
 
@@ -145,7 +146,7 @@ sync_clock: ClockSource[Clock] = ClockSource(SystemClock(), awaited=False)
 
 
 def _wall_time() -> float:
-    # Looked up by its name, since tools that freeze time replace it.
+    # Looked up at each call, since tools that freeze time replace it.
     return time.time()
 
 

@@ -1,9 +1,8 @@
-"""Values that hold for a while: in one context, or in the whole process.
+"""Overrides of a value in one context, or in the whole process.
 
-A context is that of `contextvars`: a thread or a task, with the tasks that it
-starts. What is put there is not known here. To change what holds everywhere is
-one operation of a list: no thread, signal handler or fork sees it half done, so
-there is no lock.
+A context is that of `contextvars`: a thread or a task, with the tasks that it starts.
+Process-wide changes are single list operations, so threads, signal handlers and forks
+need no lock.
 """
 
 from contextlib import suppress
@@ -21,10 +20,10 @@ T = TypeVar("T")
 
 @final
 class ContextOverride(Generic[T]):
-    """What is asked in every context: its own value, or that of everywhere.
+    """A value that can be overridden in one context, or process-wide.
 
     Args:
-        default: What holds where nothing else does.
+        default: The value without an override.
     """
 
     __slots__ = ("_here", "_process_wide", "default")
@@ -36,7 +35,7 @@ class ContextOverride(Generic[T]):
         self._process_wide: list[Override[T]] = []
 
     def get(self) -> T:
-        """Return what holds in this context."""
+        """Return the value in this context."""
         here = self._here.get()
         if here is None and not self._process_wide:
             return self.default
@@ -44,59 +43,59 @@ class ContextOverride(Generic[T]):
             here = here.previous
         if here is not None:
             return here.value
-        # A copy, since another thread may take the last one away meanwhile.
+        # A copy, since another thread may remove the last one meanwhile.
         last = self._process_wide[-1:]
         return last[0].value if last else self.default
 
     def push(self, what: str, value: T, *, process_wide: bool = False) -> "Override[T]":
-        """Let *value* hold from now on, until what is returned is closed.
+        """Override the value until the returned override is closed.
 
         Args:
-            what: What is opened, as its user typed it, for the error.
-            value: What holds.
-            process_wide: Whether it holds in every context that has none of its
-                own, too.
+            what: The name of the override, for the error.
+            value: The new value.
+            process_wide: Whether it also applies to every context without an
+                override of its own.
         """
-        held = Override(self, what, value, self._here.get())
-        self._here.set(held)
+        override = Override(self, what, value, self._here.get())
+        self._here.set(override)
         if process_wide:
-            self._process_wide.append(held)
+            self._process_wide.append(override)
         fast_path.block()
-        return held
+        return override
 
-    def remove(self, held: "Override[T]") -> None:
-        """Let what was held hold no more.
+    def remove(self, override: "Override[T]") -> None:
+        """Remove an override.
 
         Raises:
             NestingError: It is not the innermost one of this context.
         """
         with suppress(ValueError):
-            self._process_wide.remove(held)
+            self._process_wide.remove(override)
         fast_path.unblock()
-        inner = here = self._here.get()
-        if inner is held:
-            # A task that goes on after the block keeps what it began with.
-            self._here.set(held.previous)
+        innermost = here = self._here.get()
+        if innermost is override:
+            # A task that outlives the block keeps the override.
+            self._here.set(override.previous)
             return
-        held.valid = False
-        while here is not None and here is not held:
+        override.valid = False
+        while here is not None and here is not override:
             here = here.previous
-        if inner is None or here is None:
-            msg = f"{held.what} must be closed in the thread or task that opened it"
-        else:
-            msg = f"{held.what} must be closed after {inner.what}, opened inside of it"
+        rule = "in the thread or task that opened it"
+        if innermost is not None and here is not None:
+            rule = f"after {innermost.what}, opened inside of it"
+        msg = f"{override.what} must be closed {rule}"
         raise NestingError(msg)
 
 
 @final
 class Override(Generic[T]):
-    """A value while it holds, and a ``with`` block for it.
+    """An override of a value, and a ``with`` block that ends it.
 
     Attributes:
-        value: What holds.
-        what: What was opened, as its user typed it.
-        previous: What held in its context before.
-        valid: Whether it was not closed too early.
+        value: The value.
+        what: The name of the override, for errors.
+        previous: The previous override of its context.
+        valid: False after it was closed out of order.
     """
 
     __slots__ = ("_scope", "previous", "valid", "value", "what")

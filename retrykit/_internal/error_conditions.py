@@ -1,8 +1,7 @@
 """Conditions that select errors: exception types, or predicates of the error.
 
-A predicate that answers neither True nor False is counted by the truth of its
-answer, and warned of once: a forgotten ``return`` would otherwise switch retrying
-off in silence.
+A predicate that returns neither True nor False counts by the truth of its result, and
+a warning is logged once: a forgotten ``return`` would silently disable retries.
 """
 
 import inspect
@@ -17,14 +16,8 @@ from retrykit._internal.introspection import accepts_one_argument
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import invalid_setting, safe_repr
 
-__all__ = [
-    "Condition",
-    "amatches_condition",
-    "aread_answer",
-    "check_condition",
-    "matches_condition",
-]
-__all__ += ["read_answer", "reject_awaitable"]
+__all__ = ["Condition", "amatches_condition", "aread_answer", "check_condition"]
+__all__ += ["matches_condition", "read_answer", "reject_awaitable"]
 
 Condition = (
     type[Exception]
@@ -32,18 +25,15 @@ Condition = (
     | Callable[[Exception], bool]
     | Callable[[Exception], Awaitable[bool]]
 )
-"""Errors by type, or a predicate of the error; it may be async under `aretry`.
-
-A predicate that returns neither True nor False is warned of, once.
-"""
+"""Exception types, or a predicate of the error; it may be async under `aretry`."""
 
 
 def check_condition(name: str, value: object) -> object:
-    """Return *value* if it selects errors, and nothing but errors.
+    """Return *value* if it is a condition on errors.
 
     Raises:
-        ConfigError: It is no exception type, no tuple of them and no
-            predicate; or it includes what is never retried.
+        ConfigError: *value* is not an Exception type, a tuple of them, or a
+            predicate.
     """
     kinds = value if isinstance(value, tuple) else (value,)
     for kind in kinds:
@@ -54,14 +44,14 @@ def check_condition(name: str, value: object) -> object:
             raise invalid_setting(name, rule, kind, "write Exception, or narrower")
         if isinstance(kind, type) or isinstance(value, tuple) or not callable(kind):
             rule = "an Exception type, a tuple of them, or a predicate of the error"
-            raise invalid_setting(name, rule, value, _as_types(kind))
+            raise invalid_setting(name, rule, value, _suggest_types(kind))
         if not accepts_one_argument(kind):
             raise invalid_setting(name, "a predicate that takes the error", value)
     return value
 
 
-def _as_types(value: object) -> str:
-    """Return how to write what seems to be meant by no condition."""
+def _suggest_types(value: object) -> str:
+    """Return the suggestion for a value that is not a condition."""
     if isinstance(value, str):
         return "name the type itself, without quotes"
     if isinstance(value, BaseException):
@@ -75,15 +65,15 @@ _BY_TYPE = (type, tuple)
 
 
 def matches_condition(name: str, condition: Condition, error: Exception) -> bool:
-    """Return whether a condition holds for an error.
+    """Return whether an error matches a condition.
 
     Args:
-        name: The setting that the condition was given as.
+        name: The name of the setting, for errors and warnings.
         condition: The condition.
         error: The error.
 
     Raises:
-        ConfigError: It is a predicate whose answer must be awaited.
+        ConfigError: The condition is an async predicate.
     """
     if isinstance(condition, _BY_TYPE):
         return isinstance(error, condition)
@@ -91,7 +81,7 @@ def matches_condition(name: str, condition: Condition, error: Exception) -> bool
 
 
 async def amatches_condition(name: str, condition: Condition, error: Exception) -> bool:
-    """Return whether a condition holds for an error, as `matches_condition` does."""
+    """Return whether an error matches a condition, as `matches_condition` does."""
     if isinstance(condition, _BY_TYPE):
         return isinstance(error, condition)
     return await aread_answer(name, condition, condition(error), error)
@@ -100,39 +90,39 @@ async def amatches_condition(name: str, condition: Condition, error: Exception) 
 def read_answer(
     name: str, predicate: object, answer: object, error: Exception | None = None
 ) -> bool:
-    """Return whether an answer counts as True.
+    """Return the answer of a predicate as a bool.
 
     >>> read_answer("on_result", len, len("busy"))
     True
 
     Args:
-        name: The setting that the predicate was given as.
-        predicate: What answered.
+        name: The name of the setting, for errors and warnings.
+        predicate: The predicate.
         answer: Its answer.
-        error: The error that it was asked about; None if it was a result.
+        error: The error that it was called with; None if it was a result.
 
     Raises:
-        ConfigError: The answer must be awaited.
+        ConfigError: The answer is awaitable.
     """
     if isinstance(answer, bool):
         return answer
     reject_awaitable(name, answer)
-    return _counted(name, predicate, answer, error)
+    return _as_bool(name, predicate, answer, error)
 
 
 async def aread_answer(
     name: str, predicate: object, answer: object, error: Exception | None = None
 ) -> bool:
-    """Return whether an answer, which may be awaited, counts as True."""
+    """Return the answer of a sync or async predicate as a bool."""
     if inspect.isawaitable(answer):
         answer = await answer
     if isinstance(answer, bool):
         return answer
-    return _counted(name, predicate, answer, error)
+    return _as_bool(name, predicate, answer, error)
 
 
 def reject_awaitable(name: str, answer: object) -> None:
-    """Raise `ConfigError` if an answer must be awaited."""
+    """Raise `ConfigError` if an answer is awaitable."""
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
             answer.close()
@@ -140,36 +130,36 @@ def reject_awaitable(name: str, answer: object) -> None:
         raise invalid_setting(name, rule, answer, "use aretry for one that is awaited")
 
 
-# By name, since numpy need not be installed; before 2.0 there is an underscore.
+# By name, since numpy may be missing; before 2.0 with an underscore.
 _NUMPY_BOOLS = ("numpy.bool", "numpy.bool_")
 
 
-def _counted(
+def _as_bool(
     name: str, predicate: object, answer: object, error: Exception | None
 ) -> bool:
-    counts, kind = bool(answer), type_name(type(answer))
-    if kind not in _NUMPY_BOOLS and _is_first(predicate):
-        which = getattr(predicate, "__qualname__", None) or safe_repr(predicate)
-        given = "None" if answer is None else f"a {kind}"
-        text = f"{name}={which} returned {given}, neither True nor False: it counts "
-        text += f"as {counts}; return True or False, as bool(...) does"
+    truth, kind = bool(answer), type_name(type(answer))
+    if kind not in _NUMPY_BOOLS and _is_first_warning(predicate):
+        function = getattr(predicate, "__qualname__", None) or safe_repr(predicate)
+        returned = "None" if answer is None else f"a {kind}"
+        text = f"{name}={function} returned {returned}, neither True nor False: it "
+        text += f"counts as {truth}; return True or False, as bool(...) does"
         logging.getLogger("retrykit").warning("%s", text)
         if error is not None:
             add_note_once(error, text)
-    return counts
+    return truth
 
 
 _warned: dict[int, ref[Any]] = {}
-"""The predicates that were warned of, by their identity while they live."""
+"""The predicates that a warning was logged for, by their ids while they live."""
 
 
-def _is_first(predicate: object) -> bool:
-    """Return whether a predicate was not warned of before; now it is."""
+def _is_first_warning(predicate: object) -> bool:
+    """Return whether there was no warning about a predicate; mark it as warned."""
     key, forget = id(predicate), _warned.pop
     try:
         mark = ref(predicate, lambda _: forget(key, None))
     except TypeError:
-        # It cannot be known again without being kept alive, but its class can.
-        return _is_first(type(predicate))
-    # One step, so that of several threads one is the first.
+        # Without weak references to it, its class stands for it.
+        return _is_first_warning(type(predicate))
+    # A single operation, so that only one thread is the first.
     return _warned.setdefault(key, mark) is mark

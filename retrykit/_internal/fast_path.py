@@ -1,22 +1,21 @@
-"""Whether anything in this process asks the drivers to look twice.
+"""Flag that disables the drivers' fast path, for observers and test clocks.
 
-Observers of the whole process and clocks that are handed in are rare, and
-drivers are called often: they look at one list here, and at nothing else while
-it is empty. To change it is one operation of a list: no thread, signal handler
-or fork sees it half done, so there is no lock.
+These are rare, and drivers are called often: all they check is whether one list is
+empty. Changes are single list operations, so threads, signal handlers and forks need
+no lock.
 """
 
 __all__ = ["block", "blockers", "unblock"]
 
 blockers: list[None] = []
-"""One item for each reason to look twice; always the same list."""
+"""One item for each reason to leave the fast path; always the same list."""
 
 
 def block() -> None:
-    """Give one more reason."""
+    """Add a reason to leave the fast path."""
     blockers.append(None)
 
 
 def unblock() -> None:
-    """Take one reason back."""
+    """Remove a reason to leave the fast path."""
     blockers.pop()

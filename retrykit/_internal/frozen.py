@@ -1,8 +1,7 @@
-"""Frozen values that compare, hash, copy and pickle by their parts.
+"""Immutable values that compare, hash, copy and pickle by their fields.
 
-What frozen dataclasses are, without the half a millisecond that each of them
-takes to be made: there are some forty such classes, and a program that never
-fails should not wait for them.
+They replace frozen dataclasses, which take half a millisecond each to define: the
+package has some forty such classes, and its import must be fast.
 """
 
 import inspect
@@ -13,7 +12,7 @@ __all__ = ["Frozen", "fields_of"]
 
 @dataclass_transform(frozen_default=True)
 class Frozen:
-    """A value made of the slots that its classes declare with a type.
+    """An immutable value; its fields are the slots with a type annotation.
 
     >>> class Point(Frozen):
     ...     __slots__ = ("x", "y")
@@ -26,27 +25,27 @@ class Frozen:
     >>> Point(1)
     Traceback (most recent call last):
     ...
-    TypeError: Point is made of x, y
+    TypeError: Point takes x, y
     """
 
     __slots__ = ()
     field_names: ClassVar[tuple[str, ...]] = ()
-    """The names of its parts."""
+    """The names of the fields."""
     untyped_slots: ClassVar[tuple[str, ...]] = ()
-    """The names of slots without a type: no parts, but compared as they are."""
+    """The names of slots without a type: compared, but not fields."""
 
     def __init_subclass__(cls) -> None:
-        """Take what a class declares as parts, after those of its bases."""
+        """Collect the fields that a class declares, after those of its bases."""
         super().__init_subclass__()
         declared = inspect.get_annotations(cls)
         slots = vars(cls).get("__slots__", ())
         slots = (slots,) if isinstance(slots, str) else tuple(slots)
         own = (name for name in declared if name in slots)
         cls.field_names += tuple(name for name in own if not name.startswith("_"))
-        loose = (name for name in slots if name not in declared)
-        cls.untyped_slots += tuple(name for name in loose if not name.startswith("__"))
+        untyped = (name for name in slots if name not in declared)
+        cls.untyped_slots += tuple(x for x in untyped if not x.startswith("__"))
         if cls.field_names and "__match_args__" not in vars(cls):
-            # Type checkers know it of their own, and let nobody assign to it.
+            # Type checkers infer it, and reject an assignment.
             type.__setattr__(cls, "__match_args__", cls.field_names)
 
     def __init__(self, *values: Any, **named: Any) -> None:
@@ -54,7 +53,7 @@ class Frozen:
         if len(values) + len(named) != len(given) or given.keys() != {
             *self.field_names
         }:
-            msg = f"{type(self).__name__} is made of {', '.join(self.field_names)}"
+            msg = f"{type(self).__name__} takes {', '.join(self.field_names)}"
             raise TypeError(msg)
         for name in self.field_names:
             object.__setattr__(self, name, given[name])
@@ -71,22 +70,22 @@ class Frozen:
     def __repr__(self) -> str:
         if not type(self).field_names:
             return super().__repr__()
-        told = (f"{name}={part!r}" for name, part in fields_of(self).items())
-        return f"{type(self).__qualname__}({', '.join(told)})"
+        fields = (f"{name}={value!r}" for name, value in fields_of(self).items())
+        return f"{type(self).__qualname__}({', '.join(fields)})"
 
     def __hash__(self) -> int:
         return hash((type(self), *fields_of(self).values()))
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> str | tuple[Any, ...]:
-        # A class of the user's is pickled as any object is.
+        # A user's subclass is pickled as any object.
         if hasattr(self, "__dict__") or type(self).untyped_slots:
             return super().__reduce_ex__(protocol)
         return type(self), tuple(fields_of(self).values())
 
     def __setstate__(self, state: Any) -> None:
-        # As for any object: what is in its dict, and what is in its slots.
-        for kept in state if isinstance(state, tuple) else (state,):
-            for name, value in (kept or {}).items():
+        # As for any object: its dict, or its dict and its slots.
+        for values in state if isinstance(state, tuple) else (state,):
+            for name, value in (values or {}).items():
                 object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -101,10 +100,10 @@ class Frozen:
 
 
 def fields_of(value: Frozen) -> dict[str, Any]:
-    """Return the parts of a value by their names."""
+    """Return the fields of a value by their names."""
     return {name: getattr(value, name) for name in type(value).field_names}
 
 
 def _comparison_key(value: Frozen) -> list[object]:
-    loose = [getattr(value, name, None) for name in type(value).untyped_slots]
-    return [*fields_of(value).values(), *loose, getattr(value, "__dict__", None)]
+    untyped = [getattr(value, name, None) for name in type(value).untyped_slots]
+    return [*fields_of(value).values(), *untyped, getattr(value, "__dict__", None)]

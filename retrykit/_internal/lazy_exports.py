@@ -1,4 +1,4 @@
-"""Public names of a package, imported when they are first asked for."""
+"""Lazy imports of the public names of a package."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -10,12 +10,12 @@ __all__ = ["lazy_exports"]
 def lazy_exports(
     package: str, homes: Mapping[str, list[str]], modules: Iterable[str] = ()
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the functions ``__getattr__`` and ``__dir__`` of a package.
+    """Return the functions ``__getattr__`` and ``__dir__`` for a package.
 
     Args:
         package: The name of the package.
-        homes: The public names in each of its modules, by the name of the module.
-        modules: Its modules that are public names themselves.
+        homes: The public names of each module, by the name of the module.
+        modules: The modules that are public names themselves.
     """
     home = {name: module for module, names in homes.items() for name in names}
 

@@ -1,7 +1,6 @@
-"""Locks of what threads share, which no fork leaves held.
+"""Fork-safe locks.
 
-A fork copies a lock as it is, and not the thread that would release it. What
-a lock guards is not known here.
+A fork copies a lock in its state, but not the thread that would release it.
 """
 
 import os
@@ -12,22 +11,22 @@ __all__ = ["ForkSafe", "renew_locks"]
 
 
 class ForkSafe:
-    """What has a lock of its own, and in the child of a fork a new one.
+    """Base class with a lock, which is replaced in the child of a fork.
 
-    What another thread was changing at the fork stays half changed there, so
-    no change may do lasting harm if it is stopped in its midst.
+    A change that another thread was making at the fork stays incomplete there, so
+    an incomplete change must do no lasting harm.
     """
 
     __slots__ = ("__weakref__", "_lock")
 
     def __init__(self) -> None:
         self._renew()
-        # By identity, since a class derived from it may not be hashable.
+        # By id, since a subclass may not be hashable.
         _living[id(self)] = self
 
     def _renew(self) -> None:
-        # Reentrant, since a signal handler, a finaliser or a key's own code may
-        # retry in the midst of anything.
+        # Reentrant, since a signal handler, a finalizer or the code of a key may
+        # retry at any point.
         self._lock = threading.RLock()
 
 
@@ -35,7 +34,7 @@ _living: WeakValueDictionary[int, ForkSafe] = WeakValueDictionary()
 
 
 def renew_locks() -> None:
-    """Give all that lives a lock that nobody holds, as the child of a fork must."""
+    """Replace all locks by released ones, in the child of a fork."""
     for locked in list(_living.values()):
         locked._renew()  # noqa: SLF001  of this module
 

@@ -1,4 +1,4 @@
-"""Texts without secrets: user info and queries of URLs, and what clients say.
+"""Redaction: removes the secrets of URLs and requests from texts.
 
 No client is imported: a request is recognized by its attributes.
 """
@@ -9,7 +9,7 @@ __all__ = ["redact_urls", "request_summary"]
 
 
 def redact_urls(text: str) -> str:
-    """Return a text with the user info and the query of each URL left out.
+    """Remove the user info and the query of each URL from a text.
 
     >>> redact_urls("503 for url 'https://bob:secret@host/p?token=secret'")
     "503 for url 'https://host/p?...'"
@@ -19,26 +19,25 @@ def redact_urls(text: str) -> str:
     "Invalid URL 'host#...'"
 
     Args:
-        text: Any text. A query ends where a space, a double quote or an angle
-            bracket follows, none of which a URL can have, unless it is a value
-            that begins with one. User info may be as
-            wrong as people write it: with no scheme before it, or a password in
-            which a slash or a question mark is not escaped.
+        text: Any text. A query ends at a space, a double quote or an angle bracket,
+            which no URL has, unless it begins a value. User info may be malformed:
+            without a scheme before it, or with an unescaped slash or question mark
+            in the password.
     """
     if any(mark in text for mark in "@?&#"):
         return re.sub(_WORD, lambda word: _redact(word[0]), text)
     return text
 
 
-# Not compiled at import: only failures are told.
+# Not compiled at import: only failures need it.
 _WORD = r'(?:[^\s"<>]|(?<==)["<])+'
 # JSON may escape slashes.
 _USER_INFO = r"(/\\?/)[^/?#]*@"
-# What follows the colon is no port.
+# No port follows the colon.
 _UNESCAPED = r"(/\\?/)(?!\[)[^/?#@:]*:(?!\d*[/?#])[^@]*@"
 _WITHOUT_SCHEME = r"(^|/)([^/:@]*):[^/]*@"
 
-# They may be part of a query, and are more often the end of what is around a URL.
+# They may belong to a query, but more often end the text around a URL.
 _CLOSING = "'),.;:]}"
 _OPENING = "'\"([{=,;"
 
@@ -46,13 +45,13 @@ _OPENING = "'\"([{=,;"
 def _redact(word: str) -> str:
     before, at, host = word.rpartition("@")
     if "/" in before or ":" in before:
-        # All three end at an @: nothing is searched to the end again and again.
-        told = re.sub(_USER_INFO, r"\1", before + at)
-        told = re.sub(_UNESCAPED, r"\1", told)
-        word = re.sub(_WITHOUT_SCHEME, _before_user, told) + host
+        # All three end at an @, so no search runs to the end of the text repeatedly.
+        user_info = re.sub(_USER_INFO, r"\1", before + at)
+        user_info = re.sub(_UNESCAPED, r"\1", user_info)
+        word = re.sub(_WITHOUT_SCHEME, _before_user, user_info) + host
     start = _query_start(word)
-    kept = word[start:].rstrip(_CLOSING)
-    return f"{word[:start]}...{word[start + len(kept) :]}" if kept else word
+    query = word[start:].rstrip(_CLOSING)
+    return f"{word[:start]}...{word[start + len(query) :]}" if query else word
 
 
 def _before_user(found: re.Match[str]) -> str:
@@ -61,15 +60,15 @@ def _before_user(found: re.Match[str]) -> str:
 
 
 def _query_start(word: str) -> int:
-    """Return where the query or the parameters of a fragment begin in a word.
+    """Return the index after the mark of a query, or of a fragment with parameters.
 
-    They follow a ?, & or #; that which is none has a slash or parameters.
+    They follow a ?, & or #. Without one, the index is after the end of the word.
     """
     slash, last = word.find("/"), word.rfind("=")
-    places = [word.find("?", slash)] if slash >= 0 else []
+    marks = [word.find("?", slash)] if slash >= 0 else []
     if last >= 0:
-        places += [place for mark in "?&#" if (place := word.find(mark)) < last]
-    return min((place for place in places if place >= 0), default=len(word)) + 1
+        marks += [index for mark in "?&#" if (index := word.find(mark)) < last]
+    return min((index for index in marks if index >= 0), default=len(word)) + 1
 
 
 def request_summary(error: object) -> str | None:
@@ -83,11 +82,11 @@ def request_summary(error: object) -> str | None:
     'GET host'
 
     Args:
-        error: Any error. One of httpx, requests or aiohttp has a request or a
-            response, one of urllib3 a pool and a URL; a property of it may fail.
+        error: Any error. Those of httpx, requests and aiohttp have a request or a
+            response, those of urllib3 a pool and a URL; their properties may fail.
 
     Returns:
-        What there is of the three; None if it is about no request.
+        Those of the three that are known; None if the error is about no request.
     """
     response = _get(error, "response")
     request = _get(error, "request", "request_info")
@@ -100,18 +99,18 @@ def request_summary(error: object) -> str | None:
     if request is None and _get(error, "url") is not None:
         host = _get(_get(error, "pool"), "host")
     parts = [x for x in (_get(request, "method"), host) if isinstance(x, str)]
-    told = [" ".join(parts)] if parts else []
+    summary = [" ".join(parts)] if parts else []
     if isinstance(status, int):
-        told.append(f"status {int(status)}")
-    return ", ".join(told) or None
+        summary.append(f"status {int(status)}")
+    return ", ".join(summary) or None
 
 
 def _get(value: object, *names: str) -> object:
-    """Return the first attribute that there is, or None; one that fails is none."""
+    """Return the first attribute that exists and does not fail, or None."""
     for name in names:
         try:
             found = getattr(value, name, None)
-        except Exception:  # noqa: BLE001, S112  a property may be anyone's code
+        except Exception:  # noqa: BLE001, S112  a property may run user code
             continue
         if found is not None:
             return found
@@ -119,7 +118,7 @@ def _get(value: object, *names: str) -> object:
 
 
 def _host(url: object) -> str | None:
-    # Imported here: only errors about requests need it.
+    # Imported here: only failed requests need it.
     from urllib.parse import urlsplit  # noqa: PLC0415
 
     try:

@@ -1,8 +1,4 @@
-"""The rules that settings obey, each with the error that names it.
-
-Every border of the package checks its arguments here, once. What a setting
-means is not known here.
-"""
+"""Validation of arguments, with the error that names the broken rule."""
 
 import math
 import sys
@@ -13,21 +9,14 @@ from typing import TypeVar
 from retrykit._internal.redaction import redact_urls
 from retrykit.errors import ConfigError
 
-__all__ = [
-    "LARGEST",
-    "check_choice",
-    "check_encodable",
-    "check_instance",
-    "check_number",
-    "did_you_mean",
-    "escape_unprintable",
-]
-__all__ += ["check_integer", "invalid_setting", "safe_repr", "truncate"]
+__all__ = ["LARGEST", "check_choice", "check_encodable", "check_instance"]
+__all__ += ["check_integer", "check_number", "did_you_mean", "escape_unprintable"]
+__all__ += ["invalid_setting", "safe_repr", "truncate"]
 
 T = TypeVar("T")
 
 LARGEST = 2**53 - 1
-"""The largest whole number of a setting: every reader of JSON keeps it as it is."""
+"""The largest integer of a setting: every JSON reader preserves it."""
 
 
 def invalid_setting(
@@ -39,13 +28,13 @@ def invalid_setting(
     ConfigError('max_attempts must be a whole number >= 1, got 0; so count the first')
 
     Args:
-        name: The parameter as its user typed it.
-        rule: What it must be.
-        value: What it was.
-        suggestion: What to write instead, where that is not obvious.
+        name: The name of the parameter, as the user typed it.
+        rule: The rule, after "must be".
+        value: The invalid value.
+        suggestion: The correction, if it is not obvious.
 
     Returns:
-        The error, to be raised by the caller.
+        The error, for the caller to raise.
     """
     ending = f"; {suggestion}" if suggestion else ""
     text = f"{name} must be {rule}, got {safe_repr(value)}{ending}"
@@ -53,10 +42,10 @@ def invalid_setting(
 
 
 def escape_unprintable(text: str) -> str:
-    r"""Return a text in which each character that cannot be printed is escaped.
+    r"""Escape the unprintable characters of a text.
 
-    Control characters, line breaks, escape sequences and marks that turn the
-    direction of writing would act on the terminal, or make lines of their own.
+    Control characters, line breaks, escape sequences and bidirectional marks would
+    act on the terminal, or forge lines.
 
     >>> print(escape_unprintable("a\x1b[31mb\n\u202ec"))
     a\x1b[31mb\n\u202ec
@@ -70,39 +59,35 @@ def escape_unprintable(text: str) -> str:
 
 
 def safe_repr(value: object) -> str:
-    """Return how a value is told in an error, whatever it is.
+    """Return the repr of a value for an error, without secrets of URLs.
 
     >>> safe_repr("soon"), safe_repr(10**5000)
     ("'soon'", '<int that cannot be shown>')
 
-    Args:
-        value: What was given. Its repr, the user's own or a very long or deep
-            one, may fail.
-
     Returns:
-        Its repr, without user info and queries of URLs; the middle of a long one is
-        left out.
+        The repr without user info and queries of URLs, truncated in the middle; a
+        placeholder if it fails.
     """
     try:
-        return truncate(redact_urls(repr(value)), _LONGEST)
+        return truncate(redact_urls(repr(value)), _LONGEST_REPR)
     except Exception:  # noqa: BLE001  the error is about something else
         return f"<{type(value).__name__} that cannot be shown>"
 
 
-# Some lines of a terminal: longer ones are data, and hide what the error says.
-_LONGEST = 400
+# A few lines of a terminal, so that the value does not hide the rule.
+_LONGEST_REPR = 400
 _LONGEST_ERROR = 2000
 
 
 def truncate(text: str, longest: int) -> str:
-    """Return a text, or its beginning and its end if it is too long.
+    """Cut out the middle of a text that is too long.
 
     >>> truncate("attempt", 10), truncate("x" * 50 + "y" * 50, 10)
     ('attempt', 'xxxxx [...] yyyyy')
 
     Args:
-        text: What may be too long.
-        longest: How many of its characters are kept. Count, >= 2.
+        text: The text.
+        longest: Most characters of it to keep. Count, >= 2.
     """
     if len(text) <= longest:
         return text
@@ -124,16 +109,16 @@ def check_number(
     2.0
 
     Args:
-        name: The parameter as its user typed it.
-        value: What was given.
-        at_least: Smallest number allowed.
-        at_most: Largest number allowed.
-        suggestion: What to write instead, where that is not obvious.
+        name: The name of the parameter.
+        value: The argument.
+        at_least: Lower bound.
+        at_most: Upper bound.
+        suggestion: The correction, if it is not obvious.
 
     Raises:
-        ConfigError: *value* is no number, is not finite, or is out of bounds.
+        ConfigError: *value* is not a number, is not finite, or is out of bounds.
     """
-    # An integer that is too large for a float compares, and is refused.
+    # Compared before it is converted: a large integer may not fit a float.
     within = (
         isinstance(value, int | float)
         and not isinstance(value, bool)
@@ -160,14 +145,14 @@ def check_integer(
     3
 
     Args:
-        name: The parameter as its user typed it.
-        value: What was given.
-        at_least: Smallest number allowed.
-        at_most: Largest number allowed.
-        suggestion: What to write instead, where that is not obvious.
+        name: The name of the parameter.
+        value: The argument.
+        at_least: Lower bound.
+        at_most: Upper bound.
+        suggestion: The correction, if it is not obvious.
 
     Raises:
-        ConfigError: *value* is no integer, or is out of bounds.
+        ConfigError: *value* is not an integer, or is out of bounds.
     """
     within = (
         isinstance(value, int)
@@ -192,13 +177,13 @@ def check_choice(
     'stop'
 
     Args:
-        name: The parameter as its user typed it.
-        value: What was given.
-        options: What may be given.
-        suggestion: What to write instead, where that is not obvious.
+        name: The name of the parameter.
+        value: The argument.
+        options: The allowed values.
+        suggestion: The correction, if it is not obvious.
 
     Raises:
-        ConfigError: *value* is none of them.
+        ConfigError: *value* is not one of *options*.
     """
     if not isinstance(value, str) or value not in options:
         rule = f"one of {', '.join(map(repr, options))}"
@@ -215,13 +200,13 @@ def check_instance(name: str, value: object, kind: type[T], suggestion: str = ""
     retrykit.errors.ConfigError: policy must be a str, got 5
 
     Args:
-        name: The parameter as its user typed it.
-        value: What was given.
-        kind: What it must be an instance of.
-        suggestion: What to write instead, where that is not obvious.
+        name: The name of the parameter.
+        value: The argument.
+        kind: The expected class.
+        suggestion: The correction, if it is not obvious.
 
     Raises:
-        ConfigError: *value* is something else.
+        ConfigError: *value* is not a *kind*.
     """
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
@@ -230,47 +215,45 @@ def check_instance(name: str, value: object, kind: type[T], suggestion: str = ""
 
 
 def check_encodable(name: str, value: str, suggestion: str = "") -> str:
-    r"""Return a text if UTF-8 can hold it, so that files and logs can.
+    r"""Return *value* if UTF-8 can encode it.
 
     >>> check_encodable("name", chr(0xDCE9))
     Traceback (most recent call last):
     ...
-    retrykit.errors.ConfigError: name must be a text that UTF-8 can hold, got '\udce9'
+    retrykit.errors.ConfigError: name must be encodable as UTF-8, got '\udce9'
 
     Args:
-        name: The parameter as its user typed it.
-        value: What was given. A lone surrogate is half a character, as there are in
-            file names that are no UTF-8.
-        suggestion: What to write instead, where that is not obvious.
+        name: The name of the parameter.
+        value: The argument.
+        suggestion: The correction, if it is not obvious.
 
     Raises:
-        ConfigError: It has a lone surrogate.
+        ConfigError: *value* has a lone surrogate, as undecodable file names have.
     """
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise invalid_setting(
-            name, "a text that UTF-8 can hold", value, suggestion
-        ) from None
+        rule = "encodable as UTF-8"
+        raise invalid_setting(name, rule, value, suggestion) from None
     return value
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return the way out of a name that is mistyped.
+    """Suggest the known name that is most similar to a misspelled one.
 
     >>> did_you_mean("Max_attemps", ["max_attempts", "max_elapsed"])
     'did you mean max_attempts?'
-    >>> did_you_mean("colour", ["max_attempts", "max_elapsed"])
+    >>> did_you_mean("color", ["max_attempts", "max_elapsed"])
     ''
 
     Args:
-        name: The name as its user typed it; nothing is near to what is no text.
-        known: The names that exist, of which the first 1,000 are compared.
+        name: The misspelled name; without a suggestion if it is not a string.
+        known: The existing names, of which the first 1,000 are compared.
 
     Returns:
-        A question, or an empty text if no known name is near.
+        A question, or an empty string if no known name is similar.
     """
-    # Imported here: only who mistypes needs it, and everyone would wait for it.
+    # Imported here: only misspelled names need it.
     import difflib  # noqa: PLC0415
 
     if not isinstance(name, str):

@@ -56,7 +56,7 @@ def test_has_the_parts_of_its_classes_in_the_order_of_their_types():
     ],
 )
 def test_takes_each_part_once_and_nothing_else(values, named):
-    with pytest.raises(TypeError, match=r"^Point is made of x, y$"):
+    with pytest.raises(TypeError, match=r"^Point takes x, y$"):
         Point(*values, **named)
 
 

@@ -158,7 +158,7 @@ REFUSED = {
     "got None; import the modules that have them": jobless,
     "DBOS must be launched by connect(...) or listen(...) before, got None; call "
     "connect(config(...)) where this process begins": unlaunched,
-    "args must be a text that UTF-8 can hold, got '\\udcff'; of a file name, pass "
+    "args must be encodable as UTF-8, got '\\udcff'; of a file name, pass "
     "os.fsencode(name).hex()": lambda: as_json("args", "\udcff"),
     "job_id must be a text that can be printed, got 'a\\nb'": (
         lambda: Job(len, Policy(), "refused").envelope("a\nb")

@@ -81,7 +81,7 @@ REFUSED = {
     "args['x'] must be a finite number, got inf; JSON has no form for it": (
         lambda: as_json("args", {"x": math.inf})
     ),
-    "args must be a text that UTF-8 can hold, got 'caf\\udce9'; of a file name, pass "
+    "args must be encodable as UTF-8, got 'caf\\udce9'; of a file name, pass "
     "os.fsencode(name).hex()": lambda: as_json("args", "caf\udce9"),
     "args must be a text without the character 0, got 'a\\x00'; PostgreSQL does not "
     "keep it": lambda: as_json("args", "a\0"),

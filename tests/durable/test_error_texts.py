@@ -37,7 +37,7 @@ def test_keeps_a_refused_result_that_is_no_text():
     ids=["a text", "in a list", "a key"],
 )
 def test_refuses_half_a_character_in_what_a_job_is_called_with(value, name):
-    with pytest.raises(ConfigError, match="a text that UTF-8 can hold") as told:
+    with pytest.raises(ConfigError, match="encodable as UTF-8") as told:
         as_json("args", value)
     assert str(told.value).startswith(name)
 

@@ -50,7 +50,7 @@ REFUSED = {
     "infinity": ({"a": -math.inf}, "args['a'] must be a finite number, got -inf"),
     "keys that are numbers": ({1: 2}, "args must be a dict with texts as keys"),
     "the character 0": (["a\0"], "args[0] must be a text without the character 0"),
-    "half a character": (["\ud800"], "args[0] must be a text that UTF-8 can hold"),
+    "half a character": (["\ud800"], "args[0] must be encodable as UTF-8"),
     "an odd key": ({"\0": 1}, "a key of args must be a text without the character 0"),
     "itself": (circle(), "args must be what JSON can hold"),
     "a very long integer": (10**5000, "args must be what JSON can hold"),

@@ -416,10 +416,10 @@ def test_a_number_that_cannot_be_shown_is_a_wrong_setting(name, data):
 
 @pytest.mark.parametrize("name", ["\udcff", "\ud800\udc00"])
 def test_a_name_that_files_cannot_hold_is_refused(name):
-    with pytest.raises(ConfigError, match="name must be a text that UTF-8 can hold"):
+    with pytest.raises(ConfigError, match="name must be encodable as UTF-8"):
         Policy.from_dict({"name": name})
     data = {"kind": "throttle", "scope": f"host:{name}"}
-    with pytest.raises(ConfigError, match="scope must be a text that UTF-8 can hold"):
+    with pytest.raises(ConfigError, match="scope must be encodable as UTF-8"):
         Policy.from_dict({"budget": data})
 
 
