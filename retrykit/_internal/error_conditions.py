@@ -28,13 +28,16 @@ Condition = (
 """Exception types, or a predicate of the error; it may be async under `aretry`."""
 
 
-def check_condition(name: str, value: object) -> object:
+def check_condition(name: str, value: object, *, allow_empty: bool = True) -> object:
     """Return *value* if it is a condition on errors.
 
     Raises:
         ConfigError: *value* is not an Exception type, a tuple of them, or a
-            predicate.
+            predicate; or it is empty and *allow_empty* is false.
     """
+    if value == () and not allow_empty:
+        rule = "at least one Exception type"
+        raise invalid_setting(name, rule, value, "write Exception")
     kinds = value if isinstance(value, tuple) else (value,)
     for kind in kinds:
         if isinstance(kind, type) and issubclass(kind, Exception):

@@ -13,7 +13,7 @@ from retrykit._internal.error_conditions import (
     read_answer,
     reject_awaitable,
 )
-from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
+from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import invalid_setting
 from retrykit.state.fault_log import log_fault
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
 
 __all__ = ["NEEDS_ARETRY", "ResultCondition", "arejects_result", "arelease_result"]
-__all__ += ["check_predicate", "check_predicates", "format_condition"]
+__all__ += ["check_predicates", "format_condition"]
 __all__ += ["rejects_result", "release_result"]
 
 ResultCondition = Callable[[Any], bool] | Callable[[Any], Awaitable[bool]]
@@ -34,21 +34,6 @@ another attempt replaces, to close what the result holds open.
 
 NEEDS_ARETRY: Final = "what is async needs aretry"
 """The usual suggestion where nothing can be awaited."""
-
-
-def check_predicate(name: str, value: object) -> object:
-    """Return *value* if it is a predicate of a result.
-
-    Raises:
-        ConfigError: It is a type, or it is not callable with one argument.
-    """
-    if isinstance(value, type) or not callable(value):
-        raise invalid_setting(
-            name, "a predicate of the result", value, "write a function"
-        )
-    if not accepts_one_argument(value):
-        raise invalid_setting(name, "a predicate that takes the result", value)
-    return value
 
 
 def check_predicates(policy: "Policy", suggestion: str = NEEDS_ARETRY) -> None:

@@ -312,7 +312,8 @@ def _delay_by_rule(
     for n, failures in enumerate(state.rule_counts):
         position -= failures if n in with_schedule else 0
     if index is not None:
-        rule, count = rules[index], state.position(index)
+        rule, counts = rules[index], state.rule_counts
+        count = (counts[index] if index < len(counts) else 0) + 1
         if rule.max_attempts is not None and count >= rule.max_attempts:
             return StopReason.ATTEMPTS
         if rule.schedule is not None:

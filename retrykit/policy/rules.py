@@ -52,15 +52,12 @@ Rule(on=OSError); what else is to be retried belongs to the policy's on
         schedule: ScheduleLike | None = None,
         max_attempts: int | None = None,
     ) -> None:
-        if on == ():
-            raise invalid_setting(
-                "on", "at least one Exception type", on, "write Exception"
-            )
         limit = max_attempts
         if limit is not None:
             limit = check_integer("max_attempts", limit, at_least=1)
         delays = None if schedule is None else as_schedule(schedule)
-        Frozen.__init__(self, check_condition("on", on), delays, limit)
+        errors = check_condition("on", on, allow_empty=False)
+        Frozen.__init__(self, errors, delays, limit)
         if schedule is None and max_attempts is None:
             suggestion = "what else is to be retried belongs to the policy's on"
             raise invalid_setting(

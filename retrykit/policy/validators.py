@@ -1,6 +1,7 @@
 """Validators of the settings of a policy."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Literal, TypedDict, get_args
 
 from retrykit._internal.durations import (
@@ -9,6 +10,7 @@ from retrykit._internal.durations import (
     parse_positive_duration,
 )
 from retrykit._internal.error_conditions import Condition, check_condition
+from retrykit._internal.introspection import accepts_one_argument
 from retrykit._internal.validation import (
     check_choice,
     check_encodable,
@@ -17,7 +19,7 @@ from retrykit._internal.validation import (
 )
 from retrykit.budgets.base import Budget
 from retrykit.hints.base import Hint, check_hint
-from retrykit.policy.conditions import ResultCondition, check_predicate
+from retrykit.policy.conditions import ResultCondition
 from retrykit.policy.rules import Rule, check_rules
 from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules import ScheduleLike
@@ -123,16 +125,15 @@ def _flag(name: str, value: object) -> bool:
     return value
 
 
-def _on(name: str, value: object) -> object:
-    if value == ():
-        raise invalid_setting(
-            name, "at least one Exception type", value, "write Exception"
-        )
-    return check_condition(name, value)
-
-
 def _on_result(name: str, value: object) -> object:
-    return None if value is None else check_predicate(name, value)
+    if value is None:
+        return None
+    if isinstance(value, type) or not callable(value):
+        rule, suggestion = "a predicate of the result", "write a function"
+        raise invalid_setting(name, rule, value, suggestion)
+    if not accepts_one_argument(value):
+        raise invalid_setting(name, "a predicate that takes the result", value)
+    return value
 
 
 def _max_failures(name: str, value: object) -> int:
@@ -169,7 +170,7 @@ VALIDATORS: dict[str, Callable[[str, object], object]] = {
     "max_attempts": _max_attempts,
     "max_elapsed": _optional_duration,
     "deadline": _deadline,
-    "on": _on,
+    "on": partial(check_condition, allow_empty=False),
     "give_up_on": check_condition,
     "on_result": _on_result,
     "rules": check_rules,

@@ -5,20 +5,15 @@ Every number of these tables is reproduced in a test.
 
 from retrykit._internal.durations import (
     Duration,
-    parse_duration,
     parse_positive_duration,
 )
-from retrykit._internal.validation import check_integer
 from retrykit.policy.policy import Policy
 from retrykit.schedules import (
-    constant,
     exponential,
     google_interval,
-    linear,
-    polynomial,
 )
 
-__all__ = ["google", "hostname_verification", "zizq"]
+__all__ = ["google", "hostname_verification"]
 
 
 def hostname_verification() -> Policy:
@@ -96,46 +91,4 @@ def google(
         max_attempts=None,
         max_elapsed=limit,
         deadline="overshoot",
-    )
-
-
-def zizq(
-    *,
-    retry_limit: int = 25,
-    base: Duration = "15s",
-    exponent: float = 4,
-    jitter: Duration = "30s",
-) -> Policy:
-    """Return the backoff policy of the Zizq job queue.
-
-    The delay is ``t = B + a ** E + a * rand(0 to J)`` seconds after the a-th attempt.
-    The documentation speaks of roughly 3 weeks with the defaults; the formula gives
-    24.9 to 25.0 days. After *retry_limit* retries the call is dead, with every error
-    in its state: a limit of 3 means four attempts.
-
-    >>> zizq().schedule
-    constant(15.0) + polynomial(4.0, first=1.0) + linear(30.0).full_jitter()
-    >>> zizq().schedule.bounds(10)
-    (10015.0, 10315.0)
-
-    Args:
-        retry_limit: Most retries. Count, >= 0.
-        base: Constant part of the delay. A duration, >= 0.
-        exponent: Growth with the attempts. Dimensionless, >= 0, maybe fractional.
-        jitter: Largest random part per attempt. A duration, >= 0.
-
-    Raises:
-        ConfigError: A setting is out of bounds.
-
-    Source:
-        "Backoff & Retry Policies", documentation of Zizq.
-    """
-    limit = check_integer("retry_limit", retry_limit, at_least=0)
-    base, jitter = parse_duration("base", base), parse_duration("jitter", jitter)
-    schedule = constant(base) + polynomial(exponent) + linear(jitter).full_jitter()
-    return Policy(
-        schedule=schedule,
-        max_attempts=limit + 1,
-        max_elapsed=None,
-        max_failures=max(limit + 1, 100),
     )

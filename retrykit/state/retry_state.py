@@ -13,7 +13,6 @@ from retrykit._internal.exceptions import FrameLocations
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
 from retrykit.state.failures import (
-    EXPLANATIONS,
     Failure,
     StopReason,
     failure_from_dict,
@@ -127,10 +126,6 @@ class RetryState:
         limits = [x for x in (self.max_elapsed, self.outer_deadline) if x is not None]
         return max(min(limits) - self.elapsed, 0.0) if limits else None
 
-    def position(self, rule: int) -> int:
-        """Return the number of the next failure that a rule matches, from 1."""
-        return (self.rule_counts[rule] if rule < len(self.rule_counts) else 0) + 1
-
     def record(self, failure: Failure) -> None:
         """Record a failure and the delay that follows it; for drivers."""
         self.next_delay = failure.delay
@@ -185,7 +180,7 @@ class RetryState:
             return f"was cancelled after {so_far}"
         if self.stop_reason is StopReason.SUCCEEDED:
             return f"succeeded after {so_far}"
-        why = EXPLANATIONS[self.stop_reason]
+        why = self.stop_reason.explanation
         if self.stop_reason is StopReason.ATTEMPTS and self.attempt == 1:
             why = "only one attempt is allowed"
         asked = self.failures[-1].hint if self.failures else None
