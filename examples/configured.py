@@ -10,7 +10,7 @@ Prints::
 max_attempts=8, on=(ConnectionError, TimeoutError))
     fetch here: 3 attempts, 20.0 s
     jobs: 11 attempts, the first delay from 16.0 to 46.0 s
-    the mistake: typo.toml, policy 'fetch': max_atempts is no setting of a policy, \
+    the mistake: typo.toml, policy 'fetch': max_atempts is not a policy setting, \
 got 3; did you mean max_attempts?
 """
 

@@ -306,8 +306,8 @@ WRITTEN = {
     'unit must be a duration such as "12.5s", "500ms" or "1h30m", got \'\'; '
     f"{UNIT}": lambda: s.linear(1).round_down(""),
     "unit must be a duration > 0, got 0": lambda: s.linear(1).round_down(0),
-    "retries must be a whole number >= 0, got -1": lambda: s.linear(1).take(-1),
-    "after must be a whole number >= 0, got 1.5": (
+    "retries must be an integer >= 0, got -1": lambda: s.linear(1).take(-1),
+    "after must be an integer >= 0, got 1.5": (
         lambda: s.linear(1).switch(after=1.5, to=[1])
     ),
     "factor must be a finite number >= 0 and <= 1, got 2": (
@@ -334,11 +334,11 @@ WRITTEN = {
     f"schedule[1] must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: Policy(schedule=[1, -1])
     ),
-    "max_attempts must be a whole number >= 1, got 0; the first call counts; "
+    "max_attempts must be an integer >= 1, got 0; the first call counts; "
     "None is unlimited": lambda: Policy(max_attempts=0),
-    "max_attempts must be a whole number >= 1, got True; the first call counts; "
+    "max_attempts must be an integer >= 1, got True; the first call counts; "
     "None is unlimited": lambda: Policy(max_attempts=True),
-    f"max_attempts must be a whole number >= 1 and <= {2**53 - 1}, got {2**53}; the "
+    f"max_attempts must be an integer >= 1 and <= {2**53 - 1}, got {2**53}; the "
     "first call counts; None is unlimited": lambda: Policy(max_attempts=2**53),
     f"max_elapsed must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: Policy(max_elapsed=-1)
@@ -398,9 +398,9 @@ WRITTEN = {
     ),
     "redact must be True or False, got 'no'": lambda: Policy(redact="no"),
     "keep_tracebacks must be True or False, got 1": lambda: Policy(keep_tracebacks=1),
-    "max_failures must be a whole number >= 2, got 1; the first and the last are "
+    "max_failures must be an integer >= 2, got 1; the first and the last are "
     "always kept": lambda: Policy(max_failures=1),
-    "seed must be a whole number >= 0, got 0.5": lambda: Policy(seed=0.5),
+    "seed must be an integer >= 0, got 0.5": lambda: Policy(seed=0.5),
     f"observers must be a list of functions that take an event, got {print!r}; "
     "put brackets around it": lambda: Policy(observers=print),
     f"observers must be {OBSERVER}, got 5": (lambda: Policy(observers=[print, 5])),
@@ -412,14 +412,14 @@ WRITTEN = {
     "observers must be a function that takes the event, and nothing else, got "
     f"{unannotated!r}": lambda: Policy(observers=[unannotated]),
     f"observer must be {OBSERVER}, got 5": (lambda: observe(5)),
-    "name must be a text that is not empty, got ' '; None takes the function's": (
+    "name must be a non-empty string, got ' '; None takes the function's": (
         lambda: Policy(name=" ")
     ),
     "name must be encodable as UTF-8, got '\\udcff'": (lambda: Policy(name="\udcff")),
-    "max_attemps is no setting of a policy, got 3; did you mean max_attempts?": (
+    "max_attemps is not a policy setting, got 3; did you mean max_attempts?": (
         lambda: Policy().replace(max_attemps=3)
     ),
-    f"colour is no setting of a policy, got 3; there are {NAMES}": (
+    f"colour is not a policy setting, got 3; there are {NAMES}": (
         lambda: retry(colour=3)
     ),
     # decorators, and what else takes a function
@@ -513,7 +513,7 @@ WRITTEN = {
     "max_elapsed_time must be a duration > 0, got '0s'": (
         lambda: presets.google(max_elapsed_time="0s")
     ),
-    "retry_limit must be a whole number >= 0, got -1": (
+    "retry_limit must be an integer >= 0, got -1": (
         lambda: presets.zizq(retry_limit=-1)
     ),
     f"base must be a finite number >= 0, got -1; {SECONDS}": (
@@ -531,7 +531,7 @@ WRITTEN = {
     # data
     "policy must be a dict of settings, got []": lambda: Policy.from_dict([]),
     "policy must be a dict of settings, got {1: 2}": lambda: Policy.from_dict({1: 2}),
-    "deadlines is no setting of a policy, got 'stop'; did you mean deadline?": (
+    "deadlines is not a policy setting, got 'stop'; did you mean deadline?": (
         lambda: Policy.from_dict({"deadlines": "stop"})
     ),
     f"on must be {NAMED}, got 'NoSuchError'; for a type that is not built in write "
@@ -553,7 +553,7 @@ WRITTEN = {
     "[1], 'limt': 5}; did you mean limit?": (
         lambda: s.from_dict({"kind": "cap", "of": [1], "limt": 5})
     ),
-    "max_attempts must be a whole number >= 1, got 0; the first call counts; "
+    "max_attempts must be an integer >= 1, got 0; the first call counts; "
     "'unlimited' is no limit": lambda: Policy.from_dict({"max_attempts": 0}),
     "schedule must be a dict with the keys kind, of, limit, got {'kind': 'cap', 'of': "
     "[1], 'top': 5}": lambda: s.from_dict({"kind": "cap", "of": [1], "top": 5}),
@@ -561,9 +561,8 @@ WRITTEN = {
     "{'kind': 'exponential'}": lambda: s.from_dict({"kind": "exponential"}),
     # expressions
     "schedule must be a str, got 5": lambda: parse_schedule(5),
-    f"schedule must be a text of at most 100000 characters, got '{'5, ' * 26}5,...'": (
-        lambda: parse_schedule("5, " * 40_000)
-    ),
+    "schedule must be a string of at most 100000 characters, got "
+    f"'{'5, ' * 26}5,...'": (lambda: parse_schedule("5, " * 40_000)),
     f"schedule must be an expression of at most 100 levels, got '{'-' * 80}...'": (
         lambda: parse_schedule("-" * 5000 + "linear(1)")
     ),
@@ -646,7 +645,7 @@ WRITTEN = {
     "APP_MAX_ATTEMPTS must be left out where APP_RETRY_LIMIT is given, got '4'": (
         lambda: in_variables(MAX_ATTEMPTS="4", RETRY_LIMIT="3")
     ),
-    "APP_RETRY_LIMIT must be a whole number >= 0, got 'ten'": (
+    "APP_RETRY_LIMIT must be an integer >= 0, got 'ten'": (
         lambda: in_variables(RETRY_LIMIT="ten")
     ),
     "APP_BACKOFF_BASE must be given together with APP_BACKOFF_EXPONENT and "
@@ -693,10 +692,10 @@ WRITTEN = {
         lambda: virtual_time(stall_timeout=math.inf)
     ),
     # testing
-    "max_attempts must be a whole number >= 1, got 0; the first call counts": (
+    "max_attempts must be an integer >= 1, got 0; the first call counts": (
         lambda: limit_retries(0)
     ),
-    "max_attempts must be a whole number >= 1, got True; the first call counts": (
+    "max_attempts must be an integer >= 1, got True; the first call counts": (
         lambda: limit_retries(max_attempts=True)
     ),
     "outcomes must be a list, got 'ok'; write ScriptedFunction([...]), errors and "
@@ -712,7 +711,7 @@ WRITTEN = {
     "APP_SCHEDULE must be text in UTF-8, got 'constant(\\udcff)'": (
         lambda: Policy.from_env("APP", environ={"APP_SCHEDULE": "constant(\udcff)"})
     ),
-    f"limit must be a text of at most 10000 characters, got '{SHOWN_OF_IT}'": (
+    f"limit must be a string of at most 10000 characters, got '{SHOWN_OF_IT}'": (
         lambda: s.linear(1).cap(TOO_LONG)
     ),
     "observers must be left out of a policy that is read from data, got []; "
@@ -735,10 +734,8 @@ WRITTEN = {
     "config has methodConfig": lambda: from_service_config({}),
     "retryThrottling must be a dict with the keys maxTokens, tokenRatio, got "
     "{'maxTokens': 9}": throttled(maxTokens=9),
-    "maxTokens must be a whole number >= 1, got 0": throttled(
-        maxTokens=0, tokenRatio=0.1
-    ),
-    "maxTokens must be a whole number <= 1000, for gRPC, got 1001": throttled(
+    "maxTokens must be an integer >= 1, got 0": throttled(maxTokens=0, tokenRatio=0.1),
+    "maxTokens must be an integer <= 1000, for gRPC, got 1001": throttled(
         maxTokens=1001, tokenRatio=0.1
     ),
     "tokenRatio must be a finite number >= 0.001, got 0": throttled(
@@ -775,7 +772,7 @@ WRITTEN = {
         method="a.B/C",
     ),
     "method must be as \"package.Service/Method\", got 'a/b/c'": part("a/b/c"),
-    "maxAttempts must be a whole number >= 2, got 1": grpc(maxAttempts=1),
+    "maxAttempts must be an integer >= 2, got 1": grpc(maxAttempts=1),
     f"initialBackoff must be {SHORT}, got '0s'": grpc(initialBackoff="0s"),
     f"maxBackoff must be {SHORT}, got 1": grpc(maxBackoff=1),
     f"timeout must be {SHORT}, got '1m'": part(
@@ -805,7 +802,7 @@ WRITTEN = {
     f'on must be a StatusCodes, got {OSError}; write StatusCodes(["UNAVAILABLE"])': (
         to_grpc(on=OSError)
     ),
-    "max_attempts must be a whole number from 2 to 5, for gRPC, got None; it makes no "
+    "max_attempts must be an integer from 2 to 5, for gRPC, got None; it makes no "
     "more than five attempts": to_grpc(max_attempts=None),
     "schedule must be as exponential(0.1, factor=2.0).cap(1.0).full_jitter(), for "
     "gRPC, got exponential(1.0, factor=2.0).cap(9.0).jitter(0.2); jitter is 'full' "
@@ -837,14 +834,14 @@ WRITTEN = {
     ),
     "walking must be a bool, got 'no'": lambda: strategies.schedules(walking="no"),
     "rounding must be a bool, got None": lambda: strategies.schedules(rounding=None),
-    "max_leaves must be a whole number >= 1, got 0": (
+    "max_leaves must be an integer >= 1, got 0": (
         lambda: strategies.schedules(max_leaves=0)
     ),
     "schedules must be a SearchStrategy, got linear(1.0); write "
     "hypothesis.strategies.just(schedule) for a single one": (
         lambda: strategies.policies(schedules=s.linear(1))
     ),
-    "max_attempts must be a whole number >= 1, got 0": (
+    "max_attempts must be an integer >= 1, got 0": (
         lambda: strategies.policies(max_attempts=0)
     ),
     f"errors must be {ERRORS}, got {OSError}; {NO_OTHER}": (
@@ -862,7 +859,7 @@ WRITTEN = {
     f"value must be what the function returns, got SystemExit(); {RAISED}": (
         lambda: strategies.failure_scripts(value=SystemExit())
     ),
-    "max_failures must be a whole number >= 1, got 0": (
+    "max_failures must be an integer >= 1, got 0": (
         lambda: strategies.failure_scripts(max_failures=0)
     ),
     "succeeds must be a bool, got 'never'; None draws scripts of both kinds": (
@@ -888,10 +885,8 @@ WRITTEN |= {
     f"attempt must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: preview(Policy(), attempt=-1)
     ),
-    "retries must be a whole number >= 1, got 0": (
-        lambda: preview(Policy(), retries=0)
-    ),
-    "retries must be a whole number >= 1 and <= 10000, got 10001": (
+    "retries must be an integer >= 1, got 0": (lambda: preview(Policy(), retries=0)),
+    "retries must be an integer >= 1 and <= 10000, got 10001": (
         lambda: preview(Policy(), retries=10_001)
     ),
     "retry must be at most 30000 where .within() adds up the delays before it, got "
@@ -900,19 +895,17 @@ WRITTEN |= {
     ),
     "multiplier must be 1, or large enough for at most 1000 different intervals, got "
     "1.0002": lambda: s.google_interval(10, multiplier=1.0002, max_interval="1d"),
-    "samples must be a whole number >= 0, got -1": (
-        lambda: preview(Policy(), samples=-1)
-    ),
+    "samples must be an integer >= 0, got -1": (lambda: preview(Policy(), samples=-1)),
     "policies must be a dict of policies by name, got {}; "
     'write {"name": policy}': lambda: page({}),
     "policies['mine'] must be a Policy, got [1]": lambda: page({"mine": [1]}),
     f"attempt must be a finite number >= 0, got -2; {SECONDS}": (
         lambda: page({"mine": Policy()}, attempt=-2)
     ),
-    "retries must be a whole number >= 1, got -1": (
+    "retries must be an integer >= 1, got -1": (
         lambda: page({"mine": Policy()}, retries=-1)
     ),
-    "retries must be a whole number >= 1 and <= 10000, got 10002": (
+    "retries must be an integer >= 1 and <= 10000, got 10002": (
         lambda: page({"mine": Policy()}, retries=10_002)
     ),
     "title must be a str, got None": lambda: page({"mine": Policy()}, title=None),
@@ -927,7 +920,7 @@ WRITTEN |= {
     f"rules must be one of {', '.join(map(repr, RULES))}, got 'jitter'": (
         lambda: check(Policy(), rules=["jitter"])
     ),
-    "calls must be a whole number >= 1, got 0": lambda: check(Policy(), calls=0),
+    "calls must be an integer >= 1, got 0": lambda: check(Policy(), calls=0),
     f"lifetime must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: check(Policy(), lifetime=-1)
     ),
@@ -992,7 +985,7 @@ WRITTEN |= {
 }
 
 BUDGET = "name the class, or write lambda: TokenBucket(...)"
-TOKENS = "a whole number >= 0"
+TOKENS = "an integer >= 0"
 WHOLE = "to pay with parts of a token multiply all tokens by the same number"
 PAIRS = "pairs of a condition and what it costs"
 COMMAS = "write ((TimeoutError, 10),), with both commas"
@@ -1040,7 +1033,7 @@ WRITTEN |= {
     f"as data, got {callable!r}": (
         lambda: TokenBucket(costs=[(callable, 1)]).to_dict()
     ),
-    "max_tokens must be a whole number >= 1, got 0": lambda: Throttle(0),
+    "max_tokens must be an integer >= 1, got 0": lambda: Throttle(0),
     "token_ratio must be a finite number >= 0.001, got 0.0009": (
         lambda: Throttle(10, 0.0009)
     ),
@@ -1059,7 +1052,7 @@ WRITTEN |= {
     "window must be a duration from 1s to 1d, got '25h'": (
         lambda: RatioBudget(window="25h")
     ),
-    "at_most must be a whole number >= 1, got 0": lambda: Registry(Throttle, at_most=0),
+    "at_most must be an integer >= 1, got 0": lambda: Registry(Throttle, at_most=0),
     f"make must be what makes a budget when called, got Throttle(); {BUDGET}": (
         lambda: Registry(Throttle())
     ),
@@ -1118,7 +1111,7 @@ WRITTEN |= {
         lambda: Policy.from_dict({"rules": [{"on": [], "schedule": [1]}]})
     ),
     f"on must be {SELECTS}, got 5": lambda: Rule(on=5, schedule=[1]),
-    "max_attempts must be a whole number >= 1, got 2.5": (
+    "max_attempts must be an integer >= 1, got 2.5": (
         lambda: Rule(on=OSError, max_attempts=2.5)
     ),
     "rule must be given a schedule or max_attempts, got Rule(on=OSError); what else is "

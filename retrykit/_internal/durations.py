@@ -84,7 +84,7 @@ _SUGGESTION = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 def _parse(name: str, text: str) -> float:
     if len(text) > LONGEST_TEXT:
         raise invalid_setting(
-            name, f"a text of at most {LONGEST_TEXT} characters", text
+            name, f"a string of at most {LONGEST_TEXT} characters", text
         )
     if not re.search(DURATION_PATTERN, text):
         rule = 'a duration such as "12.5s", "500ms" or "1h30m"'

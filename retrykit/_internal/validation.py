@@ -24,8 +24,8 @@ def invalid_setting(
 ) -> ConfigError:
     """Return the error for a setting that breaks its rule.
 
-    >>> invalid_setting("max_attempts", "a whole number >= 1", 0, "so count the first")
-    ConfigError('max_attempts must be a whole number >= 1, got 0; so count the first')
+    >>> invalid_setting("max_attempts", "an integer >= 1", 0, "so count the first")
+    ConfigError('max_attempts must be an integer >= 1, got 0; so count the first')
 
     Args:
         name: The name of the parameter, as the user typed it.
@@ -162,9 +162,7 @@ def check_integer(
     if not within or not isinstance(value, int):
         too_large = isinstance(value, int) and value > at_most
         top = f" and <= {at_most}" if too_large else ""
-        raise invalid_setting(
-            name, f"a whole number >= {at_least}{top}", value, suggestion
-        )
+        raise invalid_setting(name, f"an integer >= {at_least}{top}", value, suggestion)
     return int(value)
 
 

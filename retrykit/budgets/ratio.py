@@ -84,7 +84,7 @@ class RatioBudget(ScopedBudget):
         super().__init__()
 
     def _count_in_parts(self) -> None:
-        """Find the parts of a retry in which everything is a whole number."""
+        """Find the parts of a retry in which everything is an integer."""
         gain, of_gain = fraction(self.ratio)
         reserve, of_reserve = fraction(self.reserve)
         window, of_window = fraction(self.window)

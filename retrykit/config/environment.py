@@ -82,7 +82,7 @@ def settings_from_env(
     >>> settings_from_env("ZIZQ_DEFAULT", laid, display_names=flags)
     Traceback (most recent call last):
     ...
-    retrykit.errors.ConfigError: --default-retry-limit must be a whole number >= 0, \
+    retrykit.errors.ConfigError: --default-retry-limit must be an integer >= 0, \
 got 'many'
 
     Args:
@@ -132,7 +132,7 @@ def _given(
         for near in difflib.get_close_matches(key, VARIABLES, n=1, cutoff=0.85):
             if key != near and ("_" in near or not key.startswith(near)):
                 # Without its value, which may be a secret.
-                msg = f"{name} is no setting of a policy; did you mean {stem}_{near}?"
+                msg = f"{name} is not a policy setting; did you mean {stem}_{near}?"
                 raise ConfigError(msg)
     names = {key: f"{stem}_{key}" for key in VARIABLES}
     return _Given(texts, {key: display_names.get(x, x) for key, x in names.items()})

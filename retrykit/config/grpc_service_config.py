@@ -181,7 +181,7 @@ def _throttling(budget: Budget | None) -> dict[str, Any]:
 
 def _few(name: str, tokens: int) -> int:
     if tokens > _TOKENS:
-        raise invalid_setting(name, f"a whole number <= {_TOKENS}, for gRPC", tokens)
+        raise invalid_setting(name, f"an integer <= {_TOKENS}, for gRPC", tokens)
     return tokens
 
 
@@ -191,7 +191,7 @@ def _retry_policy(policy: Policy, jitter: Jitter) -> dict[str, Any]:
     )
     most = policy.max_attempts
     if most is None or not _FEWEST <= most <= _MOST:
-        rule = f"a whole number from {_FEWEST} to {_MOST}, for gRPC"
+        rule = f"an integer from {_FEWEST} to {_MOST}, for gRPC"
         raise invalid_setting(
             "max_attempts", rule, most, "it makes no more than five attempts"
         )

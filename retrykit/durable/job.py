@@ -151,7 +151,7 @@ class Job:
 
 def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise invalid_setting(name, "a text that is not empty", value)
+        raise invalid_setting(name, "a non-empty string", value)
     if not value.isprintable():
         raise invalid_setting(name, "a text that can be printed", value)
     return value

@@ -87,7 +87,7 @@ class Policy:
     >>> Policy(max_attempts=0)
     Traceback (most recent call last):
     ...
-    retrykit.errors.ConfigError: max_attempts must be a whole number >= 1, got 0; \
+    retrykit.errors.ConfigError: max_attempts must be an integer >= 1, got 0; \
 the first call counts; None is unlimited
 
     Args:
@@ -493,7 +493,7 @@ def _unknown_setting(name: str, value: object) -> ConfigError:
     suggestion = suggest_setting(name, VALIDATORS)
     shown = safe_repr(name).strip("'")
     return ConfigError(
-        f"{shown} is no setting of a policy, got {safe_repr(value)}; {suggestion}"
+        f"{shown} is not a policy setting, got {safe_repr(value)}; {suggestion}"
     )
 
 

@@ -161,7 +161,7 @@ def _name(name: str, value: object) -> str | None:
         return None
     if not isinstance(value, str) or not value.strip():
         suggestion = "None takes the function's"
-        raise invalid_setting(name, "a text that is not empty", value, suggestion)
+        raise invalid_setting(name, "a non-empty string", value, suggestion)
     return check_encodable(name, value)
 
 

@@ -78,7 +78,7 @@ operators of schedules, got 'exponentail'; did you mean exponential(...)?
     # A line: in a file it may be broken into several.
     told = " ".join(check_instance("schedule", text, str).split())
     if len(told) > _LONGEST:
-        rule = f"a text of at most {_LONGEST} characters"
+        rule = f"a string of at most {_LONGEST} characters"
         raise invalid_setting("schedule", rule, _short(told))
     if "(" not in told and not told.startswith("["):
         return _listed(told)

@@ -134,9 +134,7 @@ REFUSED = {
         lambda: started(eta="tomorrow")
     ),
     "countdown must be a finite number >= 0, got -1": lambda: started(countdown=-1),
-    "limit must be a whole number >= 1, got -3": lambda: dead(
-        app("memory://"), limit=-3
-    ),
+    "limit must be an integer >= 1, got -3": lambda: dead(app("memory://"), limit=-3),
     "job_id must be the id of a job that was started, got 'job-8'": (
         lambda: status(app("memory://"), "job-8")
     ),

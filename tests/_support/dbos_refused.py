@@ -106,7 +106,7 @@ def unlaunched():
 
 
 REFUSED = {
-    "concurrency must be a whole number >= 1, got 0": (
+    "concurrency must be an integer >= 1, got 0": (
         lambda: durable.listen(SETTINGS, concurrency=0)
     ),
     f"polling must be a finite number >= 0, got -1; {SECONDS}": lambda: durable.listen(
@@ -133,7 +133,7 @@ REFUSED = {
     ),
     "job must be the name of a job that this process has imported, got 'refusd'; did "
     "you mean refused?": lambda: found("refusd"),
-    "limit must be a whole number >= 1, got -1": lambda: durable.dead(limit=-1),
+    "limit must be an integer >= 1, got -1": lambda: durable.dead(limit=-1),
     f"when must be a time with a zone, got {NOON!r}; write datetime.now(UTC)": (
         lambda: durable.retry_at("waiting", NOON)
     ),

@@ -58,7 +58,7 @@ REFUSED = {
     f"{NAMELESS!r}; write name='verify'": (lambda: job_of(nameless, POLICY, None, ())),
     "max_elapsed must be None, or more than the first delay, got 60.0; the default, a "
     "minute, is for calls": (lambda: job_of(int, Policy(schedule=["1h"]), "parse", ())),
-    "previous_names must be a text that is not empty, got 5": (
+    "previous_names must be a non-empty string, got 5": (
         lambda: Job(int, POLICY, previous_names=[5])
     ),
     "name must be a text that can be printed, got 'a\\nb'": (
@@ -66,7 +66,7 @@ REFUSED = {
     ),
     "job_id must be a text without a '#', got 'a#2'; it is the sign of a job that was "
     "queued again": lambda: JOB.envelope("a#2"),
-    "run must be a whole number >= 1, got 0": lambda: JOB.envelope("a", 0),
+    "run must be an integer >= 1, got 0": lambda: JOB.envelope("a", 0),
     "envelope must be of a job that waits, got 'dead'; Job.envelope makes one with "
     "which it begins anew": attempted(DEAD),
     "policy must be the name of the policy of parse, got 'hostnames'; it is 'hosts' "

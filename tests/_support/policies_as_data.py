@@ -279,8 +279,8 @@ INVALID = {
 
 # What the schema says that it cannot say.
 LOADER_ONLY = {
-    "a whole number has no decimal point": (
-        r"must be a whole number >= \d, got [0-9.e+]+",
+    "an integer has no decimal point": (
+        r"must be an integer >= \d, got [0-9.e+]+",
         {"max_attempts": 2.0},
     ),
     "no number is nan": ("got nan", of("scale", of=[1], factor=math.nan)),

@@ -10,17 +10,17 @@ REFUSED = {
     "version must be one of '2.0', '2.1', got '2.2'": (
         lambda: presets.aws_standard(version="2.2")
     ),
-    "max_attempts must be a whole number >= 1, got -3": (
+    "max_attempts must be an integer >= 1, got -3": (
         lambda: presets.aws_adaptive(max_attempts=-3)
     ),
-    "tries must be a whole number >= 1, got 0": lambda: presets.finagle(tries=0),
-    "max_attempts must be a whole number >= 2, got 1": (
+    "tries must be an integer >= 1, got 0": lambda: presets.finagle(tries=0),
+    "max_attempts must be an integer >= 2, got 1": (
         lambda: presets.grpc(max_attempts=1)
     ),
-    "max_tokens must be a whole number >= 1 and <= 1000, got 1001": (
+    "max_tokens must be an integer >= 1 and <= 1000, got 1001": (
         lambda: presets.grpc(max_tokens=1001)
     ),
-    "max_tokens must be a whole number >= 1, got 0.5": (
+    "max_tokens must be an integer >= 1, got 0.5": (
         lambda: presets.grpc(max_tokens=0.5)
     ),
     "initial_backoff must be a duration > 0, got 0": (
@@ -38,16 +38,16 @@ REFUSED = {
     f"median_first_retry_delay must be a finite number >= 0, got -2; {SECONDS}": (
         lambda: presets.polly(median_first_retry_delay=-2)
     ),
-    "retry_count must be a whole number >= 0, got -1": (
+    "retry_count must be an integer >= 0, got -1": (
         lambda: presets.polly(retry_count=-1)
     ),
-    "max_retries must be a whole number >= 0, got None": (
+    "max_retries must be an integer >= 0, got None": (
         lambda: presets.celery(max_retries=None)
     ),
-    "retry_backoff must be a whole number >= 0, got 1.5": (
+    "retry_backoff must be an integer >= 0, got 1.5": (
         lambda: presets.celery(retry_backoff=1.5)
     ),
-    "retry_backoff_max must be a whole number >= 0, got '10m'": (
+    "retry_backoff_max must be an integer >= 0, got '10m'": (
         lambda: presets.celery(retry_backoff_max="10m")
     ),
     "retry_jitter must be one of 'full', 'none', got True": (
@@ -56,7 +56,7 @@ REFUSED = {
     f"default_retry_delay must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: presets.celery(default_retry_delay=-1)
     ),
-    "max_retries must be a whole number >= 0, got -1": (
+    "max_retries must be an integer >= 0, got -1": (
         lambda: presets.dramatiq(max_retries=-1)
     ),
     f"min_backoff must be a finite number >= 0, got -1; {SECONDS}": (
@@ -71,7 +71,7 @@ REFUSED = {
     "max_backoff must be a finite number >= 0.001, got 0.0": (
         lambda: presets.dramatiq(max_backoff="0s")
     ),
-    "retry must be a whole number >= 0, got -1": lambda: presets.sidekiq(retry=-1),
+    "retry must be an integer >= 0, got -1": lambda: presets.sidekiq(retry=-1),
     f"initial_interval must be a finite number >= 0, got -3; {SECONDS}": (
         lambda: presets.temporal(initial_interval=-3)
     ),
@@ -83,7 +83,7 @@ REFUSED = {
     ),
     "maximum_interval must be a finite number >= 1, got 0.5; no shorter than "
     "initial_interval": lambda: presets.temporal(maximum_interval=0.5),
-    "maximum_attempts must be a whole number >= 0, got -1": (
+    "maximum_attempts must be an integer >= 0, got -1": (
         lambda: presets.temporal(maximum_attempts=-1)
     ),
 }

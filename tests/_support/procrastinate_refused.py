@@ -80,5 +80,5 @@ REFUSED = {
     "job_id must be the id of a job that waits, got 'killed'; it is dead": (
         lambda: durable.retry_at(APP, "killed", datetime.now(UTC))
     ),
-    "limit must be a whole number >= 1, got 0": lambda: durable.dead(APP, limit=0),
+    "limit must be an integer >= 1, got 0": lambda: durable.dead(APP, limit=0),
 }

@@ -196,9 +196,11 @@ def test_flags_and_environment_make_one_formula():
 
 
 def test_an_error_names_the_flag_where_it_is_one():
-    with pytest.raises(ConfigError, match=r"^--default-retry-limit must be a whole"):
+    with pytest.raises(ConfigError, match=r"^--default-retry-limit must be an integer"):
         laid({"--default-retry-limit": "many"}, {"RETRY_LIMIT": "9"})
-    with pytest.raises(ConfigError, match=r"^ZIZQ_DEFAULT_RETRY_LIMIT must be a whole"):
+    with pytest.raises(
+        ConfigError, match=r"^ZIZQ_DEFAULT_RETRY_LIMIT must be an integer"
+    ):
         laid({}, {"RETRY_LIMIT": "many"})
     with pytest.raises(ConfigError) as caught:
         laid({"--default-backoff-jitter": "1s"}, {"BACKOFF_BASE": "500"})

@@ -27,7 +27,7 @@ WRONG = [
     (
         {"MAX_ATTEMPTS": "five"},
         (
-            "_MAX_ATTEMPTS must be a whole number >= 1, got 'five'; the first call "
+            "_MAX_ATTEMPTS must be an integer >= 1, got 'five'; the first call "
             "counts; 'unlimited' is no limit"
         ),
     ),
@@ -71,11 +71,11 @@ WRONG = [
         {"NESTED": "no"},
         "_NESTED must be one of 'respect', 'retry', 'raise', got 'no'",
     ),
-    ({"SEED": "x"}, "_SEED must be a whole number >= 0, got 'x'"),
+    ({"SEED": "x"}, "_SEED must be an integer >= 0, got 'x'"),
     (
         {"MAX_FAILURES": "1"},
         (
-            "_MAX_FAILURES must be a whole number >= 2, got 1; the first and the last "
+            "_MAX_FAILURES must be an integer >= 2, got 1; the first and the last "
             "are always kept"
         ),
     ),
@@ -137,8 +137,8 @@ WRONG = [
             "retry_limit?"
         ),
     ),
-    ({"RETRY_LIMIT": "-1"}, "_RETRY_LIMIT must be a whole number >= 0, got -1"),
-    ({"RETRY_LIMIT": "2.5"}, "_RETRY_LIMIT must be a whole number >= 0, got '2.5'"),
+    ({"RETRY_LIMIT": "-1"}, "_RETRY_LIMIT must be an integer >= 0, got -1"),
+    ({"RETRY_LIMIT": "2.5"}, "_RETRY_LIMIT must be an integer >= 0, got '2.5'"),
     (
         FORMULA | {"BACKOFF_BASE": "-500"},
         f"_BACKOFF_BASE must be {MILLISECONDS}, got '-500'",
@@ -216,6 +216,5 @@ def test_a_variable_that_is_nearly_one_of_these_is_refused(key, meant):
         assert policy_of(**{key: "s3cret"}) == Policy()
     else:
         assert refused(**{key: "s3cret"}) == (
-            f"APP_RETRY_{key} is no setting of a policy; did you mean "
-            f"APP_RETRY_{meant}?"
+            f"APP_RETRY_{key} is not a policy setting; did you mean APP_RETRY_{meant}?"
         )

@@ -149,7 +149,7 @@ def test_ten_thousand_policies_extend_one_another(written):
     assert Policy.from_toml(path, "p0") == Policy(max_attempts=3)
 
 
-ATTEMPTS = "max_attempts must be a whole number >= 1, got 0; the first call counts; "
+ATTEMPTS = "max_attempts must be an integer >= 1, got 0; the first call counts; "
 WRONG = {
     "a wrong setting": (
         "[policies.fetch]\nmax_attempts = 0",
@@ -162,14 +162,14 @@ WRONG = {
     "an unknown setting": (
         "[policies.fetch]\nmax_attemps = 3",
         (
-            "policies.toml, policy 'fetch': max_attemps is no setting of a policy, "
+            "policies.toml, policy 'fetch': max_attemps is not a policy setting, "
             "got 3; did you mean max_attempts?"
         ),
     ),
     "a setting of another library": (
         "[policies.fetch]\nretries = 3",
         (
-            "policies.toml, policy 'fetch': retries is no setting of a policy, got 3; "
+            "policies.toml, policy 'fetch': retries is not a policy setting, got 3; "
             "write max_attempts, which counts the first call too"
         ),
     ),

@@ -377,7 +377,7 @@ def test_a_setting_that_grpc_has_not_is_refused(setting):
 
 @pytest.mark.parametrize("most", [None, 1, 6])
 def test_attempts_that_grpc_does_not_make_are_refused(most):
-    with pytest.raises(ConfigError, match="max_attempts must be a whole number from 2"):
+    with pytest.raises(ConfigError, match="max_attempts must be an integer from 2"):
         to_service_config(READ.replace(max_attempts=most))
 
 

@@ -63,9 +63,9 @@ WRONG = {
     "base, exponent, jitter",
     "hostname-verification:cap=3": "cap is no parameter of hostname-verification, got "
     "'3'; there are none",
-    "zizq:retry_limit=ten": "retry_limit must be a whole number >= 0, got 'ten'",
-    "zizq:retry_limit=2.5": "retry_limit must be a whole number >= 0, got '2.5'",
-    "zizq:retry_limit=" + "9" * 5000: "retry_limit must be a whole number >= 0, got "
+    "zizq:retry_limit=ten": "retry_limit must be an integer >= 0, got 'ten'",
+    "zizq:retry_limit=2.5": "retry_limit must be an integer >= 0, got '2.5'",
+    "zizq:retry_limit=" + "9" * 5000: "retry_limit must be an integer >= 0, got "
     f"{safe_repr('9' * 5000)}",
     "zizq:exponent=four": "exponent must be a finite number >= 0, got 'four'",
     "zizq:exponent=nan": "exponent must be a finite number >= 0, got nan",

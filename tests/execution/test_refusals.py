@@ -239,7 +239,7 @@ UNKNOWN = {
 
 @pytest.mark.parametrize("place", SETTINGS)
 def test_an_unknown_setting_is_refused_wherever_it_is_written(place):
-    with pytest.raises(ConfigError, match=r"^attempts is no setting of a policy"):
+    with pytest.raises(ConfigError, match=r"^attempts is not a policy setting"):
         SETTINGS[place](attempts=3)
 
 
@@ -248,7 +248,7 @@ def test_an_unknown_setting_is_refused_with_the_one_that_was_meant(name):
     with pytest.raises(ConfigError) as caught:
         Policy(**{name: 3})
     assert str(caught.value) == (
-        f"{name} is no setting of a policy, got 3; {UNKNOWN[name]}"
+        f"{name} is not a policy setting, got 3; {UNKNOWN[name]}"
     )
 
 

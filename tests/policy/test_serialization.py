@@ -255,9 +255,11 @@ NEVER = {"on": "OSError", "max_attempts": 0}
 
 
 def test_a_wrong_setting_in_data_is_told_as_in_code():
-    with pytest.raises(ConfigError, match="max_attempts must be a whole number >= 1"):
+    with pytest.raises(ConfigError, match="max_attempts must be an integer >= 1"):
         Policy.from_dict({"max_attempts": 0})
-    with pytest.raises(ConfigError, match=r"^rules\[1\]: max_attempts must be a whole"):
+    with pytest.raises(
+        ConfigError, match=r"^rules\[1\]: max_attempts must be an integer"
+    ):
         Policy.from_dict({"rules": [{"on": "OSError", "schedule": [1]}, NEVER]})
     with pytest.raises(ConfigError, match="limit must be a duration such as"):
         Policy.from_dict({"schedule": {"kind": "cap", "of": [1], "limit": "soon"}})

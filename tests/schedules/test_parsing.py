@@ -178,7 +178,7 @@ WRONG = {
     "import os; linear(1)": "schedule must be an expression, got",
     "linear(1)\x00": "schedule must be an expression, got",
     "linear(" + "9" * 5000 + ")": "schedule must be an expression, got",
-    f"linear(1).take(0x{'f' * 4000})": "retries must be a whole number >= 0 and <= "
+    f"linear(1).take(0x{'f' * 4000})": "retries must be an integer >= 0 and <= "
     "9007199254740991, got <int that cannot be shown>",
     f"linear(1).switch(5, 0x{'f' * 4000})": "schedule must be made with switch(after, "
     "to), got 'an integer of thousands of digits'",

@@ -89,7 +89,7 @@ function count(atLeast, wayOut = "") {
     const top = whole && value > largest ? ` and <= ${largest}` : "";
     return whole && value >= atLeast && value <= largest
       ? value
-      : refuse(name, `a whole number >= ${atLeast}${top}`, got, wayOut);
+      : refuse(name, `an integer >= ${atLeast}${top}`, got, wayOut);
   };
   const steps = COUNTS.filter((x) => x >= atLeast);
   return { read, steps, unit: "", show: wholly, tell: wholly, python: wholly };
