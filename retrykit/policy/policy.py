@@ -386,7 +386,7 @@ the first call counts; None is unlimited
         return cls(**policy_from_dict(data))
 
     @classmethod
-    def from_toml(cls, path: str | os.PathLike[str], name: str) -> Self:
+    def from_toml(cls, path: str | os.PathLike[str], name: str) -> "Policy":
         """Read a policy from a TOML file such as pyproject.toml, or from a JSON file.
 
         >>> import tempfile
@@ -425,9 +425,9 @@ the first call counts; None is unlimited
         cls,
         prefix: str,
         *,
-        base: Self | None = None,
+        base: "Policy | None" = None,
         environ: Mapping[str, str] | None = None,
-    ) -> Self:
+    ) -> "Policy":
         """Read a policy from environment variables.
 
         >>> environ = {"APP_RETRY_MAX_ATTEMPTS": "8", "APP_RETRY_ON": "OSError"}

@@ -133,7 +133,7 @@ def test_an_observer_that_was_interrupted_before_it_was_told_is_told_the_next(
     heard = []
     fetch = retry(TWICE, observers=[heard.append])(lambda: 0)
     with monkeypatch.context() as patched, pytest.raises(Interrupt):
-        patched.setattr(events, "_busy", Interrupted(events._busy))  # noqa: SLF001
+        patched.setattr(events, "_active", Interrupted(events._active))  # noqa: SLF001
         fetch()
     heard.clear()
     assert fetch() == 0
