@@ -19,7 +19,7 @@ from retrykit.state.records import (
     strict_type,
 )
 
-__all__ = ["Evaluation", "Failure", "StopReason", "failure_from_dict"]
+__all__ = ["EXPLANATIONS", "Evaluation", "Failure", "StopReason", "failure_from_dict"]
 __all__ += ["failure_to_dict", "read_attempt", "read_count", "read_delay"]
 __all__ += ["read_seconds"]
 
@@ -46,10 +46,10 @@ class StopReason(StrEnum):
     @property
     def explanation(self) -> str:
         """The reason as the end of a sentence."""
-        return _EXPLANATIONS[self]
+        return EXPLANATIONS[self]
 
 
-_EXPLANATIONS = {
+EXPLANATIONS = {
     StopReason.SUCCEEDED: "it succeeded",
     StopReason.ATTEMPTS: "max attempts reached",
     StopReason.ELAPSED: "the next attempt could not start in time",
@@ -61,6 +61,7 @@ _EXPLANATIONS = {
     StopReason.NESTED: "a nested call has given up",
     StopReason.CANCELLED: "it was cancelled",
 }
+"""Each reason as the end of a sentence."""
 
 
 @final

@@ -13,6 +13,7 @@ from retrykit._internal.exceptions import FrameLocations
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
 from retrykit.state.failures import (
+    EXPLANATIONS,
     Failure,
     StopReason,
     failure_from_dict,
@@ -180,7 +181,7 @@ class RetryState:
             return f"was cancelled after {so_far}"
         if self.stop_reason is StopReason.SUCCEEDED:
             return f"succeeded after {so_far}"
-        why = self.stop_reason.explanation
+        why = EXPLANATIONS[self.stop_reason]
         if self.stop_reason is StopReason.ATTEMPTS and self.attempt == 1:
             why = "only one attempt is allowed"
         asked = self.failures[-1].hint if self.failures else None
