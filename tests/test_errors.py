@@ -986,10 +986,10 @@ WRITTEN |= {
 
 BUDGET = "name the class, or write lambda: TokenBucket(...)"
 TOKENS = "an integer >= 0"
-WHOLE = "to pay with parts of a token multiply all tokens by the same number"
+WHOLE = "for fractions of a token multiply all counts by the same number"
 PAIRS = "pairs of a condition and what it costs"
 COMMAS = "write ((TimeoutError, 10),), with both commas"
-SCOPE = "'process', or a text such as 'host:api.example' or 'key:orders'"
+SCOPE = "'process', or a string such as 'host:api.example' or 'key:orders'"
 MADE_HERE = "what makes a budget of retrykit.budgets when called"
 BUCKET_KEYS = "kind, capacity, cost, costs, reward, scope"
 BUDGETS = "token_bucket, throttle, ratio_budget"

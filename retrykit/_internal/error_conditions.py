@@ -17,7 +17,8 @@ from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import invalid_setting, safe_repr
 
 __all__ = ["Condition", "amatches_condition", "aread_answer", "check_condition"]
-__all__ += ["matches_condition", "read_answer", "reject_awaitable"]
+__all__ += ["format_condition", "matches_condition", "read_answer"]
+__all__ += ["reject_awaitable"]
 
 Condition = (
     type[Exception]
@@ -166,3 +167,12 @@ def _is_first_warning(predicate: object) -> bool:
         return _is_first_warning(type(predicate))
     # A single operation, so that only one thread is the first.
     return _warned.setdefault(key, mark) is mark
+
+
+def format_condition(value: object) -> str:
+    """Return the expression of a condition: names for types and functions."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(format_condition, value))}{',' * (len(value) == 1)})"
+    if isinstance(value, type):
+        return type_name(value)
+    return getattr(value, "__qualname__", None) or repr(value)

@@ -1,22 +1,22 @@
-"""What pays for retries, so that they do not make an outage worse.
+"""Retry budgets: limits on retries that many calls share.
 
-Backoff spreads retries out; it makes them no fewer. A budget does: it is shared
-by all calls of a service, and when too many of them fail it pays for no more.
+Backoff spreads retries out, but makes them no fewer. A budget does: all calls
+of a service share it, and when too many of them fail, it stops their retries.
 
 >>> bucket = TokenBucket()
 >>> bucket.withdraw(OSError()), bucket.balance
 (5, 495.0)
 
-`TokenBucket` is paid by success, `RatioBudget` by requests, and `Throttle` stops
-while failures are many; for one of your own derive from `Budget`. All may be
-shared by threads and tasks. A `Registry` holds one for each key; `shared` finds
-one by a scope in the whole process, and `balances` shows all of those.
+`TokenBucket` is refilled by successes, `RatioBudget` by requests, and `Throttle`
+stops retries while failures are many; derive your own from `Budget`. Threads and
+tasks may share any of them. A `Registry` holds one budget for each key; `shared`
+finds one by its scope in the whole process, and `balances` lists all of those.
 
-What is left in a budget stays in its process: copied, pickled or written with
-``to_dict()``, it comes back as a new one, which is full, and one with a scope as
-the shared one of its scope. The child of a fork goes on with what was left, and
-waits for no thread of its parent. What processes share is a `TokenBucket` on
-Redis: see `retrykit.integrations.redis`.
+The balance of a budget never leaves its process: copied, pickled or written with
+``to_dict()``, a budget comes back full, and one with a scope comes back as the
+shared one of that scope. The child of a fork continues with the current balance
+and never waits for a thread of its parent. To share a `TokenBucket` between
+processes, see `retrykit.integrations.redis`.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,6 @@
-"""What a budget is: what must pay for each retry, and is shared by many calls.
+"""Budget, the base class of limits that many calls share; asked by the drivers.
 
-A budget is asked by the drivers, before they sleep; no decision knows one. The
-budgets that there are stand in `retrykit.budgets`.
+The built-in budgets are in `retrykit.budgets`.
 """
 
 import logging
@@ -17,121 +16,116 @@ __all__ += ["withdraw_safely"]
 
 
 class Budget(ABC):
-    """What pays for the retries of many calls, threads and tasks.
+    """Limits the retries of many calls, threads and tasks together.
 
     The calls of one policy share its budget, and so do all policies that are
-    given the same object. For a budget of your own write these methods; where
-    `withdraw` and `deposit` are coroutine functions, it is for `aretry` alone.
-    They may be called by many threads at once.
+    given the same object. Write these methods for a budget of your own; if
+    `withdraw` and `deposit` are coroutine functions, it works with `aretry` only.
+    Many threads may call them at once.
     """
 
     @property
     @abstractmethod
     def balance(self) -> float:
-        """What is left, in the budget's own unit; a gauge, which may be shown."""
+        """The current balance in the budget's own unit, for gauges."""
 
     @abstractmethod
     def withdraw(
         self, error: Exception | None, /
     ) -> float | Awaitable[float | None] | None:
-        """Pay for one retry, if there is enough.
+        """Pay for one retry, if the balance allows it.
 
         Args:
-            error: What the attempt raised; None if its result was refused.
+            error: The error of the attempt; None if its result was rejected.
 
         Returns:
-            What it cost, >= 0; None if the retry is not to be made.
+            The cost, >= 0; None to prevent the retry.
         """
 
     @abstractmethod
     def deposit(self, cost: float | None, /) -> Awaitable[None] | None:
-        """Take note that a call has its result.
+        """Record that a call succeeded.
 
         Args:
-            cost: What its last retry had cost; None if the first attempt
-                succeeded.
+            cost: The cost of its last retry; None if the first attempt succeeded.
         """
 
-    def failed(self, *, first: bool, retryable: bool) -> None:  # noqa: B027  few ask
-        """Take note of a failed attempt, before it may be paid for.
+    def failed(self, *, first: bool, retryable: bool) -> None:  # noqa: B027  optional
+        """Record a failed attempt, before a retry of it is paid for.
 
         Args:
-            first: Whether it was the first of its call.
-            retryable: Whether its outcome is one to retry, by the policy's
-                conditions and not by its limits.
+            first: Whether it was the first attempt of its call.
+            retryable: Whether the policy's conditions, as opposed to its
+                limits, allow a retry.
         """
 
 
-def withdraw_safely(budget: Budget, judged: Evaluation) -> float | None:
-    """Return what a retry cost; None if there is none, or the budget fails."""
+def withdraw_safely(budget: Budget, evaluation: Evaluation) -> float | None:
+    """Return the cost of a retry; None if it is not allowed, or the budget fails."""
     try:
-        # Where it must be awaited, it was refused when the function was decorated.
-        return _cost(_ask_budget(budget, judged))
+        # An async budget was rejected when the function was decorated.
+        return _check_cost(_ask_budget(budget, evaluation))
     except Exception as fault:  # noqa: BLE001  the user's error must come through
-        _refuse(judged[0].error, fault)
+        _note_fault(evaluation.failure.error, fault)
         return None
 
 
-async def awithdraw_safely(budget: Budget, judged: Evaluation) -> float | None:
-    """Return what a retry cost; None if there is none, or the budget fails."""
+async def awithdraw_safely(budget: Budget, evaluation: Evaluation) -> float | None:
+    """Return the cost of a retry; None if it is not allowed, or the budget fails."""
     try:
-        cost = _ask_budget(budget, judged)
-        return _cost(await cost if isinstance(cost, Awaitable) else cost)
+        cost = _ask_budget(budget, evaluation)
+        return _check_cost(await cost if isinstance(cost, Awaitable) else cost)
     except Exception as fault:  # noqa: BLE001  the user's error must come through
-        _refuse(judged[0].error, fault)
+        _note_fault(evaluation.failure.error, fault)
         return None
 
 
 def _ask_budget(
-    budget: Budget, judged: Evaluation
+    budget: Budget, evaluation: Evaluation
 ) -> float | Awaitable[float | None] | None:
-    failure, follows, retryable = judged
+    failure, decision, retryable = evaluation
     budget.failed(first=failure.attempt == 1, retryable=retryable)
-    if isinstance(follows, StopReason):
+    if isinstance(decision, StopReason):
         return None
     error = failure.error if isinstance(failure.error, Exception) else None
     return budget.withdraw(error)
 
 
-def _cost(told: object) -> float | None:
-    """Return the cost of a retry, in tokens, as `withdraw` returned it.
+def _check_cost(cost: object) -> float | None:
+    """Return the cost of a retry as `withdraw` returned it.
 
     Raises:
         TypeError: It is neither None nor a number >= 0.
     """
-    if told is None:
+    if cost is None:
         return None
-    if isinstance(told, int | float) and 0 <= told <= MAX_DELAY:
-        return float(told)
-    msg = f"withdraw() must give None or a number >= 0, got {told!r}"
+    if isinstance(cost, int | float) and 0 <= cost <= MAX_DELAY:
+        return float(cost)
+    msg = f"withdraw() must give None or a number >= 0, got {cost!r}"
     raise TypeError(msg)
 
 
 def deposit_safely(budget: Budget, cost: float | None) -> None:
-    """Tell a budget of a call that has its result, which is not to be lost."""
+    """Record a success with a budget; log its fault rather than lose the result."""
     try:
         budget.deposit(cost)
     except Exception as fault:  # noqa: BLE001  the result must come through
-        _log("the budget failed on a result", fault)
+        log_fault(logging.ERROR, fault, "the budget failed on a result")
 
 
 async def adeposit_safely(budget: Budget, cost: float | None) -> None:
-    """Tell a budget of a call that has its result, which is not to be lost."""
+    """Record a success with a budget; log its fault rather than lose the result."""
     try:
-        taken = budget.deposit(cost)
-        if taken is not None:
-            await taken
+        deposited = budget.deposit(cost)
+        if deposited is not None:
+            await deposited
     except Exception as fault:  # noqa: BLE001  the result must come through
-        _log("the budget failed on a result", fault)
+        log_fault(logging.ERROR, fault, "the budget failed on a result")
 
 
-def _refuse(error: object, fault: Exception) -> None:
-    """Say that a budget failed: what it would have paid for is not made."""
+def _note_fault(error: object, fault: Exception) -> None:
+    """Report that a retry was not made because the budget failed."""
     if isinstance(error, Exception):
         note_policy_fault(error, fault)
     else:
-        _log("not retried, because the budget failed", fault)
-
-
-def _log(text: str, fault: Exception) -> None:
-    log_fault(logging.ERROR, fault, text)
+        log_fault(logging.ERROR, fault, "not retried, because the budget failed")

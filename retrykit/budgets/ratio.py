@@ -1,57 +1,56 @@
-"""A budget that allows a part of the recent calls to be retried."""
+"""Budget that allows retries for a fraction of the recent requests."""
 
 import math
 from collections import deque
+from fractions import Fraction
 from typing import Any, final
 
 from retrykit._internal.clocks import sync_clock
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.fast_path import blockers
 from retrykit._internal.validation import check_number, invalid_setting
-from retrykit.budgets.exact import fraction
 from retrykit.budgets.scoped import ScopedBudget
 
 __all__ = ["RatioBudget"]
 
-# As many as tower has; beside them is the one that is being filled.
+# As in tower; the slot that is being filled comes on top.
 _SLOTS = 10
 _DAY = 86_400
 
-# More retries in a second than one process can make.
-_MOST = 1e6
+# More retries per second than one process can make.
+_MAX_RESERVE = 1e6
 
 
 @final
 class RatioBudget(ScopedBudget):
-    """Retries for a part of the requests of the last seconds, and a reserve.
+    """Retries for a fraction of the requests in a sliding window, plus a reserve.
 
-    A call is a request once, when it succeeds or first fails. In the window
-    there may be *ratio* retries for each request, and *reserve* for each second:
-    load grows by no more than that, however much fails. Choose it to bound the
-    load on a service; the reserve is for callers that make few calls.
+    A call counts as one request, when it succeeds or first fails. The window
+    allows *ratio* retries for each request and *reserve* for each second, so
+    retries never add more load than that. Choose it to bound the load on a
+    service; the reserve serves callers that make few calls.
 
     >>> budget = RatioBudget(0.5, reserve=0)
-    >>> budget.deposit(None)  # a call that was never retried
+    >>> budget.deposit(None)  # a call succeeded at its first attempt
     >>> budget.withdraw(OSError()) is None, budget.balance
     (True, 0.5)
     >>> budget.failed(first=True, retryable=True)
     >>> budget.withdraw(OSError()), budget.balance
     (1.0, 0.0)
 
-    What happened counts for a window, and for up to a tenth of it longer. The
-    ratio is the decimal that is written, so 0.75 is three retries for four
-    requests. The defaults are those of Finagle and tower; the SRE book of Google
-    has ``RatioBudget(0.1, reserve=0)``.
+    Events count for one window, and for up to a tenth of it longer. The ratio is
+    the decimal as written: 0.75 is three retries for four requests. The defaults
+    are those of Finagle and tower; Google's SRE book has
+    ``RatioBudget(0.1, reserve=0)``.
 
     Args:
-        ratio: Retries for each request. Dimensionless, 0 <= ratio <= 1000.
-        reserve: Retries for each second of the window. Dimensionless,
+        ratio: Retries per request. Dimensionless, 0 <= ratio <= 1000.
+        reserve: Retries per second of the window. Dimensionless,
             0 <= reserve <= 1,000,000.
-        window: How long requests and retries count. A duration, from 1 s to
-            1 d.
+        window: How long requests and retries count. A duration, 1 s to 1 d.
 
     Raises:
-        ConfigError: A parameter is none of these.
+        ConfigError: A parameter has the wrong type or is out of range.
 
     Source:
         `RetryBudget` of Finagle; `TpsBudget` of tower; "Handling Overload", in
@@ -70,47 +69,44 @@ class RatioBudget(ScopedBudget):
         self.ratio = check_number(
             "ratio", ratio, at_most=1000, suggestion="0.2 is 20 %"
         )
-        self.reserve = check_number("reserve", reserve, at_most=_MOST)
+        self.reserve = check_number("reserve", reserve, at_most=_MAX_RESERVE)
         self.window = parse_duration("window", window)
         if not 1 <= self.window <= _DAY:
             raise invalid_setting("window", "a duration from 1s to 1d", window)
-        self._count_in_parts()
-        # Each slot holds what was gained and spent in its tenth of the window.
+        # The decimals as written, counted in parts of a retry small enough that
+        # every count is an integer.
+        gain = Fraction(repr(self.ratio))
+        least = Fraction(repr(self.reserve)) * Fraction(repr(self.window))
+        self._retry = math.lcm(gain.denominator, least.denominator)
+        self._gain = int(gain * self._retry)
+        self._least = int(least * self._retry)
+        # Each slot holds the balance of its tenth of the window.
         self._width = self.window / _SLOTS
         self._slots = deque([0] * _SLOTS, _SLOTS)
         self._filled = 0
         self._past = self._least
-        self._place = 0.0
+        self._index = 0.0
         super().__init__()
-
-    def _count_in_parts(self) -> None:
-        """Find the parts of a retry in which everything is an integer."""
-        gain, of_gain = fraction(self.ratio)
-        reserve, of_reserve = fraction(self.reserve)
-        window, of_window = fraction(self.window)
-        self._retry = math.lcm(of_gain, of_reserve * of_window)
-        self._gain = gain * self._retry // of_gain
-        self._least = reserve * window * self._retry // (of_reserve * of_window)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it was made with, by the names of the parameters."""
+        """The arguments it was made with, by name."""
         return {"ratio": self.ratio, "reserve": self.reserve, "window": self.window}
 
     @property
     def balance(self) -> float:
-        """Retries that may be made now, >= 0; a part of one is not enough."""
+        """Retries allowed now, >= 0; a fraction of one is not enough."""
         with self._lock:
             self._turn()
             return max(self._past + self._filled, 0) / self._retry
 
     def failed(self, *, first: bool, retryable: bool) -> None:  # noqa: ARG002
-        """Count a request at its first failure, whatever that was."""
+        """Count a request at its first failure, of any kind."""
         if first:
             self.deposit(None)
 
     def withdraw(self, error: Exception | None, /) -> float | None:  # noqa: ARG002
-        """Return 1.0 if one more retry may be made in this window, else None."""
+        """Return 1.0 if the window allows one more retry, else None."""
         with self._lock:
             self._turn()
             if self._past + self._filled < self._retry:
@@ -119,24 +115,23 @@ class RatioBudget(ScopedBudget):
         return 1.0
 
     def deposit(self, cost: float | None, /) -> None:
-        """Count a request that succeeded at once; others are counted already."""
+        """Count a request that succeeded at once; others were counted before."""
         if cost is None:
             with self._lock:
                 self._turn()
                 self._filled += self._gain
 
     def _turn(self) -> None:
-        """Forget what is older than the window."""
-        # Read with the lock held, so that no thread brings an older time.
+        """Drop slots that are older than the window."""
+        # Read with the lock held, so that time never goes back between threads.
         now = sync_clock.now() if blockers else sync_clock.real.now()
-        place = now // self._width
-        if place == self._place:
+        index = now // self._width
+        if index == self._index:
             return
-        # Where time goes back, another clock is read: then nothing is forgotten.
-        for _ in range(int(min(max(place - self._place, 0), _SLOTS + 1))):
-            # The oldest slot falls out at the other end.
+        # Time goes back if the clock was replaced: then nothing is dropped.
+        for _ in range(int(min(max(index - self._index, 0), _SLOTS + 1))):
             self._slots.append(self._filled)
             self._filled = 0
-        # Added up anew, so that nothing goes wrong for longer than a window.
+        # Summed afresh, so that no error lasts longer than a window.
         self._past = self._least + sum(self._slots)
-        self._place = place
+        self._index = index

@@ -1,11 +1,12 @@
-"""Budgets by key: one for each host, tenant or whatever fails on its own."""
+"""Budgets by key: one for each host, tenant or other unit that fails on its own."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar, cast, final
 
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.locks import ForkSafe
+from retrykit._internal.validation import check_integer, invalid_setting
 from retrykit.budgets.base import Budget
-from retrykit.budgets.lru import LeastRecentlyUsed
 
 __all__ = ["Registry"]
 
@@ -13,8 +14,8 @@ B = TypeVar("B", bound=Budget)
 
 
 @final
-class Registry(Generic[B]):
-    """Budgets by key, made when they are first asked for.
+class Registry(ForkSafe, Generic[B]):
+    """Budgets by key, built on first use. Threads may share it.
 
     >>> from retrykit.budgets import TokenBucket
     >>> hosts = Registry(TokenBucket)
@@ -27,21 +28,19 @@ class Registry(Generic[B]):
     >>> hosts.balances()
     {'api.example': 495.0, 'other.example': 500.0}
 
-    Threads may share it. When there are too many, the one that was not asked
-    for longest goes; whoever holds it keeps it, and who asks for its key gets
-    a new one, which is full.
+    When there are too many, the least recently used budget is dropped: callers
+    that hold it keep it, and its key gets a new, full one.
 
     Args:
-        make: What makes a budget: a class, or a function without parameters.
-            It may be called by several threads at once, and not all of what
-            it makes is kept.
-        at_most: How many are kept. Count, >= 1.
+        make: Builds a budget: a class, or a function without parameters.
+            Several threads may call it at once, and only one result is kept.
+        at_most: How many budgets are kept. Count, >= 1.
 
     Raises:
-        ConfigError: A parameter is none of these.
+        ConfigError: *make* is not callable, or *at_most* is out of range.
     """
 
-    __slots__ = ("_kept", "_make")
+    __slots__ = ("_budgets", "_make", "at_most")
 
     def __init__(self, make: Callable[[], B], *, at_most: int = 1024) -> None:
         if not callable(make):
@@ -50,33 +49,44 @@ class Registry(Generic[B]):
                 "make", "what makes a budget when called", make, suggestion
             )
         self._make = make
-        self._kept: LeastRecentlyUsed[B] = LeastRecentlyUsed(at_most)
+        self.at_most = check_integer("at_most", at_most, at_least=1)
+        self._budgets: OrderedDict[Hashable, B] = OrderedDict()
+        super().__init__()
 
     def __getitem__(self, key: Hashable) -> B:
-        kept = self._kept.get(key)
-        if kept is not None:
-            return kept
+        with self._lock:
+            if key in self._budgets:
+                self._budgets.move_to_end(key)
+                return self._budgets[key]
         # The user's code runs outside of the lock.
-        return self._kept.setdefault(key, self._made())
+        budget: object = self._make()
+        if not isinstance(budget, Budget):
+            rule = "a Budget that is made at each call"
+            raise invalid_setting("make()", rule, budget, "return one")
+        # *make* builds budgets of the type that the caller named.
+        return self.setdefault(key, cast("B", budget))
 
     def __len__(self) -> int:
-        return len(self._kept.items())
+        return len(self._budgets)
 
     def __repr__(self) -> str:
-        return f"<Registry of {len(self)} budgets, at most {self._kept.at_most}>"
+        return f"<Registry of {len(self)} budgets, at most {self.at_most}>"
+
+    def setdefault(self, key: Hashable, budget: B) -> B:
+        """Return the budget of this key, which is *budget* if there was none."""
+        with self._lock:
+            found = self._budgets.setdefault(key, budget)
+            self._budgets.move_to_end(key)
+            while len(self._budgets) > self.at_most:
+                self._budgets.popitem(last=False)
+            return found
 
     def balances(self) -> dict[Hashable, float]:
-        """Return the balance of each budget by its key, as gauges show them.
+        """Return the balance of each budget by its key, for gauges.
 
         Returns:
-            A new dict; the key that was asked for last is at its end.
+            A new dict, with the most recently used key at its end.
         """
-        return {key: budget.balance for key, budget in self._kept.items()}
-
-    def _made(self) -> B:
-        made: object = self._make()
-        if not isinstance(made, Budget):
-            rule = "a Budget that is made at each call"
-            raise invalid_setting("make()", rule, made, "return one")
-        # What it makes is a budget of its own type, which the caller named.
-        return cast("B", made)
+        with self._lock:
+            budgets = list(self._budgets.items())
+        return {key: budget.balance for key, budget in budgets}

@@ -1,7 +1,4 @@
-"""Budgets that say how they were made, and those that are found by a scope.
-
-How a budget counts is not known here.
-"""
+"""Base class of the built-in budgets, and budgets found by a scope."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -10,22 +7,22 @@ from typing import Any, ClassVar, TypeVar, cast
 from retrykit._internal.locks import ForkSafe
 from retrykit._internal.validation import check_encodable, invalid_setting
 from retrykit.budgets.base import Budget
-from retrykit.budgets.lru import LeastRecentlyUsed
+from retrykit.budgets.registry import Registry
 
 __all__ = ["ScopedBudget", "balances", "shared"]
 
 
 class ScopedBudget(ForkSafe, Budget):
-    """A budget that is told as an expression, as data, and in a pickle.
+    """A budget with settings that can be printed, written as data and pickled.
 
-    What is told are its settings. What it has left is not: copied, pickled or
-    written it comes back as a new one, which is full, since what is left
-    belongs to the calls of one process. One with a scope comes back as the
-    budget of that scope. Budgets are equal if they are the same object.
+    Only the settings are written, never the balance: copied, pickled or read
+    back, a budget is new and full, since a balance belongs to the calls of one
+    process. One with a scope comes back as the budget of that scope. Budgets
+    are equal only if they are the same object.
 
     Attributes:
         kind: Its name in data.
-        scope: By what `shared` finds it; None if that was not asked for it.
+        scope: The scope that `shared` was given for it; None without one.
     """
 
     kind: ClassVar[str]
@@ -34,24 +31,24 @@ class ScopedBudget(ForkSafe, Budget):
     @property
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """What it was made with, by the names of the parameters."""
+        """The arguments it was made with, by name."""
 
     @property
     def expression(self) -> str:
-        """The expression that makes one like it, without its scope."""
-        plain = type(self)().settings
+        """The expression that makes an equivalent budget, without its scope."""
+        defaults = type(self)().settings
         settings = self.settings.items()
-        told = [f"{name}={x!r}" for name, x in settings if x != plain[name]]
-        return f"{type(self).__name__}({', '.join(told)})"
+        arguments = [f"{name}={x!r}" for name, x in settings if x != defaults[name]]
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the budget as plain data, for JSON and TOML.
 
         Returns:
-            A dict of numbers, texts and dicts, to be read by `budget_from`.
+            A dict of numbers, strings and dicts that `budget_from` reads.
 
         Raises:
-            ConfigError: It is made with code: a predicate.
+            ConfigError: A setting is code: a predicate.
         """
         data = {"kind": self.kind, **self.settings}
         return data | ({"scope": self.scope} if self.scope else {})
@@ -59,23 +56,19 @@ class ScopedBudget(ForkSafe, Budget):
     def __repr__(self) -> str:
         if self.scope is None:
             return self.expression
-        name, _, told = self.expression.partition("(")
-        make = name if told == ")" else f"lambda: {self.expression}"
+        name, _, arguments = self.expression.partition("(")
+        make = name if arguments == ")" else f"lambda: {self.expression}"
         return f"shared({self.scope!r}, make={make})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (type(self), self.settings, self.scope)
+        return _restore, (type(self), self.settings, self.scope)
 
 
 D = TypeVar("D", bound=ScopedBudget)
 
-_SHARED: LeastRecentlyUsed[ScopedBudget] = LeastRecentlyUsed(1024)
-
 
 def shared(scope: str, make: Callable[[], D]) -> D:
-    """Return the budget of this process that has this scope.
-
-    It is made when its scope is first asked for.
+    """Return this process's budget for a scope, making it on first use.
 
     >>> from retrykit.budgets import RatioBudget, TokenBucket
     >>> shared("host:api.example", make=TokenBucket)
@@ -88,62 +81,68 @@ def shared(scope: str, make: Callable[[], D]) -> D:
     retrykit.errors.ConfigError: make must be what makes TokenBucket(), as for this \
 scope before, got RatioBudget(); another budget needs another scope
 
-    1,024 scopes are kept; of more, the one that was not asked for longest is
-    forgotten, though not by the policies that have its budget.
+    1,024 scopes are kept; beyond that the least recently used one is dropped,
+    though policies keep the budget they have.
 
     Args:
-        scope: For what it is: ``"process"``, ``"host:..."`` or ``"key:..."``.
-        make: What makes a budget like it: a class of `retrykit.budgets`, or a
+        scope: ``"process"``, ``"host:..."`` or ``"key:..."``.
+        make: Builds an equivalent budget: a class of `retrykit.budgets`, or a
             function without parameters.
 
     Raises:
-        ConfigError: *scope* is no such text, *make* makes no new budget, or the
-            budget of this scope has other settings.
+        ConfigError: *scope* has another form, *make* builds no new budget, or
+            the budget of this scope has other settings.
     """
-    made = _made(make)
-    found = _found(_checked(scope), made)
-    if type(found) is not type(made) or found.settings != made.settings:
+    budget = _build(make)
+    found = _find(_check_scope(scope), budget)
+    if type(found) is not type(budget) or found.settings != budget.settings:
         rule = f"what makes {found.expression}, as for this scope before"
-        raise invalid_setting("make", rule, made, "another budget needs another scope")
-    # It is of the type of what was made, as was just seen.
+        suggestion = "another budget needs another scope"
+        raise invalid_setting("make", rule, budget, suggestion)
+    # It has the type of what was made.
     return cast("D", found)
 
 
 def balances() -> dict[str, float]:
-    """Return the balance of each shared budget by its scope, as gauges show them.
+    """Return the balance of each shared budget by its scope, for gauges.
 
     Returns:
-        A new dict; the scope that was asked for last is at its end.
+        A new dict, with the most recently used scope at its end.
     """
-    return {str(scope): budget.balance for scope, budget in _SHARED.items()}
+    return {str(scope): balance for scope, balance in _SHARED.balances().items()}
 
 
-def _made(make: object) -> ScopedBudget:
-    made = make() if callable(make) else make
-    if not callable(make) or not isinstance(made, ScopedBudget):
+_SHARED: Registry[ScopedBudget] = Registry(cast("Any", ScopedBudget))
+
+
+def _build(make: object) -> ScopedBudget:
+    budget = make() if callable(make) else make
+    if not callable(make) or not isinstance(budget, ScopedBudget):
         rule = "what makes a budget of retrykit.budgets when called"
         suggestion = "name the class, or write lambda: TokenBucket(...)"
-        raise invalid_setting("make", rule, made, suggestion)
-    return made
+        raise invalid_setting("make", rule, budget, suggestion)
+    return budget
 
 
-def _checked(scope: object) -> str:
+def _check_scope(scope: object) -> str:
     area, _, name = scope.partition(":") if isinstance(scope, str) else ("", "", "")
     named = area in {"host", "key"} and name.strip()
     if not isinstance(scope, str) or not (named or scope == "process"):
-        rule = "'process', or a text such as 'host:api.example' or 'key:orders'"
+        rule = "'process', or a string such as 'host:api.example' or 'key:orders'"
         raise invalid_setting("scope", rule, scope)
     return check_encodable("scope", scope)
 
 
-def _found(scope: str, made: ScopedBudget) -> ScopedBudget:
-    found = _SHARED.setdefault(scope, made)
-    # Whoever finds it names it, so that no thread sees it without its name.
+def _find(scope: str, budget: ScopedBudget) -> ScopedBudget:
+    found = _SHARED.setdefault(scope, budget)
+    # Set by every finder, so that no thread sees a shared budget without scope.
     found.scope = scope
     return found
 
 
-def _again(kind: type[D], settings: dict[str, Any], scope: str | None) -> ScopedBudget:
-    made = kind(**settings)
-    # What is shared in this process stays, whatever it was where it comes from.
-    return made if scope is None else _found(scope, made)
+def _restore(
+    kind: type[ScopedBudget], settings: dict[str, Any], scope: str | None
+) -> ScopedBudget:
+    budget = kind(**settings)
+    # The shared budget of this process wins, whatever the settings of the pickle.
+    return budget if scope is None else _find(scope, budget)

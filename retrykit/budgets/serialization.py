@@ -1,4 +1,4 @@
-"""Budgets read from plain data, as `to_dict` of each writes them."""
+"""Budgets read from plain data, the form that `to_dict` writes."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -15,11 +15,11 @@ __all__ = ["KINDS", "budget_from"]
 KINDS: dict[str, type[ScopedBudget]] = {
     kind.kind: kind for kind in (TokenBucket, Throttle, RatioBudget)
 }
-"""The budgets that can be written as data, by their kinds."""
+"""Budget classes by their kind in data."""
 
 
 def budget_from(data: object) -> ScopedBudget:
-    """Return the budget that is written as data.
+    """Return the budget described by plain data.
 
     >>> budget_from({"kind": "token_bucket", "costs": {"OSError": 8}})
     TokenBucket(costs=((OSError, 8),))
@@ -28,15 +28,15 @@ def budget_from(data: object) -> ScopedBudget:
     True
 
     Args:
-        data: A dict with its ``kind``, its settings, where they differ from the
-            defaults, and its ``scope``, if it is shared.
+        data: A dict with a ``kind``, the settings that differ from the defaults,
+            and a ``scope`` for a shared budget.
 
     Returns:
-        The shared budget of its scope; without one a new budget.
+        The shared budget of the scope; without a scope a new budget.
 
     Raises:
-        ConfigError: The kind or a setting is unknown or wrong, or the budget of
-            this scope has other settings.
+        ConfigError: The kind or a setting is unknown or invalid, or the budget
+            of this scope has other settings.
     """
     kind = data.get("kind") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(kind, str) or kind not in KINDS:

@@ -1,4 +1,4 @@
-"""A budget that is paid by success, as in the AWS SDKs."""
+"""Token bucket that successes refill, as in the AWS SDKs."""
 
 from collections.abc import Iterable
 from typing import Any, final
@@ -10,26 +10,26 @@ from retrykit.budgets.scoped import ScopedBudget
 
 __all__ = ["TokenBucket"]
 
-_SUGGESTION = "to pay with parts of a token multiply all tokens by the same number"
+_SUGGESTION = "for fractions of a token multiply all counts by the same number"
 
 
 @final
 class TokenBucket(ScopedBudget):
-    """Tokens that retries take, and that success brings back.
+    """Tokens that retries take and successes return.
 
-    A retry takes its cost, or is not made if fewer tokens are left. A call that
-    succeeds after retries gives the cost of its last one back, one that
-    succeeds at once gives *reward*. So short outages are retried through, and
-    in a long one a caller soon makes as many calls as it would without
-    retrying. Choose it when nothing is known of the rate of the calls.
+    A retry takes its cost, and is not made if fewer tokens are left. A call that
+    succeeds after retries returns the cost of its last one; a call that succeeds
+    at once adds *reward*. Short outages are retried through; in a long one the
+    load soon drops to that of a caller without retries. Choose it if the rate of
+    the calls is unknown.
 
     >>> bucket = TokenBucket(capacity=12)
     >>> bucket.withdraw(OSError()), bucket.withdraw(OSError())
     (5, 5)
     >>> bucket.withdraw(OSError()) is None, bucket.balance
     (True, 2.0)
-    >>> bucket.deposit(5)  # the last cost of a call that has its result
-    >>> bucket.deposit(None)  # a call that was never retried
+    >>> bucket.deposit(5)  # a call succeeded, and its last retry cost 5
+    >>> bucket.deposit(None)  # a call succeeded at its first attempt
     >>> bucket.balance
     8.0
 
@@ -38,21 +38,20 @@ class TokenBucket(ScopedBudget):
     ``Throttled`` is your client's error.
 
     Args:
-        capacity: Most tokens there are; the bucket starts full. Count, 0 to
-            2**53 - 1.
-        cost: What a retry takes. Tokens, 0 to 2**53 - 1.
+        capacity: Size of the bucket, which starts full. Tokens, 0 to 2**53 - 1.
+        cost: Cost of a retry. Tokens, 0 to 2**53 - 1.
         costs: Pairs of a condition (an Exception type, a tuple of them, or a
-            predicate of the error) and what a retry takes after such an error.
-            The first condition that holds counts; if none does, *cost*.
-        reward: What a call gives that succeeds at its first attempt.
-            Tokens, 0 to 2**53 - 1.
+            predicate of the error) and the cost of a retry after such an error.
+            The first condition that matches counts; if none does, *cost*.
+        reward: Tokens added by a call that succeeds at its first attempt, 0 to
+            2**53 - 1.
 
     Raises:
-        ConfigError: A parameter is none of these.
+        ConfigError: A parameter has the wrong type or is out of range.
 
     Source:
-        "Retry behavior", AWS SDKs and Tools Reference Guide; the numbers of
-        before 2026 are those of the standard mode of the SDKs themselves.
+        "Retry behavior", AWS SDKs and Tools Reference Guide. The defaults are
+        those of the SDKs' standard mode before 2026.
     """
 
     kind = "token_bucket"
@@ -74,18 +73,18 @@ class TokenBucket(ScopedBudget):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it was made with, by the names of the parameters."""
+        """The arguments it was made with, by name."""
         names = ("capacity", "cost", "costs", "reward")
         return {name: getattr(self, name) for name in names}
 
     @property
     def balance(self) -> float:
-        """Tokens that are left, from 0 to *capacity*."""
+        """Tokens left, from 0 to *capacity*."""
         return float(self._tokens)
 
     def withdraw(self, error: Exception | None, /) -> float | None:
-        """Take what a retry after this error costs, if there is as much."""
-        # A predicate is the user's code: it may fail, and runs without the lock.
+        """Take the cost of a retry after this error, if there are enough tokens."""
+        # A predicate is the user's code: it may fail, and runs outside of the lock.
         cost = self.costs.of(error, self.cost)
         with self._lock:
             if self._tokens < cost:
@@ -94,15 +93,15 @@ class TokenBucket(ScopedBudget):
         return cost
 
     def deposit(self, cost: float | None, /) -> None:
-        """Give back what the last retry had taken, or the reward for none."""
-        # To a full bucket nothing is added, so calls that never fail never wait.
+        """Return the cost of the last retry, or add the reward if there was none."""
+        # A full bucket takes no lock, so calls that never fail never wait.
         if self._tokens < self.capacity:
             gain = self.reward if cost is None else cost
             with self._lock:
                 self._tokens = min(self._tokens + gain, self.capacity)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the bucket as plain data; its costs are named by their types."""
+        """Return the bucket as plain data, with its costs by the names of types."""
         return super().to_dict() | {"costs": self.costs.to_dict()}
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from retrykit._internal.error_conditions import (
     aread_answer,
+    format_condition,
     read_answer,
     reject_awaitable,
 )
-from retrykit._internal.introspection import is_coroutine_function
-from retrykit._internal.type_names import type_name
+from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
 from retrykit._internal.validation import invalid_setting
 from retrykit.state.fault_log import log_fault
 
@@ -97,12 +97,3 @@ async def arelease_result(policy: "Policy", result: object) -> None:
 
 def _log_release_fault(fault: Exception) -> None:
     log_fault(logging.WARNING, fault, "a rejected result could not be released")
-
-
-def format_condition(value: object) -> str:
-    """Return the expression of a condition: names for types and functions."""
-    if isinstance(value, tuple):
-        return f"({', '.join(map(format_condition, value))}{',' * (len(value) == 1)})"
-    if isinstance(value, type):
-        return type_name(value)
-    return getattr(value, "__qualname__", None) or repr(value)

@@ -10,7 +10,6 @@ import pytest
 
 from retrykit._internal.locks import renew_locks
 from retrykit.budgets import RatioBudget, Registry, Throttle, TokenBucket
-from retrykit.budgets.lru import LeastRecentlyUsed
 from retrykit.testing import virtual_time
 
 FORKING = """
@@ -42,7 +41,7 @@ def hold():
     with ExitStack() as held:
         for each in [*budgets, hosts["old"], shared("key:old", TokenBucket)]:
             held.enter_context(each._lock)
-        for each in [hosts._kept, scoped._SHARED]:
+        for each in [hosts, scoped._SHARED]:
             held.enter_context(each._lock)
         holding.set()
         over.wait()
@@ -85,8 +84,8 @@ def test_a_budget_takes_what_is_left_into_a_child():
 
 @pytest.mark.parametrize(
     "make",
-    [TokenBucket, Throttle, RatioBudget, lambda: LeastRecentlyUsed(5)],
-    ids=["bucket", "throttle", "ratio", "what a registry keeps"],
+    [TokenBucket, Throttle, RatioBudget, lambda: Registry(TokenBucket)],
+    ids=["bucket", "throttle", "ratio", "registry"],
 )
 def test_what_nobody_holds_dies_at_once(make):
     gc.disable()

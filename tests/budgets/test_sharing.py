@@ -21,8 +21,8 @@ from retrykit.budgets import (
     shared,
 )
 from retrykit.budgets.base import withdraw_safely
-from retrykit.budgets.lru import LeastRecentlyUsed
 from retrykit.budgets.scoped import ScopedBudget
+from retrykit.state.failures import Evaluation
 
 ERROR = OSError()
 
@@ -69,7 +69,7 @@ def test_an_error_in_a_cost_loses_neither_a_token_nor_the_users_error():
     with pytest.raises(LookupError):
         bucket.withdraw(error)
     failure = Failure(1, error, None, 0.0, 0.0, 0.0)
-    assert withdraw_safely(bucket, (failure, 0.0, True)) is None
+    assert withdraw_safely(bucket, Evaluation(failure, 0.0, True)) is None
     assert "its policy failed with LookupError: gone" in error.__notes__[0]
     assert bucket.balance == 500
 
@@ -272,12 +272,6 @@ def test_of_too_many_keys_the_one_that_was_not_asked_for_longest_goes():
     assert hosts["first"] is first
     assert hosts["second"] is not second
     assert list(hosts.balances()) == ["first", "second"]
-
-
-def test_of_too_many_scopes_the_one_that_was_not_asked_for_longest_goes():
-    scopes = LeastRecentlyUsed(2)
-    assert [scopes.setdefault(key, key.upper()) for key in "abac"] == [*"ABAC"]
-    assert scopes.items() == [("a", "A"), ("c", "C")]
 
 
 def test_a_key_may_ask_the_registry_while_it_is_looked_up():
