@@ -1,13 +1,13 @@
-"""Hints: what reads the delay that an error or a result asks for.
+"""Hints: readers of the delay that an error or a response asks for.
 
 >>> from retrykit.hints import first_of, milliseconds, retry_after
 >>> hint = first_of(milliseconds("retry-after-ms"), retry_after())
 
-`retry_after` reads the header of HTTP, `milliseconds` those that services
-have beside it, `reset_at` when a rate limit begins anew, `grpc_pushback` the
-metadata of a gRPC error, and `attribute` an attribute. No client is imported:
-their errors and responses are known by what they look like. A hint of your own
-is a function; see `Hint`.
+`retry_after` reads the HTTP header, `milliseconds` vendor headers in that unit,
+`reset_at` the reset time of a rate limit, `grpc_pushback` the metadata of a gRPC
+error, and `attribute` an attribute. Errors and responses of all clients are
+recognized by their attributes; no client is imported. A custom hint is a
+function; see `Hint`.
 """
 
 from typing import TYPE_CHECKING
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from retrykit._internal.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from retrykit.hints.base import Hint
-    from retrykit.hints.composite import first_of
+    from retrykit.hints.base import Hint, first_of
     from retrykit.hints.error_attribute import attribute
     from retrykit.hints.grpc_metadata import grpc_pushback
     from retrykit.hints.parsing import hint_named, name_of_hint
@@ -26,13 +25,12 @@ else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "retrykit.hints.base": ["Hint"],
+            "retrykit.hints.base": ["Hint", "first_of"],
             "retrykit.hints.error_attribute": ["attribute"],
             "retrykit.hints.retry_after_header": ["milliseconds", "retry_after"],
             "retrykit.hints.parsing": ["hint_named", "name_of_hint"],
             "retrykit.hints.grpc_metadata": ["grpc_pushback"],
             "retrykit.hints.rate_limit_reset": ["reset_at"],
-            "retrykit.hints.composite": ["first_of"],
         },
     )
 

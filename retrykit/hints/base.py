@@ -1,17 +1,13 @@
-"""What a hint is: the delay that a failed attempt itself asks for.
-
-A hint is a function of the user's, so it is asked with care. The hints that
-there are stand in `retrykit.hints`; what is done with an answer is said where
-policies are decided.
-"""
+"""Hints: their protocol, the base of the built-in ones, and the reader of any hint."""
 
 import inspect
 import logging
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, ClassVar, cast, final
 
 from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.frozen import Frozen
 from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import invalid_setting, safe_repr
@@ -21,31 +17,34 @@ from retrykit.state.records import error_text
 from retrykit.state.signals import GiveUp, RetryAfter
 
 __all__ = [
-    "CompositeHint",
+    "FirstOf",
     "Hint",
+    "SerializableHint",
     "check_hint",
+    "first_of",
     "parse_answer",
     "read_hint",
     "requested_delay",
 ]
 
 Hint = Callable[[Any], Duration | RetryAfter | GiveUp | None]
-"""A function of the error that was raised, or of the result that was refused.
+"""A function of the error that was raised, or of the result that was rejected.
 
-It returns what that asks for: a duration, to wait at least as long, and no less
-than the schedule says; ``RetryAfter(delay)``, to wait as long, whatever the
-schedule says; ``GiveUp()``, to make no further attempt; or None, where it asks for
-nothing.
+It returns a duration, to wait at least that long and no less than the schedule
+says; ``RetryAfter(delay)``, to wait exactly that long; ``GiveUp()``, to stop
+retrying; or None, if nothing is requested.
 """
 
 
 def check_hint(name: str, value: object) -> object:
-    """Return *value* if an outcome can be read by it.
+    """Return *value* if it is a hint.
 
     Raises:
-        ConfigError: It is no function of one argument, or it must be awaited.
+        ConfigError: It is not a function of one argument, or it is async.
     """
-    if isinstance(value, FunctionType) and str(value.__module__).startswith(_READY):
+    if isinstance(value, FunctionType) and str(value.__module__).startswith(
+        "retrykit.hints."
+    ):
         rule = "a hint, not what makes one"
         raise invalid_setting(name, rule, value, f"call it: {value.__name__}(...)")
     if isinstance(value, type) or not callable(value):
@@ -63,18 +62,26 @@ def check_hint(name: str, value: object) -> object:
     return value
 
 
-_READY = "retrykit.hints."
-
-
-class CompositeHint:
-    """A hint that is made of others, of which the first answer counts.
+class SerializableHint(Frozen):
+    """A hint with a comparison, a repr and a string form.
 
     Attributes:
-        hints: The hints, in the order in which they are asked.
+        kind: The name of the function that builds it.
     """
 
     __slots__ = ()
-    hints: tuple[Hint, ...]
+    kind: ClassVar[str]
+
+    @property
+    def text(self) -> str:
+        """Its name and its arguments, as `hint_named` reads them."""
+        return ":".join([self.kind, *map(str, self._arguments())])
+
+    def _arguments(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in type(self).field_names)
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({', '.join(map(repr, self._arguments()))})"
 
 
 def read_hint(
@@ -83,26 +90,23 @@ def read_hint(
     error: Exception | None,
     warned: Callable[[], bool] | None = None,
 ) -> float | RetryAfter | GiveUp | None:
-    """Return what an outcome asks for, by a hint that may be broken.
-
-    What cannot be understood asks for nothing, and a warning says so.
+    """Read a hint from an outcome; log a warning if the hint is broken.
 
     >>> read_hint(lambda error: error.args[0], OSError("250ms"), None)
     0.25
 
     Args:
-        hint: The function that reads the outcome.
-        outcome: What the attempt raised or returned.
-        error: What it raised, whose traceback is left as it is; None if it
-            returned.
-        warned: What says, when a warning is due, whether there was one already;
-            None if there was none.
+        hint: The hint.
+        outcome: The error or result of the attempt.
+        error: The error, whose traceback is preserved; None for a result.
+        warned: Called before a warning; the warning is skipped if it returns
+            true. None always warns.
 
     Returns:
-        Seconds, >= 0 and at most `MAX_DELAY`, to wait at least; or a signal; or
+        The least seconds to wait, >= 0 and at most `MAX_DELAY`; or a signal; or
         None.
     """
-    if isinstance(hint, CompositeHint):
+    if isinstance(hint, FirstOf):
         answers = (read_hint(each, outcome, error, warned) for each in hint.hints)
         return next((answer for answer in answers if answer is not None), None)
     trace = error.__traceback__ if error is not None else None
@@ -112,24 +116,24 @@ def read_hint(
         reason = f"it raised {type_name(type(fault))}: {error_text(fault)}"
         _warn(hint, reason, fault, warned)
         if error is not None:
-            # A hint that raises the error itself lengthens its traceback.
+            # A hint that raises the error itself extends its traceback.
             BaseException.with_traceback(error, trace)
         return None
     try:
         return parse_answer(answer)
-    except Exception as fault:  # noqa: BLE001  a wrong answer is none
+    except Exception as fault:  # noqa: BLE001  an invalid answer is ignored
         _warn(hint, error_text(fault), None, warned)
         return None
 
 
 def parse_answer(answer: object) -> float | RetryAfter | GiveUp | None:
-    """Return what a hint answered, a duration in seconds.
+    """Return the answer of a hint, with durations in seconds.
 
     >>> parse_answer("1m30s"), parse_answer(float("inf")) == MAX_DELAY
     (90.0, True)
 
     Raises:
-        ConfigError: It is none of the answers that there are.
+        ConfigError: The answer is not a duration, a signal or None.
     """
     if answer is None or isinstance(answer, _SIGNALS):
         return answer
@@ -140,12 +144,60 @@ def parse_answer(answer: object) -> float | RetryAfter | GiveUp | None:
         raise invalid_setting(_ANSWER, rule, answer)
     if isinstance(answer, float | int) and answer > MAX_DELAY:
         return MAX_DELAY
-    # A zero may have a sign.
+    # Turns -0.0 into 0.0.
     return parse_duration(_ANSWER, answer) + 0.0
 
 
+def first_of(*hints: Hint) -> Hint:
+    """Return the hint that tries several in order, until one has an answer.
+
+    >>> from retrykit.hints import milliseconds, retry_after
+    >>> first_of(milliseconds("retry-after-ms"), retry_after())
+    first_of(milliseconds('retry-after-ms'), retry_after())
+
+    Args:
+        *hints: At least one, the best first. A broken one is skipped with a
+            warning.
+
+    Raises:
+        ConfigError: No hint is given, or one is not a hint.
+    """
+    if not hints:
+        raise invalid_setting("hints", "at least one hint", hints)
+    known = [cast("Hint", check_hint("hints", hint)) for hint in hints]
+    flat = [
+        each
+        for hint in known
+        for each in (hint.hints if isinstance(hint, FirstOf) else (hint,))
+    ]
+    return FirstOf(tuple(flat)) if len(flat) > 1 else flat[0]
+
+
+@final
+class FirstOf(SerializableHint):
+    """The first answer of several hints; `first_of` builds it.
+
+    Attributes:
+        hints: The hints in the order in which they are read.
+    """
+
+    __slots__ = ("hints",)
+    kind = "first_of"
+    hints: tuple[Hint, ...]
+
+    def __call__(self, outcome: object, /) -> float | RetryAfter | GiveUp | None:
+        """Return the first answer that is not None."""
+        # By type(), since __class__ may be a property of the user's.
+        failed = issubclass(type(outcome), Exception)
+        error = cast("Exception", outcome) if failed else None
+        return read_hint(self, outcome, error)
+
+    def _arguments(self) -> tuple[object, ...]:
+        return self.hints
+
+
 def requested_delay(answer: float | RetryAfter | GiveUp | None) -> float | None:
-    """Return the seconds that an answer asks for; None if it asks for none."""
+    """Return the seconds that an answer requests, or None."""
     if isinstance(answer, GiveUp):
         return None
     return answer.delay if isinstance(answer, RetryAfter) else answer
@@ -153,7 +205,7 @@ def requested_delay(answer: float | RetryAfter | GiveUp | None) -> float | None:
 
 _ANSWER = "its answer"
 
-# A tuple, since this is asked of every failure and a union is built each time.
+# A tuple: every failure is checked, and a union would be built each time.
 _SIGNALS = (RetryAfter, GiveUp)
 
 
@@ -166,9 +218,9 @@ def _warn(
     if warned is not None and warned():
         return
     name = getattr(hint, "__qualname__", None)
-    shown = name if isinstance(name, str) else safe_repr(hint)
+    hint_name = name if isinstance(name, str) else safe_repr(hint)
     message = "hint %s is ignored, and the schedule's delay is kept: %s"
     if fault is not None:
-        log_fault(logging.WARNING, fault, message, shown, reason)
+        log_fault(logging.WARNING, fault, message, hint_name, reason)
     else:
-        logging.getLogger("retrykit").warning(message, shown, reason)
+        logging.getLogger("retrykit").warning(message, hint_name, reason)

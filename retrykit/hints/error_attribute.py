@@ -1,13 +1,10 @@
-"""What an attribute of an error or a result asks for.
-
-Whether it is a delay at all is judged where hints are asked.
-"""
+"""Hint that reads a delay from an attribute of an error or result."""
 
 from typing import Literal, final
 
 from retrykit._internal.durations import Duration
 from retrykit._internal.validation import check_choice, invalid_setting
-from retrykit.hints.serializable import SerializableHint
+from retrykit.hints.base import SerializableHint
 
 __all__ = ["Attribute", "attribute"]
 
@@ -23,31 +20,28 @@ def attribute(path: str, unit: Literal["s", "ms"] = "s") -> "Attribute":
     True
 
     Args:
-        path: The name of an attribute, or of several with dots between them.
-        unit: What a number in it means: seconds, or milliseconds. A timedelta
-            or a text, such as ``"1m30s"``, says itself what it means.
+        path: The name of an attribute, or several joined by dots.
+        unit: Unit of a plain number: seconds or milliseconds. A timedelta or a
+            string such as ``"1m30s"`` has its own.
 
     Raises:
-        ConfigError: *path* is no name, or *unit* none of these.
+        ConfigError: *path* is not a dotted name, or *unit* is unknown.
     """
     check_choice("unit", unit, ["s", "ms"])
-    return Attribute(_path(path), unit)
-
-
-def _path(value: object) -> str:
-    if not isinstance(value, str) or not all(map(str.isidentifier, value.split("."))):
+    given: object = path
+    if not isinstance(given, str) or not all(map(str.isidentifier, given.split("."))):
         rule = "the name of an attribute, or several with dots between them"
-        raise invalid_setting("path", rule, value)
-    return value
+        raise invalid_setting("path", rule, given)
+    return Attribute(given, unit)
 
 
 @final
 class Attribute(SerializableHint):
-    """The hint of an attribute; `attribute` builds it.
+    """The hint that `attribute` builds.
 
     Attributes:
-        path: Names with dots between them.
-        unit: What a number means, ``"s"`` or ``"ms"``.
+        path: Attribute names joined by dots.
+        unit: Unit of a plain number, ``"s"`` or ``"ms"``.
     """
 
     __slots__ = ("path", "unit")
@@ -56,17 +50,17 @@ class Attribute(SerializableHint):
     unit: str
 
     def __call__(self, outcome: object, /) -> Duration | None:
-        """Return what the attribute says; None if there is none."""
+        """Return the delay in the attribute, or None."""
         try:
             for name in self.path.split("."):
                 outcome = getattr(outcome, name)
-            # A proxy of something remote has any attribute, and none of these.
-            told = outcome if isinstance(outcome, int | Duration) else None
-        except Exception:  # noqa: BLE001  attributes may be anyone's code
+            # A remote proxy has every attribute, but of another type.
+            delay = outcome if isinstance(outcome, int | Duration) else None
+        except Exception:  # noqa: BLE001  attributes may run anyone's code
             return None
-        if self.unit == "s" or isinstance(told, bool):
-            return told
-        return told / 1_000 if isinstance(told, int | float) else told
+        if self.unit == "s" or isinstance(delay, bool):
+            return delay
+        return delay / 1_000 if isinstance(delay, int | float) else delay
 
     def _arguments(self) -> tuple[object, ...]:
         return (self.path,) if self.unit == "s" else (self.path, self.unit)

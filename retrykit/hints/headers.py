@@ -1,8 +1,4 @@
-"""The header fields of an HTTP response, wherever an outcome keeps them.
-
-Clients are told apart by what their responses and errors look like, and none
-is imported. What a field means is not known here.
-"""
+"""HTTP headers of errors and responses of any client; no client is imported."""
 
 import re
 from collections.abc import Callable, Collection
@@ -12,7 +8,7 @@ __all__ = ["header_values"]
 
 # urllib, urllib3 and aiohttp have the headers on the error or response itself,
 # httpx and requests on the response of the error, botocore in a dict.
-_PLACES: tuple[Callable[[Any], Any], ...] = (
+_GETTERS: tuple[Callable[[Any], Any], ...] = (
     lambda outcome: outcome.headers,
     lambda outcome: outcome.response.headers,
     lambda outcome: outcome.response["ResponseMetadata"]["HTTPHeaders"],
@@ -21,7 +17,7 @@ _PLACES: tuple[Callable[[Any], Any], ...] = (
 
 
 def header_values(outcome: object, name: str) -> list[str]:
-    """Return the values of a header, one for each time that it was sent.
+    """Return all values of a header, in order.
 
     >>> response = {"ResponseMetadata": {"HTTPHeaders": {"Retry-After": "5, 7"}}}
     >>> header_values(response, "retry-after")
@@ -32,28 +28,27 @@ def header_values(outcome: object, name: str) -> list[str]:
         name: The name of the header, in lower case.
 
     Returns:
-        The values without the space around them; none if there is no such
-        header, or the outcome does not let itself be asked.
+        The stripped values; empty if there is no such header or no headers.
     """
-    for place in _PLACES:
+    for get_headers in _GETTERS:
         try:
-            found = _values(place(outcome), name)
-        except Exception:  # noqa: BLE001, S112  attributes may be anyone's code
+            values = _find_values(get_headers(outcome), name)
+        except Exception:  # noqa: BLE001, S112  attributes may run anyone's code
             continue
-        if found:
-            return found
+        if values:
+            return values
     return []
 
 
-def _values(headers: Any, name: str) -> list[str]:
+def _find_values(headers: Any, name: str) -> list[str]:
     if hasattr(headers, "items"):
         headers = headers.items()
-    # An iterator would be used up for its owner, or never end.
+    # An iterator would be consumed, and may never end.
     elif not isinstance(headers, Collection):
         return []
     sent = [_text(value) for key, value in headers if _text(key).lower() == name]
     lines = [each.strip(" \t\r\n") for line in sent for each in _COMMA.split(line)]
-    return lines[:_MOST]
+    return lines[:_MAX_VALUES]
 
 
 def _text(value: object) -> str:
@@ -62,8 +57,8 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-# Who sends more wants this program to be busy.
-_MOST = 100
+# Limit against hostile headers.
+_MAX_VALUES = 100
 
-# Clients join what was sent repeatedly; dates have a comma of their own.
+# Clients join repeated headers with commas; dates contain a comma too.
 _COMMA = re.compile(r",(?![ \t]*[0-9]{1,2}[ -][A-Za-z])")

@@ -1,6 +1,4 @@
-"""The dates of HTTP, read as leniently as its recipients are asked to.
-
-It knows nothing of where a date stands and what it is for.
+"""Lenient parser of HTTP dates.
 
 Source:
     RFC 9110, "HTTP Semantics", section 5.6.7, 2022.
@@ -12,10 +10,10 @@ __all__ = ["parse_http_date"]
 
 
 def parse_http_date(text: str, now: float) -> float | None:
-    """Return the time that a date means, in seconds since 1970.
+    """Return the time of an HTTP date, in seconds since 1970.
 
-    All three forms of HTTP are read, and what mail allows beside them. A date
-    without a zone is in UTC.
+    All three forms of HTTP are read, and those of email. A date without a zone
+    is in UTC.
 
     >>> parse_http_date("Thu, 01 Jan 1970 00:02:00 GMT", now=0)
     120.0
@@ -25,18 +23,17 @@ def parse_http_date(text: str, now: float) -> float | None:
     120.0
 
     Args:
-        text: What may be a date.
-        now: What time it is, in seconds since 1970: a year of two digits is
-            at most 50 years ahead of it.
+        text: The text to parse.
+        now: The current time in seconds since 1970: a two-digit year is at most
+            50 years ahead of it.
 
     Returns:
-        The time; None if the text is no date, is impossible, or has a zone
-        that is not known.
+        The time; None if the text is not a valid date or its zone is unknown.
     """
-    # What Python takes for a digit goes beyond ASCII.
+    # Python accepts digits beyond ASCII.
     if not text.isascii():
         return None
-    # Imported here: only who is sent a date needs it.
+    # Imported late, since few responses contain a date.
     from email.utils import parsedate_to_datetime  # noqa: PLC0415
 
     text = _TWO_DIGITS.sub(lambda found: str(_year(int(found[0]), now)), text)
@@ -44,7 +41,7 @@ def parse_http_date(text: str, now: float) -> float | None:
     leap = text.count(_LEAP)
     try:
         date = parsedate_to_datetime(text.replace(_LEAP, ":59:59"))
-    except Exception:  # noqa: BLE001  it has raised several kinds of error
+    except Exception:  # noqa: BLE001  it raises several types of error
         return None
     return date.timestamp() + leap if date.tzinfo else None
 
@@ -58,8 +55,8 @@ _YEAR = 365.2425 * 86_400
 
 _TWO_DIGITS = re.compile(r"(?<=-[A-Za-z]{3}-)[0-9]{2}(?= )")
 
-# A minute that ends a day may have 61 seconds, which no date of Python's has.
+# A leap second, which datetime does not have.
 _LEAP = ":59:60"
 
-# As asctime writes it, or a mail whose zone is kept secret.
+# The asctime form, or an RFC 5322 date with zone -0000 (unknown).
 _NO_ZONE = re.compile(r"( [0-9]{4}|:[0-9]{2})(?: -0000)?$")

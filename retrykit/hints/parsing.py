@@ -1,19 +1,14 @@
-"""Hints written as text, for policies that are kept as data.
-
-Only the hints of this package have a text: code of the user's has no form.
-"""
+"""Built-in hints as strings, for policies that are kept as data."""
 
 import inspect
 from collections.abc import Callable
 
 from retrykit._internal.validation import did_you_mean, invalid_setting
-from retrykit.hints.base import Hint
-from retrykit.hints.composite import FirstOf, first_of
+from retrykit.hints.base import FirstOf, Hint, SerializableHint, first_of
 from retrykit.hints.error_attribute import attribute
 from retrykit.hints.grpc_metadata import grpc_pushback
 from retrykit.hints.rate_limit_reset import reset_at
 from retrykit.hints.retry_after_header import milliseconds, retry_after
-from retrykit.hints.serializable import SerializableHint
 
 __all__ = ["hint_named", "name_of_hint"]
 
@@ -28,7 +23,7 @@ _SIGNATURES = {kind: inspect.signature(build) for kind, build in _BUILDERS.items
 
 
 def hint_named(text: object) -> Hint:
-    """Return the hint that a text names.
+    """Return the hint described by a string.
 
     >>> hint_named("retry_after")
     retry_after()
@@ -38,25 +33,25 @@ def hint_named(text: object) -> Hint:
     Args:
         text: ``retry_after``, ``milliseconds:HEADER``, ``grpc_pushback``,
             ``attribute:PATH``, ``attribute:PATH:ms``, ``reset_at`` or
-            ``reset_at:HEADER``, or several of these with commas between them,
-            of which the first answer is taken.
+            ``reset_at:HEADER``, or several of these separated by commas, of
+            which the first answer counts.
 
     Raises:
-        ConfigError: It names no hint, or an argument of one is wrong.
+        ConfigError: The hint is unknown, or an argument of it is invalid.
     """
     if not isinstance(text, str):
-        raise invalid_setting("hint", "the text of a hint", text, _known())
-    return first_of(*(_built(part.strip()) for part in text.split(",")))
+        raise invalid_setting("hint", _RULE, text, _known_forms())
+    return first_of(*(_parse_hint(part.strip()) for part in text.split(",")))
 
 
 def name_of_hint(hint: object) -> str:
-    """Return the text that names a hint.
+    """Return the string that `hint_named` reads as this hint.
 
     >>> name_of_hint(attribute("response.wait", unit="ms"))
     'attribute:response.wait:ms'
 
     Raises:
-        ConfigError: It is a function of the user's, or has one in it.
+        ConfigError: The hint is or contains a function of the user's.
     """
     if isinstance(hint, FirstOf):
         return ", ".join(map(name_of_hint, hint.hints))
@@ -67,27 +62,28 @@ def name_of_hint(hint: object) -> str:
     return hint.text
 
 
-def _built(text: str) -> Hint:
+_RULE = "the text of a hint"
+
+
+def _parse_hint(text: str) -> Hint:
     kind, *arguments = text.split(":")
     if kind not in _BUILDERS:
-        suggestion = did_you_mean(kind, _BUILDERS) or _known()
-        raise invalid_setting("hint", "the text of a hint", text, suggestion)
+        suggestion = did_you_mean(kind, _BUILDERS) or _known_forms()
+        raise invalid_setting("hint", _RULE, text, suggestion)
     build = _BUILDERS[kind]
     try:
         _SIGNATURES[kind].bind(*arguments)
     except TypeError:
-        raise invalid_setting(
-            "hint", "the text of a hint", text, f"write {_form(kind)}"
-        ) from None
+        raise invalid_setting("hint", _RULE, text, f"write {_form(kind)}") from None
     return build(*arguments)
 
 
-def _known() -> str:
+def _known_forms() -> str:
     return f"write {', '.join(map(_form, _BUILDERS))}"
 
 
 def _form(kind: str) -> str:
-    """Return how the text of a kind of hint is written."""
+    """Return the form of a hint's string, with its required arguments."""
     parameters = _SIGNATURES[kind].parameters.values()
-    needed = (each.name.upper() for each in parameters if each.default is each.empty)
-    return ":".join([kind, *needed])
+    required = (each.name.upper() for each in parameters if each.default is each.empty)
+    return ":".join([kind, *required])

@@ -1,7 +1,6 @@
-"""What the headers of an HTTP response ask for.
+"""Hints that read a delay from a header of an HTTP response.
 
-Servers send what they like: what cannot be read is left out, with one line in
-the log for who looks for it, and fails nothing.
+A value that cannot be parsed is logged at debug level and ignored.
 """
 
 import logging
@@ -11,13 +10,14 @@ from typing import final
 
 from retrykit._internal.clocks import wall
 from retrykit._internal.validation import invalid_setting, safe_repr
+from retrykit.hints.base import SerializableHint
 from retrykit.hints.headers import header_values
 from retrykit.hints.http_dates import parse_http_date
-from retrykit.hints.serializable import SerializableHint
 from retrykit.schedules.randomness import MAX_DELAY
 
-__all__ = ["DECIMAL", "Milliseconds", "RetryAfterHeader", "header_name", "longest"]
-__all__ += ["milliseconds", "origin", "retry_after", "seconds_asked"]
+__all__ = ["DECIMAL", "Milliseconds", "RetryAfterHeader", "check_header_name"]
+__all__ += ["longest_delay", "milliseconds", "parse_retry_after", "response_time"]
+__all__ += ["retry_after"]
 
 
 def retry_after() -> "RetryAfterHeader":
@@ -28,10 +28,10 @@ def retry_after() -> "RetryAfterHeader":
     >>> hint(HTTPError("http://[::1]/", 503, "busy", {"Retry-After": "120"}, None))
     120.0
 
-    A date is taken relative to the ``Date`` of the same response, so the
-    clocks need not agree; without one, to the wall clock. One that is past is 0.
-    Where the header was sent repeatedly, the longest wait is taken, since it
-    disobeys none of them.
+    A date is taken relative to the ``Date`` of the same response, so the clocks
+    need not agree; without one, relative to the wall clock. A past date is 0. If
+    the header was sent repeatedly, the longest wait counts, since it satisfies
+    all of them.
 
     Source:
         RFC 9110, "HTTP Semantics", section 10.2.3, 2022.
@@ -41,47 +41,47 @@ def retry_after() -> "RetryAfterHeader":
 
 @final
 class RetryAfterHeader(SerializableHint):
-    """The hint of the header ``Retry-After``; `retry_after` builds it."""
+    """The hint that `retry_after` builds."""
 
     __slots__ = ()
     kind = "retry_after"
 
     def __call__(self, outcome: object, /) -> float | None:
-        """Return the seconds that an error or a response asks for."""
-        return seconds_asked(outcome, wall)
+        """Return the seconds that an error or response asks for, or None."""
+        return parse_retry_after(outcome, wall)
 
 
-def seconds_asked(outcome: object, now: Callable[[], float]) -> float | None:
-    """Return what the header ``Retry-After`` of an outcome asks for.
+def parse_retry_after(outcome: object, now: Callable[[], float]) -> float | None:
+    """Return the delay in the header ``Retry-After`` of an outcome.
 
     Args:
         outcome: An error, a response, or anything else.
-        now: What reads the wall clock, in seconds since 1970.
+        now: Reads the wall clock, in seconds since 1970.
 
     Returns:
-        Seconds, >= 0 and at most `MAX_DELAY`; None if it asks for nothing.
+        Seconds, >= 0 and at most `MAX_DELAY`; None if there is no valid value.
     """
-    sent = header_values(outcome, "retry-after")
-    if not sent:
+    values = header_values(outcome, "retry-after")
+    if not values:
         return None
-    then = origin(outcome, now)
-    return longest("Retry-After", sent, lambda text: _seconds(text, then))
+    sent_at = response_time(outcome, now)
+    return longest_delay("Retry-After", values, lambda text: _parse(text, sent_at))
 
 
-def _seconds(text: str, then: float) -> float | None:
+def _parse(text: str, sent_at: float) -> float | None:
     if text.isascii() and text.isdigit():
-        # Not by way of an integer, of which Python refuses thousands of digits.
+        # int() rejects thousands of digits; float() does not.
         return min(float(text), MAX_DELAY)
-    date = parse_http_date(text, then)
-    return None if date is None else max(date - then, 0.0)
+    date = parse_http_date(text, sent_at)
+    return None if date is None else max(date - sent_at, 0.0)
 
 
-def origin(outcome: object, now: Callable[[], float]) -> float:
-    """Return when a response was made, by the clock of who made it.
+def response_time(outcome: object, now: Callable[[], float]) -> float:
+    """Return the time at which a response was sent, by the server's clock.
 
     Args:
         outcome: An error, a response, or anything else.
-        now: What reads the wall clock, for one that does not say it.
+        now: Reads the wall clock, for a response without a ``Date``.
 
     Returns:
         Seconds since 1970.
@@ -94,9 +94,9 @@ def origin(outcome: object, now: Callable[[], float]) -> float:
 def milliseconds(header: str) -> "Milliseconds":
     """Return the hint that reads milliseconds from a header.
 
-    Services have it under names of their own: ``x-amz-retry-after`` (AWS),
+    Services have their own names for it: ``x-amz-retry-after`` (AWS),
     ``retry-after-ms`` (OpenAI, Azure), ``x-ms-retry-after-ms`` (Azure Cosmos).
-    A decimal fraction is read too, as the clients of these services do.
+    Decimal fractions are accepted, as by the clients of these services.
 
     >>> milliseconds("Retry-After-Ms")
     milliseconds('retry-after-ms')
@@ -105,16 +105,16 @@ def milliseconds(header: str) -> "Milliseconds":
         header: The name of the header, in any case.
 
     Raises:
-        ConfigError: *header* cannot be the name of one.
+        ConfigError: *header* is not a valid header name.
     """
-    return Milliseconds(header_name(header))
+    return Milliseconds(check_header_name(header))
 
 
-def header_name(header: object) -> str:
+def check_header_name(header: object) -> str:
     """Return the name of a header in lower case.
 
     Raises:
-        ConfigError: *header* cannot be the name of one.
+        ConfigError: *header* is not a valid header name.
     """
     if not isinstance(header, str) or not _NAME.fullmatch(header):
         raise invalid_setting("header", "the name of a header", header)
@@ -123,7 +123,7 @@ def header_name(header: object) -> str:
 
 @final
 class Milliseconds(SerializableHint):
-    """The hint of a header in milliseconds; `milliseconds` builds it.
+    """The hint that `milliseconds` builds.
 
     Attributes:
         header: The name of the header, in lower case.
@@ -134,43 +134,38 @@ class Milliseconds(SerializableHint):
     header: str
 
     def __call__(self, outcome: object, /) -> float | None:
-        """Return the seconds that an error or a response asks for."""
-        return longest(self.header, header_values(outcome, self.header), _parts)
+        """Return the seconds that an error or response asks for, or None."""
+        values = header_values(outcome, self.header)
+        return longest_delay(self.header, values, _parse_milliseconds)
 
 
-def _parts(text: str) -> float | None:
-    if not DECIMAL.fullmatch(text):
-        return None
-    return min(float(text) / 1_000, MAX_DELAY)
+def _parse_milliseconds(text: str) -> float | None:
+    return min(float(text) / 1_000, MAX_DELAY) if DECIMAL.fullmatch(text) else None
 
 
-def longest(
-    header: str, sent: list[str], read: Callable[[str], float | None]
+def longest_delay(
+    header: str, values: list[str], parse: Callable[[str], float | None]
 ) -> float | None:
-    """Return the longest delay of those that were sent.
+    """Return the longest delay of the values of a header.
 
     Args:
         header: The name of the header, for the log.
-        sent: Its values.
-        read: What reads one: seconds, or None if it is no delay.
+        values: Its values.
+        parse: Returns the seconds of one value, or None if it is invalid.
 
     Returns:
-        Seconds; None if there is no delay among them.
+        Seconds; None if no value is valid.
     """
-    delays = [read(text) for text in sent]
+    delays = [parse(text) for text in values]
     if None in delays:
-        odd = (
-            safe_repr(x)[:_MOST] for x, y in zip(sent, delays, strict=True) if y is None
-        )
+        pairs = zip(values, delays, strict=True)
+        invalid = (safe_repr(text)[:80] for text, delay in pairs if delay is None)
         log = logging.getLogger("retrykit")
-        log.debug("%s is ignored, as no delay: %s", header, ", ".join(odd))
+        log.debug("%s is ignored, as no delay: %s", header, ", ".join(invalid))
     return max((delay for delay in delays if delay is not None), default=None)
 
-
-# What a log tells of a header that is no delay, in characters.
-_MOST = 80
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-"""A number without a sign, as headers have it."""
+"""An unsigned decimal number, as in headers."""

@@ -15,7 +15,7 @@ from hypothesis import example, given, strategies as st
 from retrykit.hints import milliseconds, retry_after
 from retrykit.hints.headers import header_values
 from retrykit.hints.http_dates import parse_http_date
-from retrykit.hints.retry_after_header import seconds_asked
+from retrykit.hints.retry_after_header import parse_retry_after
 from retrykit.schedules.randomness import MAX_DELAY
 
 # The three forms of one date, as RFC 9110, 5.6.7 shows them.
@@ -64,7 +64,7 @@ def test_seconds_are_digits_however_many(text, delay, caplog):
 def test_a_date_has_three_forms(text):
     """A recipient that parses a timestamp value MUST accept all three."""
     assert parse_http_date(text, THEN) == THEN
-    assert seconds_asked(sent(text), at(THEN - 100)) == 100.0
+    assert parse_retry_after(sent(text), at(THEN - 100)) == 100.0
 
 
 @pytest.mark.parametrize(
@@ -134,14 +134,14 @@ def test_a_log_tells_no_more_than_the_beginning_of_a_header(caplog):
 
 def test_a_date_is_relative_to_the_date_of_its_response():
     response = sent(FIXED, Date="Sun, 06 Nov 1994 08:49:07 GMT")
-    assert seconds_asked(response, at(0)) == 30.0
-    assert seconds_asked(response, at(THEN + 1e9)) == 30.0
+    assert parse_retry_after(response, at(0)) == 30.0
+    assert parse_retry_after(response, at(THEN + 1e9)) == 30.0
     assert retry_after()(response) == 30.0
 
 
 @pytest.mark.parametrize("date", ["", "soon", "Sun, 31 Feb 1994 08:49:37 GMT"])
 def test_a_date_is_relative_to_the_wall_clock_where_there_is_no_other(date):
-    assert seconds_asked(sent(FIXED, Date=date), at(THEN - 5)) == 5.0
+    assert parse_retry_after(sent(FIXED, Date=date), at(THEN - 5)) == 5.0
 
 
 def test_the_clock_of_retry_after_is_that_of_the_wall():
@@ -151,18 +151,20 @@ def test_the_clock_of_retry_after_is_that_of_the_wall():
 
 def test_a_clock_that_jumps_changes_no_more_than_a_date_without_a_date():
     readings = [THEN - 60, THEN - 3_600, THEN + 3_600]
-    delays = [seconds_asked(sent(FIXED), at(reading)) for reading in readings]
+    delays = [parse_retry_after(sent(FIXED), at(reading)) for reading in readings]
     assert delays == [60.0, 3_600.0, 0.0]
-    assert {seconds_asked(sent("60"), at(reading)) for reading in readings} == {60.0}
+    assert {parse_retry_after(sent("60"), at(reading)) for reading in readings} == {
+        60.0
+    }
 
 
 def test_a_date_that_is_past_means_now():
-    assert seconds_asked(sent(FIXED), at(THEN + 1)) == 0.0
-    assert seconds_asked(sent(FIXED, Date=FIXED), at(0)) == 0.0
+    assert parse_retry_after(sent(FIXED), at(THEN + 1)) == 0.0
+    assert parse_retry_after(sent(FIXED, Date=FIXED), at(0)) == 0.0
 
 
 def test_no_clock_is_read_for_a_response_without_the_header():
-    assert seconds_asked(sent(Date=FIXED), never) is None
+    assert parse_retry_after(sent(Date=FIXED), never) is None
 
 
 @pytest.mark.parametrize(
@@ -180,7 +182,7 @@ def test_no_clock_is_read_for_a_response_without_the_header():
     ids=str,
 )
 def test_of_repeated_headers_the_longest_wait_is_taken(lines, delay):
-    assert seconds_asked(sent(*lines), at(THEN - 100)) == delay
+    assert parse_retry_after(sent(*lines), at(THEN - 100)) == delay
 
 
 def test_several_headers_that_are_no_delay_are_one_line(caplog):
@@ -369,7 +371,7 @@ def headers_of_any_kind():
 @given(lines=headers_of_any_kind(), date=st.text(), now=st.floats(0, 4e9))
 @example(lines=[FIXED], date="", now=0.0)
 def test_any_header_is_a_delay_or_nothing(lines, date, now):
-    delay = seconds_asked(sent(*lines, Date=date), at(now))
+    delay = parse_retry_after(sent(*lines, Date=date), at(now))
     assert delay is None or 0.0 <= delay <= MAX_DELAY
     delay = milliseconds("retry-after")(sent(*lines))
     assert delay is None or 0.0 <= delay <= MAX_DELAY
@@ -385,7 +387,7 @@ def test_a_date_some_seconds_ahead_of_its_response_asks_for_them(then, ahead, no
     then = min(then, 253_402_300_799 - ahead)
     until = formatdate(then + ahead, usegmt=True)
     response = sent(until, Date=formatdate(then, usegmt=True))
-    assert seconds_asked(response, at(now)) == ahead
+    assert parse_retry_after(response, at(now)) == ahead
 
 
 @given(time=TIMES)
