@@ -57,7 +57,7 @@ DOORS = {
     "durable.worker_exit_guard integrations.dbos.jobs testing.asyncio_backend "
     "testing.pytest_plugin testing.virtual_loop",
     "wrapt": "execution.proxies",
-    "ast": "schedules.parsing analysis.lint.module_scan",
+    "ast": "schedules.parsing analysis.lint.discovery",
     "tomllib": "config.files",
 }
 

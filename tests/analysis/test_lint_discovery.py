@@ -3,7 +3,7 @@
 import pytest
 
 from retrykit.analysis.lint import discover
-from retrykit.analysis.lint.module_scan import held_by
+from retrykit.analysis.lint.discovery import iter_references
 from tests._support import folders
 from tests._support.folders import HEAD, importable, names
 
@@ -249,4 +249,4 @@ def test_what_fails_when_it_is_asked_anything_has_no_policy():
         def __getattr__(self, name):
             raise RuntimeError(name)
 
-    assert list(held_by("far", Far())) == []
+    assert list(iter_references("far", Far())) == []

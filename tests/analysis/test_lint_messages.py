@@ -77,28 +77,28 @@ EXACT = [
     ),
     Finding(
         "cap-never-reached",
-        "no delay up to retry 4 comes to .cap(60.0): the longest is 12s",
+        "no delay up to retry 4 reaches .cap(60.0): the longest is 12s",
         "leave out .cap(60.0), or allow the 8 attempts it takes",
     ),
     Finding(
         "cap-never-reached",
-        "no delay up to retry 2 comes to .cap(60.0): the longest is 9s",
+        "no delay up to retry 2 reaches .cap(60.0): the longest is 9s",
         "leave out .cap(60.0)",
     ),
     Finding(
         "cap-never-reached",
-        "no delay up to retry 4 comes to max_interval=60.0: the longest is 2.53s",
+        "no delay up to retry 4 reaches max_interval=60.0: the longest is 2.53s",
         "a shorter max_interval, or allow the 14 attempts it takes",
     ),
     Finding(
         "no-jitter",
-        "none of its 4 delays is left to chance: callers that fail together come back "
+        "none of its 4 delays is random: callers that fail together come back "
         "together, 1s later and each time after that",
         "end the schedule with .jitter(0.5)",
     ),
     Finding(
         "no-jitter",
-        "none of its 2 delays is left to chance: callers that fail together come back "
+        "none of its 2 delays is random: callers that fail together come back "
         "together, 5s later and each time after that",
         "write schedules.sequence([...]).jitter(0.5)",
     ),
@@ -115,13 +115,13 @@ EXACT = [
     ),
     Finding(
         "retries-at-once",
-        "2 of 3 retries come at once: what has just failed is called again before it "
+        "2 of 3 retries have no delay: what has just failed is retried before it "
         "can recover",
         "schedule=exponential(0.5).cap(60).jitter(0.5)",
     ),
     Finding(
         "retries-every-exception",
-        "on is Exception, and give_up_on is empty: a TypeError, which no retry mends, "
+        "on is Exception, and give_up_on is empty: a TypeError, which no retry fixes, "
         "is raised by up to 6 calls before it is seen",
         "on=(ConnectionError, TimeoutError), or give_up_on=(TypeError, ValueError)",
     ),

@@ -1,7 +1,6 @@
-"""The bounds on a delay that are anywhere in a schedule.
+"""Upper bounds on a delay, anywhere in a schedule, and where they take effect.
 
-Each is known by what the schedule would be under another bound: where that
-makes no difference, the bound is not at work.
+A bound takes effect at a retry if the schedule under another bound differs there.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,20 +14,23 @@ from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["Cap", "caps"]
 
-# More than `round_down` takes for an error of the floats.
-_HAIR_LESS = 1 - 1e-9
+# A larger difference than the rounding errors that `round_down` tolerates.
+_SLIGHTLY_LESS = 1 - 1e-9
+
+# Each is compared for a thousand delays, and no practical schedule has more.
+_MAX_CAPS = 5
 
 
 @final
 class Cap(Frozen):
-    """A bound on a delay, somewhere in a schedule.
+    """An upper bound on a delay, somewhere in a schedule.
 
     Attributes:
-        text: How it is written.
-        without: How to do without it.
+        text: Its expression.
+        without: The fix that removes it.
         schedule: The whole schedule.
-        lower: The same, were the bound a hair lower.
-        higher: The same, were there no such bound.
+        lower: The whole schedule with a slightly lower bound.
+        higher: The whole schedule without the bound.
     """
 
     __slots__ = ("higher", "lower", "schedule", "text", "without")
@@ -39,44 +41,40 @@ class Cap(Frozen):
     higher: Schedule
 
     def reached(self, retry: int) -> bool:
-        """Return whether a delay before that retry may come to the bound."""
+        """Return whether the delay before a retry may reach the bound."""
         bounds = self.schedule.bounds(retry)
         others = self.lower.bounds(retry), self.higher.bounds(retry)
         return others != (bounds, bounds)
 
-    def takes_chance(self, retry: int) -> bool:
-        """Return whether it makes one delay of what would be spread."""
+    def removes_jitter(self, retry: int) -> bool:
+        """Return whether it turns a random delay into a fixed one."""
         low, high = self.schedule.bounds(retry) or (0.0, 0.0)
         least, most = self.higher.bounds(retry) or (0.0, 0.0)
         return 0 < low == high and least < most
 
 
 def caps(schedule: Schedule) -> Iterator[Cap]:
-    """Give the bounds in a schedule, the outer ones first, five at most.
+    """Yield the bounds in a schedule, outer ones first, five at most.
 
     >>> from retrykit.schedules import exponential
     >>> [(cap.text, cap.reached(2)) for cap in caps(exponential(5).cap(60).cap(8))]
     [('.cap(8.0)', True), ('.cap(60.0)', False)]
     """
-    return islice(_caps(schedule, schedule, lambda other: other), _MOST)
-
-
-# Each is asked for a thousand delays, and no schedule of use has as many.
-_MOST = 5
+    return islice(_caps(schedule, schedule, lambda other: other), _MAX_CAPS)
 
 
 def _caps(
     whole: Schedule, part: Any, put: Callable[[Schedule], Schedule]
 ) -> Iterator[Cap]:
-    """Give the bounds in a part of a schedule.
+    """Yield the bounds in a part of a schedule.
 
     Args:
         whole: The whole schedule.
         part: The part of it.
-        put: Returns the whole with something else in the place of that part.
+        put: Returns the whole schedule with another one in place of the part.
     """
     if part.kind == "cap":
-        lower = part.replace(limit=part.limit * _HAIR_LESS)
+        lower = part.replace(limit=part.limit * _SLIGHTLY_LESS)
         higher = part.replace(limit=MAX_DELAY)
         text = f".cap({part.limit!r})"
         yield Cap(text, f"leave out {text}", whole, put(lower), put(higher))
@@ -87,13 +85,13 @@ def _caps(
         higher = part.replace(max_interval=MAX_INTERVAL)
         text = f"max_interval={part.max_interval!r}"
         yield Cap(text, "a shorter max_interval", whole, put(lower), put(higher))
-    # What a class of the user's is made of is known to itself alone.
+    # A schedule class of the user's (without a kind) may not be rebuilt.
     for name, inner in fields_of(part).items() if part.kind else ():
         if isinstance(inner, Schedule):
-            yield from _caps(whole, inner, _putting(put, part, name))
+            yield from _caps(whole, inner, _put_into(put, part, name))
 
 
-def _putting(
+def _put_into(
     put: Callable[[Schedule], Schedule], part: Schedule, name: str
 ) -> Callable[[Schedule], Schedule]:
     return lambda other: put(part.replace(**{name: other}))

@@ -1,7 +1,10 @@
-"""Every policy that a module, a package or a folder of code is written with."""
+"""Policies and decorated functions defined in a module, a package or a folder."""
 
+import ast
+import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
@@ -9,28 +12,35 @@ from typing import Any, final
 
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import check_instance, invalid_setting
-from retrykit.analysis.lint.importing import ImportFailure, imported, temporary_sys_path
-from retrykit.analysis.lint.module_scan import PolicyReference, held, held_by, lines
-from retrykit.analysis.lint.source_files import Source, below, iter_source_files, split
+from retrykit.analysis.lint.importing import (
+    ImportFailure,
+    Source,
+    imported,
+    iter_source_files,
+    iter_submodules,
+    split_target,
+    temporary_sys_path,
+)
+from retrykit.execution.wrapping import WrappedCallable, find_wrapped
 from retrykit.policy.policy import Policy
 
-__all__ = ["Discovery", "Found", "Progress", "discover"]
+__all__ = ["Discovery", "Found", "PolicyReference", "Progress", "discover"]
+__all__ += ["iter_references"]
 
 Progress = Callable[[str, int], object]
-"""Told the name of each module before it is imported, and how many there are."""
+"""Called with the name of each module before its import, and their number."""
 
 
 @final
 class Found(Frozen):
-    """Something that is written with a policy.
+    """A policy, or a callable with a policy, in a module.
 
     Attributes:
         module: The name of its module.
-        name: Its name in there: ``fetch``, ``Client.fetch``, ``CALLS[0]``.
+        name: Its name in the module: ``fetch``, ``Client.fetch``, ``CALLS[0]``.
         policy: Its policy.
-        file: The file of the module; None if it has none.
-        line: The line of its ``def``, or of the assignment; None where that
-            cannot be told.
+        file: The file of the module, if any.
+        line: The line of its ``def`` or assignment, if known.
     """
 
     __slots__ = ("file", "line", "module", "name", "policy")
@@ -46,10 +56,10 @@ class Found(Frozen):
 
 @final
 class Discovery(Frozen):
-    """What was found, and where nothing could be looked for.
+    """The policies of a target, and the modules that could not be imported.
 
     Attributes:
-        found: What has a policy, each once, module by module.
+        found: Everything with a policy, each once, module by module.
         unread: The modules that could not be imported.
     """
 
@@ -58,71 +68,88 @@ class Discovery(Frozen):
     unread: tuple[ImportFailure, ...]
 
 
+@final
+class PolicyReference(Frozen):
+    """A policy or a callable with a policy, under its name in a module.
+
+    Attributes:
+        name: The dotted name in the module.
+        value: The `Policy`, or the record of a decorated callable.
+    """
+
+    __slots__ = ("name", "value")
+    name: str
+    value: Policy | WrappedCallable
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self.value if isinstance(self.value, Policy) else self.value.policy
+
+
 def discover(
     target: str, *, progress: Progress = lambda _name, _all: None
 ) -> Discovery:
-    """Import what a target names, and return what is written there with a policy.
+    """Import a target, and return the policies that are defined there.
 
-    Decorated functions and methods of every kind, also under other decorators
-    that follow `functools.wraps`; results of `with_policy`; and policies: by
-    the names of modules and of the classes in them, and in lists, tuples and
-    dicts under such a name. What is imported from elsewhere is not written
-    there, and is left out.
+    Includes decorated functions and methods of every kind, also under other
+    decorators that follow `functools.wraps`; results of `with_policy`; and
+    policies: as names of modules and of their classes, and in lists, tuples and
+    dicts under such a name. Excludes names that are imported from elsewhere.
 
     >>> discover("retrykit.schedules")
     Discovery(found=(), unread=())
 
-    The code of the modules runs, as at any import. A package is looked at with
-    all that is below it, but for ``__main__`` and tests; a folder is searched
-    for files in the same way.
+    The code of the modules runs, as at any import. A package includes everything
+    below it except ``__main__`` and tests, and so does a folder.
 
     Args:
         target: The name of a module or a package, the path of a .py file or a
             folder, or one of these with ``:`` and a name in it.
-        progress: Told the name of each module before it is imported, and how
-            many there are.
+        progress: Called with the name of each module before its import, and the
+            number of modules.
 
     Raises:
-        ConfigError: There is no such module, path or name, or what has that
-            name has no policy.
+        ConfigError: There is no such module, path or name, or the name has no
+            policy.
     """
-    place, name = split(check_instance("target", target, str))
-    # A name in a folder is one of the package that the folder is.
-    path = Path(place, "__init__.py") if name and Path(place).is_dir() else Path(place)
+    location, name = split_target(check_instance("target", target, str))
+    path = Path(location)
+    # A name in a folder is a name in its package.
+    path = path / "__init__.py" if name and path.is_dir() else path
     sources = iter_source_files(str(path))
-    reading = _Reading(name, progress)
+    reader = _Reader(name, progress)
     if sources is None:
-        reading.read_module(place)
+        reader.read_module(location)
     else:
-        reading.read_files(sources, path.absolute())
-    return Discovery(tuple(reading.found), tuple(reading.unread))
+        reader.read_files(sources, path.absolute())
+    return Discovery(tuple(reader.found), tuple(reader.unread))
 
 
 @final
-class _Reading:
-    """Modules that are read one after the other, and what came of it."""
+class _Reader:
+    """Imports modules one by one, and collects their policies."""
 
     def __init__(self, name: str, progress: Progress) -> None:
         self.found: list[Found] = []
         self.unread: list[ImportFailure] = []
         self._name = name
         self._progress = progress
-        # What has been found, by what it is: kept, so that nothing else comes
-        # to be where it was.
-        self._known: dict[int, object] = {}
+        # By identity; the values are kept alive, so that no id is reused.
+        self._seen: dict[int, object] = {}
 
     def read_module(self, module: str) -> None:
-        """Read a module and what is below it."""
+        """Read a module and its submodules."""
         with temporary_sys_path([Path.cwd()], forget=False):
             self._progress(module, 1)
             top = imported(module)
             if isinstance(top, ImportFailure):
                 self.unread.append(top)
                 return
-            self._look(top)
+            self._collect(top)
             if not self._name:
                 folders = map(Path, getattr(top, "__path__", []))
-                parts = [each for at in folders for each in below(module, at)]
+                parts = [each for at in folders for each in iter_submodules(module, at)]
                 self._read(parts, len(parts) + 1)
 
     def read_files(self, sources: Sequence[Source], path: Path) -> None:
@@ -134,7 +161,7 @@ class _Reading:
     def _read(self, sources: Sequence[Source], count: int) -> None:
         unread: dict[Source, ImportFailure] = {}
         for source in sources:
-            # What a package fails with, everything below it would fail with.
+            # If a package fails, everything below it fails in the same way.
             if any(source.name.startswith(f"{bad.name}.") for bad in unread):
                 continue
             self._progress(source.name, count)
@@ -142,28 +169,28 @@ class _Reading:
             if isinstance(module, ImportFailure):
                 unread[source] = module
             else:
-                self._look(module)
-        for source, bad in unread.items():
-            # One of a circle fails, and is imported when another one is.
+                self._collect(module)
+        for source, failure in unread.items():
+            # A module of an import cycle fails, and is imported with another one.
             late = source.name in sys.modules and imported(source.name, source)
             if isinstance(late, ModuleType):
-                self._look(late)
+                self._collect(late)
             else:
-                self.unread.append(bad)
+                self.unread.append(failure)
 
-    def _look(self, module: ModuleType) -> None:
-        written = lines(module)
-        own = [*held(module, written)]
-        for each in _named(module, self._name, own) if self._name else own:
-            if id(each.value) not in self._known:
-                self._known[id(each.value)] = each.value
-                self.found.append(_found(module, each, written or {}))
+    def _collect(self, module: ModuleType) -> None:
+        lines = _read_lines(module)
+        own = [*_own_references(module, lines)]
+        for each in _select(module, self._name, own) if self._name else own:
+            if id(each.value) not in self._seen:
+                self._seen[id(each.value)] = each.value
+                self.found.append(_describe(module, each, lines or {}))
 
 
-def _named(
+def _select(
     module: ModuleType, name: str, own: Iterable[PolicyReference]
 ) -> Sequence[PolicyReference]:
-    """Return what has a name in a module, or is below it.
+    """Return the references with a name in a module, or below it.
 
     Raises:
         ConfigError: There is no such name, or nothing there has a policy.
@@ -177,20 +204,120 @@ def _named(
             raise invalid_setting("target", rule, name, "there is none") from None
     inside = f"{name}.", f"{name}["
     found = [each for each in own if each.name == name or each.name.startswith(inside)]
-    # What is imported into the module is found where it is asked for.
-    found = found or [*held_by(name, value)]
+    # An imported name counts where it is asked for explicitly.
+    found = found or [*iter_references(name, value)]
     if not found:
         rule = "decorated with retry or aretry, or a Policy"
         raise invalid_setting("target", rule, value)
     return found
 
 
-def _found(
-    module: ModuleType, own: PolicyReference, written: Mapping[str, int]
+def _describe(
+    module: ModuleType, reference: PolicyReference, lines: Mapping[str, int]
 ) -> Found:
     file = getattr(module, "__file__", None)
-    name, _, _ = own.name.partition("[")
-    # The parts of a property are told by its name.
-    line = written.get(name, written.get(name.rpartition(".")[0]))
-    place = Path(file).absolute() if file else None
-    return Found(module.__name__, own.name, own.policy, place, line)
+    name, _, _ = reference.name.partition("[")
+    # The setter of a property has the line of the property.
+    line = lines.get(name, lines.get(name.rpartition(".")[0]))
+    path = Path(file).absolute() if file else None
+    return Found(module.__name__, reference.name, reference.policy, path, line)
+
+
+def _read_lines(module: ModuleType) -> dict[str, int] | None:
+    """Return the lines of the dotted names defined in a module; None without source."""
+    with suppress(OSError, SyntaxError, ValueError, RecursionError):
+        source = Path(str(getattr(module, "__file__", ""))).read_bytes()
+        return dict(_iter_lines(ast.parse(source), ""))
+    return None
+
+
+_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _iter_lines(tree: ast.AST, prefix: str) -> Iterator[tuple[str, int]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, _DEFINITIONS):
+            yield f"{prefix}{node.name}", node.lineno
+            if isinstance(node, ast.ClassDef):
+                yield from _iter_lines(node, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield f"{prefix}{node.id}", node.lineno
+        elif not isinstance(node, _SCOPES):
+            yield from _iter_lines(node, prefix)
+
+
+def _own_references(
+    module: ModuleType, lines: Mapping[str, int] | None
+) -> Iterator[PolicyReference]:
+    """Yield the references that a module defines rather than imports, in order."""
+    for name, value in _iter_names(module, vars(module), ""):
+        if lines is None or name in lines:
+            for reference in iter_references(name, value):
+                if _is_own(reference, module, assigned=lines is not None):
+                    yield reference
+
+
+def iter_references(name: str, value: Any) -> Iterator[PolicyReference]:
+    """Yield the policies that a value is or contains.
+
+    Args:
+        name: The name of the value.
+        value: Anything; it is not called.
+    """
+    kind = type(value)
+    if issubclass(kind, property):
+        parts = {"": value.fget, ".setter": value.fset, ".deleter": value.fdel}
+    elif issubclass(kind, list | tuple):
+        parts = {f"[{index}]": each for index, each in enumerate(value)}
+    elif issubclass(kind, dict):
+        parts = {f"[{key!r}]": each for key, each in list(value.items())}
+    else:
+        parts = {"": value}
+    for part, each in parts.items():
+        policy_or_callable = _find_policy(each)
+        if policy_or_callable is not None:
+            yield PolicyReference(f"{name}{part}", policy_or_callable)
+
+
+def _find_policy(value: Any) -> Policy | WrappedCallable | None:
+    if type(value) is Policy:
+        return value
+    # A proxy may fail on any attribute.
+    with suppress(Exception):
+        return find_wrapped(value)
+    return None
+
+
+def _iter_names(
+    module: ModuleType, values: Mapping[str, Any], prefix: str
+) -> Iterator[tuple[str, Any]]:
+    """Yield the names of a module and of the classes defined in it."""
+    for name, value in list(values.items()):
+        inner = issubclass(type(value), type) and value.__module__ == module.__name__
+        if inner and value.__qualname__ == f"{prefix}{name}":
+            yield from _iter_names(module, vars(value), f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _is_own(reference: PolicyReference, module: ModuleType, *, assigned: bool) -> bool:
+    """Return whether a module defines a reference that no other defined before.
+
+    Args:
+        reference: The reference.
+        module: The module.
+        assigned: Whether the name is known to be assigned in the module.
+    """
+    if isinstance(reference.value, Policy):
+        return assigned
+    fn = reference.value.fn
+    home = str(getattr(fn, "__module__", ""))
+    if home == module.__name__ or not assigned:
+        return home == module.__name__
+    original: Any = sys.modules.get(home)
+    for part in str(getattr(fn, "__qualname__", "")).split("."):
+        original = inspect.getattr_static(original, part, None)
+    return all(
+        each.value is not reference.value for each in iter_references("", original)
+    )

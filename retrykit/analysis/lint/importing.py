@@ -1,10 +1,11 @@
-"""Modules imported to be looked at, and the reasons why some cannot be.
+"""Modules named by a lint target: found as files, then imported.
 
-What is printed while they are imported goes to the standard error output. The
-folders that they are found in are searched only meanwhile, and no bytecode is
-written there: a file that is saved twice within a second would be read as it was.
+Output printed during an import goes to stderr. Folders are on sys.path only for
+the time of the imports, and no bytecode is written: a file that is saved twice
+within a second would be read in its old form.
 """
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -16,9 +17,31 @@ from typing import final
 
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
-from retrykit.analysis.lint.source_files import A_PLACE, Source
 
-__all__ = ["ImportFailure", "imported", "place_of", "temporary_sys_path"]
+__all__ = ["ImportFailure", "Source", "imported", "iter_source_files"]
+__all__ += ["iter_submodules", "place_of", "split_target", "temporary_sys_path"]
+
+_TARGET_RULE = "a module, a .py file or a folder"
+_SKIPPED = {"__pycache__", "node_modules", "site-packages", "build", "dist"}
+_TESTS = {"test", "tests"}
+# Scripts that run a package and build a project.
+_PROGRAMS = {"__main__.py", "setup.py"}
+
+
+@final
+class Source(Frozen):
+    """A module that can be imported.
+
+    Attributes:
+        name: Its dotted name.
+        file: Its file.
+        root: The folder that must be on sys.path to import it.
+    """
+
+    __slots__ = ("file", "name", "root")
+    name: str
+    file: Path
+    root: Path
 
 
 @final
@@ -27,8 +50,8 @@ class ImportFailure(Frozen):
 
     Attributes:
         module: Its name.
-        file: Its file, where that is known.
-        line: The line in that file that failed; None where it is another's.
+        file: Its file, if known.
+        line: The line in that file that failed; None if it is elsewhere.
         reason: The error, in one line.
     """
 
@@ -40,12 +63,12 @@ class ImportFailure(Frozen):
 
     @property
     def place(self) -> str:
-        """The file as it is typed in this folder, and the line, if known."""
+        """The file relative to the current folder, with the line if known."""
         return place_of(self.file, self.line)
 
 
 def place_of(file: Path | None, line: int | None) -> str:
-    """Return a file as it is typed in this folder, with a line in it.
+    """Return a file relative to the current folder, with a line in it.
 
     >>> place_of(Path.cwd() / "shop.py", 7), place_of(None, None)
     ('shop.py:7', '')
@@ -57,14 +80,111 @@ def place_of(file: Path | None, line: int | None) -> str:
     return f"{near}:{line}" if line else f"{near}"
 
 
+def split_target(target: str) -> tuple[str, str]:
+    """Split a target into a module or path, and the name after a colon.
+
+    >>> split_target("shop.orders:Client.fetch"), split_target("shop/orders.py")
+    (('shop.orders', 'Client.fetch'), ('shop/orders.py', ''))
+    """
+    path, _, name = target.rpartition(":")
+    return (path, name) if path and _is_dotted_name(name) else (target, "")
+
+
+def iter_source_files(target: str) -> list[Source] | None:
+    """Return the modules at a path; None if it is a module name.
+
+    An existing path wins over a module of the same name. A folder includes all
+    files below it, except tests (unless the path is in a folder of tests),
+    virtual environments, caches and hidden files.
+
+    Raises:
+        ConfigError: The target is neither an existing path nor a name.
+    """
+    path = Path(target).absolute()
+    if path.is_file() and path.suffix == ".py":
+        return [_find_source(path, path.parent)]
+    if path.is_dir():
+        tests = not _TESTS.isdisjoint(Path(target).parts)
+        sources = (_find_source(file, path) for file in _walk(path, tests=tests))
+        return sorted(sources, key=_sort_key)
+    if _is_dotted_name(target):
+        return None
+    raise invalid_setting("target", _TARGET_RULE, target, "there is none")
+
+
+def iter_submodules(name: str, folder: Path) -> list[Source]:
+    """Return the modules below a package that has a part in a folder."""
+    tests = not _TESTS.isdisjoint(name.split("."))
+    files = _walk(folder, tests=tests)
+    sources = (Source(_module_name(file, folder, name), file, folder) for file in files)
+    return sorted((each for each in sources if each.name != name), key=_sort_key)
+
+
+def _walk(top: Path, *, tests: bool) -> Iterator[Path]:
+    for at, folders, names in os.walk(top):
+        here = Path(at)
+        folders[:] = (
+            each
+            for each in folders
+            if not _is_skipped(here / each) and (tests or each not in _TESTS)
+        )
+        yield from (
+            here / name
+            for name in names
+            if name.endswith(".py")
+            and not name.startswith(".")
+            and name not in _PROGRAMS
+            and (tests or not _is_test_file(name))
+        )
+
+
+def _is_skipped(folder: Path) -> bool:
+    hidden = folder.name.startswith(".") or (folder / "pyvenv.cfg").exists()
+    return hidden or (folder.name in _SKIPPED and not _is_package(folder))
+
+
+def _is_test_file(name: str) -> bool:
+    stem = name.removesuffix(".py")
+    return stem.startswith("test_") or stem.endswith("_test") or stem == "conftest"
+
+
+def _find_source(file: Path, top: Path) -> Source:
+    root = file.parent
+    for folder in file.parents:
+        # Folders without an __init__ file belong to the package above them.
+        if folder.is_relative_to(top) and _is_package(folder):
+            root = folder
+    while _is_package(root):
+        root = root.parent
+    return Source(_module_name(file, root), file, root)
+
+
+def _module_name(file: Path, root: Path, prefix: str = "") -> str:
+    parts = file.relative_to(root).with_suffix("").parts
+    parts = parts[:-1] if parts[-1] == "__init__" else parts
+    return ".".join((prefix, *parts) if prefix else parts)
+
+
+def _sort_key(source: Source) -> tuple[Path, str]:
+    return source.root, source.name
+
+
+def _is_package(folder: Path) -> bool:
+    return (folder / "__init__.py").exists()
+
+
+def _is_dotted_name(name: str) -> bool:
+    return all(part.isidentifier() for part in name.split("."))
+
+
 @contextmanager
 def temporary_sys_path(folders: Sequence[Path], *, forget: bool) -> Iterator[None]:
-    """Find modules in these folders, before all others, for a while.
+    """Put folders at the front of sys.path for the duration of a block.
 
     Args:
-        folders: Where to search first.
-        forget: Whether the modules that are imported from there are forgotten
-            in the end, so that others can have their names.
+        folders: The folders to search first.
+        forget: Whether to remove the modules imported from there from
+            sys.modules afterwards, so that others can have their names.
     """
     added = [str(folder) for folder in folders]
     before, bytecode = set(sys.modules), sys.dont_write_bytecode
@@ -75,25 +195,25 @@ def temporary_sys_path(folders: Sequence[Path], *, forget: bool) -> Iterator[Non
         yield
     finally:
         sys.dont_write_bytecode = bytecode
-        # All at once: a part of a package is not known without the package.
+        # Listed before any is removed: parts of a package need the package.
         fresh = set(sys.modules) - before if forget else set()
         for name in [name for name in fresh if _is_below(sys.modules[name], folders)]:
             del sys.modules[name]
         for each in added:
-            # The modules may have taken it away, or put others before it.
+            # A module may have removed it, or put others before it.
             if each in sys.path:
                 sys.path.remove(each)
 
 
 def imported(name: str, source: Source | None = None) -> ModuleType | ImportFailure:
-    """Import a module, or return why that cannot be.
+    """Import a module, or return why that failed.
 
     Args:
         name: Its name.
-        source: Where it must come from, if that is known.
+        source: The source that it must come from, if known.
 
     Raises:
-        ConfigError: There is no such module, and nothing said that there is.
+        ConfigError: There is no such module, and no source.
     """
     file = source and source.file
     try:
@@ -101,15 +221,17 @@ def imported(name: str, source: Source | None = None) -> ModuleType | ImportFail
             module = import_module(name)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001  a script may end the process
+    except BaseException as error:  # noqa: BLE001  a script may call sys.exit
         if source is None and _is_missing(name, error):
-            raise invalid_setting("target", A_PLACE, name, "there is none") from None
-        at = file or _file(error)
-        return ImportFailure(name, at, _line(error, at), _told(error))
-    if file is None or file.resolve() in [each.resolve() for each in _places(module)]:
+            raise invalid_setting(
+                "target", _TARGET_RULE, name, "there is none"
+            ) from None
+        at = file or _failed_file(error)
+        return ImportFailure(name, at, _failed_line(error, at), _format_error(error))
+    if file is None or file.resolve() in [each.resolve() for each in _paths(module)]:
         return module
-    places = ", ".join(map(str, _places(module))) or "the interpreter"
-    reason = f"another module of this name is imported, from {places}"
+    paths = ", ".join(map(str, _paths(module))) or "the interpreter"
+    reason = f"another module of this name is imported, from {paths}"
     return ImportFailure(name, file, None, reason)
 
 
@@ -118,22 +240,22 @@ def _is_missing(name: str, error: BaseException) -> bool:
     return missing is not None and f"{name}.".startswith(f"{missing}.")
 
 
-def _told(error: BaseException) -> str:
+def _format_error(error: BaseException) -> str:
     text, _, _ = str(error).partition("\n")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _file(error: BaseException) -> Path | None:
+def _failed_file(error: BaseException) -> Path | None:
     """Return the file of the module that an error was raised in."""
     if isinstance(error, SyntaxError) and error.filename:
         return Path(error.filename)
     frames = (Path(frame.filename) for frame in extract_tb(error.__traceback__))
-    # Above it are only this module and the import system, part of it frozen.
+    # The outer frames are this module and the import system, partly frozen.
     outside = (each for each in frames if each.is_file() and each != Path(__file__))
     return next((each for each in outside if "importlib" not in each.parts), None)
 
 
-def _line(error: BaseException, file: Path | None) -> int | None:
+def _failed_line(error: BaseException, file: Path | None) -> int | None:
     """Return the line of a file that an error comes from."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return error.lineno
@@ -142,14 +264,14 @@ def _line(error: BaseException, file: Path | None) -> int | None:
     return lines[-1] if lines else None
 
 
-def _places(module: object) -> list[Path]:
-    """Return the file of a module, or the folders of one that has none."""
+def _paths(module: object) -> list[Path]:
+    """Return the file of a module, or the folders of a namespace package."""
     file = getattr(module, "__file__", None)
     known = [file] if file else getattr(module, "__path__", [])
     return [Path(each).absolute() for each in known]
 
 
 def _is_below(module: object, folders: Sequence[Path]) -> bool:
-    # A library in a virtual environment there may bear only one import.
-    own = [place for place in _places(module) if "site-packages" not in place.parts]
-    return any(place.is_relative_to(folder) for place in own for folder in folders)
+    # Libraries in a virtual environment stay: some cannot be imported twice.
+    own = [path for path in _paths(module) if "site-packages" not in path.parts]
+    return any(path.is_relative_to(folder) for path in own for folder in folders)

@@ -1,63 +1,345 @@
-"""All the rules in one table, and what holds a policy to them."""
+"""Lint rules, and `check`, which applies them to a policy."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from math import floor
+from typing import final
 
-from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.durations import Duration, format_duration, parse_duration
+from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import check_choice, check_integer
-from retrykit.analysis.lint.delay_rules import (
-    cap_never_reached,
-    capped_jitter,
-    fixed_seed,
-    no_jitter,
-    retries_at_once,
-)
-from retrykit.analysis.lint.findings import Finding, LintContext, LintRule
-from retrykit.analysis.lint.limit_rules import (
-    deadline_before_first_delay,
-    delays_never_used,
-    max_attempts_unreachable,
-    never_retries,
-    unbounded,
-)
-from retrykit.analysis.lint.load_rules import (
-    retries_every_exception,
-    too_many_calls,
-    window_outlives_process,
-)
-from retrykit.analysis.preview import preview
+from retrykit.analysis.lint.cap_analysis import caps
+from retrykit.analysis.preview import Preview, preview
+from retrykit.analysis.preview.caveats import has_other_delays
 from retrykit.policy.policy import Policy
+from retrykit.policy.rules import types_of
+from retrykit.schedules.endless import is_endless
+from retrykit.schedules.parts import has_user_code
 
-__all__ = ["RULES", "check"]
+__all__ = ["RULES", "Finding", "LintContext", "LintRule", "check"]
 
-RULES = {
-    "unbounded": LintRule("nothing ends a call that fails every time", unbounded),
-    "never-retries": LintRule("the first attempt is the last", never_retries),
-    "deadline-before-first-delay": LintRule(
-        "max_elapsed is over before the first retry", deadline_before_first_delay
-    ),
-    "max-attempts-unreachable": LintRule(
-        "max_elapsed or the schedule ends every call before max_attempts",
-        max_attempts_unreachable,
-    ),
-    "delays-never-used": LintRule(
-        "a limit ends every call before its schedule ends", delays_never_used
-    ),
-    "cap-never-reached": LintRule("no delay comes to a cap", cap_never_reached),
-    "no-jitter": LintRule("callers that fail together retry together", no_jitter),
-    "capped-jitter": LintRule("a cap takes away the jitter before it", capped_jitter),
-    "fixed-seed": LintRule("a seed gives every call the same delays", fixed_seed),
-    "retries-at-once": LintRule("several retries have no delay", retries_at_once),
-    "retries-every-exception": LintRule(
-        "mistakes in the code are retried often", retries_every_exception
-    ),
-    "too-many-calls": LintRule(
-        "one request that fails becomes many calls", too_many_calls
-    ),
-    "window-outlives-process": LintRule(
-        "a call may take longer than its process lives", window_outlives_process
-    ),
-}
-"""The rules by their names, in the order in which they warn."""
+Advice = tuple[str, str]
+"""The reason of a warning, and its fix."""
+
+_CENTURY = 36_525 * 86_400.0
+
+# A default policy makes as many calls, and mistakes soon show up under it.
+_FEW_CALLS = 5
+
+# How many retries are searched for the first one that reaches a cap.
+_FAR = 1000
+
+
+@final
+class Finding(Frozen):
+    """A warning about a policy.
+
+    >>> print(Finding("unbounded", "nothing ends it", "max_attempts=5"))
+    unbounded: nothing ends it; max_attempts=5
+
+    Attributes:
+        rule: The name of the rule, in lower case with hyphens.
+        reason: What is wrong, with the numbers of the policy.
+        fix: What to write instead.
+    """
+
+    __slots__ = ("fix", "reason", "rule")
+    rule: str
+    reason: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.reason}; {self.fix}"
+
+
+@final
+class LintContext(Frozen):
+    """The policy under inspection, and the thresholds of the rules.
+
+    Attributes:
+        preview: The preview of the policy.
+        calls: Most calls that one request should make. Count.
+        lifetime: How long a process lives, in seconds.
+    """
+
+    __slots__ = ("calls", "lifetime", "preview")
+    preview: Preview
+    calls: int
+    lifetime: float
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self.preview.policy
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether no limit is known to end a call."""
+        limits = self.policy.max_attempts, self.policy.max_elapsed
+        unlimited = self.preview.end is None and limits == (None, None)
+        return unlimited and is_endless(self.policy.schedule)
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether every delay comes from the policy's own schedule."""
+        return not has_other_delays(self.policy)
+
+    @property
+    def most_calls(self) -> int:
+        """The most calls of the function; without an end, the fewest."""
+        if self.preview.calls:
+            return self.preview.calls[1]
+        soonest = self.preview.soonest
+        return (len(self.preview.rows) if soonest is None else soonest) + 1
+
+    @property
+    def up_to(self) -> str:
+        """The words before `most_calls`."""
+        return "up to" if self.preview.end else "at least"
+
+
+@final
+class LintRule(Frozen):
+    """A rule that policies are checked against.
+
+    Attributes:
+        about: What it warns of, in one line.
+        find: Yields the reason and the fix of each warning.
+    """
+
+    __slots__ = ("about", "find")
+    about: str
+    find: Callable[[LintContext], Iterable[Advice]]
+
+
+RULES: dict[str, LintRule] = {}
+"""The rules by name, in the order of their warnings."""
+
+_Find = Callable[[LintContext], Iterator[Advice]]
+
+
+def _rule(name: str, about: str) -> Callable[[_Find], _Find]:
+    def register(find: _Find) -> _Find:
+        RULES[name] = LintRule(about, find)
+        return find
+
+    return register
+
+
+@_rule("unbounded", "nothing ends a call that fails every time")
+def _unbounded(context: LintContext) -> Iterator[Advice]:
+    if context.unbounded:
+        budget = context.policy.budget
+        ends = "never ends" if budget is None else "goes on while its budget pays"
+        reason = (
+            "neither max_attempts nor max_elapsed is set, and the schedule goes on "
+            f"after retry {len(context.preview.rows)}: a call that fails every time "
+            f"{ends}"
+        )
+        yield reason, 'max_attempts=5, or max_elapsed="1m"'
+
+
+@_rule("never-retries", "the first attempt is the last")
+def _never_retries(context: LintContext) -> Iterator[Advice]:
+    if context.policy.max_attempts == 1:
+        reason = "max_attempts=1 counts the first call: no retry is ever made"
+        yield reason, "max_attempts=2 for one retry"
+    elif context.policy.schedule.bounds(1) is None and context.scheduled:
+        reason = "the schedule has no delay: no retry is ever made"
+        yield reason, "schedule=[1.0] for one retry after a second"
+
+
+@_rule("deadline-before-first-delay", "max_elapsed is over before the first retry")
+def _deadline_before_first_delay(context: LintContext) -> Iterator[Advice]:
+    bounds, end = context.policy.schedule.bounds(1), context.preview.end
+    if not context.scheduled or not bounds or not end:
+        return
+    if (end.latest, end.reasons[1]) == (0, "max_elapsed"):
+        soonest, latest = (_readable(each + context.preview.attempt) for each in bounds)
+        reason = (
+            f"max_elapsed={context.policy.max_elapsed!r}, and retry 1 comes after "
+            f"{soonest} at the soonest: no retry is ever made"
+        )
+        yield reason, f"max_elapsed above {latest}, or a shorter first delay"
+
+
+@_rule(
+    "max-attempts-unreachable",
+    "max_elapsed or the schedule ends every call before max_attempts",
+)
+def _max_attempts_unreachable(context: LintContext) -> Iterator[Advice]:
+    most, last = context.policy.max_attempts, context.preview.limits.get("schedule")
+    known = context.scheduled and context.preview.rows and context.preview.end
+    if not known or most is None or context.most_calls >= most:
+        return
+    reason = f"every call after {context.most_calls} of max_attempts={most}"
+    fix = f"max_attempts={context.most_calls}"
+    if last is None or last.latest + 1 >= most:
+        limit = f"max_elapsed={context.policy.max_elapsed!r}"
+        yield f"{limit} ends {reason}", f"{fix}{_or_longer(context, most)}"
+    elif most != Policy().max_attempts:
+        # The default of max_attempts is not a wish for that many.
+        yield f"the schedule ends {reason}", f"{fix}, or a longer schedule"
+
+
+@_rule("delays-never-used", "a limit ends every call before its schedule ends")
+def _delays_never_used(context: LintContext) -> Iterator[Advice]:
+    end, last = context.preview.end, context.preview.limits.get("schedule")
+    if context.preview.rows and end and last and end.latest < last.soonest:
+        if end.reasons[1] == "max_elapsed" and not context.scheduled:
+            return
+        limit, count = end.reasons[1], last.soonest
+        reason = (
+            f"{limit}={getattr(context.policy, limit)!r} ends every call after "
+            f"{end.latest} of the {count} delays of its schedule"
+        )
+        if limit == "max_attempts":
+            yield reason, f"a shorter schedule, or max_attempts={count + 1}"
+        else:
+            yield reason, f"a shorter schedule{_or_longer(context, count + 1)}"
+
+
+@_rule("cap-never-reached", "no delay reaches a cap")
+def _cap_never_reached(context: LintContext) -> Iterator[Advice]:
+    schedule, rows = context.policy.schedule, context.preview.rows
+    # The default schedule is nobody's mistake; and without a known end, a later
+    # delay may reach the cap.
+    if not context.preview.end or not rows or schedule == Policy().schedule:
+        return
+    longest = _readable(max(row.high for row in rows))
+    for cap in caps(schedule):
+        if not any(cap.reached(row.retry) for row in rows):
+            # The user's code may fail beyond the end of the calls.
+            last = len(rows) if has_user_code(schedule) else _FAR
+            later = filter(cap.reached, range(len(rows) + 1, last + 1))
+            first = next(later, None)
+            allow = f", or allow the {first + 1} attempts it takes" if first else ""
+            reason = (
+                f"no delay up to retry {len(rows)} reaches {cap.text}: the longest "
+                f"is {longest}"
+            )
+            yield reason, f"{cap.without}{allow}"
+
+
+@_rule("no-jitter", "callers that fail together retry together")
+def _no_jitter(context: LintContext) -> Iterator[Advice]:
+    delayed = [row for row in context.preview.rows if row.high > 0]
+    if len(delayed) > 1 and all(row.low == row.high for row in delayed):
+        is_list = context.policy.schedule.kind == "sequence"
+        start = (
+            "write schedules.sequence([...])" if is_list else "end the schedule with "
+        )
+        reason = (
+            f"none of its {len(delayed)} delays is random: callers that fail together "
+            f"come back together, {_readable(delayed[0].high)} later and each time "
+            "after that"
+        )
+        yield reason, f"{start}.jitter(0.5)"
+
+
+@_rule("capped-jitter", "a cap takes away the jitter before it")
+def _capped_jitter(context: LintContext) -> Iterator[Advice]:
+    rows = context.preview.rows
+    for cap in caps(context.policy.schedule):
+        same = [row for row in rows if cap.removes_jitter(row.retry)]
+        if len(same) > 1:
+            reason = (
+                f"{len(same)} of {len(rows)} delays are {_readable(same[-1].high)} for "
+                f"every caller: {cap.text} cuts off what the jitter before it drew"
+            )
+            yield reason, f"put {cap.text} before the jitter"
+
+
+@_rule("fixed-seed", "a seed gives every call the same delays")
+def _fixed_seed(context: LintContext) -> Iterator[Advice]:
+    seed = context.policy.seed
+    if seed is not None and any(row.low < row.high for row in context.preview.rows):
+        reason = (
+            f"seed={seed} gives every call the same delays, so that its jitter spreads "
+            "nothing"
+        )
+        yield reason, "leave out seed, which is for tests"
+
+
+@_rule("retries-at-once", "several retries have no delay")
+def _retries_at_once(context: LintContext) -> Iterator[Advice]:
+    rows = context.preview.rows
+    at_once = sum(row.high == 0 for row in rows)
+    # A single retry without a delay does no harm.
+    if at_once > 1:
+        reason = (
+            f"{at_once} of {len(rows)} retries have no delay: what has just failed is "
+            "retried before it can recover"
+        )
+        yield reason, "schedule=exponential(0.5).cap(60).jitter(0.5)"
+
+
+@_rule("retries-every-exception", "mistakes in the code are retried often")
+def _retries_every_exception(context: LintContext) -> Iterator[Advice]:
+    policy, most = context.policy, context.most_calls
+    every = Exception in types_of(policy.on) and policy.give_up_on == ()
+    if every and most > _FEW_CALLS:
+        reason = (
+            "on is Exception, and give_up_on is empty: a TypeError, which no retry "
+            f"fixes, is raised by {context.up_to} {most} calls before it is seen"
+        )
+        types = "on=(ConnectionError, TimeoutError)"
+        yield reason, f"{types}, or give_up_on=(TypeError, ValueError)"
+
+
+@_rule("too-many-calls", "one request that fails becomes many calls")
+def _too_many_calls(context: LintContext) -> Iterator[Advice]:
+    most = context.most_calls
+    if most > context.calls and not context.unbounded:
+        reason = (
+            f"a request that fails every time makes {context.up_to} {most} calls: an "
+            f"outage multiplies the load by {most}, and by {most**2} if its caller "
+            "retries as often"
+        )
+        yield reason, f"max_attempts={context.calls}"
+
+
+@_rule("window-outlives-process", "a call may take longer than its process lives")
+def _window_outlives_process(context: LintContext) -> Iterator[Advice]:
+    policy, seen = context.policy, context.preview
+    if not seen.rows or context.unbounded:
+        return
+    longest = seen.rows[-1].begins_high if seen.worst is None else seen.worst
+    if seen.worst is None and policy.max_elapsed is not None:
+        longest = max(longest, policy.max_elapsed + seen.attempt)
+    if longest > context.lifetime:
+        reason = (
+            f"a call that fails every time takes up to {_readable(longest)}, and a "
+            f"process may live for {_readable(context.lifetime)}: its retries end with "
+            "it"
+        )
+        fix = "run it on a durable job engine"
+        allowed = context.lifetime - seen.attempt
+        if allowed > 0:
+            # Attempts bounded by their timeout end in time only under "stop".
+            bounded = seen.attempt == 0 and policy.attempt_timeout is not None
+            late = policy.deadline == "overshoot" or bounded
+            stop = ', deadline="stop"' if late and policy.deadline != "stop" else ""
+            fix += f", or set max_elapsed={allowed!r}{stop}"
+        yield reason, fix
+
+
+def _or_longer(context: LintContext, attempts: int) -> str:
+    """Return the clause that suggests a max_elapsed for so many attempts."""
+    if has_user_code(context.policy.schedule):
+        # It may fail beyond the end of the calls.
+        return ""
+    free = context.policy.replace(
+        max_attempts=attempts, max_elapsed=None, deadline="stop"
+    )
+    seen = preview(free, attempt=context.preview.attempt, samples=0)
+    if seen.end is None or seen.rows[-1].begins_high > _CENTURY:
+        return ""
+    # Rounded up: at the limit itself, a retry without a delay is not made.
+    return f", or max_elapsed={floor(seen.rows[-1].begins_high) + 1}"
+
+
+def _readable(duration: float) -> str:
+    return format_duration(duration) if duration <= _CENTURY else "over a century"
 
 
 def check(
@@ -70,8 +352,8 @@ def check(
 ) -> tuple[Finding, ...]:
     """Return the warnings about a policy.
 
-    The policy is looked at as `preview` shows it, for up to 1000 retries; no
-    condition of it is asked.
+    The rules read its `preview`, for up to 1000 retries; none of its conditions
+    is called.
 
     >>> from retrykit.schedules import constant
     >>> [found] = check(Policy(schedule=constant(1).jitter(0.5), max_attempts=6))
@@ -79,8 +361,8 @@ def check(
     'retries-every-exception'
     >>> [found] = check(Policy(on=OSError, schedule=[1, 5, 9]))
     >>> print(found.reason)
-    none of its 3 delays is left to chance: callers that fail together come back \
-together, 1s later and each time after that
+    none of its 3 delays is random: callers that fail together come back together, \
+1s later and each time after that
     >>> check(Policy())
     ()
 
@@ -88,24 +370,24 @@ together, 1s later and each time after that
         policy: The policy.
         attempt: How long each attempt takes. A duration, >= 0.
         calls: Most calls that one request should make. Count, >= 1.
-        lifetime: How long a process lives at the least: what takes longer
-            needs a job engine. A duration, >= 0.
-        rules: The names of the rules that it is held to; all by default.
+        lifetime: The shortest life of a process: longer calls need a job
+            engine. A duration, >= 0.
+        rules: The names of the rules to apply; all by default.
 
     Returns:
         Findings in the order of `RULES`.
 
     Raises:
-        ConfigError: An argument is none of these, or the user's own schedule
-            gave what is no delay.
+        ConfigError: An argument is invalid, or the user's own schedule gave an
+            invalid delay.
     """
     chosen = {check_choice("rules", name, RULES) for name in rules}
     seen = preview(policy, attempt=attempt, samples=0)
     most = check_integer("calls", calls, at_least=1)
-    case = LintContext(seen, most, parse_duration("lifetime", lifetime))
+    context = LintContext(seen, most, parse_duration("lifetime", lifetime))
     return tuple(
         Finding(name, reason, fix)
         for name, rule in RULES.items()
         if name in chosen
-        for reason, fix in rule.find(case)
+        for reason, fix in rule.find(context)
     )
