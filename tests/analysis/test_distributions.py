@@ -8,14 +8,14 @@ import pytest
 from hypothesis import example, given
 
 from retrykit import schedules as s
-from retrykit.analysis.preview.delay_distributions import spreads
+from retrykit.analysis.preview.delay_distributions import delay_distributions
 from retrykit.analysis.preview.distributions import (
-    Spread,
-    clamped,
-    mixed,
-    one,
-    rounded,
-    total,
+    Distribution,
+    clamp,
+    mixture,
+    point,
+    round_down,
+    saturating_sum,
 )
 from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.testing.strategies import durations, schedules
@@ -134,16 +134,19 @@ WORKED_OUT = {
 
 @pytest.mark.parametrize(("schedule", "means"), WORKED_OUT.values(), ids=WORKED_OUT)
 def test_means_are_those_worked_out_by_hand(schedule, means):
-    found = [spread and spread.mean for spread in islice(spreads(schedule), len(means))]
+    found = [
+        spread and spread.mean
+        for spread in islice(delay_distributions(schedule), len(means))
+    ]
     assert [mean is None for mean in found] == [mean is None for mean in means]
     known = [mean for mean in means if mean is not None]
     assert [mean for mean in found if mean is not None] == pytest.approx(known)
 
 
 def test_a_schedule_that_ends_has_as_many_spreads():
-    assert len(list(spreads(FOUR.take(3)))) == 3
-    assert list(spreads(s.sequence([]))) == []
-    assert len(list(spreads(FOUR.within(10)))) == 2
+    assert len(list(delay_distributions(FOUR.take(3)))) == 3
+    assert list(delay_distributions(s.sequence([]))) == []
+    assert len(list(delay_distributions(FOUR.within(10)))) == 2
 
 
 def counted(interval, part):
@@ -162,7 +165,7 @@ def counted(interval, part):
 @pytest.mark.parametrize("first", [0.001, 0.007, 0.05, 0.5, 2.0], ids=str)
 def test_google_interval_has_the_mean_of_its_milliseconds(first, part):
     schedule = s.google_interval(first, randomization_factor=part)
-    for retry, spread in enumerate(islice(spreads(schedule), 5), 1):
+    for retry, spread in enumerate(islice(delay_distributions(schedule), 5), 1):
         interval = round(schedule.without_jitter().bounds(retry)[0] * 1000)
         assert spread.mean == pytest.approx(counted(interval, part), rel=1e-9)
         low, high = schedule.bounds(retry)
@@ -172,9 +175,9 @@ def test_google_interval_has_the_mean_of_its_milliseconds(first, part):
 def test_few_milliseconds_are_known_one_by_one():
     few = s.google_interval(0.002, randomization_factor=0.5)
     # 1, 2 and 3 ms: what is drawn lies evenly from 1 to 4.
-    assert next(spreads(few.cap(0.002))).mean == pytest.approx(0.005 / 3)
+    assert next(delay_distributions(few.cap(0.002))).mean == pytest.approx(0.005 / 3)
     many = s.google_interval(60)
-    assert next(spreads(many.cap(40))) is None
+    assert next(delay_distributions(many.cap(40))) is None
 
 
 def in_reach(schedule):
@@ -200,7 +203,7 @@ MANY = 300
 @example(s.decorrelated(0.5).cap(5).at_least(1))
 @example(s.constant(5e-324).full_jitter())
 def test_a_mean_is_that_of_many_draws(schedule):
-    known = list(islice(spreads(schedule), 4))
+    known = list(islice(delay_distributions(schedule), 4))
     drawn = [list(islice(schedule.draw(seed), len(known))) for seed in range(MANY)]
     for spread, sample in zip(known, zip(*drawn, strict=True), strict=True):
         if spread is not None:
@@ -221,60 +224,65 @@ def test_a_mean_is_that_of_many_draws(schedule):
 @example((s.constant(1e-323).full_jitter() | s.constant(5e-324)).at_least(5e-324))
 @example((s.constant(1e307).full_jitter() & s.constant(1e307).jitter(0.5)) * 0.9)
 def test_every_mean_lies_within_the_bounds_of_its_delay(schedule):
-    for retry, spread in enumerate(islice(spreads(schedule), 20), 1):
+    for retry, spread in enumerate(islice(delay_distributions(schedule), 20), 1):
         low, high = schedule.bounds(retry)
         if spread is not None:
             assert low <= spread.mean <= high
             assert low <= spread.low <= spread.high <= high
             assert math.isfinite(spread.mean)
         if low == high:
-            assert spread == one(low)
+            assert spread == point(low)
 
 
 @given(schedules())
 def test_the_shares_of_a_mixture_are_the_whole(schedule):
-    for spread in islice(spreads(schedule), 10):
+    for spread in islice(delay_distributions(schedule), 10):
         if spread is not None and spread.pieces is not None:
             assert math.fsum(share for share, *_ in spread.pieces) == pytest.approx(1)
             assert all(a <= b for _, a, b in spread.pieces)
 
 
 def test_where_delays_saturate_nothing_is_worked_out():
-    assert next(spreads(s.constant(MAX_DELAY).full_jitter())) is None
-    assert next(spreads(s.constant(MAX_DELAY))) == one(MAX_DELAY)
-    assert next(spreads(s.constant(MAX_DELAY / 17).full_jitter())) is not None
+    assert next(delay_distributions(s.constant(MAX_DELAY).full_jitter())) is None
+    assert next(delay_distributions(s.constant(MAX_DELAY))) == point(MAX_DELAY)
+    assert (
+        next(delay_distributions(s.constant(MAX_DELAY / 17).full_jitter())) is not None
+    )
     # What was cut before it is not known any more.
-    assert next(spreads((s.constant(MAX_DELAY).full_jitter() * 2).cap(5))) is None
+    assert (
+        next(delay_distributions((s.constant(MAX_DELAY).full_jitter() * 2).cap(5)))
+        is None
+    )
 
 
 def test_a_delay_that_is_cut_to_one_number_is_that_number():
-    even = mixed([(1.0, 2.0, 4.0)])
-    assert clamped(even, 5.0, 9.0) == Spread(5.0, 5.0, 5.0, ((1.0, 5.0, 5.0),))
-    assert clamped(even, 0.0, 1.0) == Spread(1.0, 1.0, 1.0, ((1.0, 1.0, 1.0),))
-    assert clamped(even, 2.0, 4.0) is even
-    assert clamped(one(3.0), 0.0, 1.0).mean == 1.0
+    even = mixture([(1.0, 2.0, 4.0)])
+    assert clamp(even, 5.0, 9.0) == Distribution(5.0, 5.0, 5.0, ((1.0, 5.0, 5.0),))
+    assert clamp(even, 0.0, 1.0) == Distribution(1.0, 1.0, 1.0, ((1.0, 1.0, 1.0),))
+    assert clamp(even, 2.0, 4.0) is even
+    assert clamp(point(3.0), 0.0, 1.0).mean == 1.0
 
 
 @given(durations(0.001, 1e6), durations(0.001, 1e6))
 def test_steps_and_their_mean_tell_the_same(width, unit):
     low = width / 3
-    found = rounded(mixed([(1.0, low, low + width)]), unit)
+    found = round_down(mixture([(1.0, low, low + width)]), unit)
     if found.pieces is not None:
         assert all(a == b for _, a, b in found.pieces)
-        assert mixed(found.pieces).mean == pytest.approx(found.mean, abs=1e-9 * unit)
+        assert mixture(found.pieces).mean == pytest.approx(found.mean, abs=1e-9 * unit)
 
 
 def test_what_is_rounded_down_has_ends_that_are():
-    found = rounded(mixed([(1.0, 1.5, 3.5)]), 1.0)
+    found = round_down(mixture([(1.0, 1.5, 3.5)]), 1.0)
     assert (found.low, found.high) == (1.0, 3.0)
 
 
 def test_a_width_that_is_lost_in_the_division_is_none():
     low, unit = 5e-324, 4.0
-    assert rounded(mixed([(1.0, low, 2 * low)]), unit).mean == 0.0
+    assert round_down(mixture([(1.0, low, 2 * low)]), unit).mean == 0.0
 
 
 def test_sums_of_delays_saturate():
-    assert total([0.1] * 10) == 1.0
-    assert total([]) == 0.0
-    assert total([MAX_DELAY, MAX_DELAY]) == MAX_DELAY
+    assert saturating_sum([0.1] * 10) == 1.0
+    assert saturating_sum([]) == 0.0
+    assert saturating_sum([MAX_DELAY, MAX_DELAY]) == MAX_DELAY

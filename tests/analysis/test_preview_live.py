@@ -7,7 +7,7 @@ from hypothesis import example, given, strategies as st
 
 from retrykit import Policy, StopReason, schedules as s
 from retrykit.analysis.preview import preview
-from retrykit.analysis.preview.distributions import total
+from retrykit.analysis.preview.distributions import saturating_sum
 from retrykit.state.retry_state import RetryState
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import durations, policies, schedules, seeds
@@ -64,7 +64,7 @@ def assert_agree(seen, call):
         assert (0 if clipped else row.low) <= nap <= row.high
         assert row.begins_low - off(began) <= began
         assert began <= row.begins_high + off(row.begins_high)
-        waited = total(call.sleeps[: row.retry])
+        waited = saturating_sum(call.sleeps[: row.retry])
         assert row.total_low - off(waited) <= waited <= row.total_high + off(waited)
 
 

@@ -9,7 +9,7 @@ from hypothesis import example, given, strategies as st
 
 from retrykit import Policy, schedules as s
 from retrykit.analysis.preview import preview
-from retrykit.analysis.preview.sampling import mean_of
+from retrykit.analysis.preview.sampling import estimate_mean
 from retrykit.analysis.preview.total_wait import sampled_total_wait
 from retrykit.schedules.randomness import MAX_DELAY
 
@@ -176,18 +176,18 @@ def test_the_error_of_a_mean_is_an_interval_of_95_percent():
     held = 0
     for turn in range(200):
         draws = [next(ONE_SECOND.draw(turn * 1000 + number)) for number in range(100)]
-        mean, error = mean_of(draws, 1.0)
+        mean, error = estimate_mean(draws, 1.0)
         assert mean == pytest.approx(math.fsum(draws) / 100)
         held += abs(mean - 0.5) <= error
     assert 181 <= held < 200
 
 
-def test_the_mean_of_numbers_and_its_error():
-    assert mean_of([1.0, 3.0], 9.0) == pytest.approx((2.0, 1.959964))
-    assert mean_of([4.0] * 5, 9.0) == (4.0, 0.0)
-    assert mean_of([4.0], 9.0) == (4.0, 9.0)
-    assert mean_of([5e-324] * 3, 9.0) == (5e-324, 0.0)
-    mean, error = mean_of([0.0, MAX_DELAY], 9.0)
+def test_the_estimate_mean_numbers_and_its_error():
+    assert estimate_mean([1.0, 3.0], 9.0) == pytest.approx((2.0, 1.959964))
+    assert estimate_mean([4.0] * 5, 9.0) == (4.0, 0.0)
+    assert estimate_mean([4.0], 9.0) == (4.0, 9.0)
+    assert estimate_mean([5e-324] * 3, 9.0) == (5e-324, 0.0)
+    mean, error = estimate_mean([0.0, MAX_DELAY], 9.0)
     assert mean == MAX_DELAY / 2
     assert math.isfinite(error)
 
@@ -213,8 +213,8 @@ def test_calls_that_a_limit_ends_are_sampled():
         made.append((total, calls))
     totals, calls = zip(*made, strict=True)
     assert values(window)[2] == pytest.approx(sorted(totals)[999])
-    assert (window.mean, window.error) == pytest.approx(mean_of(totals, 10))
-    assert (window.calls, window.calls_error) == pytest.approx(mean_of(calls, 10))
+    assert (window.mean, window.error) == pytest.approx(estimate_mean(totals, 10))
+    assert (window.calls, window.calls_error) == pytest.approx(estimate_mean(calls, 10))
     assert window.samples == 2000
 
 

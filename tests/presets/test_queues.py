@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from retrykit import StopReason, presets, schedules as s
-from retrykit.analysis.preview.delay_distributions import spreads
+from retrykit.analysis.preview.delay_distributions import delay_distributions
 from tests._support.dying import died
 
 DAY = 86_400
@@ -42,7 +42,10 @@ def test_sidekiq_is_its_formula(retry, chance):
 
 def test_sidekiq_has_the_delays_of_its_table_on_average():
     """Which counts half of the chance; of whole seconds the mean is 0.5 s less."""
-    means = [each.mean for each in islice(spreads(presets.sidekiq().schedule), 23)]
+    means = [
+        each.mean
+        for each in islice(delay_distributions(presets.sidekiq().schedule), 23)
+    ]
     assert means == pytest.approx([delay - 0.5 for delay in SIDEKIQ])
 
 

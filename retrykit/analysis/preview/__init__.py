@@ -1,7 +1,6 @@
-"""What a policy will do, before it does it: every delay, end and total.
+"""Preview of a policy: every delay, where a call ends, and its total time.
 
-Worked out from the very objects that run, without calling, sleeping or
-reading a clock. Nothing here is drawn on a screen.
+Computed from the objects that run, without calling, sleeping or reading a clock.
 
 >>> from retrykit import Policy
 >>> from retrykit.schedules import exponential
@@ -21,7 +20,7 @@ from typing import final
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import check_instance, check_integer
-from retrykit.analysis.preview.distributions import total
+from retrykit.analysis.preview.distributions import saturating_sum
 from retrykit.analysis.preview.projection import (
     EndOfCall,
     Projection,
@@ -29,7 +28,7 @@ from retrykit.analysis.preview.projection import (
     project,
     walk,
 )
-from retrykit.analysis.preview.sampling import drawn, with_means
+from retrykit.analysis.preview.sampling import sample_calls, with_means
 from retrykit.analysis.preview.total_wait import (
     Quantile,
     TotalWait,
@@ -46,28 +45,27 @@ __all__ = ["EndOfCall", "Preview", "Quantile", "RetryRow", "TotalWait", "preview
 
 @final
 class Preview(Frozen):
-    """What a call does under a policy if it fails every time.
+    """A call under a policy that fails every time.
 
     Attributes:
         policy: The policy.
         attempt: How long each attempt takes, in seconds.
-        rows: The retries that it may come to, in order.
-        end: Where it ends, by all settings together; None if it may go on
-            after the last of the rows.
-        soonest: After how many retries it ends if every delay is the longest;
-            None if it may go on even then.
-        limits: Where each setting would end it if it were the only one, by
-            its name: `max_attempts`, `max_elapsed` and `schedule`; those that
-            do not within the rows asked for are left out.
-        window: What is waited in all, and by how many calls; None where there
-            is no end, or no formula and nothing was drawn.
+        rows: The possible retries, in order.
+        end: Where the call ends, by all settings together; None if it may go
+            on after the last row.
+        soonest: The number of retries if every delay is the longest; None if
+            the call may go on even then.
+        limits: Where each setting alone would end the call, by name:
+            `max_attempts`, `max_elapsed` and `schedule`; without those that do
+            not end it within the rows.
+        total_wait: The total delay and the number of calls; None without an
+            end, or without a formula and samples.
         calls: The fewest and the most calls of the function for one request
-            that fails every time; None where there is no end.
-        worst: The longest time in all, in seconds, the last attempt included;
-            None where there is no end. Where nothing is said of attempts, they
-            take as long as `attempt_timeout` lets them, or no time at all.
-        samples: How many calls were drawn for what has no formula; 0 if all
-            is exact.
+            that fails every time; None without an end.
+        worst: The longest total time in seconds, including the last attempt;
+            None without an end. If *attempt* is 0, attempts take their
+            `attempt_timeout`, or no time without one.
+        samples: Number of sampled calls; 0 if everything is exact.
     """
 
     __slots__ = (
@@ -97,17 +95,17 @@ class Preview(Frozen):
         """Return the rows to show to people.
 
         Args:
-            retries: The most of them; None is all, and 20 where there is no end.
+            retries: Most rows; None is all, or 20 without an end.
         """
-        endless = _ENDLESS if self.end is None else None
-        return self.rows[: endless if retries is None else retries]
+        default = _ROWS_WITHOUT_END if self.end is None else None
+        return self.rows[: default if retries is None else retries]
 
 
 # As many as fit on a screen.
-_ENDLESS = 20
-_MOST_RETRIES = 10_000
-# Delays that are drawn, each of which asks every part of its schedule.
-_MOST_DRAWN = 400_000
+_ROWS_WITHOUT_END = 20
+_MAX_RETRIES = 10_000
+# Sampled delays times parts of the schedule.
+_MAX_DRAWS = 400_000
 
 
 def preview(
@@ -117,88 +115,91 @@ def preview(
     retries: int = 1000,
     samples: int = 2000,
 ) -> Preview:
-    """Return what a call does under a policy if it fails every time.
+    """Return what happens to a call under a policy if it fails every time.
 
-    It is what the policy's own schedule and limits make of it. Errors that a
-    rule holds for have the delays of the rule; a hint may ask for longer or
-    shorter ones; and a budget, a call around this one, or one inside of it
-    that has given up may end it sooner.
+    Only the policy's own schedule and limits are considered. Rules have delays
+    of their own; a hint may ask for longer or shorter ones; a budget, an outer
+    call, or an inner one that has given up may end the call sooner.
 
     Args:
         policy: The policy.
         attempt: How long each attempt takes. A duration, >= 0; at most the
-            `attempt_timeout` of the policy. With 0, the default, the worst
-            case is that of attempts that take this timeout.
-        retries: Most retries that are looked at. Count, 1 to 10,000.
-        samples: Most calls that are drawn for what has no formula, with the
-            policy's seed or else the same ones each time. Count, >= 0; with 0
-            what has none is None. Fewer are drawn where their delays would be
-            more than 400,000 in all, divided by the parts of the schedule.
+            policy's `attempt_timeout`. With 0, the default, the worst case
+            assumes attempts that take this timeout.
+        retries: Most retries to consider. Count, 1 to 10,000.
+        samples: Most calls to sample where there is no formula, with the
+            policy's seed or a fixed one. Count, >= 0; with 0 values without a
+            formula are None. Long calls are sampled less often: at most 400,000
+            delays in all, divided by the number of parts of the schedule.
 
     Raises:
-        ConfigError: An argument is none of these, or the user's own schedule
-            gave what is no delay, in as many retries as are looked at.
+        ConfigError: An argument is invalid, or the user's own schedule gave an
+            invalid delay.
     """
     check_instance("policy", policy, Policy, "write Policy(schedule=...)")
-    took = min(parse_duration("attempt", attempt), _limit(policy))
-    most = check_integer("retries", retries, at_least=1, at_most=_MOST_RETRIES)
+    duration = min(parse_duration("attempt", attempt), _attempt_limit(policy))
+    most = check_integer("retries", retries, at_least=1, at_most=_MAX_RETRIES)
     count = check_integer("samples", samples, at_least=0)
-    course = project(policy, took, most)
-    rows, end = course.rows, course.end
-    window = exact_total_wait(course.spreads) if end and course.steady else None
+    projection = project(policy, duration, most)
+    rows, end = projection.rows, projection.end
+    total_wait = None
+    if end and projection.steady:
+        total_wait = exact_total_wait(projection.distributions)
     calls: list[Sequence[float]] = []
-    if None in course.spreads or (course.soonest is not None and not window):
-        left = _MOST_DRAWN / sum(1 for _ in iter_parts(policy.schedule))
-        for call in drawn(policy, len(rows), count, allowed=_allowed(policy, course)):
+    ends = projection.soonest is not None
+    if None in projection.distributions or (ends and not total_wait):
+        left = _MAX_DRAWS / sum(1 for _ in iter_parts(policy.schedule))
+        allowed = _longest_sample(policy, projection)
+        for call in sample_calls(policy, len(rows), count, allowed=allowed):
             calls.append(call)
             left -= len(call)
             if left <= 0:
                 break
     return Preview(
         policy=policy,
-        attempt=took,
+        attempt=duration,
         rows=tuple(with_means(rows, calls)),
         end=end,
-        soonest=course.soonest,
-        limits=course.limits,
-        total_wait=window or _sampled(policy, took, course, calls),
+        soonest=projection.soonest,
+        limits=projection.limits,
+        total_wait=total_wait or _sample_total(policy, duration, projection, calls),
         calls=end and (end.soonest + 1, end.latest + 1),
-        worst=_worst(policy, took, course),
+        worst=_worst(policy, duration, projection),
         samples=len(calls),
     )
 
 
-def _allowed(policy: Policy, course: Projection) -> float:
-    """Return the delays in all of which no call waits more."""
-    # Where a mean is to be drawn, the delays of long calls belong to it.
-    if course.end or None in course.spreads or policy.max_elapsed is None:
+def _longest_sample(policy: Policy, projection: Projection) -> float:
+    """Return the total delay after which a sampled call may stop."""
+    # To estimate the means of rows, long calls are needed in full.
+    means = projection.end or None in projection.distributions
+    if means or policy.max_elapsed is None:
         return math.inf
     return policy.max_elapsed
 
 
-def _limit(policy: Policy) -> float:
-    """Return the longest time that an attempt may take, in seconds."""
+def _attempt_limit(policy: Policy) -> float:
     limit = timeout_seconds(policy.attempt_timeout)
     return math.inf if limit is None else limit
 
 
-def _worst(policy: Policy, attempt: float, course: Projection) -> float | None:
-    """Return the longest time in all; None where there is none that is known."""
-    longest = max((row.begins_high for row in course.rows), default=0.0)
-    if course.end is None:
-        # Shorter delays let a call go on, but no longer than it is allowed to.
-        ended = course.soonest is not None and policy.deadline != "overshoot"
+def _worst(policy: Policy, attempt: float, projection: Projection) -> float | None:
+    """Return the longest total time, or None without a bound."""
+    longest = max((row.begins_high for row in projection.rows), default=0.0)
+    if projection.end is None:
+        # Shorter delays let a call go on, but not beyond max_elapsed.
+        ended = projection.soonest is not None and policy.deadline != "overshoot"
         if not ended or policy.max_elapsed is None:
             return None
     if attempt or policy.attempt_timeout is None:
         return min(longest + attempt, MAX_DELAY)
-    return _latest(policy, course.rows)
+    return _latest(policy, projection.rows)
 
 
 def _latest(policy: Policy, rows: Sequence[RetryRow]) -> float:
-    """Return when a call ends whose attempts take as long as they may."""
+    """Return the latest end of a call whose attempts all time out."""
     allowed = math.inf if policy.max_elapsed is None else policy.max_elapsed
-    limit, begins = _limit(policy), 0.0
+    limit, begins = _attempt_limit(policy), 0.0
     for row in rows:
         if policy.deadline == "overshoot":
             begins = min(begins + limit, allowed) + row.high
@@ -210,21 +211,24 @@ def _latest(policy: Policy, rows: Sequence[RetryRow]) -> float:
     return min(begins + limit, MAX_DELAY)
 
 
-def _sampled(
-    policy: Policy, attempt: float, course: Projection, calls: Sequence[Sequence[float]]
+def _sample_total(
+    policy: Policy,
+    attempt: float,
+    projection: Projection,
+    calls: Sequence[Sequence[float]],
 ) -> TotalWait | None:
-    """Return the window as drawn calls show it, held to the limits of the policy."""
-    if course.soonest is None or not calls:
+    """Estimate the total delay from sampled calls under the policy's limits."""
+    if projection.soonest is None or not calls:
         return None
-    if not course.steady:
+    if not projection.steady:
         calls = [walk(policy, call, attempt, len(call))[0] for call in calls]
-    most = course.end.latest if course.end else max(map(len, calls))
-    if not course.end and most == len(course.rows):
+    most = projection.end.latest if projection.end else max(map(len, calls))
+    if not projection.end and most == len(projection.rows):
         return None
-    longest = max(row.total_high for row in course.rows)
-    window = sampled_total_wait(calls, longest, most)
-    if not course.steady or None in course.spreads:
-        return window
-    mean = total(each.mean for each in course.spreads if each)
-    known: TotalWait = window.replace(mean=mean, error=0.0)
-    return known
+    longest = max(row.total_high for row in projection.rows)
+    estimate = sampled_total_wait(calls, longest, most)
+    if not projection.steady or None in projection.distributions:
+        return estimate
+    mean = saturating_sum(each.mean for each in projection.distributions if each)
+    exact_mean: TotalWait = estimate.replace(mean=mean, error=0.0)
+    return exact_mean

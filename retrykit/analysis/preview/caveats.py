@@ -1,8 +1,4 @@
-"""Settings that can make a call differ from the preview of its policy.
-
-A preview follows the schedule of the policy itself. Which error is raised, what
-a server asks for and what a budget has left is known only while a call runs.
-"""
+"""Settings that can make a call differ from the preview of its policy."""
 
 from collections.abc import Iterator
 
@@ -15,7 +11,7 @@ __all__ = ["caveats", "has_other_delays"]
 
 
 def has_other_delays(policy: Policy) -> bool:
-    """Return whether delays may come from elsewhere than the policy's schedule.
+    """Return whether rules or a hint may replace the delays of the schedule.
 
     >>> has_other_delays(Policy())
     False
@@ -25,19 +21,19 @@ def has_other_delays(policy: Policy) -> bool:
 
 
 def caveats(policy: Policy) -> Iterator[str]:
-    """Yield a clause for each setting that the figures leave out or assume.
+    """Yield a clause for each setting that a preview ignores or assumes.
 
     >>> list(caveats(Policy(attempt_timeout="10s")))
     ['each attempt takes 10s at most']
     """
-    own = [
-        format_condition(rule.on) for rule in policy.rules if rule.schedule is not None
-    ]
-    few = [format_condition(rule.on) for rule in policy.rules if rule.schedule is None]
-    if own:
-        yield f"delays of their own for {', '.join(own)}"
-    if few:
-        yield f"attempts of their own for {', '.join(few)}"
+    for text, own in (("delays", True), ("attempts", False)):
+        conditions = [
+            format_condition(rule.on)
+            for rule in policy.rules
+            if (rule.schedule is not None) == own
+        ]
+        if conditions:
+            yield f"{text} of their own for {', '.join(conditions)}"
     if policy.hint is not None:
         cap = policy.hint_cap
         most = "" if cap is None else f", up to {format_duration(cap)}"
@@ -48,5 +44,5 @@ def caveats(policy: Policy) -> Iterator[str]:
     if limit is not None:
         yield f"each attempt takes {format_duration(limit)} at most"
     if policy.nested != "respect":
-        does = "retried" if policy.nested == "retry" else "a NestedRetryError"
-        yield f"a call inside of it that has given up is {does}"
+        effect = "retried" if policy.nested == "retry" else "a NestedRetryError"
+        yield f"a call inside of it that has given up is {effect}"

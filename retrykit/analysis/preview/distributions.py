@@ -1,8 +1,7 @@
-"""How a number is spread, and what becomes of that when the number changes.
+"""Mixtures of uniform distributions, and their transformations.
 
-Most delays are one number, or spread evenly between two, or a mixture of such
-pieces; then their mean is exact, whatever is cut off or rounded later. Nothing
-here knows of schedules.
+Most delays are fixed, or uniform between two bounds, or a mixture of such pieces;
+then their mean stays exact through clamping and rounding.
 """
 
 import math
@@ -14,28 +13,27 @@ from retrykit._internal.frozen import Frozen
 from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.schedules.transforms import round_down_to
 
-__all__ = ["Piece", "Spread", "clamped", "is_one", "least", "mixed", "one"]
-__all__ += ["rounded", "scaled", "total"]
+__all__ = ["Distribution", "Piece", "clamp", "is_point", "mean_of_smaller"]
+__all__ += ["mixture", "point", "round_down", "saturating_sum", "scale"]
 
 Piece = tuple[float, float, float]
-"""A share of all draws, and the ends between which it is spread evenly."""
+"""The probability of a piece, and the bounds between which it is uniform."""
 
-# A rounded delay is a mixture of its steps; beyond this many only their mean
-# is worked out. The work of `least` grows with their square.
-_STEPS = 100
+# A rounded delay is a mixture of steps; with more than this many only the mean is
+# kept. The work of `mean_of_smaller` grows with their square.
+_MAX_STEPS = 100
 
 
 @final
-class Spread(Frozen):
-    """The spread of a delay.
+class Distribution(Frozen):
+    """The distribution of a delay.
 
     Attributes:
         mean: Seconds.
         low: The shortest delay, in seconds.
         high: The longest delay, in seconds.
-        pieces: What it is a mixture of, their shares summing to 1; None where
-            it is no mixture of even pieces. A delay that depends on those
-            before it has none.
+        pieces: The mixture, whose probabilities sum to 1; None if it is not a
+            mixture of uniform pieces, or depends on previous delays.
     """
 
     __slots__ = ("high", "low", "mean", "pieces")
@@ -45,34 +43,34 @@ class Spread(Frozen):
     pieces: tuple[Piece, ...] | None
 
 
-def one(delay: float) -> Spread:
-    """Return the spread of what is always the same."""
-    return Spread(delay, delay, delay, ((1.0, delay, delay),))
+def point(delay: float) -> Distribution:
+    """Return the distribution of a fixed delay."""
+    return Distribution(delay, delay, delay, ((1.0, delay, delay),))
 
 
-def mixed(pieces: Iterable[Piece]) -> Spread:
-    """Return the spread of a mixture, whose shares sum to 1."""
-    known = tuple(pieces)
-    mean = math.fsum(share * (a / 2 + b / 2) for share, a, b in known)
-    return Spread(mean, min(a for _, a, _ in known), max(b for *_, b in known), known)
-
-
-def is_one(known: Spread) -> bool:
-    """Return whether nothing is left to chance."""
+def is_point(known: Distribution) -> bool:
+    """Return whether a delay is fixed."""
     return known.low == known.high
 
 
-def clamped(known: Spread, low: float, high: float) -> Spread | None:
-    """Return what is left where nothing may lie outside of two ends."""
+def mixture(pieces: Iterable[Piece]) -> Distribution:
+    """Return a mixture of pieces whose probabilities sum to 1."""
+    known = tuple(pieces)
+    mean = math.fsum(share * (a / 2 + b / 2) for share, a, b in known)
+    low, high = min(a for _, a, _ in known), max(b for *_, b in known)
+    return Distribution(mean, low, high, known)
+
+
+def clamp(known: Distribution, low: float, high: float) -> Distribution | None:
+    """Return the distribution of a delay clamped to two bounds."""
     if low <= known.low and known.high <= high:
         return known
     if known.pieces is None:
         return None
-    return mixed(part for piece in known.pieces for part in _cut(piece, low, high))
+    return mixture(part for piece in known.pieces for part in _cut(piece, low, high))
 
 
 def _cut(piece: Piece, low: float, high: float) -> Iterator[Piece]:
-    """Give the parts of a piece of which nothing lies outside of two ends."""
     share, a, b = piece
     if a == b:
         end = min(max(a, low), high)
@@ -88,17 +86,17 @@ def _cut(piece: Piece, low: float, high: float) -> Iterator[Piece]:
         yield share * above, high, high
 
 
-def scaled(known: Spread, shortest: float, longest: float) -> Spread:
-    """Return the spread of a delay times a chance between two factors."""
-    steady = shortest == longest or all(a == b for _, a, b in known.pieces or ())
-    if known.pieces is None or not steady:
-        mean = known.mean * (shortest / 2 + longest / 2)
-        return Spread(mean, known.low * shortest, known.high * longest, None)
-    return mixed((share, a * shortest, b * longest) for share, a, b in known.pieces)
+def scale(known: Distribution, low: float, high: float) -> Distribution:
+    """Return the distribution of a delay times a uniform factor."""
+    fixed = low == high or all(a == b for _, a, b in known.pieces or ())
+    if known.pieces is None or not fixed:
+        mean = known.mean * (low / 2 + high / 2)
+        return Distribution(mean, known.low * low, known.high * high, None)
+    return mixture((share, a * low, b * high) for share, a, b in known.pieces)
 
 
-def rounded(known: Spread, unit: float) -> Spread | None:
-    """Return what is left where all is cut to whole times a unit."""
+def round_down(known: Distribution, unit: float) -> Distribution | None:
+    """Return the distribution of a delay rounded down to multiples of a unit."""
     if known.pieces is None or known.high / unit > 2**53:
         return None
     mean = math.fsum(
@@ -106,14 +104,14 @@ def rounded(known: Spread, unit: float) -> Spread | None:
         for share, a, b in known.pieces
     )
     steps = None
-    if sum((b - a) / unit for _, a, b in known.pieces) <= _STEPS:
+    if sum((b - a) / unit for _, a, b in known.pieces) <= _MAX_STEPS:
         steps = tuple(step for piece in known.pieces for step in _steps(piece, unit))
     low, high = (round_down_to(end, unit) for end in (known.low, known.high))
-    return Spread(mean, low, high, steps)
+    return Distribution(mean, low, high, steps)
 
 
 def _steps(piece: Piece, unit: float) -> Iterator[Piece]:
-    """Give the single delays that a rounded piece is made of."""
+    """Yield the fixed delays that a rounded piece consists of."""
     share, a, b = piece
     if a == b:
         only = round_down_to(a, unit)
@@ -126,9 +124,9 @@ def _steps(piece: Piece, unit: float) -> Iterator[Piece]:
 
 
 def _mean_of_floor(a: float, b: float, unit: float) -> float:
-    """Return the mean of what lies evenly between two ends, rounded down."""
+    """Return the mean of a uniform delay that is rounded down."""
     first = math.floor(a / unit)
-    # Counted from the first step, so that little is lost in the difference.
+    # Relative to the first step, to limit cancellation.
     start, end = a / unit - first, b / unit - first
     if start == end:
         return first * unit
@@ -137,14 +135,13 @@ def _mean_of_floor(a: float, b: float, unit: float) -> float:
     return (first + area / (end - start)) * unit
 
 
-def least(left: Spread, right: Spread) -> float | None:
-    """Return the mean of the smaller of two delays that do not know each other."""
+def mean_of_smaller(left: Distribution, right: Distribution) -> float | None:
+    """Return the mean of the smaller of two independent delays."""
     if left.pieces is None or right.pieces is None:
         return None
     ends = sorted({end for _, a, b in left.pieces + right.pieces for end in (a, b)})
-    # What is above zero but below the first end is longer for certain. Between
-    # two ends both shares are straight lines, of whose product Simpson's rule
-    # gives the exact area.
+    # The integral of P(left > x) * P(right > x). Both factors are 1 before the
+    # first end and linear between two ends, where Simpson's rule is exact.
     area = ends[0]
     for start, end in pairwise(ends):
         middle = start / 2 + end / 2
@@ -156,16 +153,16 @@ def least(left: Spread, right: Spread) -> float | None:
     return area
 
 
-def _above(known: Spread, delay: float) -> float:
-    """Return the share that is longer than a delay."""
+def _above(known: Distribution, delay: float) -> float:
+    """Return the probability of a longer delay."""
     return math.fsum(
         share * (float(b > delay) if a == b else min(max((b - delay) / (b - a), 0), 1))
         for share, a, b in known.pieces or ()
     )
 
 
-def total(delays: Iterable[float]) -> float:
-    """Return the sum of delays, or the largest float if that is less."""
+def saturating_sum(delays: Iterable[float]) -> float:
+    """Return the sum of delays, at most the largest float."""
     try:
         return math.fsum(delays)
     except OverflowError:

@@ -1,21 +1,20 @@
-"""How a call goes that fails every time: its retries, and where it ends.
+"""Projection of a call that fails every time: its retries, and where it ends.
 
-The shortest and the longest delays are walked by the decision that live calls
-are held to, so what is told here is what happens there. What lies between is
-the business of the other modules.
+The shortest and the longest delays are run through the same decision as live
+calls, so both end alike.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import count, islice
 from typing import Any, final
 
 from retrykit._internal.frozen import Frozen
-from retrykit.analysis.preview.delay_bounds import BoundsOnce, UnknownDelayError
-from retrykit.analysis.preview.delay_distributions import spreads
-from retrykit.analysis.preview.distributions import Spread
+from retrykit.analysis.preview.delay_distributions import delay_distributions
+from retrykit.analysis.preview.distributions import Distribution
 from retrykit.policy.decision import decide
 from retrykit.policy.policy import Policy
+from retrykit.schedules.base import Bounds, Schedule
 from retrykit.schedules.basic import Fixed
 from retrykit.schedules.parts import has_user_code
 from retrykit.schedules.randomness import MAX_DELAY, Random
@@ -29,18 +28,18 @@ class RetryRow(Frozen):
     """One retry of a call that fails every time.
 
     Attributes:
-        retry: Its number, from 1; attempt ``retry + 1`` is made then.
-        low: The shortest delay before it, in seconds, as its schedule has it.
-            Under the rule `clip` the last delay of a call may be shorter.
-        mean: The mean of the delay, in seconds; None where it is not known.
-        mean_error: Half the width of the interval, in seconds, that the mean
-            lies in with a confidence of 95 %; 0 where it is exact.
-        high: The longest delay before it, in seconds, as its schedule has it.
-        total_low: The delays up to it in all, at the least, in seconds.
-        total_high: The same at the most, as far as the policy allows it.
-        begins_low: When it is made at the soonest: seconds from the start of
-            the call, the attempts before it included.
-        begins_high: When it is made at the latest.
+        retry: Its number, from 1; it is attempt ``retry + 1``.
+        low: The shortest delay before it by the schedule, in seconds. With
+            ``deadline="clip"`` the last delay of a call may be shorter.
+        mean: The mean of the delay, in seconds; None if unknown.
+        mean_error: Half the width of the 95 % confidence interval of the mean,
+            in seconds; 0 if exact.
+        high: The longest delay before it by the schedule, in seconds.
+        total_low: The shortest sum of the delays up to it, in seconds.
+        total_high: The longest sum that the policy allows.
+        begins_low: Its earliest start, in seconds from the start of the call,
+            including the attempts before it.
+        begins_high: Its latest start.
     """
 
     __slots__ = (
@@ -65,38 +64,36 @@ class RetryRow(Frozen):
     begins_high: float
 
     def band(self, *, cumulative: bool) -> tuple[float, float]:
-        """Return the ends that a chart shows, in seconds.
+        """Return the bounds that a chart shows, in seconds.
 
         Args:
-            cumulative: Whether the delays up to it are added up.
+            cumulative: Whether to sum the delays up to this retry.
         """
         if cumulative:
             return self.total_low, self.total_high
         return self.low, self.high
 
     def at(self, start: datetime) -> tuple[datetime | None, datetime | None]:
-        """Return when it is made, of a call that starts at a given time.
+        """Return the wall-clock time of this retry.
 
         Args:
-            start: When the first attempt is made. Where it is aware of its
-                time zone, an hour that the zone skips or repeats is no time
-                that passes.
+            start: The time of the first attempt. If it has a time zone, hours
+                that the zone skips or repeats are accounted for.
 
         Returns:
-            The soonest and the latest time; None for one that lies beyond the
-            calendar.
+            The earliest and the latest time; None for a time beyond year 9999.
         """
         return _later(start, self.begins_low), _later(start, self.begins_high)
 
 
 @final
 class EndOfCall(Frozen):
-    """After which retry a call that fails every time ends, and why.
+    """The retry after which a call that fails every time ends, and why.
 
     Attributes:
-        soonest: The number of its retries where every delay is the longest.
-        latest: The same where every delay is the shortest.
-        reasons: The settings that end it, in these two cases: `max_attempts`,
+        soonest: The number of retries if every delay is the longest.
+        latest: The number of retries if every delay is the shortest.
+        reasons: The settings that end it in these two cases: `max_attempts`,
             `max_elapsed` or `schedule`.
     """
 
@@ -109,29 +106,28 @@ class EndOfCall(Frozen):
         retries = f"{self.soonest}"
         if self.soonest < self.latest:
             retries += f" to {self.latest}"
-        told = " or ".join(dict.fromkeys(self.reasons))
-        return f"stops after retry {retries}: {told}"
+        reasons = " or ".join(dict.fromkeys(self.reasons))
+        return f"stops after retry {retries}: {reasons}"
 
 
 @final
 class Projection(Frozen):
-    """What is known of the calls of a policy without drawing any.
+    """The calls of a policy, as far as known without sampling.
 
     Attributes:
-        rows: The retries that they may come to, in order.
-        spreads: How the delay before each of these is spread; None where that
-            cannot be worked out.
-        end: Where they end; None if they may go on.
-        soonest: How many retries they make at the least; None if every one of
-            them goes on.
-        limits: Where each setting alone would end them, by its name.
-        steady: Whether every call waits the delays of all the rows, each as
-            it was drawn.
+        rows: The possible retries, in order.
+        distributions: The distribution of the delay before each of them; None
+            without a formula.
+        end: Where the calls end; None if they may go on.
+        soonest: The fewest retries of a call; None if every call goes on.
+        limits: Where each setting alone would end the calls, by name.
+        steady: Whether no limit shortens or drops a delay: every call makes
+            all these retries.
     """
 
-    __slots__ = ("end", "limits", "rows", "soonest", "spreads", "steady")
+    __slots__ = ("distributions", "end", "limits", "rows", "soonest", "steady")
     rows: tuple[RetryRow, ...]
-    spreads: tuple[Spread | None, ...]
+    distributions: tuple[Distribution | None, ...]
     end: EndOfCall | None
     soonest: int | None
     limits: dict[str, EndOfCall]
@@ -139,33 +135,33 @@ class Projection(Frozen):
 
 
 def project(policy: Policy, attempt: float, most: int) -> Projection:
-    """Return what is known of the calls of a policy that fail every time.
+    """Project the calls of a policy that fail every time.
 
     Args:
-        policy: What they are held to.
+        policy: The policy.
         attempt: How long each attempt takes, in seconds.
-        most: Most retries that are looked at. Count, >= 1.
+        most: Most retries to project. Count, >= 1.
     """
-    bounds = BoundsOnce(policy.schedule)
+    bounds = _CachedBounds(policy.schedule)
 
-    def walks(held: Policy) -> tuple[_Walk, _Walk]:
+    def walks(limits: Policy) -> tuple[_Walk, _Walk]:
         longest, shortest = (
-            walk(held, bounds.ends(side), attempt, most) for side in (1, 0)
+            walk(limits, bounds.delays(side), attempt, most) for side in (1, 0)
         )
         return longest, shortest
 
     (longest, reason), (shortest, _) = whole = walks(policy)
-    # Code of the user's may fail beyond the end of the calls that it is made for.
+    # The user's code may fail beyond the end of the calls.
     bounds.complete = has_user_code(policy.schedule)
     alone = {name: _limit(walks, policy.replace(**x)) for name, x in _OTHERS.items()}
-    known = tuple(islice(spreads(policy.schedule), len(shortest)))
-    lows, highs = (list(islice(bounds.ends(side), len(shortest))) for side in (0, 1))
+    known = tuple(islice(delay_distributions(policy.schedule), len(shortest)))
+    lows, highs = (list(islice(bounds.delays(side), len(shortest))) for side in (0, 1))
     return Projection(
         tuple(_rows(policy, attempt, zip(shortest, lows, highs, known, strict=True))),
         known,
         _end(whole),
         None if reason is None else len(longest),
-        # A schedule that ends first ends every one of them.
+        # A schedule that ends first would end the others' walks too.
         {name: end for name, end in alone.items() if end and name in end.reasons},
         longest == highs,
     )
@@ -175,33 +171,62 @@ _Walk = tuple[list[float], StopReason | None]
 
 
 def walk(policy: Policy, delays: Iterable[float], attempt: float, most: int) -> _Walk:
-    """Return what a call waits, and why it ends; None if it may go on.
+    """Return the delays of a call, and why it ends; None if it may go on.
 
     Args:
-        policy: What it is held to; its schedule is not asked.
-        delays: What its schedule gives, in seconds; no more are taken than it
-            would be asked for.
+        policy: Its limits; the schedule is not used.
+        delays: The delays of the schedule, in seconds; taken only as needed.
         attempt: How long each attempt takes, in seconds.
-        most: Most retries that are looked at. Count, >= 0.
+        most: Most retries. Count, >= 0.
     """
-    held = policy.replace(schedule=_Given(iter(delays)))
+    limits = policy.replace(schedule=_Given(iter(delays)))
     state, elapsed = RetryState("", seed=0, epoch=0.0), 0.0
     waited: list[float] = []
     while True:
-        made = len(waited) + 1
+        number = len(waited) + 1
         elapsed += attempt
-        follows = decide(held, state, made, elapsed)
-        if isinstance(follows, StopReason):
-            return waited, follows
-        if made > most:
+        decision = decide(limits, state, number, elapsed)
+        if isinstance(decision, StopReason):
+            return waited, decision
+        if number > most:
             return waited, None
-        waited.append(follows)
-        elapsed += follows
+        waited.append(decision)
+        elapsed += decision
+
+
+class _CachedBounds:
+    """Bounds of the delays of a schedule, each computed once, when needed."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+        self._known: list[Bounds | None] = []
+        self.complete = False
+
+    def delays(self, side: int) -> Iterator[float]:
+        """Yield the shortest (0) or the longest (1) delays, in seconds.
+
+        Raises:
+            _UnknownDelayError: A delay is needed that was not computed before
+                the bounds were declared complete.
+        """
+        for retry in count():  # pragma: no branch  (a count has no end)
+            if retry == len(self._known):
+                if self.complete:
+                    raise _UnknownDelayError
+                self._known.append(self._schedule.bounds(retry + 1))
+            bounds = self._known[retry]
+            if bounds is None:
+                return
+            yield float(bounds[side])
+
+
+class _UnknownDelayError(Exception):
+    """A delay is unknown, and must not be computed."""
 
 
 @final
 class _Given(Fixed):
-    """Delays taken in order, unchecked: the decision is what checks them."""
+    """Delays taken in order; the decision checks them."""
 
     __slots__ = ("delays",)
     delays: Iterator[float]
@@ -212,7 +237,7 @@ class _Given(Fixed):
         return next(self.delays, None)
 
 
-# What takes away all settings but one.
+# Removes all limits but one.
 _OTHERS: dict[str, dict[str, Any]] = {
     "max_attempts": {"max_elapsed": None, "deadline": "stop"},
     "max_elapsed": {"max_attempts": None},
@@ -228,10 +253,10 @@ _SETTINGS = {
 def _limit(
     walks: Callable[[Policy], tuple[_Walk, _Walk]], policy: Policy
 ) -> EndOfCall | None:
-    """Return where a policy ends; None if it may go on or that is not known."""
+    """Return where a policy ends; None if it may go on or that is unknown."""
     try:
         return _end(walks(policy))
-    except UnknownDelayError:
+    except _UnknownDelayError:
         return None
 
 
@@ -245,14 +270,14 @@ def _end(walks: tuple[_Walk, _Walk]) -> EndOfCall | None:
 def _rows(
     policy: Policy,
     attempt: float,
-    known: Iterable[tuple[float, float, float, Spread | None]],
+    known: Iterable[tuple[float, float, float, Distribution | None]],
 ) -> Iterator[RetryRow]:
-    """Give the retries of the shortest delays, each with all that is known of it."""
+    """Yield the rows of the retries that the shortest delays allow."""
     allowed = MAX_DELAY if policy.max_elapsed is None else policy.max_elapsed
     shortest = longest = 0.0
-    for retry, (delay, low, high, spread) in enumerate(known, 1):
+    for retry, (delay, low, high, distribution) in enumerate(known, 1):
         taken = retry * attempt
-        # The attempts before it leave that much for the delays.
+        # What the attempts before it leave for the delays.
         left = max(allowed - taken, shortest)
         shortest = min(shortest + delay, MAX_DELAY)
         if policy.deadline == "overshoot":
@@ -260,7 +285,7 @@ def _rows(
         else:
             longest = min(longest + high, max(left, shortest))
         begins = (min(total + taken, MAX_DELAY) for total in (shortest, longest))
-        mean = spread and spread.mean
+        mean = distribution and distribution.mean
         yield RetryRow(retry, low, mean, 0.0, high, shortest, longest, *begins)
 
 

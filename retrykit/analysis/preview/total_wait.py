@@ -1,8 +1,7 @@
-"""How long a call waits in all before it gives up: exactly, or by a sample.
+"""Total delay of a call that gives up: exact, or estimated from a sample.
 
-The sum of delays that are each spread evenly has a formula; where it has too
-many terms, or delays depend on each other or on a limit, calls that were drawn
-show it.
+A sum of independent uniform delays has a formula; with too many terms, or where
+delays depend on each other or on a limit, sampled calls estimate it.
 """
 
 import math
@@ -13,26 +12,26 @@ from itertools import combinations
 from typing import final
 
 from retrykit._internal.frozen import Frozen
-from retrykit.analysis.preview.distributions import Spread, total
-from retrykit.analysis.preview.sampling import SIGMAS, mean_of
+from retrykit.analysis.preview.distributions import Distribution, saturating_sum
+from retrykit.analysis.preview.sampling import Z_95, estimate_mean
 from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["Quantile", "TotalWait", "exact_total_wait", "sampled_total_wait"]
 
-# The formula has two to that many terms, each of them a fraction of long numbers.
-_MOST = 8
+# The formula has two to that many terms, each of them a large integer.
+_MAX_UNIFORMS = 8
 _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
 @final
 class Quantile(Frozen):
-    """A time that the given share of all calls that give up does not exceed.
+    """A total delay that a share of the calls that give up does not exceed.
 
     Attributes:
         share: Of the calls, 0 < share < 1.
-        value: Delays in all, in seconds.
-        error: Half the width of the interval, in seconds, that it lies in with
-            a confidence of 95 %; 0 where it is exact.
+        value: Sum of the delays, in seconds.
+        error: Half the width of its 95 % confidence interval, in seconds; 0 if
+            exact.
     """
 
     __slots__ = ("error", "share", "value")
@@ -43,15 +42,15 @@ class Quantile(Frozen):
 
 @final
 class TotalWait(Frozen):
-    """What calls that fail every time wait in all, and how many calls they make.
+    """The total delay and the number of calls of requests that fail every time.
 
     Attributes:
-        quantiles: The times that some shares of them do not exceed.
-        mean: The mean of the delays in all, in seconds.
+        quantiles: Quantiles of the total delay.
+        mean: Mean of the total delay, in seconds.
         error: Its error, as that of a quantile.
-        calls: The mean of the calls of the function, the first included.
+        calls: Mean number of calls of the function, including the first.
         calls_error: Its error.
-        samples: How many calls were drawn; 0 where all of it is exact.
+        samples: Number of sampled calls; 0 if everything is exact.
     """
 
     __slots__ = ("calls", "calls_error", "error", "mean", "quantiles", "samples")
@@ -63,39 +62,43 @@ class TotalWait(Frozen):
     samples: int
 
 
-def exact_total_wait(spreads: Sequence[Spread | None]) -> TotalWait | None:
-    """Return the window of delays of which each is known, and all are waited.
+def exact_total_wait(
+    distributions: Sequence[Distribution | None],
+) -> TotalWait | None:
+    """Return the total of independent delays, all of which are waited.
 
     Args:
-        spreads: How each delay is spread.
+        distributions: The distribution of each delay.
 
     Returns:
-        None where there is no formula, or one of too many terms.
+        None without a formula, or with one of too many terms.
 
     Source:
         The sum of independent uniform variables: W. Feller, "An Introduction
         to Probability Theory and Its Applications", volume II, 1966, I.9.
     """
-    even = [(a, b) for each in spreads if each for _, a, b in each.pieces or ()]
-    single = all(each and len(each.pieces or ()) == 1 for each in spreads)
-    widths = [b - a for a, b in even if a < b]
-    if not single or len(widths) > _MOST:
+    single = all(each and len(each.pieces or ()) == 1 for each in distributions)
+    uniform = [
+        (a, b) for each in distributions if each for _, a, b in each.pieces or ()
+    ]
+    widths = [b - a for a, b in uniform if a < b]
+    if not single or len(widths) > _MAX_UNIFORMS:
         return None
-    lowest = total(a for a, _ in even)
+    lowest = saturating_sum(a for a, _ in uniform)
     quantiles = (
-        Quantile(share, min(lowest + _inverted(widths, share), MAX_DELAY), 0.0)
+        Quantile(share, min(lowest + _quantile_of_sum(widths, share), MAX_DELAY), 0.0)
         for share in _SHARES
     )
-    mean = total(a / 2 + b / 2 for a, b in even)
-    return TotalWait(tuple(quantiles), mean, 0.0, len(spreads) + 1.0, 0.0, 0)
+    mean = saturating_sum(a / 2 + b / 2 for a, b in uniform)
+    return TotalWait(tuple(quantiles), mean, 0.0, len(distributions) + 1.0, 0.0, 0)
 
 
-def _inverted(widths: Sequence[float], share: float) -> float:
-    """Return what a sum of numbers between 0 and each width does not exceed."""
+def _quantile_of_sum(widths: Sequence[float], share: float) -> float:
+    """Return a quantile of a sum of uniform numbers between 0 and each width."""
     if not widths:
         return 0.0
-    # Terms of either sign cancel out, so all of them are whole numbers: of steps
-    # so small that a float knows no smaller ones, and 2**62 of them in all.
+    # Terms of opposite sign cancel out, so they are computed as integers, in steps
+    # finer than the resolution of a float.
     step = Fraction(max(widths)) / 2**59
     steps = [max(round(Fraction(width) / step), 1) for width in widths]
     count = len(steps)
@@ -117,31 +120,31 @@ def _inverted(widths: Sequence[float], share: float) -> float:
 def sampled_total_wait(
     calls: Sequence[Sequence[float]], longest: float, most: int
 ) -> TotalWait:
-    """Return the window as calls show it that were drawn.
+    """Estimate the total delay from sampled calls.
 
     Args:
-        calls: What each of them waits, delay by delay; at least one.
-        longest: What any of them waits at the most, in seconds.
-        most: How many retries any of them makes at the most.
+        calls: The delays of each; at least one call.
+        longest: Upper bound of the total delay, in seconds.
+        most: Upper bound of the number of retries.
     """
-    totals = sorted(map(total, calls))
-    # Where a sample is too small to tell the ends of an interval, these do.
+    totals = sorted(map(saturating_sum, calls))
+    # The bounds stand in where the sample is too small for an interval.
     known = [0.0, *totals, longest]
     quantiles = tuple(_quantile(known, share) for share in _SHARES)
-    made = [len(call) + 1.0 for call in calls]
+    counts = [len(call) + 1.0 for call in calls]
     return TotalWait(
         quantiles,
-        *mean_of(totals, longest),
-        *mean_of(made, float(most)),
+        *estimate_mean(totals, longest),
+        *estimate_mean(counts, float(most)),
         len(calls),
     )
 
 
 def _quantile(known: Sequence[float], share: float) -> Quantile:
-    """Return the quantile of a sorted sample between two ends."""
+    """Return a quantile of a sorted sample between two bounds."""
     count = len(known) - 2
-    # How many of a sample lie below its quantile is binomially distributed.
-    spread = SIGMAS * math.sqrt(share * (1 - share) * count)
+    # The number of values below the quantile is binomially distributed.
+    spread = Z_95 * math.sqrt(share * (1 - share) * count)
     rank = share * (count + 1)
     value = known[min(max(round(rank), 1), count)]
     low = known[max(round(rank - spread), 0)]
