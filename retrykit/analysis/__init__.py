@@ -1,3 +1,3 @@
-"""What a policy will do: previews, lint warnings, charts and a page."""
+"""Analysis of policies: previews, lint warnings, charts and an HTML report."""
 
 __all__: list[str] = []

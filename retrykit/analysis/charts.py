@@ -1,7 +1,7 @@
-"""The band of policies as a picture: a figure of matplotlib.
+"""Charts of policies as matplotlib figures; needs ``retrykit[plot]``.
 
-Needs the extra ``retrykit[plot]``. Nothing is shown on a screen, and no figure
-is kept by matplotlib: who has it may throw it away.
+Figures are never shown on a screen or registered with pyplot, so they need not
+be closed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,8 +21,8 @@ from retrykit.policy.policy import Policy
 
 __all__ = ["figure", "save"]
 
-# Okabe and Ito's palette, which colour-blind readers can tell apart.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+# Okabe and Ito's palette, which color-blind readers can tell apart.
+_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
 def figure(
@@ -33,91 +33,87 @@ def figure(
     attempt: Duration = 0.0,
     retries: int | None = None,
 ) -> Figure:
-    """Draw two lines for each policy, and the band between them.
+    """Draw the band between the shortest and the longest delays of each policy.
 
-    A delay may lie anywhere in the band.
-
-    >>> drawn = figure({"default": Policy()})
-    >>> [line.get_label() for line in drawn.axes[0].lines if line.get_label()[0] != "_"]
+    >>> chart = figure({"default": Policy()})
+    >>> [line.get_label() for line in chart.axes[0].lines if line.get_label()[0] != "_"]
     ['default']
 
     Args:
-        policies: The policies, each with the name that the legend shows.
-        cumulative: Whether the delays up to a retry are added up.
-        log: Whether the time is drawn on a logarithmic scale; None, the
-            default, is where the longest delay drawn is more than 100 times
-            the shortest above zero.
+        policies: The policies by their names in the legend.
+        cumulative: Whether to sum the delays up to each retry.
+        log: Whether the time axis is logarithmic; by default it is if the
+            longest delay is more than 100 times the shortest above zero.
         attempt: How long each attempt takes. A duration, >= 0.
-        retries: Most retries of each policy. Count, 1 to 10,000; by default all of
-            them, and 20 of one that does not end.
+        retries: Most retries of each policy. Count, 1 to 10,000; by default all
+            retries, or 20 of a policy without an end.
 
     Returns:
         A figure of 8 by 4.5 inches.
 
     Raises:
-        ConfigError: An argument is none of these.
+        ConfigError: An argument is invalid.
     """
     if not isinstance(policies, Mapping):
         raise invalid_setting(
             "policies", "a dict of policies", policies, 'write {"name": policy}'
         )
-    drawn = Figure(figsize=(8, 4.5), layout="constrained")
-    axes: Axes = drawn.subplots()
-    # Its own limits would be beyond the largest float where delays overflow.
+    chart = Figure(figsize=(8, 4.5), layout="constrained")
+    axes: Axes = chart.subplots()
+    # Automatic limits would exceed the largest float if delays overflow.
     axes.set_autoscaley_on(False)
     durations: list[float] = []
-    for place, (name, policy) in enumerate(policies.items()):
+    for index, (name, policy) in enumerate(policies.items()):
         most = 1_000 if retries is None else retries
         seen = preview(policy, attempt=attempt, retries=most, samples=0)
         bands = [row.band(cumulative=cumulative) for row in seen.shown(retries)]
-        low, high = ([_drawn(band[side]) for band in bands] for side in (0, 1))
-        _draw(axes, name, low, high, _COLOURS[place % len(_COLOURS)])
+        low, high = ([_drawable(band[side]) for band in bands] for side in (0, 1))
+        _draw(axes, name, low, high, _COLORS[index % len(_COLORS)])
         durations += low + high
     axes.set_xlabel("retry")
     axes.set_ylabel("delays in all" if cumulative else "delay")
     _scale(axes, durations, suits_log(durations) if log is None else log)
-    _dress(axes, policies)
-    return drawn
+    _decorate(axes, policies)
+    return chart
 
 
-def save(drawn: Figure, path: Path) -> None:
-    """Write a figure to a file, which is the same for the same policies.
+def save(chart: Figure, path: Path) -> None:
+    """Write a figure to a file, reproducibly.
 
     Args:
-        drawn: What `figure` returned.
-        path: A file that ends in .svg, .png or what else matplotlib writes.
+        chart: The figure.
+        path: A file with a suffix that matplotlib writes, such as .svg or .png.
     """
     dateless = {"Date": None} if path.suffix == ".svg" else {}
-    # The names of its parts are made of this, and else of chance.
+    # Ids in the SVG are derived from this salt; the default is random.
     with rc_context({"svg.hashsalt": "retrykit"}):
-        drawn.savefig(path, dpi=150, metadata=dateless)
+        chart.savefig(path, dpi=150, metadata=dateless)
 
 
-# What is shorter is told as no time at all; a limit a little above the longest
-# is still a float.
+# Anything shorter is labeled 0s; limits a little above the longest stay finite.
 _SHORTEST, _LONGEST = 1e-9, 1e308
 
 
-def _drawn(duration: float) -> float:
+def _drawable(duration: float) -> float:
     return 0.0 if duration < _SHORTEST else min(duration, _LONGEST)
 
 
 def _draw(
-    axes: Axes, name: str, low: list[float], high: list[float], colour: str
+    axes: Axes, name: str, low: list[float], high: list[float], color: str
 ) -> None:
     numbers = range(1, len(high) + 1)
-    looks: dict[str, Any] = {"color": colour, "linewidth": 1.6}
+    looks: dict[str, Any] = {"color": color, "linewidth": 1.6}
     if len(high) == 1:
         looks["marker"] = "o"
     axes.plot(numbers, high, label=name, **looks)
     axes.plot(numbers, low, **looks)
-    axes.fill_between(numbers, low, high, color=colour, alpha=0.18, linewidth=0)
+    axes.fill_between(numbers, low, high, color=color, alpha=0.18, linewidth=0)
 
 
 def _scale(axes: Axes, durations: Sequence[float], log: bool) -> None:  # noqa: FBT001
-    """Set the limits of the axis of time, and mark it."""
+    """Set the limits and the ticks of the time axis."""
     above = [duration for duration in durations if duration > 0]
-    # Where every delay is zero there is nothing to take the logarithm of.
+    # If every delay is zero, there is no logarithm.
     log = log and bool(above)
     longest = max(above, default=1.0)
     low, high = (min(above) / 1.3, longest * 1.3) if log else (0.0, longest * 1.05)
@@ -131,13 +127,13 @@ def _scale(axes: Axes, durations: Sequence[float], log: bool) -> None:  # noqa: 
     axes.set_ylim(low, high)
 
 
-def _dress(axes: Axes, names: Iterable[str]) -> None:
+def _decorate(axes: Axes, names: Iterable[str]) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlim(left=0.5)
     axes.grid(visible=True, color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    # A label is read as mathematics, or left out, by its first characters.
+    # A label with "$" is parsed as math, and one with a leading "_" is omitted.
     plain = dict(enumerate(map(escape_unprintable, names), 1))
     if plain:
         legend = axes.legend(axes.lines[::2], map(str, plain), frameon=False)

@@ -1,27 +1,30 @@
-"""Axes of durations: which scale suits them, and where they are marked."""
+"""Ticks of axes of durations, and the scale that suits them."""
 
 import math
 from collections.abc import Iterable
 
-__all__ = ["suits_log", "ticks"]
+__all__ = ["POWERS", "STEPS", "suits_log", "ticks"]
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1.0, 60.0, 3_600.0, 86_400.0
-_TENS = [10.0**power for power in range(-6, 0)]
+_TENS = [10.0**power for power in range(-9, 0)]
 _SMALL = [tens * step for tens in _TENS for step in (1, 2, 5)]
 _SIXTIES = (1, 2, 5, 10, 15, 20, 30)
-_STEPS = [
+STEPS = [
     *_SMALL,
     *(_SECOND * step for step in _SIXTIES),
     *(_MINUTE * step for step in _SIXTIES),
     *(_HOUR * step for step in (1, 2, 3, 4, 6, 12)),
 ]
-_POWERS = [*_TENS, *(n * u for u in (_SECOND, _MINUTE, _HOUR) for n in (1, 10))]
+"""Distances between ticks of a linear axis below a day, in seconds."""
+
+POWERS = [*_TENS, *(n * u for u in (_SECOND, _MINUTE, _HOUR) for n in (1, 10))]
+"""Ticks of a logarithmic axis below a day, in seconds."""
 
 
 def suits_log(durations: Iterable[float]) -> bool:
-    """Return whether durations are seen better on a logarithmic axis.
+    """Return whether a logarithmic axis suits durations.
 
-    They are where the longest is more than 100 times the shortest above zero.
+    It does if the longest is more than 100 times the shortest above zero.
 
     >>> suits_log([0, 1, 100]), suits_log([0.5, 51])
     (False, True)
@@ -34,7 +37,7 @@ def suits_log(durations: Iterable[float]) -> bool:
 
 
 def ticks(low: float, high: float, *, log: bool, most: int = 7) -> list[float]:
-    """Return the marks between two durations.
+    """Return the ticks between two durations.
 
     >>> ticks(0, 300, log=False)
     [0.0, 60.0, 120.0, 180.0, 240.0, 300.0]
@@ -42,19 +45,19 @@ def ticks(low: float, high: float, *, log: bool, most: int = 7) -> list[float]:
     [1.0, 60.0, 3600.0]
 
     Args:
-        low: Where the axis begins. Seconds, finite and >= 0.
-        high: Where it ends. Seconds, finite and > *low*.
-        log: Whether it is logarithmic.
-        most: Most marks. Count, >= 2.
+        low: Start of the axis. Seconds, finite and >= 0.
+        high: End of the axis. Seconds, finite and > *low*.
+        log: Whether the axis is logarithmic.
+        most: Most ticks. Count, >= 2.
 
     Returns:
-        Seconds, in order.
+        Seconds, in ascending order.
     """
     return _powers(low, high, most) if log else _multiples(low, high, most)
 
 
 def _multiples(low: float, high: float, most: int) -> list[float]:
-    step = next((each for each in _STEPS if (high - low) / each < most), None)
+    step = next((each for each in STEPS if (high - low) / each < most), None)
     if step is None:
         days = (high - low) / _DAY / most
         tens = 10.0 ** max(math.floor(math.log10(days)), 0)
@@ -65,6 +68,6 @@ def _multiples(low: float, high: float, most: int) -> list[float]:
 
 def _powers(low: float, high: float, most: int) -> list[float]:
     days = range(math.floor(math.log10(max(high / _DAY, 1.0))) + 1)
-    marks = [*_POWERS, *(_DAY * 10.0**power for power in days)]
-    within = [mark for mark in marks if low <= mark <= high]
+    powers = [*POWERS, *(_DAY * 10.0**power for power in days)]
+    within = [tick for tick in powers if low <= tick <= high]
     return within[:: math.ceil(len(within) / most) or 1]

@@ -171,7 +171,7 @@ def test_cumulative_and_logarithmic_are_a_switch_each(three):
     three.choose("cumulative", "yes")
     sums = paths(three)
     assert sums != delays
-    assert three.text("#chart-title") == "Time waited up to each retry"
+    assert three.text("#chart-title") == "Total delay up to each retry"
     three.choose("log", "yes")
     assert paths(three) != sums
     assert {"10s", "1m", "1h", "1d"} <= set(ticks(three))
@@ -193,7 +193,7 @@ def test_the_page_begins_with_the_view_that_is_asked_for(three):
     assert switches(three) == {"cumulative": "no", "log": "no"}
     three.open(THREE, cumulative=True)
     assert switches(three) == {"cumulative": "yes", "log": "yes"}
-    assert three.text("#chart-title") == "Time waited up to each retry"
+    assert three.text("#chart-title") == "Total delay up to each retry"
 
 
 def test_the_band_of_zizq_is_seen_as_its_documentation_shows_it(browser):
@@ -230,16 +230,16 @@ def test_the_arrow_keys_read_retry_by_retry_and_tell_it(three):
     told = (
         "Retry 2. zizq: 31s to 1m31s. google: 375ms to 1.12s. hostname-verification: "
     )
-    assert three.text("#told") == f"{told}1m3s"
-    assert three.find("#told").get_attribute("aria-live") == "polite"
+    assert three.text("#status") == f"{told}1m3s"
+    assert three.find("#status").get_attribute("aria-live") == "polite"
     for keys, retry in [(["END"], 75), (["PAGE_DOWN"], 65), (["HOME"], 1)]:
         three.press(chart, *keys)
         assert three.find("#tooltip p").text == f"Retry {retry}"
     three.press(chart, "END")
-    assert "zizq: no retry" in three.text("#told")
+    assert "zizq: no retry" in three.text("#status")
     three.press(chart, "ESCAPE")
     assert not three.find("#tooltip").is_displayed()
-    assert three.text("#told") == ""
+    assert three.text("#status") == ""
 
 
 def test_the_tooltip_stays_on_the_chart(three):
@@ -285,11 +285,11 @@ def test_one_policy_needs_no_legend_and_no_choice(steady):
 
 def test_a_policy_without_retries_says_so(browser):
     browser.open({"once": Policy(max_attempts=1)})
-    assert browser.find("#nothing").text == "no retry is made"
-    assert browser.text("#rows") == "no retry is made"
+    assert browser.find("#nothing").text == "no retries"
+    assert browser.text("#rows") == "no retries"
     assert browser.text(".ending") == "stops after retry 0: max_attempts"
     browser.press(browser.find("#chart"), "ARROW_RIGHT")
-    assert browser.text("#told") == "Retry 1. once: no retry"
+    assert browser.text("#status") == "Retry 1. once: no retry"
 
 
 LARGEST = {
@@ -373,7 +373,7 @@ def test_a_text_is_copied(steady):
     steady.find("[data-copies='toml']").click()
     copied = "return document.querySelector('[data-copies=toml]').textContent"
     steady.wait(f"{copied} === 'Copied'")
-    assert steady.text("#told") == "Copied."
+    assert steady.text("#status") == "Copied."
     steady.field("schedule.factor").send_keys(Keys.CONTROL + "av")
     pasted = steady.field("schedule.factor").get_property("value")
     # A field has one line.

@@ -1,37 +1,37 @@
 /*
- * The chart: for each policy the longest and the shortest delay before each
- * retry, and the band of its jitter between them.
+ * The chart: for each policy the longest and the shortest delay before each retry,
+ * and the band of its jitter between them.
  *
- * A line is {name, look, rows}: `look` numbers its colour and mark, the rows
- * are those of `preview`. Knows nothing of inputs.
+ * A line is {name, look, rows}: `look` numbers its color and mark, the rows are
+ * those of `preview`.
  */
 
-// Six colours tell policies apart; where they come again, so do other marks.
+// There are six colors; repeated colors have other marks.
 const LOOKS = 6;
 const MARKS = [
-  (x, y) => drawn("circle", { cx: x, cy: y, r: 3.5 }),
-  (x, y) => drawn("path", { d: `M${x - 3.2} ${y - 3.2}h6.4v6.4h-6.4z` }),
-  (x, y) => drawn("path", { d: `M${x} ${y - 4.4}l4.2 7.4h-8.4z` }),
-  (x, y) => drawn("path", { d: `M${x} ${y - 4.8}l4.8 4.8l-4.8 4.8l-4.8 -4.8z` }),
-  (x, y) => drawn("path", { d: `M${x} ${y + 4.4}l4.2 -7.4h-8.4z` }),
-  (x, y) => drawn("path", { d: `M${x - 4.5} ${y - 1.6}h9v3.2h-9z` }),
+  (x, y) => svgElement("circle", { cx: x, cy: y, r: 3.5 }),
+  (x, y) => svgElement("path", { d: `M${x - 3.2} ${y - 3.2}h6.4v6.4h-6.4z` }),
+  (x, y) => svgElement("path", { d: `M${x} ${y - 4.4}l4.2 7.4h-8.4z` }),
+  (x, y) => svgElement("path", { d: `M${x} ${y - 4.8}l4.8 4.8l-4.8 4.8l-4.8 -4.8z` }),
+  (x, y) => svgElement("path", { d: `M${x} ${y + 4.4}l4.2 -7.4h-8.4z` }),
+  (x, y) => svgElement("path", { d: `M${x - 4.5} ${y - 1.6}h9v3.2h-9z` }),
 ];
 
 function markOf(look) {
   return MARKS[(look + Math.floor(look / LOOKS)) % MARKS.length];
 }
 
-/** Return the class that gives a line its colour. */
-function colourOf(look) {
+/** Return the class that gives a line its color. */
+function colorClass(look) {
   return `look-${look % LOOKS}`;
 }
 
-/** Return the shortest and longest of a row, as the chart shows them. */
-function shown(row, view) {
+/** Return the shortest and longest of a row, as charted. */
+function rowBounds(row, view) {
   return view.cumulative ? [row.total_low, row.total_high] : [row.low, row.high];
 }
 
-/** Draw lines into *svg*, and return where retries and durations stand in it. */
+/** Draw lines into *svg*; return the mapping of retries and durations to pixels. */
 function drawChart(svg, lines, view) {
   const [width, height] = [
     Math.max(svg.parentNode.clientWidth, 240),
@@ -39,7 +39,7 @@ function drawChart(svg, lines, view) {
   ];
   const last = Math.max(1, ...lines.map((line) => line.rows.length));
   const durations = lines.flatMap((line) =>
-    line.rows.flatMap((row) => shown(row, view)),
+    line.rows.flatMap((row) => rowBounds(row, view)),
   );
   const scale = scaleOf(durations.length ? durations : [0], height, view);
   const labels = scale.ticks.map(readable);
@@ -52,51 +52,51 @@ function drawChart(svg, lines, view) {
   const y = (duration) => edge.bottom - scale.at(duration) * (edge.bottom - edge.top);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.replaceChildren(
-    ...scale.ticks.map((tick, place) => level(edge, y(tick), labels[place])),
+    ...scale.ticks.map((tick, index) => level(edge, y(tick), labels[index])),
     ...wholeTicks(last, Math.floor((edge.right - edge.left) / 46)).map((tick) =>
       retryTick(edge, x(tick), tick),
     ),
-    drawn("path", { class: "axis", d: `M${edge.left} ${edge.bottom}H${edge.right}` }),
-    drawn("text", { class: "axis-name", x: edge.right, y: height - 4 }, "retry"),
+    svgElement("path", { class: "axis", d: `M${edge.left} ${edge.bottom}H${edge.right}` }),
+    svgElement("text", { class: "axis-name", x: edge.right, y: height - 4 }, "retry"),
     ...lines.map((line) => lineOf(line, x, y, view, step || 100)),
   );
   return { x, y, last, edge };
 }
 
 function scaleOf(durations, height, view) {
-  // Ticks of a logarithmic scale lie apart as they fall: more of them are read well.
+  // Logarithmic ticks are spaced unevenly, so more of them fit.
   return view.log
     ? logScale(durations, height / 32)
     : linearScale(durations, height / 62);
 }
 
 function level(edge, y, label) {
-  return drawn(
+  return svgElement(
     "g",
     { class: "level" },
-    drawn("path", { d: `M${edge.left} ${y}H${edge.right}` }),
-    drawn("text", { x: edge.left - 10, y: y + 4 }, label),
+    svgElement("path", { d: `M${edge.left} ${y}H${edge.right}` }),
+    svgElement("text", { x: edge.left - 10, y: y + 4 }, label),
   );
 }
 
 function retryTick(edge, x, tick) {
-  return drawn(
+  return svgElement(
     "g",
     { class: "retry" },
-    drawn("path", { d: `M${x} ${edge.bottom}v5` }),
-    drawn("text", { x, y: edge.bottom + 19 }, String(tick)),
+    svgElement("path", { d: `M${x} ${edge.bottom}v5` }),
+    svgElement("text", { x, y: edge.bottom + 19 }, String(tick)),
   );
 }
 
 function lineOf(line, x, y, view, step) {
   const points = (side) =>
-    line.rows.map((row) => [x(row.retry), y(shown(row, view)[side])]);
+    line.rows.map((row) => [x(row.retry), y(rowBounds(row, view)[side])]);
   const [low, high] = [points(0), points(1)];
   const path = (along) =>
     along.map(([px, py]) => `${px.toFixed(2)} ${py.toFixed(2)}`).join("L");
-  const jittered = line.rows.some((row) => shown(row, view)[0] !== shown(row, view)[1]);
+  const jittered = line.rows.some((row) => rowBounds(row, view)[0] !== rowBounds(row, view)[1]);
   const mark = markOf(line.look);
-  // A band of one retry is a bar, or it could not be seen.
+  // The band of a single retry is drawn as a bar, to be visible.
   const bar =
     low.length === 1
       ? [
@@ -111,30 +111,90 @@ function lineOf(line, x, y, view, step) {
     step > 14
       ? [...high, ...(jittered ? low : [])].map(([px, py]) => mark(px, py))
       : [];
-  return drawn(
+  return svgElement(
     "g",
-    { class: `line ${colourOf(line.look)}`, "data-name": line.name },
-    jittered ? drawn("path", { class: "band", d: `M${path(band)}Z` }) : null,
-    high.length ? drawn("path", { class: "high", d: `M${path(high)}` }) : null,
-    jittered ? drawn("path", { class: "low", d: `M${path(low)}` }) : null,
-    drawn("g", { class: "marks" }, ...marks),
+    { class: `line ${colorClass(line.look)}`, "data-name": line.name },
+    jittered ? svgElement("path", { class: "band", d: `M${path(band)}Z` }) : null,
+    high.length ? svgElement("path", { class: "high", d: `M${path(high)}` }) : null,
+    jittered ? svgElement("path", { class: "low", d: `M${path(low)}` }) : null,
+    svgElement("g", { class: "marks" }, ...marks),
   );
 }
 
-/** Return a small picture of a line, for legends. */
+/** Return a sample of a line, for legends. */
 function swatch(look) {
-  return drawn(
+  return svgElement(
     "svg",
-    { class: `swatch ${colourOf(look)}`, viewBox: "0 0 28 14", "aria-hidden": "true" },
-    drawn("path", { class: "band", d: "M0 3H28V11H0Z" }),
-    drawn("path", { class: "high", d: "M0 3H28" }),
-    drawn("path", { class: "low", d: "M0 11H28" }),
-    drawn("g", { class: "marks" }, markOf(look)(14, 3)),
+    { class: `swatch ${colorClass(look)}`, viewBox: "0 0 28 14", "aria-hidden": "true" },
+    svgElement("path", { class: "band", d: "M0 3H28V11H0Z" }),
+    svgElement("path", { class: "high", d: "M0 3H28" }),
+    svgElement("path", { class: "low", d: "M0 11H28" }),
+    svgElement("g", { class: "marks" }, markOf(look)(14, 3)),
   );
 }
 
-/** Return a duration or a range of them, for people. */
-function rangeTold(low, high) {
-  const told = [readable(low), readable(high)];
-  return low === high || told[0] === told[1] ? told[0] : `${told[0]} to ${told[1]}`;
+/** Format a range of durations for people. */
+function readableRange(low, high) {
+  const [least, most] = [readable(low), readable(high)];
+  return least === most ? least : `${least} to ${most}`;
+}
+
+/** Return the distance between about so many ticks of a linear axis up to *most*. */
+function linearStep(most, ticks) {
+  const step = DATA.ticks.steps.find((each) => most / each <= ticks);
+  if (step) return step;
+  const days = most / ticks / 86400;
+  const power = 10 ** Math.floor(Math.log10(days));
+  return [1, 2, 5, 10].find((x) => x * power >= days * 0.999) * power * 86400;
+}
+
+/** Return a linear scale: `at` maps durations to 0 to 1; `ticks` are durations. */
+function linearScale(durations, mostTicks) {
+  const most = largest(durations) || 1;
+  const step = linearStep(most, mostTicks);
+  const steps = Math.max(1, Math.ceil(most / step - 1e-9));
+  const top = saturated(steps * step);
+  const ticks = [...Array(steps + 1).keys()].map((index) => index * step);
+  return {
+    at: (duration) => duration / top,
+    ticks: ticks.filter((tick) => tick <= LONGEST),
+  };
+}
+
+/** Return a logarithmic scale, with zero, if needed, at its lowest tick. */
+function logScale(durations, ticks) {
+  const above = durations.filter((duration) => duration > 0);
+  if (!above.length) return linearScale(durations, ticks);
+  const zero = above.length < durations.length;
+  const [least, most] = [smallest(above), largest(above)].map(Math.log10);
+  // A part of the range, at most a power of ten.
+  const part = Math.max((most - least) * 0.04, most === least ? 0.3 : 0.02);
+  const room = Math.min(part, 1);
+  const bottom = least - (zero ? 3 : 1) * room;
+  const height = most + room - bottom;
+  const at = (duration) =>
+    duration > 0 ? (Math.log10(duration) - bottom) / height : 0;
+  const inside = (duration) => at(duration) > (zero ? 0.06 : 0) && at(duration) <= 1;
+  const days = [...Array(304).keys()].map((power) => 86400 * 10 ** power);
+  const { powers, steps } = DATA.ticks;
+  const coarse = [...powers, ...days].filter(inside);
+  const fine = [...steps, ...days.flatMap((day) => [day, day * 2, day * 5])];
+  const round = coarse.length > 2 ? coarse : fine.filter(inside);
+  // No round number may lie between delays that are close together.
+  const marks = round.length ? round : [...new Set([smallest(above), largest(above)])];
+  const every = Math.ceil(marks.length / ticks);
+  const some = marks.filter((_, index) => index % every === 0);
+  return { at, ticks: zero ? [0, ...some] : some };
+}
+
+/** Return the ticks of an axis of integers from 1 to *last*. */
+function wholeTicks(last, most) {
+  const step =
+    [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000, 10000].find(
+      (each) => last / each <= most,
+    ) ?? Math.ceil(last / most);
+  // Steps of two show odd numbers; larger steps also show the first.
+  const ticks = step > 2 ? [1] : [];
+  for (let tick = step === 2 ? 1 : step; tick <= last; tick += step) ticks.push(tick);
+  return ticks;
 }

@@ -1,8 +1,4 @@
-"""The settings of a policy that are not on the page, as lines of text.
-
-They come after those that are, in the Python and in the TOML of the page. A
-setting that is code has no such line.
-"""
+"""Settings that the page does not show, as lines of its Python and TOML."""
 
 from typing import Any, Final
 
@@ -16,28 +12,28 @@ from retrykit.config.rendering import (
 from retrykit.errors import ConfigError
 from retrykit.policy.policy import Policy
 
-__all__ = ["unseen"]
+__all__ = ["hidden_settings"]
 
 
-def unseen(policy: Policy, preset: Policy | None = None) -> dict[str, Any]:
-    """Return what a page writes of a policy without showing it.
+def hidden_settings(policy: Policy, preset: Policy | None = None) -> dict[str, Any]:
+    """Return the lines of the settings that the page does not show.
 
-    >>> found = unseen(Policy(on=ConnectionError, on_result=callable))
+    >>> found = hidden_settings(Policy(on=ConnectionError, on_result=callable))
     >>> found["toml"]
     {'settings': ['on = "ConnectionError"'], 'left_out': ['on_result']}
     >>> found["python"]["settings"]
     ['on=ConnectionError']
 
     Args:
-        policy: Whose settings.
-        preset: The settings of the preset that it is written as; None if it
-            is written by its schedule.
+        policy: The policy.
+        preset: The preset that it is written as; None if it is written by its
+            schedule.
 
     Returns:
-        A dict of ``python`` and ``toml``, which are dicts: ``settings``, the
-        lines of what is not as by default, or in the preset; ``left_out``, the
-        names of the settings that are code; and ``imports``, the lines that the
-        Python begins with.
+        A dict of ``python`` and ``toml``, each a dict: ``settings``, the lines
+        of the settings that differ from the default or the preset;
+        ``left_out``, the names of the settings that are code; and, for Python,
+        ``imports``, the import lines.
     """
     python: dict[str, Any] = {"settings": [], "left_out": []}
     toml: dict[str, Any] = {"settings": [], "left_out": []}
@@ -50,9 +46,9 @@ def unseen(policy: Policy, preset: Policy | None = None) -> dict[str, Any]:
         if name in _SHOWN:
             continue
         try:
-            told = to_expression(name, value)
-            python["settings"].append(f"{name}={told.text}")
-            imports += told.imports
+            expression = to_expression(name, value)
+            python["settings"].append(f"{name}={expression.text}")
+            imports += expression.imports
         except ConfigError:
             python["left_out"].append(name)
         try:

@@ -1,30 +1,29 @@
 /*
- * What the limits of a policy leave of its schedule: its retries, the time
- * waited up to each of them, and where and why it ends.
+ * The effect of the limits of a policy: its retries, the total delay up to each of
+ * them, and where and why it ends.
  *
- * What retrykit.analysis.preview works out, by the rules of retrykit's decisions;
- * `attempt` is how long each attempt takes, in seconds. Pure.
+ * Computes what retrykit.analysis.preview and retrykit.policy.decision do; `attempt`
+ * is how long each attempt takes, in seconds. Pure.
  */
 
-// Sums of delays and readings of clocks are off by a hair, in seconds.
-const HAIR = 1e-6;
-const MARGINS = { stop: 0, clip: -HAIR, overshoot: HAIR };
+// Tolerance for floating-point error in clock arithmetic, in seconds.
+const EPSILON = 1e-6;
+const MARGINS = { stop: 0, clip: -EPSILON, overshoot: EPSILON };
 
 /**
- * Return the rows (retry, low, high, total_low, total_high) of a policy, the
- * soonest and the latest end ({retry, reason}; null if it goes on after the
- * last row), how long each attempt takes, and the longest time in all (null
- * where none is known).
+ * Return the rows (retry, low, high, total_low, total_high) of a policy, its
+ * soonest and latest end ({retry, reason}; null if it goes on after the last row),
+ * how long each attempt takes, and the longest total time (null without a bound).
  */
 function preview(policy, attempt, retries) {
-  const took = Math.min(attempt, timeoutOf(policy));
-  const shortest = pathOf(policy, took, retries, 0);
-  const longest = pathOf(policy, took, retries, 1);
-  const rows = rowsOf(policy, took, shortest.delays);
+  const duration = Math.min(attempt, timeoutOf(policy));
+  const shortest = pathOf(policy, duration, retries, 0);
+  const longest = pathOf(policy, duration, retries, 1);
+  const rows = rowsOf(policy, duration, shortest.delays);
   const [soonest, latest] = [endOf(longest), endOf(shortest)];
   const ended = isEnded(policy, soonest, latest);
-  const worst = ended ? worstOf(policy, took, rows) : null;
-  return { rows, soonest, latest, attempt: took, worst };
+  const worst = ended ? worstOf(policy, duration, rows) : null;
+  return { rows, soonest, latest, attempt: duration, worst };
 }
 
 /** Return the longest time that an attempt may take. */
@@ -34,19 +33,19 @@ function timeoutOf(policy) {
 
 function isEnded({ max_elapsed, deadline }, soonest, latest) {
   if (soonest && latest) return true;
-  // Shorter delays let a call go on, but no longer than it is allowed to.
+  // Shorter delays let a call go on, but not beyond max_elapsed.
   return soonest !== null && deadline !== "overshoot" && max_elapsed !== null;
 }
 
-/** Return the longest time in all, the last attempt included. */
+/** Return the longest total time, including the last attempt. */
 function worstOf(policy, attempt, rows) {
-  // Where nothing is said of attempts, they take as long as they may.
+  // Attempts of unknown duration are assumed to time out.
   if (!attempt && policy.attempt_timeout !== null) return latestOf(policy, rows);
   const begins = rows.map((row) => row.total_high + row.retry * attempt);
   return saturated(largest([0, ...begins]) + attempt);
 }
 
-/** Return when a call ends whose attempts take as long as they may. */
+/** Return the latest end of a call whose attempts all time out. */
 function latestOf({ max_elapsed, deadline, attempt_timeout }, rows) {
   const allowed = max_elapsed ?? Infinity;
   let begins = 0;
@@ -62,18 +61,18 @@ function latestOf({ max_elapsed, deadline, attempt_timeout }, rows) {
   return saturated(begins + Math.min(attempt_timeout, left));
 }
 
-/** Return the delays of a call, all shortest (0) or longest (1), and why it ends. */
+/** Return the shortest (0) or longest (1) delays of a call, and why it ends. */
 function pathOf(policy, attempt, retries, side) {
   const delays = [];
   let elapsed = 0;
   for (;;) {
-    const made = delays.length + 1;
+    const number = delays.length + 1;
     elapsed += attempt;
-    const follows = decide(policy, made, elapsed, side);
-    if (typeof follows === "string") return { delays, reason: follows };
-    if (made > retries) return { delays, reason: null };
-    delays.push(follows);
-    elapsed += follows;
+    const decision = decide(policy, number, elapsed, side);
+    if (typeof decision === "string") return { delays, reason: decision };
+    if (number > retries) return { delays, reason: null };
+    delays.push(decision);
+    elapsed += decision;
   }
 }
 
@@ -87,19 +86,19 @@ function decide(policy, attempt, elapsed, side) {
   if (range === null) return "schedule";
   const delay = range[side];
   if (max_elapsed === null || deadline === "overshoot") return delay;
-  // An attempt whose time is bounded by the limit must start before it.
+  // An attempt with a timeout must start before the limit.
   const before = deadline === "stop" && policy.attempt_timeout !== null;
-  if (elapsed + delay <= max_elapsed + (before ? -HAIR : HAIR)) return delay;
+  if (elapsed + delay <= max_elapsed + (before ? -EPSILON : EPSILON)) return delay;
   return deadline === "clip" ? max_elapsed - elapsed : "max_elapsed";
 }
 
 function rowsOf(policy, attempt, delays) {
   const allowed = policy.max_elapsed ?? LONGEST;
   let [shortest, longest] = [0, 0];
-  return delays.map((delay, place) => {
-    const retry = place + 1;
+  return delays.map((delay, index) => {
+    const retry = index + 1;
     const [low, high] = bounds(policy.schedule, retry);
-    // The attempts before it leave that much for the delays.
+    // What the attempts before it leave for the delays.
     const left = Math.max(allowed - retry * attempt, shortest);
     shortest = saturated(shortest + delay);
     longest =
@@ -114,7 +113,7 @@ function endOf({ delays, reason }) {
   return reason && { retry: delays.length, reason };
 }
 
-/** Return the line that says how a policy ends. */
+/** Describe how a policy ends. */
 function ending({ soonest, latest, rows }) {
   const beyond = `goes on beyond retry ${rows.length}`;
   if (soonest === null) return beyond;

@@ -1,11 +1,11 @@
 /*
- * The page: what is on the screen, and what changes when something is typed.
+ * The page: its state, and everything that follows a change.
  *
- * A change makes a new policy, which is shown everywhere at once: inputs,
- * chart, ends, texts and table.
+ * A change makes a new policy, which is shown everywhere at once: inputs, chart,
+ * ends, texts and table.
  */
 
-const DATA = JSON.parse(at("data").textContent);
+const DATA = JSON.parse(byId("data").textContent);
 
 const state = {
   policies: DATA.policies.map((policy, look) => ({ ...policy, look, visible: true })),
@@ -15,10 +15,10 @@ const state = {
 };
 
 let lines = [];
-let place = null;
+let geometry = null;
 let controls = null;
 
-/** Return the policy that is being edited, or another, as it would run. */
+/** Return the edited policy, or another, as it would run. */
 function effective(policy = state.policies[state.edited]) {
   return policy.max_elapsed === null ? { ...policy, deadline: "stop" } : policy;
 }
@@ -37,18 +37,18 @@ const owner = {
       state.policies[state.edited] = changed;
     }
     show();
-    controls.judgeAgain();
+    controls.recheck();
   },
 };
 
-/** Return the same data with the value at a path changed, and nothing shared. */
+/** Return a copy of the data with the value at a path replaced. */
 function replaced(data, [name, ...rest], value) {
   return { ...data, [name]: rest.length ? replaced(data[name], rest, value) : value };
 }
 
 const PREVIEWS = new WeakMap();
 
-/** Return what is known of a policy, worked out once: no policy ever changes. */
+/** Return the preview of a policy, cached, since policies never change. */
 function previewOf(policy) {
   const known = PREVIEWS.get(policy);
   if (known?.attempt === state.attempt) return known.found;
@@ -57,7 +57,7 @@ function previewOf(policy) {
   return found;
 }
 
-/** Show the policies everywhere, once all that is shown of them is known. */
+/** Update everything on the page. */
 function show() {
   const previews = state.policies.map(previewOf);
   const edited = effective();
@@ -71,25 +71,25 @@ function show() {
     .filter((policy) => policy.visible);
   showChart();
   controls.refresh();
-  for (const [id, text] of Object.entries(texts)) at(id).textContent = text;
-  at("ends").replaceChildren(
+  for (const [id, text] of Object.entries(texts)) byId(id).textContent = text;
+  byId("ends").replaceChildren(
     ...state.policies.map((policy, number) => endCard(policy, previews[number])),
   );
   showTable(previews[state.edited]);
 }
 
-/** Return the rows of a preview that the chart and the table have room for. */
+/** Return the rows of a preview that the page shows. */
 function shownRows({ rows }) {
   return rows.slice(0, DATA.retries);
 }
 
 function showChart() {
-  at("chart-title").textContent = state.view.cumulative
-    ? "Time waited up to each retry"
+  byId("chart-title").textContent = state.view.cumulative
+    ? "Total delay up to each retry"
     : "Delay before each retry";
-  place = drawChart(at("chart").querySelector("svg"), lines, state.view);
-  at("nothing").hidden = lines.some((line) => line.rows.length);
-  reading?.refresh();
+  geometry = drawChart(byId("chart").querySelector("svg"), lines, state.view);
+  byId("nothing").hidden = lines.some((line) => line.rows.length);
+  cursor?.refresh();
 }
 
 function endCard(policy, found) {
@@ -99,8 +99,8 @@ function endCard(policy, found) {
   const calls = latest
     ? fact("calls at most", String(latest.retry + 1))
     : soonest && fact("calls at least", String(soonest.retry + 1));
-  const known = worst !== null;
-  const basis = known ? basisOf(policy, found) : "";
+  const bounded = worst !== null;
+  const basis = bounded ? basisOf(policy, found) : "";
   return element(
     "article",
     { class: "card end", "data-name": policy.name },
@@ -110,7 +110,7 @@ function endCard(policy, found) {
       "dl",
       {},
       calls,
-      known ? fact("worst-case total", ...both(worst)) : null,
+      bounded ? fact("worst-case total", ...both(worst)) : null,
     ),
     basis ? element("p", { class: "hint basis" }, basis) : null,
     policy.caveats.length
@@ -119,17 +119,17 @@ function endCard(policy, found) {
   );
 }
 
-/** Return what the worst case is reckoned with: attempts, and which schedule. */
+/** Return the assumptions of the worst case: attempts, and which schedule. */
 function basisOf(policy, { attempt }) {
-  const took = attempt || policy.attempt_timeout;
+  const duration = attempt || policy.attempt_timeout;
   const parts = [
-    took ? `with attempts of ${readable(took)}` : null,
+    duration ? `with attempts of ${readable(duration)}` : null,
     policy.has_other_delays ? "by the common schedule" : null,
   ].filter(Boolean);
   return parts.length ? `Worst case: ${parts.join(", ")}.` : "";
 }
 
-/** Return a duration as people read it, and below that exactly. */
+/** Return a duration for people, and below that exactly. */
 function both(duration) {
   return [
     readable(duration),
@@ -139,9 +139,9 @@ function both(duration) {
 
 function showTable(found) {
   const rows = shownRows(found);
-  at("more").hidden = rows.length === found.rows.length;
-  at("more").textContent = `Retries beyond ${rows.length} are not shown.`;
-  at("table-name").textContent = state.policies[state.edited].name;
+  byId("more").hidden = rows.length === found.rows.length;
+  byId("more").textContent = `Retries beyond ${rows.length} are not shown.`;
+  byId("table-name").textContent = state.policies[state.edited].name;
   const cell = (duration) => element("td", {}, ...both(duration));
   const row = ({ retry, low, high, total_low, total_high }) =>
     element(
@@ -153,18 +153,18 @@ function showTable(found) {
   const none = element(
     "tr",
     {},
-    element("td", { colspan: 5, class: "none" }, "no retry is made"),
+    element("td", { colspan: 5, class: "none" }, "no retries"),
   );
-  at("rows").replaceChildren(...(rows.length ? rows.map(row) : [none]));
+  byId("rows").replaceChildren(...(rows.length ? rows.map(row) : [none]));
 }
 
 function edit(number) {
   state.edited = number;
   const policy = state.policies[number];
-  controls = controlsOf(policy, DATA.told, owner);
-  at("controls").replaceChildren(controls.node);
-  at("controls").className = colourOf(policy.look);
-  at("edited").value = number;
+  controls = policyControls(policy, owner);
+  byId("controls").replaceChildren(controls.node);
+  byId("controls").className = colorClass(policy.look);
+  byId("edited").value = number;
   show();
 }
 
@@ -173,7 +173,7 @@ function reset() {
   state.policies[state.edited] = { ...DATA.policies[state.edited], look, visible };
   state.attempt = DATA.attempt;
   edit(state.edited);
-  at("told").textContent = "Reset.";
+  byId("status").textContent = "Reset.";
 }
 
 function legendItem(policy, number) {
@@ -188,7 +188,7 @@ function legendItem(policy, number) {
   return element("li", {}, element("label", {}, box, swatch(policy.look), policy.name));
 }
 
-/** Let the choice of a group of radio buttons be taken at each change. */
+/** Call a function at each change of a group of radio buttons. */
 function onChoice(name, take) {
   for (const radio of document.querySelectorAll(`input[name="${name}"]`)) {
     radio.addEventListener("change", () => take(radio.value));
@@ -196,28 +196,28 @@ function onChoice(name, take) {
 }
 
 async function copy(button) {
-  const text = at(button.dataset.copies);
+  const text = byId(button.dataset.copies);
   try {
     await navigator.clipboard.writeText(text.textContent);
   } catch {
-    // Where a page may not write to the clipboard, the keyboard's way is there.
+    // Without permission to write to the clipboard, copy like the keyboard.
     getSelection().selectAllChildren(text);
     document.execCommand("copy");
   }
   button.textContent = "Copied";
-  at("told").textContent = "Copied.";
+  byId("status").textContent = "Copied.";
   setTimeout(() => (button.textContent = "Copy"), 1500);
 }
 
-at("legend").append(...state.policies.map(legendItem));
-at("edited").append(
+byId("legend").append(...state.policies.map(legendItem));
+byId("edited").append(
   ...state.policies.map((policy, number) =>
     element("option", { value: number }, policy.name),
   ),
 );
-at("editing").hidden = at("legend").hidden = state.policies.length === 1;
-at("edited").addEventListener("change", () => edit(Number(at("edited").value)));
-at("reset").addEventListener("click", reset);
+byId("editing").hidden = byId("legend").hidden = state.policies.length === 1;
+byId("edited").addEventListener("change", () => edit(Number(byId("edited").value)));
+byId("reset").addEventListener("click", reset);
 for (const button of document.querySelectorAll("[data-copies]"))
   button.addEventListener("click", () => copy(button));
 for (const name of Object.keys(state.view)) {
@@ -232,16 +232,16 @@ onChoice("theme", (value) => {
   document.documentElement.dataset.theme = value;
 });
 
-let reading = null;
+let cursor = null;
 edit(0);
-reading = readingOf(at("chart"), at("tooltip"), at("told"), {
+cursor = chartCursor(byId("chart"), byId("tooltip"), byId("status"), {
   lines: () => lines,
   view: () => state.view,
-  place: () => place,
+  geometry: () => geometry,
 });
-new ResizeObserver(showChart).observe(at("chart"));
+new ResizeObserver(showChart).observe(byId("chart"));
 
-// For who looks into the page: its arithmetic, and what is on the screen.
+// For tests and the console.
 globalThis.retrykit = {
   bounds,
   preview,

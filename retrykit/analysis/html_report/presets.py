@@ -1,20 +1,20 @@
-"""Presets that a page shows by their own parameters.
+"""Presets that the page shows by their own parameters.
 
-They are those of which each parameter is a number of the policy.
+Each parameter of such a preset is a number of the policy.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from retrykit.analysis.html_report.hidden_settings import unseen
+from retrykit.analysis.html_report.hidden_settings import hidden_settings
 from retrykit.config.docstrings import summary
 from retrykit.config.preset_names import BUILT_IN
 from retrykit.errors import ConfigError
 from retrykit.policy.policy import Policy
 
-__all__ = ["preset_of"]
+__all__ = ["find_preset"]
 
-# Where the policy has each parameter. One in max_attempts counts retries.
+# The path of each parameter in the policy. One in max_attempts counts retries.
 _PARAMETERS: Final = {
     "google": {
         "initial_interval": "schedule.initial_interval",
@@ -36,22 +36,22 @@ _PARAMETERS: Final = {
 }
 
 
-def preset_of(
+def find_preset(
     name: str, policy: Policy, shown: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the preset that a policy is shown and written as, if it is one.
+    """Return the preset that a policy is shown as, if any.
 
     Args:
-        name: What the policy is called: the name of a preset, with or without
-            parameters, as `parse_preset` reads it.
-        policy: The policy. It may have other settings, but for its schedule.
+        name: The name of the policy: a preset, with or without parameters, as
+            `parse_preset` reads it.
+        policy: The policy. Settings besides its schedule may differ.
         shown: Its schedule and limits, as plain data.
 
     Returns:
-        None where the policy cannot be made by a preset of this name; else a
-        dict of the ``name`` of the preset; its ``summary``; the path of each of
-        its ``parameters`` in *shown*; its own ``limits``; and what `unseen`
-        returns.
+        None if no preset of this name makes the policy; else a dict of the
+        ``name`` of the preset; its ``summary``; the path of each of its
+        ``parameters`` in *shown*; its own ``limits``; and the result of
+        `hidden_settings`.
     """
     preset = name.partition(":")[0].strip().replace("_", "-")
     paths = {key: path.split(".") for key, path in _PARAMETERS.get(preset, {}).items()}
@@ -64,13 +64,13 @@ def preset_of(
         return None
     if made.schedule != policy.schedule:
         return None
-    told = summary(BUILT_IN[preset]).removeprefix("Return t")
+    description = summary(BUILT_IN[preset]).removeprefix("Return t")
     return {
         "name": preset,
-        "summary": f"T{told}",
+        "summary": f"T{description}",
         "parameters": paths,
         "limits": {key: getattr(made, key) for key in _LIMITS},
-        **unseen(policy, made),
+        **hidden_settings(policy, made),
     }
 
 
@@ -78,7 +78,7 @@ _LIMITS: Final = ("max_attempts", "max_elapsed", "deadline")
 
 
 def _value(shown: Any, path: list[str]) -> Any:
-    """Return the number at a path; None if there is none."""
+    """Return the number at a path, or None."""
     for part in path:
         shown = shown.get(part) if isinstance(shown, Mapping) else None
     return shown - 1 if path == ["max_attempts"] and shown else shown

@@ -1,14 +1,12 @@
 /*
- * The arithmetic of schedules: the bounds of the delay before a retry.
- *
- * What retrykit.schedules.basic, retrykit.schedules.transforms and retrykit.schedules.composition compute,
- * for schedules as `Schedule.to_dict` writes them. Pure. Math.pow may differ
- * from the library's in the last bits: equal within 1e-12 of the delay.
+ * The bounds of the delay before a retry, as retrykit.schedules computes them, for
+ * schedules as `Schedule.to_dict` writes them. Pure. Math.pow may differ from
+ * Python's in the last bits: equal to a relative error of 1e-12.
  */
 
 const LONGEST = Number.MAX_VALUE;
 
-/** Return [low, high] in seconds, or null when the schedule has ended. */
+/** Return [low, high] in seconds, or null if the schedule has ended. */
 function bounds(schedule, retry) {
   return KINDS[schedule.kind](schedule, retry);
 }
@@ -63,7 +61,7 @@ function saturated(delay) {
   return delay < LONGEST ? delay : LONGEST;
 }
 
-// There may be more numbers than a function can be given as arguments.
+// Math.max(...numbers) fails beyond the limit of arguments.
 function largest(numbers) {
   return numbers.reduce((a, b) => Math.max(a, b));
 }
@@ -74,17 +72,17 @@ function smallest(numbers) {
 
 function product(first, base, exponent) {
   const power = Math.pow(base, exponent);
-  // Zero times the largest float is zero, and times infinity no number.
+  // Zero times infinity would be NaN.
   return power === Infinity ? first && LONGEST : saturated(first * power);
 }
 
 const FIBONACCI = [1n, 1n];
 
 function fibonacci(retry) {
-  // Beyond the 1476th there is no float for them.
-  const place = Math.min(retry, 1476);
-  while (FIBONACCI.length < place) FIBONACCI.push(FIBONACCI.at(-1) + FIBONACCI.at(-2));
-  return Number(FIBONACCI[place - 1]);
+  // Beyond the 1476th they overflow.
+  const index = Math.min(retry, 1476);
+  while (FIBONACCI.length < index) FIBONACCI.push(FIBONACCI.at(-1) + FIBONACCI.at(-2));
+  return Number(FIBONACCI[index - 1]);
 }
 
 function googleInterval(s, retry) {
@@ -111,7 +109,7 @@ function longestOfPolly(s, retry) {
   return saturated((at - was) * product(s.median_first_retry_delay / 1.4, 2, retry - 1));
 }
 
-/** Return the nearest whole number, of two the even one, as Python rounds. */
+/** Round to an integer, half to even, as Python does. */
 function halfEven(x) {
   const below = Math.floor(x);
   const rest = x - below;
@@ -128,9 +126,9 @@ function mapped(map) {
 
 function roundedDown(delay, unit) {
   const steps = delay / unit;
-  // Floats so large have no fractions of the unit left to drop.
+  // Larger floats have no fractions of the unit.
   if (steps > 2 ** 53) return delay;
-  // 0.3 / 0.1 is a hair below 3: what is that near to a step is on it.
+  // 0.3 / 0.1 is slightly below 3, but counts as 3.
   const nearest = halfEven(steps);
   const onIt = Math.abs(steps - nearest) <= 1e-15 * Math.max(steps, nearest);
   return saturated((onIt ? nearest : Math.floor(steps)) * unit);
@@ -145,10 +143,10 @@ function spread(range) {
 
 const FITTING = new WeakMap();
 
-/** Return how many delays fit into the total of .within(), or *retry* if more do. */
+/** Return the number of delays that fit into .within(), at most *retry*. */
 function fitting(s, retry) {
   let [number, spent, ended] = FITTING.get(s) || [0, 0, false];
-  // Rounding of the sum must not lose a delay that fits to the last bit.
+  // Rounding of the sum must not lose a delay that fits exactly.
   const allowed = saturated(s.total * (1 + 1e-12));
   while (number < retry && !ended) {
     const range = bounds(s.of, number + 1);
@@ -159,7 +157,7 @@ function fitting(s, retry) {
   return number;
 }
 
-/** Return how many delays a schedule has, or *retry* if it has more. */
+/** Return the number of delays of a schedule, at most *retry*. */
 function length(schedule, retry) {
   let [has, less] = [0, retry];
   while (has < less) {

@@ -1,25 +1,25 @@
 /*
- * Reading the chart retry by retry: with the mouse, or with the arrow keys.
+ * The cursor on the chart, moved with the mouse or the arrow keys: a tooltip with
+ * the delays of one retry, also announced to screen readers.
  *
- * `lines()` and `view()` say what is on the chart, `place()` where; what is
- * read is shown beside the retry, and told to screen readers.
+ * `lines()` and `view()` return what is charted, `geometry()` where.
  */
 
-/** Return {refresh}: let the chart in *frame* be read. */
-function readingOf(frame, tooltip, told, { lines, view, place }) {
+/** Attach a cursor to the chart in *frame*; return {refresh}. */
+function chartCursor(frame, tooltip, status, { lines, view, geometry }) {
   const svg = frame.querySelector("svg");
   let retry = null;
 
-  function read(wanted, aloud) {
+  function select(wanted, announce) {
     retry = wanted;
     refresh();
-    if (aloud) told.textContent = retry === null ? "" : sentence();
+    if (announce) status.textContent = retry === null ? "" : sentence();
   }
 
   function values() {
     return lines().map((line) => {
       const row = line.rows[retry - 1];
-      return [line, row ? rangeTold(...shown(row, view())) : "no retry"];
+      return [line, row ? readableRange(...rowBounds(row, view())) : "no retry"];
     });
   }
 
@@ -31,7 +31,7 @@ function readingOf(frame, tooltip, told, { lines, view, place }) {
 
   function refresh() {
     svg.querySelector(".cursor")?.remove();
-    const { x, y, last, edge } = place();
+    const { x, y, last, edge } = geometry();
     tooltip.hidden = retry === null;
     if (retry === null) return;
     retry = Math.min(retry, last);
@@ -55,7 +55,7 @@ function readingOf(frame, tooltip, told, { lines, view, place }) {
     placeTooltip(x(retry), edge);
   }
 
-  /** Put the tooltip beside a retry, where most of its points are not. */
+  /** Put the tooltip beside a retry, away from most of its points. */
   function placeTooltip(x, edge) {
     const [room, wide] = [frame.clientWidth, tooltip.offsetWidth];
     const right = x + 14 + wide <= room;
@@ -74,28 +74,28 @@ function readingOf(frame, tooltip, told, { lines, view, place }) {
   function cursor(x, y, edge) {
     const points = lines().flatMap((line) => {
       const row = line.rows[retry - 1];
-      const ends = row ? shown(row, view()) : [];
+      const ends = row ? rowBounds(row, view()) : [];
       return ends.map((end) =>
-        drawn("circle", { class: colourOf(line.look), cx: x(retry), cy: y(end), r: 5 }),
+        svgElement("circle", { class: colorClass(line.look), cx: x(retry), cy: y(end), r: 5 }),
       );
     });
-    const line = drawn("path", { d: `M${x(retry)} ${edge.top}V${edge.bottom}` });
-    return drawn("g", { class: "cursor" }, line, ...points);
+    const line = svgElement("path", { d: `M${x(retry)} ${edge.top}V${edge.bottom}` });
+    return svgElement("g", { class: "cursor" }, line, ...points);
   }
 
   function nearestRetry(event) {
-    const { x, last } = place();
+    const { x, last } = geometry();
     const across = event.clientX - svg.getBoundingClientRect().left;
     const step = last > 1 ? x(2) - x(1) : 1;
     return Math.min(last, Math.max(1, Math.round((across - x(1)) / step) + 1));
   }
 
-  frame.addEventListener("pointermove", (event) => read(nearestRetry(event), false));
-  frame.addEventListener("pointerdown", (event) => read(nearestRetry(event), false));
-  frame.addEventListener("pointerleave", () => read(null, false));
-  frame.addEventListener("blur", () => read(null, true));
+  frame.addEventListener("pointermove", (event) => select(nearestRetry(event), false));
+  frame.addEventListener("pointerdown", (event) => select(nearestRetry(event), false));
+  frame.addEventListener("pointerleave", () => select(null, false));
+  frame.addEventListener("blur", () => select(null, true));
   frame.addEventListener("keydown", (event) => {
-    const { last } = place();
+    const { last } = geometry();
     const now = retry ?? 0;
     const wanted = {
       ArrowRight: now + 1,
@@ -107,10 +107,10 @@ function readingOf(frame, tooltip, told, { lines, view, place }) {
       Home: 1,
       End: last,
     }[event.key];
-    if (event.key === "Escape") read(null, true);
+    if (event.key === "Escape") select(null, true);
     if (wanted === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    read(Math.min(last, Math.max(1, wanted)), true);
+    select(Math.min(last, Math.max(1, wanted)), true);
   });
   return { refresh };
 }

@@ -1,0 +1,169 @@
+/*
+ * A policy as Python and TOML, by its schedule or by its preset. Pure.
+ *
+ * Lines of settings that the page does not show come from Python.
+ */
+
+const SYMBOLS = { sum: "+", union: "|", intersection: "&" };
+const COMPOUND = ["sum", "union", "intersection", "scale"];
+
+/** Return the Python expression of a schedule, as its repr. */
+function expression(s, number = (quantity, value) => quantity.python(value)) {
+  const parts = Object.entries(PARTS[s.kind]).map(([name, quantity]) => [
+    name,
+    number(quantity, s[name]),
+  ]);
+  const inner = (part) => expression(part, number);
+  const operand = (part) =>
+    COMPOUND.includes(part.kind) ? `(${inner(part)})` : inner(part);
+  if (s.kind in SYMBOLS) {
+    const left = s.left.kind === s.kind ? inner(s.left) : operand(s.left);
+    return `${left} ${SYMBOLS[s.kind]} ${operand(s.right)}`;
+  }
+  if (!s.of) {
+    const [[, first], ...rest] = parts;
+    const named = rest.map(([name, value]) => `${name}=${value}`);
+    return `${s.kind}(${[first, ...named].join(", ")})`;
+  }
+  if (s.kind === "scale") return `${operand(s.of)} * ${parts[0][1]}`;
+  const values = parts.map(([, value]) => value);
+  if (s.kind === "switch")
+    return `${operand(s.of)}.switch(after=${values}, to=${inner(s.to)})`;
+  return `${operand(s.of)}.${s.kind}(${s.other ? inner(s.other) : values})`;
+}
+
+/** Return a value as source: durations from a minute up as strings, if exact. */
+function written(quantity, value) {
+  const text = quantity.format === readable && value >= 60 && readable(value);
+  return text && parsed(text) === value ? `"${text}"` : quantity.python(value);
+}
+
+/** Return the Python source of a policy. */
+function pythonText(policy) {
+  if (policy.preset) return presetPython(policy);
+  const settings = [
+    `schedule=${expression(policy.schedule, written)}`,
+    ...limits(policy, "None", "="),
+    ...policy.python.settings,
+  ];
+  const body = settings.map((setting) => `    ${setting},`);
+  const lines = [...policy.python.imports, "", "policy = Policy(", ...body, ")"];
+  return [...lines, ...leftOut(policy.python)].join("\n");
+}
+
+/** Return the TOML of a policy, for pyproject.toml. */
+function tomlText(policy) {
+  const preset = policy.preset && presetToml(policy);
+  if (preset) return preset;
+  const lines = [
+    `[tool.retrykit.policies.${policy.key}]`,
+    // No expression contains a single quote.
+    `schedule = '${expression(policy.schedule, written)}'`,
+    ...limits(policy, '"unlimited"', " = "),
+    ...policy.toml.settings,
+  ];
+  return [...lines, ...leftOut(policy.toml)].join("\n");
+}
+
+function limits(policy, none, equals) {
+  const names = ["max_attempts", "max_elapsed"];
+  if (policy.deadline !== "stop") names.push("deadline");
+  return names.map((name) => limit(policy, name, none, equals));
+}
+
+function limit(policy, name, none, equals) {
+  const value = policy[name];
+  const text = () =>
+    name === "deadline" ? `"${value}"` : written(SETTINGS[name], value);
+  return `${name}${equals}${value === null ? none : text()}`;
+}
+
+function leftOut({ left_out: names }) {
+  return names.length ? [`# left out, being code: ${names.join(", ")}`] : [];
+}
+
+/** Return the [name, path, quantity] of each parameter of a policy's preset. */
+function parametersOf(policy) {
+  return Object.entries(policy.preset.parameters).map(([name, path]) => [
+    name,
+    path,
+    parameterAt(policy, path),
+  ]);
+}
+
+function parameterAt(policy, path) {
+  if (path[0] === "max_attempts") return RETRIES;
+  if (path[0] === "max_elapsed") return POSITIVE_DURATION;
+  const { kind } = valueAt(policy, path.slice(0, -1));
+  return PARTS[kind][path.at(-1)];
+}
+
+const RETRIES = count(0);
+const POSITIVE_DURATION = duration(positive, DURATIONS);
+
+/** Return the value of a parameter; one in max_attempts counts retries. */
+function parameterValue(policy, path) {
+  const value = valueAt(policy, path);
+  return path[0] === "max_attempts" ? value - 1 : value;
+}
+
+function valueAt(policy, path) {
+  return path.reduce((value, name) => value[name], policy);
+}
+
+/** Return whether a limit is set by a parameter of the preset. */
+function isParameter(policy, limit) {
+  const paths = Object.values(policy.preset?.parameters ?? {});
+  return paths.some(([first]) => first === limit);
+}
+
+/** Return the limits that differ from those of the preset. */
+function ownLimits(policy, none, equals) {
+  return Object.entries(policy.preset.limits)
+    .filter(([name, value]) => policy[name] !== value && !isParameter(policy, name))
+    .map(([name]) => limit(policy, name, none, equals));
+}
+
+/** Return the Python source of a policy, by its preset. */
+function presetPython(policy) {
+  const { name, python } = policy.preset;
+  const values = parametersOf(policy).map(
+    ([parameter, path, quantity]) =>
+      `${parameter}=${written(quantity, parameterValue(policy, path))}`,
+  );
+  const own = [...ownLimits(policy, "None", "="), ...python.settings];
+  const indented = (lines) => lines.map((line) => `    ${line},`);
+  return [
+    ...python.imports,
+    "",
+    `policy = presets.${name}(`,
+    ...indented(values),
+    ...(own.length ? [").replace(", ...indented(own)] : []),
+    ")",
+    ...leftOut(python),
+  ].join("\n");
+}
+
+/** Return the TOML of a policy, by its preset; null if a value has no text. */
+function presetToml(policy) {
+  const values = parametersOf(policy).map(([name, path, quantity]) => {
+    const text = bareText(quantity, parameterValue(policy, path));
+    return text && `${name}=${text}`;
+  });
+  if (values.includes(null)) return null;
+  const { name, toml } = policy.preset;
+  return [
+    `[tool.retrykit.policies.${policy.key}]`,
+    `extends = "${name}:${values.join(", ")}"`,
+    ...ownLimits(policy, '"unlimited"', " = "),
+    ...toml.settings,
+    ...leftOut(toml),
+  ].join("\n");
+}
+
+/** Return a value without quotes, a duration with its unit; null if inexact. */
+function bareText(quantity, value) {
+  if (quantity.format !== readable) return quantity.edit(value);
+  const texts = [value >= 60 ? readable(value) : "", `${shortest(value)}s`];
+  return texts.find((text) => parsed(text) === value) ?? null;
+}
