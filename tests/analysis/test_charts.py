@@ -1,4 +1,4 @@
-"""Pictures of policies: what is drawn, read from the figure itself."""
+"""Charts of policies, checked through the artists of the figure."""
 
 import xml.dom.minidom
 
@@ -14,7 +14,7 @@ ZIZQ = {"zizq": presets.zizq()}
 
 
 def lines(drawn):
-    """Return what each line shows: its high end first, then its low one."""
+    """Return the data of each line, high before low."""
     return [list(line.get_ydata()) for line in drawn.axes[0].lines]
 
 
@@ -95,7 +95,7 @@ def test_a_name_is_shown_as_it_is_written(tmp_path):
     "delays", [[MAX_DELAY], [5e-324] * 3, [0, 5e-324, 1, MAX_DELAY]]
 )
 def test_the_shortest_and_the_longest_delays_are_drawn(delays, log, tmp_path):
-    """No warning of matplotlib's is printed: here it would be an error."""
+    """A warning of matplotlib would be an error here."""
     policy = Policy(schedule=delays, max_elapsed=None)
     for cumulative in (True, False):
         drawn = figure({"odd": policy}, log=log, cumulative=cumulative)

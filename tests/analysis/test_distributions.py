@@ -1,4 +1,4 @@
-"""Means that are worked out: by hand, by counting, and by drawing many times."""
+"""Exact means, checked by hand, by counting and by sampling."""
 
 import math
 from fractions import Fraction
@@ -20,7 +20,7 @@ from retrykit.analysis.preview.distributions import (
 from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.testing.strategies import durations, schedules
 
-# Even from 0 to 4, from 0 to 2, and from 1 to 3.
+# Uniform from 0 to 4, from 0 to 2, and from 1 to 3.
 FOUR = s.constant(4).full_jitter()
 TWO = s.constant(2).full_jitter()
 THREE = s.constant(2).jitter(0.5)
@@ -30,7 +30,7 @@ LONG = s.constant(1000).full_jitter()  # too many steps of a second to be told
 
 
 class Own(s.Schedule):
-    """Of which nobody knows the chance."""
+    """A schedule of unknown distribution."""
 
     def delay(self, retry, _previous, random, /):
         return random.random()
@@ -150,7 +150,7 @@ def test_a_schedule_that_ends_has_as_many_spreads():
 
 
 def counted(interval, part):
-    """The mean of what is drawn from whole milliseconds, one after the other."""
+    """Return the mean over all whole milliseconds of a draw."""
     delta = Fraction(part) * interval
     low, high = interval - delta, interval + delta + 1
     shares = {
@@ -174,7 +174,7 @@ def test_google_interval_has_the_mean_of_its_milliseconds(first, part):
 
 def test_few_milliseconds_are_known_one_by_one():
     few = s.google_interval(0.002, randomization_factor=0.5)
-    # 1, 2 and 3 ms: what is drawn lies evenly from 1 to 4.
+    # 1, 2 and 3 ms: the draw is uniform from 1 to 4.
     assert next(delay_distributions(few.cap(0.002))).mean == pytest.approx(0.005 / 3)
     many = s.google_interval(60)
     assert next(delay_distributions(many.cap(40))) is None
@@ -185,11 +185,11 @@ def in_reach(schedule):
 
 
 def assert_is_the_mean(mean, sample, width):
-    """Six standard errors, and a part of the draws that is too rare to be seen."""
+    """Six standard errors, plus the weight of draws too rare to occur."""
     count = len(sample)
     found = math.fsum(sample) / count
     error = math.hypot(*(x - found for x in sample)) / count
-    # The least float that there is has no half.
+    # The smallest float has no half.
     hair = 6 * error + 8 * width / count + math.ulp(0.0)
     assert mean == pytest.approx(found, abs=hair, rel=1e-9)
 
@@ -248,7 +248,7 @@ def test_where_delays_saturate_nothing_is_worked_out():
     assert (
         next(delay_distributions(s.constant(MAX_DELAY / 17).full_jitter())) is not None
     )
-    # What was cut before it is not known any more.
+    # The earlier cut is no longer known.
     assert (
         next(delay_distributions((s.constant(MAX_DELAY).full_jitter() * 2).cap(5)))
         is None

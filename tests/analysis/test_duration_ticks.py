@@ -1,4 +1,4 @@
-"""Marks on an axis of durations: round, in order, and not too many."""
+"""Ticks of an axis of durations: round, in order, and few."""
 
 import pytest
 from hypothesis import given, strategies as st

@@ -1,4 +1,4 @@
-"""What a person does on the page, in a real browser."""
+"""Interaction with the HTML report in a real browser."""
 
 import math
 import re
@@ -19,7 +19,7 @@ browser, steady, three = browsing.browser, browsing.steady, browsing.three
 
 
 def paths(browser):
-    """Return the chart's lines as they are drawn."""
+    """Return the paths of the chart's lines."""
     script = (
         "return [...document.querySelectorAll('.line path')].map((p) => p.outerHTML)"
     )
@@ -27,7 +27,7 @@ def paths(browser):
 
 
 def switches(browser):
-    """Return the value that each switch of the chart stands at."""
+    """Return the value of each switch of the chart."""
     chosen = ".picture .switch input:checked"
     names = browser.attributes(chosen, "name")
     return dict(zip(names, browser.attributes(chosen, "value"), strict=True))
@@ -69,7 +69,7 @@ def test_each_slider_goes_from_its_least_to_its_most(browser):
         for key, end in [("HOME", "min"), ("END", "max")]:
             browser.press(slider, key)
             place = slider.get_property("value")
-            # One interval of Google's may not be longer than the other.
+            # max_interval must not be below initial_interval.
             if browser.error(path) == "" or "interval" not in path:
                 assert browser.error(path) == ""
                 assert place == slider.get_attribute(end)

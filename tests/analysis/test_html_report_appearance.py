@@ -1,4 +1,4 @@
-"""The page can be read by everyone: in any light, at any width, without a mouse."""
+"""Accessibility of the HTML report: contrast, width, keyboard, print."""
 
 import contextlib
 import re
@@ -14,7 +14,7 @@ browser, steady, three = browsing.browser, browsing.steady, browsing.three
 
 @contextlib.contextmanager
 def emulated(browser, **media):
-    """Let a page be shown by another medium, or with other features."""
+    """Emulate another medium or other media features."""
     browser.chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
     try:
         yield
@@ -62,7 +62,7 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_lines_and_texts_stand_out_from_the_paper(browser, theme):
-    """WCAG 2.2: 3 to 1 for what is drawn, 4.5 to 1 for what is read."""
+    """WCAG 2.2: contrast of 3 to 1 for graphics, 4.5 to 1 for text."""
     browser.open({f"policy {number}": STEADY for number in range(7)})
     browser.choose("theme", theme)
     browser.type("schedule.factor", "x")
@@ -87,7 +87,7 @@ def test_lines_and_texts_stand_out_from_the_paper(browser, theme):
 
 
 def chosen_and_track(browser):
-    """Return the colours of a switch: of what is chosen, its text, and the others."""
+    """Return the colors of a switch: background and text if checked, and others."""
     return browser.run(
         "const style = (selector) =>"
         " getComputedStyle(document.querySelector(`.switch ${selector}`));"
@@ -128,7 +128,7 @@ def test_all_of_the_table_is_printed_and_no_control(three):
 
 
 def test_what_joins_two_parts_stands_between_them(browser):
-    """At this width, groups stand side by side."""
+    """At this width, groups are side by side."""
     browser.open({"sum": presets.zizq()})
     browser.resize(800)
     try:

@@ -1,4 +1,4 @@
-"""What is written into the page, before any browser reads it."""
+"""The source of the HTML report: data, content security policy, embedded files."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from retrykit.schedules.kinds import SCHEDULE_KINDS
 
 
 class Read(HTMLParser):
-    """The parts of the page that are not its skeleton."""
+    """The texts and attributes of the page."""
 
     def __init__(self, text):
         super().__init__()
@@ -46,7 +46,7 @@ def test_the_page_needs_no_other_file():
     read = Read(page({"default": Policy()}))
     assert {name for name, _ in read.attributes} & {"src", "href", "action"} == set()
     text = page({"default": Policy()})
-    # The namespace of SVG is a name, and no place.
+    # The namespace of SVG is never fetched.
     assert re.findall(r"https?://[^\"']*", text) == ["http://www.w3.org/2000/svg"]
     assert re.findall(r"url\(|@import|\bimport\(", text) == []
 

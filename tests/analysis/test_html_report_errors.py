@@ -1,4 +1,4 @@
-"""Wrong input on the page is told in the words of the library, and breaks nothing."""
+"""Invalid input in the HTML report: the library's messages, no damage."""
 
 import pytest
 
@@ -10,7 +10,7 @@ browser = browsing.browser
 
 
 def paths(browser):
-    """Return the chart's lines as they are drawn."""
+    """Return the paths of the chart's lines."""
     script = (
         "return [...document.querySelectorAll('.line path')].map((p) => p.outerHTML)"
     )

@@ -1,4 +1,4 @@
-"""The page computes what the library computes."""
+"""The HTML report computes the numbers of the library."""
 
 import inspect
 import math
@@ -127,7 +127,7 @@ def assert_previews(browser, calls, retries=50):
 
 
 def timed(policies):
-    """Draw policies with an attempt timeout or none, and how long attempts take."""
+    """Draw policies with and without an attempt timeout, and attempt durations."""
     timeouts = st.none() | strategies.durations(at_least=1e-6)
     drawn = st.builds(
         lambda policy, timeout: policy.replace(attempt_timeout=timeout),
@@ -179,7 +179,7 @@ def test_sums_that_are_off_by_a_hair_are_judged_as_the_library_judges_them(brows
     def endless(delay):
         return Policy(schedule=s.constant(delay), max_attempts=None)
 
-    # Added one by one: from Python 3.12 on, sum() makes up for what is lost.
+    # Added one by one: since Python 3.12, sum() compensates rounding errors.
     assert reduce(add, [0.1] * 3) > 0.3
     assert reduce(add, [0.1] * 8) < 0.8
     edges = [
@@ -238,7 +238,7 @@ def test_durations_are_read_as_the_library_reads_them(browser):
     assert set(browser.run("return arguments[0].map(retrykit.parsed)", wrong)) == {None}
 
 
-# One of each kind, with parts that have fields of their own.
+# One schedule of each kind, with fields of its own.
 ONE = s.constant(1)
 KINDS = {
     "constant": ONE,
@@ -268,8 +268,8 @@ KINDS = {
 POLICIES = {name: Policy(schedule=schedule) for name, schedule in KINDS.items()}
 
 
-# What is typed for each part: durations are drawn over six powers of ten, what
-# else there is between two numbers.
+# The input for each number: durations over six powers of ten, others between two
+# bounds.
 DURATIONS = {
     "median_first_retry_delay",
     "wait",
@@ -305,7 +305,7 @@ def drawn(kind, part, random):
 
 
 def changed(data, path, random):
-    """Change a part of a policy's data, and return what is typed for that."""
+    """Change a number of a policy's data, and return the text to type for it."""
     *parents, part = path.split(".")
     for name in parents:
         data = data[name]
@@ -314,7 +314,7 @@ def changed(data, path, random):
 
 
 def on_screen(browser, name, folder):
-    """Return the policies that the two texts of the page give."""
+    """Return the policies that the page's Python and TOML make."""
     names = {}
     exec(browser.text("#python"), names)  # noqa: S102  it is what is copied and run
     path = folder / "policies.toml"
@@ -357,7 +357,7 @@ def test_what_is_typed_has_the_numbers_of_the_library(browser, name, tmp_path):
     assert on_screen(browser, name, tmp_path) == (policy, policy)
 
 
-# What is typed for each parameter of a preset.
+# The input for each parameter of a preset.
 TYPED = {
     "google": {
         "initial_interval": "200ms",
@@ -372,7 +372,7 @@ TYPED = {
 
 
 def type_in(browser, typed):
-    """Type what is given by the labels of its fields."""
+    """Type values into fields found by their labels."""
     paths = dict(
         browser.run(
             "return [...document.querySelectorAll('.input > label')]"

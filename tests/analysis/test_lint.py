@@ -1,4 +1,4 @@
-"""The rules of the lint: which policies they warn of, and in which words."""
+"""Lint rules: the policies that each of them warns of."""
 
 import time
 
@@ -12,7 +12,7 @@ from retrykit.testing import strategies
 
 
 def polite(**settings):
-    """A policy that there is nothing to say about, and what differs from it."""
+    """A policy without warnings, with some settings changed."""
     return Policy(**{"on": OSError} | settings)
 
 
@@ -21,7 +21,7 @@ def found(policy, **thresholds):
 
 
 class Mine(s.Schedule):
-    """A schedule of the user's own, made of another."""
+    """A user-defined schedule around another."""
 
     def delay(self, retry, _previous, _random, /):
         return 1.5 * retry
@@ -392,5 +392,5 @@ def tripling():
     ids=["a cap", "attempts that no call comes to", "a limit of the time"],
 )
 def test_code_of_the_users_is_not_asked_beyond_the_end_of_calls(policy):
-    """The generator's numbers are too large for a delay from retry 648 on."""
+    """From retry 648 on, the generator's numbers are too large for a delay."""
     assert "no-jitter" in [finding.rule for finding in check(policy)]

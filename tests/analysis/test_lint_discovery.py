@@ -1,4 +1,4 @@
-"""What is found: everything that has a policy, under its name, once."""
+"""Discovery of policies: each under its name, once."""
 
 import pytest
 
@@ -170,7 +170,7 @@ def test_a_module_is_found_by_its_name(package):
         assert names("shop.orders") == ["shop.orders:fetch"]
         assert names("shop.orders:fetch") == ["shop.orders:fetch"]
         assert names("shop.tests") == ["shop.tests.test_more:fetch"]
-        # A second time, although the modules are there by now.
+        # Again, with the modules already imported.
         assert names("shop") == every
     assert told == [("shop", 1), ("shop.deep.more", 3), ("shop.orders", 3)]
 
@@ -197,7 +197,7 @@ def test_one_name_is_looked_at_alone(write, name, found):
 def test_a_name_in_a_folder_is_one_of_the_package_that_it_is(package):
     shop = package(orders="@retry\ndef fetch(): ...\n")
     (shop / "__init__.py").write_text("from shop.orders import fetch\n")
-    # What is imported there is found where it is asked for.
+    # An imported name is found if it is asked for.
     [found] = discover(f"{shop}:fetch").found
     assert str(found) == "shop:fetch"
     assert (found.file, found.line) == (shop / "__init__.py", None)

@@ -1,4 +1,4 @@
-"""What stands beside the schedule of a policy does not make findings wrong."""
+"""Settings besides the schedule do not cause false warnings."""
 
 import pytest
 

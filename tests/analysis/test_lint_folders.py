@@ -1,4 +1,4 @@
-"""Where it is looked for: modules, files and folders, and what cannot be read."""
+"""Lint targets: modules, files, folders, and failed imports."""
 
 import py_compile
 import sys
@@ -80,7 +80,7 @@ def test_ctrl_c_ends_the_search(write):
 
 @pytest.fixture
 def bytecode():
-    """Let imports write bytecode, wherever the suite runs."""
+    """Enable bytecode, however the suite is run."""
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, False
     yield
     sys.dont_write_bytecode = before
@@ -237,5 +237,5 @@ def test_the_folder_where_one_stands_is_searched(package):
         assert names("shop") == ["shop.orders:fetch"]
         with importable("nowhere"):
             assert names("shop.orders") == ["shop.orders:fetch"]
-            # What is found by its name is imported as ever.
+            # A module found by name is imported as usual.
             assert "shop.orders" in sys.modules

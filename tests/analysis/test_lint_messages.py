@@ -1,4 +1,4 @@
-"""In which words the lint warns: every reason and every fix."""
+"""Texts of lint warnings: every reason and every fix."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a preview tells: rows, ends, limits, times, and what it is asked for."""
+"""Previews: rows, ends, limits, times and arguments."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -76,7 +76,7 @@ def test_google_has_the_randomized_intervals_of_its_table():
     for request in told["example"][:9]:
         row = seen.rows[request["request"] - 1]
         low, high = request["randomized_interval_s"]
-        # The original draws whole milliseconds, its table cuts them.
+        # The original draws whole milliseconds, and its table truncates them.
         assert (row.low, row.high) == pytest.approx((low, high), abs=0.0011)
         assert row.mean == pytest.approx(request["retry_interval_s"], abs=0.001)
     assert seen.end.reasons == ("max_elapsed", "max_elapsed")
@@ -122,7 +122,7 @@ def test_each_limit_is_told_as_if_it_were_the_only_one():
     }
     few = preview(seen.policy.replace(max_attempts=2))
     assert few.limits == seen.limits | {"max_attempts": few.end}
-    # What its schedule ends before is no limit.
+    # A limit after the end of the schedule does not count.
     short = preview(seen.policy.replace(schedule=FOURS.take(1)))
     assert short.limits == {"schedule": EndOfCall(1, 1, ("schedule", "schedule"))}
     some = preview(Policy(schedule=FOURS.full_jitter().take(3), max_elapsed=7))
@@ -206,7 +206,7 @@ def test_what_lies_beyond_the_calendar_is_none():
 
 
 class Own(s.Schedule):
-    """Delays by a function of chance, between 0 and 8 seconds."""
+    """A schedule of random delays between 0 and 8 seconds."""
 
     __slots__ = ("draws",)
 
@@ -278,7 +278,7 @@ def test_ones_own_schedule_may_end_by_chance():
 @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf], ids=str)
 @pytest.mark.parametrize("most", [None, 3], ids=str)
 def test_what_is_no_delay_is_refused(wrong, most):
-    """Also beyond what is waited, and where nothing ends."""
+    """Also beyond max_elapsed, and without an end."""
     policy = own(lambda retry, chance: wrong if chance < 0.01 else 1.0)
     with pytest.raises(ConfigError, match="schedule must be a schedule of finite"):
         preview(policy.replace(max_attempts=most))
@@ -405,5 +405,5 @@ def test_every_number_is_finite(policy, taken):
     if seen.end:
         assert seen.worst < math.inf
         assert all(max(q.value, q.error) < math.inf for q in seen.total_wait.quantiles)
-        # Sums of the same delays in another order are off by a hair.
+        # Sums in another order differ by rounding errors.
         assert 0 <= seen.total_wait.mean <= seen.worst * (1 + 1e-9)

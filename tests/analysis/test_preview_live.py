@@ -1,4 +1,4 @@
-"""What is told of a call beforehand is what happens then."""
+"""Previews agree with live calls in virtual time."""
 
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ class Call(NamedTuple):
 
 
 def play(policy, taken):
-    """Call what fails each time, and takes some time for it."""
+    """Call a function that always fails after some time."""
     began = []
 
     def fetch():
@@ -42,13 +42,13 @@ def play(policy, taken):
 
 
 def within_reach(policy):
-    """The policy with delays that take a call to its limits in some attempts."""
+    """Scale a policy's delays so that a call reaches its limits in a few attempts."""
     longest = min(policy.max_elapsed or DAY, DAY) / 3
     return policy.replace(schedule=policy.schedule.cap(longest), rules=())
 
 
 def off(moment):
-    """What sums of delays and readings of clocks may be off, in seconds."""
+    """Return the tolerance for rounding errors of clock arithmetic, in seconds."""
     return 2e-6 + abs(moment) * 1e-12
 
 
@@ -68,7 +68,7 @@ def assert_agree(seen, call):
         assert row.total_low - off(waited) <= waited <= row.total_high + off(waited)
 
 
-# A preview is of the schedule that the errors without a rule have.
+# A preview follows the schedule of errors without a rule.
 EVERY = policies(schedules=schedules(), max_attempts=12).map(
     lambda policy: policy.replace(rules=())
 )
@@ -84,7 +84,7 @@ def test_a_call_does_what_its_preview_says(policy, taken, seed):
 
 
 class Edge(s.Schedule):
-    """Another schedule whose chance is always the same."""
+    """A user-defined schedule with a fixed random value."""
 
     __slots__ = ("chance", "of")
     of: s.Schedule
@@ -137,7 +137,7 @@ def test_the_shortest_and_the_longest_delays_come_to_both_ends(policy, taken):
     ids=["stop", "clip", "overshoot"],
 )
 def test_the_worst_case_is_one_that_happens(rule, begins, worst):
-    """Two delays of 8 to 100 seconds, where one attempt may begin up to the 10th."""
+    """Two delays of 8 to 100 s, and attempts that may start within 10 s."""
     policy = Policy(
         schedule=s.constant(54).jitter(46 / 54), max_elapsed=10, deadline=rule
     )

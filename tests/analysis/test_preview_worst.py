@@ -1,4 +1,4 @@
-"""The longest time of a call whose attempts may take as long as they are let."""
+"""Worst-case time of calls with an attempt timeout."""
 
 import pytest
 from hypothesis import given, strategies as st
@@ -14,7 +14,7 @@ from retrykit.testing import virtual_time
 from retrykit.testing.strategies import durations, policies, schedules
 
 STEPS = [10, 20]
-# The timeout, the limit and its rule, and how long the call takes at most.
+# Attempt timeout, max_elapsed, deadline, and the worst case.
 WORST = {
     "without a limit": (5, None, "stop", 45),
     "attempts as long as any": (MAX_DELAY, None, "stop", MAX_DELAY),
@@ -63,7 +63,7 @@ def test_no_call_takes_longer_than_its_preview_says(policy, longest, parts):
     worst = preview(policy, samples=0).worst
     with virtual_time() as clock:
         elapsed = policy.run(fetch).state.elapsed
-    # Sums of the same delays in another order are off by a hair.
+    # Sums in another order differ by rounding errors.
     assert elapsed <= worst * (1 + 1e-9) + 2e-6
 
 

@@ -1,4 +1,4 @@
-"""How long calls wait in all: by formulas of textbooks, and by samples."""
+"""Total delay of calls: textbook formulas and samples."""
 
 import math
 from fractions import Fraction
@@ -113,7 +113,7 @@ def test_a_larger_share_takes_longer(delays):
     assert all(a <= b for a, b in pairwise(values(window)))
     assert values(window)[0] >= 0.0
     assert values(window)[-1] <= math.fsum(delays)
-    # Both ends are alike: half of all sums are below the mean.
+    # Symmetrical: half of all sums are below the mean.
     assert values(window)[2] == pytest.approx(window.mean, rel=1e-12)
     assert window.mean == pytest.approx(math.fsum(delays) / 2)
     assert window.samples == 0
@@ -137,7 +137,7 @@ def test_nine_jittered_delays_are_sampled():
     for quantile, exact in zip(window.quantiles, NINE, strict=True):
         assert 0 < quantile.error < 0.3
         assert abs(quantile.value - exact) <= quantile.error
-    # What the means of the delays tell is not drawn.
+    # The mean is exact, since the means of the delays are known.
     assert (window.mean, window.error) == (4.5, 0.0)
 
 
@@ -157,7 +157,7 @@ def test_every_run_tells_the_same_numbers():
 
 
 def test_an_error_is_an_interval_of_95_percent():
-    """Of 200 samples 181 or more is what a true 95 % does but once in 200."""
+    """A true 95 % interval holds fewer than 181 of 200 times once in 200 runs."""
     held = dict.fromkeys(SHARES, 0)
     for turn in range(200):
         policy = Policy(
@@ -168,7 +168,7 @@ def test_an_error_is_an_interval_of_95_percent():
         ):
             held[quantile.share] += abs(quantile.value - exact) <= quantile.error
     assert all(count >= 181 for count in held.values()), held
-    # Symmetrical about its value, it is a little too wide for some.
+    # Symmetrical about its value, it is slightly too wide for some.
     assert held[0.5] < 200
 
 
@@ -219,7 +219,7 @@ def test_calls_that_a_limit_ends_are_sampled():
 
 
 def test_clipped_calls_are_sampled():
-    """All make three calls, but not all wait as long as was drawn."""
+    """All make three calls, but limits shorten some delays."""
     clipped = {"max_attempts": 3, "max_elapsed": 10, "deadline": "clip"}
     policy = Policy(schedule=s.constant(4).jitter(0.5), **clipped)
     assert preview(policy).end.soonest == preview(policy).end.latest == 2

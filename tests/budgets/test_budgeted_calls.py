@@ -1,4 +1,4 @@
-"""Calls whose retries must be paid for, in every colour."""
+"""Budgets in sync and async calls."""
 
 import asyncio
 import math
@@ -27,7 +27,7 @@ EAGER = Policy(schedule=[0] * 9, max_attempts=4, max_elapsed=None, on=OSError)
 
 
 class Ledger(Budget):
-    """A budget that writes down what it is asked, and pays for some retries."""
+    """A budget that records its calls, and pays for some retries."""
 
     def __init__(self, retries):
         self.retries = retries
@@ -63,7 +63,7 @@ def failing(times, error=OSError):
 
 
 def test_a_first_success_is_deposited(colour):
-    """The first call is watched, and the second goes the short way."""
+    """The first call is observed, and the second takes the fast path."""
     budget = Ledger(9)
     fetch = colour(EAGER, budget=budget)(failing(0))
     assert [fetch(), fetch()] == ["done", "done"]
@@ -95,7 +95,7 @@ def test_a_retry_that_is_not_paid_for_is_not_made(colour):
 
 
 def test_it_is_asked_before_the_sleep_and_for_nothing_that_is_not_slept(colour):
-    """What the limits forbid costs nothing, but it has failed."""
+    """A retry that the limits forbid is free, but its failure counts."""
     budget = Ledger(9)
     with pytest.raises(OSError, match="6"):
         colour(EAGER, budget=budget)(failing(9))()
@@ -147,7 +147,7 @@ def test_blocks_pay_alike():
 
 
 class Awaited(Ledger):
-    """A budget that is asked over a network."""
+    """An async budget, as if over a network."""
 
     async def withdraw(self, error):
         await asyncio.sleep(0)
@@ -231,7 +231,7 @@ class AwaitedBroken(Broken):
 
 
 def test_a_budget_that_fails_loses_neither_error_nor_result(colour, caplog):
-    """And it pays for nothing: what cannot be counted is not retried."""
+    """A faulty budget pays for nothing, so there is no retry."""
     with pytest.raises(OSError, match="9") as caught:
         colour(EAGER, budget=Broken(9))(failing(9))()
     assert state_of(caught.value).stop_reason is StopReason.BUDGET
@@ -306,7 +306,7 @@ def test_aws_tokens_in_calls(colour):
 
 
 def test_grpc_throttles_calls(colour):
-    """Ten tokens: the first five failures leave five, which is not above half."""
+    """Ten tokens: five failures leave five, which is not more than half."""
     throttle = Throttle(10, 0.1)
     policy = EAGER.replace(budget=throttle, max_attempts=9)
     outcome = colour.run(policy, failing(9))

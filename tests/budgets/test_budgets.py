@@ -1,4 +1,4 @@
-"""Each budget does what its public source says, figure by figure."""
+"""Each budget against the published numbers of its source."""
 
 from fractions import Fraction
 
@@ -11,15 +11,15 @@ ERROR = OSError()
 
 
 class ThrottledError(Exception):
-    """What a service raises that wants fewer calls."""
+    """A service asks for fewer calls."""
 
 
 class DrainError(Exception):
-    """Takes as much as the tests of the source take by hand."""
+    """Costs as much as the source's tests withdraw by hand."""
 
 
 def play(budget, outcomes, attempts=3):
-    """Do what a driver does, and return what came of each attempt."""
+    """Use a budget as a driver does, and return the outcome of each attempt."""
     told, attempt, cost = [], 1, None
     for error in outcomes:
         if error is None:
@@ -40,8 +40,8 @@ def play(budget, outcomes, attempts=3):
     return told
 
 
-# The tests that the SDKs of AWS share: "Retry Behavior 2.0" and its revision of
-# 2026, "2.1". What is given is how many tokens there are, and how many attempts.
+# The shared tests of the AWS SDKs: "Retry Behavior 2.0" and its 2026 revision,
+# "2.1". Given are the number of tokens and of attempts.
 BEFORE_2026 = {
     "retry eventually succeeds": (
         (500, 3),
@@ -240,7 +240,7 @@ def test_tower_tps_slots(start):
         requests(budget)
         clock.advance("801ms")
         requests(budget)
-        # The first is out of the window; the other two pay for one.
+        # The first has left the window; the other two pay for one.
         assert budget.balance == 1
         assert budget.withdraw(ERROR) == 1.0
         assert budget.withdraw(ERROR) is None

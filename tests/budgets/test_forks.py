@@ -1,4 +1,4 @@
-"""A child goes on with a budget, whatever threads did with it at the fork."""
+"""Budgets in the child of a fork, whatever other threads were doing."""
 
 import gc
 import os
@@ -68,7 +68,7 @@ print(codes == [7] * 15, codes)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_child_waits_for_no_thread_that_held_a_budget_at_the_fork():
-    # In a process of its own, where no other tool has locks.
+    # In a process of its own, without locks of other tools.
     told = subprocess.run(  # noqa: S603  this interpreter, and the code above
         [sys.executable, "-c", FORKING], capture_output=True, text=True, check=True
     )
@@ -96,14 +96,14 @@ def test_what_nobody_holds_dies_at_once(make):
         gc.enable()
 
 
-# CPython 3.12 traces no opcodes that are asked for so late, and crashes on others.
+# CPython 3.12 ignores opcode tracing that is enabled so late, or crashes.
 between_any_two_steps = pytest.mark.skipif(
     sys.version_info[:2] == (3, 12), reason="CPython 3.12 cannot be stopped there"
 )
 
 
 def stopping(name, steps):
-    """Return a trace function that lets a function of this name go so far."""
+    """Return a trace function that stops a named function after so many steps."""
     left = iter(range(steps))
 
     def trace(frame, event, _):
@@ -118,7 +118,7 @@ def stopping(name, steps):
 
 
 def stopped(name, steps, use):
-    """Return whether a use was stopped, as by a fork in another thread."""
+    """Return whether a call was stopped midway, as by a fork in another thread."""
     before = sys.gettrace()
     sys.settrace(stopping(name, steps))
     try:

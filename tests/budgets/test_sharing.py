@@ -1,4 +1,4 @@
-"""Budgets are shared by key and by scope, and are told as text and as data."""
+"""Budgets by key and by scope, as text and as data."""
 
 import copy
 import json
@@ -28,11 +28,11 @@ ERROR = OSError()
 
 
 class BusyError(Exception):
-    """An error that its module holds by name."""
+    """An error that is found by its name."""
 
 
 def is_busy(error):
-    """Return whether a text says so."""
+    """Return whether the message says busy."""
     return "busy" in str(error)
 
 
@@ -108,7 +108,7 @@ def unpickled(stored):
 
 
 def use_up(budget):
-    """Take what can be taken."""
+    """Withdraw until the budget is empty."""
     budget.failed(first=False, retryable=True)
     while budget.withdraw(ERROR):
         pass
@@ -243,7 +243,7 @@ def test_a_pickled_budget_of_a_scope_that_is_new_here_is_made():
 
 
 def test_the_settings_of_the_process_win_over_those_of_a_pickle():
-    """A job of yesterday must be read, whatever has been deployed since."""
+    """Yesterday's jobs must be readable after a deployment."""
     shared("key:today", lambda: TokenBucket(8))
     text = pickle.dumps(shared("key:queue", lambda: TokenBucket(7)))
     assert unpickled(text.replace(b"key:queue", b"key:today")).capacity == 8
@@ -288,7 +288,7 @@ def test_a_key_may_ask_the_registry_while_it_is_looked_up():
         found.extend(hosts[Host()] for _ in range(2))
 
     found = []
-    # Where it waits for itself it would wait for ever, so it is waited for.
+    # In a thread, since a deadlock would never end.
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     asking.join(10)

@@ -1,4 +1,4 @@
-"""Threads and tasks share a budget, and lose nothing of it."""
+"""Budgets shared by threads and tasks."""
 
 import asyncio
 import random
@@ -18,7 +18,7 @@ BUDGETS = retrykit.budgets.__path__[0]
 
 
 def giving_way(chance):
-    """Return a trace function that gives way in the midst of lines of budgets.
+    """Return a trace function that switches threads within lines of budgets.
 
     Left alone, a thread is so seldom stopped between reading a number and
     writing it that no lock would be missed.
@@ -37,12 +37,12 @@ def giving_way(chance):
 
 @pytest.fixture
 def threads():
-    """Run a function in eight threads, which stop each other wherever they can."""
+    """Run a function in eight threads that interrupt each other anywhere."""
 
     def run(work, seed):
         before = sys.gettrace()
         together.wait(10)
-        # CPython 3.12 crashes where opcodes are traced in many threads.
+        # CPython 3.12 crashes if many threads trace opcodes.
         if sys.version_info[:2] != (3, 12):
             sys.settrace(giving_way(random.Random(seed)))  # noqa: S311
         try:
@@ -56,7 +56,7 @@ def threads():
 
 
 def use(bucket, chance, tally):
-    """Make a step, and write down what it took from the bucket."""
+    """Make a step, and record what it took from the bucket."""
     if chance.random() < 0.5:
         bucket.deposit(None)
         tally.append(-1)
@@ -73,7 +73,7 @@ def give_back(bucket, cost, tally):
 
 
 def drained(capacity):
-    """Return a bucket that no step of these tests fills, and none empties."""
+    """Return a bucket that these tests neither fill nor empty."""
     bucket = TokenBucket(
         capacity, costs=((TimeoutError, 10), (EOFError, capacity // 2))
     )

@@ -1,4 +1,4 @@
-"""What budgets count, against models that are too simple to be wrong."""
+"""Windows of budgets against simple models."""
 
 import threading
 from fractions import Fraction
@@ -61,7 +61,7 @@ RATIOS = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.75, 1.0, 1.5])
 
 @given(RATIOS, st.sampled_from([0, 1, 2.5]), st.sampled_from([1, 2, 10]), STEPS)
 def test_a_ratio_counts_what_was_in_the_window(ratio, reserve, window, steps):
-    """What is in it is what is in this tenth of it, or in the ten before."""
+    """A window covers the current tenth of it and the ten before."""
     budget, exact = RatioBudget(ratio, reserve=reserve, window=window), Fraction
     seen = []
     with virtual_time() as clock:
@@ -175,7 +175,7 @@ def test_what_was_spent_is_given_back_when_it_is_out_of_the_window():
 
 
 def test_the_balance_is_never_below_zero():
-    """The requests that paid are out of the window, the retry is not."""
+    """The requests that paid have left the window, the retry has not."""
     budget = RatioBudget(1, reserve=0, window="1s")
     with virtual_time() as clock:
         budget.deposit(None)
@@ -200,7 +200,7 @@ def test_a_clock_that_goes_back_makes_it_forget_nothing_and_stop_nothing():
 
 
 class Interrupted:
-    """A clock in the midst of whose reading something else is done, once."""
+    """A clock that calls a function once while it is read."""
 
     def __init__(self, act):
         self.acts = [act]
@@ -215,7 +215,7 @@ class Interrupted:
 
 
 class Interrupting(int):
-    """A cost in the midst of whose adding something else is done."""
+    """A cost that calls a function while it is added."""
 
     def __new__(cls, act):
         cost = super().__new__(cls, 1)
@@ -228,7 +228,7 @@ class Interrupting(int):
 
 
 def in_time(work):
-    """Do it elsewhere, so that a deadlock is a failure."""
+    """Run in a thread, so that a deadlock is a failure."""
     worker = threading.Thread(target=work, daemon=True)
     worker.start()
     worker.join(10)

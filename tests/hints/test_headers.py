@@ -1,4 +1,4 @@
-"""What the headers of HTTP ask for, on whoever's error or response they are."""
+"""Hints from HTTP headers on errors and responses of all clients."""
 
 import email.message
 import http.client
@@ -18,7 +18,7 @@ from retrykit.hints.http_dates import parse_http_date
 from retrykit.hints.retry_after_header import parse_retry_after
 from retrykit.schedules.randomness import MAX_DELAY
 
-# The three forms of one date, as RFC 9110, 5.6.7 shows them.
+# The three forms of one date in RFC 9110, 5.6.7.
 FIXED = "Sun, 06 Nov 1994 08:49:37 GMT"
 RFC_850 = "Sunday, 06-Nov-94 08:49:37 GMT"
 ASCTIME = "Sun Nov  6 08:49:37 1994"
@@ -238,7 +238,7 @@ def test_the_headers_of_urllib_are_found():
 
 
 class Wire(io.BytesIO):
-    """What a server has sent."""
+    """A response with the headers of a server."""
 
     def makefile(self, *_args):
         return self
@@ -253,7 +253,7 @@ def test_the_headers_of_http_client_are_found():
 
 
 class Joined:
-    """Headers of requests, httpx or tornado: what is repeated is joined."""
+    """Headers of requests, httpx or tornado: repeated headers are joined."""
 
     def __init__(self, comma):
         self.comma = comma
@@ -272,7 +272,7 @@ class Repeated:
 
 
 class Response:
-    """A response of requests is false where it has failed."""
+    """A failed response of requests is falsy."""
 
     def __init__(self, headers):
         self.headers = headers
@@ -377,7 +377,7 @@ def test_any_header_is_a_delay_or_nothing(lines, date, now):
     assert delay is None or 0.0 <= delay <= MAX_DELAY
 
 
-# As far as years have four digits.
+# Years have at most four digits.
 TIMES = st.integers(0, 253_402_300_799)
 
 

@@ -1,4 +1,4 @@
-"""Calls whose errors and results ask for a delay, in every colour."""
+"""Hints in sync and async calls."""
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_a_call_waits_at_least_as_long_as_it_is_asked_to(colour):
 
 
 def test_zero_waits_for_the_schedule(colour):
-    """Or all clients of a server that says so would come back together."""
+    """Otherwise all clients of the server would come back together."""
     policy = PATIENT.replace(max_attempts=None, max_elapsed=9)
     with virtual_time() as clock:
         colour.run(policy, raising(*[BusyError(0)] * 99))

@@ -1,4 +1,4 @@
-"""Asking a hint, and the hints that are ready: what they are and their texts."""
+"""Reading hints, and the built-in hints and their strings."""
 
 import copy
 import logging
@@ -43,7 +43,7 @@ class Answer:
 
 
 class Hostile:
-    """It lets itself be asked for nothing."""
+    """Every attribute raises."""
 
     def __getattribute__(self, name):
         raise ZeroDivisionError(name)
@@ -55,14 +55,14 @@ class HostileError(Exception):
 
 
 class Holding:
-    """What it holds lets itself be asked for nothing."""
+    """Its attribute has attributes that raise."""
 
     def __init__(self):
         self.response = self.headers = self.wait = Hostile()
 
 
 class Remote:
-    """A stand-in for an object somewhere else: it has whatever it is asked for."""
+    """A proxy of a remote object, which has every attribute."""
 
     def __getattr__(self, name):
         return self
@@ -135,7 +135,7 @@ def test_an_answer_that_is_no_delay_asks_for_nothing_and_warns_once(answer, capl
 
 @pytest.mark.parametrize("answer", [later, Answer])
 def test_an_answer_that_must_be_awaited_asks_for_nothing(answer, caplog):
-    # A coroutine that nobody closes is a warning, and so an error of this suite.
+    # An unclosed coroutine is a warning, and so an error of this suite.
     assert read_hint(lambda _: answer(), OSError(), None) is None
     (record,) = caplog.records
     assert "must be a delay that it gives at once" in record.getMessage()
@@ -318,7 +318,7 @@ def test_an_attribute_that_is_no_delay_asks_for_nothing_and_warns(wait, unit, ca
 
 
 class RpcError(Exception):
-    """An error of gRPC, as far as it is asked."""
+    """A minimal gRPC error."""
 
     def __init__(self, *metadata):
         self.metadata = metadata

@@ -1,4 +1,4 @@
-"""When a rate limit begins anew, as GitHub and others say it."""
+"""Reset times of rate limits, as sent by GitHub and others."""
 
 import logging
 import time
