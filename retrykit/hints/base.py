@@ -4,7 +4,7 @@ import inspect
 import logging
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, ClassVar, cast, final
+from typing import Any, cast, final
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
@@ -63,25 +63,30 @@ def check_hint(name: str, value: object) -> object:
 
 
 class SerializableHint(Frozen):
-    """A hint with a comparison, a repr and a string form.
+    """A built-in hint, which compares, pickles and can be written as a string.
 
     Attributes:
         kind: The name of the function that builds it.
+        arguments: The arguments of that function.
+        read: Reads an error or a result, given the arguments.
     """
 
-    __slots__ = ()
-    kind: ClassVar[str]
+    __slots__ = ("arguments", "kind", "read")
+    kind: str
+    arguments: tuple[Any, ...]
+    read: Callable[..., Duration | RetryAfter | GiveUp | None]
+
+    def __call__(self, outcome: object, /) -> Duration | RetryAfter | GiveUp | None:
+        """Return the request of an error or a result, if any."""
+        return self.read(outcome, *self.arguments)
 
     @property
     def text(self) -> str:
         """Its name and its arguments, as `hint_named` reads them."""
-        return ":".join([self.kind, *map(str, self._arguments())])
-
-    def _arguments(self) -> tuple[object, ...]:
-        return tuple(getattr(self, name) for name in type(self).field_names)
+        return ":".join([self.kind, *self.arguments])
 
     def __repr__(self) -> str:
-        return f"{self.kind}({', '.join(map(repr, self._arguments()))})"
+        return f"{self.kind}({', '.join(map(repr, self.arguments))})"
 
 
 def read_hint(
@@ -170,30 +175,26 @@ def first_of(*hints: Hint) -> Hint:
         for hint in known
         for each in (hint.hints if isinstance(hint, FirstOf) else (hint,))
     ]
-    return FirstOf(tuple(flat)) if len(flat) > 1 else flat[0]
+    return FirstOf("first_of", tuple(flat), _read_first) if len(flat) > 1 else flat[0]
 
 
 @final
 class FirstOf(SerializableHint):
-    """The first answer of several hints; `first_of` builds it.
+    """The hint that `first_of` builds; its arguments are hints."""
 
-    Attributes:
-        hints: The hints in the order in which they are read.
-    """
+    __slots__ = ()
 
-    __slots__ = ("hints",)
-    kind = "first_of"
-    hints: tuple[Hint, ...]
+    @property
+    def hints(self) -> tuple[Hint, ...]:
+        """The hints in the order in which they are read."""
+        return self.arguments
 
-    def __call__(self, outcome: object, /) -> float | RetryAfter | GiveUp | None:
-        """Return the first answer that is not None."""
-        # By type(), since __class__ may be a property of the user's.
-        failed = issubclass(type(outcome), Exception)
-        error = cast("Exception", outcome) if failed else None
-        return read_hint(self, outcome, error)
 
-    def _arguments(self) -> tuple[object, ...]:
-        return self.hints
+def _read_first(outcome: object, *hints: Hint) -> float | RetryAfter | GiveUp | None:
+    # By type(), since __class__ may be a property of the user's.
+    failed = issubclass(type(outcome), Exception)
+    error = cast("Exception", outcome) if failed else None
+    return read_hint(first_of(*hints), outcome, error)
 
 
 def requested_delay(answer: float | RetryAfter | GiveUp | None) -> float | None:

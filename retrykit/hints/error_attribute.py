@@ -1,15 +1,15 @@
 """Hint that reads a delay from an attribute of an error or result."""
 
-from typing import Literal, final
+from typing import Literal
 
 from retrykit._internal.durations import Duration
 from retrykit._internal.validation import check_choice, invalid_setting
 from retrykit.hints.base import SerializableHint
 
-__all__ = ["Attribute", "attribute"]
+__all__ = ["attribute"]
 
 
-def attribute(path: str, unit: Literal["s", "ms"] = "s") -> "Attribute":
+def attribute(path: str, unit: Literal["s", "ms"] = "s") -> SerializableHint:
     """Return the hint that reads an attribute of the error or result.
 
     >>> error = OSError("busy")
@@ -32,35 +32,18 @@ def attribute(path: str, unit: Literal["s", "ms"] = "s") -> "Attribute":
     if not isinstance(given, str) or not all(map(str.isidentifier, given.split("."))):
         rule = "the name of an attribute, or several with dots between them"
         raise invalid_setting("path", rule, given)
-    return Attribute(given, unit)
+    arguments = (given,) if unit == "s" else (given, unit)
+    return SerializableHint("attribute", arguments, _read_attribute)
 
 
-@final
-class Attribute(SerializableHint):
-    """The hint that `attribute` builds.
-
-    Attributes:
-        path: Attribute names joined by dots.
-        unit: Unit of a plain number, ``"s"`` or ``"ms"``.
-    """
-
-    __slots__ = ("path", "unit")
-    kind = "attribute"
-    path: str
-    unit: str
-
-    def __call__(self, outcome: object, /) -> Duration | None:
-        """Return the delay in the attribute, or None."""
-        try:
-            for name in self.path.split("."):
-                outcome = getattr(outcome, name)
-            # A remote proxy has every attribute, but of another type.
-            delay = outcome if isinstance(outcome, int | Duration) else None
-        except Exception:  # noqa: BLE001  attributes may run anyone's code
-            return None
-        if self.unit == "s" or isinstance(delay, bool):
-            return delay
-        return delay / 1_000 if isinstance(delay, int | float) else delay
-
-    def _arguments(self) -> tuple[object, ...]:
-        return (self.path,) if self.unit == "s" else (self.path, self.unit)
+def _read_attribute(outcome: object, path: str, unit: str = "s") -> Duration | None:
+    try:
+        for name in path.split("."):
+            outcome = getattr(outcome, name)
+        # A remote proxy has every attribute, but of another type.
+        delay = outcome if isinstance(outcome, int | Duration) else None
+    except Exception:  # noqa: BLE001  attributes may run anyone's code
+        return None
+    if unit == "s" or isinstance(delay, bool):
+        return delay
+    return delay / 1_000 if isinstance(delay, int | float) else delay

@@ -1,15 +1,14 @@
 """Hint that reads the pushback of a gRPC server; grpc is not imported."""
 
 import re
-from typing import final
 
 from retrykit.hints.base import SerializableHint
 from retrykit.state.signals import GiveUp, RetryAfter
 
-__all__ = ["GrpcPushback", "grpc_pushback"]
+__all__ = ["grpc_pushback"]
 
 
-def grpc_pushback() -> "GrpcPushback":
+def grpc_pushback() -> SerializableHint:
     """Return the hint that reads the pushback of a gRPC server.
 
     The metadata ``grpc-retry-pushback-ms`` is an integer: the next attempt is
@@ -19,32 +18,22 @@ def grpc_pushback() -> "GrpcPushback":
     Source:
         gRPC proposal A6, "gRPC Retry Design", section "Pushback", 2017.
     """
-    return GrpcPushback()
+    return SerializableHint("grpc_pushback", (), _read_pushback)
 
 
-@final
-class GrpcPushback(SerializableHint):
-    """The hint that `grpc_pushback` builds."""
-
-    __slots__ = ()
-    kind = "grpc_pushback"
-
-    def __call__(self, error: object, /) -> RetryAfter | GiveUp | None:
-        """Return the signal in a gRPC error; None for anything else."""
-        try:
-            # On a call that has not failed, reading would block or need an await.
-            failed = isinstance(error, Exception)
-            read = getattr(error, "trailing_metadata", tuple) if failed else tuple
-            delays = [
-                _parse_milliseconds(value) for key, value in read() if key == _KEY
-            ]
-        except Exception:  # noqa: BLE001  the error may be anyone's code
-            return None
-        if None in delays:
-            return GiveUp()
-        # As for a header, the longest wait satisfies all values.
-        longest = max((delay for delay in delays if delay is not None), default=None)
-        return None if longest is None else RetryAfter(longest)
+def _read_pushback(error: object) -> RetryAfter | GiveUp | None:
+    try:
+        # On a call that has not failed, reading would block or need an await.
+        failed = isinstance(error, Exception)
+        read = getattr(error, "trailing_metadata", tuple) if failed else tuple
+        delays = [_parse_milliseconds(value) for key, value in read() if key == _KEY]
+    except Exception:  # noqa: BLE001  the error may be anyone's code
+        return None
+    if None in delays:
+        return GiveUp()
+    # As for a header, the longest wait satisfies all values.
+    longest = max((delay for delay in delays if delay is not None), default=None)
+    return None if longest is None else RetryAfter(longest)
 
 
 def _parse_milliseconds(value: object) -> float | None:

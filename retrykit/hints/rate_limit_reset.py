@@ -1,7 +1,6 @@
 """Hint that reads the reset time of a rate limit from a response header."""
 
 from collections.abc import Callable
-from typing import final
 
 from retrykit._internal.clocks import wall
 from retrykit._internal.validation import invalid_setting
@@ -14,10 +13,10 @@ from retrykit.hints.retry_after_header import (
     response_time,
 )
 
-__all__ = ["ResetAt", "reset_at", "until_reset"]
+__all__ = ["reset_at", "until_reset"]
 
 
-def reset_at(header: str = "x-ratelimit-reset") -> "ResetAt":
+def reset_at(header: str = "x-ratelimit-reset") -> SerializableHint:
     """Return the hint that reads the reset time of a rate limit.
 
     Services send a duration or a time under the same names. A number below
@@ -45,24 +44,11 @@ def reset_at(header: str = "x-ratelimit-reset") -> "ResetAt":
     name = check_header_name(header)
     if "reset" not in name:
         raise invalid_setting("header", "the name of a header with reset in it", header)
-    return ResetAt(name)
+    return SerializableHint("reset_at", (name,), _read_reset)
 
 
-@final
-class ResetAt(SerializableHint):
-    """The hint that `reset_at` builds.
-
-    Attributes:
-        header: The name of the header, in lower case.
-    """
-
-    __slots__ = ("header",)
-    kind = "reset_at"
-    header: str
-
-    def __call__(self, outcome: object, /) -> float | None:
-        """Return the seconds until the limit of an error or response resets."""
-        return until_reset(outcome, self.header, wall)
+def _read_reset(outcome: object, header: str) -> float | None:
+    return until_reset(outcome, header, wall)
 
 
 def until_reset(outcome: object, header: str, now: Callable[[], float]) -> float | None:

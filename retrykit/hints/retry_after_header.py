@@ -6,7 +6,6 @@ A value that cannot be parsed is logged at debug level and ignored.
 import logging
 import re
 from collections.abc import Callable
-from typing import final
 
 from retrykit._internal.clocks import wall
 from retrykit._internal.validation import invalid_setting, safe_repr
@@ -15,12 +14,11 @@ from retrykit.hints.headers import header_values
 from retrykit.hints.http_dates import parse_http_date
 from retrykit.schedules.randomness import MAX_DELAY
 
-__all__ = ["DECIMAL", "Milliseconds", "RetryAfterHeader", "check_header_name"]
-__all__ += ["longest_delay", "milliseconds", "parse_retry_after", "response_time"]
-__all__ += ["retry_after"]
+__all__ = ["DECIMAL", "check_header_name", "longest_delay", "milliseconds"]
+__all__ += ["parse_retry_after", "response_time", "retry_after"]
 
 
-def retry_after() -> "RetryAfterHeader":
+def retry_after() -> SerializableHint:
     """Return the hint that reads ``Retry-After``: seconds, or an HTTP date.
 
     >>> from urllib.error import HTTPError
@@ -36,19 +34,11 @@ def retry_after() -> "RetryAfterHeader":
     Source:
         RFC 9110, "HTTP Semantics", section 10.2.3, 2022.
     """
-    return RetryAfterHeader()
+    return SerializableHint("retry_after", (), _read_retry_after)
 
 
-@final
-class RetryAfterHeader(SerializableHint):
-    """The hint that `retry_after` builds."""
-
-    __slots__ = ()
-    kind = "retry_after"
-
-    def __call__(self, outcome: object, /) -> float | None:
-        """Return the seconds that an error or response asks for, or None."""
-        return parse_retry_after(outcome, wall)
+def _read_retry_after(outcome: object) -> float | None:
+    return parse_retry_after(outcome, wall)
 
 
 def parse_retry_after(outcome: object, now: Callable[[], float]) -> float | None:
@@ -91,7 +81,7 @@ def response_time(outcome: object, now: Callable[[], float]) -> float:
     return next((date for date in dates if date is not None), time)
 
 
-def milliseconds(header: str) -> "Milliseconds":
+def milliseconds(header: str) -> SerializableHint:
     """Return the hint that reads milliseconds from a header.
 
     Services have their own names for it: ``x-amz-retry-after`` (AWS),
@@ -107,7 +97,8 @@ def milliseconds(header: str) -> "Milliseconds":
     Raises:
         ConfigError: *header* is not a valid header name.
     """
-    return Milliseconds(check_header_name(header))
+    name = check_header_name(header)
+    return SerializableHint("milliseconds", (name,), _read_milliseconds)
 
 
 def check_header_name(header: object) -> str:
@@ -121,22 +112,8 @@ def check_header_name(header: object) -> str:
     return header.lower()
 
 
-@final
-class Milliseconds(SerializableHint):
-    """The hint that `milliseconds` builds.
-
-    Attributes:
-        header: The name of the header, in lower case.
-    """
-
-    __slots__ = ("header",)
-    kind = "milliseconds"
-    header: str
-
-    def __call__(self, outcome: object, /) -> float | None:
-        """Return the seconds that an error or response asks for, or None."""
-        values = header_values(outcome, self.header)
-        return longest_delay(self.header, values, _parse_milliseconds)
+def _read_milliseconds(outcome: object, header: str) -> float | None:
+    return longest_delay(header, header_values(outcome, header), _parse_milliseconds)
 
 
 def _parse_milliseconds(text: str) -> float | None:
