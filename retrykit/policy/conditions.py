@@ -14,7 +14,7 @@ from retrykit._internal.error_conditions import (
     read_answer,
     reject_awaitable,
 )
-from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
+from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.validation import invalid_setting
 from retrykit.state.fault_log import log_fault
 

@@ -118,7 +118,7 @@ def _assemble(data: object, title: str) -> str:
     )
 
 
-# The first four know nothing of the page.
+# The first four do not depend on the page.
 _SCRIPTS: Final = (
     *("schedules", "limits", "values", "source_text"),
     *("controls", "chart", "chart_cursor", "page"),
