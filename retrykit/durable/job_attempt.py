@@ -199,7 +199,7 @@ class _Attempt:
 
     def failed(self, error: Exception | None, outcome: float | Exception) -> None:
         """Record the outcome of a failed attempt."""
-        if not isinstance(outcome, float):
+        if isinstance(outcome, Exception):
             self._over(None, outcome)
             return
         self.call.suspend()

@@ -193,7 +193,7 @@ class Attempt:
         else:
             self._block.call.abort(raised)
             outcome = raised
-        if isinstance(outcome, float):
+        if not isinstance(outcome, BaseException):
             return raised is not None
         if outcome is error:
             return False

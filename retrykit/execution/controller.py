@@ -8,7 +8,7 @@ the end differ in ``await`` alone.
 import inspect
 import logging
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn, final
 
@@ -215,22 +215,25 @@ class RetryController:
 
     def prepare_failure(
         self, call: RetryCall, error: Exception | None, result: object
-    ) -> object | None:
+    ) -> tuple[object | None, Callable[[], float]]:
         """Trim the tracebacks of a failed attempt, and look for a nested call in it.
 
         Returns:
-            The outcome of a nested call that has given up, or None.
+            The outcome of a nested call that has given up, or None; and the function
+            that reads the clock of this call.
         """
-        if call.state.read_clock is None:
-            call.state.read_clock = self._clock.reader()
+        read_clock = call.state.read_clock
+        if read_clock is None:
+            read_clock = call.state.read_clock = self._clock.reader()
         if error is None:
             bare, outcome = False, result
         else:
             bare, outcome = self._trim_tracebacks(call, error), error
         if bare or self.policy.nested == "retry":
-            return None
+            return None, read_clock
         # A function that raises RetryAfter from an error has seen that error.
-        return find_exhausted(outcome, call, deep=not isinstance(error, RetryAfter))
+        deep = not isinstance(error, RetryAfter)
+        return find_exhausted(outcome, call, deep=deep), read_clock
 
     def apply_budget(
         self, call: RetryCall, evaluation: Evaluation, cost: float | None
@@ -442,11 +445,11 @@ def handle_failure(
         error to raise, which may be *error* itself.
     """
     policy = controller.policy
-    exhausted, state = controller.prepare_failure(call, error, result), call.state
+    exhausted, read_clock = controller.prepare_failure(call, error, result)
+    state = call.state
     own = policy.attempt_timeout is not None and is_own_timeout(error)
     matched = None if error is None else match_error(policy, error, own_timeout=own)
-    # As `RetryState.elapsed`, without a call; the clock is known by now.
-    elapsed = state.read_clock() - state.started_at_clock  # type: ignore[misc]
+    elapsed = read_clock() - state.started_at_clock
     evaluation = evaluate(
         policy, state, elapsed, error, result, matched, exhausted, call.warn_once
     )
@@ -458,7 +461,7 @@ def handle_failure(
             raise
         evaluation = controller.apply_budget(call, evaluation, cost)
     outcome = controller.record_failure(call, error, evaluation, exhausted)
-    if error is None and isinstance(outcome, float):
+    if error is None and not isinstance(outcome, Exception):
         release_result(policy, result)
     return outcome
 
@@ -471,13 +474,13 @@ async def ahandle_failure(
 ) -> float | Exception:
     """Handle a failed attempt, as `handle_failure` does."""
     policy = controller.policy
-    exhausted, state = controller.prepare_failure(call, error, result), call.state
+    exhausted, read_clock = controller.prepare_failure(call, error, result)
+    state = call.state
     own = policy.attempt_timeout is not None and is_own_timeout(error)
     matched = (
         None if error is None else await amatch_error(policy, error, own_timeout=own)
     )
-    # As `RetryState.elapsed`, without a call; the clock is known by now.
-    elapsed = state.read_clock() - state.started_at_clock  # type: ignore[misc]
+    elapsed = read_clock() - state.started_at_clock
     evaluation = evaluate(
         policy, state, elapsed, error, result, matched, exhausted, call.warn_once
     )
@@ -489,7 +492,7 @@ async def ahandle_failure(
             raise
         evaluation = controller.apply_budget(call, evaluation, cost)
     outcome = controller.record_failure(call, error, evaluation, exhausted)
-    if error is None and isinstance(outcome, float):
+    if error is None and not isinstance(outcome, Exception):
         await arelease_result(policy, result)
     return outcome
 

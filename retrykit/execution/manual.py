@@ -106,7 +106,7 @@ class ManualCall:
             *error* itself, if the call has given up.
         """
         outcome = handle_failure(self._controller, self._call, error, result)
-        if not isinstance(outcome, float):
+        if isinstance(outcome, Exception):
             self._end()
         return outcome
 
@@ -116,7 +116,7 @@ class ManualCall:
         """Handle a failed attempt, as `fail` does."""
         call = self._call
         outcome = await ahandle_failure(self._controller, call, error, result)
-        if not isinstance(outcome, float):
+        if isinstance(outcome, Exception):
             self._end()
         return outcome
 

@@ -78,7 +78,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                         watch, plain = own.watch, type(result)
                         return result
                     outcome = handle_failure(controller, call, None, result)
-                if not isinstance(outcome, float):
+                if isinstance(outcome, BaseException):
                     context = outcome.__context__
                     try:
                         raise outcome
