@@ -53,4 +53,4 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         left_out.append(f"what needs {', '.join(missing)}")
     if left_out:
         told = ", and ".join(left_out)
-        reporter.write_line(f"Left out: {told}. To run everything: nox -t all")
+        reporter.write_line(f"Left out: {told}. To run everything: nox -s test-all")

@@ -1,6 +1,7 @@
-"""Checks of the project: ``nox`` before a commit, ``nox -t all`` for everything.
+"""Tasks of the project: ``nox`` before a commit, ``nox -s test-all`` before a merge.
 
-The servers and the browser of the tests are not installed here; see CONTRIBUTING.md.
+CONTRIBUTING.md lists them. Servers and a browser, which some tests need, are not
+installed here.
 """
 
 import shutil
@@ -14,7 +15,7 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.download_python = "never"
 nox.options.error_on_missing_interpreters = False
 nox.options.reuse_venv = "yes"
-nox.options.sessions = ["lint", "types", "tests"]
+nox.options.sessions = ["check", "test"]
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 # Airflow has a session of its own: it is too large to be installed beside the others.
@@ -22,6 +23,19 @@ EXTRAS = ",".join(PROJECT["project"]["optional-dependencies"].keys() - {"airflow
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 OTHERS = {*nox.project.python_versions(PROJECT), "3.14"} - {OWN}
 LEAF = "retrykit/integrations/airflow.py"
+# The files at the top that tests read.
+FILES = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"]
+FILES += ["conftest.py", "noxfile.py", "pyproject.toml"]
+# The modules that users import, beside those that `retrykit` itself exports.
+REFERENCE = """
+    analysis.charts analysis.html_report analysis.lint analysis.preview
+    config.grpc_service_config config.json_schema config.rendering durable errors
+    execution.backoff integrations.aiohttp integrations.celery integrations.dbos
+    integrations.grpc integrations.httpx integrations.logging
+    integrations.procrastinate integrations.redis integrations.requests
+    integrations.temporal integrations.urllib3 policy.grpc_status state.events testing
+    testing.pytest_plugin testing.strategies
+"""
 
 
 def install_everything(session: nox.Session, *groups: str) -> None:
@@ -30,36 +44,59 @@ def install_everything(session: nox.Session, *groups: str) -> None:
     session.install("-e", f".[{EXTRAS}]", *wanted)
 
 
-@nox.session(tags=["all"])
-def lint(session: nox.Session) -> None:
-    """Check the format and the style of every file."""
-    session.install(*nox.project.dependency_groups(PROJECT, "lint"))
+@nox.session
+def check(session: nox.Session) -> None:
+    """Check the format, the style and the types of every file."""
+    install_everything(session, "check", "everything", "benchmark")
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
-
-
-@nox.session(tags=["all"])
-def types(session: nox.Session) -> None:
-    """Check the types of the package, and those that its users see."""
-    install_everything(session, "types", "everything", "benchmark")
     session.run("mypy", "retrykit", "examples", "benchmarks", "tests/typing")
     session.run("pyright", "--pythonpath", f"{session.bin}/python")
 
 
 @nox.session
-def tests(session: nox.Session) -> None:
+def test(session: nox.Session) -> None:
     """Run the tests of the README: those that need no library of an integration."""
     session.install("-e", ".[test]")
     session.run("python", "-m", "pytest", "-n", "auto", *session.posargs)
 
 
-@nox.session(tags=["all"], python=sorted(OTHERS))
+@nox.session(name="test-all", python=False)
+def test_all(session: nox.Session) -> None:
+    """Run every session of tests below, one after another."""
+    for name in ("full", "fuzz", "engines", "airflow", "wheel"):
+        session.notify(name)
+    for python in sorted(OTHERS):
+        session.notify(f"versions-{python}")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the API reference from the docstrings: build/reference/index.html."""
+    install_everything(session, "docs")
+    session.run(
+        *("python", "-W", "error", "-m", "pdoc", "--docformat", "google"),
+        *("--template-directory", "docs/reference", "-o", "build/reference"),
+        *(f"retrykit{module and '.'}{module}" for module in ["", *REFERENCE.split()]),
+        # DBOS starts a program when it is imported; sets are printed in one order.
+        env={"PDOC_ALLOW_EXEC": "1", "PYTHONHASHSEED": "0"},
+    )
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Print the table of the README, or what is named: ``-- http``."""
+    install_everything(session, "benchmark")
+    session.run("python", "-m", ".".join(["benchmarks", *session.posargs]))
+
+
+@nox.session(python=sorted(OTHERS))
 def versions(session: nox.Session) -> None:
     """Run the tests of the README on every other CPython that is installed."""
-    tests.func(session)
+    test.func(session)
 
 
-@nox.session(tags=["all"], reuse_venv=False)
+@nox.session(reuse_venv=False)
 def wheel(session: nox.Session) -> None:
     """Build the wheel, and test it with the package's folder out of the way."""
     session.install("build")
@@ -69,14 +106,14 @@ def wheel(session: nox.Session) -> None:
     session.install(f"{built}[test]")
     for name in ("benchmarks", "docs", "examples", "tests"):
         shutil.copytree(name, folder / name)
-    for name in ("README.md", "conftest.py", "pyproject.toml"):
+    for name in FILES:
         shutil.copy(name, folder)
     with session.chdir(folder):
         session.run("python", "-m", "pytest", "-n", "auto", "tests", *session.posargs)
 
 
-@nox.session(tags=["all"])
-def everything(session: nox.Session) -> None:
+@nox.session
+def full(session: nox.Session) -> None:
     """Run every test but those of ``tests/engines``, thoroughly, with coverage."""
     install_everything(session, "everything", "benchmark")
     profile = ["--require-all", "--hypothesis-profile", "thorough"]
@@ -86,7 +123,7 @@ def everything(session: nox.Session) -> None:
     )
 
 
-@nox.session(tags=["all"])
+@nox.session
 def fuzz(session: nox.Session) -> None:
     """Feed drawn inputs, most of them wrong, to everything that reads data."""
     session.install("-e", ".[test]")
@@ -94,7 +131,7 @@ def fuzz(session: nox.Session) -> None:
     session.run("python", "-m", "tests.fuzz", *told)
 
 
-@nox.session(tags=["all"])
+@nox.session
 def engines(session: nox.Session) -> None:
     """Kill the workers and servers of durable jobs, and soak the transports."""
     install_everything(session, "everything", "benchmark")
@@ -105,7 +142,7 @@ def engines(session: nox.Session) -> None:
     session.run("python", "-m", "benchmarks.soak")
 
 
-@nox.session(tags=["all"])
+@nox.session
 def airflow(session: nox.Session) -> None:
     """Test the retry policies of Airflow, beside nothing else of Airflow."""
     session.install("-e", ".[test]", "mypy", "pytest-cov")
@@ -117,10 +154,3 @@ def airflow(session: nox.Session) -> None:
     tested = ["tests/integrations/test_airflow.py", LEAF]
     session.run("python", "-m", "pytest", *covered, *tested)
     session.run("mypy", "--config-file=", "--strict", LEAF)
-
-
-@nox.session
-def benchmark(session: nox.Session) -> None:
-    """Print the table of the README, or what is named: ``-- http``."""
-    install_everything(session, "benchmark")
-    session.run("python", "-m", ".".join(["benchmarks", *session.posargs]))

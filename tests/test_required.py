@@ -79,7 +79,7 @@ def test_the_last_line_of_a_run_says_what_was_left_out_and_how_to_run_it():
     code, last = ran()
     assert code == 0
     assert all(name in last for name in required.missing())
-    assert "nox -t all" in last
+    assert "nox -s test-all" in last
 
 
 def test_where_nothing_may_be_left_out_a_run_without_something_is_refused():
