@@ -1,0 +1,75 @@
+"""ARCHITECTURE.md and CONTRIBUTING.md name what is there."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.test_architecture import PACKAGE, ROOMS, TREES
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = {
+    name: (ROOT / name).read_text("utf-8")
+    for name in ("ARCHITECTURE.md", "CONTRIBUTING.md")
+}
+
+
+def test_the_picture_of_the_rooms_is_the_table_of_imports():
+    text = DOCUMENTS["ARCHITECTURE.md"]
+    picture = re.search("```text\n(.*?)```", text, re.DOTALL)[1].splitlines()
+    lines = [{*line.split()} for line in picture]
+    assert set().union(*lines) == {*ROOMS}
+    assert [line for line in lines if not line] == []
+    for number, line in enumerate(lines):
+        below = set().union(*lines[number + 1 :])
+        assert {each for name in line for each in ROOMS[name].split()} <= below, line
+
+
+def test_every_room_has_its_line_in_the_table_of_rooms():
+    table = DOCUMENTS["ARCHITECTURE.md"].partition("| open first |")[2]
+    rows = re.findall(r"^\| `(\w+)` \|", table.partition("## ")[0], re.MULTILINE)
+    assert rows == [*ROOMS]
+
+
+FILES = re.compile(r"`([\w./*]+\.(?:py|js|md|toml|json|yaml))`")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_file_that_a_document_names_exists(document):
+    named = FILES.findall(DOCUMENTS[document])
+    found = {
+        name
+        for name in named
+        for folder in (ROOT, PACKAGE, PACKAGE.parent)
+        if any(folder.glob(name))
+    }
+    assert set(named) - found == set()
+    assert len(named) > 9
+
+
+def names_in(node, prefix):
+    """Give the name of all that a module or a class defines, behind a prefix.
+
+    What a function defines counts as its module's.
+    """
+    for child in ast.iter_child_nodes(node):
+        inner = prefix
+        if isinstance(child, ast.Assign | ast.AnnAssign):
+            targets = child.targets if isinstance(child, ast.Assign) else [child.target]
+            yield from (f"{prefix}.{x.id}" for x in targets if isinstance(x, ast.Name))
+        elif isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield f"{prefix}.{child.name}"
+            inner += f".{child.name}" * isinstance(child, ast.ClassDef)
+        yield from names_in(child, inner)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_function_that_a_document_names_exists(document):
+    modules = ((name, f".retrykit.{name}") for name in TREES)
+    known = [each for name, path in modules for each in names_in(TREES[name], path)]
+    dotted = re.findall(r"`([A-Za-z_]\w*(?:\.\w+)+)(?:\(\))?`", DOCUMENTS[document])
+    for name in {*dotted} - set(FILES.findall(DOCUMENTS[document])):
+        # A module may be named without its room, and a class without its module.
+        found = any(each.endswith(f".{name}") for each in known)
+        assert found or name.split(".")[0] == "asyncio", name
