@@ -10,7 +10,7 @@ import logging
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NoReturn, final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
 from retrykit._internal import fast_path
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wall
@@ -222,7 +222,8 @@ class RetryController:
             The outcome of a nested call that has given up, or None; and the function
             that reads the clock of this call.
         """
-        read_clock = call.state.read_clock
+        # Drivers run in the event loop, where there always is a reader.
+        read_clock: Any = call.state.read_clock
         if read_clock is None:
             read_clock = call.state.read_clock = self._clock.reader()
         if error is None:
