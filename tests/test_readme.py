@@ -1,56 +1,70 @@
-"""The code of the README runs, in the order in which it is read."""
+"""The code of the README and of docs runs, in the order in which it is read."""
 
-import ast
-import asyncio
-import inspect
 import re
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+
+import pytest
 
 from retrykit.testing import virtual_time
 
-README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.DOTALL)
+
+# These libraries are not needed here: see test_readme_integrations.py.
+LIBRARIES = re.compile(
+    r"^(?:import|from) (httpx|dbos|celery|procrastinate)", re.MULTILINE
+)
+WITH_LIBRARIES = {"durable.md", "http.md"}
 
 
-class Payload(bytes):
-    """What a blocking client returns, and what an async one lets await."""
-
-    __slots__ = ()
-
-    def __await__(self):
-        yield from ()
-        return self
-
-
-class Client:
-    """A client that fails twice, and then gives its data."""
-
-    def __init__(self):
-        self.calls = 0
-
-    def get(self, _url, *, timeout):
-        assert timeout > 0
-        return bytes(self.download())
-
-    def download(self):
-        self.calls += 1
-        if self.calls % 3:
-            raise TimeoutError("busy")
-        return Payload(b"data")
-
-
-def test_every_block_of_code_runs():
-    client = Client()
-    names = {"client": client, "download": client.download, "url": "/"}
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if p.name not in WITH_LIBRARIES], ids=lambda p: p.name
+)
+def test_every_block_of_code_runs(page):
+    names, printed = {"__name__": page.stem}, ""
     with virtual_time():
-        for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL):
-            if "retrykit.integrations" in block:
-                # See test_readme_integrations.py.
-                continue
-            code = compile(block, "README.md", "exec", flags=flags)
-            result = eval(code, names)  # noqa: S307  that is what it is for
-            if inspect.iscoroutine(result):
-                asyncio.run(result)
-    assert (client.calls, names["payload"]) == (6, b"data")
-    names["test_fetch_waits_as_it_should"]()
-    assert client.calls == 9
+        for language, block in BLOCK.findall(page.read_text("utf-8")):
+            if language == "text":
+                assert without_numbers(printed) == without_numbers(block)
+            elif not LIBRARIES.search(block):
+                printed = run(block, page, names)
+    for name, test in names.items():
+        if name.startswith("test_"):
+            test()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page):
+    text = page.read_text("utf-8")
+    # A wheel is tested without the files that are not named here.
+    for link in re.findall(r"\]\(((?!https?:|[A-Z])[^)]+)\)", text):
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors(target), link
+
+
+def test_the_readme_is_short():
+    assert len(PAGES[0].read_text("utf-8").split()) <= 900
+
+
+def run(block, page, names):
+    """Run a block of code, and return the text that it prints."""
+    with redirect_stdout(StringIO()) as output:
+        exec(compile(block, str(page), "exec"), names)  # noqa: S102  the docs' own
+    return output.getvalue()
+
+
+def without_numbers(text):
+    """Return a text without durations and error numbers, which differ in each run."""
+    return re.sub(r"\d+(\.\d+)?(ms|s\b)?", "0", text)
+
+
+def anchors(page):
+    """Return the anchors of the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}
