@@ -48,14 +48,7 @@ class ContextOverride(Generic[T]):
         return last[0].value if last else self.default
 
     def push(self, what: str, value: T, *, process_wide: bool = False) -> "Override[T]":
-        """Override the value until the returned override is closed.
-
-        Args:
-            what: The name of the override, for the error.
-            value: The new value.
-            process_wide: Whether it also applies to every context without an
-                override of its own.
-        """
+        """Override the value until the returned override is closed."""
         override = Override(self, what, value, self._here.get())
         self._here.set(override)
         if process_wide:

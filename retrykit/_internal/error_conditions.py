@@ -71,11 +71,6 @@ _BY_TYPE = (type, tuple)
 def matches_condition(name: str, condition: Condition, error: Exception) -> bool:
     """Return whether an error matches a condition.
 
-    Args:
-        name: The name of the setting, for errors and warnings.
-        condition: The condition.
-        error: The error.
-
     Raises:
         ConfigError: The condition is an async predicate.
     """
@@ -98,12 +93,6 @@ def read_answer(
 
     >>> read_answer("on_result", len, len("busy"))
     True
-
-    Args:
-        name: The name of the setting, for errors and warnings.
-        predicate: The predicate.
-        answer: Its answer.
-        error: The error that it was called with; None if it was a result.
 
     Raises:
         ConfigError: The answer is awaitable.

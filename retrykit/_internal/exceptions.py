@@ -59,11 +59,6 @@ def drop_frames(error: BaseException, last: BaseException | None) -> FrameLocati
     """Release the frames of an error, and return their locations.
 
     A frame holds all local variables of its function, a location none.
-
-    Args:
-        error: The error. Its causes, its context and the members of a group lose
-            their frames, too.
-        last: An error that keeps its frames, with all that belong to it; or None.
     """
     lone = last is None and error.__context__ is None and error.__cause__ is None
     if lone and not isinstance(error, BaseExceptionGroup):

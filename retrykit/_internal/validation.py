@@ -1,4 +1,8 @@
-"""Validation of arguments, with the error that names the broken rule."""
+"""Validation of arguments, with the error that names the broken rule.
+
+Every check takes the *name* of the parameter and its *value*, raises a `ConfigError`,
+and adds to it the *suggestion*: the correction, if it is not obvious.
+"""
 
 import math
 import sys
@@ -84,10 +88,6 @@ def truncate(text: str, longest: int) -> str:
 
     >>> truncate("attempt", 10), truncate("x" * 50 + "y" * 50, 10)
     ('attempt', 'xxxxx [...] yyyyy')
-
-    Args:
-        text: The text.
-        longest: Most characters of it to keep. Count, >= 2.
     """
     if len(text) <= longest:
         return text
@@ -107,13 +107,6 @@ def check_number(
 
     >>> check_number("factor", 2, at_least=1)
     2.0
-
-    Args:
-        name: The name of the parameter.
-        value: The argument.
-        at_least: Lower bound.
-        at_most: Upper bound.
-        suggestion: The correction, if it is not obvious.
 
     Raises:
         ConfigError: *value* is not a number, is not finite, or is out of bounds.
@@ -144,13 +137,6 @@ def check_integer(
     >>> check_integer("max_attempts", 3, at_least=1)
     3
 
-    Args:
-        name: The name of the parameter.
-        value: The argument.
-        at_least: Lower bound.
-        at_most: Upper bound.
-        suggestion: The correction, if it is not obvious.
-
     Raises:
         ConfigError: *value* is not an integer, or is out of bounds.
     """
@@ -174,12 +160,6 @@ def check_choice(
     >>> check_choice("deadline", "stop", ["stop", "clip"])
     'stop'
 
-    Args:
-        name: The name of the parameter.
-        value: The argument.
-        options: The allowed values.
-        suggestion: The correction, if it is not obvious.
-
     Raises:
         ConfigError: *value* is not one of *options*.
     """
@@ -197,12 +177,6 @@ def check_instance(name: str, value: object, kind: type[T], suggestion: str = ""
     ...
     retrykit.errors.ConfigError: policy must be a str, got 5
 
-    Args:
-        name: The name of the parameter.
-        value: The argument.
-        kind: The expected class.
-        suggestion: The correction, if it is not obvious.
-
     Raises:
         ConfigError: *value* is not a *kind*.
     """
@@ -219,11 +193,6 @@ def check_encodable(name: str, value: str, suggestion: str = "") -> str:
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: name must be encodable as UTF-8, got '\udce9'
-
-    Args:
-        name: The name of the parameter.
-        value: The argument.
-        suggestion: The correction, if it is not obvious.
 
     Raises:
         ConfigError: *value* has a lone surrogate, as undecodable file names have.
@@ -243,10 +212,6 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     'did you mean max_attempts?'
     >>> did_you_mean("color", ["max_attempts", "max_elapsed"])
     ''
-
-    Args:
-        name: The misspelled name; without a suggestion if it is not a string.
-        known: The existing names, of which the first 1,000 are compared.
 
     Returns:
         A question, or an empty string if no known name is similar.

@@ -78,12 +78,7 @@ def figure(
 
 
 def save(chart: Figure, path: Path) -> None:
-    """Write a figure to a file, reproducibly.
-
-    Args:
-        chart: The figure.
-        path: A file with a suffix that matplotlib writes, such as .svg or .png.
-    """
+    """Write a figure to a file, reproducibly."""
     dateless = {"Date": None} if path.suffix == ".svg" else {}
     # Ids in the SVG are derived from this salt; the default is random.
     with rc_context({"svg.hashsalt": "retrykit"}):

@@ -28,9 +28,6 @@ def suits_log(durations: Iterable[float]) -> bool:
 
     >>> suits_log([0, 1, 100]), suits_log([0.5, 51])
     (False, True)
-
-    Args:
-        durations: Seconds, finite and >= 0.
     """
     above = [duration for duration in durations if duration > 0]
     return bool(above) and max(above) > 100 * min(above)

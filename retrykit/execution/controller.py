@@ -435,12 +435,6 @@ def handle_failure(
 ) -> float | Exception:
     """Handle a failed attempt: evaluate, pay, record, and exit if it is not retried.
 
-    Args:
-        controller: The controller of the call.
-        call: The call.
-        error: The error that the attempt raised; None if its result was rejected.
-        result: The rejected result.
-
     Returns:
         The delay before the next attempt, in seconds; or, if the call has ended, the
         error to raise, which may be *error* itself.

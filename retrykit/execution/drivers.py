@@ -43,11 +43,6 @@ def driver_factory(
 ) -> Callable[[str, RetryState | None], Callable[..., Any]]:
     """Return a factory of drivers for *fn*, one per call name.
 
-    Args:
-        policy: The policy of the calls.
-        fn: The function.
-        awaited: Whether the calls are awaited.
-
     Returns:
         A function of a name, which is used if the policy has none, and of the state
         that every call continues or None. It returns what `build_driver` returns.

@@ -100,13 +100,6 @@ def read_hint(
     >>> read_hint(lambda error: error.args[0], OSError("250ms"), None)
     0.25
 
-    Args:
-        hint: The hint.
-        outcome: The error or result of the attempt.
-        error: The error, whose traceback is preserved; None for a result.
-        warned: Called before a warning; the warning is skipped if it returns
-            true. None always warns.
-
     Returns:
         The least seconds to wait, >= 0 and at most `MAX_DELAY`; or a signal; or
         None.

@@ -23,10 +23,6 @@ def header_values(outcome: object, name: str) -> list[str]:
     >>> header_values(response, "retry-after")
     ['5', '7']
 
-    Args:
-        outcome: An error, a response, or anything else.
-        name: The name of the header, in lower case.
-
     Returns:
         The stripped values; empty if there is no such header or no headers.
     """

@@ -54,11 +54,6 @@ def _read_reset(outcome: object, header: str) -> float | None:
 def until_reset(outcome: object, header: str, now: Callable[[], float]) -> float | None:
     """Return the time until a rate limit resets.
 
-    Args:
-        outcome: An error, a response, or anything else.
-        header: The name of the header, in lower case.
-        now: Reads the wall clock, in seconds since 1970.
-
     Returns:
         Seconds, >= 0; None if there is no such header, or requests remain.
     """

@@ -69,10 +69,6 @@ def _parse(text: str, sent_at: float) -> float | None:
 def response_time(outcome: object, now: Callable[[], float]) -> float:
     """Return the time at which a response was sent, by the server's clock.
 
-    Args:
-        outcome: An error, a response, or anything else.
-        now: Reads the wall clock, for a response without a ``Date``.
-
     Returns:
         Seconds since 1970.
     """
@@ -124,11 +120,6 @@ def longest_delay(
     header: str, values: list[str], parse: Callable[[str], float | None]
 ) -> float | None:
     """Return the longest delay of the values of a header.
-
-    Args:
-        header: The name of the header, for the log.
-        values: Its values.
-        parse: Returns the seconds of one value, or None if it is invalid.
 
     Returns:
         Seconds; None if no value is valid.

@@ -39,10 +39,6 @@ NEEDS_ARETRY: Final = "what is async needs aretry"
 def check_predicates(policy: "Policy", suggestion: str = NEEDS_ARETRY) -> None:
     """Check that no predicate of a policy is async.
 
-    Args:
-        policy: The policy.
-        suggestion: What to do with an async predicate.
-
     Raises:
         ConfigError: A predicate is async.
     """

@@ -48,10 +48,6 @@ class StatusCodes(Frozen):
 def names_of_codes(name: str, codes: object) -> tuple[str, ...]:
     """Return the distinct names of status codes, in the order of their numbers.
 
-    Args:
-        name: The name of the parameter, for the error.
-        codes: A list of names, in any case, and numbers.
-
     Raises:
         ConfigError: *codes* is not a list, is empty, or has an unknown code.
     """

@@ -59,10 +59,6 @@ def suggest_setting(name: str, known: Collection[str]) -> str:
 
     >>> suggest_setting("max_retries", ["max_attempts", "max_failures"])
     'write max_attempts, which counts the first call too'
-
-    Args:
-        name: The unknown setting.
-        known: The settings that exist.
     """
     if name in _BY_ALIAS:
         return f"write {_BY_ALIAS[name]}"

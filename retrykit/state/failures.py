@@ -136,13 +136,7 @@ class Evaluation(NamedTuple):
 def failure_to_dict(
     failure: Failure, locations: FrameLocations | None = None, *, redact: bool
 ) -> dict[str, Any]:
-    """Return a failure as a dict of plain data.
-
-    Args:
-        failure: The failed attempt.
-        locations: Where its error was raised, if the frames were released.
-        redact: Whether secrets of requests and URLs are left out.
-    """
+    """Return a failure as a dict of plain data."""
     plain = {
         "error": error_to_dict(failure.error, locations, redact=redact),
         "result": result_to_data(failure.result, redact=redact),

@@ -14,12 +14,6 @@ def log_fault(level: int, fault: Exception, message: str, *args: object) -> None
 
     The traceback is part of the message: as ``exc_info`` it would be formatted
     without redaction, together with the error being handled.
-
-    Args:
-        level: The level of the record.
-        fault: The error that the code raised.
-        message: A format string that describes the failure.
-        *args: Its arguments.
     """
     text = f"{message}\n%s"
     log = logging.getLogger("retrykit")

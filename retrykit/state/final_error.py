@@ -82,13 +82,7 @@ class FailureGroup(ExceptionGroup[Exception]):
 def build_final_error(
     raises: str, state: RetryState, error: Exception | None
 ) -> Exception:
-    """Build the exception to raise when a call gives up, with its state and its note.
-
-    Args:
-        raises: The policy's setting, or ``"nested"``.
-        state: The state of the call, after its end.
-        error: Its last error; None if its last result was rejected.
-    """
+    """Build the exception to raise when a call gives up, with its state and note."""
     not_retryable = state.stop_reason is StopReason.NOT_RETRYABLE
     form = "last" if not_retryable else raises
     errors = state.errors if form == "group" else ()

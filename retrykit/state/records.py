@@ -57,13 +57,7 @@ def error_to_dict(
     *,
     redact: bool = True,
 ) -> dict[str, str] | None:
-    """Return an error as a dict of type, message and traceback.
-
-    Args:
-        error: The error, or a record of one, whose parts are returned unchanged.
-        locations: Where it was raised, if its frames were released.
-        redact: Whether to leave out secrets of requests and URLs.
-    """
+    """Return an error as a dict of type, message and traceback."""
     if error is None:
         return None
     if not isinstance(error, ErrorRecord):
@@ -89,13 +83,7 @@ def error_text(error: Exception, *, redact: bool = True) -> str:
 def traceback_text(
     error: Exception, locations: FrameLocations | None = None, *, redact: bool = True
 ) -> str:
-    """Return the formatted traceback of an error, with its notes and its causes.
-
-    Args:
-        error: The error.
-        locations: Where it was raised, if its frames were released.
-        redact: Whether to leave out user info and queries of URLs.
-    """
+    """Return the formatted traceback of an error, with its notes and its causes."""
     text = safe_str(error, lambda error: format_traceback(error, locations or ()))
     return redact_urls(text) if redact else text
 
@@ -106,12 +94,7 @@ def error_from_dict(data: Mapping[str, str] | None) -> ErrorRecord | None:
 
 
 def result_to_data(result: object, *, redact: bool = True) -> Any:
-    """Return a result as JSON data: a plain value unchanged, others as a record.
-
-    Args:
-        result: The result.
-        redact: Whether to leave out user info and queries of URLs.
-    """
+    """Return a result as JSON data: a plain value unchanged, others as a record."""
     # Exact types: an object's __class__ may run user code.
     if type(result) is ResultRecord:
         return {"record": fields_of(result)}
@@ -153,10 +136,6 @@ def result_text(result: object, *, redact: bool = True) -> str:
 
     Of a response it is the type and the status: its ``repr`` may have secrets, such
     as a URL or a cookie.
-
-    Args:
-        result: The result.
-        redact: Whether to leave out user info and queries of URLs.
     """
     if status_of(result) is not None:
         return result_type(result)

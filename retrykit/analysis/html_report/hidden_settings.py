@@ -24,11 +24,6 @@ def hidden_settings(policy: Policy, preset: Policy | None = None) -> dict[str, A
     >>> found["python"]["settings"]
     ['on=ConnectionError']
 
-    Args:
-        policy: The policy.
-        preset: The preset that it is written as; None if it is written by its
-            schedule.
-
     Returns:
         A dict of ``python`` and ``toml``, each a dict: ``settings``, the lines
         of the settings that differ from the default or the preset;

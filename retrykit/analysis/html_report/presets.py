@@ -41,12 +41,6 @@ def find_preset(
 ) -> dict[str, Any] | None:
     """Return the preset that a policy is shown as, if any.
 
-    Args:
-        name: The name of the policy: a preset, with or without parameters, as
-            `parse_preset` reads it.
-        policy: The policy. Settings besides its schedule may differ.
-        shown: Its schedule and limits, as plain data.
-
     Returns:
         None if no preset of this name makes the policy; else a dict of the
         ``name`` of the preset; its ``summary``; the path of each of its

@@ -66,13 +66,7 @@ def caps(schedule: Schedule) -> Iterator[Cap]:
 def _caps(
     whole: Schedule, part: Any, put: Callable[[Schedule], Schedule]
 ) -> Iterator[Cap]:
-    """Yield the bounds in a part of a schedule.
-
-    Args:
-        whole: The whole schedule.
-        part: The part of it.
-        put: Returns the whole schedule with another one in place of the part.
-    """
+    """Yield the bounds in a part of a schedule."""
     if part.kind == "cap":
         lower = part.replace(limit=part.limit * _SLIGHTLY_LESS)
         higher = part.replace(limit=MAX_DELAY)

@@ -259,12 +259,7 @@ def _own_references(
 
 
 def iter_references(name: str, value: Any) -> Iterator[PolicyReference]:
-    """Yield the policies that a value is or contains.
-
-    Args:
-        name: The name of the value.
-        value: Anything; it is not called.
-    """
+    """Yield the policies that a value is or contains."""
     kind = type(value)
     if issubclass(kind, property):
         parts = {"": value.fget, ".setter": value.fset, ".deleter": value.fdel}

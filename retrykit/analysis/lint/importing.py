@@ -208,10 +208,6 @@ def temporary_sys_path(folders: Sequence[Path], *, forget: bool) -> Iterator[Non
 def imported(name: str, source: Source | None = None) -> ModuleType | ImportFailure:
     """Import a module, or return why that failed.
 
-    Args:
-        name: Its name.
-        source: The source that it must come from, if known.
-
     Raises:
         ConfigError: There is no such module, and no source.
     """

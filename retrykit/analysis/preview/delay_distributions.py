@@ -61,13 +61,7 @@ def delay_distributions(schedule: Schedule) -> Iterator[_Known]:
 
 
 def _distribution(schedule: Schedule, retry: int, previous: _Known) -> _Known:
-    """Return the distribution of one delay of a schedule that has not ended.
-
-    Args:
-        schedule: The schedule.
-        retry: Number of the retry, >= 1.
-        previous: The distribution of the previous delay, if known.
-    """
+    """Return the distribution of one delay of a schedule that has not ended."""
     low, high = map(float, schedule.bounds(retry) or (0.0, 0.0))
     if low == high:
         return point(low)

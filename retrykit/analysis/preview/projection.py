@@ -135,13 +135,7 @@ class Projection(Frozen):
 
 
 def project(policy: Policy, attempt: float, most: int) -> Projection:
-    """Project the calls of a policy that fail every time.
-
-    Args:
-        policy: The policy.
-        attempt: How long each attempt takes, in seconds.
-        most: Most retries to project. Count, >= 1.
-    """
+    """Project the calls of a policy that fail every time."""
     bounds = _CachedBounds(policy.schedule)
 
     def walks(limits: Policy) -> tuple[_Walk, _Walk]:
@@ -171,14 +165,7 @@ _Walk = tuple[list[float], StopReason | None]
 
 
 def walk(policy: Policy, delays: Iterable[float], attempt: float, most: int) -> _Walk:
-    """Return the delays of a call, and why it ends; None if it may go on.
-
-    Args:
-        policy: Its limits; the schedule is not used.
-        delays: The delays of the schedule, in seconds; taken only as needed.
-        attempt: How long each attempt takes, in seconds.
-        most: Most retries. Count, >= 0.
-    """
+    """Return the delays of a call, and why it ends; None if it may go on."""
     limits = policy.replace(schedule=_Given(iter(delays)))
     state, elapsed = RetryState("", seed=0, epoch=0.0), 0.0
     waited: list[float] = []

@@ -20,12 +20,6 @@ def sample_calls(
 ) -> Iterator[Sequence[float]]:
     """Yield the delays of random calls, as the schedule gives them.
 
-    Args:
-        policy: The policy; its seed, or 0, is the seed of the first call.
-        retries: Most delays of a call. Count, >= 0.
-        samples: Number of calls. Count, >= 0.
-        allowed: Sum of delays, in seconds, after which a call stops.
-
     Raises:
         ConfigError: The user's own schedule gave an invalid delay.
     """
@@ -63,12 +57,7 @@ def with_means(
 
 
 def estimate_mean(sample: Sequence[float], widest: float) -> tuple[float, float]:
-    """Return the mean of a sample, and half its 95 % confidence interval.
-
-    Args:
-        sample: Numbers, at least one.
-        widest: The error of a single number.
-    """
+    """Return the mean of a sample, and half its 95 % confidence interval."""
     count = len(sample)
     mean = math.fsum(x / count for x in sample)
     # The division loses bits of subnormal numbers.

@@ -67,9 +67,6 @@ def exact_total_wait(
 ) -> TotalWait | None:
     """Return the total of independent delays, all of which are waited.
 
-    Args:
-        distributions: The distribution of each delay.
-
     Returns:
         None without a formula, or with one of too many terms.
 
@@ -120,13 +117,7 @@ def _quantile_of_sum(widths: Sequence[float], share: float) -> float:
 def sampled_total_wait(
     calls: Sequence[Sequence[float]], longest: float, most: int
 ) -> TotalWait:
-    """Estimate the total delay from sampled calls.
-
-    Args:
-        calls: The delays of each; at least one call.
-        longest: Upper bound of the total delay, in seconds.
-        most: Upper bound of the number of retries.
-    """
+    """Estimate the total delay from sampled calls."""
     totals = sorted(map(saturating_sum, calls))
     # The bounds stand in where the sample is too small for an interval.
     known = [0.0, *totals, longest]
