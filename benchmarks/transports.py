@@ -135,10 +135,10 @@ def _requests(policy: Policy, limit: int, url: str) -> Iterator[Client]:
 def _urllib3(policy: Policy, limit: int, url: str) -> Iterator[Client]:
     import urllib3
 
-    from retrykit.integrations.urllib3 import PolicyRetry
+    from retrykit.integrations.urllib3 import RetryPoolManager
 
-    retries = PolicyRetry(policy)
-    with urllib3.PoolManager(maxsize=limit, timeout=PATIENCE, retries=retries) as pools:
+    inner = urllib3.PoolManager(maxsize=limit, timeout=PATIENCE)
+    with RetryPoolManager(policy, inner) as pools:
 
         def get() -> int:
             return pools.request("GET", url).status

@@ -153,14 +153,12 @@ def _urllib3(way: Way, url: str) -> Iterator[Fetch]:
 
     from retrykit.integrations import urllib3 as retries
 
-    again: urllib3.Retry | bool = False
+    pools = urllib3.PoolManager(retries=_peer() if way is Way.PEER else False)
+    if not url:
+        pools.pool_classes_by_scheme = {"http": _urllib3_at_once()}
     if way is Way.TRANSPORT:
-        again = retries.PolicyRetry(POLICY)
-    elif way is Way.PEER:
-        again = _peer()
-    with urllib3.PoolManager(retries=again) as pools:
-        if not url:
-            pools.pool_classes_by_scheme = {"http": _urllib3_at_once()}
+        pools = retries.RetryPoolManager(POLICY, pools)
+    with pools:
 
         def fetch() -> urllib3.BaseHTTPResponse:
             return pools.request("GET", url or NOWHERE)
@@ -228,6 +226,8 @@ def _aiohttp_at_once() -> Any:
     import aiohttp
 
     class Response(aiohttp.ClientResponse):
+        headers: Any = ()
+
         def __init__(self) -> None:
             # Of the others, the class has what is true before an answer.
             self.status, self.method, self._raw_cookie_headers = 200, "GET", ()
@@ -269,7 +269,7 @@ SUBJECTS = (
     Subject(
         name="urllib3",
         module="retrykit.integrations.urllib3",
-        transport="PolicyRetry",
+        transport="RetryPoolManager",
         peer="urllib3's Retry",
         needs="urllib3",
         open=_urllib3,

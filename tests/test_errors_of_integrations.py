@@ -21,7 +21,7 @@ from retrykit.integrations.httpx import (
 from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
 from retrykit.integrations.requests import RetryAdapter, request_policy
 from retrykit.integrations.temporal import retried
-from retrykit.integrations.urllib3 import PolicyRetry
+from retrykit.integrations.urllib3 import RetryPoolManager
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 from tests import test_errors
@@ -113,7 +113,6 @@ WRITTEN |= {
 }
 
 RETRYING = HTTPAdapter(max_retries=3)
-REDIRECTS = "history, raise_on_redirect, redirect, remove_headers_on_redirect"
 
 WRITTEN |= {
     f"adapter must be a BaseAdapter, got {HTTPAdapter!r}": (
@@ -121,14 +120,14 @@ WRITTEN |= {
     ),
     f"adapter must be one that does not retry by itself, got {RETRYING!r}; leave its "
     "max_retries at 0": lambda: RetryAdapter(adapter=RETRYING),
-    f"PolicyRetry must be changed in {REDIRECTS} only, got {{'total': 3}}; what else "
-    "there is, its policy has": lambda: PolicyRetry().new(total=3),
-    "raises must be 'last' in a Retry, whose caller expects the errors of urllib3, got "
-    "'group'": lambda: PolicyRetry(raises="group"),
-    "nested must be 'respect' or 'retry' in a Retry, whose caller expects the errors "
-    "of urllib3, got 'raise'": lambda: PolicyRetry(nested="raise"),
-    "attempt_timeout must be None in a Retry, which does not send, got 5.0; give "
-    "urllib3 its own timeout": lambda: PolicyRetry(attempt_timeout=5),
+    "retries must be False, or a Retry that limits all but redirects to 0, got 3; "
+    "leave it out, since the policy retries": (
+        lambda: RetryPoolManager().request("GET", "http://127.0.0.1:1", retries=3)
+    ),
+    "raises must be 'last' in a transport, whose caller expects the client's errors, "
+    "got 'group'": lambda: RetryPoolManager(raises="group"),
+    "nested must be 'respect' or 'retry' in a transport, whose caller expects the "
+    "client's errors, got 'raise'": lambda: RetryPoolManager(nested="raise"),
 }
 
 

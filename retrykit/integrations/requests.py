@@ -29,7 +29,6 @@ from urllib.parse import urlsplit
 import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
 from requests.exceptions import ChunkedEncodingError
-from urllib3 import Timeout
 from urllib3.exceptions import HTTPError
 
 from retrykit._internal.validation import check_instance, invalid_setting
@@ -44,7 +43,7 @@ from retrykit.integrations._http.policy import (
     transient_status,
 )
 from retrykit.integrations._http.transport import HttpRequest, Sender
-from retrykit.integrations.urllib3.transient import transient as _passing
+from retrykit.integrations.urllib3 import bound_timeout, transient as _of_urllib3
 from retrykit.policy.policy import Policy
 from retrykit.policy.validators import Changes
 
@@ -74,7 +73,7 @@ class _Transient(Transient):
             outcome = cause if isinstance(cause, HTTPError) else outcome
         if isinstance(outcome, _PASSING):
             return not refuses_certificate(outcome)
-        return _passing(outcome)
+        return _of_urllib3(outcome)
 
     def release(self, response: requests.Response, /) -> None:
         """Close a response."""
@@ -239,20 +238,7 @@ def _send(
     most: float | None,
 ) -> requests.Response:
     request, given = what
-    timeout = given["timeout"] if most is None else _bound(given["timeout"], most)
+    timeout = (
+        given["timeout"] if most is None else bound_timeout(given["timeout"], most)
+    )
     return adapter.send(request, **{**given, "timeout": timeout})
-
-
-def _bound(timeout: Any, most: float) -> Any:
-    """Return a timeout of requests of which no part is longer than *most*.
-
-    Nor shorter than a millisecond: of one of nothing requests makes a ValueError.
-    """
-    if isinstance(timeout, tuple):
-        return tuple(_bound(part, most) for part in timeout)
-    if isinstance(timeout, Timeout):
-        bound = timeout.clone()
-        bound.total = _bound(timeout.total, most)
-        return bound
-    bounded = min(timeout, most) if isinstance(timeout, int | float) else most
-    return max(bounded, 0.001)

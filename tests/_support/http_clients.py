@@ -100,9 +100,10 @@ def requests_in_a_thread(way, policy, times, url, method, headers, body):
 
 
 def urllib3_in_a_thread(way, policy, times, url, method, headers, body):
-    # By itself it would retry three times.
-    retries = for_urllib3.PolicyRetry(*[policy] if way == "transport" else [ONCE])
-    pool = urllib3.PoolManager(retries=retries, timeout=PATIENCE)
+    # urllib3 by itself would retry three times.
+    pool = for_urllib3.RetryPoolManager(
+        policy if way == "transport" else ONCE, urllib3.PoolManager(timeout=PATIENCE)
+    )
 
     def fetch():
         answer = pool.request(method, url, headers=headers, body=body())

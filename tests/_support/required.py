@@ -47,8 +47,8 @@ PARTS = {
     "tests/integrations/test_requests.py": "requests urllib3",
     "retrykit/integrations/temporal.py": "temporalio",
     "tests/integrations/test_temporal.py": "temporalio",
-    "retrykit/integrations/urllib3/*": "urllib3",
-    "tests/integrations/test_urllib3*": "requests urllib3",
+    "retrykit/integrations/urllib3.py": "urllib3",
+    "tests/integrations/test_urllib3*": "urllib3",
     # All clients, through one table.
     "tests/_support/http_clients.py": CLIENTS,
     "tests/integrations/test_client_errors.py": CLIENTS,

@@ -1,16 +1,12 @@
-"""The parts for urllib3 and its Retry, against servers that fail for real."""
+"""The urllib3 integration, against servers that fail for real."""
 
 import contextlib
 import io
 import logging
-import pickle
 
 import pytest
-import requests
 import urllib3
-from requests.adapters import HTTPAdapter
 from urllib3.exceptions import (
-    ConnectTimeoutError,
     MaxRetryError,
     NewConnectionError,
     ProtocolError,
@@ -20,9 +16,9 @@ from urllib3.exceptions import (
 
 from retrykit import Policy, StopReason, retry, state_of
 from retrykit.budgets import TokenBucket
-from retrykit.integrations import requests as for_requests, urllib3 as retries
-from retrykit.integrations.urllib3 import PolicyRetry
-from retrykit.state.events import AttemptStarted, GaveUp
+from retrykit.integrations import urllib3 as retries
+from retrykit.integrations.urllib3 import RetryPoolManager
+from retrykit.state.events import RetryScheduled
 from retrykit.testing import virtual_time
 from tests._support.fault_proxy import proxy, refused, through
 from tests._support.scripted_server import (
@@ -69,7 +65,7 @@ def clock():
 def pool(policy=None, **changes):
     if not changes and policy is None:
         changes = {"schedule": [1, 2]}
-    return urllib3.PoolManager(retries=PolicyRetry(policy, **changes))
+    return RetryPoolManager(policy, **changes)
 
 
 @contextlib.contextmanager
@@ -109,33 +105,40 @@ def test_an_attempt_without_a_whole_answer_is_retried(clock, failure):
         assert (len(server.seen), clock.sleeps) == (2, [1.0])
 
 
-def test_a_port_where_nobody_listens_is_tried_again(clock):
+def test_a_refused_connection_is_retried(clock):
+    def listen(event):
+        if isinstance(event, RetryScheduled):
+            faults.listen()
+
     with serve() as server, proxy(server.port, refused(), through()) as faults:
-        with pool(observers=[lambda _: faults.listen()]) as client:
+        with pool(observers=[listen]) as client:
             response = client.request("GET", f"http://127.0.0.1:{faults.port}")
         assert isinstance(state_of(response).errors[0], NewConnectionError)
 
 
-def test_what_is_raised_is_an_error_of_urllib3_with_its_history(clock):
+def test_the_error_of_urllib3_is_raised_with_its_history(clock):
     with serve(hang()) as server, pool() as client:
-        with pytest.raises(MaxRetryError) as caught:
+        with pytest.raises(ReadTimeoutError) as caught:
             client.request("GET", server.url, timeout=0.05)
-        error, state = caught.value, state_of(caught.value)
-    assert isinstance(error.reason, ReadTimeoutError)
-    assert error.__cause__ is error.reason is state.errors[-1]
+        state = state_of(caught.value)
     assert state.stop_reason is StopReason.SCHEDULE_ENDED
-    assert state_of(error.reason).attempt == state.attempt == 3
-    assert error.reason.__notes__ == [
+    assert state.errors[-1] is caught.value
+    assert caught.value.__notes__ == [
         "retrykit: gave up after 3 attempts in 3s: the schedule has ended"
     ]
 
 
-def test_an_error_that_is_none_to_retry_is_raised_at_once(clock):
+def test_an_error_that_is_not_retryable_is_raised_at_once(clock):
     with serve(reset()) as server, pool(on=ValueError) as client:
-        with pytest.raises(MaxRetryError) as caught:
+        with pytest.raises(ProtocolError) as caught:
             client.request("GET", server.url)
         assert state_of(caught.value).stop_reason is StopReason.NOT_RETRYABLE
         assert clock.sleeps == []
+
+
+def test_a_policy_matches_the_errors_that_urllib3_wraps(clock):
+    with serve(reset(), answer()) as server, pool(on=ProtocolError) as client:
+        assert client.request("GET", server.url).status == 200
 
 
 def test_the_last_response_is_returned_unread_and_the_others_are_closed(clock):
@@ -151,15 +154,19 @@ def test_the_last_response_is_returned_unread_and_the_others_are_closed(clock):
     assert server.settled(open=0)
 
 
-def test_a_pool_of_one_connection_gets_each_back(clock):
+def test_rejected_responses_return_their_connections_to_the_pool(clock):
     big = answer(503, body=b"x" * 10**6)
-    with (
-        serve(big, big, answer()) as server,
-        urllib3.HTTPConnectionPool(
-            "127.0.0.1", server.port, block=True, retries=PolicyRetry(schedule=[1, 2])
-        ) as client,
-    ):
-        assert client.request("GET", "/", preload_content=False).status == 200
+    one = urllib3.PoolManager(maxsize=1, block=True)
+    with serve(big, big, answer()) as server, pool(None, manager=one) as client:
+        url = server.url
+        streamed = client.request("GET", url, preload_content=False, pool_timeout=1)
+        assert (streamed.status, streamed.read()) == (200, b"ok")
+
+
+def test_a_connection_is_kept_where_the_body_was_read(clock):
+    with serve(answer(503), answer()) as server, pool() as client:
+        assert client.request("GET", server.url).status == 200
+        assert server.accepted == 1
 
 
 def test_what_is_not_idempotent_is_sent_once(clock, caplog):
@@ -168,15 +175,10 @@ def test_what_is_not_idempotent_is_sent_once(clock, caplog):
         response = client.request("POST", server.url, body=b"pay")
         assert (response.status, len(server.seen), clock.sleeps) == (503, 1, [])
         assert "POST is sent again only with an Idempotency-Key" in caplog.text
-        # As urllib3 does it with a read error, if it may not be sent again.
         with pytest.raises(ProtocolError) as caught:
             client.request("PATCH", server.url)
         assert "PATCH is sent again only with" in caught.value.__notes__[0]
         assert state_of(caught.value).attempt == 1
-        server.refuse()
-        client.clear()
-        with pytest.raises(MaxRetryError):
-            client.request("PATCH", server.url)
         assert (len(server.seen), clock.sleeps) == (2, [])
 
 
@@ -187,9 +189,8 @@ def test_what_has_a_key_or_is_allowed_is_sent_again(clock):
         assert bodies(server) == [b"pay"] * 3
     with served(answer(503), answer(), methods={"post"}) as (server, client):
         assert client.request("POST", server.url).status == 200
-    with serve(answer(503), answer()) as server, pool() as client:
-        anything = PolicyRetry(methods=None, schedule=[1])
-        assert client.request("POST", server.url, retries=anything).status == 200
+    with served(answer(503), answer(), methods=None) as (server, client):
+        assert client.request("POST", server.url).status == 200
 
 
 def from_the_middle():
@@ -238,12 +239,6 @@ def test_a_body_that_can_be_read_once_is_sent_once(clock, caplog, stream):
         assert bodies(server) == [b"body", b"body"]
 
 
-def test_a_request_that_is_not_seen_is_sent_once():
-    with pytest.raises(MaxRetryError) as caught:
-        PolicyRetry().increment("GET", "/", error=ConnectTimeoutError("late"))
-    assert state_of(caught.value).attempt == 1
-
-
 @pytest.mark.parametrize(("sent", "nap"), HINTS.values(), ids=HINTS)
 def test_retry_after_is_understood_or_ignored(clock, sent, nap):
     headers = [DATE, *(("Retry-After", value) for value in sent)]
@@ -257,52 +252,45 @@ def test_retry_after_is_understood_or_ignored(clock, sent, nap):
             assert (response.status, clock.sleeps) == (200, [nap])
 
 
-def test_a_redirect_waits_for_nothing_and_minds_no_header(clock):
+def test_a_redirect_waits_for_nothing_and_ignores_retry_after(clock):
     there = [("Location", "/there"), ("Retry-After", "soon")]
-    with serve(answer(302, there), answer()) as server:
-        retries = PolicyRetry(schedule=[1])
-        with urllib3.HTTPConnectionPool("127.0.0.1", server.port) as client:
-            response = client.request("GET", "/", retries=retries)
+    with serve(answer(302, there), answer()) as server, pool() as client:
+        response = client.request("GET", server.url)
         assert (response.status, clock.sleeps) == (200, [])
 
 
-def test_redirects_are_counted_by_urllib3_and_their_loop_is_not_retried(clock):
+def test_an_attempt_includes_the_redirects(clock):
+    steps = redirect("/1"), answer(503), redirect("/2"), answer()
+    with serve(*steps) as server, pool(schedule=[1, 2]) as client:
+        response = client.request("GET", server.url)
+        assert (response.status, len(server.seen), clock.sleeps) == (200, 4, [1])
+        assert state_of(response).attempt == 2
+
+
+def test_a_redirect_loop_is_not_retried(clock):
     fetch = retry(retries.policy())(lambda: client.request("GET", server.url))
-    with serve(redirect("/")) as server, pool(schedule=[1], redirect=3) as client:
+    with serve(redirect("/")) as server, pool(schedule=[1]) as client:
         with pytest.raises(MaxRetryError) as caught:
             fetch()
         assert isinstance(caught.value.reason, ResponseError)
-        assert (len(server.seen), clock.sleeps) == (4, [])
-        with pytest.raises(MaxRetryError) as caught:
-            client.request("GET", server.url)
-        assert state_of(caught.value) is None
-    with serve(redirect("/")) as server, pool(schedule=[1], redirect=False) as client:
-        assert fetch().status == 302
-        response = client.request("GET", server.url, redirect=False)
-        assert (response.status, state_of(response)) == (302, None)
-
-
-def test_one_history_goes_on_along_redirects(clock):
-    told = []
-    steps = answer(503), redirect("/1"), answer(503), redirect("/2"), answer(503)
-    with serve(*steps) as server:
-        with pool(schedule=[1, 2, 3], observers=[told.append]) as client:
-            response = client.request("GET", server.url)
-        assert (response.status, len(server.seen), clock.sleeps) == (503, 6, [1, 2, 3])
-        assert len(state_of(response).failures) == 4
-        assert [type(x) for x in told if isinstance(x, AttemptStarted | GaveUp)] == [
-            *[AttemptStarted] * 4,
-            GaveUp,
-        ]
-
-
-def test_a_redirect_loop_after_a_retry_has_its_history(clock):
-    steps = answer(503), redirect("/")
-    with serve(*steps) as server, pool(schedule=[1], redirect=2) as client:
-        with pytest.raises(MaxRetryError) as caught:
-            client.request("GET", server.url)
         assert state_of(caught.value).stop_reason is StopReason.NOT_RETRYABLE
-        assert state_of(caught.value).attempt == 2
+        # urllib3 follows three by default.
+        assert (len(server.seen), clock.sleeps) == (4, [])
+
+
+def test_redirects_are_followed_as_urllib3_is_told(clock):
+    five = urllib3.Retry(None, connect=0, read=0, status=0, other=0, redirect=5)
+    manager = urllib3.PoolManager(retries=five)
+    with serve(redirect("/")) as server, pool(None, manager=manager) as client:
+        with pytest.raises(MaxRetryError):
+            client.request("GET", server.url)
+        assert len(server.seen) == 6
+        assert client.request("GET", server.url, retries=False).status == 302
+        assert client.request("GET", server.url, redirect=False).status == 302
+        assert client.urlopen("GET", server.url, False).status == 302
+        with pytest.raises(MaxRetryError):
+            client.request("GET", server.url, retries=0)
+        assert (len(server.seen), clock.sleeps) == (10, [])
 
 
 def test_retries_in_a_decorated_function_do_not_multiply(clock):
@@ -316,31 +304,6 @@ def test_retries_in_a_decorated_function_do_not_multiply(clock):
                 assert len(server.seen) == 3
                 assert state_of(caught.value).stop_reason is StopReason.NESTED
                 assert state_of(caught.value).nested_state.attempt == 3
-
-
-def test_an_adapter_of_requests_takes_one(clock):
-    client = requests.Session()
-    retrying = HTTPAdapter(max_retries=PolicyRetry(schedule=[1, 2]))
-    client.mount("http://", retrying)
-    client = pickle.loads(pickle.dumps(client))  # noqa: S301  our own
-    fetch = retry(for_requests.policy(schedule=[1]))(lambda: client.get(server.url))
-    with client:
-        with serve(answer(503, [("Retry-After", "soon")]), answer()) as server:
-            response = client.get(server.url)
-            assert (response.status_code, clock.sleeps) == (200, [1.0])
-            assert state_of(response.raw).attempt == 2
-        with serve(reset()) as server:
-            with pytest.raises(requests.ConnectionError) as caught:
-                fetch()
-            assert len(server.seen) == 3
-            assert state_of(caught.value).stop_reason is StopReason.NESTED
-
-
-def test_a_body_that_requests_streams_is_sent_once(clock):
-    with serve(answer(503)) as server, requests.Session() as client:
-        client.mount("http://", HTTPAdapter(max_retries=PolicyRetry(schedule=[1])))
-        assert client.put(server.url, data=iter([b"body"])).status_code == 503
-        assert bodies(server) == [b"body"]
 
 
 def test_a_predicate_is_asked_about_the_response(clock):
@@ -368,7 +331,7 @@ def test_a_budget_pays_for_retries_and_is_repaid(clock):
         assert budget.balance == 0
 
 
-def test_a_retry_of_one_attempt_leaves_all_to_the_decorator(clock):
+def test_a_manager_of_one_attempt_leaves_all_to_the_decorator(clock):
     policy = retries.policy(schedule=[1, 2])
     fetch = retry(policy)(lambda: client.request("GET", server.url))
     steps = answer(503, [("Retry-After", "7")]), reset(), redirect("/"), answer()
@@ -387,7 +350,9 @@ def test_the_decorator_retries_and_closes_what_it_refuses(clock):
 
     big = answer(503, body=b"x" * 10**6)
     with serve(big, answer()) as server:
-        client = urllib3.HTTPConnectionPool("127.0.0.1", server.port, block=True)
+        client = urllib3.HTTPConnectionPool(
+            "127.0.0.1", server.port, block=True, retries=False
+        )
         assert retries.policy(schedule=[1]).call(fetch).data == b"ok"
         assert (kept[0].closed, server.accepted) == (True, 2)
         client.close()

@@ -47,7 +47,9 @@ for_httpx.RetryTransport(max_retries=3)  # type: ignore[call-arg]  # pyright: ig
 
 session = requests.Session()
 session.mount("https://", for_requests.RetryAdapter(attempt_timeout=AsArgument(5)))
-urllib3.PoolManager(retries=for_urllib3.PolicyRetry(POLICY, redirect=3))
+proxied = urllib3.ProxyManager("http://127.0.0.1:1")
+pool = for_urllib3.RetryPoolManager(POLICY, proxied, methods=None, max_attempts=3)
+assert_type(pool.request("GET", "/", policy=POLICY), urllib3.BaseHTTPResponse)
 for_aiohttp.RetryMiddleware("polite")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 

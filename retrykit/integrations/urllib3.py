@@ -1,0 +1,276 @@
+"""Retries for urllib3.
+
+Needs the extra ``retrykit[urllib3]``. Prefer a decorator around everything that is
+done with a response. urllib3 retries three times by itself unless it is told not to::
+
+    from retrykit import retry
+    from retrykit.integrations import urllib3 as retries
+
+    pool = retries.RetryPoolManager(max_attempts=1)
+
+    @retry(retries.policy(max_attempts=4))
+    def fetch(url):
+        return pool.request("GET", url)
+
+Where that is not possible, use a pool manager that retries. `state_of` a response or
+an error returns its history::
+
+    pool = retries.RetryPoolManager(max_attempts=4)
+"""
+
+import ssl
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Final, Self, Unpack, final
+
+import urllib3
+from urllib3.connectionpool import ConnectionPool
+from urllib3.exceptions import (
+    EmptyPoolError,
+    IncompleteRead,
+    InvalidChunkLength,
+    MaxRetryError,
+    ProtocolError,
+    ProxyError,
+    SSLError,
+    TimeoutError as _TimeoutError,
+)
+from urllib3.util import parse_url
+
+from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit.integrations._http.bodies import rewinding
+from retrykit.integrations._http.policy import (
+    IDEMPOTENT,
+    Transient,
+    merge_client_defaults,
+    refuses_certificate,
+    retry_after,
+    transient_status,
+)
+from retrykit.integrations._http.transport import HttpRequest, Sender
+from retrykit.policy.policy import Policy
+from retrykit.policy.validators import Changes
+
+__all__ = ["IDEMPOTENT", "RetryPoolManager", "policy", "retry_after", "transient"]
+
+
+@final
+class _Transient(Transient):
+    """Condition that is true of transient errors and responses of urllib3.
+
+    Transient errors are failed, broken and reset connections, truncated bodies and
+    timeouts of every kind, but not a rejected certificate. A ``MaxRetryError`` is
+    judged by its reason. Transient responses have the status 408, 425, 429, 500,
+    502, 503 or 504, or 413 with a ``Retry-After``.
+    """
+
+    def __call__(self, outcome: Any, /) -> bool:
+        if isinstance(outcome, urllib3.BaseHTTPResponse):
+            return transient_status(outcome.status, outcome.headers)
+        reason = _find_reason(outcome)
+        return isinstance(reason, _TRANSIENT) and not refuses_certificate(reason)
+
+    def release(self, response: urllib3.BaseHTTPResponse, /) -> None:
+        """Close a response and return its connection to the pool."""
+        response.close()
+        response.release_conn()
+
+
+# Errors about proxies and TLS wrap the error of the connection. Where urllib3 itself
+# rejects a certificate, they wrap a string or a ValueError, neither of which is here.
+_TRANSIENT = (
+    _TimeoutError,
+    EmptyPoolError,
+    ProtocolError,
+    IncompleteRead,
+    InvalidChunkLength,
+    ConnectionError,
+    TimeoutError,
+    ssl.SSLError,
+)
+
+
+def _find_reason(error: Any) -> Any:
+    """Return the innermost error of those that urllib3 wraps around each other."""
+    while True:
+        if isinstance(error, MaxRetryError):
+            error = error.reason
+        elif isinstance(error, ProxyError):
+            error = error.original_error
+        elif isinstance(error, SSLError):
+            error = error.args[0] if error.args else None
+        else:
+            return error
+
+
+transient: Final = _Transient()
+"""Condition for `on` and `on_result`: true of transient errors and responses."""
+
+
+def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
+    """Return a policy for urllib3, with `transient` and `retry_after` filled in.
+
+    >>> policy(max_attempts=3)
+    Policy(max_attempts=3, on=transient, on_result=transient, hint=retry_after())
+
+    Args:
+        base: Policy to start from; by default `Policy()`. Its own settings for
+            errors, results and hints are kept.
+        **changes: Settings, as for `Policy`.
+
+    Raises:
+        ConfigError: A setting is wrong.
+    """
+    return merge_client_defaults(base, changes, transient)
+
+
+@final
+class RetryPoolManager(urllib3.PoolManager):
+    """Pool manager that retries its requests under a policy.
+
+    >>> pool = RetryPoolManager(max_attempts=3)
+
+    Idempotent methods and requests with an ``Idempotency-Key`` are retried, if the
+    body can be sent again: from memory, or from a seekable file. Every response and
+    every error has its history, which `state_of` reads. When the policy gives up,
+    the last response is returned, or the error of urllib3 is raised as with
+    ``retries=False``: a ``ProtocolError``, not a ``MaxRetryError``.
+
+    An attempt includes the redirects, which urllib3 follows and counts, and, unless
+    ``preload_content=False``, reading the body.
+
+    A single request has a policy of its own by ``request(..., policy=policy)``; with
+    None it is sent once.
+
+    Args:
+        policy: As for `policy`.
+        manager: Pool manager that sends the requests, such as a ``ProxyManager``. Its
+            pools, headers and settings are shared. By default ``PoolManager()``.
+        methods: HTTP methods to retry; None means all.
+        **changes: Settings, as for `Policy`. ``attempt_timeout=AsArgument("5s")``
+            bounds the timeout of urllib3.
+
+    Raises:
+        ConfigError: A setting is wrong, a pool manager cannot follow the policy, or
+            *manager* retries by itself. *retries* of a request that would do so is
+            rejected in the same way.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        manager: urllib3.PoolManager | None = None,
+        *,
+        methods: Iterable[str] | None = IDEMPOTENT,
+        **changes: Unpack[Changes],
+    ) -> None:
+        inner = urllib3.PoolManager() if manager is None else manager
+        self._inner = check_instance("manager", inner, urllib3.PoolManager)
+        # What urllib3 adds to a manager, such as its pools, exists once.
+        vars(self).update(vars(inner))
+        pool_options = self.connection_pool_kw
+        self._retries = _redirects_only(pool_options.get("retries"))
+
+        def send(
+            sent: tuple[tuple[Any, ...], dict[str, Any]], limit: float | None
+        ) -> urllib3.BaseHTTPResponse:
+            args, options = sent
+            if limit is not None:
+                timeout = options.get("timeout", pool_options.get("timeout"))
+                options = {**options, "timeout": bound_timeout(timeout, limit)}
+            return inner.urlopen(*args, **options)
+
+        joint = merge_client_defaults(policy, changes, transient)
+        self._sender = Sender(joint, send, transient, methods)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._sender.policy!r})"
+
+    def connection_from_host(
+        self,
+        host: str | None,
+        port: int | None = None,
+        scheme: str | None = "http",
+        pool_kwargs: dict[str, Any] | None = None,
+    ) -> urllib3.HTTPConnectionPool:
+        """Return the connection pool of a host, which does not follow the policy."""
+        return self._inner.connection_from_host(host, port, scheme, pool_kwargs)
+
+    def urlopen(
+        self, method: str, url: str, *args: Any, **kw: Any
+    ) -> urllib3.BaseHTTPResponse:
+        """Send a request, and retry it under the policy."""
+        sender = self._sender
+        if "policy" in kw:
+            sender = sender.under("policy", kw.pop("policy"))
+        given = kw.get("retries")
+        kw["retries"] = self._retries if given is None else _redirects_only(given)
+        headers = urllib3.HTTPHeaderDict(kw.setdefault("headers", self.headers))
+        host, rewind = parse_url(url).host or "", rewinding(kw.get("body"))
+        sent = (method, url, *args), kw
+        response: urllib3.BaseHTTPResponse = sender.send(
+            HttpRequest(sent, method, host, headers, rewind)
+        )
+        return response
+
+
+@final
+class _RedirectsOnly(urllib3.Retry):
+    """Counts redirects as any ``Retry`` does, and retries nothing."""
+
+    def increment(
+        self,
+        method: str | None = None,
+        url: str | None = None,
+        response: urllib3.BaseHTTPResponse | None = None,
+        error: Exception | None = None,
+        _pool: ConnectionPool | None = None,
+        _stacktrace: TracebackType | None = None,
+    ) -> Self:
+        """Raise the error itself, without a ``MaxRetryError`` around it."""
+        if error is not None:
+            raise error.with_traceback(_stacktrace)
+        return super().increment(method, url, response, None, _pool)
+
+
+def _redirects_only(retries: urllib3.Retry | int | None) -> urllib3.Retry:
+    """Return a ``Retry`` that follows as many redirects as another one.
+
+    Raises:
+        ConfigError: *retries* is not None and would do more than that.
+    """
+    given = urllib3.Retry.from_int(retries)
+    limits = given.connect, given.read, given.status, given.other
+    retrying = given.total != 0 and any(
+        (given.total if limit is None else limit) != 0 for limit in limits
+    )
+    if retries is not None and retrying:
+        rule = "False, or a Retry that limits all but redirects to 0"
+        suggestion = "leave it out, since the policy retries"
+        raise invalid_setting("retries", rule, retries, suggestion)
+    return _RedirectsOnly(
+        given.total,
+        redirect=given.redirect,
+        raise_on_redirect=given.raise_on_redirect,
+        remove_headers_on_redirect=given.remove_headers_on_redirect,
+        respect_retry_after_header=False,
+    )
+
+
+def bound_timeout(timeout: Any, limit: float) -> Any:
+    """Return a timeout of which no part is longer than *limit* seconds.
+
+    It is at least a millisecond: urllib3 raises a ValueError for 0.
+
+    Args:
+        timeout: Timeout of urllib3, or of requests, which may be a pair.
+        limit: Seconds.
+    """
+    if isinstance(timeout, tuple):
+        return tuple(bound_timeout(part, limit) for part in timeout)
+    if isinstance(timeout, urllib3.Timeout):
+        bound = timeout.clone()
+        bound.total = bound_timeout(timeout.total, limit)
+        return bound
+    bounded = min(timeout, limit) if isinstance(timeout, int | float) else limit
+    return max(bounded, 0.001)
