@@ -38,10 +38,10 @@ WRITTEN = {
     "max_attempts=4": lambda: httpx_policy(9),
     "methods must be a set of HTTP methods, at least one, got 'POST'; "
     "None is every method": lambda: RetryTransport(methods="POST"),
-    "nested must be 'respect' or 'retry' in a transport, whose caller expects the "
-    "client's errors, got 'raise'": lambda: RetryTransport(nested="raise"),
-    "raises must be 'last' in a transport, whose caller expects the client's errors, "
-    "got 'group'": lambda: RetryTransport(raises="group"),
+    "nested must be 'respect' or 'retry' in a client, whose callers expect its own "
+    "errors, got 'raise'": lambda: RetryTransport(nested="raise"),
+    "raises must be 'last' in a client, whose callers expect its own errors, got "
+    "'group'": lambda: for_grpc.RetryInterceptor(raises="group"),
     "extensions['retry'] must be a Policy, got 3; None sends once": lambda: (
         RetryTransport().handle_request(
             httpx.Request("GET", "http://[::1]/", extensions={"retry": 3})
@@ -56,12 +56,8 @@ WRITTEN = {
     ),
     "policy must be a Policy, got 19; write settings by their names, as "
     "max_attempts=4": lambda: for_grpc.policy(19),
-    "raises must be 'last' in an interceptor, whose caller expects the errors of "
-    "gRPC, got 'group'": lambda: for_grpc.RetryInterceptor(raises="group"),
-    "nested must be 'respect' or 'retry' in an interceptor, whose caller expects the "
-    "errors of gRPC, got 'raise'": lambda: for_grpc.async_interceptors(nested="raise"),
-    "on_result must be None in an interceptor, which judges no messages, got "
-    "<built-in function callable>; decorate what makes the call": (
+    "on_result must be None in an interceptor, which does not check messages, got "
+    "<built-in function callable>; decorate the function that makes the call": (
         lambda: for_grpc.async_interceptors(on_result=callable)
     ),
     "methods must be a list of methods, at least one, got []; None is every one": (
@@ -90,8 +86,10 @@ WRITTEN |= {
     "bucket must be a TokenBucket, got Throttle(); write TokenBucket(500)": (
         lambda: on_redis(bucket=Throttle())
     ),
-    "key must be a text such as 'retrykit:payments', got ''": lambda: on_redis(key=""),
-    "key must be a text such as 'retrykit:payments', got b'k'": (
+    "key must be a non-empty string such as 'retrykit:payments', got ''": lambda: (
+        on_redis(key="")
+    ),
+    "key must be a non-empty string such as 'retrykit:payments', got b'k'": (
         lambda: on_redis(key=b"k")
     ),
     f"flush_every must be a finite number >= 0, got -1; {SECONDS}": (
@@ -124,10 +122,6 @@ WRITTEN |= {
     "leave it out, since the policy retries": (
         lambda: RetryPoolManager().request("GET", "http://127.0.0.1:1", retries=3)
     ),
-    "raises must be 'last' in a transport, whose caller expects the client's errors, "
-    "got 'group'": lambda: RetryPoolManager(raises="group"),
-    "nested must be 'respect' or 'retry' in a transport, whose caller expects the "
-    "client's errors, got 'raise'": lambda: RetryPoolManager(nested="raise"),
 }
 
 

@@ -1,7 +1,7 @@
 """Retries for aiohttp.
 
-Needs the extra ``retrykit[aiohttp]``. Best is a decorator around the whole of
-what is done with a response, which sees a body that is cut short::
+Needs the extra ``retrykit[aiohttp]``. Prefer a decorator around everything that is
+done with a response, since it also sees a truncated body::
 
     from retrykit import retry
     from retrykit.integrations import aiohttp as retries
@@ -12,11 +12,10 @@ what is done with a response, which sees a body that is cut short::
             response.raise_for_status()
             return await response.json()
 
-aiohttp itself sends an idempotent request again, once and at once, when its
-connection breaks before the answer: a server may see two for each attempt. Not
-so under a middleware, where the policy alone decides, be it with
-``max_attempts=1``. It sends requests again, up to the head of the response;
-`state_of` of a response or an error has its history::
+aiohttp by itself sends an idempotent request twice if its connection breaks before the
+response, so that an attempt may be two requests. The middleware, even one with
+``max_attempts=1``, disables that. It retries requests until their response headers, and
+`state_of` a response or an error returns its history::
 
     retrying = retries.RetryMiddleware(max_attempts=4)
     session = aiohttp.ClientSession(middlewares=[retrying])
@@ -29,14 +28,18 @@ from weakref import ref
 import aiohttp
 
 from retrykit._internal.validation import invalid_setting
-from retrykit.integrations._http.bodies import ready, rewinding, together
+from retrykit.integrations._http.bodies import (
+    Rewind,
+    build_rewind,
+    combine_rewinds,
+    no_rewind,
+)
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,
     Transient,
-    merge_client_defaults,
-    refuses_certificate,
+    is_certificate_error,
+    is_transient_status,
     retry_after,
-    transient_status,
 )
 from retrykit.integrations._http.transport import AsyncSender, HttpRequest
 from retrykit.policy.policy import Policy
@@ -51,26 +54,26 @@ __all__ = ["IDEMPOTENT", "RetryMiddleware", "policy", "retry_after", "transient"
 
 @final
 class _Transient(Transient):
-    """Whether what came of a request is worth another attempt.
+    """Condition that is true of transient errors and responses of aiohttp.
 
-    Of errors: connections that fail, break or are reset, answers that are cut
-    short, timeouts of every kind; not a certificate or a fingerprint that is not
-    accepted, nor what the program does to its own connections. Of responses, and
-    of the errors that have a status: 408, 425, 429, 500, 502, 503 and 504, and 413
-    with a ``Retry-After``.
+    Transient errors are failed, broken and reset connections, truncated bodies and
+    timeouts of every kind, but not a rejected certificate or fingerprint, nor errors
+    in how the program uses its own connections. Transient responses, and errors with
+    a status, have the status 408, 425, 429, 500, 502, 503 or 504, or 413 with a
+    ``Retry-After``.
     """
 
     def __call__(self, outcome: Any, /) -> bool:
         if isinstance(outcome, aiohttp.ClientResponse | aiohttp.ClientResponseError):
-            return transient_status(outcome.status, outcome.headers)
-        return isinstance(outcome, _PASSING) and not refuses_certificate(outcome)
+            return is_transient_status(outcome.status, outcome.headers)
+        return isinstance(outcome, _TRANSIENT) and not is_certificate_error(outcome)
 
     def release(self, response: aiohttp.ClientResponse, /) -> None:
-        """Give back the connection of a response, or close it."""
+        """Return the connection of a response to the pool, or close it."""
         response.release()
 
 
-_PASSING = (
+_TRANSIENT = (
     aiohttp.ClientOSError,
     aiohttp.ClientPayloadError,
     aiohttp.ServerDisconnectedError,
@@ -79,56 +82,42 @@ _PASSING = (
 )
 
 transient: Final = _Transient()
-"""The condition of errors and responses: for `on`, and for `on_result`."""
+"""Condition for `on` and `on_result`: true of transient errors and responses."""
 
-
-def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
-    """Return a policy for aiohttp: `transient` and `retry_after` joined to one.
-
-    >>> policy(max_attempts=3)
-    Policy(max_attempts=3, on=transient, on_result=transient, hint=retry_after())
-
-    Args:
-        base: What it is derived from; by default `Policy()`. What it says itself
-            of errors, results and hints is kept.
-        **changes: Settings, as for `Policy`.
-
-    Raises:
-        ConfigError: A setting is wrong.
-    """
-    return merge_client_defaults(base, changes, transient)
+policy = transient.policy
+"""Returns a policy with `transient` and `retry_after` filled in."""
 
 
 @final
 class RetryMiddleware:
-    """Sends the requests of a session again, under a policy.
+    """Middleware that retries the requests of a session under a policy.
 
-    It is for the ``middlewares`` of a session or a request. Put it first: others
-    then see each attempt. One around it sees responses, and connections that
-    cannot be made, as ever. When a connection breaks that was made, aiohttp would
-    begin all the attempts anew if that were raised. So ``await handler(request)``
-    raises nothing then: what it returns raises a ``ClientConnectionError`` when
-    it is looked at, with the error as its ``__cause__``. Returned without a look,
-    the caller gets the error as it was.
+    Pass it in ``middlewares`` of a session or a request, as the first, so that the
+    others see each attempt. Connection errors need care in a middleware around this
+    one: if a connection breaks after it was made, aiohttp itself would restart the
+    whole call on that error. So ``await handler(request)`` raises nothing then, but
+    returns an object that raises a ``ClientConnectionError``, with the error as its
+    ``__cause__``, when any of its attributes is used. If that object is returned
+    unused, the caller gets the original error.
 
-    It ends with the head of a response: a body that is cut short raises the
-    client's error, and nothing is sent again. Sent again are idempotent methods
-    and what has an ``Idempotency-Key``, with a body that can be read twice: from
-    memory, or from a file that can seek. Every response, and every error, has its
+    An attempt ends with the response headers: if the body is truncated after that,
+    the client's error is raised, and nothing is retried. Idempotent methods and
+    requests with an ``Idempotency-Key`` are retried, if the body can be sent again:
+    from memory, or from a seekable file. Every response and every error has its
     history, which `state_of` reads; so has the error of its ``raise_for_status``,
-    and the response as its ``response``. When the policy gives up, the last
-    response is returned; what is raised is an error of aiohttp, or a
-    `TimeoutError`, as it is there. Each hop of a redirect is a request of its own.
-    The cookies of responses that another attempt replaces are not kept.
+    which also has the response as its ``response``. When the policy gives up, the
+    last response is returned, or an error of aiohttp or a `TimeoutError` is raised,
+    as without the middleware. Each hop of a redirect is a call of its own. Cookies of
+    responses that are retried are not kept.
 
     The ``total`` of ``aiohttp.ClientTimeout`` bounds all attempts and the delays
-    between them: where it ends a delay, the history is that of the error's
-    ``__cause__``. So does every `TimeoutError` that is no ``ServerTimeoutError``
-    end a call. To bound each attempt, give the policy an `attempt_timeout`.
+    between them; if it ends a delay, the history is that of the error's ``__cause__``.
+    Every other `TimeoutError` that is not a ``ServerTimeoutError`` ends a call, too.
+    To bound each attempt, give the policy an `attempt_timeout`.
 
     Args:
         policy: As for `policy`.
-        methods: The HTTP methods that are sent again; None is every one.
+        methods: HTTP methods to retry; None means all.
         **changes: Settings, as for `Policy`.
 
     Raises:
@@ -143,13 +132,13 @@ class RetryMiddleware:
         methods: Iterable[str] | None = IDEMPOTENT,
         **changes: Unpack[Changes],
     ) -> None:
-        held = merge_client_defaults(policy, changes, transient)
-        given = held.attempt_timeout
-        if isinstance(given, AsArgument):
+        policy = transient.policy(policy, **changes)
+        timeout = policy.attempt_timeout
+        if isinstance(timeout, AsArgument):
             rule = "a duration in a middleware, to which aiohttp gives no timeouts"
-            suggestion = f"write attempt_timeout={given.seconds}"
-            raise invalid_setting("attempt_timeout", rule, given, suggestion)
-        self._sender = AsyncSender(held, _send, transient, methods)
+            suggestion = f"write attempt_timeout={timeout.seconds}"
+            raise invalid_setting("attempt_timeout", rule, timeout, suggestion)
+        self._sender = AsyncSender(policy, _send, transient, methods)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._sender.policy!r})"
@@ -157,65 +146,67 @@ class RetryMiddleware:
     async def __call__(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
-        """Send a request, and again when the policy says so."""
-        sending = HttpRequest(
+        """Send a request, and retry it under the policy."""
+        http_request = HttpRequest(
             (request, handler),
             request.method,
             request.url.host or "",
             request.headers,
-            _rewind(request.body),
+            _build_rewind(request.body),
         )
         try:
-            response: aiohttp.ClientResponse = await self._sender.send(sending)
-            vars(response)["raise_for_status"] = _raising(response)
+            response: aiohttp.ClientResponse = await self._sender.send(http_request)
+            vars(response)["raise_for_status"] = _raise_for_status(response)
         except aiohttp.ClientConnectorError:
             raise
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-            # Without a name: the error holds this frame, and is not to hold that.
-            return cast("aiohttp.ClientResponse", _Failed(error))
+            # Not assigned: the error holds this frame, which must not hold it.
+            return cast("aiohttp.ClientResponse", _FailedResponse(error))
         return response
 
 
 async def _send(
-    sending: tuple[aiohttp.ClientRequest, aiohttp.ClientHandlerType], _: object, /
+    sent: tuple[aiohttp.ClientRequest, aiohttp.ClientHandlerType], _: object, /
 ) -> Any:
-    request, handler = sending
+    request, handler = sent
     try:
         response: Any = await handler(request)
     except TimeoutError as error:
         if isinstance(error, aiohttp.ServerTimeoutError):
             raise
-        # The total of the session: aiohttp would let a request out, and fail.
+        # The total of the session: aiohttp would send another request, and fail.
         raise GiveUp from error
-    # That of another of these, within this one, raises its error.
-    return response.end() if type(response) is _Failed else response
+    if type(response) is _FailedResponse:
+        # Of another middleware like this one, inside of it.
+        response.raise_error()
+    return response
 
 
-def _rewind(body: object) -> Callable[[], object] | None:
-    """Return what makes a body ready to be sent again, if that can be done.
+def _build_rewind(body: object) -> Rewind | None:
+    """Return a function that makes a body ready to be sent again, if possible.
 
-    aiohttp takes files back, too, and sends nothing of one that it cannot.
+    aiohttp rewinds files, too, but sends an empty body if it cannot.
     """
     if isinstance(body, aiohttp.MultipartWriter):
-        return together(_rewind(part) for part, *_ in body)
+        return combine_rewinds(_build_rewind(part) for part, *_ in body)
     if isinstance(body, aiohttp.IOBasePayload):
-        # The file has no public name: where this is another one day, the body
-        # counts as one that cannot be sent again.
-        return rewinding(getattr(body, "_value", iter(())))
-    return ready if isinstance(body, bytes | aiohttp.BytesPayload) else None
+        # The file has no public name. If aiohttp renames it, the body counts as not
+        # repeatable.
+        return build_rewind(getattr(body, "_value", iter(())))
+    return no_rewind if isinstance(body, bytes | aiohttp.BytesPayload) else None
 
 
-def _raising(response: aiohttp.ClientResponse) -> Callable[[], None]:
-    """Return its ``raise_for_status``, with an error that knows the response."""
-    # Held by the response itself, which frees its connection when it is gone.
-    held = ref(response)
+def _raise_for_status(response: aiohttp.ClientResponse) -> Callable[[], None]:
+    """Return a ``raise_for_status`` whose error has the response and its state."""
+    # Weak, as the response holds this, and frees its connection when it is deleted.
+    reference = ref(response)
 
     def raise_for_status() -> None:
-        response: Any = held()
+        response: Any = reference()
         try:
             type(response).raise_for_status(response)
         except aiohttp.ClientResponseError as error:
-            # As with other clients; by it calls around this one see its end.
+            # As in other clients; calls around this one find its state there.
             vars(error)["response"] = response
             attach_state(error, cast("RetryState", state_of(response)))
             raise
@@ -224,11 +215,11 @@ def _raising(response: aiohttp.ClientResponse) -> Callable[[], None]:
 
 
 @final
-class _Failed:
-    """Stands for the response of a request that failed: to look at it raises why.
+class _FailedResponse:
+    """Stands in for the response of a failed request; using it raises the error.
 
-    Raised by a middleware, an error that aiohttp takes for a connection which was
-    kept for too long would make it begin all the attempts anew.
+    If a middleware raised the error itself, aiohttp would take it for a stale
+    connection of its pool, and restart all attempts.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -237,8 +228,8 @@ class _Failed:
     def close(self) -> None:
         """Do nothing: there is no connection."""
 
-    def end(self) -> NoReturn:
-        """Raise the error itself, and hold it no longer, as its frames hold this."""
+    def raise_error(self) -> NoReturn:
+        """Raise the error itself and drop it, since its frames hold this object."""
         error, self._error = self._error, aiohttp.ClientConnectionError("it broke")
         try:
             raise error
@@ -246,17 +237,17 @@ class _Failed:
             del error
 
     def __getattr__(self, name: str) -> NoReturn:
-        # aiohttp itself, which looks at a private part first, is past the place
-        # where it begins anew; who looks at a public one may be a middleware.
+        # aiohttp itself uses a private attribute first, after the point where it
+        # would restart. A middleware uses a public one.
         if name.startswith("_"):
-            self.end()
-        raise _told(self._error) from self._error
+            self.raise_error()
+        raise _as_connection_error(self._error) from self._error
 
 
-def _told(error: Exception) -> Exception:
-    """Return an error that says the same, of a kind which aiohttp lets out."""
-    told = aiohttp.ClientConnectionError(str(error))
+def _as_connection_error(error: Exception) -> Exception:
+    """Return an error with the same text and state that does not restart the call."""
+    other = aiohttp.ClientConnectionError(str(error))
     state = state_of(error)
     if state is not None:
-        attach_state(told, state)
-    return told
+        attach_state(other, state)
+    return other

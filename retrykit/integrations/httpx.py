@@ -1,7 +1,7 @@
 """Retries for httpx.
 
-Needs the extra ``retrykit[httpx]``. Best is a decorator around the whole of
-what is done with a response, which sees a body that is cut short::
+Needs the extra ``retrykit[httpx]``. Prefer a decorator around everything that is
+done with a response, since it also sees a truncated body::
 
     from retrykit import retry
     from retrykit.integrations import httpx as retries
@@ -10,29 +10,33 @@ what is done with a response, which sees a body that is cut short::
     def fetch(client, url):
         return client.get(url).raise_for_status().json()
 
-Where that cannot be, a transport sends requests again, up to the head of the
-response; `state_of` of a response or an error has its history::
+Where that is not possible, use a transport that retries requests until their
+response headers. `state_of` a response or an error returns its history::
 
     client = httpx.Client(transport=retries.RetryTransport(max_attempts=4))
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Final, Self, Unpack, cast, final
+from typing import Any, Final, Self, TypeVar, Unpack, cast, final
 
 import httpx
 
 from retrykit._internal.validation import check_instance
 from retrykit.errors import AttemptTimeout
-from retrykit.integrations._http.bodies import ready, rewinding, together
+from retrykit.integrations._http.bodies import (
+    Rewind,
+    build_rewind,
+    combine_rewinds,
+    no_rewind,
+)
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,
     Transient,
-    merge_client_defaults,
-    refuses_certificate,
+    is_certificate_error,
+    is_transient_status,
     retry_after,
-    transient_status,
 )
 from retrykit.integrations._http.transport import AsyncSender, HttpRequest, Sender
 from retrykit.policy.policy import Policy
@@ -46,73 +50,61 @@ __all__ += ["retry_after", "transient"]
 
 @final
 class _Transient(Transient):
-    """Whether what came of a request is worth another attempt.
+    """Condition that is true of transient errors and responses of httpx.
 
-    Of errors: connections that fail, break or are reset, answers that are cut
-    short, timeouts of every kind; not a certificate that is not accepted. Of
-    responses, and of the errors of ``raise_for_status``: the statuses 408, 425,
-    429, 500, 502, 503 and 504, and 413 with a ``Retry-After``.
+    Transient errors are failed, broken and reset connections, truncated bodies and
+    timeouts of every kind, but not a rejected certificate. Transient responses, and
+    errors of ``raise_for_status``, have the status 408, 425, 429, 500, 502, 503 or
+    504, or 413 with a ``Retry-After``.
     """
 
     def __call__(self, outcome: Any, /) -> bool:
         if isinstance(outcome, httpx.HTTPStatusError):
             outcome = outcome.response
         if isinstance(outcome, httpx.Response):
-            return transient_status(outcome.status_code, outcome.headers)
-        return isinstance(outcome, _PASSING) and not refuses_certificate(outcome)
+            return is_transient_status(outcome.status_code, outcome.headers)
+        return isinstance(outcome, _TRANSIENT) and not is_certificate_error(outcome)
 
     def release(self, response: httpx.Response, /) -> Any:
-        """Close a response, whichever client it is of; the result may be awaited."""
+        """Close a response of either client; the result may be awaitable."""
         if isinstance(response.stream, httpx.SyncByteStream):
             return response.close()
         return response.aclose()
 
 
-_PASSING = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)
+_TRANSIENT = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)
+
+_Sender = TypeVar("_Sender", Sender, AsyncSender)
 
 transient: Final = _Transient()
-"""The condition of errors and responses: for `on`, and for `on_result`."""
+"""Condition for `on` and `on_result`: true of transient errors and responses."""
 
-
-def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
-    """Return a policy for httpx: `transient` and `retry_after` joined to one.
-
-    >>> policy(max_attempts=3)
-    Policy(max_attempts=3, on=transient, on_result=transient, hint=retry_after())
-
-    Args:
-        base: What it is derived from; by default `Policy()`. What it says itself
-            of errors, results and hints is kept.
-        **changes: Settings, as for `Policy`.
-
-    Raises:
-        ConfigError: A setting is wrong.
-    """
-    return merge_client_defaults(base, changes, transient)
+policy = transient.policy
+"""Returns a policy with `transient` and `retry_after` filled in."""
 
 
 @final
 class RetryTransport(httpx.BaseTransport):
-    """Sends the requests of a client again, under a policy.
+    """Transport that retries the requests of a client under a policy.
 
     >>> client = httpx.Client(transport=RetryTransport(max_attempts=3))
 
-    It ends with the head of a response: a body that is cut short raises the
-    client's error, and nothing is sent again. Sent again are idempotent methods
-    and what has an ``Idempotency-Key``, with a body that can be read twice: from
-    memory, or from a file that can seek. Every response, and every error, has its
-    history, which `state_of` reads. When the policy gives up, the last response
-    is returned; what is raised is an error of httpx.
+    An attempt ends with the response headers: if the body is truncated after that,
+    the client's error is raised, and nothing is retried. Idempotent methods and
+    requests with an ``Idempotency-Key`` are retried, if the body can be sent again:
+    from memory, or from a seekable file. Every response and every error has its
+    history, which `state_of` reads. When the policy gives up, the last response is
+    returned, or an error of httpx is raised.
 
     A single request has a policy of its own by ``extensions={"retry": policy}``; with
-    None it is sent once. Cookies of responses that another attempt replaces are not
-    kept. A client that is given a transport reads no proxies from the environment.
+    None it is sent once. Cookies of responses that are retried are not kept. A client
+    with a transport of its own reads no proxies from the environment.
 
     Args:
         policy: As for `policy`.
-        transport: What sends, and is closed with this one; by default
-            ``httpx.HTTPTransport()``.
-        methods: The HTTP methods that are sent again; None is every one.
+        transport: Transport that sends the requests, and is closed with this one; by
+            default ``httpx.HTTPTransport()``.
+        methods: HTTP methods to retry; None means all.
         **changes: Settings, as for `Policy`. ``attempt_timeout=AsArgument("5s")``
             bounds the timeouts of httpx.
 
@@ -131,23 +123,21 @@ class RetryTransport(httpx.BaseTransport):
         inner = httpx.HTTPTransport() if transport is None else transport
         self._inner = check_instance("transport", inner, httpx.BaseTransport)
 
-        def send(request: httpx.Request, most: float | None) -> httpx.Response:
-            with _bound(request, most):
+        def send(request: httpx.Request, limit: float | None) -> httpx.Response:
+            with _bound_timeouts(request, limit):
                 return inner.handle_request(request)
 
-        self._sender = Sender(
-            merge_client_defaults(policy, changes, transient), send, transient, methods
-        )
+        policy = transient.policy(policy, **changes)
+        self._sender = Sender(policy, send, transient, methods)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._sender.policy!r})"
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request, and again when the policy says so."""
-        sender = self._sender
-        if "retry" in request.extensions:
-            sender = sender.under(_POLICY, request.extensions["retry"])
-        response: httpx.Response = sender.send(_sending(request))
+        """Send a request, and retry it under the policy."""
+        response: httpx.Response = _sender_of(self._sender, request).send(
+            _as_http_request(request)
+        )
         return response
 
     def __enter__(self) -> Self:
@@ -163,23 +153,23 @@ class RetryTransport(httpx.BaseTransport):
         self._inner.__exit__(kind, error, trace)
 
     def close(self) -> None:
-        """Close what sends."""
+        """Close the transport that sends the requests."""
         self._inner.close()
 
 
 @final
 class AsyncRetryTransport(httpx.AsyncBaseTransport):
-    """Sends the requests of an async client again, as `RetryTransport` does.
+    """Transport that retries the requests of an async client, as `RetryTransport` does.
 
     >>> client = httpx.AsyncClient(transport=AsyncRetryTransport(max_attempts=3))
 
     Args:
         policy: As for `policy`.
-        transport: What sends, and is closed with this one; by default
-            ``httpx.AsyncHTTPTransport()``.
-        methods: The HTTP methods that are sent again; None is every one.
-        **changes: Settings, as for `Policy`. Where an `attempt_timeout` ends the
-            last attempt, ``httpx.ReadTimeout`` is raised.
+        transport: Transport that sends the requests, and is closed with this one; by
+            default ``httpx.AsyncHTTPTransport()``.
+        methods: HTTP methods to retry; None means all.
+        **changes: Settings, as for `Policy`. If the last attempt exceeds its
+            `attempt_timeout`, ``httpx.ReadTimeout`` is raised.
 
     Raises:
         ConfigError: A setting is wrong, or a transport cannot follow it.
@@ -196,26 +186,23 @@ class AsyncRetryTransport(httpx.AsyncBaseTransport):
         inner = httpx.AsyncHTTPTransport() if transport is None else transport
         self._inner = check_instance("transport", inner, httpx.AsyncBaseTransport)
 
-        async def send(request: httpx.Request, most: float | None) -> httpx.Response:
-            with _bound(request, most):
+        async def send(request: httpx.Request, limit: float | None) -> httpx.Response:
+            with _bound_timeouts(request, limit):
                 return await inner.handle_async_request(request)
 
-        self._sender = AsyncSender(
-            merge_client_defaults(policy, changes, transient), send, transient, methods
-        )
+        policy = transient.policy(policy, **changes)
+        self._sender = AsyncSender(policy, send, transient, methods)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._sender.policy!r})"
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request, and again when the policy says so."""
-        sender = self._sender
-        if "retry" in request.extensions:
-            sender = sender.under(_POLICY, request.extensions["retry"])
+        """Send a request, and retry it under the policy."""
+        sender = _sender_of(self._sender, request)
         try:
-            response: httpx.Response = await sender.send(_sending(request))
+            response: httpx.Response = await sender.send(_as_http_request(request))
         except AttemptTimeout as error:
-            raise _own(error, request) from error
+            raise _as_read_timeout(error, request) from error
         return response
 
     async def __aenter__(self) -> Self:
@@ -231,57 +218,62 @@ class AsyncRetryTransport(httpx.AsyncBaseTransport):
         await self._inner.__aexit__(kind, error, trace)
 
     async def aclose(self) -> None:
-        """Close what sends."""
+        """Close the transport that sends the requests."""
         await self._inner.aclose()
 
 
-_POLICY = "extensions['retry']"
+def _sender_of(sender: _Sender, request: httpx.Request) -> _Sender:
+    """Return the sender for a request, which may have a policy of its own."""
+    if "retry" not in request.extensions:
+        return sender
+    return sender.with_policy("extensions['retry']", request.extensions["retry"])
 
 
-def _sending(request: httpx.Request) -> HttpRequest:
-    url, headers = request.url, request.headers
-    return HttpRequest(
-        request, request.method, url.host, headers, _rewind(request.stream)
-    )
+def _as_http_request(request: httpx.Request) -> HttpRequest:
+    host, rewind = request.url.host, _build_rewind(request.stream)
+    return HttpRequest(request, request.method, host, request.headers, rewind)
 
 
-def _rewind(stream: object) -> Callable[[], object] | None:
-    """Return what makes a body ready to be sent again, if that can be done."""
+def _build_rewind(stream: object) -> Rewind | None:
+    """Return a function that makes a body ready to be sent again, if possible."""
     if isinstance(stream, httpx.ByteStream):
-        return ready
-    # httpx does not tell what a stream is made of: where its names are others
-    # one day, the body counts as one that cannot be sent again.
+        return no_rewind
+    # httpx has no public names for the parts of a stream. If it renames them, bodies
+    # count as not repeatable.
     fields = getattr(stream, "fields", None)
     if isinstance(fields, list):
         files = (getattr(field, "file", b"") for field in fields)
-        return together(map(rewinding, files))
-    return rewinding(getattr(stream, "_stream", iter(())))
+        return combine_rewinds(map(build_rewind, files))
+    return build_rewind(getattr(stream, "_stream", iter(())))
 
 
 @contextmanager
-def _bound(request: httpx.Request, most: float | None) -> Iterator[None]:
-    """Let no phase of a request last longer than an attempt may."""
-    given = request.extensions
-    if most is not None:
-        timeout = given.get("timeout", {})
-        lengths = [timeout.get(name) for name in _PHASES]
-        least = [most if length is None else min(length, most) for length in lengths]
-        # Of none at all a socket understands that it must not wait.
-        bound = {name: max(x, 0.001) for name, x in zip(_PHASES, least, strict=True)}
-        request.extensions = {**given, "timeout": bound}
+def _bound_timeouts(request: httpx.Request, limit: float | None) -> Iterator[None]:
+    """Limit each timeout of a request to that of its attempt, in seconds."""
+    extensions = request.extensions
+    if limit is not None:
+        given = extensions.get("timeout", {})
+        timeouts = {phase: given.get(phase) for phase in _PHASES}
+        # A socket with a timeout of 0 would not wait at all.
+        bound = {
+            phase: max(limit if timeout is None else min(timeout, limit), 0.001)
+            for phase, timeout in timeouts.items()
+        }
+        request.extensions = {**extensions, "timeout": bound}
     try:
         yield
     finally:
-        # The request is its caller's, and may be sent again elsewhere.
-        request.extensions = given
+        # The request belongs to its caller, who may send it again.
+        request.extensions = extensions
 
 
 _PHASES = ("connect", "read", "write", "pool")
 
 
-def _own(error: AttemptTimeout, request: httpx.Request) -> httpx.ReadTimeout:
-    """Return the client's error for an attempt that was ended, with its state."""
-    own = httpx.ReadTimeout(str(error), request=request)
-    # Whatever comes out of a sender has one.
-    attach_state(own, cast("RetryState", state_of(error)))
-    return own
+def _as_read_timeout(
+    error: AttemptTimeout, request: httpx.Request
+) -> httpx.ReadTimeout:
+    """Return the client's error for a timeout, with the state that it has."""
+    timeout = httpx.ReadTimeout(str(error), request=request)
+    attach_state(timeout, cast("RetryState", state_of(error)))
+    return timeout

@@ -1,4 +1,4 @@
-"""Events of retried calls in the standard library's log."""
+"""Logs the events of retried calls to the standard library's ``logging``."""
 
 import logging
 from typing import Any
@@ -15,28 +15,26 @@ __all__ = ["observer"]
 def observer(
     logger: "logging.Logger | logging.LoggerAdapter[Any] | None" = None,
 ) -> Observer:
-    """Return an observer that logs what a person on call wants to know.
+    """Return an observer that logs retries, failures and recoveries.
 
-    A scheduled retry is a WARNING, giving up an ERROR, a success after
-    failures an INFO; a call that succeeds at once is not logged. Durable jobs are
-    logged in the same way, under their ids: the line of a scheduled retry tells in
-    how many hours the job goes on. Arguments and results of the call are never
-    logged; errors by type and text, without the secrets of requests and URLs unless
-    the policy has ``redact=False``.
+    A scheduled retry is a WARNING, giving up an ERROR, a success after failures an
+    INFO; a call that succeeds at once is not logged. Durable jobs are logged in the
+    same way, under their ids, with the time until the next attempt. Arguments and
+    results of the call are never logged. Errors are logged by type and text, without
+    the secrets of requests and URLs unless the policy has ``redact=False``.
 
-    Each record has ``retrykit`` among its attributes, a dict of the call's
-    name, the number of the attempt, elapsed seconds, the delay and the reason,
-    for formatters that write JSON.
+    Each record has an attribute ``retrykit``, for formatters that write JSON: a dict
+    of the call's name, the number of the attempt, elapsed seconds, delay and reason.
 
     >>> from retrykit import observe
     >>> with observe(observer()):
     ...     pass  # retried calls made here are logged
 
     Args:
-        logger: Where to log; by default the logger named ``retrykit``.
+        logger: The logger; by default the logger named ``retrykit``.
 
     Raises:
-        ConfigError: *logger* is no logger.
+        ConfigError: *logger* is not a logger.
     """
     log = logging.getLogger("retrykit") if logger is None else logger
     if not isinstance(log, logging.Logger | logging.LoggerAdapter):
@@ -48,36 +46,43 @@ def observer(
     def write(event: Event) -> None:
         state = event.state
         if isinstance(event, RetryScheduled):
-            level, text = logging.WARNING, _scheduled(state, event.delay)
+            level, text = logging.WARNING, _format_retry(state, event.delay)
         elif isinstance(event, GaveUp):
-            level, text = logging.ERROR, f"{state.describe()}{_last(state)}"
+            level, text = (
+                logging.ERROR,
+                f"{state.describe()}{_format_last_failure(state)}",
+            )
         elif isinstance(event, Succeeded) and state.failures:
             level, text = logging.INFO, state.describe()
         else:
             return
-        log.log(level, "%s %s", state.name, text, extra={"retrykit": _facts(state)})
+        log.log(
+            level, "%s %s", state.name, text, extra={"retrykit": _record_fields(state)}
+        )
 
     return write
 
 
-def _scheduled(state: RetryState, delay: float) -> str:
+def _format_retry(state: RetryState, delay: float) -> str:
     after = format_duration(delay)
-    return f"failed attempt {state.attempt}, next in {after}{_last(state)}"
+    return (
+        f"failed attempt {state.attempt}, next in {after}{_format_last_failure(state)}"
+    )
 
 
-def _last(state: RetryState) -> str:
-    # Results are the user's data, and stay out of logs as arguments do.
+def _format_last_failure(state: RetryState) -> str:
+    # Results are the user's data; like arguments, they stay out of logs.
     if not state.failures:
         return ""
     last = state.failures[-1]
     if last.error is not None:
         return f"; {' '.join(last.describe(redact=state.redact).split())}"
     status = status_of(last.result)
-    told = "" if status is None else f", with status {status}"
-    return f"; its result was refused{told}"
+    detail = "" if status is None else f", with status {status}"
+    return f"; its result was rejected{detail}"
 
 
-def _facts(state: RetryState) -> dict[str, object]:
+def _record_fields(state: RetryState) -> dict[str, object]:
     return {
         "name": state.name,
         "attempt": state.attempt,

@@ -38,14 +38,13 @@ from urllib3.exceptions import (
 from urllib3.util import parse_url
 
 from retrykit._internal.validation import check_instance, invalid_setting
-from retrykit.integrations._http.bodies import rewinding
+from retrykit.integrations._http.bodies import build_rewind
 from retrykit.integrations._http.policy import (
     IDEMPOTENT,
     Transient,
-    merge_client_defaults,
-    refuses_certificate,
+    is_certificate_error,
+    is_transient_status,
     retry_after,
-    transient_status,
 )
 from retrykit.integrations._http.transport import HttpRequest, Sender
 from retrykit.policy.policy import Policy
@@ -66,9 +65,9 @@ class _Transient(Transient):
 
     def __call__(self, outcome: Any, /) -> bool:
         if isinstance(outcome, urllib3.BaseHTTPResponse):
-            return transient_status(outcome.status, outcome.headers)
+            return is_transient_status(outcome.status, outcome.headers)
         reason = _find_reason(outcome)
-        return isinstance(reason, _TRANSIENT) and not refuses_certificate(reason)
+        return isinstance(reason, _TRANSIENT) and not is_certificate_error(reason)
 
     def release(self, response: urllib3.BaseHTTPResponse, /) -> None:
         """Close a response and return its connection to the pool."""
@@ -107,21 +106,8 @@ transient: Final = _Transient()
 """Condition for `on` and `on_result`: true of transient errors and responses."""
 
 
-def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
-    """Return a policy for urllib3, with `transient` and `retry_after` filled in.
-
-    >>> policy(max_attempts=3)
-    Policy(max_attempts=3, on=transient, on_result=transient, hint=retry_after())
-
-    Args:
-        base: Policy to start from; by default `Policy()`. Its own settings for
-            errors, results and hints are kept.
-        **changes: Settings, as for `Policy`.
-
-    Raises:
-        ConfigError: A setting is wrong.
-    """
-    return merge_client_defaults(base, changes, transient)
+policy = transient.policy
+"""Returns a policy with `transient` and `retry_after` filled in."""
 
 
 @final
@@ -180,8 +166,8 @@ class RetryPoolManager(urllib3.PoolManager):
                 options = {**options, "timeout": bound_timeout(timeout, limit)}
             return inner.urlopen(*args, **options)
 
-        joint = merge_client_defaults(policy, changes, transient)
-        self._sender = Sender(joint, send, transient, methods)
+        policy = transient.policy(policy, **changes)
+        self._sender = Sender(policy, send, transient, methods)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._sender.policy!r})"
@@ -202,11 +188,11 @@ class RetryPoolManager(urllib3.PoolManager):
         """Send a request, and retry it under the policy."""
         sender = self._sender
         if "policy" in kw:
-            sender = sender.under("policy", kw.pop("policy"))
+            sender = sender.with_policy("policy", kw.pop("policy"))
         given = kw.get("retries")
         kw["retries"] = self._retries if given is None else _redirects_only(given)
         headers = urllib3.HTTPHeaderDict(kw.setdefault("headers", self.headers))
-        host, rewind = parse_url(url).host or "", rewinding(kw.get("body"))
+        host, rewind = parse_url(url).host or "", build_rewind(kw.get("body"))
         sent = (method, url, *args), kw
         response: urllib3.BaseHTTPResponse = sender.send(
             HttpRequest(sent, method, host, headers, rewind)

@@ -107,7 +107,7 @@ class TestABody:
     def test_that_can_be_read_once_is_sent_once(self, caplog, body):
         told = (
             "gave up after 1 attempt{}: its body is a stream that cannot be sent "
-            "again; pass bytes, text or a file that can seek"
+            "again; pass bytes, a str or a seekable file"
         )
         with serve(close()) as server:
             error, sleeps = failing(server.url, "PUT", data=body())
@@ -182,8 +182,8 @@ class TestAMethod:
     def test_that_is_not_is_sent_once(self, caplog, method):
         caplog.set_level(logging.DEBUG, "retrykit")
         told = (
-            f"{method} is sent again only with an Idempotency-Key, or where methods "
-            "has it"
+            f"{method} is retried only with an Idempotency-Key, or if methods "
+            "includes it"
         )
         with serve(close()) as server:
             error, _ = failing(server.url, method)

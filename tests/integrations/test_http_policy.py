@@ -9,7 +9,7 @@ import pytest
 
 from retrykit import ConfigError, Policy, hints
 from retrykit.integrations import httpx as retries
-from retrykit.integrations._http.bodies import rewinding
+from retrykit.integrations._http.bodies import build_rewind
 from retrykit.integrations._http.transport import ReleasingCondition
 from retrykit.integrations.aiohttp import RetryMiddleware
 from retrykit.integrations.grpc import RetryInterceptor
@@ -151,13 +151,13 @@ def test_a_condition_of_the_users_is_shown_as_it_was_written():
     ids=repr,
 )
 def test_what_is_in_memory_needs_nothing_to_be_sent_again(body):
-    assert rewinding(body)() is None
+    assert build_rewind(body)() is None
 
 
 def test_a_file_goes_back_to_where_it_was_when_it_was_given():
     file = io.BytesIO(b"head, body")
     file.seek(6)
-    back = rewinding(file)
+    back = build_rewind(file)
     assert [file.read(), back(), file.read()] == [b"body", 6, b"body"]
 
 
@@ -204,7 +204,7 @@ async def awaited():
     ids=["pipe", "liar", "closed", "iterator", "wrapper", "async generator", "unknown"],
 )
 def test_what_can_be_read_once_only_cannot_be_sent_again(body):
-    assert rewinding(body) is None
+    assert build_rewind(body) is None
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def test_the_log_tells_the_status(caplog):
     [line] = caplog.messages
     assert line.startswith("POST 127.0.0.1 gave up after 1 attempt in ")
     assert line.endswith(
-        "only one attempt is allowed; its result was refused, with status 503"
+        "only one attempt is allowed; its result was rejected, with status 503"
     )
 
 
@@ -388,7 +388,7 @@ def test_an_async_transport_is_closed_with_its_client():
 
 
 def test_refuses_what_a_transport_cannot_follow():
-    with pytest.raises(ConfigError, match="raises must be 'last' in a transport"):
+    with pytest.raises(ConfigError, match="raises must be 'last' in a client"):
         RetryTransport(raises="group")
 
 

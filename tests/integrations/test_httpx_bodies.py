@@ -24,8 +24,8 @@ def test_a_post_is_sent_once_and_its_error_says_why():
     assert len(server.seen) == 1
     [note] = caught.value.__notes__
     assert note == (
-        "retrykit: gave up after 1 attempt: POST is sent again only with an "
-        "Idempotency-Key, or where methods has it"
+        "retrykit: gave up after 1 attempt: POST is retried only with an "
+        "Idempotency-Key, or if methods includes it"
     )
 
 
@@ -52,7 +52,7 @@ def test_a_stream_is_sent_once_and_a_warning_says_why(caplog):
     [line] = caplog.records
     assert line.levelno == logging.WARNING
     assert "PUT 127.0.0.1 gave up after 1 attempt" in line.getMessage()
-    assert "pass bytes, text or a file that can seek" in line.getMessage()
+    assert "pass bytes, a str or a seekable file" in line.getMessage()
 
 
 def test_a_stream_that_meets_no_failure_is_sent_in_silence(caplog):

@@ -113,8 +113,8 @@ def test_arguments_and_results_are_never_logged(colour, log):
     name = f"{__name__}.{fetch.__qualname__}"
     line = "gave up after 3 attempts in 1m41s: the schedule has ended"
     assert log.lines == [
-        ("WARNING", f"{name} failed attempt 1, next in 1s; its result was refused"),
-        ("WARNING", f"{name} failed attempt 2, next in 1m40s; its result was refused"),
+        ("WARNING", f"{name} failed attempt 1, next in 1s; its result was rejected"),
+        ("WARNING", f"{name} failed attempt 2, next in 1m40s; its result was rejected"),
         ("ERROR", f"{name} {line}; OSError: busy"),
     ]
     assert "secret" not in str(log.everything)

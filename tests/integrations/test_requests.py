@@ -192,11 +192,11 @@ def test_what_is_not_idempotent_is_sent_once(clock, caplog):
     with serve(answer(503), reset()) as server, session() as client:
         response = client.post(server.url, data=b"pay")
         assert (response.status_code, len(server.seen), clock.sleeps) == (503, 1, [])
-        assert "POST is sent again only with an Idempotency-Key" in caplog.text
+        assert "POST is retried only with an Idempotency-Key" in caplog.text
         with pytest.raises(requests.ConnectionError) as caught:
             client.patch(server.url)
         assert len(server.seen) == 2
-        assert "PATCH is sent again only with" in caught.value.__notes__[0]
+        assert "PATCH is retried only with" in caught.value.__notes__[0]
 
 
 def test_what_has_a_key_or_is_allowed_is_sent_again(clock):
@@ -258,7 +258,7 @@ def test_a_body_that_can_be_read_once_is_sent_once(clock, caplog, stream):
         assert "its body is a stream that cannot be sent again" in caplog.text
         with pytest.raises(requests.ConnectionError) as caught:
             client.put(server.url, data=stream())
-        assert "pass bytes, text or a file that can seek" in caught.value.__notes__[0]
+        assert "pass bytes, a str or a seekable file" in caught.value.__notes__[0]
         assert bodies(server) == [b"body", b"body"]
 
 

@@ -174,10 +174,10 @@ def test_what_is_not_idempotent_is_sent_once(clock, caplog):
     with serve(answer(503), reset()) as server, pool() as client:
         response = client.request("POST", server.url, body=b"pay")
         assert (response.status, len(server.seen), clock.sleeps) == (503, 1, [])
-        assert "POST is sent again only with an Idempotency-Key" in caplog.text
+        assert "POST is retried only with an Idempotency-Key" in caplog.text
         with pytest.raises(ProtocolError) as caught:
             client.request("PATCH", server.url)
-        assert "PATCH is sent again only with" in caught.value.__notes__[0]
+        assert "PATCH is retried only with" in caught.value.__notes__[0]
         assert state_of(caught.value).attempt == 1
         assert (len(server.seen), clock.sleeps) == (2, [])
 
@@ -235,7 +235,7 @@ def test_a_body_that_can_be_read_once_is_sent_once(clock, caplog, stream):
         assert "its body is a stream that cannot be sent again" in caplog.text
         with pytest.raises(ProtocolError) as caught:
             client.request("PUT", server.url, body=stream())
-        assert "pass bytes, text or a file that can seek" in caught.value.__notes__[0]
+        assert "pass bytes, a str or a seekable file" in caught.value.__notes__[0]
         assert bodies(server) == [b"body", b"body"]
 
 

@@ -1,3 +1,3 @@
-"""What the integrations of HTTP clients share."""
+"""Code shared by the integrations of HTTP clients; imports no client."""
 
 __all__: list[str] = []

@@ -1,79 +1,65 @@
-"""Bodies of requests: which of them can be sent twice, and how.
-
-What a client makes of a body is not known here.
-"""
+"""Rewinding of request bodies, so that they can be sent again."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["ready", "rewinding", "together"]
+__all__ = ["Rewind", "build_rewind", "combine_rewinds", "no_rewind"]
+
+Rewind = Callable[[], object]
+"""Makes a body ready to be sent again."""
 
 
-def ready() -> None:
-    """Do nothing: what is in memory is always ready to be sent again."""
+def no_rewind() -> None:
+    """Do nothing: a body in memory can always be sent again."""
 
 
-def rewinding(source: Any) -> Callable[[], object] | None:
-    """Return what makes the source of a body ready to be read again.
+def build_rewind(source: Any) -> Rewind | None:
+    """Return a function that makes the source of a body ready to be read again.
 
     >>> import io
     >>> file = io.BytesIO(b"head, body")
-    >>> file.read(6), rewinding(file)(), file.read()
+    >>> file.read(6), build_rewind(file)(), file.read()
     (b'head, ', 6, b'body')
-    >>> rewinding(iter([b"once"])) is None
+    >>> build_rewind(iter([b"once"])) is None
     True
 
     Args:
-        source: Bytes, a text, a file, or what gives pieces of a body.
+        source: Bytes, a string, a file, or an iterable of chunks.
 
     Returns:
-        A function that takes a file back to where it is now, and does nothing to
-        bytes, a text, a list and a tuple; None if the source can be read once
-        only, or may be: what else gives pieces does not tell whether it begins
-        anew, and would be sent again with nothing in it.
+        A function that seeks a file back to its present position, and does nothing
+        for bytes, a string, a list or a tuple. None if the source can, or may, be
+        read only once: another iterable may be exhausted without telling, and would
+        be sent again as an empty body.
     """
-    if source is None or isinstance(source, str | bytes | bytearray):
-        return ready
-    if hasattr(source, "read"):
-        return _back(source) if _seeks(source) else None
-    return ready if isinstance(source, list | tuple) else None
+    if source is None or isinstance(source, str | bytes | bytearray | list | tuple):
+        return no_rewind
+    if not hasattr(source, "read"):
+        return None
+    try:
+        position = source.tell() if source.seekable() else None
+    except Exception:  # noqa: BLE001  any object may pass for a file
+        return None
+    return None if position is None else lambda: source.seek(position)
 
 
-def together(
-    rewinds: Iterable[Callable[[], object] | None],
-) -> Callable[[], object] | None:
-    """Return what makes all parts of a body ready to be read again.
+def combine_rewinds(rewinds: Iterable[Rewind | None]) -> Rewind | None:
+    """Return a function that rewinds all parts of a body.
 
     Args:
-        rewinds: What does so with each part; None for one that can be read once.
+        rewinds: One for each part; None for a part that can be read only once.
 
     Returns:
-        A function that raises what the first part raises that cannot; None if a
-        part can be read once only.
+        A function that raises the first error of a part; None if any part can be
+        read only once.
     """
     parts = [*rewinds]
-    known = [each for each in parts if each is not None]
+    known = [rewind for rewind in parts if rewind is not None]
     if len(known) < len(parts):
         return None
 
-    def rewind() -> None:
-        for each in known:
-            each()
+    def rewind_all() -> None:
+        for rewind in known:
+            rewind()
 
-    return rewind
-
-
-def _seeks(file: Any) -> bool:
-    """Return whether a file can be taken back."""
-    try:
-        return bool(file.seekable())
-    except Exception:  # noqa: BLE001  it may be anyone's object
-        return False
-
-
-def _back(file: Any) -> Callable[[], object] | None:
-    try:
-        place = file.tell()
-    except Exception:  # noqa: BLE001  it may be anyone's object
-        return None
-    return lambda: file.seek(place)
+    return rewind_all

@@ -1,13 +1,9 @@
-"""What the clients have in common, for their modules beside this one.
-
-Which statuses pass, which methods may be sent twice, and how a policy gets the
-parts that a client has for it. No client is imported.
-"""
+"""Policy defaults of the clients: transient statuses, idempotent methods, hints."""
 
 import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable
-from typing import Any
+from typing import Any, Unpack
 
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.hints import retry_after as _retry_after
@@ -15,33 +11,49 @@ from retrykit.hints.base import Hint
 from retrykit.policy.policy import Policy
 from retrykit.policy.validators import Changes
 
-__all__ = ["IDEMPOTENT", "Transient", "checked_methods", "merge_client_defaults"]
-__all__ += ["refuses_certificate", "retry_after", "transient_status"]
+__all__ = ["IDEMPOTENT", "Transient", "check_client_policy", "check_methods"]
+__all__ += ["is_certificate_error", "is_transient_status", "merge_client_defaults"]
+__all__ += ["retry_after"]
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
-"""The HTTP methods that mean the same when they are sent twice.
+"""The idempotent HTTP methods.
 
 Source:
     RFC 9110, "HTTP Semantics", section 9.2.2, 2022.
 """
 
 retry_after = _retry_after()
-"""The hint that reads ``Retry-After``; see `retrykit.hints.retry_after`."""
+"""Hint that reads ``Retry-After``; see `retrykit.hints.retry_after`."""
 
 
 class Transient(ABC):
-    """Whether what came of a request is worth another attempt: of one client.
+    """Condition that is true of a client's transient errors and responses.
 
-    It is shown, and pickled, by its name in the module of its client.
+    Its repr and its pickle are its name in the module of the client.
     """
 
     @abstractmethod
     def __call__(self, outcome: Any, /) -> bool:
-        """Return whether an error or a response is."""
+        """Return whether an error or a response is transient."""
 
     @abstractmethod
     def release(self, response: Any, /) -> Any:
-        """Close a response that another attempt replaces."""
+        """Close a rejected response; the result may be awaitable."""
+
+    def policy(
+        self, base: Policy | None = None, /, **changes: Unpack[Changes]
+    ) -> Policy:
+        """Return a policy with `transient` and `retry_after` filled in.
+
+        Args:
+            base: Policy to start from; by default `Policy()`. Its own settings for
+                errors, results and hints are kept.
+            **changes: Settings, as for `Policy`.
+
+        Raises:
+            ConfigError: A setting is wrong.
+        """
+        return merge_client_defaults(base, changes, on=self, on_result=self)
 
     def __repr__(self) -> str:
         return "transient"
@@ -53,44 +65,60 @@ class Transient(ABC):
 def merge_client_defaults(
     base: Policy | None,
     changes: Changes,
-    transient: Transient,
+    *,
+    on: Any,
+    on_result: Transient | None = None,
     hint: Hint = retry_after,
 ) -> Policy:
-    """Return a policy with the parts of a client, where it has none of its own.
+    """Return a policy with the defaults of a client where it has no own settings.
 
-    One that has the client's condition has got its parts already: what it lacks,
-    it is to lack.
+    A policy that already has a condition of the client is left without the others,
+    which have been removed from it.
 
     Args:
         base: The policy; None is `Policy()`.
-        changes: Settings that are changed, whatever is joined.
-        transient: The client's condition, of errors and of responses.
+        changes: Settings to change in any case.
+        on: The client's condition for errors.
+        on_result: The client's condition for responses.
         hint: The client's hint.
 
     Raises:
-        ConfigError: *base* is no policy, or a setting is wrong.
+        ConfigError: *base* is not a policy, or a setting is wrong.
     """
     suggestion = "write settings by their names, as max_attempts=4"
     policy = (
         Policy() if base is None else check_instance("policy", base, Policy, suggestion)
     )
-    if transient not in (policy.on, policy.on_result):
+    if on not in (policy.on, policy.on_result):
         policy = policy.replace(
-            on=transient if policy.on is Exception else policy.on,
-            on_result=transient if policy.on_result is None else policy.on_result,
+            on=on if policy.on is Exception else policy.on,
+            on_result=on_result if policy.on_result is None else policy.on_result,
             hint=hint if policy.hint is None else policy.hint,
         )
     return policy.replace(**changes)
 
 
-def transient_status(status: int, headers: Container[str] | None) -> bool:
-    """Return whether a response is worth another attempt, by its status.
+def check_client_policy(policy: Policy) -> None:
+    """Reject a policy that raises errors of retrykit instead of the client's.
+
+    Raises:
+        ConfigError: *raises* or *nested* is set to that.
+    """
+    place = "in a client, whose callers expect its own errors"
+    if policy.raises != "last":
+        raise invalid_setting("raises", f"'last' {place}", policy.raises)
+    if policy.nested == "raise":
+        rule = f"'respect' or 'retry' {place}"
+        raise invalid_setting("nested", rule, policy.nested)
+
+
+def is_transient_status(status: int, headers: Container[str] | None) -> bool:
+    """Return whether a response is transient, by its status.
 
     Args:
         status: The HTTP status.
-        headers: Its headers, by their names in any case; None if there are none. They
-            count with 413, "Content Too Large", which passes where it has a
-            ``Retry-After``.
+        headers: The headers, case-insensitive; None if there are none. They matter
+            for 413, "Content Too Large", which is transient with a ``Retry-After``.
 
     Source:
         RFC 9110, "HTTP Semantics", section 15.5.14, 2022.
@@ -104,10 +132,10 @@ _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 _TOO_LARGE = 413
 
 
-def refuses_certificate(error: BaseException | None) -> bool:
-    """Return whether an error comes from a certificate that is not accepted.
+def is_certificate_error(error: BaseException | None) -> bool:
+    """Return whether an error was caused by a rejected certificate.
 
-    Clients tell of it as of a connection that failed. It stays what it is.
+    Clients report that as a failed connection, but it is not transient.
     """
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
@@ -118,11 +146,11 @@ def refuses_certificate(error: BaseException | None) -> bool:
     return False
 
 
-def checked_methods(methods: Iterable[str] | None) -> frozenset[str] | None:
-    """Return the methods that may be sent again, in capitals; None is every one.
+def check_methods(methods: Iterable[str] | None) -> frozenset[str] | None:
+    """Return the HTTP methods to retry, in upper case; None means all.
 
     Raises:
-        ConfigError: They are no collection of names.
+        ConfigError: *methods* is not a collection of names, or is empty.
     """
     if methods is None:
         return None

@@ -1,7 +1,7 @@
-"""Requests that are sent under a policy: what the transports share.
+"""Sends the requests of an HTTP client under a policy, sync or async.
 
-A transport tells what a request is and how it is sent; what is decided here is
-whether it may be sent again, and what comes out. No client is imported.
+It decides whether a request may be retried and which response or error its caller
+gets; the client's own module does the sending.
 """
 
 import logging
@@ -10,16 +10,16 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Self, final
 
 from retrykit._internal.exceptions import add_note_once
-from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit._internal.validation import check_instance
 from retrykit.execution.call import current_state
 from retrykit.execution.callables import check_sync_compatible
 from retrykit.execution.drivers import driver_factory
 from retrykit.execution.nesting import copy_state
-from retrykit.integrations._http.bodies import ready
+from retrykit.integrations._http.bodies import Rewind, no_rewind
 from retrykit.integrations._http.policy import (
     Transient,
-    checked_methods,
-    merge_client_defaults,
+    check_client_policy,
+    check_methods,
 )
 from retrykit.policy.conditions import ResultCondition, format_condition
 from retrykit.policy.policy import Policy
@@ -27,63 +27,61 @@ from retrykit.state.final_error import RetryError, attach_state
 from retrykit.state.retry_state import RetryState, StopReason
 from retrykit.state.signals import GiveUp
 
-__all__ = ["AsyncSender", "HttpRequest", "ReleasingCondition", "Sender", "outcome"]
+__all__ = ["AsyncSender", "HttpRequest", "ReleasingCondition", "Sender"]
 
 
 class HttpRequest(NamedTuple):
-    """One request of a client.
+    """A request of a client.
 
     Attributes:
-        request: The request, as the client has it.
+        request: The request, as the client's module sends it.
         method: Its HTTP method.
-        host: The host that it goes to.
-        headers: Its headers, by their names in any case.
-        rewind: What makes its body ready to be sent again; None if it cannot be
-            sent twice.
+        host: Its host.
+        headers: Its headers, case-insensitive.
+        rewind: Makes its body ready to be sent again; None if that is impossible.
     """
 
     request: Any
     method: str
     host: str
     headers: Mapping[str, Any]
-    rewind: Callable[[], object] | None
+    rewind: Rewind | None
 
     def not_repeatable_because(self, methods: frozenset[str] | None) -> str | None:
-        """Return why it is sent once only; None if it may be sent again.
+        """Return why the request must not be retried; None if it may be.
 
         Args:
-            methods: Those that may be sent again; None is every one.
+            methods: HTTP methods to retry; None means all.
         """
         method = self.method.upper()
-        again = methods is None or method in methods
-        if not again and not self.headers.get("Idempotency-Key"):
-            return f"{method} {_KEYLESS}"
+        idempotent = methods is None or method in methods
+        if not idempotent and not self.headers.get("Idempotency-Key"):
+            return f"{method} {_NO_KEY}"
         return _ONE_SHOT if self.rewind is None else None
 
 
-_KEYLESS = "is sent again only with an Idempotency-Key, or where methods has it"
+_NO_KEY = "is retried only with an Idempotency-Key, or if methods includes it"
 _ONE_SHOT = (
     "its body is a stream that cannot be sent again; "
-    "pass bytes, text or a file that can seek"
+    "pass bytes, a str or a seekable file"
 )
 
 
-class _Senders:
-    """What both colours are; no request is sent here.
+class _BaseSender:
+    """The part of a sender that is the same for sync and async.
 
     Args:
-        policy: What the requests are sent under.
-        send: Sends a request once. It takes the request, and how long that may
-            take, in seconds, or None.
-        transient: Releases the responses of the client.
-        methods: The HTTP methods that may be sent again; None is every one.
+        policy: The policy of the requests.
+        send: Sends a request once. Its arguments are the request and its timeout, in
+            seconds or None.
+        transient: The client's condition, which releases its responses.
+        methods: HTTP methods to retry; None means all.
 
     Attributes:
-        policy: What they are sent under.
+        policy: The policy of the requests.
 
     Raises:
-        ConfigError: A transport cannot follow the policy, or *methods* are
-            none.
+        ConfigError: A client cannot follow the policy, or *methods* is wrong.
     """
 
     _awaited: bool
@@ -95,13 +93,7 @@ class _Senders:
         transient: Transient,
         methods: Iterable[str] | None,
     ) -> None:
-        whose = "in a transport, whose caller expects the client's errors"
-        if policy.raises != "last":
-            raise invalid_setting("raises", f"'last' {whose}", policy.raises)
-        if policy.nested == "raise":
-            raise invalid_setting(
-                "nested", f"'respect' or 'retry' {whose}", policy.nested
-            )
+        check_client_policy(policy)
         if not self._awaited:
             check_sync_compatible(policy)
         if policy.on_result is not None and not hasattr(policy.on_result, "release"):
@@ -111,185 +103,181 @@ class _Senders:
         self.policy = policy
         self._send = send
         self._transient = transient
-        self._release = transient.release
-        self._methods = checked_methods(methods)
-        single = policy.replace(max_attempts=1)
+        self._methods = check_methods(methods)
         attempt = _aattempt if self._awaited else _attempt
-        self._many = driver_factory(policy, attempt, awaited=self._awaited)
+        self._retrying = driver_factory(policy, attempt, awaited=self._awaited)
+        single = policy.replace(max_attempts=1)
         self._single = driver_factory(single, attempt, awaited=self._awaited)
 
-    def under(self, name: str, policy: Policy | None) -> Self:
-        """Return one that sends the same under another policy.
+    def with_policy(self, name: str, policy: Policy | None) -> Self:
+        """Return a sender of the same client with another policy.
 
         Args:
             name: The parameter as its user typed it.
-            policy: The policy, to which the parts of the client are joined; None is
-                this one's with a single attempt.
+            policy: The policy, which gets the client's defaults; None is that of
+                this sender with a single attempt.
 
         Raises:
-            ConfigError: *policy* is none, or a transport cannot follow it.
+            ConfigError: *policy* is not a policy, or a client cannot follow it.
         """
         if policy is None:
             policy = self.policy.replace(max_attempts=1)
         else:
             check_instance(name, policy, Policy, "None sends once")
-            policy = merge_client_defaults(policy, {}, self._transient)
+            policy = self._transient.policy(policy)
         return type(self)(policy, self._send, self._transient, self._methods)
 
-    def _call(self, sending: HttpRequest, once: str | None) -> Callable[..., Any]:
-        made = self._many if once is None else self._single
-        return made(f"{sending.method} {sending.host}", None)
+    def _driver(self, request: HttpRequest, once: str | None) -> Callable[..., Any]:
+        factory = self._retrying if once is None else self._single
+        return factory(f"{request.method} {request.host}", None)
 
 
 @final
-class Sender(_Senders):
-    """Sends requests, and again when the policy says so."""
+class Sender(_BaseSender):
+    """Sends requests under a policy."""
 
     _awaited = False
 
-    def send(self, sending: HttpRequest) -> Any:
-        """Return the response, with its state: the last one, if none is good.
+    def send(self, request: HttpRequest) -> Any:
+        """Return the response with its state: the last one if none was accepted.
 
         Raises:
             Exception: The client's own error, with its state.
         """
-        once, course, response = (
-            sending.not_repeatable_because(self._methods),
-            _InFlight(),
-            None,
-        )
+        once = request.not_repeatable_because(self._methods)
+        in_flight, response = _InFlight(), None
         try:
-            response = self._call(sending, once)(self._send, sending, course)
-            attach_state(response, course.state)
+            driver = self._driver(request, once)
+            response = driver(self._send, request, in_flight)
+            attach_state(response, in_flight.state)
         except Exception as error:
-            response = outcome(error, once, course.state)
+            response = _final_response(error, once, in_flight.state)
             if response is None:
                 raise
         finally:
-            if response is None and course.response is not None:
+            if response is None and in_flight.response is not None:
                 with suppress(Exception):
-                    self._release(course.response)
-            course.clear()
+                    self._transient.release(in_flight.response)
+            in_flight.clear()
         return response
 
 
 @final
-class AsyncSender(_Senders):
-    """Sends requests, and again when the policy says so, awaited."""
+class AsyncSender(_BaseSender):
+    """Sends requests under a policy, asynchronously."""
 
     _awaited = True
 
-    async def send(self, sending: HttpRequest) -> Any:
-        """Return the response, with its state, as that of `Sender` does."""
-        once, course, response = (
-            sending.not_repeatable_because(self._methods),
-            _InFlight(),
-            None,
-        )
+    async def send(self, request: HttpRequest) -> Any:
+        """Return the response with its state, as `Sender.send` does."""
+        once = request.not_repeatable_because(self._methods)
+        in_flight, response = _InFlight(), None
         try:
-            response = await self._call(sending, once)(self._send, sending, course)
-            attach_state(response, course.state)
+            driver = self._driver(request, once)
+            response = await driver(self._send, request, in_flight)
+            attach_state(response, in_flight.state)
         except Exception as error:
-            response = outcome(error, once, course.state)
+            response = _final_response(error, once, in_flight.state)
             if response is None:
                 raise
         finally:
-            if response is None and course.response is not None:
+            if response is None and in_flight.response is not None:
                 with suppress(Exception):
-                    released = self._release(course.response)
+                    released = self._transient.release(in_flight.response)
                     if released is not None:
                         await released
-            course.clear()
+            in_flight.clear()
         return response
 
 
 @final
 class _InFlight:
-    """What becomes of a request, while it is sent.
+    """The request that is being sent.
 
     Attributes:
         state: The state of its call.
-        response: The response of the attempt that runs, when it is there. Who
-            leaves the call without it, by an error of a condition or by a
-            cancellation, must close it.
+        response: The response of the running attempt, once it is there. It must be
+            released if the call ends without returning it, by an error of a
+            condition or by cancellation.
     """
 
     state: RetryState
     response: Any = None
 
+    def start_attempt(self, rewind: Rewind | None) -> None:
+        """Rewind the body, unless this is the first attempt."""
+        self.response = None
+        self.state = current_state()
+        if self.state.attempt == 1:
+            return
+        try:
+            (rewind or no_rewind)()
+        except Exception as fault:
+            last = self.state.failures[-1].error
+            if isinstance(last, Exception):
+                # The caller should see why the request failed, not why it was
+                # not retried.
+                raise GiveUp(last) from fault
+            raise
+
     def clear(self) -> None:
-        """Let go of all: the state has the errors, and they the frames of this."""
+        """Break the reference cycle of state, errors and the frames that hold this."""
         vars(self).clear()
 
 
 def _attempt(
     send: Callable[..., Any],
-    sending: HttpRequest,
-    course: _InFlight,
+    request: HttpRequest,
+    in_flight: _InFlight,
     timeout: float | None = None,
 ) -> Any:
-    _begin(sending, course)
-    course.response = send(sending.request, timeout)
-    return course.response
+    in_flight.start_attempt(request.rewind)
+    in_flight.response = send(request.request, timeout)
+    return in_flight.response
 
 
 async def _aattempt(
     send: Callable[..., Any],
-    sending: HttpRequest,
-    course: _InFlight,
+    request: HttpRequest,
+    in_flight: _InFlight,
     timeout: float | None = None,  # noqa: ASYNC109  the client's own timeout
 ) -> Any:
-    _begin(sending, course)
-    course.response = await send(sending.request, timeout)
-    return course.response
+    in_flight.start_attempt(request.rewind)
+    in_flight.response = await send(request.request, timeout)
+    return in_flight.response
 
 
-def _begin(sending: HttpRequest, course: _InFlight) -> None:
-    course.response = None
-    course.state = current_state()
-    if course.state.attempt == 1:
-        return
-    try:
-        (sending.rewind or ready)()
-    except Exception as fault:
-        last = course.state.failures[-1].error
-        if isinstance(last, Exception):
-            # Its caller is to see why it failed, not why it was not sent again.
-            raise GiveUp(last) from fault
-        raise
-
-
-def outcome(error: Exception, once: str | None, state: RetryState) -> Any:
-    """Return the response that comes out in place of an error, or None.
+def _final_response(error: Exception, once: str | None, state: RetryState) -> Any:
+    """Return the response to return instead of raising an error; None if there is none.
 
     Args:
-        error: What the call let out; it gets a note, if it comes out itself.
-        once: Why the request is sent once only; None if it may be sent again.
+        error: The error that the call raised. If it is the client's, it gets a note.
+        once: Why the request was not retried; None if it could have been.
         state: The state of the call.
     """
-    alone = once is not None and state.stop_reason is StopReason.ATTEMPTS
+    not_retried = once is not None and state.stop_reason is StopReason.ATTEMPTS
     if not isinstance(error, RetryError) or error.state is not state:
-        if alone:
-            # In place of the note that all attempts, which is one, are used up.
+        if not_retried:
+            # Replaces the note that max_attempts=1 was reached.
             add_note_once(error, f"gave up after 1 attempt: {once}")
         return None
     response = state.failures[-1].result
     copy_state(response, error)
-    if alone:
-        told = state.failures[-1].describe()
+    if not_retried:
+        outcome = state.failures[-1].describe()
         level = logging.WARNING if once is _ONE_SHOT else logging.DEBUG
-        log = logging.getLogger("retrykit")
-        log.log(level, "%s gave up after 1 attempt with %s: %s", state.name, told, once)
+        text = "%s gave up after 1 attempt with %s: %s"
+        logging.getLogger("retrykit").log(level, text, state.name, outcome, once)
     return response
 
 
 @final
 class ReleasingCondition:
-    """A condition of the user's, with the client's way to release a response.
+    """A user's condition, together with the client's way to release a response.
 
     Args:
-        condition: Of responses.
-        transient: The client's own condition.
+        condition: The user's condition for responses.
+        transient: The client's condition.
     """
 
     def __init__(self, condition: ResultCondition, transient: Transient) -> None:
@@ -297,7 +285,7 @@ class ReleasingCondition:
         self.release = transient.release
 
     def __call__(self, result: Any, /) -> Any:
-        """Return what the user's condition says, which may be awaited."""
+        """Return the condition's answer, which may be awaitable."""
         return self._condition(result)
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
 """Retries for gRPC.
 
-Needs the extra ``retrykit[grpc]``. Best is a decorator around the whole of what
-is done with a call, which sees a stream that breaks off::
+Needs the extra ``retrykit[grpc]``. Prefer a decorator around everything that is done
+with a call, since it also sees a stream that breaks off::
 
     from retrykit import retry
     from retrykit.integrations import grpc as retries
@@ -10,17 +10,17 @@ is done with a call, which sees a stream that breaks off::
     def fetch(stub, request):
         return list(stub.List(request, timeout=10))
 
-Where that cannot be, interceptors make calls again, up to their response or to
-the first message of a stream; `state_of` of an error has its history::
+Where that is not possible, use interceptors that retry calls until their response or
+the first message of a stream. `state_of` an error returns its history::
 
     channel = grpc.insecure_channel(target, [("grpc.enable_retries", 0)])
     channel = grpc.intercept_channel(channel, retries.RetryInterceptor())
 
-The option keeps gRPC from retrying beneath, where a service config tells it to;
-without it, gRPC does not tell servers, either, which attempt they see. Nothing
-here can find out whether it is set. The other way is to let gRPC itself retry,
-by a service config from `retrykit.config.grpc_service_config`: it makes no more
-than five attempts, and `state_of` knows nothing of them.
+The option disables the retries of gRPC itself, which a service config may configure;
+they also hide the number of the attempt from servers. retrykit cannot check whether it
+is set. Alternatively, let gRPC retry, by a service config from
+`retrykit.config.grpc_service_config`: it makes at most five attempts, which `state_of`
+does not see.
 """
 
 from retrykit.integrations.grpc.aio import async_interceptors

@@ -1,4 +1,4 @@
-"""The interceptors of awaited calls of gRPC."""
+"""Interceptors that retry the async calls of gRPC."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Unpack, final
@@ -6,13 +6,8 @@ from typing import Any, Unpack, final
 import grpc
 from grpc import aio
 
-from retrykit.integrations.grpc.interceptor import (
-    CallRunner,
-    InterceptedCall,
-    Methods,
-    checked,
-)
-from retrykit.integrations.grpc.policy import policy as joined
+from retrykit.integrations.grpc.interceptor import CallRunner, InterceptedCall, Methods
+from retrykit.integrations.grpc.policy import policy as client_policy
 from retrykit.policy.policy import Policy
 from retrykit.policy.validators import Changes
 from retrykit.state.final_error import attach_state
@@ -27,22 +22,23 @@ def async_interceptors(
     methods: Iterable[str] | None = None,
     **changes: Unpack[Changes],
 ) -> list[aio.ClientInterceptor]:
-    """Return what makes the calls of an async channel again, under a policy.
+    """Return interceptors that retry the calls of an async channel under a policy.
 
-    They are four, since gRPC has one for each form of calls here:
+    There are four, as gRPC has one for each combination of unary and streaming:
 
-    >>> again = async_interceptors(max_attempts=4, methods=["shop.Cart/List"])
-    >>> len(again)
+    >>> interceptors = async_interceptors(max_attempts=4, methods=["shop.Cart/List"])
+    >>> len(interceptors)
     4
 
     Pass them as the first of ``interceptors`` to ``grpc.aio.insecure_channel`` or
-    ``secure_channel``, with the option ``("grpc.enable_retries", 0)``. They do what
-    `RetryInterceptor` does. The call object, which gRPC makes before them, tells
-    of a call when it is over, or has its first message; its state is left on
-    errors, and observers are told of it. That of a stream is of its opening: one
-    that breaks off later has succeeded there. Cancelling a call goes through at once.
-    Requests that are a list or tuple are sent again; calls whose requests are
-    written one by one, or come from anything else, are left alone.
+    ``secure_channel``, with the option ``("grpc.enable_retries", 0)``. They work as
+    `RetryInterceptor` does, with these differences. The call object, which gRPC
+    creates before them, reflects the call only when it is over, or has its first
+    message; the state is attached to errors, and observers are notified of it. The
+    state of a stream is that of its opening: if it breaks off later, that has
+    succeeded. Cancelling a call takes effect at once. Requests are sent again if they
+    are a list or tuple; calls whose requests are written one by one, or come from any
+    other iterable, are passed through.
 
     Args:
         policy: As for `policy`.
@@ -50,34 +46,38 @@ def async_interceptors(
         **changes: Settings, as for `Policy`.
 
     Raises:
-        ConfigError: A setting is wrong, or no interceptor can follow it.
+        ConfigError: A setting is wrong, or an interceptor cannot follow it.
     """
-    whole, chosen = checked(joined(policy, **changes)), Methods(methods)
-    single = AsyncCallFactory(CallRunner(whole, awaited=True), chosen, _Response)
+    whole, chosen = client_policy(policy, **changes), Methods(methods)
+    single = CallRunner(whole, awaited=True), chosen, _ResponseCall
     streams = CallRunner(whole.replace(attempt_timeout=None), awaited=True)
-    many = AsyncCallFactory(streams, chosen, _Stream)
-    found: list[aio.ClientInterceptor] = [_UnaryUnary(single), _StreamUnary(single)]
-    return [*found, _UnaryStream(many), _StreamStream(many)]
+    many = streams, chosen, _StreamCall
+    return [
+        _UnaryUnary(*single),
+        _StreamUnary(*single),
+        _UnaryStream(*many),
+        _StreamStream(*many),
+    ]
 
 
 @final
-class _Response(InterceptedCall):
-    """A call with one response."""
+class _ResponseCall(InterceptedCall):
+    """A call with a single response."""
 
-    async def attempt(self, most: float | None, /) -> Any:
-        """Return the call object, when it has the response."""
-        call = await self.begin(most)
+    async def attempt(self, timeout: float | None, /) -> Any:  # noqa: ASYNC109
+        """Return the call object, once it has the response."""
+        call = await self.begin(timeout)
         await call
         return call
 
 
 @final
-class _Stream(InterceptedCall):
-    """A call with many responses."""
+class _StreamCall(InterceptedCall):
+    """A call with a stream of responses."""
 
-    async def attempt(self, most: float | None, /) -> Any:
-        """Return the messages, when the first one has come, or their end."""
-        rest = aiter(await self.begin(most))
+    async def attempt(self, timeout: float | None, /) -> Any:  # noqa: ASYNC109
+        """Return the messages, once the first one or the end of the stream is there."""
+        rest = aiter(await self.begin(timeout))
         first = await anext(rest, _END)
         head = [] if first is _END else [first]
         return _Messages(head, rest, self.state)
@@ -88,12 +88,12 @@ _END = object()
 
 @final
 class _Messages:
-    """The messages of a stream that is no longer made again.
+    """The messages of a stream, which is no longer retried.
 
     Args:
-        head: The first one, if there is one.
-        rest: The others.
-        state: The state of the call, for an error that ends them.
+        head: The first message, if there is one.
+        rest: The other messages.
+        state: The state of the call, for an error that ends the stream.
     """
 
     def __init__(
@@ -116,42 +116,37 @@ class _Messages:
             raise
 
 
-@final
-class AsyncCallFactory:
-    """Makes the calls of an interceptor.
+class _Interceptor:
+    """The part that the four interceptors share.
 
     Args:
-        calls: What makes their attempts.
-        methods: Those that are made again.
-        kind: What they are while they are made.
+        runner: Makes the calls.
+        methods: The methods to retry.
+        kind: The class of their calls.
     """
 
     def __init__(
-        self, calls: CallRunner, methods: Methods, kind: type[InterceptedCall]
+        self, runner: CallRunner, methods: Methods, kind: type[InterceptedCall]
     ) -> None:
-        self._calls = calls
+        self._runner = runner
         self._methods = methods
         self._kind = kind
 
-    async def once(self, continuation: Any, details: Any, request: Any) -> Any:
-        """Return what a call with one request gives."""
+    async def _unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        """Return the result of a call with a single request."""
         if details not in self._methods:
             return await continuation(details, request)
-        call = self._kind(continuation, details, lambda: request)
-        return await self._calls.make(call)
+        return await self._runner.run(
+            self._kind(continuation, details, lambda: request)
+        )
 
-    async def streamed(self, continuation: Any, details: Any, requests: Any) -> Any:
-        """Return what a call with many requests gives."""
-        # gRPC waits for its interceptors before it reads what is written to a
-        # call: they must not wait for an answer to it.
+    async def _stream(self, continuation: Any, details: Any, requests: Any) -> Any:
+        """Return the result of a call with a stream of requests."""
+        # gRPC waits for its interceptors before it reads what is written to a call,
+        # so they must not wait for a response to that.
         if not isinstance(requests, Sequence):
             return await continuation(details, requests)
-        return await self.once(continuation, details, requests)
-
-
-class _Interceptor:
-    def __init__(self, made: AsyncCallFactory) -> None:
-        self._made = made
+        return await self._unary(continuation, details, requests)
 
 
 @final
@@ -159,7 +154,7 @@ class _UnaryUnary(_Interceptor, aio.UnaryUnaryClientInterceptor):
     async def intercept_unary_unary(
         self, continuation: Any, client_call_details: Any, request: Any
     ) -> Any:
-        return await self._made.once(continuation, client_call_details, request)
+        return await self._unary(continuation, client_call_details, request)
 
 
 @final
@@ -167,7 +162,7 @@ class _UnaryStream(_Interceptor, aio.UnaryStreamClientInterceptor):
     async def intercept_unary_stream(
         self, continuation: Any, client_call_details: Any, request: Any
     ) -> Any:
-        return await self._made.once(continuation, client_call_details, request)
+        return await self._unary(continuation, client_call_details, request)
 
 
 @final
@@ -175,8 +170,7 @@ class _StreamUnary(_Interceptor, aio.StreamUnaryClientInterceptor):
     async def intercept_stream_unary(
         self, continuation: Any, client_call_details: Any, request_iterator: Any
     ) -> Any:
-        made = self._made.streamed
-        return await made(continuation, client_call_details, request_iterator)
+        return await self._stream(continuation, client_call_details, request_iterator)
 
 
 @final
@@ -184,5 +178,4 @@ class _StreamStream(_Interceptor, aio.StreamStreamClientInterceptor):
     async def intercept_stream_stream(
         self, continuation: Any, client_call_details: Any, request_iterator: Any
     ) -> Any:
-        made = self._made.streamed
-        return await made(continuation, client_call_details, request_iterator)
+        return await self._stream(continuation, client_call_details, request_iterator)

@@ -1,7 +1,4 @@
-"""Calls of gRPC under a policy: what its interceptors share, in both colours.
-
-How an attempt is made, and what comes of it, is known to them.
-"""
+"""Calls of gRPC under a policy, as far as sync and async interceptors share them."""
 
 import copy
 from abc import ABC, abstractmethod
@@ -16,26 +13,27 @@ from retrykit.config.grpc_service_config import parts_of_name
 from retrykit.execution.call import current_state
 from retrykit.execution.callables import check_sync_compatible
 from retrykit.execution.drivers import driver_factory
+from retrykit.integrations._http.policy import check_client_policy
 from retrykit.policy.conditions import format_condition
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.policy import Policy
 from retrykit.policy.timeouts import AsArgument
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["CallRunner", "InterceptedCall", "Methods", "changed", "checked"]
+__all__ = ["CallRunner", "InterceptedCall", "Methods", "replace_details"]
 
 
 class InterceptedCall(ABC):
-    """A call of a client, while its attempts are made.
+    """A call of a client, which may take several attempts.
 
     Args:
-        continuation: What makes one, of the details and the request.
-        details: Those of the call.
-        request: What returns the request of an attempt, or the requests.
-        once: Whether there is one attempt only.
+        continuation: Starts an attempt with details and a request.
+        details: The details of the call.
+        request: Returns the request of an attempt, or the requests.
+        once: Whether there is only one attempt.
 
     Attributes:
-        state: That of the call, from its first attempt on.
+        state: The state of the call, from its first attempt on.
     """
 
     state: RetryState
@@ -49,112 +47,121 @@ class InterceptedCall(ABC):
         once: bool = False,
     ) -> None:
         self.continuation = continuation
-        self.details = _repeatable(details)
+        self.details = _with_reusable_metadata(details)
         self.request = request
         self.once = once
 
     @abstractmethod
-    def attempt(self, most: float | None, /) -> Any:
-        """Make an attempt, of so many seconds at most; None is unlimited."""
+    def attempt(self, timeout: float | None, /) -> Any:
+        """Make an attempt with a timeout in seconds; None means unlimited."""
 
     def pop_state(self) -> Any:
-        """Return the state, which is over, and keep it no longer.
+        """Return the state of the ended call, and drop it.
 
-        It holds the errors, they hold the frames of attempts, and those this.
+        It holds the errors, they hold the frames of attempts, and those this object.
         """
         return vars(self).pop("state", None)
 
     def pass_through(self) -> Any:
-        """Return what the continuation gives for the call as it is."""
+        """Return the continuation's result for the unchanged call."""
         return self.continuation(self.details, self.request())
 
-    def begin(self, most: float | None = None) -> Any:
-        """Return what the continuation gives for the attempt that begins."""
+    def begin(self, timeout: float | None = None) -> Any:
+        """Return the continuation's result for the attempt that begins."""
         self.state = current_state()
-        details = _remade(self.details, self.state, most)
+        details = _attempt_details(self.details, self.state, timeout)
         return self.continuation(details, self.request())
 
 
 @final
 class CallRunner:
-    """Makes calls, and makes them again when the policy says so.
+    """Makes calls under a policy.
 
-    The time that a client gives to a call is for all attempts together: none
-    starts later, and each has what is left.
+    The timeout of a call is for all attempts together: no attempt starts after it,
+    and each has the remaining time.
 
     Args:
-        policy: What the calls are held to.
-        awaited: Whether they are awaited.
+        policy: The policy of the calls.
+        awaited: Whether they are async.
 
     Attributes:
-        policy: What they are held to.
+        policy: The policy of the calls.
 
     Raises:
-        ConfigError: What is async is to be asked by calls that block.
+        ConfigError: An interceptor cannot follow the policy, such as a sync one an
+            async condition.
     """
 
     def __init__(self, policy: Policy, *, awaited: bool) -> None:
+        check_client_policy(policy)
+        if policy.on_result is not None:
+            rule = "None in an interceptor, which does not check messages"
+            suggestion = "decorate the function that makes the call"
+            raise invalid_setting("on_result", rule, policy.on_result, suggestion)
         if not awaited:
             suggestion = "what is async needs async_interceptors"
-            # gRPC itself ends attempts. What follows hides whether on is async.
+            # Checked before _or_timeout hides an async condition. gRPC can end an
+            # attempt in a thread, too.
             check_sync_compatible(policy, ends=True, suggestion=suggestion)
         timeout = policy.attempt_timeout
         if timeout is not None:
-            length = timeout.seconds if isinstance(timeout, AsArgument) else timeout
-            # gRPC ends the attempt itself, in both colours, with its own error.
+            seconds = timeout.seconds if isinstance(timeout, AsArgument) else timeout
+            # gRPC itself ends the attempt, sync or async, with its own error.
             policy = policy.replace(
-                attempt_timeout=AsArgument(length), on=_or_late(policy.on)
+                attempt_timeout=AsArgument(seconds), on=_or_timeout(policy.on)
             )
         self.policy, self._awaited = policy, awaited
-        self._made = self._drivers(policy)
-        self._once = self._drivers(policy.replace(max_attempts=1))
+        self._retrying = self._driver_factory(policy)
+        self._single = self._driver_factory(policy.replace(max_attempts=1))
 
-    def make(self, making: InterceptedCall) -> Any:
-        """Return what the last attempt gives: to be awaited, if calls are.
+    def run(self, call: InterceptedCall) -> Any:
+        """Return the result of the last attempt; it is awaitable for async calls.
 
         Raises:
-            grpc.RpcError: That of the last attempt, with its state.
+            grpc.RpcError: The error of the last attempt, with its state.
         """
-        made, timeout = self._made, making.details.timeout
-        if making.once or (timeout is not None and not timeout > 0):
-            made = self._once
+        factory, timeout = self._retrying, call.details.timeout
+        if call.once or (timeout is not None and not timeout > 0):
+            factory = self._single
         elif timeout is not None:
-            made = self._within(timeout)
-        return made(_path(making.details)[1:], None)(making)
+            factory = self._limited_to(timeout)
+        return factory(_path(call.details)[1:], None)(call)
 
-    def _within(self, timeout: float) -> Callable[..., Any]:
-        """Return what makes calls that have so many seconds."""
-        policy, most = self.policy, self.policy.max_elapsed
-        if most is not None and most <= timeout:
+    def _limited_to(self, timeout: float) -> Callable[..., Any]:
+        """Return a factory of drivers for calls with a timeout in seconds."""
+        policy, limit = self.policy, self.policy.max_elapsed
+        if limit is not None and limit <= timeout:
             if policy.deadline == "stop":
-                return self._made
-            timeout = most
-        return self._drivers(policy.replace(max_elapsed=timeout, deadline="stop"))
+                return self._retrying
+            timeout = limit
+        return self._driver_factory(
+            policy.replace(max_elapsed=timeout, deadline="stop")
+        )
 
-    def _drivers(self, policy: Policy) -> Callable[..., Any]:
+    def _driver_factory(self, policy: Policy) -> Callable[..., Any]:
         attempt = _aattempt if self._awaited else _attempt
         return driver_factory(policy, attempt, awaited=self._awaited)
 
 
-def _attempt(making: InterceptedCall, timeout: float | None = None) -> Any:
-    return making.attempt(timeout)
+def _attempt(call: InterceptedCall, timeout: float | None = None) -> Any:
+    return call.attempt(timeout)
 
 
 async def _aattempt(
-    making: InterceptedCall,
+    call: InterceptedCall,
     timeout: float | None = None,  # noqa: ASYNC109  gRPC's own timeout
 ) -> Any:
-    return await making.attempt(timeout)
+    return await call.attempt(timeout)
 
 
-def _or_late(on: Condition) -> Condition:
-    """Return a condition that accepts attempts, too, that took too long.
+def _or_timeout(on: Condition) -> Condition:
+    """Return a condition that is also true of attempts that exceeded their timeout.
 
-    Where it was the call that took too long, there is no time for another.
+    If the call itself exceeded its timeout, no time is left for another attempt.
     """
 
     def accepts(error: Exception) -> Any:
-        if _late(error):
+        if _is_timeout(error):
             return True
         return isinstance(error, on) if isinstance(on, type | tuple) else on(error)
 
@@ -162,56 +169,50 @@ def _or_late(on: Condition) -> Condition:
     return accepts
 
 
-_late = StatusCodes(["DEADLINE_EXCEEDED"])
+_is_timeout = StatusCodes(["DEADLINE_EXCEEDED"])
 
 
-def _repeatable(details: Any) -> Any:
-    """Return details whose metadata are there for every attempt.
-
-    What gives them once only is read here.
-    """
-    given = details.metadata
-    if given is None or isinstance(given, tuple | grpc.aio.Metadata):
+def _with_reusable_metadata(details: Any) -> Any:
+    """Return details whose metadata can be iterated for every attempt."""
+    metadata = details.metadata
+    if metadata is None or isinstance(metadata, tuple | grpc.aio.Metadata):
         return details
-    return changed(details, metadata=tuple(given))
+    return replace_details(details, metadata=tuple(metadata))
 
 
-def _remade(details: Any, state: RetryState, timeout: float | None) -> Any:
-    """Return the details of the attempt that begins, from those of its call.
-
-    It has what is left of the time, and its server is told how many attempts
-    there were before.
+def _attempt_details(details: Any, state: RetryState, timeout: float | None) -> Any:
+    """Return the details of an attempt: remaining time, and number of retries.
 
     Args:
-        details: Those of the call: of gRPC, or of another interceptor.
+        details: The details of the call, of gRPC or of another interceptor.
         state: The state of the call.
-        timeout: How long the attempt may take, in seconds; None is unlimited.
+        timeout: Timeout of the attempt, in seconds; None means unlimited.
 
     Source:
         gRFC A6, "gRPC Retry Design", "Exposed Retry Metadata", 2017.
     """
     changes: dict[str, Any] = {}
+    retrying = state.attempt > 1
     limits = [] if timeout is None else [timeout]
     if details.timeout is not None:
         limits.append(details.timeout - state.elapsed)
-    if limits and (timeout is not None or state.attempt > 1):
+    if limits and (timeout is not None or retrying):
         changes["timeout"] = min(limits)
-    given = details.metadata
-    again = state.attempt > 1
-    told = ((_PREVIOUS, str(state.attempt - 1)),) if again else ()
-    if isinstance(given, grpc.aio.Metadata):
-        # An interceptor beneath may add to them: to those of its attempt.
-        changes["metadata"] = grpc.aio.Metadata(*given, *told)
-    elif again:
-        changes["metadata"] = (*(given or ()), *told)
-    return changed(details, **changes) if changes else details
+    metadata = details.metadata
+    added = ((_PREVIOUS_ATTEMPTS, str(state.attempt - 1)),) if retrying else ()
+    if isinstance(metadata, grpc.aio.Metadata):
+        # A copy, as an interceptor after this one may add to it.
+        changes["metadata"] = grpc.aio.Metadata(*metadata, *added)
+    elif retrying:
+        changes["metadata"] = (*(metadata or ()), *added)
+    return replace_details(details, **changes) if changes else details
 
 
-_PREVIOUS = "grpc-previous-rpc-attempts"
+_PREVIOUS_ATTEMPTS = "grpc-previous-rpc-attempts"
 
 
-def changed(details: Any, **changes: Any) -> Any:
-    """Return details of a call that differ in some fields."""
+def replace_details(details: Any, **changes: Any) -> Any:
+    """Return a copy of the details of a call with some fields changed."""
     if hasattr(details, "_replace"):
         return details._replace(**changes)
     copied = copy.copy(details)
@@ -219,36 +220,16 @@ def changed(details: Any, **changes: Any) -> Any:
     return copied
 
 
-def checked(policy: Policy) -> Policy:
-    """Return a policy that an interceptor can follow.
-
-    Raises:
-        ConfigError: It asks for what no caller of gRPC expects.
-    """
-    if policy.raises != "last":
-        rule = "'last' in an interceptor, whose caller expects the errors of gRPC"
-        raise invalid_setting("raises", rule, policy.raises)
-    if policy.nested == "raise":
-        rule = "'respect' or 'retry' in an interceptor, whose caller expects the "
-        rule += "errors of gRPC"
-        raise invalid_setting("nested", rule, policy.nested)
-    if policy.on_result is not None:
-        rule = "None in an interceptor, which judges no messages"
-        suggestion = "decorate what makes the call"
-        raise invalid_setting("on_result", rule, policy.on_result, suggestion)
-    return policy
-
-
 @final
 class Methods:
-    """The methods that an interceptor is for.
+    """The methods that an interceptor retries.
 
     Args:
         names: As ``package.Service/Method``, or as ``package.Service`` for all
-            of a service; None is every method.
+            methods of a service; None means all methods.
 
     Raises:
-        ConfigError: They are no such names, or there is none.
+        ConfigError: A name is malformed, or there is none.
     """
 
     def __init__(self, names: Iterable[str] | None) -> None:
@@ -256,11 +237,8 @@ class Methods:
         if names is not None:
             given = [] if isinstance(names, str) else [*names]
             if not given:
-                rule, suggestion = (
-                    "a list of methods, at least one",
-                    "None is every one",
-                )
-                raise invalid_setting("methods", rule, names, suggestion)
+                rule = "a list of methods, at least one"
+                raise invalid_setting("methods", rule, names, "None is every one")
             parts = [parts_of_name(name) for name in given]
             self._names = frozenset(
                 f"/{each['service']}/{each.get('method', '')}" for each in parts
@@ -273,6 +251,6 @@ class Methods:
 
 
 def _path(details: Any) -> str:
-    # Of an awaited call it is bytes.
+    # Bytes in async calls.
     method: str | bytes = details.method
     return method.decode() if isinstance(method, bytes) else method

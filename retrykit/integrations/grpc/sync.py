@@ -1,4 +1,4 @@
-"""The interceptor of blocking calls of gRPC."""
+"""Interceptor that retries the sync calls of gRPC."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -13,10 +13,9 @@ from retrykit.integrations.grpc.interceptor import (
     CallRunner,
     InterceptedCall,
     Methods,
-    changed,
-    checked,
+    replace_details,
 )
-from retrykit.integrations.grpc.policy import policy as joined
+from retrykit.integrations.grpc.policy import policy as client_policy
 from retrykit.policy.policy import Policy
 from retrykit.policy.validators import Changes
 from retrykit.state.final_error import attach_state
@@ -33,40 +32,39 @@ class RetryInterceptor(
     grpc.StreamUnaryClientInterceptor,
     grpc.StreamStreamClientInterceptor,
 ):
-    """Makes the calls of a channel again, under a policy.
+    """Interceptor that retries the calls of a channel under a policy.
 
     >>> channel = grpc.insecure_channel("localhost:1", [("grpc.enable_retries", 0)])
-    >>> again = RetryInterceptor(max_attempts=4, methods=["shop.Cart/List"])
-    >>> with grpc.intercept_channel(channel, again) as channel:
+    >>> retrying = RetryInterceptor(max_attempts=4, methods=["shop.Cart/List"])
+    >>> with grpc.intercept_channel(channel, retrying) as channel:
     ...     pass  # make stubs of it
 
-    Make it the first of a channel's interceptors: the others then see every
-    attempt. What is raised is the error of gRPC, with its state; the call object
-    that ``with_call`` returns has its state, too. The timeout of a call is the
-    time of all attempts together.
+    Make it the first interceptor of a channel, so that the others see every attempt.
+    The error of gRPC is raised with its state; the call object that ``with_call``
+    returns has its state, too. The timeout of a call is for all attempts together.
 
-    A stream of responses is made again until it has given its first message:
-    by the loop that waits for it. Until then the call object tells of the attempt
-    under way. Its state is that of the opening of the stream: one that breaks off
-    later has succeeded there. A stream that is cancelled during a delay ends when
-    the delay is over, with the error of the attempt before.
+    A stream of responses is retried until its first message, by the loop that waits
+    for that. Until then the call object reflects the running attempt. Its state is
+    that of the opening of the stream: if it breaks off later, that has succeeded. A
+    stream that is cancelled during a delay ends after the delay, with the error of
+    the last attempt.
 
-    Requests that are a list or tuple are sent again; others are sent once, since
-    what can be iterated need not begin anew. So is a call that is made with
-    ``future``, since nobody waits for it where it is made: hand the method to an
-    executor, to have a future that is made again.
+    Streams of requests are sent again if they are a list or tuple, and only once
+    otherwise, since another iterable may be exhausted. A call that is made with
+    ``future`` is not retried either, since no code waits for it here: pass the
+    method to an executor, for a future that is retried.
 
     Args:
         policy: As for `policy`.
-        methods: The methods that are made again, as ``package.Service/Method``,
-            or as ``package.Service`` for all of a service. None is every one,
-            as in a service config of gRPC: which methods may be carried out
-            twice is not told by their names.
+        methods: The methods to retry, as ``package.Service/Method``, or as
+            ``package.Service`` for all methods of a service. None means all methods,
+            as in a service config of gRPC: their names do not tell which are
+            idempotent.
         **changes: Settings, as for `Policy`. An `attempt_timeout` bounds each
-            attempt of a call with one response; those of streams are not.
+            attempt of a call with a single response, but not those of streams.
 
     Raises:
-        ConfigError: A setting is wrong, or no interceptor can follow it.
+        ConfigError: A setting is wrong, or an interceptor cannot follow it.
     """
 
     def __init__(
@@ -76,108 +74,112 @@ class RetryInterceptor(
         methods: Iterable[str] | None = None,
         **changes: Unpack[Changes],
     ) -> None:
-        whole = checked(joined(policy, **changes))
+        whole = client_policy(policy, **changes)
         self._methods = Methods(methods)
-        self._calls = CallRunner(whole, awaited=False)
-        self._streams = CallRunner(whole.replace(attempt_timeout=None), awaited=False)
+        self._runner = CallRunner(whole, awaited=False)
+        self._stream_runner = CallRunner(
+            whole.replace(attempt_timeout=None), awaited=False
+        )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._calls.policy!r})"
+        return f"{type(self).__name__}({self._runner.policy!r})"
 
     def intercept_unary_unary(
         self, continuation: Any, client_call_details: Any, request: Any
     ) -> Any:
-        """Make a call, and again when the policy says so."""
-        return self._answered(
-            _Response(continuation, client_call_details, lambda: request)
+        """Make a call, and retry it under the policy."""
+        return self._run(
+            _ResponseCall(continuation, client_call_details, lambda: request)
         )
 
     def intercept_stream_unary(
         self, continuation: Any, client_call_details: Any, request_iterator: Any
     ) -> Any:
-        """Make a call, and again if its requests can be sent again."""
-        requests, once = partial(iter, request_iterator), _once(request_iterator)
-        return self._answered(
-            _Response(continuation, client_call_details, requests, once=once)
+        """Make a call, and retry it if its requests can be sent again."""
+        requests, once = partial(iter, request_iterator), _one_shot(request_iterator)
+        return self._run(
+            _ResponseCall(continuation, client_call_details, requests, once=once)
         )
 
     def intercept_unary_stream(
         self, continuation: Any, client_call_details: Any, request: Any
     ) -> Any:
-        """Make a call, and again until its first message has come."""
-        return self._opened(_Stream(continuation, client_call_details, lambda: request))
+        """Make a call, and retry it until its first message."""
+        return self._open(
+            _StreamCall(continuation, client_call_details, lambda: request)
+        )
 
     def intercept_stream_stream(
         self, continuation: Any, client_call_details: Any, request_iterator: Any
     ) -> Any:
-        """Make a call, and again until its first message has come."""
-        requests, once = partial(iter, request_iterator), _once(request_iterator)
-        return self._opened(
-            _Stream(continuation, client_call_details, requests, once=once)
+        """Make a call, and retry it until its first message."""
+        requests, once = partial(iter, request_iterator), _one_shot(request_iterator)
+        return self._open(
+            _StreamCall(continuation, client_call_details, requests, once=once)
         )
 
-    def _answered(self, making: "_Response") -> Any:
-        if making.details not in self._methods:
-            return making.pass_through()
-        outcome = _made(self._calls, making)
+    def _run(self, call: "_ResponseCall") -> Any:
+        if call.details not in self._methods:
+            return call.pass_through()
+        outcome = _run(self._runner, call)
         if not _unfinished(outcome):
-            attach_state(outcome, making.pop_state())
+            attach_state(outcome, call.pop_state())
         return outcome
 
-    def _opened(self, making: "_Stream") -> Any:
-        making.call = making.pass_through()
-        if making.details not in self._methods:
-            return making.call
-        return _Messages(making, partial(_made, self._streams, making))
+    def _open(self, call: "_StreamCall") -> Any:
+        call.attempt_call = call.pass_through()
+        if call.details not in self._methods:
+            return call.attempt_call
+        return _Messages(call, partial(_run, self._stream_runner, call))
 
 
 @final
-class _Response(InterceptedCall):
-    """A call with one response."""
+class _ResponseCall(InterceptedCall):
+    """A call with a single response."""
 
-    def attempt(self, most: float | None, /) -> Any:
-        """Return the call object, when it has the response."""
-        outcome = self.begin(most)
+    def attempt(self, timeout: float | None, /) -> Any:
+        """Return the call object, once it has the response."""
+        outcome = self.begin(timeout)
         if not isinstance(outcome, grpc.RpcError) or _unfinished(outcome):
             return outcome
         try:
             raise outcome
         finally:
-            # Or its traceback, which holds this frame, would hold the error.
+            # Otherwise its traceback, which holds this frame, would hold the error.
             del outcome
 
 
 def _unfinished(outcome: Any) -> bool:
-    """Return whether it is what ``future`` gives, for which nobody waits here.
+    """Return whether this is the result of ``future``, for which no code waits here.
 
-    By chance it may be done already, and is known by its messages.
+    It may be done already by chance, but it is an iterator.
     """
     return isinstance(outcome, Iterator) or not outcome.done()
 
 
 @final
-class _Stream(InterceptedCall):
-    """A call with many responses, until it has the first one.
+class _StreamCall(InterceptedCall):
+    """A call with a stream of responses, until it has the first one.
 
     Attributes:
-        call: The call object of the last attempt: of the first one it is there
-            before anybody waits for a message.
-        cancelled: Whether its caller wants no other one.
+        attempt_call: The call object of the last attempt. That of the first one is
+            there before any code waits for a message.
+        cancelled: Whether the caller has cancelled the call.
     """
 
-    call: Any
+    attempt_call: Any
     cancelled = False
 
-    def attempt(self, most: float | None, /) -> list[Any]:
-        """Return the first message; none where the stream has ended well."""
+    def attempt(self, timeout: float | None, /) -> list[Any]:
+        """Return the first message in a list, which is empty for an empty stream."""
         self.state = current_state()
         if self.state.attempt > 1 and not self.cancelled:
-            self.call = self.begin(most)
+            self.attempt_call = self.begin(timeout)
         if self.cancelled:
-            # While it began, its caller could cancel the one before only.
-            self.call.cancel()
+            # While the attempt began, its caller could only cancel the one before.
+            self.attempt_call.cancel()
         try:
-            return [*islice(self.call, 1)]
+            return [*islice(self.attempt_call, 1)]
         except grpc.RpcError as error:
             if self.cancelled:
                 raise GiveUp(error) from None
@@ -187,17 +189,17 @@ class _Stream(InterceptedCall):
 @grpc.Call.register
 @final
 class _Messages:
-    """The call object of a stream, as its caller has it.
+    """The call object of a stream that its caller gets.
 
-    What is not told here, the call object of the last attempt tells.
+    Other attributes are those of the call object of the last attempt.
 
     Args:
-        making: The call.
-        open_: What waits for the first message, and returns it in a list.
+        call: The call.
+        open_: Waits for the first message, and returns it in a list.
     """
 
-    def __init__(self, making: _Stream, open_: Callable[[], list[Any]]) -> None:
-        self._making = making
+    def __init__(self, call: _StreamCall, open_: Callable[[], list[Any]]) -> None:
+        self._call = call
         self._open: Callable[[], list[Any]] | None = open_
         self._head: list[Any] = []
 
@@ -205,33 +207,33 @@ class _Messages:
         return self
 
     def __next__(self) -> Any:
-        making = self._making
+        call = self._call
         if self._open is not None:
             open_, self._open = self._open, None
-            if making.details.timeout is not None:
-                left = making.call.time_remaining()
-                making.details = changed(making.details, timeout=left)
+            if call.details.timeout is not None:
+                left = call.attempt_call.time_remaining()
+                call.details = replace_details(call.details, timeout=left)
             self._head = open_()
-            attach_state(making.call, making.state)
-            attach_state(self, making.pop_state())
-        return self._head.pop() if self._head else next(making.call)
+            attach_state(call.attempt_call, call.state)
+            attach_state(self, call.pop_state())
+        return self._head.pop() if self._head else next(call.attempt_call)
 
     def cancel(self) -> Any:
-        """End the call; no other attempt is made."""
-        self._making.cancelled = True
-        return self._making.call.cancel()
+        """Cancel the call, without another attempt."""
+        self._call.cancelled = True
+        return self._call.attempt_call.cancel()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._making.call, name)
+        return getattr(self._call.attempt_call, name)
 
 
-def _made(calls: CallRunner, making: InterceptedCall) -> Any:
+def _run(runner: CallRunner, call: InterceptedCall) -> Any:
     try:
-        return calls.make(making)
+        return runner.run(call)
     except grpc.RpcError as error:
-        reason = making.pop_state().stop_reason
-        if making.once and reason is StopReason.ATTEMPTS:
-            # In place of the note that all attempts, which is one, are used up.
+        reason = call.pop_state().stop_reason
+        if call.once and reason is StopReason.ATTEMPTS:
+            # Replaces the note that max_attempts=1 was reached.
             add_note_once(error, f"gave up after 1 attempt: {_ONE_SHOT}")
         raise
 
@@ -239,5 +241,5 @@ def _made(calls: CallRunner, making: InterceptedCall) -> Any:
 _ONE_SHOT = "only requests that are a list or tuple are sent again"
 
 
-def _once(requests: Any) -> bool:
+def _one_shot(requests: Any) -> bool:
     return not isinstance(requests, Sequence)

@@ -89,7 +89,9 @@ class _OnRedis(Budget, Generic[Client]):
 
 def _checked(key: object) -> str:
     if not isinstance(key, str) or not key:
-        raise invalid_setting("key", "a text such as 'retrykit:payments'", key)
+        raise invalid_setting(
+            "key", "a non-empty string such as 'retrykit:payments'", key
+        )
     return key
 
 
