@@ -176,10 +176,8 @@ async def _send(
             raise
         # The total of the session: aiohttp would send another request, and fail.
         raise GiveUp from error
-    if type(response) is _FailedResponse:
-        # Of another middleware like this one, inside of it.
-        response.raise_error()
-    return response
+    # That of another middleware of retrykit, inside of this one, raises its error.
+    return response.raise_error() if type(response) is _FailedResponse else response
 
 
 def _build_rewind(body: object) -> Rewind | None:

@@ -217,88 +217,88 @@ def test_what_answers_otherwise_counts_as_away(clock, caplog, answer, awaited):
 
 
 @pytest.fixture
-def account(clock):
+def ledger(clock):
     return LocalLedger(TokenBucket(20), 1, "a budget")
 
 
-def test_it_is_asked_again_after_growing_pauses(account, clock, caplog):
-    account.failed(account.next_request(5), OSError())
+def test_it_is_asked_again_after_growing_pauses(ledger, clock, caplog):
+    ledger.apply_failure(ledger.next_request(5), OSError())
     pauses = []
     for _ in range(7):
         start = clock.now()
-        while (ask := account.next_request()) is None:
+        while (request := ledger.next_request()) is None:
             clock.advance(0.5)
         pauses.append(clock.now() - start)
         # As long as one asks, no other does.
-        assert account.next_request() is None
-        account.failed(ask, OSError())
+        assert ledger.next_request() is None
+        ledger.apply_failure(request, OSError())
     assert pauses == [1, 2, 4, 8, 16, 30, 30]
     assert levels(caplog) == ["WARNING"]
     clock.advance(30)
-    account.apply_reply(account.next_request(), 7)
-    account.failed(account.next_request(), OSError())
+    ledger.apply_reply(ledger.next_request(), 7)
+    ledger.apply_failure(ledger.next_request(), OSError())
     clock.advance(1)
-    assert account.next_request() is not None
+    assert ledger.next_request() is not None
 
 
-def test_another_asks_if_nothing_is_heard_of_the_one_who_asked(account, clock):
-    account.failed(account.next_request(), OSError())
+def test_another_asks_if_nothing_is_heard_of_the_one_who_asked(ledger, clock):
+    ledger.apply_failure(ledger.next_request(), OSError())
     clock.advance(1)
-    assert account.next_request() is not None
+    assert ledger.next_request() is not None
     clock.advance(29.9)
-    assert account.next_request() is None
+    assert ledger.next_request() is None
     clock.advance(0.1)
-    assert account.next_request() is not None
+    assert ledger.next_request() is not None
 
 
-def test_many_who_asked_at_once_fail_once(account, clock, caplog):
-    first, second, third = (account.next_request(5) for _ in range(3))
-    assert [account.failed(each, OSError()) for each in (first, second)] == [5, 5]
+def test_many_who_asked_at_once_fail_once(ledger, clock, caplog):
+    first, second, third = (ledger.next_request(5) for _ in range(3))
+    assert [ledger.apply_failure(each, OSError()) for each in (first, second)] == [5, 5]
     clock.advance(1)
     # What was asked before the failure does not end it.
-    account.apply_reply(third, 3)
-    assert (levels(caplog), account.tokens) == (["WARNING"], 10)
-    account.apply_reply(account.next_request(), 3)
-    assert (levels(caplog), account.tokens) == (["WARNING", "INFO"], 3)
+    ledger.apply_reply(third, 3)
+    assert (levels(caplog), ledger.tokens) == (["WARNING"], 10)
+    ledger.apply_reply(ledger.next_request(), 3)
+    assert (levels(caplog), ledger.tokens) == (["WARNING", "INFO"], 3)
 
 
-def test_in_doubt_what_is_given_is_lost_and_what_is_taken_is_charged(account, clock):
-    assert account.add_reward(None) is None
-    account.failed(account.next_request(5), OSError())
-    assert account.due == -5
-    account.add_reward(None)
+def test_in_doubt_what_is_given_is_lost_and_what_is_taken_is_charged(ledger, clock):
+    assert ledger.add_reward(None) is None
+    ledger.apply_failure(ledger.next_request(5), OSError())
+    assert ledger.unsent == -5
+    ledger.add_reward(None)
     clock.advance(1)
-    probe = account.next_request(5)
-    assert (probe.cost, probe.change, account.due) == (5, -4, 0)
-    account.failed(probe, OSError())
-    assert account.due == -9
+    probe = ledger.next_request(5)
+    assert (probe.cost, probe.change, ledger.unsent) == (5, -4, 0)
+    ledger.apply_failure(probe, OSError())
+    assert ledger.unsent == -9
     clock.advance(2)
-    account.apply_reply(account.next_request(), 3)
-    assert (account.due, account.tokens) == (0, 3)
+    ledger.apply_reply(ledger.next_request(), 3)
+    assert (ledger.unsent, ledger.tokens) == (0, 3)
 
 
-def test_rewards_are_gathered_as_before_when_it_is_back(account, clock):
-    account.failed(account.next_request(), OSError())
+def test_rewards_are_gathered_as_before_when_it_is_back(ledger, clock):
+    ledger.apply_failure(ledger.next_request(), OSError())
     clock.advance(1)
-    account.apply_reply(account.next_request(), 3)
+    ledger.apply_reply(ledger.next_request(), 3)
     clock.advance(0.9)
-    assert account.add_reward(None) is None
+    assert ledger.add_reward(None) is None
     clock.advance(0.1)
-    assert account.add_reward(None).change == 2
+    assert ledger.add_reward(None).change == 2
 
 
-def test_to_a_full_bucket_nothing_is_added_while_redis_is_away(account):
-    account.failed(account.next_request(), OSError())
+def test_to_a_full_bucket_nothing_is_added_while_redis_is_away(ledger):
+    ledger.apply_failure(ledger.next_request(), OSError())
     for _ in range(30):
-        account.add_reward(None)
-    assert (account.due, account.tokens) == (0, 20)
-    assert [account.pay_locally(5) for _ in range(5)] == [5, 5, 5, 5, None]
-    assert (account.due, account.tokens) == (-20, 0)
+        ledger.add_reward(None)
+    assert (ledger.unsent, ledger.tokens) == (0, 20)
+    assert [ledger.pay_locally(5) for _ in range(5)] == [5, 5, 5, 5, None]
+    assert (ledger.unsent, ledger.tokens) == (-20, 0)
 
 
-def test_a_clock_that_goes_back_does_not_keep_it_away(account, clock):
+def test_a_clock_that_goes_back_does_not_keep_it_away(ledger, clock):
     clock.advance(100)
-    account.failed(account.next_request(), OSError())
-    assert account.next_request() is None
+    ledger.apply_failure(ledger.next_request(), OSError())
+    assert ledger.next_request() is None
     with virtual_time(50):
-        assert account.next_request() is not None
+        assert ledger.next_request() is not None

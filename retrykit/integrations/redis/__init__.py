@@ -1,4 +1,4 @@
-"""Retry budgets that processes share on Redis.
+"""Retry budgets that processes share through Redis.
 
 Needs the extra ``retrykit[redis]``. `RedisBudget` is for `retry`, and
 `AsyncRedisBudget` for `aretry`.

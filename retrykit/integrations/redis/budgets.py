@@ -1,4 +1,4 @@
-"""Budgets on Redis, one for each colour: they ask, and `LocalLedger` counts."""
+"""Sync and async budgets on Redis; they send the requests of a `LocalLedger`."""
 
 import atexit
 import weakref
@@ -12,8 +12,8 @@ from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.budgets import TokenBucket
 from retrykit.budgets.base import Budget
-from retrykit.integrations.redis.local_ledger import Ask, LocalLedger
-from retrykit.integrations.redis.script import SCRIPT, understood
+from retrykit.integrations.redis.local_ledger import LocalLedger, ScriptRequest
+from retrykit.integrations.redis.script import SCRIPT, parse_reply
 
 __all__ = ["AsyncRedisBudget", "RedisBudget", "flush_all"]
 
@@ -22,8 +22,8 @@ Client = TypeVar("Client")
 _YEAR = 365 * 86_400
 
 
-class _OnRedis(Budget, Generic[Client]):
-    """What both colours are; no call is made here."""
+class _BaseRedisBudget(Budget, Generic[Client]):
+    """The part that is the same for sync and async; it sends nothing."""
 
     _awaited: bool
 
@@ -39,25 +39,25 @@ class _OnRedis(Budget, Generic[Client]):
         self.bucket = check_instance(
             "bucket", bucket, TokenBucket, "write TokenBucket(500)"
         )
-        self.key = _checked(key)
+        self.key = _check_key(key)
         self.flush_every = parse_duration("flush_every", flush_every)
         self.expire_after = parse_duration("expire_after", expire_after)
         if not 1 <= self.expire_after <= _YEAR:
             raise invalid_setting(
                 "expire_after", "a duration from 1s to 365d", expire_after
             )
-        self._script = self._scripted(client)
-        self._account = LocalLedger(bucket, self.flush_every, repr(self))
-        _made.add(self)
+        self._script = self._register_script(client)
+        self._ledger = LocalLedger(bucket, self.flush_every, repr(self))
+        _budgets.add(self)
 
-    def _scripted(self, client: Any) -> Any:
+    def _register_script(self, client: Any) -> Any:
         register = getattr(client, "register_script", None)
         script = register(SCRIPT) if register else None
         if script is None or is_coroutine_function(script) != self._awaited:
             kinds = ["a redis.Redis", "a redis.asyncio.Redis"]
             other = "RedisBudget" if self._awaited else "AsyncRedisBudget"
             suggestion = f"{other} takes {kinds[not self._awaited]}"
-            # Of its type only is told, as its repr may tell its password.
+            # Its type only, as its repr may contain its password.
             raise invalid_setting(
                 "client", kinds[self._awaited], type(client), suggestion
             )
@@ -65,19 +65,19 @@ class _OnRedis(Budget, Generic[Client]):
 
     @property
     def balance(self) -> float:
-        """Tokens that Redis had last; while it is away, those that are left here.
+        """Tokens in the last reply of Redis, or left here while it is unavailable.
 
-        It is read without asking Redis; `flush` asks.
+        Reading it sends no request; `flush` does.
         """
-        return float(self._account.tokens)
+        return float(self._ledger.tokens)
 
-    def _sent(self, ask: Ask) -> dict[str, list[Any]]:
-        keep = int(self.expire_after * 1000)
-        args = [self.bucket.capacity, ask.change, ask.cost, keep]
+    def _script_arguments(self, request: ScriptRequest) -> dict[str, list[Any]]:
+        expiry = int(self.expire_after * 1000)
+        args = [self.bucket.capacity, request.change, request.cost, expiry]
         return {"keys": [self.key], "args": args}
 
     def __repr__(self) -> str:
-        # The client may tell its password, and does tell where it goes.
+        # Without the client, whose repr contains its address and maybe its password.
         name = type(self).__name__
         return f"<{name} of {self.bucket.expression}, key={self.key!r}>"
 
@@ -87,24 +87,23 @@ class _OnRedis(Budget, Generic[Client]):
         raise TypeError(msg)
 
 
-def _checked(key: object) -> str:
+def _check_key(key: object) -> str:
     if not isinstance(key, str) or not key:
-        raise invalid_setting(
-            "key", "a non-empty string such as 'retrykit:payments'", key
-        )
+        rule = "a non-empty string such as 'retrykit:payments'"
+        raise invalid_setting("key", rule, key)
     return key
 
 
-_made: "weakref.WeakSet[_OnRedis[Any]]" = weakref.WeakSet()
+_budgets: "weakref.WeakSet[_BaseRedisBudget[Any]]" = weakref.WeakSet()
 
 
 @final
-class RedisBudget(_OnRedis[redis.Redis]):
-    """A `TokenBucket` that processes share, for `retry`: it blocks.
+class RedisBudget(_BaseRedisBudget[redis.Redis]):
+    """Token bucket that processes share through Redis, for `retry`.
 
-    The tokens are a number under one key. Each withdrawal is one script, which
-    Redis runs at once and alone, so no token is given twice. In an event loop
-    use `AsyncRedisBudget`: this one would stop the loop while it asks.
+    The tokens are a number under one key. Each withdrawal is one atomic script, so that
+    no token is spent twice. In an event loop use `AsyncRedisBudget`: this one would
+    block the loop.
 
     >>> from redis import Redis
     >>> from redis.backoff import NoBackoff
@@ -112,83 +111,85 @@ class RedisBudget(_OnRedis[redis.Redis]):
     >>> client = Redis(
     ...     socket_connect_timeout=0.1,  # a retry may wait for Redis so long
     ...     socket_timeout=0.1,
-    ...     retry=Retry(NoBackoff(), 0),  # else redis-py asks, and pays, again
+    ...     retry=Retry(NoBackoff(), 0),  # otherwise redis-py may pay twice
     ... )
     >>> RedisBudget(client, TokenBucket(capacity=1000), key="retrykit:payments")
     <RedisBudget of TokenBucket(capacity=1000), key='retrykit:payments'>
 
-    **Rewards** for calls that succeed at once are gathered here and sent once in
-    *flush_every*, by a call that is made then, or with the next withdrawal;
-    `flush` sends them too, and so does the end of the interpreter. A process
-    that is killed loses them, and so does one of `multiprocessing` that does not
-    flush. What a retried call gives back is sent at once.
+    **Rewards** for calls that succeed at once are gathered locally and sent once in
+    *flush_every*, by the next call then, or with the next withdrawal; `flush` sends
+    them too, and so does the exit of the interpreter. They are lost if a process is
+    killed, or if one of `multiprocessing` does not flush. The cost that a retried call
+    returns is sent at once.
 
-    **While Redis is away** (it is gone, slow, read-only, full, loading, or has
-    something else under the key) each process counts for itself: it starts with
-    what Redis had last, or *capacity* if it never answered. The logger
-    ``retrykit`` is told one warning, and one info when Redis is back; it is
-    asked again after 1, 2, 4, ... 30 s. Then what was taken meanwhile is
-    charged, less what was given, and never below 0.
+    **While Redis is unavailable** (down, slow, read-only, full, loading, or with
+    another type of value under the key) each process counts for itself: it starts with
+    the last tokens of Redis, or with *capacity* if there was no reply yet. The logger
+    ``retrykit`` gets one warning, and one info when Redis is back. Requests are tried
+    again after 1, 2, 4, ... 30 s. Then the costs paid locally are charged, less the
+    rewards, and never below 0.
 
-    **In doubt there are fewer retries**: when a script is sent and no answer
-    comes, rewards that went with it are lost, and a retry may be paid twice.
+    **When in doubt there are fewer retries**: if a script is sent and there is no
+    reply, the rewards that it carried are lost, and a retry may be paid twice.
 
-    **The key** expires when nothing is taken or given for *expire_after*; an
-    absent key is a full bucket. The budgets of a key must have equal settings.
+    **The key** expires if it is unused for *expire_after*; an absent key is a full
+    bucket. All budgets of a key must have the same settings.
 
     Args:
-        client: What talks to Redis. Give it short timeouts, and no retries.
-        bucket: The settings: capacity, cost, costs and reward, of 2**53 - 1
-            tokens at most. The bucket itself is left as it is.
-        key: Under what the tokens are kept, by this and no other program.
+        client: Redis client. Give it short timeouts, and no retries.
+        bucket: The settings: capacity, cost, costs and reward, of at most 2**53 - 1
+            tokens. The bucket itself is not used.
+        key: Key of the tokens. No other program may use it.
         flush_every: How long rewards are gathered. A duration, >= 0.
-        expire_after: How long the key is kept if it is not used. A duration,
-            from 1 s to 365 d.
+        expire_after: How long an unused key is kept. A duration, from 1 s to 365 d.
 
     Raises:
-        ConfigError: A parameter is none of these.
+        ConfigError: A parameter is invalid.
     """
 
     _awaited = False
 
     def withdraw(self, error: Exception | None, /) -> float | None:
-        """Take what a retry after this error costs, if there is as much."""
-        cost = self._account.cost(error)
-        ask = self._account.next_request(cost)
-        return self._account.pay_locally(cost) if ask is None else self._answer(ask)
+        """Pay for a retry after this error; return None if tokens do not suffice."""
+        cost = self._ledger.cost(error)
+        request = self._ledger.next_request(cost)
+        return (
+            self._ledger.pay_locally(cost) if request is None else self._send(request)
+        )
 
     def deposit(self, cost: float | None, /) -> None:
-        """Give back what the last retry had taken, or the reward for none."""
-        ask = self._account.add_reward(None if cost is None else int(cost))
-        if ask is not None:
-            self._answer(ask)
+        """Return the cost of the last retry, or add the reward if there was none."""
+        request = self._ledger.add_reward(None if cost is None else int(cost))
+        if request is not None:
+            self._send(request)
 
     def flush(self) -> float:
-        """Send what is gathered, and return how many tokens Redis has.
+        """Send the gathered rewards, and return how many tokens Redis has.
 
-        While it is away, nothing is sent, and what is left here is returned.
+        While it is unavailable, nothing is sent, and the local tokens are returned.
         """
-        ask = self._account.next_request()
-        if ask is not None:
-            self._answer(ask)
+        request = self._ledger.next_request()
+        if request is not None:
+            self._send(request)
         return self.balance
 
-    def _answer(self, ask: Ask) -> int | None:
+    def _send(self, request: ScriptRequest) -> int | None:
         try:
-            granted, tokens = understood(self._script(**self._sent(ask)))
-        except Exception as fault:  # noqa: BLE001  whatever it is, the call goes on
-            return self._account.failed(ask, fault)
-        self._account.apply_reply(ask, tokens)
-        return ask.cost if granted else None
+            reply = self._script(**self._script_arguments(request))
+            granted, tokens = parse_reply(reply)
+        except Exception as fault:  # noqa: BLE001  no failure of Redis may end the call
+            return self._ledger.apply_failure(request, fault)
+        self._ledger.apply_reply(request, tokens)
+        return request.cost if granted else None
 
 
 @final
-class AsyncRedisBudget(_OnRedis[redis.asyncio.Redis]):
-    """A `RedisBudget` for `aretry`: it awaits a client of `redis.asyncio`.
+class AsyncRedisBudget(_BaseRedisBudget[redis.asyncio.Redis]):
+    """Token bucket that processes share through Redis, for `aretry`.
 
-    Both may share a key. As nothing can be awaited when the interpreter ends,
-    await `flush` before the client is closed, or the last rewards are lost. A
-    call that is cancelled while it asks loses what it sent.
+    It may share a key with a `RedisBudget`. As nothing can be awaited when the
+    interpreter exits, await `flush` before you close the client, or the last rewards
+    are lost. A call that is cancelled during a request loses what it sent.
 
     >>> from redis.asyncio import Redis
     >>> budget = AsyncRedisBudget(Redis(), TokenBucket(), key="retrykit:mail")
@@ -196,55 +197,52 @@ class AsyncRedisBudget(_OnRedis[redis.asyncio.Redis]):
     500.0
 
     Args:
-        client: What talks to Redis, in one event loop of asyncio.
-        bucket: As for `RedisBudget`, and so are the others.
-        key: Under what the tokens are kept.
+        client: Async Redis client, used in one event loop of asyncio.
+        bucket: The settings, as for `RedisBudget`.
+        key: Key of the tokens.
         flush_every: How long rewards are gathered. A duration, >= 0.
-        expire_after: How long the key is kept if it is not used. A duration,
-            from 1 s to 365 d.
+        expire_after: How long an unused key is kept. A duration, from 1 s to 365 d.
 
     Raises:
-        ConfigError: A parameter is none of these.
+        ConfigError: A parameter is invalid.
     """
 
     _awaited = True
 
     async def withdraw(self, error: Exception | None, /) -> float | None:
-        """Take what a retry after this error costs, if there is as much."""
-        cost = self._account.cost(error)
-        ask = self._account.next_request(cost)
-        return (
-            self._account.pay_locally(cost) if ask is None else await self._answer(ask)
-        )
+        """Pay for a retry after this error; return None if tokens do not suffice."""
+        cost = self._ledger.cost(error)
+        request = self._ledger.next_request(cost)
+        if request is None:
+            return self._ledger.pay_locally(cost)
+        return await self._send(request)
 
     async def deposit(self, cost: float | None, /) -> None:
-        """Give back what the last retry had taken, or the reward for none."""
-        ask = self._account.add_reward(None if cost is None else int(cost))
-        if ask is not None:
-            await self._answer(ask)
+        """Return the cost of the last retry, or add the reward if there was none."""
+        request = self._ledger.add_reward(None if cost is None else int(cost))
+        if request is not None:
+            await self._send(request)
 
     async def flush(self) -> float:
-        """Send what is gathered, and return how many tokens Redis has.
-
-        While it is away, nothing is sent, and what is left here is returned.
-        """
-        ask = self._account.next_request()
-        if ask is not None:
-            await self._answer(ask)
+        """Send the gathered rewards, as `RedisBudget.flush` does."""
+        request = self._ledger.next_request()
+        if request is not None:
+            await self._send(request)
         return self.balance
 
-    async def _answer(self, ask: Ask) -> int | None:
+    async def _send(self, request: ScriptRequest) -> int | None:
         try:
-            granted, tokens = understood(await self._script(**self._sent(ask)))
-        except Exception as fault:  # noqa: BLE001  whatever it is, the call goes on
-            return self._account.failed(ask, fault)
-        self._account.apply_reply(ask, tokens)
-        return ask.cost if granted else None
+            reply = await self._script(**self._script_arguments(request))
+            granted, tokens = parse_reply(reply)
+        except Exception as fault:  # noqa: BLE001  no failure of Redis may end the call
+            return self._ledger.apply_failure(request, fault)
+        self._ledger.apply_reply(request, tokens)
+        return request.cost if granted else None
 
 
 @atexit.register
 def flush_all() -> None:
-    """Send what every `RedisBudget` of this process has gathered, if anything."""
-    for budget in list(_made):
-        if isinstance(budget, RedisBudget) and budget._account.due:  # noqa: SLF001  its own
+    """Send the rewards that the sync budgets of this process have gathered."""
+    for budget in list(_budgets):
+        if isinstance(budget, RedisBudget) and budget._ledger.unsent:  # noqa: SLF001  its own
             budget.flush()

@@ -1,7 +1,6 @@
-"""What one process knows of tokens that many share, and what it owes to them.
+"""A process's view of the tokens on Redis, for the sync and the async budget.
 
-Nothing here waits or sends: it says what is to be asked, and is told what came
-of it. So the blocking and the awaited budget count alike.
+It neither waits nor sends: it returns requests, and is given their results.
 """
 
 import logging
@@ -12,40 +11,41 @@ from retrykit._internal.clocks import sync_clock
 from retrykit._internal.fast_path import blockers
 from retrykit.budgets import TokenBucket
 
-__all__ = ["Ask", "LocalLedger"]
+__all__ = ["LocalLedger", "ScriptRequest"]
 
-# A Redis that is away is asked again after one pause, then after the next.
+# Pauses after consecutive failures of Redis, in seconds.
 _PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 
 
-class Ask(NamedTuple):
-    """What is to be asked of Redis.
+class ScriptRequest(NamedTuple):
+    """A request to run the script on Redis.
 
     Attributes:
-        cost: What a retry takes, in tokens; 0 if none is paid for.
+        cost: Cost of a retry, in tokens; 0 if none is paid.
         change: Tokens to add before that, or to take if < 0.
-        failed: How often Redis had failed in a row when this was written.
+        failures: Number of consecutive failures of Redis at the time of the request.
     """
 
     cost: int
     change: int
-    failed: int
+    failures: int
 
 
 @final
 class LocalLedger:
-    """The tokens of a key, as far as this process knows. Threads may share it.
+    """The tokens of a key, as known to this process. It is thread-safe.
 
-    What is given is sent once, so it is lost if it is not known whether it
-    came. What was taken without asking Redis is sent until that is known.
+    Rewards are sent once, and lost if there is no reply. Costs that were paid locally
+    are sent until there is a reply.
 
     Args:
-        bucket: Its settings; how much is in it is not asked.
+        bucket: The settings; its own tokens are not used.
         flush_every: How long rewards are gathered. Seconds, >= 0.
-        name: The budget as logs tell it.
+        name: Name of the budget in logs.
 
     Attributes:
-        tokens: What Redis said last; while it is away, what is left here.
+        tokens: Tokens in the last reply of Redis; while it is unavailable, the tokens
+            left to this process.
     """
 
     def __init__(self, bucket: TokenBucket, flush_every: float, name: str) -> None:
@@ -53,100 +53,100 @@ class LocalLedger:
         self._bucket = bucket
         self._flush_every = flush_every
         self._name = name
-        self._due = 0
-        # How often Redis failed in a row: 0 while it answers.
-        self._failed = 0
-        self._since = _now()
+        self._unsent = 0
+        # Consecutive failures of Redis; 0 while it replies.
+        self._failures = 0
+        self._pause_start = _now()
         self._pause = flush_every
-        # Reentrant, since a signal handler may retry in the midst of this.
+        # Reentrant, since a signal handler that interrupts this may retry.
         self._lock = threading.RLock()
 
     @property
-    def due(self) -> int:
-        """Tokens that are given or, if < 0, taken, and not yet sent."""
-        return self._due
+    def unsent(self) -> int:
+        """Tokens that were gained or, if < 0, paid, and not yet sent."""
+        return self._unsent
 
     def cost(self, error: Exception | None) -> int:
-        """Return what a retry after this error costs."""
+        """Return the cost of a retry after this error."""
         return self._bucket.costs.of(error, self._bucket.cost)
 
-    def next_request(self, cost: int = 0) -> Ask | None:
-        """Return what to ask of Redis now; None while it is away."""
+    def next_request(self, cost: int = 0) -> ScriptRequest | None:
+        """Return the request to send now; None while Redis is unavailable."""
         now = _now()
         with self._lock:
-            if self._failed and self._waits(now):
+            if self._failures and self._is_paused(now):
                 return None
-            return self._ask(cost, now)
+            return self._new_request(cost, now)
 
     def pay_locally(self, cost: int) -> int | None:
-        """Pay for a retry with what is left here; None if that is too little."""
+        """Pay for a retry with local tokens; return None if they do not suffice."""
         with self._lock:
             if self.tokens < cost:
                 return None
             self.tokens -= cost
-            self._due -= cost
+            self._unsent -= cost
         return cost
 
-    def add_reward(self, cost: int | None) -> Ask | None:
-        """Gather what a call gives that has its result.
+    def add_reward(self, cost: int | None) -> ScriptRequest | None:
+        """Add the tokens that a successful call gains.
 
         Args:
-            cost: What its last retry had cost; None if there was none.
+            cost: Cost of its last retry; None if it had none.
 
         Returns:
-            What to ask of Redis now, if anything. A reward waits for more.
+            The request to send now, if any. Rewards are gathered first.
         """
         now = _now()
         with self._lock:
             gain = self._bucket.reward if cost is None else cost
-            if self._failed:
+            if self._failures:
                 gain = min(gain, self._bucket.capacity - self.tokens)
                 self.tokens += gain
-            self._due += gain
-            if (cost is None or self._failed) and self._waits(now):
+            self._unsent += gain
+            if (cost is None or self._failures) and self._is_paused(now):
                 return None
-            return self._ask(0, now)
+            return self._new_request(0, now)
 
-    def apply_reply(self, ask: Ask, tokens: int) -> None:
-        """Take note of what Redis has left."""
+    def apply_reply(self, request: ScriptRequest, tokens: int) -> None:
+        """Record a reply of Redis with the remaining tokens."""
         with self._lock:
-            # What was asked before it failed says nothing of how it is now.
-            if ask.failed != self._failed:
+            # A request from before a failure does not show that Redis is back.
+            if request.failures != self._failures:
                 return
             self.tokens = tokens
-            back, self._failed = self._failed > 0, 0
-            if back:
-                self._wait(_now(), self._flush_every)
-        if back:
+            recovered, self._failures = self._failures > 0, 0
+            if recovered:
+                self._start_pause(_now(), self._flush_every)
+        if recovered:
             _log.info("%s is shared again: Redis answers", self._name)
 
-    def failed(self, ask: Ask, fault: Exception) -> int | None:
-        """Take note that Redis failed, and pay for the retry here."""
+    def apply_failure(self, request: ScriptRequest, fault: Exception) -> int | None:
+        """Record a failure of Redis, and pay for the retry with local tokens."""
         with self._lock:
-            first = ask.failed == self._failed == 0
-            self._due += min(ask.change, 0)
-            # Many may have asked at once; that is one failure.
-            if ask.failed == self._failed:
-                self._failed += 1
-                self._wait(_now(), _PAUSES[min(self._failed, 6) - 1])
-            paid = self.pay_locally(ask.cost)
+            first = request.failures == self._failures == 0
+            self._unsent += min(request.change, 0)
+            # Concurrent requests that fail count as one failure.
+            if request.failures == self._failures:
+                self._failures += 1
+                self._start_pause(_now(), _PAUSES[min(self._failures, 6) - 1])
+            paid = self.pay_locally(request.cost)
         if first:
             text = "%s is counted in this process alone until Redis answers: %s: %s"
             _log.warning(text, self._name, type(fault).__name__, fault)
         return paid
 
-    def _ask(self, cost: int, now: float) -> Ask:
-        change, self._due = self._due, 0
-        # Of who asks it may never be heard; then another one asks.
-        self._wait(now, _PAUSES[-1] if self._failed else self._flush_every)
-        return Ask(cost, change, self._failed)
+    def _new_request(self, cost: int, now: float) -> ScriptRequest:
+        change, self._unsent = self._unsent, 0
+        # If this request never ends, another one is sent after the pause.
+        self._start_pause(now, _PAUSES[-1] if self._failures else self._flush_every)
+        return ScriptRequest(cost, change, self._failures)
 
-    def _waits(self, now: float) -> bool:
-        # Where time goes back another clock is read, which knows no such pause.
-        return 0 <= now - self._since < self._pause
+    def _is_paused(self, now: float) -> bool:
+        # A time before the start is that of another clock, and does not count.
+        return 0 <= now - self._pause_start < self._pause
 
-    def _wait(self, now: float, pause: float) -> None:
-        self._since, self._pause = now, pause
+    def _start_pause(self, now: float, pause: float) -> None:
+        self._pause_start, self._pause = now, pause
 
 
 _log = logging.getLogger("retrykit")

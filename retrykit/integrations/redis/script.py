@@ -1,12 +1,9 @@
-"""What Redis does with the tokens of a key, all of it at once.
+"""The Lua script that updates the tokens of a key atomically, and its reply."""
 
-It runs on the server. Who asks for it, and when, is not known here.
-"""
+__all__ = ["SCRIPT", "parse_reply"]
 
-__all__ = ["SCRIPT", "understood"]
-
-# An absent key is a full bucket, and a full bucket needs no key. What is only
-# read is not written, so that a gauge may ask a replica and keeps no key alive.
+# An absent key is a full bucket, and a full bucket needs no key. A mere reading writes
+# nothing, so that a gauge may read from a replica and does not keep the key alive.
 SCRIPT = """\
 local capacity, change = tonumber(ARGV[1]), tonumber(ARGV[2])
 local cost, keep = tonumber(ARGV[3]), ARGV[4]
@@ -29,32 +26,32 @@ if change ~= 0 or cost ~= 0 then
 end
 return {granted and 1 or 0, left}
 """
-"""It pays for a retry, when what was gathered is added or taken.
+"""Applies a change to the tokens of a key, then pays for a retry.
 
-It is given the key, and the capacity, the change, the cost, and for how many
-milliseconds the key is kept; it returns whether the retry is paid for, as 1 or
-0, and the tokens that are left.
+Its arguments are the key, and the capacity, the change, the cost and the expiry of the
+key in milliseconds. It returns 1 or 0, for whether the retry is paid, and the remaining
+tokens.
 """
 
 
-def understood(answer: object) -> tuple[int, int]:
-    """Return what the script answered.
+def parse_reply(reply: object) -> tuple[int, int]:
+    """Parse the reply of the script.
 
-    >>> understood([1, 495])
+    >>> parse_reply([1, 495])
     (1, 495)
-    >>> understood(b"OK")
+    >>> parse_reply(b"OK")
     Traceback (most recent call last):
     ...
-    ValueError: a script answered with b'OK'
+    ValueError: the script replied b'OK'
 
     Returns:
-        Whether the retry is paid for, as 1 or 0, and the tokens that are left.
+        1 or 0, for whether the retry is paid, and the remaining tokens.
 
     Raises:
-        ValueError: Something else than the script has answered.
+        ValueError: The script cannot have sent this.
     """
-    match answer:
+    match reply:
         case [int(granted), int(tokens)]:
             return granted, tokens
-    msg = f"a script answered with {answer!r}"
+    msg = f"the script replied {reply!r}"
     raise ValueError(msg)
