@@ -105,7 +105,6 @@ def _find_reason(error: Any) -> Any:
 transient: Final = _Transient()
 """Condition for `on` and `on_result`: true of transient errors and responses."""
 
-
 policy = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""
 
@@ -152,7 +151,7 @@ class RetryPoolManager(urllib3.PoolManager):
     ) -> None:
         inner = urllib3.PoolManager() if manager is None else manager
         self._inner = check_instance("manager", inner, urllib3.PoolManager)
-        # What urllib3 adds to a manager, such as its pools, exists once.
+        # Pools and settings are those of the inner manager, instead of a second set.
         vars(self).update(vars(inner))
         pool_options = self.connection_pool_kw
         self._retries = _redirects_only(pool_options.get("retries"))

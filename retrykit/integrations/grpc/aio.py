@@ -64,7 +64,7 @@ def async_interceptors(
 class _ResponseCall(InterceptedCall):
     """A call with a single response."""
 
-    async def attempt(self, timeout: float | None, /) -> Any:  # noqa: ASYNC109
+    async def attempt(self, timeout: float | None, /) -> Any:  # noqa: ASYNC109  gRPC's own
         """Return the call object, once it has the response."""
         call = await self.begin(timeout)
         await call
@@ -75,7 +75,7 @@ class _ResponseCall(InterceptedCall):
 class _StreamCall(InterceptedCall):
     """A call with a stream of responses."""
 
-    async def attempt(self, timeout: float | None, /) -> Any:  # noqa: ASYNC109
+    async def attempt(self, timeout: float | None, /) -> Any:  # noqa: ASYNC109  gRPC's own
         """Return the messages, once the first one or the end of the stream is there."""
         rest = aiter(await self.begin(timeout))
         first = await anext(rest, _END)
