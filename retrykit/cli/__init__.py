@@ -1,7 +1,7 @@
-"""The command line: policies shown, charted, compared, checked and written.
+"""Command line that shows, charts, compares, checks and converts policies.
 
-Needs the extra ``retrykit[cli]``. Each command is a module of its own, which is
-imported when it is run: the help must not wait for what draws a chart.
+Needs the extra ``retrykit[cli]``. Each command is a module, imported only when it
+runs, so that ``--help`` stays fast.
 """
 
 import sys
@@ -14,12 +14,11 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        args: What stands after the name of the program; by default what this
-            process was started with.
+        args: Arguments after the program name; None means those of this process.
 
     Returns:
-        The exit code: 0; 1 where `lint` found something; 2 for what is wrong
-        in the arguments, in a file or in a policy.
+        The exit code: 0; 1 if `lint` has warnings; 2 for an error in the arguments,
+        a file or a policy; 130 after Ctrl-C.
     """
     try:
         from retrykit.cli.program import run  # noqa: PLC0415  the extra may be missing

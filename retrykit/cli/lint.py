@@ -1,34 +1,44 @@
-"""``retrykit lint``: warnings about policies, wherever they are written."""
+"""``retrykit lint``: warnings about policies in code, files and presets."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
+from rich.progress import Progress
 from rich.text import Text
 
-from retrykit._internal.durations import parse_duration
 from retrykit._internal.frozen import fields_of
-from retrykit.analysis.lint import RULES, Finding, Found, ImportFailure, check
+from retrykit._internal.validation import invalid_setting
+from retrykit.analysis.lint import (
+    RULES,
+    Discovery,
+    Finding,
+    Found,
+    ImportFailure,
+    check,
+    discover,
+)
 from retrykit.analysis.lint.importing import place_of
-from retrykit.cli.lint_targets import looked_at
-from retrykit.cli.options import PolicyText, attempt, command_of
-from retrykit.cli.policy_options import policy_flags
-from retrykit.cli.terminal import console, listed
+from retrykit.cli.options import PolicyText, attempt, duration, make_command
+from retrykit.cli.policies import (
+    file_of,
+    is_preset,
+    policy_flags,
+    select_policy,
+    split_file,
+)
+from retrykit.cli.terminal import build_table, console
+from retrykit.errors import ConfigError
 from retrykit.state.records import safe_str
 
 __all__ = ["command"]
 
-_FOUND, _UNREAD = 1, 2
 _RULE = click.Choice(list(RULES))
 
 
-def _lifetime(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
-    return parse_duration("--lifetime", value)
-
-
-@command_of(
+@make_command(
     "lint",
     "retrykit lint src/mypackage",
     "retrykit lint mypackage.clients:fetch --attempt 2s",
@@ -50,13 +60,17 @@ def _lifetime(_ctx: click.Context, _param: click.Parameter, value: str) -> float
     metavar="TIME",
     default="1h",
     show_default=True,
-    callback=_lifetime,
-    help="How long a process lives.",
+    callback=duration,
+    help="Lifetime of a process.",
 )
-@click.option("--select", metavar="RULE", type=_RULE, multiple=True, help="Only these.")
-@click.option("--ignore", metavar="RULE", type=_RULE, multiple=True, help="Not these.")
-@click.option("--rules", "list_rules", is_flag=True, help="List the rules.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@click.option(
+    "--select", metavar="RULE", type=_RULE, multiple=True, help="Apply only this rule."
+)
+@click.option(
+    "--ignore", metavar="RULE", type=_RULE, multiple=True, help="Skip this rule."
+)
+@click.option("--rules", "list_rules", is_flag=True, help="List the rules and exit.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @policy_flags
 def command(
     targets: tuple[str, ...],
@@ -66,68 +80,105 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Warn of what is wrong with policies.
+    """Warn about problems in policies.
 
-    Each warning has a reason and a fix.
-    TARGET is a POLICY, a module, module:name, a .py file or a folder: what is
-    decorated there is found by importing it, which runs the code of scripts.
-    The exit code is 0 where there is no warning, 1 where there is one, and 2
-    where something cannot be read.
+    Each warning has a reason and a fix. TARGET is a POLICY, a module,
+    module:name, a .py file or a folder. Code is imported, which runs scripts,
+    and its policies and decorated functions are checked. The options that
+    change a policy apply to presets and to TOML and JSON files.
+
+    The exit code is 0 without warnings, 1 with warnings, and 2 if something
+    cannot be read.
     """
     if list_rules:
         rows = ((name, rule.about) for name, rule in RULES.items())
-        console().print(listed(("rule", "warns that"), rows, left=(0, 1)))
+        console().print(build_table(("rule", "warns that"), rows))
         return 0
-    held = [name for name in select or RULES if name not in ignore]
+    rules = [name for name in select or RULES if name not in ignore]
     limits = {name: options.pop(name) for name in ("attempt", "calls", "lifetime")}
-    looked = looked_at(targets, options)
-    unread = [*looked.unread]
+    discoveries = [_read(target, options) for target in targets or (None,)]
+    failures = [each for found in discoveries for each in found.unread]
     checked: list[tuple[Found, Sequence[Finding]]] = []
-    for each in looked.found:
+    for each in (each for found in discoveries for each in found.found):
         try:
-            checked.append((each, check(each.policy, rules=held, **limits)))
+            checked.append((each, check(each.policy, rules=rules, **limits)))
         except Exception as error:  # noqa: BLE001  of the user's own schedule
             reason = f"{type(error).__name__}: {safe_str(error)}"
-            unread.append(ImportFailure(each.name, each.file, each.line, reason))
-    (_write if as_json else _print)(checked, unread)
-    if unread:
-        return _UNREAD
-    return _FOUND if any(findings for _, findings in checked) else 0
+            failures.append(ImportFailure(each.name, each.file, each.line, reason))
+    (_print_json if as_json else _print)(checked, failures)
+    if failures:
+        return 2
+    return 1 if any(findings for _, findings in checked) else 0
+
+
+def _read(target: str | None, flags: Mapping[str, Any]) -> Discovery:
+    """Return the policies of a target; None means the policy that flags make."""
+    if target is None or is_preset(target):
+        name, policy = select_policy(target, flags)
+        return Discovery((Found("", name, policy, None, None),), ())
+    if file := file_of(target):
+        return _read_file(target, file, flags)
+    if not target:
+        raise invalid_setting("TARGET", "a policy, a module or a path", target)
+    out = console(stderr=True)
+    with Progress(console=out, transient=True, disable=not out.is_terminal) as bar:
+        task = bar.add_task("importing", total=None)
+        return discover(
+            target,
+            progress=lambda _module, count: bar.update(task, total=count, advance=1),
+        )
+
+
+def _read_file(target: str, file: str, flags: Mapping[str, Any]) -> Discovery:
+    """Return the policies of a TOML or JSON file, and the invalid ones."""
+    path = Path(file).absolute()
+    found, failures = [], []
+    for text in split_file(target):
+        try:
+            name, policy = select_policy(text, flags)
+            found.append(Found("", name, policy, path, None))
+        except ConfigError as error:
+            name = text.removeprefix(f"{file}:")
+            reason = str(error).removeprefix(f"{file}, policy {name!r}: ")
+            failures.append(ImportFailure(name, path, None, reason))
+    return Discovery(tuple(found), tuple(failures))
 
 
 _Checked = Sequence[tuple[Found, Sequence[Finding]]]
 
 
-def _print(checked: _Checked, unread: Sequence[ImportFailure]) -> None:
+def _print(checked: _Checked, failures: Sequence[ImportFailure]) -> None:
+    lines = [(each.place, each.module, "error", each.reason) for each in failures]
+    lines += [
+        (
+            place_of(each.file, each.line),
+            each.name,
+            found.rule,
+            f"{found.reason}; {found.fix}",
+        )
+        for each, findings in checked
+        for found in findings
+    ]
     out = console()
-    for fault in unread:
-        _line(out, [fault.place, fault.module], "unread", fault.reason)
-    for each, findings in checked:
-        for found in findings:
-            place = place_of(each.file, each.line)
-            _line(out, [place, each.name], found.rule, f"{found.reason}; {found.fix}")
-    warnings = sum(len(findings) for _, findings in checked)
-    ending = "" if warnings == 1 else "s"
-    policies = "policy" if len(checked) == 1 else "policies"
-    told = f"{warnings or 'no'} warning{ending} about {len(checked)} {policies}"
-    out.print(told if checked else "nothing here has a policy")
+    for place, name, rule, text in lines:
+        where = f"{place}: {name}" if place and name else place or name
+        styled = ((where, "bold"), (rule, "yellow"), (text, ""))
+        parts = (out.render_str(part, style=style) for part, style in styled)
+        out.print(Text(": ").join(parts), soft_wrap=True)
+    count = sum(len(findings) for _, findings in checked)
+    warnings = f"{count or 'no'} warning{'' if count == 1 else 's'}"
+    policies = f"{len(checked)} {'policy' if len(checked) == 1 else 'policies'}"
+    out.print(f"{warnings} in {policies}" if checked else "no policies found")
 
 
-def _line(out: Console, place: Sequence[str], rule: str, text: str) -> None:
-    where = ": ".join(each for each in place if each)
-    styled = ((where, "bold"), (rule, "yellow"), (text, ""))
-    parts = (out.render_str(part, style=style) for part, style in styled)
-    out.print(Text(": ").join(parts), soft_wrap=True)
-
-
-def _write(checked: _Checked, unread: Sequence[ImportFailure]) -> None:
+def _print_json(checked: _Checked, failures: Sequence[ImportFailure]) -> None:
     findings = [
         {"place": place_of(each.file, each.line), "name": each.name} | fields_of(found)
         for each, findings in checked
         for found in findings
     ]
-    faults = [
-        {"place": fault.place, "name": fault.module, "reason": fault.reason}
-        for fault in unread
+    errors = [
+        {"place": each.place, "name": each.module, "reason": each.reason}
+        for each in failures
     ]
-    click.echo(json.dumps({"findings": findings, "unread": faults}, indent=2))
+    click.echo(json.dumps({"findings": findings, "errors": errors}, indent=2))

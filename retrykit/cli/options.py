@@ -1,27 +1,26 @@
-"""What the commands share: how a policy is given, and how a command is made."""
+"""Options and arguments that commands share, with their completion in shells.
 
-from collections.abc import Callable
-from datetime import datetime
+``--help`` imports this module, so modules that read policies are imported late.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator
+from glob import escape, glob
+from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
-from retrykit.cli.completions import policies, values
+from retrykit._internal.durations import parse_duration
+from retrykit.errors import ConfigError
 
-__all__ = [
-    "CONTEXT",
-    "PolicyText",
-    "attempt",
-    "command_of",
-    "debug",
-    "policies_argument",
-]
-__all__ += ["policy_argument", "retries", "samples", "start"]
+__all__ = ["CONTEXT", "PolicyText", "attempt", "complete_words", "debug", "duration"]
+__all__ += ["make_command", "policy_argument", "retries", "samples"]
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 88}
-"""How every command shows its help."""
+"""Settings of the help of every command."""
 
 debug = click.Option(
     ["--debug"],
@@ -29,31 +28,40 @@ debug = click.Option(
     expose_value=False,
     help="Show the traceback of an error.",
 )
-"""Whether the traceback of an error is shown; the program looks for it itself."""
+"""Option of every command, which `retrykit.cli.program.run` looks for."""
 
 
-def command_of(
+def make_command(
     name: str, *examples: str
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return what makes a command of a function, whose docstring is the help.
-
-    Args:
-        name: What is typed.
-        examples: Lines that can be typed as they are.
-    """
+    """Return a decorator that makes a command of a function and its docstring."""
     epilog = "\n".join(["\b", "Examples:", *(f"  {line}" for line in examples)])
-    made = click.command(name, epilog=epilog, context_settings=CONTEXT)
+    decorate = click.command(name, epilog=epilog, context_settings=CONTEXT)
 
-    def command(function: Callable[..., Any]) -> click.Command:
-        command = made(function)
+    def decorator(function: Callable[..., Any]) -> click.Command:
+        command = decorate(function)
         command.params.append(debug)
         return command
 
-    return command
+    return decorator
+
+
+def complete_words(
+    *words: str,
+) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return the completion of an option that takes words, separated by commas."""
+
+    def complete(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
+        before = typed[: typed.rfind(",") + 1]
+        return [
+            f"{before}{word}" for word in words if f"{before}{word}".startswith(typed)
+        ]
+
+    return complete
 
 
 class PolicyText(StringParamType):
-    """A POLICY; which one it is, is found out when it is used."""
+    """A POLICY, as `retrykit.cli.policies.find_policies` reads it."""
 
     name = "policy"
 
@@ -63,24 +71,57 @@ class PolicyText(StringParamType):
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Return the policies, files and folders that begin so."""
-        # As plain words: a shell that is told of a file forgets the others. A line
-        # each, so what has several cannot be completed.
-        found = policies(incomplete)
+        """Return the policies, files and folders that begin like this."""
+        # Files are plain words too: given the type "file", a shell drops the others.
+        # The shell reads one per line, so names with line breaks are left out.
+        found = _complete_policy(incomplete)
         return [CompletionItem(each) for each in found if each.isprintable()]
 
 
+def _complete_policy(typed: str) -> Iterator[str]:
+    """Yield the completions of a POLICY, without importing modules for it."""
+    from retrykit.config.preset_names import BUILT_IN  # noqa: PLC0415  not for --help
+
+    yield from (name for name in BUILT_IN if name.startswith(typed))
+    name, colon, rest = typed.partition(":")
+    if colon and name in BUILT_IN:
+        parameters = inspect.signature(BUILT_IN[name]).parameters
+        given, comma, part = rest.rpartition(",")
+        before = f"{name}:{given}{comma}"
+        yield from (f"{before}{each}=" for each in parameters if each.startswith(part))
+    elif colon and name.endswith((".toml", ".json")):
+        yield from (each for each in _policies_in(name) if each.startswith(typed))
+    else:
+        yield from _complete_path(typed)
+
+
+def _policies_in(path: str) -> Iterator[str]:
+    from retrykit.config.files import policy_names  # noqa: PLC0415  not for --help
+
+    try:
+        names = policy_names(path)
+    except ConfigError:
+        # The command reports what is wrong with the file.
+        return
+    yield from (f"{path}:{name}" for name in names)
+
+
+def _complete_path(typed: str) -> Iterator[str]:
+    # Path.glob cannot expand "../x*".
+    for path in sorted(glob(f"{escape(typed)}*")):  # noqa: PTH207
+        if Path(path).is_dir():
+            yield f"{path}/"
+        elif path.endswith((".toml", ".json", ".py")):
+            yield path
+
+
 policy_argument = click.argument("policy", required=False, type=PolicyText())
-"""A POLICY, or none."""
-
-policies_argument = click.argument("policies", nargs=-1, type=PolicyText())
-"""Any number of policies."""
+"""At most one POLICY."""
 
 
-def _length(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
-    from retrykit._internal.durations import parse_duration  # noqa: PLC0415  the help needs none
-
-    return parse_duration("--attempt", value)
+def duration(_ctx: click.Context, param: click.Parameter, value: str) -> float:
+    """Parse the value of an option into seconds."""
+    return parse_duration(param.opts[0], value)
 
 
 attempt = click.option(
@@ -88,10 +129,10 @@ attempt = click.option(
     metavar="TIME",
     default="0s",
     show_default=True,
-    callback=_length,
-    help="How long each attempt takes.",
+    callback=duration,
+    help="Duration of each attempt.",
 )
-"""How long each attempt takes, handed on in seconds."""
+"""Duration of each attempt, in seconds."""
 
 retries = click.option(
     "--retries",
@@ -99,7 +140,7 @@ retries = click.option(
     type=click.IntRange(1, 10_000),
     help="Show the first N retries.",
 )
-"""How many retries are shown."""
+"""Number of retries to show."""
 
 samples = click.option(
     "--samples",
@@ -107,47 +148,6 @@ samples = click.option(
     type=click.IntRange(min=0),
     default=2000,
     show_default=True,
-    help="Calls drawn for what has no formula.",
+    help="Calls to simulate if there is no formula.",
 )
-"""How many calls are drawn."""
-
-
-def _moment(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Any:
-    if value is None:
-        return None
-    if value == "now":
-        return datetime.now().astimezone().replace(microsecond=0)
-    try:
-        return datetime.fromisoformat(value)
-    except ValueError:
-        msg = f"{value!r} is neither 'now' nor a time such as 2026-01-31T09:00."
-        raise click.BadParameter(msg) from None
-
-
-start = click.option(
-    "--start",
-    metavar="TIME",
-    callback=_moment,
-    shell_complete=values("now"),
-    help="When the call starts: now, or as 2026-01-31T09:00.",
-)
-"""When the call starts, handed on as a `datetime`."""
-
-VALUES = {
-    "--max-attempts": ("unlimited",),
-    "--max-elapsed": ("unlimited",),
-    "--deadline": ("stop", "clip", "overshoot"),
-}
-"""The words that such a flag takes, for shells that complete them."""
-
-FLAGS = {
-    "--schedule": ("SCHEDULE", "TEXT", "Delays '1s, 5s, 1m', or an expression."),
-    "--max-attempts": ("MAX_ATTEMPTS", "N", "Most calls in all, or unlimited."),
-    "--max-elapsed": ("MAX_ELAPSED", "TIME", "Time in all, or unlimited."),
-    "--deadline": ("DEADLINE", "RULE", "stop, clip or overshoot."),
-    "--default-retry-limit": ("RETRY_LIMIT", "N", "Zizq: most retries."),
-    "--default-backoff-base": ("BACKOFF_BASE", "TIME", "Zizq: B, bare in ms."),
-    "--default-backoff-exponent": ("BACKOFF_EXPONENT", "E", "Zizq: E."),
-    "--default-backoff-jitter": ("BACKOFF_JITTER", "TIME", "Zizq: J, bare in ms."),
-}
-"""Each flag that changes a policy: its variable in the environment, and its help."""
+"""Number of calls to sample."""

@@ -1,52 +1,48 @@
-"""``retrykit presets``: the policies that are built in, with their sources."""
+"""``retrykit presets``: the built-in policies, with their parameters and sources."""
 
 import inspect
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from retrykit.cli.options import command_of
-from retrykit.cli.terminal import console, listed
+from retrykit.cli.options import make_command
+from retrykit.cli.terminal import build_table, console
 from retrykit.config.preset_names import BUILT_IN
+from retrykit.policy.policy import Policy
 
 __all__ = ["command"]
 
 
-@command_of(
-    "presets",
-    "retrykit presets",
-    "retrykit presets --json",
-)
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@make_command("presets", "retrykit presets", "retrykit presets --json")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(*, as_json: bool) -> None:
-    """List the policies that are built in.
+    """List the built-in policies.
 
-    With their parameters, and the source of each.
+    Each has its parameters with their defaults, and the source of its figures.
     """
-    known = list(_known())
+    presets = [_describe(name, preset) for name, preset in BUILT_IN.items()]
     if as_json:
-        click.echo(json.dumps(known, indent=2))
+        click.echo(json.dumps(presets, indent=2))
         return
-    rows = (
+    rows = [
         (
-            each["name"],
-            [f"{k}={v}" for k, v in each["parameters"].items()],
-            each["source"],
+            preset["name"],
+            [f"{key}={value}" for key, value in preset["parameters"].items()],
+            preset["source"],
         )
-        for each in known
-    )
-    console().print(listed(("preset", "parameters", "source"), rows, left=(0, 1, 2)))
+        for preset in presets
+    ]
+    console().print(build_table(("preset", "parameters", "source"), rows))
 
 
-def _known() -> Iterator[dict[str, Any]]:
-    for name, preset in BUILT_IN.items():
-        summary, _, rest = (inspect.getdoc(preset) or "").partition("\n")
-        parameters = inspect.signature(preset).parameters.values()
-        yield {
-            "name": name,
-            "summary": summary,
-            "parameters": {each.name: each.default for each in parameters},
-            "source": " ".join(rest.partition("Source:")[2].split()),
-        }
+def _describe(name: str, preset: Callable[..., Policy]) -> dict[str, Any]:
+    summary, _, rest = (inspect.getdoc(preset) or "").partition("\n")
+    parameters = inspect.signature(preset).parameters.values()
+    return {
+        "name": name,
+        "summary": summary,
+        "parameters": {each.name: each.default for each in parameters},
+        "source": " ".join(rest.partition("Source:")[2].split()),
+    }

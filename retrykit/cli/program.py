@@ -1,7 +1,4 @@
-"""The program: its commands by name, and what becomes of an error.
-
-What a command does is in the module of its name.
-"""
+"""Program ``retrykit``: its commands, and the exit codes and texts of errors."""
 
 import io
 import re
@@ -14,27 +11,27 @@ import click
 from click.shell_completion import add_completion_class
 
 from retrykit._internal.validation import escape_unprintable
-from retrykit.cli.bash_completion import BashComplete
+from retrykit.cli.completion import BashComplete
 from retrykit.cli.options import CONTEXT, debug
 from retrykit.errors import ConfigError
 
 __all__ = ["COMMANDS", "program", "run"]
 
 COMMANDS = {
-    "show": "Show every delay of a policy as a table.",
-    "chart": "Draw the band in which delays lie.",
-    "compare": "Show two policies side by side.",
-    "lint": "Warn of what is wrong with policies.",
-    "convert": "Write a policy as TOML, JSON, Python or gRPC.",
-    "presets": "List the policies that are built in.",
-    "schema": "Print the JSON Schema of policies.",
-    "completion": "Print the completion script of a shell.",
+    "show": "Show every delay of a policy in a table.",
+    "chart": "Draw the delays of policies as a chart.",
+    "compare": "Compare two policies side by side.",
+    "lint": "Warn about problems in policies.",
+    "convert": "Convert a policy to TOML, JSON, Python or gRPC.",
+    "presets": "List the built-in policies.",
+    "schema": "Print the JSON Schema of policy files.",
+    "completion": "Print a shell completion script.",
 }
-"""The commands, each with what it does in a line."""
+"""The commands, each with the first line of its help."""
 
 
 class _Commands(click.Group):
-    """Commands that are imported when they are run."""
+    """Group whose commands are imported only when they run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -64,7 +61,7 @@ class _Commands(click.Group):
 
 def _print_version(ctx: click.Context, _option: click.Parameter, value: Any) -> None:
     if value:
-        # It takes longer than all of the help.
+        # Its import takes longer than the whole help.
         from importlib.metadata import version  # noqa: PLC0415
 
         click.echo(f"retrykit {version('retrykit')}")
@@ -80,10 +77,16 @@ Examples:
   retrykit show pyproject.toml:fetch --max-attempts 8
 
 \b
-A POLICY is a preset with parameters (zizq:retry_limit=10), a
-module:attribute, a file and a name in it (pyproject.toml:fetch,
-clients.py:fetch), or flags. A module or a .py file is imported for it,
-which runs its code. 'retrykit COMMAND --help' says more."""
+A POLICY is one of these:
+  zizq:retry_limit=10      a preset, with or without parameters
+  pyproject.toml:fetch     a policy in a TOML or JSON file
+  clients.py:fetch         a policy or decorated function in a Python file
+  mypackage.clients:fetch  a policy or decorated function in a module
+Options such as --max-attempts change it, or make a policy on their own.
+Python files and modules are imported, which runs their code.
+
+\b
+Run 'retrykit COMMAND --help' for more about a command."""
 
 
 @click.group(cls=_Commands, context_settings=CONTEXT, epilog=_EPILOG)
@@ -96,7 +99,7 @@ which runs its code. 'retrykit COMMAND --help' says more."""
     help="Print the version and exit.",
 )
 def program() -> None:
-    """See what a retry policy does before it runs, and keep it in order."""
+    """Show what retry policies do before they run, and check them."""
 
 
 program.params.append(debug)
@@ -104,51 +107,40 @@ add_completion_class(BashComplete)
 
 
 def run(args: Sequence[str]) -> int:
-    """Run the program, and tell its errors in a line each.
-
-    Args:
-        args: What stands after its name.
-
-    Returns:
-        The exit code.
-    """
+    """Run the program, print its error in one line, and return the exit code."""
     for stream in (sys.stdout, sys.stderr):
-        # A name that a terminal cannot show is no reason to show nothing.
+        # A terminal may not be able to show every name.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        # Without a word they are asked for help, and given it.
+        # click itself would print the help without arguments as an error.
         code = program.main(
             list(args) or ["--help"], prog_name="retrykit", standalone_mode=False
         )
     except click.Abort:
-        return _INTERRUPTED
+        return 130  # as shells do
     except Exception as error:
         if "--debug" in args:
             raise
-        click.echo(f"retrykit: {escape_unprintable(_told(error))}", err=True)
+        click.echo(f"retrykit: {escape_unprintable(_format_error(error))}", err=True)
         return 2
     return code if isinstance(code, int) else 0
 
 
-# What shells say of a program that Ctrl-C ended.
-_INTERRUPTED = 130
-
-
-def _told(error: Exception) -> str:
-    """Return what is wrong, in one line."""
-    from retrykit.state.records import safe_str  # noqa: PLC0415  the help needs none
+def _format_error(error: Exception) -> str:
+    """Return an error in one line."""
+    from retrykit.state.records import safe_str  # noqa: PLC0415  not for --help
 
     if isinstance(error, click.UsageError):
-        told = " ".join(error.format_message().split())
-        stop = "" if told.endswith((".", "?")) else "."
+        text = " ".join(error.format_message().split())
+        stop = "" if text.endswith((".", "?")) else "."
         path = error.ctx.command_path if error.ctx else "retrykit"
-        return f"{told}{stop} See {path} --help."
+        return f"{text}{stop} See {path} --help."
     if isinstance(error, ConfigError):
-        told = " ".join(str(error).split())
-        # Where there is no program, a flag is the way to import a module.
-        return re.sub(r"; import ([\w.]+) first$", r"; add --import \1", told)
+        text = " ".join(str(error).split())
+        # There is no program that could import the module, only an option.
+        return re.sub(r"; import ([\w.]+) first$", r"; add --import \1", text)
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}"
-    told = " ".join(safe_str(error).split())
-    return f"{type(error).__name__}: {told}; --debug shows where"
+    text = " ".join(safe_str(error).split())
+    return f"{type(error).__name__}: {text}; --debug shows the traceback"

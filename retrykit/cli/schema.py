@@ -1,22 +1,19 @@
-"""``retrykit schema``: the JSON Schema of policies in files."""
+"""``retrykit schema``: the JSON Schema of policy files."""
 
 import json
 
 import click
 
-from retrykit.cli.options import command_of
+from retrykit.cli.options import make_command
 from retrykit.config.json_schema import policy_schema
 
 __all__ = ["command"]
 
 
-@command_of(
-    "schema",
-    "retrykit schema > policy.schema.json",
-)
+@make_command("schema", "retrykit schema > policy.schema.json")
 def command() -> None:
-    """Print the JSON Schema of policies.
+    """Print the JSON Schema of policy files.
 
-    Editors and checkers hold files of policies to it.
+    Editors and validators can check TOML and JSON files of policies with it.
     """
     click.echo(json.dumps(policy_schema(), indent=2))

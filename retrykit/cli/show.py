@@ -10,29 +10,48 @@ from typing import Any
 import click
 
 from retrykit._internal.frozen import fields_of
-from retrykit._internal.validation import check_choice, did_you_mean, invalid_setting
-from retrykit.analysis.preview import EndOfCall, Preview, RetryRow, TotalWait
-from retrykit.cli.completions import values
+from retrykit._internal.validation import check_choice, did_you_mean
+from retrykit.analysis.preview import Preview, RetryRow
 from retrykit.cli.options import (
     attempt,
-    command_of,
+    complete_words,
+    make_command,
     policy_argument,
     retries,
     samples,
-    start,
 )
-from retrykit.cli.policy_argument import chosen
-from retrykit.cli.policy_options import policy_flags
-from retrykit.cli.previews import previewed
-from retrykit.cli.summary import summary
-from retrykit.cli.terminal import aligned, console, decimal, pairs, print_figures, span
+from retrykit.cli.policies import policy_flags, select_policy
+from retrykit.cli.summary import preview_policy, summarize
+from retrykit.cli.terminal import (
+    build_figures,
+    build_pairs,
+    console,
+    format_decimal,
+    format_range,
+    print_uncut,
+)
 
-__all__ = ["command", "figures"]
+__all__ = ["command"]
 
 _COLUMNS = ("seconds", "minutes", "hours", "cumulative", "at")
+_UNITS = {"minutes": 60, "hours": 3600}
 
 
-@command_of(
+def _parse_start(
+    _ctx: click.Context, _param: click.Parameter, value: str | None
+) -> datetime | None:
+    if value is None:
+        return None
+    if value == "now":
+        return datetime.now().astimezone().replace(microsecond=0)
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        msg = f"{value!r} is neither 'now' nor a time such as 2026-01-31T09:00."
+        raise click.BadParameter(msg) from None
+
+
+@make_command(
     "show",
     "retrykit show hostname-verification",
     "retrykit show zizq:retry_limit=10 --start 2026-01-31T09:00",
@@ -42,17 +61,23 @@ _COLUMNS = ("seconds", "minutes", "hours", "cumulative", "at")
 )
 @policy_argument
 @attempt
-@start
+@click.option(
+    "--start",
+    metavar="TIME",
+    callback=_parse_start,
+    shell_complete=complete_words("now"),
+    help="Show dates of a call that starts at TIME: now, or 2026-01-31T09:00.",
+)
 @retries
 @samples
 @click.option(
     "--columns",
     metavar="NAMES",
-    help=f"Some of {', '.join(_COLUMNS)}.",
-    shell_complete=values(*_COLUMNS),
+    help=f"Show some of {', '.join(_COLUMNS)}.",
+    shell_complete=complete_words(*_COLUMNS),
 )
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
-@click.option("--csv", "as_csv", is_flag=True, help="Write CSV.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @policy_flags
 def command(
     policy: str | None,
@@ -65,61 +90,49 @@ def command(
     as_csv: bool,
     **flags: Any,
 ) -> None:
-    """Show every delay of a policy as a table.
+    """Show every delay of a policy in a table.
 
-    How long each is, when it is over, and where the policy ends. They are
-    exact; where chance is at work there are the shortest, the mean and the
-    longest one. Without POLICY, the policy of a bare @retry. A POLICY in a
-    module or a .py file is imported, which runs the code there.
+    A summary below it says where retries end, how many calls are made, and how
+    long a call that fails every time waits. Random delays are shown as the
+    shortest, the mean and the longest one. Without POLICY, the default policy
+    of @retry is shown.
     """
     if as_json and (as_csv or columns):
         other = "--csv" if as_csv else "--columns"
-        msg = f"--json and {other} cannot be given together."
-        raise click.UsageError(msg)
-    [(name, meant)] = chosen([] if policy is None else [policy], flags, most=1).items()
-    wanted = _wanted(columns, start) if columns else None
-    seen = previewed(name, meant, attempt=attempt, retries=retries, samples=samples)
+        msg = f"--json and {other} cannot be used together."
+        raise click.UsageError(msg, click.get_current_context())
+    chosen = _parse_columns(columns, start) if columns else None
+    name, selected = select_policy(policy, flags)
+    seen = preview_policy(
+        name, selected, attempt=attempt, retries=retries, samples=samples
+    )
+    available = [each for each in _COLUMNS if start or each != "at"]
     if as_json:
-        click.echo(json.dumps(_data(name, seen, start, retries), indent=2))
+        data = _to_data(name, seen, start, seen.shown(retries), available)
+        click.echo(json.dumps(data, indent=2, default=fields_of))
     elif as_csv:
-        click.echo(_csv(seen.shown(retries), start, wanted or _all(start)), nl=False)
+        click.echo(_to_csv(seen.shown(retries), start, chosen or available), nl=False)
     else:
-        _print(name, seen, start, wanted, retries)
+        _print(name, seen, start, seen.shown(retries), chosen)
 
 
-def _wanted(columns: str, start: datetime | None) -> list[str]:
-    """Return the names of the columns that are asked for."""
-    wanted = [name.strip() for name in columns.split(",")]
-    for name in wanted:
+def _parse_columns(text: str, start: datetime | None) -> list[str]:
+    columns = [name.strip() for name in text.split(",")]
+    for name in columns:
         check_choice("--columns", name, _COLUMNS, did_you_mean(name, _COLUMNS))
-    if "at" in wanted and start is None:
-        rule = "given where the column at is wanted"
-        raise invalid_setting("--start", rule, start, "write --start now")
-    return wanted
+    if "at" in columns and start is None:
+        msg = "The column 'at' needs --start, such as --start now."
+        raise click.UsageError(msg, click.get_current_context())
+    return columns
 
 
-def _all(start: datetime | None) -> list[str]:
-    return [name for name in _COLUMNS if start or name != "at"]
-
-
-def _fitting(rows: Sequence[RetryRow], start: datetime | None) -> list[str]:
-    """Return the names of the columns that say something of these delays."""
-    if start:
-        # Beside the time of day, two units more would be too wide for a terminal.
-        return ["seconds", "cumulative", "at"]
-    longest = max((row.high for row in rows), default=0.0)
-    units = [name for name, unit in _UNITS.items() if longest >= unit]
-    return ["seconds", *units, "cumulative"]
-
-
-def figures(row: RetryRow, start: datetime | None) -> dict[str, dict[str, Any]]:
-    """Return the figures of a retry, by the column that they belong to.
-
-    Times are in seconds, and as dates where there is a start.
-    """
+def _figures(
+    row: RetryRow, start: datetime | None, columns: Sequence[str]
+) -> dict[str, Any]:
+    """Return the figures of a retry in some columns, with the names for programs."""
     mean = row.mean
     soonest, latest = row.at(start) if start else (None, None)
-    return {
+    figures: dict[str, dict[str, Any]] = {
         "seconds": {"seconds_low": row.low, "seconds": mean, "seconds_high": row.high},
         "minutes": {"minutes": None if mean is None else round(mean / 60, 6)},
         "hours": {"hours": None if mean is None else round(mean / 3600, 6)},
@@ -132,52 +145,48 @@ def figures(row: RetryRow, start: datetime | None) -> dict[str, dict[str, Any]]:
             "at_high": latest and latest.isoformat(),
         },
     }
+    return {key: value for name in columns for key, value in figures[name].items()}
 
 
-def _data(
-    name: str, seen: Preview, start: datetime | None, retries: int | None
+def _to_data(
+    name: str,
+    seen: Preview,
+    start: datetime | None,
+    rows: Sequence[RetryRow],
+    columns: Sequence[str],
 ) -> dict[str, Any]:
-    rows = []
-    for row in seen.shown(retries):
-        told = figures(row, start)
-        if start is None:
-            del told["at"]
-        merged = {key: value for group in told.values() for key, value in group.items()}
-        rows.append({"retry": row.retry, **merged, "seconds_error": row.mean_error})
     return {
         "name": name,
         "policy": repr(seen.policy),
         "attempt": seen.attempt,
-        "end": _end(seen.end),
-        "limits": {name: _end(end) for name, end in seen.limits.items()},
+        "end": seen.end,
+        "limits": seen.limits,
         "calls": seen.calls,
         "worst": seen.worst,
-        "window": _window(seen.total_wait),
+        "total_wait": seen.total_wait,
         "samples": seen.samples,
-        "rows": rows,
+        "rows": [
+            {"retry": row.retry}
+            | _figures(row, start, columns)
+            | {"seconds_error": row.mean_error}
+            for row in rows
+        ],
     }
 
 
-def _end(end: EndOfCall | None) -> dict[str, Any] | None:
-    return end and fields_of(end)
-
-
-def _window(window: TotalWait | None) -> dict[str, Any] | None:
-    if window is None:
-        return None
-    return fields_of(window) | {"quantiles": [fields_of(q) for q in window.quantiles]}
-
-
-def _csv(rows: Sequence[RetryRow], start: datetime | None, wanted: list[str]) -> str:
+def _to_csv(
+    rows: Sequence[RetryRow], start: datetime | None, columns: Sequence[str]
+) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for row in rows:
-        told = figures(row, start)
-        cells = {k: v for column in wanted for k, v in told[column].items()}
+        figures = _figures(row, start, columns)
         if row is rows[0]:
-            writer.writerow(["retry", *cells])
-        written = (decimal(x) if isinstance(x, float) else x for x in cells.values())
-        writer.writerow([row.retry, *written])
+            writer.writerow(["retry", *figures])
+        cells = (
+            format_decimal(x) if isinstance(x, float) else x for x in figures.values()
+        )
+        writer.writerow([row.retry, *cells])
     return text.getvalue()
 
 
@@ -185,58 +194,59 @@ def _print(
     name: str,
     seen: Preview,
     start: datetime | None,
-    wanted: list[str] | None,
-    retries: int | None,
+    rows: Sequence[RetryRow],
+    columns: Sequence[str] | None,
 ) -> None:
-    visible = seen.shown(retries)
-    wanted = wanted or _fitting(visible, start)
-    steady = all(row.low == row.high for row in seen.rows)
-    heads = ["retry", *(head for column in wanted for head in _HEADS[steady][column])]
-    rows = (
-        [str(row.retry), *_cells(row, start, wanted, steady=steady)] for row in visible
-    )
+    columns = columns or _fitting_columns(rows, start)
+    random = any(row.low != row.high for row in seen.rows)
+    heads = [x for column in columns for x in (_HEADS[column] if random else [column])]
+    cells = [
+        [str(row.retry), *_cells(row, start, columns, random=random)] for row in rows
+    ]
     out = console()
     out.print(name, style="bold")
-    print_figures(out, aligned(heads, rows))
-    if len(visible) < len(seen.rows):
-        out.print(f"... and so on; --retries {2 * len(visible)} shows more")
+    print_uncut(out, build_figures(["retry", *heads], cells))
+    if len(rows) < len(seen.rows):
+        out.print(f"... and so on; --retries {2 * len(rows)} shows more")
     out.print()
-    out.print(pairs(summary(seen)))
+    out.print(build_pairs(summarize(seen)))
+
+
+def _fitting_columns(rows: Sequence[RetryRow], start: datetime | None) -> list[str]:
+    """Return the columns that suit the delays, and fit into a terminal."""
+    if start:
+        return ["seconds", "cumulative", "at"]
+    longest = max((row.high for row in rows), default=0.0)
+    units = [name for name, unit in _UNITS.items() if longest >= unit]
+    return ["seconds", *units, "cumulative"]
 
 
 _HEADS = {
-    True: {name: [name] for name in _COLUMNS},
-    False: {
-        "seconds": ["low s", "mean s", "high s"],
-        "minutes": ["mean min"],
-        "hours": ["mean h"],
-        "cumulative": ["cumulative"],
-        "at": ["at"],
-    },
+    "seconds": ["low s", "mean s", "high s"],
+    "minutes": ["mean min"],
+    "hours": ["mean h"],
+    "cumulative": ["cumulative"],
+    "at": ["at"],
 }
 
 
 def _cells(
-    row: RetryRow, start: datetime | None, wanted: list[str], *, steady: bool
+    row: RetryRow, start: datetime | None, columns: Sequence[str], *, random: bool
 ) -> Iterator[str]:
     mean = row.mean
-    for column in wanted:
+    for column in columns:
         if column == "seconds":
-            numbers = [row.low] if steady else [row.low, mean, row.high]
-            yield from ("?" if x is None else decimal(x, 3) for x in numbers)
+            figures = [row.low, mean, row.high] if random else [row.low]
+            yield from ("?" if x is None else format_decimal(x, 3) for x in figures)
         elif column == "cumulative":
-            yield span(row.total_low, row.total_high)
+            yield format_range(row.total_low, row.total_high)
         elif column == "at":
-            yield _moments(*row.at(start)) if start else ""
+            yield _format_dates(*row.at(start)) if start else ""
         else:
-            unit = _UNITS[column]
-            yield "?" if mean is None else decimal(mean / unit)
+            yield "?" if mean is None else format_decimal(mean / _UNITS[column])
 
 
-_UNITS = {"minutes": 60, "hours": 3600}
-
-
-def _moments(soonest: datetime | None, latest: datetime | None) -> str:
+def _format_dates(soonest: datetime | None, latest: datetime | None) -> str:
     if soonest is None:
         return "beyond the calendar"
     first = soonest.isoformat(" ", "seconds")

@@ -1,34 +1,58 @@
-"""What a preview says in a few lines: its ends, totals and calls."""
+"""Previews of policies, and their summary in a few lines."""
 
 from collections.abc import Iterator
 
 from retrykit._internal.durations import format_duration
-from retrykit.analysis.preview import Preview, Quantile, TotalWait
+from retrykit.analysis.preview import Preview, TotalWait, preview
 from retrykit.analysis.preview.caveats import caveats, has_other_delays
+from retrykit.errors import ConfigError
+from retrykit.policy.policy import Policy
 from retrykit.policy.timeouts import timeout_seconds
+from retrykit.state.records import safe_str
 
-__all__ = ["summary"]
+__all__ = ["preview_policy", "summarize"]
 
 
-def summary(seen: Preview) -> Iterator[tuple[str, ...]]:
-    """Give what there is to say: a name, and the lines that belong to it."""
+def preview_policy(
+    name: str,
+    policy: Policy,
+    *,
+    attempt: float,
+    retries: int | None = None,
+    samples: int = 0,
+) -> Preview:
+    """Return the preview of a policy, for the values of options.
+
+    Raises:
+        ConfigError: The user's own schedule raised an error, or returned an invalid
+            delay.
+    """
+    most = max(retries or 0, 1_000)
+    try:
+        return preview(policy, attempt=attempt, retries=most, samples=samples)
+    except ConfigError:
+        raise
+    except Exception as error:
+        msg = f"{name}: its schedule raised {type(error).__name__}: {safe_str(error)}"
+        raise ConfigError(msg) from error
+
+
+def summarize(seen: Preview) -> Iterator[tuple[str, ...]]:
+    """Yield the parts of a summary: a label, and the lines beside it."""
     yield "policy", repr(seen.policy)
     yield "ends", *_ends(seen)
     if seen.soonest is not None:
         yield "calls", f"{_calls(seen)} for a request that fails every time"
     if seen.total_wait:
-        yield "waits", _window(seen.total_wait)
+        yield "waits", _total_wait(seen.total_wait)
     if seen.worst is not None:
-        known = ", by the common schedule" if has_other_delays(seen.policy) else ""
-        yield "at worst", f"{format_duration(seen.worst)} in all{_took(seen)}{known}"
-    besides = "; ".join(caveats(seen.policy))
-    if besides:
-        yield "besides", besides
-
-
-def _took(seen: Preview) -> str:
-    took = seen.attempt or timeout_seconds(seen.policy.attempt_timeout)
-    return f" with attempts of {format_duration(took)}" if took else ""
+        took = seen.attempt or timeout_seconds(seen.policy.attempt_timeout)
+        attempts = f" with attempts of {format_duration(took)}" if took else ""
+        basis = ", by the common schedule" if has_other_delays(seen.policy) else ""
+        yield "at worst", f"{format_duration(seen.worst)} in total{attempts}{basis}"
+    notes = "; ".join(caveats(seen.policy))
+    if notes:
+        yield "notes", notes
 
 
 def _ends(seen: Preview) -> Iterator[str]:
@@ -54,18 +78,15 @@ def _calls(seen: Preview) -> str:
     return f"{fewest} {f'to {most}' if most else 'or more'}{mean or ''}"
 
 
-def _window(window: TotalWait) -> str:
-    values = {each.value for each in window.quantiles}
-    if len(values) == 1 and not window.error:
-        return f"{format_duration(window.mean)} in all"
-    median, most = (_quantile(window, share) for share in (0.5, 0.95))
-    told = f"{format_duration(window.mean)} on average; half of the calls up to "
-    told += f"{format_duration(median.value)}, 95% up to {format_duration(most.value)}"
-    if not window.samples:
-        return f"{told} (exact)"
+def _total_wait(wait: TotalWait) -> str:
+    values = {each.value for each in wait.quantiles}
+    if len(values) == 1 and not wait.error:
+        return f"{format_duration(wait.mean)} in total"
+    quantiles = {each.share: each for each in wait.quantiles}
+    median, most = quantiles[0.5], quantiles[0.95]
+    text = f"{format_duration(wait.mean)} on average; half of the calls up to "
+    text += f"{format_duration(median.value)}, 95% up to {format_duration(most.value)}"
+    if not wait.samples:
+        return f"{text} (exact)"
     error = max(median.error, most.error)
-    return f"{told} ({window.samples:,} calls drawn, ± {format_duration(error)})"
-
-
-def _quantile(window: TotalWait, share: float) -> Quantile:
-    return next(each for each in window.quantiles if each.share == share)
+    return f"{text} ({wait.samples:,} calls simulated, ± {format_duration(error)})"

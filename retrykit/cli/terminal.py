@@ -1,41 +1,36 @@
-"""What is written to the terminal: the console, tables and numbers.
+"""Output to the terminal: console, tables and numbers.
 
-Colour, width and encoding are rich's business; it heeds NO_COLOR.
+rich decides about color, width and encoding; it respects NO_COLOR.
 """
 
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 from rich.console import Console, Group
-from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
 from retrykit._internal.durations import format_duration
 from retrykit._internal.validation import escape_unprintable
 
-__all__ = ["COLOURS", "aligned", "console", "decimal", "listed", "pairs"]
-__all__ += ["print_figures", "progress", "span"]
-
-COLOURS = ("blue", "yellow", "green", "magenta", "cyan", "red")
-"""One for each policy of a chart."""
+__all__ = ["build_figures", "build_pairs", "build_table", "console", "format_decimal"]
+__all__ += ["format_range", "print_uncut"]
 
 
 class _Console(Console):
-    """A console that prints every text as one line without control characters.
+    """Console that prints every string as one line without control characters.
 
-    A file or a module may give its names any characters. Lines of our own are
-    printed one by one, or as a `rich.console.Group`.
+    Names of a file or a module may contain any character. Our own line breaks are
+    separate prints, or a `rich.console.Group`.
     """
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return a text to be printed, in which nothing acts on the terminal."""
+        """Return a string to print, with its control characters escaped."""
         return super().render_str(escape_unprintable(text), **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print without the blanks that fill up columns, but for a terminal."""
+        """Print; without the blanks at the ends of lines, unless to a terminal."""
         if self.is_terminal:
             super().print(*objects, **options)
             return
@@ -44,59 +39,38 @@ class _Console(Console):
         self.file.write(re.sub(r" +$", "", printed.get(), flags=re.MULTILINE))
 
 
-def console(*, to_stderr: bool = False) -> Console:
-    """Return the console for what is printed."""
-    return _Console(stderr=to_stderr, highlight=False, emoji=False, markup=False)
+def console(*, stderr: bool = False) -> Console:
+    """Return a console for stdout, or for stderr."""
+    return _Console(stderr=stderr, highlight=False, emoji=False, markup=False)
 
 
-def progress() -> AbstractContextManager[Progress]:
-    """Return a progress bar for long work, shown only where somebody watches."""
-    out = console(to_stderr=True)
-    return Progress(console=out, transient=True, disable=not out.is_terminal)
+def format_decimal(number: float, digits: int = 6) -> str:
+    """Return a number rounded to some digits after the point, without zeros there.
 
-
-def decimal(number: float, digits: int = 6) -> str:
-    """Return a number with at most so many digits after the point.
-
-    >>> decimal(60.0), decimal(60 / 3600), decimal(3.5629999999999997)
+    >>> format_decimal(60.0), format_decimal(60 / 3600), format_decimal(3.5629999999)
     ('60', '0.016667', '3.563')
     """
-    told = f"{number:.{digits}f}"
-    return told.rstrip("0").rstrip(".") if "." in told else told
+    text = f"{number:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def span(low: float, high: float) -> str:
-    """Return a duration, or the two that it lies between, for people to read.
+def format_range(low: float, high: float) -> str:
+    """Return one duration or two, in seconds, for people to read.
 
-    >>> span(60, 60), span(0.25, 0.75)
+    >>> format_range(60, 60), format_range(0.25, 0.75)
     ('1m', '250ms to 750ms')
     """
     first, last = format_duration(low), format_duration(high)
     return first if first == last else f"{first} to {last}"
 
 
-def listed(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[str | Sequence[str | Text]]],
-    *,
-    left: Iterable[int] = (),
+def build_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str | Sequence[str]]]
 ) -> Table:
-    """Return a table of figures, aligned to the right but for some columns.
-
-    Args:
-        columns: Their headings.
-        rows: A text, or the lines of one, for each column.
-        left: The places of columns that are text, from 0.
-    """
+    """Return a table of text, each cell a string or a sequence of lines."""
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for place, column in enumerate(columns):
-        text = place in set(left)
-        table.add_column(
-            column,
-            justify="left" if text else "right",
-            no_wrap=not text,
-            overflow="fold",
-        )
+    for column in columns:
+        table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(
             *(cell if isinstance(cell, str) else Group(*cell) for cell in row)
@@ -104,33 +78,31 @@ def listed(
     return table
 
 
-def aligned(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Return a table of figures of one line each, of which there may be thousands."""
-    # Of each column one cell of many lines: what rich measures and wraps are cells.
-    told = [
-        [Text("\n".join(map(escape_unprintable, column)))]
-        for column in zip(*rows, strict=True)
-    ]
-    return listed(columns, [told] if told else [])
+def build_figures(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Return a table of figures, aligned to the right; fast for thousands of rows."""
+    table = build_table([], [])
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    # A single cell per column: rich measures and wraps each cell.
+    cells = ["\n".join(map(escape_unprintable, x)) for x in zip(*rows, strict=True)]
+    if cells:
+        table.add_row(*map(Text, cells))
+    return table
 
 
-def print_figures(out: Console, table: Table) -> None:
-    """Print a table of figures whole: no number is ever cut to the terminal."""
-    width = out.width
-    out.width = _ENDLESS
-    out.print(table, crop=False)
-    out.width = width
-
-
-# Columns beyond which no table goes.
-_ENDLESS = 10_000
-
-
-def pairs(told: Iterable[Sequence[str]]) -> Table:
-    """Return names and the lines that are said of each, side by side."""
+def build_pairs(pairs: Iterable[Sequence[str]]) -> Table:
+    """Return a table of labels and the lines beside each."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, *lines in told:
-        table.add_row(name, Group(*lines))
+    for label, *lines in pairs:
+        table.add_row(label, Group(*lines))
     return table
+
+
+def print_uncut(out: Console, table: Table) -> None:
+    """Print a table at its full width, so that no figure is cut off."""
+    width = out.width
+    out.width = 10_000
+    out.print(table, crop=False)
+    out.width = width

@@ -1,4 +1,4 @@
-"""The band of a policy as bars in a terminal: a row for each retry."""
+"""Bar charts in the terminal: a row for each retry, a bar for its range of delays."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,72 +9,67 @@ from rich.text import Text
 
 from retrykit._internal.durations import format_duration
 from retrykit.analysis.duration_ticks import suits_log, ticks
-from retrykit.cli.terminal import COLOURS, span
+from retrykit.cli.terminal import format_range
 
-__all__ = ["bars"]
+__all__ = ["build_charts"]
 
-Bands = Sequence[tuple[int, float, float]]
-"""The number of each retry, and the two ends of its band, in seconds."""
+Ranges = Sequence[tuple[int, float, float]]
+"""Number, shortest and longest delay of each retry, in seconds."""
 
-# What is left for the bars of a narrow terminal.
-_LEAST = 20
+_COLORS = ("blue", "yellow", "green", "magenta", "cyan", "red")
+# The width of the bars in a terminal that is too narrow for them.
+_MIN_WIDTH = 20
 
 
-def bars(
-    bands: Mapping[str, Bands], console: Console, *, log: bool | None
+def build_charts(
+    ranges: Mapping[str, Ranges], console: Console, *, log: bool | None
 ) -> list[Table]:
-    """Return one table of bars for each policy, all on one scale.
+    """Return a table of bars for each policy, all on one scale.
 
     Args:
-        bands: The band of each policy, by its name.
-        console: Where they will be printed: its width and encoding count.
-        log: Whether the scale is logarithmic; None is where that suits them.
+        ranges: The delays of each policy, by its name.
+        console: The console for the tables, for its width and encoding.
+        log: Whether the scale is logarithmic; None means if that suits the delays.
     """
-    told = {
-        name: [(str(n), span(low, high)) for n, low, high in band]
-        for name, band in bands.items()
-    }
-    cells = [pair for lines in told.values() for pair in lines]
-    room = [max((len(pair[i]) for pair in cells), default=0) for i in (0, 1)]
-    width = max(console.width - max(room[0], len("retry")) - room[1] - 4, _LEAST)
-    ends = [
-        end for band in bands.values() for _, low, high in band for end in (low, high)
-    ]
-    scale = _Scale(ends, width, log=suits_log(ends) if log is None else log)
+    delays = [x for rows in ranges.values() for _, *ends in rows for x in ends]
+    numbers = [str(number) for rows in ranges.values() for number, _, _ in rows]
+    labels = [format_range(*ends) for rows in ranges.values() for _, *ends in rows]
+    margins = max(map(len, ["retry", *numbers])) + max(map(len, ["", *labels])) + 4
+    width = max(console.width - margins, _MIN_WIDTH)
+    scale = _Scale(delays, width, log=suits_log(delays) if log is None else log)
+    blocks = (console.encoding or "").startswith("utf")
     tables = []
-    for place, (name, band) in enumerate(bands.items()):
-        colour = COLOURS[place % len(COLOURS)]
+    for index, (name, rows) in enumerate(ranges.items()):
+        color = _COLORS[index % len(_COLORS)]
         table = Table(box=None, title=name, title_justify="left", pad_edge=False)
-        table.title_style = f"bold {colour}"
+        table.title_style = f"bold {color}"
         table.add_column("retry", justify="right", no_wrap=True)
         table.add_column(Text(scale.axis(), style="dim"), width=width, no_wrap=True)
         table.add_column(justify="right", no_wrap=True)
-        for (number, text), (_, low, high) in zip(told[name], band, strict=True):
-            bar = scale.bar(
-                low, high, blocks=(console.encoding or "").startswith("utf")
-            )
-            table.add_row(number, Text(bar, colour), text)
+        for number, low, high in rows:
+            bar = Text(scale.bar(low, high, blocks=blocks), color)
+            table.add_row(str(number), bar, format_range(low, high))
         tables.append(table)
     return tables
 
 
 class _Scale:
-    """Which part of a row a duration falls into."""
+    """Linear or logarithmic scale of durations, in cells of a terminal."""
 
-    def __init__(self, ends: Sequence[float], width: int, *, log: bool) -> None:
+    def __init__(self, delays: Sequence[float], width: int, *, log: bool) -> None:
         self.width = width
         self.log = log
-        self.high = max(ends, default=0.0)
-        positive = [end for end in ends if end > 0]
+        self.high = max(delays, default=0.0)
+        positive = [delay for delay in delays if delay > 0]
         self.low = min(positive, default=0.0) if log else 0.0
 
-    def share(self, duration: float) -> float:
-        """Return how far along the scale a duration lies, 0 to 1."""
+    def position(self, duration: float) -> float:
+        """Return the position of a duration on the scale, 0 to 1."""
         if not self.high > self.low or duration <= self.low:
             return 0.0
         if self.log:
-            length = math.log(self.high) - math.log(self.low)
-            return (math.log(duration) - math.log(self.low)) / length
+            decades = math.log(self.high) - math.log(self.low)
+            return (math.log(duration) - math.log(self.low)) / decades
         return duration / self.high
 
     def bar(self, low: float, high: float, *, blocks: bool) -> str:
@@ -87,7 +82,7 @@ class _Scale:
         """
         halves = 2 * self.width
         first, last = (
-            min(int(self.share(end) * halves), halves - 1) for end in (low, high)
+            min(int(self.position(end) * halves), halves - 1) for end in (low, high)
         )
         filled = [first <= half <= last for half in range(halves)]
         cells = zip(filled[::2], filled[1::2], strict=True)
@@ -96,14 +91,16 @@ class _Scale:
         return "".join(_CELLS[cell] for cell in cells)
 
     def axis(self) -> str:
-        """Return the marks above the bars, as many as find room."""
+        """Return the line of ticks above the bars, without those that overlap."""
         line = [" "] * self.width
         if self.high > self.low:
             for mark in ticks(self.low, self.high, log=self.log, most=self.width // 9):
                 tick = format_duration(mark)
-                place = min(int(self.share(mark) * self.width), self.width - len(tick))
-                if not "".join(line[max(place - 1, 0) : place + len(tick) + 1]).strip():
-                    line[place : place + len(tick)] = tick
+                start = min(
+                    int(self.position(mark) * self.width), self.width - len(tick)
+                )
+                if not "".join(line[max(start - 1, 0) : start + len(tick) + 1]).strip():
+                    line[start : start + len(tick)] = tick
         return "".join(line)
 
 

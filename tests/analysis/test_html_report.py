@@ -9,7 +9,7 @@ import pytest
 
 from retrykit import Policy, Rule, budgets, hints, presets, schedules as s
 from retrykit.analysis.preview import preview
-from retrykit.cli.summary import summary
+from retrykit.cli.summary import summarize
 from retrykit.config.grpc_service_config import StatusCodes
 from retrykit.schedules.randomness import MAX_DELAY
 from tests._support import browsing
@@ -124,12 +124,12 @@ CAREFUL = Policy(
 
 def test_what_the_figures_leave_out_or_assume_is_told_as_show_tells_it(browser):
     browser.open({"careful": CAREFUL})
-    told = {name: " ".join(lines) for name, *lines in summary(preview(CAREFUL))}
+    told = {name: " ".join(lines) for name, *lines in summarize(preview(CAREFUL))}
     basis = "with attempts of 10s, by the common schedule"
-    assert told["at worst"] == f"56.1s in all {basis}"
+    assert told["at worst"] == f"56.1s in total {basis}"
     assert browser.text(".end dl div:last-child dd").startswith("56.1s")
     assert browser.text(".basis") == f"Worst case: {basis}."
-    assert browser.text(".caveats") == f"Besides: {told['besides']}."
+    assert browser.text(".caveats") == f"Besides: {told['notes']}."
     browser.type("attempt", "1m")
     assert browser.text(".end dl div:last-child dd").startswith("56.1s")
     browser.type("attempt", "1s")

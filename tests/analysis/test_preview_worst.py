@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from retrykit import Policy, hints, schedules as s
 from retrykit.analysis.preview import preview
 from retrykit.budgets import TokenBucket
-from retrykit.cli.summary import summary
+from retrykit.cli.summary import summarize
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules.randomness import MAX_DELAY
@@ -68,8 +68,8 @@ def test_no_call_takes_longer_than_its_preview_says(policy, longest, parts):
 
 
 def besides(**settings):
-    told = {name: lines for name, *lines in summary(preview(Policy(**settings)))}
-    return " ".join(told.get("besides", [])) or None
+    told = {name: lines for name, *lines in summarize(preview(Policy(**settings)))}
+    return " ".join(told.get("notes", [])) or None
 
 
 BESIDES = {
@@ -108,7 +108,7 @@ def test_nothing_is_told_where_there_is_nothing_beside_them():
 def test_the_worst_case_tells_how_long_its_attempts_take():
     def worst(**asked):
         policy = Policy(schedule=STEPS, attempt_timeout=5)
-        return dict(summary(preview(policy, **asked)))["at worst"]
+        return dict(summarize(preview(policy, **asked)))["at worst"]
 
-    assert worst() == "45s in all with attempts of 5s"
-    assert worst(attempt=2) == "36s in all with attempts of 2s"
+    assert worst() == "45s in total with attempts of 5s"
+    assert worst(attempt=2) == "36s in total with attempts of 2s"

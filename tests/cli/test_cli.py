@@ -64,7 +64,7 @@ def test_json_holds_every_figure_unrounded():
     told = json.loads(typed("show", "google", "--json", "--samples", "0").out)
     assert told["rows"][3]["cumulative_low"] == 0.25 + 0.375 + 0.562 + 0.843
     assert (told["end"]["soonest"], told["end"]["latest"]) == (20, 40)
-    assert told["window"] is None
+    assert told["total_wait"] is None
 
 
 def test_columns_of_csv_can_be_chosen():

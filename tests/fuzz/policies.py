@@ -8,7 +8,7 @@ from pathlib import Path
 from retrykit import ConfigError, GiveUp, Policy, state_of
 from retrykit.analysis.lint import check
 from retrykit.analysis.preview import preview
-from retrykit.cli.summary import summary
+from retrykit.cli.summary import summarize
 from retrykit.config.files import policy_names
 from retrykit.config.grpc_service_config import to_service_config
 from retrykit.config.rendering import to_python, to_toml, toml_value
@@ -240,7 +240,7 @@ def _check_preview(policy):
     seen = preview(policy, retries=20, samples=5)
     assert all(0 <= row.low <= row.high for row in seen.rows), seen.rows
     assert all(row.total_low <= row.total_high for row in seen.rows), seen.rows
-    assert [*summary(seen)]
+    assert [*summarize(seen)]
     assert all(found.reason for found in islice(check(policy), 20))
 
 

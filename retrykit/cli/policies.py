@@ -1,0 +1,252 @@
+"""Policies that a command is given: as POLICY arguments, options and variables."""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar, get_args
+
+import click
+
+from retrykit._internal.validation import did_you_mean, invalid_setting
+from retrykit.analysis.lint import ImportFailure, discover, importing
+from retrykit.cli.options import complete_words
+from retrykit.config.environment import MUTUALLY_EXCLUSIVE, settings_from_env
+from retrykit.config.files import load_policy, policy_names, read_document
+from retrykit.config.grpc_service_config import from_service_config
+from retrykit.config.preset_names import BUILT_IN, parse_preset
+from retrykit.errors import ConfigError
+from retrykit.execution.decorators import policy_of
+from retrykit.policy.policy import Policy
+from retrykit.policy.validators import DeadlineRule
+from retrykit.schedules import Schedule
+
+__all__ = ["apply_flags", "file_of", "find_policies", "is_preset", "policy_flags"]
+__all__ += ["select_policies", "select_policy", "split_file"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_RULES = get_args(DeadlineRule)
+# Metavar, help and words to complete.
+_FLAGS = {
+    "--schedule": ("TEXT", "Delays '1s, 5s, 1m', or an expression."),
+    "--max-attempts": ("N", "Maximum number of attempts, or unlimited.", "unlimited"),
+    "--max-elapsed": ("TIME", "Time limit of a call, or unlimited.", "unlimited"),
+    "--deadline": ("RULE", "At the time limit: stop, clip or overshoot.", *_RULES),
+    "--default-retry-limit": ("N", "Zizq: maximum number of retries."),
+    "--default-backoff-base": ("TIME", "Zizq: base; in ms without a unit."),
+    "--default-backoff-exponent": ("E", "Zizq: exponent."),
+    "--default-backoff-jitter": ("TIME", "Zizq: jitter; in ms without a unit."),
+}
+# The ending of the environment variable that each flag overrides.
+_KEYS = {
+    flag: flag.removeprefix("--").removeprefix("default-").replace("-", "_").upper()
+    for flag in _FLAGS
+}
+
+
+def policy_flags(function: F) -> F:
+    """Add the options that change a policy, or make one."""
+    options = [
+        click.option(
+            flag, metavar=name, help=text, shell_complete=complete_words(*words)
+        )
+        for flag, (name, text, *words) in _FLAGS.items()
+    ]
+    text = "Apply variables such as PREFIX_MAX_ATTEMPTS."
+    options.append(click.option("--env", metavar="PREFIX", help=text))
+    import_ = click.option(
+        "--import",
+        metavar="MODULE",
+        multiple=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_import_modules,
+        help="Import MODULE first, for exception types that a file names.",
+    )
+    for option in (import_, *reversed(options)):
+        function = option(function)
+    return function
+
+
+def _import_modules(ctx: click.Context, _param: click.Parameter, names: Any) -> None:
+    for name in () if ctx.resilient_parsing else names:
+        _import(name)
+
+
+def apply_flags(base: Policy | None, flags: Mapping[str, Any]) -> Policy:
+    """Change a policy by environment variables, and by flags, which win over them.
+
+    >>> flags = {"default_retry_limit": "3", "env": None}
+    >>> apply_flags(None, flags).max_attempts
+    4
+
+    Args:
+        base: The policy to change; None if there are only flags.
+        flags: The values of the options of `policy_flags`.
+
+    Raises:
+        ConfigError: A flag or a variable is invalid.
+    """
+    stem = (flags.get("env") or "FLAG").removesuffix("_")
+    environ = dict(os.environ) if flags.get("env") else {}
+    given = {key: flags.get(flag[2:].replace("-", "_")) for flag, key in _KEYS.items()}
+    # A flag also wins over a variable that sets the same in other words.
+    for pair in MUTUALLY_EXCLUSIVE:
+        for key, rival in (pair, reversed(pair)):
+            if given[key] is not None:
+                environ.pop(f"{stem}_{rival}", None)
+    environ |= {
+        f"{stem}_{key}": text for key, text in given.items() if text is not None
+    }
+    # Errors name the flag, unless only the variable is set.
+    display_names = {
+        f"{stem}_{key}": flag
+        for flag, key in _KEYS.items()
+        if given[key] is not None or not environ.get(f"{stem}_{key}")
+    }
+    return settings_from_env(stem, environ, base=base, display_names=display_names)
+
+
+def select_policy(text: str | None, flags: Mapping[str, Any]) -> tuple[str, Policy]:
+    """Return the only policy of `select_policies`, and its name."""
+    found = select_policies([] if text is None else [text], flags)
+    if len(found) > 1:
+        rule = f"one policy, as {text}:{next(iter(found))}"
+        suggestion = f"the file contains {', '.join(found)}"
+        raise invalid_setting("POLICY", rule, text, suggestion)
+    [selected] = found.items()
+    return selected
+
+
+def select_policies(
+    texts: Sequence[str], flags: Mapping[str, Any]
+) -> dict[str, Policy]:
+    """Return policies as flags change them, by the names to show.
+
+    Without any POLICY in *texts*, it is the policy that the flags make.
+
+    Raises:
+        ConfigError: There is no such policy, or a flag is invalid.
+    """
+    found: dict[str, Policy] = {}
+    for text in texts:
+        for name, policy in find_policies(text).items():
+            found[_unique_name(name, found)] = policy
+    bases: dict[str, Policy | None] = {**found} or {"default": None}
+    return {name: apply_flags(base, flags) for name, base in bases.items()}
+
+
+def _unique_name(name: str, taken: Mapping[str, object]) -> str:
+    names = (name, *(f"{name} ({number})" for number in range(2, len(taken) + 2)))
+    return next(each for each in names if each not in taken)
+
+
+_FILE = re.compile(
+    r"(?P<path>.+?\.(?:toml|json))(?::(?P<name>.+))?", re.IGNORECASE | re.DOTALL
+)
+_SCRIPT = re.compile(r".+\.py(?::.+)?")
+_ATTRIBUTE = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<path>[A-Za-z_][\w.]*)")
+
+
+def find_policies(text: str) -> dict[str, Policy]:
+    """Return the policies that a POLICY selects, by name.
+
+    >>> find_policies("zizq:retry_limit=3")["zizq:retry_limit=3"].max_attempts
+    4
+
+    Raises:
+        ConfigError: There is no such policy.
+    """
+    if file := _FILE.fullmatch(text):
+        path, name = file["path"], file["name"]
+        if config := _read_service_config(path):
+            return {name or Path(path).stem: _load_service(config, path, name)}
+        names = [name] if name else policy_names(path)
+        return {name: load_policy(path, name) for name in names}
+    if _SCRIPT.fullmatch(text):
+        discovery = discover(text)
+        for failure in discovery.unread:
+            raise _import_error(text, failure)
+        return {each.name: each.policy for each in discovery.found}
+    if is_preset(text):
+        return {text: parse_preset(text)}
+    if attribute := _ATTRIBUTE.fullmatch(text):
+        return {text: _load_attribute(text, attribute["module"], attribute["path"])}
+    rule = "a preset, a module:attribute, or a file and a name in it"
+    similar = did_you_mean(text.partition(":")[0], BUILT_IN)
+    suggestion = similar or f"the presets are {', '.join(BUILT_IN)}"
+    raise invalid_setting("POLICY", rule, text, suggestion)
+
+
+def file_of(text: str) -> str | None:
+    """Return the path of the TOML or JSON file of a POLICY; None if it has none."""
+    file = _FILE.fullmatch(text)
+    return file and file["path"]
+
+
+def split_file(text: str) -> list[str]:
+    """Return a POLICY for each policy of a file; only *text* if it has a name."""
+    if file_of(text) != text or _read_service_config(text):
+        return [text]
+    return [f"{text}:{name}" for name in policy_names(text)] or [text]
+
+
+def is_preset(text: str) -> bool:
+    """Return whether a POLICY is a preset."""
+    return text.partition(":")[0].strip().replace("_", "-") in BUILT_IN
+
+
+def _read_service_config(path: str) -> dict[str, Any] | None:
+    """Return the service config of gRPC in a file; None if it is another file."""
+    data = read_document(path) if path.lower().endswith(".json") else {}
+    return data if data.keys() & {"methodConfig", "initialBackoff"} else None
+
+
+def _load_service(config: dict[str, Any], path: str, method: str | None) -> Policy:
+    try:
+        return from_service_config(config, method=method)
+    except ConfigError as error:
+        msg = f"{path}: {error}; write {path}:package.Service/Method"
+        raise ConfigError(msg) from None
+
+
+def _load_attribute(text: str, module: str, path: str) -> Policy:
+    value: object = _import(module)
+    for name in path.split("."):
+        try:
+            value = getattr(value, name)
+        except AttributeError:
+            suggestion = did_you_mean(name, dir(value)) or f"there is no {name}"
+            raise invalid_setting(
+                "POLICY", "an attribute of its module", text, suggestion
+            ) from None
+    if isinstance(value, Policy):
+        return value
+    if isinstance(value, Schedule):
+        return Policy(schedule=value, max_attempts=None, max_elapsed=None)
+    try:
+        return policy_of(value)
+    except ConfigError:
+        rule = f"a policy, a schedule or a decorated function at {text}"
+        # Only its type: the value may be long, or contain a secret.
+        raise invalid_setting("POLICY", rule, type(value)) from None
+
+
+def _import(name: str) -> ModuleType:
+    """Import a module as ``python -m`` does: from the current folder first."""
+    with importing.temporary_sys_path([Path.cwd()], forget=False):
+        try:
+            module = importing.imported(name)
+        except ConfigError:
+            msg = f"{name} must be importable from this folder, got no such module"
+            raise ConfigError(msg) from None
+    if isinstance(module, ImportFailure):
+        raise _import_error(name, module)
+    return module
+
+
+def _import_error(name: str, failure: ImportFailure) -> ConfigError:
+    place = f" at {failure.place}" if failure.place else ""
+    return ConfigError(f"{name} must be importable, got {failure.reason}{place}")
