@@ -79,8 +79,7 @@ def command(
 
         output.write_text(page(selected, retries=retries or 100, **view), "utf-8")
     else:
-        rule = "a .svg, .png or .html file"
-        raise invalid_setting("--output", rule, str(output))
+        raise invalid_setting("--output", "a .svg, .png or .html file", str(output))
 
 
 def _save_picture(policies: Mapping[str, Policy], output: Path, **options: Any) -> None:

@@ -24,6 +24,7 @@ _FORMATS: dict[str, Callable[[str, Policy], str]] = {
     "json": _to_json,
     "python": to_python,
 }
+_FORMAT = click.Choice([*_FORMATS, "grpc"])
 
 
 @make_command(
@@ -33,14 +34,14 @@ _FORMATS: dict[str, Callable[[str, Policy], str]] = {
     "retrykit convert grpc.json:shop.Orders/Place --to python",
 )
 @policy_argument
-@click.option("--to", "format_", type=click.Choice([*_FORMATS, "grpc"]), required=True)
+@click.option("--to", "format_", type=_FORMAT, required=True, help="Output format.")
 @click.option("--name", help="Name of the policy in the output.")
 @click.option(
     "--method",
     "methods",
     metavar="NAME",
     multiple=True,
-    help="gRPC only: package.Service/Method or package.Service.",
+    help="gRPC: package.Service/Method or package.Service; repeatable.",
 )
 @policy_flags
 def command(
@@ -58,7 +59,7 @@ def command(
     own_name, selected = select_policy(policy, flags)
     msg = None
     if format_ != "grpc":
-        msg = methods and f"--method cannot be used with --to {format_}."
+        msg = f"--method cannot be used with --to {format_}." if methods else None
     elif name:
         msg = "--name cannot be used with --to grpc; --method names the calls."
     elif not methods:

@@ -53,7 +53,7 @@ _RULE = click.Choice(list(RULES))
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Most calls that one request should make.",
+    help="Warn if a request may make more than N calls.",
 )
 @click.option(
     "--lifetime",
@@ -61,13 +61,21 @@ _RULE = click.Choice(list(RULES))
     default="1h",
     show_default=True,
     callback=duration,
-    help="Lifetime of a process.",
+    help="Warn if a call may take longer than TIME.",
 )
 @click.option(
-    "--select", metavar="RULE", type=_RULE, multiple=True, help="Apply only this rule."
+    "--select",
+    metavar="RULE",
+    type=_RULE,
+    multiple=True,
+    help="Apply only this rule; repeatable.",
 )
 @click.option(
-    "--ignore", metavar="RULE", type=_RULE, multiple=True, help="Skip this rule."
+    "--ignore",
+    metavar="RULE",
+    type=_RULE,
+    multiple=True,
+    help="Skip this rule; repeatable.",
 )
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -85,7 +93,8 @@ def command(
     Each warning has a reason and a fix. TARGET is a POLICY, a module,
     module:name, a .py file or a folder. Code is imported, which runs scripts,
     and its policies and decorated functions are checked. The options that
-    change a policy apply to presets and to TOML and JSON files.
+    change a policy apply to presets and to TOML and JSON files; without TARGET,
+    they make the policy.
 
     The exit code is 0 without warnings, 1 with warnings, and 2 if something
     cannot be read.
@@ -161,7 +170,7 @@ def _print(checked: _Checked, failures: Sequence[ImportFailure]) -> None:
     ]
     out = console()
     for place, name, rule, text in lines:
-        where = f"{place}: {name}" if place and name else place or name
+        where = ": ".join(filter(None, [place, name]))
         styled = ((where, "bold"), (rule, "yellow"), (text, ""))
         parts = (out.render_str(part, style=style) for part, style in styled)
         out.print(Text(": ").join(parts), soft_wrap=True)

@@ -23,10 +23,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 88}
 """Settings of the help of every command."""
 
 debug = click.Option(
-    ["--debug"],
-    is_flag=True,
-    expose_value=False,
-    help="Show the traceback of an error.",
+    ["--debug"], is_flag=True, expose_value=False, help="Show the traceback of errors."
 )
 """Option of every command, which `retrykit.cli.program.run` looks for."""
 
@@ -35,11 +32,13 @@ def make_command(
     name: str, *examples: str
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator that makes a command of a function and its docstring."""
-    epilog = "\n".join(["\b", "Examples:", *(f"  {line}" for line in examples)])
-    decorate = click.command(name, epilog=epilog, context_settings=CONTEXT)
 
     def decorator(function: Callable[..., Any]) -> click.Command:
-        command = decorate(function)
+        command = click.command(name, context_settings=CONTEXT)(function)
+        lines = ["\b", "Examples:", *(f"  {line}" for line in examples)]
+        if any(isinstance(each.type, PolicyText) for each in command.params):
+            lines += ["", "See 'retrykit --help' for the forms of a POLICY."]
+        command.epilog = "\n".join(lines)
         command.params.append(debug)
         return command
 

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, get_args
@@ -110,12 +111,14 @@ def apply_flags(base: Policy | None, flags: Mapping[str, Any]) -> Policy:
 
 
 def select_policy(text: str | None, flags: Mapping[str, Any]) -> tuple[str, Policy]:
-    """Return the only policy of `select_policies`, and its name."""
+    """Return the name and policy of a POLICY that must be a single one.
+
+    None means the policy that the flags make.
+    """
     found = select_policies([] if text is None else [text], flags)
     if len(found) > 1:
         rule = f"one policy, as {text}:{next(iter(found))}"
-        suggestion = f"the file contains {', '.join(found)}"
-        raise invalid_setting("POLICY", rule, text, suggestion)
+        raise invalid_setting("POLICY", rule, text, f"it contains {', '.join(found)}")
     [selected] = found.items()
     return selected
 
@@ -132,15 +135,14 @@ def select_policies(
     """
     found: dict[str, Policy] = {}
     for text in texts:
-        for name, policy in find_policies(text).items():
-            found[_unique_name(name, found)] = policy
+        policies = find_policies(text)
+        if not policies:
+            raise invalid_setting("POLICY", "in a file that has policies", text)
+        for name, policy in policies.items():
+            names = chain([name], (f"{name} ({number})" for number in count(2)))
+            found[next(each for each in names if each not in found)] = policy
     bases: dict[str, Policy | None] = {**found} or {"default": None}
     return {name: apply_flags(base, flags) for name, base in bases.items()}
-
-
-def _unique_name(name: str, taken: Mapping[str, object]) -> str:
-    names = (name, *(f"{name} ({number})" for number in range(2, len(taken) + 2)))
-    return next(each for each in names if each not in taken)
 
 
 _FILE = re.compile(
@@ -174,7 +176,7 @@ def find_policies(text: str) -> dict[str, Policy]:
         return {text: parse_preset(text)}
     if attribute := _ATTRIBUTE.fullmatch(text):
         return {text: _load_attribute(text, attribute["module"], attribute["path"])}
-    rule = "a preset, a module:attribute, or a file and a name in it"
+    rule = "a preset, a file.toml:name or a module:attribute"
     similar = did_you_mean(text.partition(":")[0], BUILT_IN)
     suggestion = similar or f"the presets are {', '.join(BUILT_IN)}"
     raise invalid_setting("POLICY", rule, text, suggestion)
@@ -190,7 +192,7 @@ def split_file(text: str) -> list[str]:
     """Return a POLICY for each policy of a file; only *text* if it has a name."""
     if file_of(text) != text or _read_service_config(text):
         return [text]
-    return [f"{text}:{name}" for name in policy_names(text)] or [text]
+    return [f"{text}:{name}" for name in policy_names(text)]
 
 
 def is_preset(text: str) -> bool:

@@ -106,14 +106,17 @@ def command(
     seen = preview_policy(
         name, selected, attempt=attempt, retries=retries, samples=samples
     )
-    available = [each for each in _COLUMNS if start or each != "at"]
-    if as_json:
-        data = _to_data(name, seen, start, seen.shown(retries), available)
-        click.echo(json.dumps(data, indent=2, default=fields_of))
-    elif as_csv:
-        click.echo(_to_csv(seen.shown(retries), start, chosen or available), nl=False)
+    rows = seen.shown(retries)
+    if not (as_json or as_csv):
+        _print(name, seen, rows, start, chosen)
+        return
+    chosen = chosen or [each for each in _COLUMNS if start or each != "at"]
+    figures = [_figures(row, start, chosen) for row in rows]
+    if as_csv:
+        click.echo(_to_csv(figures), nl=False)
     else:
-        _print(name, seen, start, seen.shown(retries), chosen)
+        data = _to_data(name, seen, figures)
+        click.echo(json.dumps(data, indent=2, default=fields_of))
 
 
 def _parse_columns(text: str, start: datetime | None) -> list[str]:
@@ -145,15 +148,12 @@ def _figures(
             "at_high": latest and latest.isoformat(),
         },
     }
-    return {key: value for name in columns for key, value in figures[name].items()}
+    chosen = {key: value for name in columns for key, value in figures[name].items()}
+    return {"retry": row.retry} | chosen
 
 
 def _to_data(
-    name: str,
-    seen: Preview,
-    start: datetime | None,
-    rows: Sequence[RetryRow],
-    columns: Sequence[str],
+    name: str, seen: Preview, rows: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     return {
         "name": name,
@@ -166,40 +166,33 @@ def _to_data(
         "total_wait": seen.total_wait,
         "samples": seen.samples,
         "rows": [
-            {"retry": row.retry}
-            | _figures(row, start, columns)
-            | {"seconds_error": row.mean_error}
-            for row in rows
+            figures | {"seconds_error": row.mean_error}
+            for figures, row in zip(rows, seen.rows, strict=False)
         ],
     }
 
 
-def _to_csv(
-    rows: Sequence[RetryRow], start: datetime | None, columns: Sequence[str]
-) -> str:
+def _to_csv(rows: Sequence[dict[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
+    writer.writerows(rows[:1])  # writes the keys
     for row in rows:
-        figures = _figures(row, start, columns)
-        if row is rows[0]:
-            writer.writerow(["retry", *figures])
-        cells = (
-            format_decimal(x) if isinstance(x, float) else x for x in figures.values()
-        )
-        writer.writerow([row.retry, *cells])
+        cells = row.values()
+        writer.writerow(format_decimal(x) if isinstance(x, float) else x for x in cells)
     return text.getvalue()
 
 
 def _print(
     name: str,
     seen: Preview,
-    start: datetime | None,
     rows: Sequence[RetryRow],
+    start: datetime | None,
     columns: Sequence[str] | None,
 ) -> None:
     columns = columns or _fitting_columns(rows, start)
     random = any(row.low != row.high for row in seen.rows)
-    heads = [x for column in columns for x in (_HEADS[column] if random else [column])]
+    named = _HEADS if random else {}
+    heads = [head for column in columns for head in named.get(column, [column])]
     cells = [
         [str(row.retry), *_cells(row, start, columns, random=random)] for row in rows
     ]
@@ -225,8 +218,6 @@ _HEADS = {
     "seconds": ["low s", "mean s", "high s"],
     "minutes": ["mean min"],
     "hours": ["mean h"],
-    "cumulative": ["cumulative"],
-    "at": ["at"],
 }
 
 

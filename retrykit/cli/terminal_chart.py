@@ -17,8 +17,6 @@ Ranges = Sequence[tuple[int, float, float]]
 """Number, shortest and longest delay of each retry, in seconds."""
 
 _COLORS = ("blue", "yellow", "green", "magenta", "cyan", "red")
-# The width of the bars in a terminal that is too narrow for them.
-_MIN_WIDTH = 20
 
 
 def build_charts(
@@ -35,7 +33,7 @@ def build_charts(
     numbers = [str(number) for rows in ranges.values() for number, _, _ in rows]
     labels = [format_range(*ends) for rows in ranges.values() for _, *ends in rows]
     margins = max(map(len, ["retry", *numbers])) + max(map(len, ["", *labels])) + 4
-    width = max(console.width - margins, _MIN_WIDTH)
+    width = max(console.width - margins, 20)
     scale = _Scale(delays, width, log=suits_log(delays) if log is None else log)
     blocks = (console.encoding or "").startswith("utf")
     tables = []

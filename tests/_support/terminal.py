@@ -1,8 +1,7 @@
-"""The command line as a terminal of a fixed width sees it.
+"""The command line in a terminal of a fixed width.
 
-A transcript is a text of commands and of what they print. Written anew from
-what the commands print now, to be looked at before it is committed, by
-``python -m tests._support.terminal``.
+A transcript is a text of commands and their output. ``python -m
+tests._support.terminal`` rewrites all of them; look at the diff before a commit.
 """
 
 import contextlib
@@ -29,10 +28,15 @@ class Printed(NamedTuple):
 
 
 def typed(*args, folder=FOLDER, width=80, charset="utf-8", **environ):
-    """Run a command in a folder, and return what it printed."""
+    """Run a command in a folder, and return its output."""
     runner = CliRunner(charset=charset)
-    told = {"COLUMNS": str(width), "NO_COLOR": None, "FORCE_COLOR": None, **environ}
-    streams = runner.isolation(env=told)
+    variables = {
+        "COLUMNS": str(width),
+        "NO_COLOR": None,
+        "FORCE_COLOR": None,
+        **environ,
+    }
+    streams = runner.isolation(env=variables)
     forgotten = _imports_forgotten(folder)
     with contextlib.chdir(folder), forgotten, streams as (out, err, _):
         code = main(args)
@@ -43,7 +47,7 @@ def typed(*args, folder=FOLDER, width=80, charset="utf-8", **environ):
 
 @contextlib.contextmanager
 def _imports_forgotten(folder):
-    """Import what is in a folder anew each time, as each process does."""
+    """Forget the modules of a folder afterwards, as a process does at its end."""
     path = [*sys.path]
     try:
         yield
@@ -56,7 +60,7 @@ def _imports_forgotten(folder):
 
 
 def replayed(text):
-    """Return a transcript with what its commands print now."""
+    """Return a transcript with the present output of its commands."""
     lines = []
     for line in re.findall(r"^\$ retrykit (.*)$", text, re.MULTILINE):
         code, out, err = typed(*shlex.split(line))

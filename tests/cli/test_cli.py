@@ -1,4 +1,4 @@
-"""The command line, as its user sees it at a terminal of 80 columns."""
+"""The command line, as seen in a terminal of 80 columns."""
 
 import contextlib
 import csv
@@ -25,7 +25,7 @@ from tests._support.terminal import FOLDER, TRANSCRIPTS, replayed, typed
 
 @pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
 def test_every_command_prints_its_transcript(path):
-    """``python -m tests._support.terminal`` writes them anew, to be looked at."""
+    """``python -m tests._support.terminal`` rewrites them, for a look at the diff."""
     text = path.read_text("utf-8")
     assert replayed(text) == text
 
@@ -38,7 +38,7 @@ def test_every_command_has_a_transcript_of_its_help_and_of_itself():
             assert text.count(f"$ retrykit {name}") > 1
 
 
-def test_the_help_says_of_each_command_what_the_command_says():
+def test_the_help_lists_each_command_with_the_first_line_of_its_help():
     ctx = click.Context(program)
     own = {name: program.get_command(ctx, name) for name in COMMANDS}
     assert {name: command.name for name, command in own.items()} == {
@@ -54,17 +54,17 @@ def test_hostname_verification_as_csv_equals_its_documentation():
     rows = list(csv.DictReader(io.StringIO(printed)))
     known = reference_data("hostname_verification")["rows"]
     assert len(rows) == 75
-    for row, told in zip(rows, known[:75], strict=True):
-        assert int(row["retry"]) == told["retry_attempt"] + 1
+    for row, entry in zip(rows, known[:75], strict=True):
+        assert int(row["retry"]) == entry["retry_attempt"] + 1
         for unit in ("seconds", "minutes", "hours"):
-            assert float(row[unit]) == told[unit]
+            assert float(row[unit]) == entry[unit]
 
 
-def test_json_holds_every_figure_unrounded():
-    told = json.loads(typed("show", "google", "--json", "--samples", "0").out)
-    assert told["rows"][3]["cumulative_low"] == 0.25 + 0.375 + 0.562 + 0.843
-    assert (told["end"]["soonest"], told["end"]["latest"]) == (20, 40)
-    assert told["total_wait"] is None
+def test_json_has_every_figure_unrounded():
+    data = json.loads(typed("show", "google", "--json", "--samples", "0").out)
+    assert data["rows"][3]["cumulative_low"] == 0.25 + 0.375 + 0.562 + 0.843
+    assert (data["end"]["soonest"], data["end"]["latest"]) == (20, 40)
+    assert data["total_wait"] is None
 
 
 def test_columns_of_csv_can_be_chosen():
@@ -75,12 +75,12 @@ def test_columns_of_csv_can_be_chosen():
     ]
 
 
-def test_colour_is_for_terminals_that_want_it():
+def test_color_is_only_for_terminals_that_want_it():
     plain = typed("chart", "zizq", "--retries", "3").out
-    coloured = typed("chart", "zizq", "--retries", "3", FORCE_COLOR="1").out
-    refused = typed("chart", "zizq", "--retries", "3", FORCE_COLOR="1", NO_COLOR="1")
-    assert "\x1b[34m" in coloured
-    assert "\x1b[34m" not in plain + refused.out
+    colored = typed("chart", "zizq", "--retries", "3", FORCE_COLOR="1").out
+    disabled = typed("chart", "zizq", "--retries", "3", FORCE_COLOR="1", NO_COLOR="1")
+    assert "\x1b[34m" in colored
+    assert "\x1b[34m" not in plain + disabled.out
 
 
 def test_no_figure_is_cut_off_in_a_narrow_terminal():
@@ -99,7 +99,7 @@ def test_a_terminal_without_blocks_gets_plain_characters():
     ]
 
 
-def test_marks_of_a_chart_do_not_run_into_each_other():
+def test_ticks_of_a_chart_do_not_overlap():
     args = ("chart", "--schedule", "[1, 86401]", "--max-elapsed", "unlimited", "--log")
     for width in range(50, 110):
         axis = typed(*args, width=width).out.splitlines()[1]
@@ -107,12 +107,12 @@ def test_marks_of_a_chart_do_not_run_into_each_other():
         assert set(axis.split()) <= known
 
 
-def test_the_schema_is_the_one_that_is_published():
+def test_the_schema_equals_the_published_file():
     published = Path(__file__).parents[2] / "docs" / "policy.schema.json"
     assert typed("schema").out == published.read_text("utf-8")
 
 
-# Pictures need matplotlib; the page needs nothing.
+# Pictures need matplotlib, the page does not.
 ENDS = ["html", *(["svg", "png"] if installed("matplotlib") else [])]
 
 
@@ -125,16 +125,16 @@ def test_a_chart_is_written_to_a_file(end, tmp_path):
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_chart_in_a_file_is_drawn_as_its_flags_say(end, tmp_path):
+def test_a_chart_in_a_file_follows_its_options(end, tmp_path):
     seen = set()
     shapes = itertools.product(["", "--cumulative"], ["--log", "--linear"])
     for flags in ([*filter(None, shape)] for shape in shapes):
         path = tmp_path / f"{len(seen)}.{end}"
         assert typed("chart", "zizq", *flags, "-o", str(path)) == (0, "", "")
         seen.add(path.read_bytes())
-        told = {"cumulative": "--cumulative" in flags, "log": "--log" in flags}
+        view = {"cumulative": "--cumulative" in flags, "log": "--log" in flags}
         if end == "html":
-            assert f'"view": {json.dumps(told)}' in path.read_text("utf-8")
+            assert f'"view": {json.dumps(view)}' in path.read_text("utf-8")
     assert len(seen) == 4
     path = tmp_path / f"chosen.{end}"
     assert typed("chart", "zizq", "-o", str(path)) == (0, "", "")
@@ -145,7 +145,7 @@ def test_a_chart_in_a_file_is_drawn_as_its_flags_say(end, tmp_path):
 
 @contextlib.contextmanager
 def without(library, module):
-    """A library that is not installed, for a module that is imported anew."""
+    """Import a module again as if a library were not installed."""
     kept = {name: sys.modules.pop(name, None) for name in (library, module)}
     sys.modules[library] = None
     try:
@@ -157,16 +157,16 @@ def without(library, module):
                 sys.modules[name] = before
 
 
-def test_a_missing_extra_is_told_with_the_way_out():
-    told = "the command line needs click; in a clone: pip install '.[cli]'"
+def test_a_missing_extra_is_reported_with_a_suggestion():
+    text = "the command line needs click; in a clone: pip install '.[cli]'"
     with without("click", "retrykit.cli.program"):
-        assert typed("--help") == (2, "", f"retrykit: {told}\n")
+        assert typed("--help") == (2, "", f"retrykit: {text}\n")
     broken = pytest.raises(ModuleNotFoundError, match=r"retrykit\.errors")
     with without("retrykit.errors", "retrykit.cli.program"), broken:
         typed("--help")
 
 
-def test_a_missing_library_for_pictures_is_told_with_the_way_out(tmp_path):
+def test_a_missing_library_for_pictures_is_reported_with_a_suggestion(tmp_path):
     path = tmp_path / "a.png"
     with without("matplotlib", "retrykit.analysis.charts"):
         assert typed("chart", "zizq", "-o", str(path)).err == (
@@ -175,7 +175,7 @@ def test_a_missing_library_for_pictures_is_told_with_the_way_out(tmp_path):
     assert not path.exists()
 
 
-def test_it_is_a_module_too():
+def test_the_package_runs_as_a_module():
     done = subprocess.run(
         [sys.executable, "-m", "retrykit", "shwo"],
         capture_output=True,
@@ -186,7 +186,7 @@ def test_it_is_a_module_too():
     assert done.stderr.startswith("retrykit: No such command 'shwo'.")
 
 
-def test_it_writes_to_what_is_no_terminal_and_no_file():
+def test_stdout_may_be_any_stream():
     with contextlib.redirect_stdout(io.StringIO()) as out:
         assert main(["--version"]) == 0
     assert out.getvalue().startswith("retrykit ")
@@ -223,22 +223,22 @@ print(*sys.modules)
 """
 
 
-def test_the_help_waits_for_nothing_that_it_does_not_need():
+def test_the_help_imports_nothing_slow():
     loaded = set(ran(HELP).stdout.splitlines()[-1].split())
     heavy = {"rich", "matplotlib", "numpy", "wrapt", "asyncio", "tomllib"}
     assert loaded & heavy == set()
     assert "retrykit.policy.policy" not in loaded
 
 
-def test_plotting_is_imported_only_where_a_picture_is_written():
+def test_matplotlib_is_imported_only_to_write_a_picture():
     script = "import sys; from retrykit.cli import main; main(['{}', 'zizq']{})"
     script += "; assert 'matplotlib' not in sys.modules"
     for command in ("show", "chart"):
         assert ran(script.format(command, "")).returncode == 0
 
 
-def test_a_reader_that_has_seen_enough_ends_it_quietly():
-    """Long enough that the writer meets the end of the pipe."""
+def test_a_closed_pipe_ends_the_program_quietly():
+    """The output is longer than the buffer of a pipe."""
     flags = "--schedule 'linear(1)' --max-attempts 9999 --max-elapsed unlimited"
     line = f"-m retrykit show {flags} --retries 9000 --json"
     done = subprocess.run(  # noqa: S602  a pipe is what is tested
@@ -252,12 +252,12 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly():
     assert (done.stdout, done.stderr) == ("{\n", "")
 
 
-def test_long_work_has_a_progress_bar_where_somebody_watches():
+def test_a_progress_bar_is_shown_only_in_a_terminal():
     assert "importing" in typed("lint", "shop.py", FORCE_COLOR="1").err
     assert typed("lint", "shop.py").err == ""
 
 
-def test_what_a_module_prints_does_not_mix_with_json(tmp_path):
+def test_output_of_an_imported_module_does_not_mix_with_json(tmp_path):
     text = "from retrykit import Policy\nPOLICY = Policy()\nprint('loading')\n"
     (tmp_path / "loud.py").write_text(text)
     printed = typed("show", "loud:POLICY", "--json", folder=tmp_path)
@@ -266,17 +266,17 @@ def test_what_a_module_prints_does_not_mix_with_json(tmp_path):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts_ask_the_program(shell):
+def test_completion_scripts_call_the_program(shell):
     printed = typed("completion", shell)
     assert printed.code == 0
     assert "_RETRYKIT_COMPLETE" in printed.out
 
 
 def completed(line, breaks=":="):
-    """Return what bash would offer at the end of a line."""
-    told = {"COMP_LINE": f"retrykit {line}", "COMP_WORDBREAKS": breaks}
+    """Return the completions of bash at the end of a line."""
+    variables = {"COMP_LINE": f"retrykit {line}", "COMP_WORDBREAKS": breaks}
     ended = pytest.raises(SystemExit)
-    isolated = CliRunner().isolation(env=told | {COMPLETE: "bash_complete"})
+    isolated = CliRunner().isolation(env=variables | {COMPLETE: "bash_complete"})
     with contextlib.chdir(FOLDER), isolated as (out, *_), ended:
         main([])
     return [each.removeprefix("plain,") for each in out.getvalue().decode().split()]
@@ -310,7 +310,7 @@ COMPLETED = {
 
 
 @pytest.mark.parametrize(("line", "words"), COMPLETED.values(), ids=COMPLETED)
-def test_what_is_typed_is_completed(line, words):
+def test_words_are_completed(line, words):
     assert completed(line) == words.split()
 
 
@@ -323,7 +323,7 @@ def test_whole_words_are_completed_where_bash_does_not_break_them():
     assert completed("show zizq:re", breaks=" ") == ["zizq:retry_limit="]
 
 
-def test_names_of_policies_are_completed_as_a_shell_reads_them(tmp_path):
+def test_completed_names_are_quoted_for_the_shell(tmp_path):
     names = ["f $(touch gone)", "f\nx"]
     text = json.dumps({"policies": {name: {} for name in names}})
     (tmp_path / "own.json").write_text(text)
@@ -342,8 +342,8 @@ exit
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="it is for bash")
-def test_bash_completes_what_is_typed(tmp_path):
-    """Keys are pressed at a terminal of a real one."""
+def test_bash_completes_words(tmp_path):
+    """A real bash gets the keys from a terminal."""
     import pty
 
     shim = tmp_path / "retrykit"
@@ -376,15 +376,15 @@ def test_bash_completes_what_is_typed(tmp_path):
     ]
 
 
-def test_the_environment_is_laid_over_the_policy_and_flags_over_both():
-    told = {"FETCH_MAX_ATTEMPTS": "4", "FETCH_MAX_ELAPSED": "9s"}
+def test_the_environment_overrides_the_policy_and_flags_override_both():
+    variables = {"FETCH_MAX_ATTEMPTS": "4", "FETCH_MAX_ELAPSED": "9s"}
     args = ("convert", "policies.toml:fetch", "--to", "python", "--env", "FETCH")
-    printed = typed(*args, "--max-attempts", "2", **told).out
+    printed = typed(*args, "--max-attempts", "2", **variables).out
     assert "max_attempts=2, max_elapsed=9.0, on=ConnectionError" in printed
-    assert "max_attempts=4" in typed(*args, **told).out
+    assert "max_attempts=4" in typed(*args, **variables).out
 
 
-def test_a_flag_wins_over_the_variable_that_says_the_same_in_other_words():
+def test_a_flag_overrides_a_variable_for_the_same_in_other_words():
     args = ("convert", "policies.toml:fetch", "--to", "python", "--env", "FETCH")
     attempts, limit = {"FETCH_MAX_ATTEMPTS": "4"}, {"FETCH_RETRY_LIMIT": "4"}
     printed = typed(*args, "--default-retry-limit", "1", **attempts)
@@ -399,15 +399,15 @@ def test_a_flag_wins_over_the_variable_that_says_the_same_in_other_words():
     assert "polynomial(7.0" in printed.out
 
 
-def test_the_variables_of_the_job_queue_mean_what_it_documents():
-    told = {
+def test_the_variables_of_zizq_mean_what_it_documents():
+    variables = {
         "ZIZQ_DEFAULT_RETRY_LIMIT": "3",
         "ZIZQ_DEFAULT_BACKOFF_BASE": "15000",
         "ZIZQ_DEFAULT_BACKOFF_EXPONENT": "4",
         "ZIZQ_DEFAULT_BACKOFF_JITTER": "30s",
     }
     by_name = typed("show", "zizq:retry_limit=3", "--csv").out
-    assert typed("show", "--env", "ZIZQ_DEFAULT", "--csv", **told).out == by_name
+    assert typed("show", "--env", "ZIZQ_DEFAULT", "--csv", **variables).out == by_name
     half = {"ZIZQ_DEFAULT_BACKOFF_BASE": "15000"}
     flags = ["--default-backoff-exponent", "4", "--default-backoff-jitter", "30s"]
     args = ("show", "--env", "ZIZQ_DEFAULT", "--default-retry-limit", "3", *flags)
@@ -432,7 +432,7 @@ def test_the_start_may_be_now():
     assert printed.splitlines()[0].endswith("at_low,at_high")
 
 
-def test_times_beyond_the_calendar_are_told_as_such():
+def test_dates_beyond_the_calendar_are_marked():
     args = ("show", "--schedule", "[1, 1e12]", "--start", "2026-01-01")
     printed = typed(*args, "--max-elapsed", "unlimited").out
     assert "beyond the calendar" in printed

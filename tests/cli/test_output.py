@@ -1,4 +1,4 @@
-"""Names of any characters, and blanks, in what the command line prints."""
+"""Unprintable characters and trailing blanks in the output of the command line."""
 
 import json
 import tomllib
@@ -60,7 +60,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
-def test_nothing_that_is_printed_acts_on_the_terminal(line, folder):
+def test_no_output_controls_the_terminal(line, folder):
     printed = typed(*line, folder=folder, width=200, OWN_SCHEDULE="\x1b[31mred")
     lines = (printed.out + printed.err).removesuffix("\n").split("\n")
     assert lines != [""]
@@ -69,19 +69,19 @@ def test_nothing_that_is_printed_acts_on_the_terminal(line, folder):
 
 
 def test_a_name_is_shown_with_its_characters_escaped(folder):
-    told = rf"{SHOWN}\nx.py:1: gone\r\u202eltr\u2028\x9b1m\ud800"
-    assert typed("show", "n.json", folder=folder).out.split("\n")[0] == told
+    escaped = rf"{SHOWN}\nx.py:1: gone\r\u202eltr\u2028\x9b1m\ud800"
+    assert typed("show", "n.json", folder=folder).out.split("\n")[0] == escaped
     [line, *_] = typed("lint", "n.json", folder=folder).out.split("\n")
-    assert line.startswith(f"n.json: {told}: no-jitter: ")
+    assert line.startswith(f"n.json: {escaped}: no-jitter: ")
 
 
-def test_colours_are_left(folder):
+def test_colors_are_kept(folder):
     printed = typed("lint", "n.json", folder=folder, FORCE_COLOR="1").out
     assert "\x1b[33m" in printed
     assert SHOWN in printed
 
 
-def test_what_programs_read_is_exact(folder):
+def test_output_for_programs_is_exact(folder):
     shown = typed("show", "n.json", "--json", folder=folder).out
     assert json.loads(shown)["name"] == HOSTILE
     linted = typed("lint", "n.json", "--json", folder=folder).out
