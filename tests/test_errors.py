@@ -1192,8 +1192,8 @@ IN_AIRFLOW = Policy(max_elapsed=None)
 RULED = Policy(rules=[NARROW])
 
 WRITTEN |= {
-    "rules must be left out where the engine keeps no errors to be counted, got "
-    f"{RULED.rules!r}; name what is retried in on, and its delays in schedule": (
+    "rules must be empty on an engine that keeps no errors to count, got "
+    f"{RULED.rules!r}; list the retried errors in on, and their delays in schedule": (
         lambda: check_replayable(RULED)
     ),
     f"policy must be a Policy, got {Policy}; write AirflowPolicy(Policy(...))": (
@@ -1203,12 +1203,12 @@ WRITTEN |= {
     "try began: end the schedule": lambda: check_policy(Policy()),
     "attempt_timeout must be None in Airflow, got 5.0; give the task an "
     "execution_timeout": lambda: check_policy(IN_AIRFLOW.replace(attempt_timeout=5)),
-    "budget must be None in Airflow, got TokenBucket(); each try is made in a process "
+    "budget must be None in Airflow, got TokenBucket(); each try runs in a process "
     "of its own: give the task a pool": (
         lambda: check_policy(IN_AIRFLOW.replace(budget=TokenBucket()))
     ),
     "max_attempts must be a number in Airflow, whose tasks have a number of retries, "
-    "got None; count what the schedule allows": (
+    "got None; count the delays of the schedule": (
         lambda: check_policy(IN_AIRFLOW.replace(max_attempts=None))
     ),
 }

@@ -66,8 +66,8 @@ WRITTEN = {
     'policies must be a dict of policies, got Policy(); write {"name": policy}': (
         lambda: figure(Policy())
     ),
-    "rules must be left out where the engine keeps no errors to be counted, got "
-    f"{RULED.rules!r}; name what is retried in on, and its delays in schedule": (
+    "rules must be empty on an engine that keeps no errors to count, got "
+    f"{RULED.rules!r}; list the retried errors in on, and their delays in schedule": (
         lambda: retried(RULED)
     ),
 }

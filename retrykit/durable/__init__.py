@@ -1,19 +1,18 @@
-"""Jobs that are attempted for longer than a process lives.
+"""Jobs that are retried for longer than a process lives.
 
-A policy whose schedule lasts days needs an engine that keeps its jobs: one of
-`retrykit.integrations` (dbos, celery, procrastinate). What they share is here:
-the envelope that a job carries, one attempt at a time, and what is asked of an
-engine. It knows no engine.
+A policy whose schedule lasts days needs a job engine: one of `retrykit.integrations`
+(dbos, celery, procrastinate). This package has the parts that are independent of the
+engine: the envelope that a job carries, a single attempt, the engine's capabilities.
 
-An engine keeps the envelope of each job, and wakes the job up when it is due. Then
+An engine stores the envelope of each job, and wakes the job when it is due. Then
 
-* an envelope that is refused, and a job that is not known, are kept as dead, with
-  the error: they would be refused each time;
-* a job that is woken up too early, by `Envelope.time_left`, waits on, as
-  `Envelope.rescheduled` says: in hops, where it cannot be held for so long;
-* else one attempt is made, by `Job.attempt`, and the envelope that comes of it is
-  kept before the engine takes the attempt for made: who is killed in between
-  makes it again, under the same key.
+* a job whose envelope is invalid, or whose task is unknown, is stored as dead, with
+  the error: it would fail each time;
+* a job that is early, by `Envelope.time_left`, waits on with the envelope of
+  `Envelope.rescheduled`: in several hops if the engine cannot hold it for so long;
+* else one attempt is made by `Job.attempt`, and its envelope is stored before the
+  message is acknowledged: if the worker is killed in between, the attempt is
+  repeated under the same idempotency key.
 """
 
 from retrykit.durable.engine_capabilities import Capabilities

@@ -1,8 +1,4 @@
-"""The history of a job, cut to what is worth keeping for weeks.
-
-A call in one process may keep a hundred tracebacks. What a job keeps is written
-and read at every attempt, and goes through brokers.
-"""
+"""Shortens the history of a job, which is read and written at each attempt."""
 
 from dataclasses import replace
 
@@ -12,59 +8,53 @@ from retrykit.state.failures import Failure, failure_from_dict, failure_to_dict
 from retrykit.state.records import ErrorRecord, ResultRecord
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["MOST_FAILURES", "compact_state", "kind_of"]
+__all__ = ["MAX_FAILURES", "compact_state", "failure_type"]
 
-MOST_FAILURES = 20
-"""How many failures are kept: half of them the first, half of them the last."""
+MAX_FAILURES = 20
+"""Number of failures to keep: the first and the last ones, half of each."""
 
-# With their causes, tracebacks of a web client are some 6,000 characters long.
-_LONGEST, _LONGEST_TRACE = 500, 4000
+# In characters. A traceback of a web client has some 6,000, causes included.
+_MAX_TEXT, _MAX_TRACEBACK = 500, 4000
 
 
 def compact_state(state: RetryState) -> RetryState:
-    """Return a state as it is kept: with records of its errors, cut.
+    """Return a state with records in place of errors, and long texts truncated.
 
-    The last error keeps its traceback. Of long texts the beginning and the end
-    are kept.
+    Only the last error keeps its traceback.
     """
-    cut = tuple(_cut(state, failure) for failure in state.failures)
-    inner = state.nested_state and compact_state(state.nested_state)
-    # As data and back, for all that is of this process and no other.
-    bare = replace(
-        state,
-        failures=(),
-        nested_state=None,
-        total_delay=min(state.total_delay, MAX_DELAY),
-    )
+    failures = tuple(_compact_failure(state, failure) for failure in state.failures)
+    nested = state.nested_state and compact_state(state.nested_state)
+    total_delay = min(state.total_delay, MAX_DELAY)
+    bare = replace(state, failures=(), nested_state=None, total_delay=total_delay)
+    # The round trip drops everything that belongs to this process.
     bare = RetryState.from_dict(bare.to_dict())
-    return replace(bare, name=_text(state.name), failures=cut, nested_state=inner)
+    name = _shorten(state.name)
+    return replace(bare, name=name, failures=failures, nested_state=nested)
 
 
-def kind_of(failure: Failure) -> str:
-    """Return what a failure that is kept counts as: the type of its error."""
+def failure_type(failure: Failure) -> str:
+    """Return the error type under which a compacted failure is counted."""
     if isinstance(failure.error, ErrorRecord):
         return failure.error.type
-    return "a refused result"
+    return "rejected result"
 
 
-def _cut(state: RetryState, failure: Failure) -> Failure:
+def _compact_failure(state: RetryState, failure: Failure) -> Failure:
     record = failure_from_dict(failure_to_dict(failure, redact=state.redact))
-    last = failure is state.failures[-1]
+    is_last = failure is state.failures[-1]
     error, result = record.error, record.result
     if isinstance(error, ErrorRecord):
-        kind, message = _text(error.type), _text(error.message)
-        error = ErrorRecord(
-            kind, message, _text(error.traceback, _LONGEST_TRACE * last)
-        )
+        traceback = _shorten(error.traceback, _MAX_TRACEBACK) if is_last else ""
+        error = ErrorRecord(_shorten(error.type), _shorten(error.message), traceback)
     if isinstance(result, ResultRecord):
-        result = ResultRecord(_text(result.type), _text(result.text))
-    elif isinstance(result, str) and _text(result) != result:
-        result = ResultRecord("str", _text(result))
+        result = ResultRecord(_shorten(result.type), _shorten(result.text))
+    elif isinstance(result, str) and _shorten(result) != result:
+        result = ResultRecord("str", _shorten(result))
     return record._replace(error=error, result=result)
 
 
-def _text(text: str, longest: int = _LONGEST) -> str:
-    # File names that are no UTF-8 come as lone surrogates, which nobody can store,
-    # and PostgreSQL does not keep the character 0.
-    told = text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
-    return truncate(told, longest) if longest else ""
+def _shorten(text: str, longest: int = _MAX_TEXT) -> str:
+    # File names may contain lone surrogates, which cannot be encoded, and PostgreSQL
+    # does not store NUL.
+    storable = text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+    return truncate(storable, longest)

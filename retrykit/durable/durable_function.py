@@ -1,4 +1,4 @@
-"""Functions whose calls can be started as jobs. How one is started is the engine's."""
+"""Base class of functions whose calls can be started as jobs."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -24,10 +24,10 @@ def job_of(
     name: str | None,
     previous_names: Iterable[str],
 ) -> Job:
-    """Return a function as a job, of which other processes are to make attempts.
+    """Return the job definition of a function that other processes can import.
 
     Raises:
-        ConfigError: *fn* cannot be retried, or not under that policy, or not found
+        ConfigError: *fn* cannot be retried, not under that policy, or not be found
             by its name.
     """
     job = Job(fn, policy, name, previous_names)
@@ -38,16 +38,16 @@ def job_of(
     early = limit is not None and first is not None and first[0] > limit
     if early and policy.deadline == "stop" and policy.max_attempts != 1:
         rule = "None, or more than the first delay"
-        suggestion = "the default, a minute, is for calls"
+        suggestion = "the default of a minute is meant for calls"
         raise invalid_setting("max_elapsed", rule, limit, suggestion)
     return job
 
 
 class DurableFunction(ABC, Generic[P, T]):
-    """A function that can be started as a job. Called, it is the function.
+    """A function whose calls can be started as jobs.
 
     Attributes:
-        job: What it is under which policy.
+        job: The job definition: function and policy.
     """
 
     def __init__(self, fn: Callable[P, T], job: Job) -> None:
@@ -55,7 +55,7 @@ class DurableFunction(ABC, Generic[P, T]):
         self.job = job
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call the function: once, here and now, under no policy."""
+        """Call the function directly, without retries."""
         return self._fn(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -65,37 +65,37 @@ class DurableFunction(ABC, Generic[P, T]):
         """Start a job, and return its id.
 
         Raises:
-            ConfigError: An argument is nothing that JSON can hold.
-            TypeError: The function takes no such arguments.
+            ConfigError: An argument is not JSON-serializable.
+            TypeError: The function does not accept these arguments.
         """
         return self.start_as(str(uuid4()), *args, **kwargs)
 
     async def astart(self, *args: P.args, **kwargs: P.kwargs) -> str:
-        """Start a job, as `start` does, from a coroutine."""
+        """Start a job from a coroutine, as `start` does."""
         return await self.astart_as(str(uuid4()), *args, **kwargs)
 
     @abstractmethod
     def start_as(self, job_id: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
-        """Start a job under this id, unless there is one: it then stays as it is.
+        """Start a job under this id; an existing job of that id is left unchanged.
 
         Raises:
-            ConfigError: An argument is nothing that JSON can hold.
-            TypeError: The function takes no such arguments.
+            ConfigError: An argument is not JSON-serializable.
+            TypeError: The function does not accept these arguments.
         """
 
     @abstractmethod
     async def astart_as(self, job_id: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
-        """Start a job under this id, as `start_as` does, from a coroutine."""
+        """Start a job under this id from a coroutine, as `start_as` does."""
 
     def _check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Check that a job can be attempted with these arguments, by whatever worker.
+        """Check that any worker can call the function with these arguments.
 
         Raises:
-            ConfigError: An argument is nothing that JSON can hold.
-            TypeError: The function takes no such arguments.
+            ConfigError: An argument is not JSON-serializable.
+            TypeError: The function does not accept these arguments.
         """
         as_json("args", list(args))
         as_json("kwargs", dict(kwargs))
+        # AsArgument adds an argument later, which may be a required one.
         if not isinstance(self.job.policy.attempt_timeout, AsArgument):
-            # That one fills an argument in, which may be a required one.
             inspect.signature(self._fn).bind(*args, **kwargs)

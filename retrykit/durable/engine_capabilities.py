@@ -1,4 +1,4 @@
-"""What an engine can hold, for how long, and how exactly."""
+"""Capabilities of a job engine: how long and how precisely it delays jobs."""
 
 from typing import final
 
@@ -9,22 +9,20 @@ __all__ = ["Capabilities"]
 
 @final
 class Capabilities(Frozen):
-    """What an engine can do for a job that waits.
+    """Capabilities of an engine.
 
     >>> redis = Capabilities("redis", 900.0, 1.0, 0.0, True, False)
     >>> redis.next_hold(3600.0), redis.next_hold(7.5), redis.next_hold(-2.0)
     (900.0, 7.5, 0.0)
 
     Attributes:
-        engine: What it is called.
-        max_hop: The longest time that it holds a job at once, in seconds; a
-            longer delay is made of several such hops. None is unlimited.
-        granularity: By how much a job may come later than it is due while its
-            workers are idle, in seconds.
-        min_delay: The shortest delay that it can hold, in seconds; shorter ones
-            are made as long as this.
-        at_least_once: Whether an attempt that is killed is made again, under
-            the same number.
+        engine: Its name.
+        max_hop: The longest time for which it holds a job at once, in seconds; a
+            longer delay takes several hops. None is unlimited.
+        granularity: The longest lateness of a job while workers are idle, in seconds.
+        min_delay: The shortest delay, in seconds; shorter ones are extended to it.
+        at_least_once: Whether an attempt is repeated, under the same number, if its
+            worker is killed.
         async_ok: Whether a job may be a coroutine function.
     """
 
@@ -44,13 +42,10 @@ class Capabilities(Frozen):
     async_ok: bool
 
     def next_hold(self, left: float) -> float:
-        """Return how long to hold a job that has so long to wait.
-
-        Args:
-            left: Seconds until it is due.
+        """Return for how long to hold a job that is due in *left* seconds.
 
         Returns:
             Seconds, >= `min_delay` and <= `max_hop`.
         """
-        held = max(left, self.min_delay)
-        return held if self.max_hop is None else min(held, self.max_hop)
+        hold = max(left, self.min_delay)
+        return hold if self.max_hop is None else min(hold, self.max_hop)

@@ -1,8 +1,4 @@
-"""What tells a policy from another one, in whatever process.
-
-A job that waits for weeks keeps the name of its policy and a fingerprint, never
-the policy: the code that wakes it up has the policy, and maybe another one.
-"""
+"""Fingerprints of policies, by which a waiting job notices a changed policy."""
 
 import hashlib
 import json
@@ -15,11 +11,11 @@ __all__ = ["fingerprint"]
 
 
 def fingerprint(policy: Policy) -> str:
-    """Return what tells a policy from another one: 16 hexadecimal digits.
+    """Return a hash of a policy's settings: 16 hexadecimal digits.
 
-    The same in every process. Its name, its observers, and what it keeps and redacts
-    of failures are no part of it, since they decide nothing; of a predicate it is
-    the name and not the code.
+    It is the same in every process. The name, the observers, and the settings that
+    keep and redact failures do not count, since they do not affect retries; predicates
+    count by their name.
 
     >>> fingerprint(Policy(name="a")) == fingerprint(Policy(name="b"))
     True
@@ -31,10 +27,10 @@ def fingerprint(policy: Policy) -> str:
     )
     try:
         data = bare.to_dict()
-        # There were fingerprints before there were these settings.
+        # Fingerprints are older than these settings.
         del data["redact"], data["keep_tracebacks"]
         text = json.dumps(data, sort_keys=True)
     except ConfigError:
-        # Where a function is in memory is another place in every process.
+        # Memory addresses differ between processes.
         text = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(bare))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

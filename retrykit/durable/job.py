@@ -1,17 +1,18 @@
-"""A function that is a job: under which policy, and how an attempt is made."""
+"""Job definitions: a function, its policy and its name."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, final
 
-from retrykit._internal.clocks import wall
+from retrykit._internal.clocks import sync_clock, wall
 from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.loop_clock import async_clock
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
-from retrykit.durable.compaction import MOST_FAILURES
+from retrykit.durable.compaction import MAX_FAILURES
 from retrykit.durable.envelope import Envelope
 from retrykit.durable.fingerprint import fingerprint
-from retrykit.durable.job_attempt import JobAttempt, aattempt, attempt
+from retrykit.durable.job_attempt import JobAttempt, RunningAttempt
 from retrykit.execution.callables import qualified_name
 from retrykit.execution.drivers import prepare_attempt
 from retrykit.policy.policy import Policy
@@ -25,7 +26,7 @@ _log: Final = logging.getLogger("retrykit.durable")
 
 @final
 class Job:
-    """A function whose calls are jobs of an engine, each attempted until it ends.
+    """A function whose calls are jobs of an engine.
 
     >>> hourly = Policy(schedule=["1h"], max_elapsed=None, on=ValueError)
     >>> job = Job(int, hourly, "parse")
@@ -35,18 +36,18 @@ class Job:
     ('waiting', 'parse-7:2', 3600)
 
     Args:
-        fn: The function, of either colour.
-        policy: What its jobs are held to.
-        name: What it is called in the engine; by default its module and name.
-        previous_names: The names that its policy had before, under which jobs may
-            still wait.
+        fn: The function, sync or async.
+        policy: The policy of its jobs.
+        name: Its name in the engine; by default its module and name.
+        previous_names: Former names of its policy, which waiting jobs may still
+            carry.
 
     Attributes:
-        name: What it is called.
+        name: Its name in the engine.
         function: The module and the name of the function.
         awaited: Whether it is a coroutine function.
-        policy: What its jobs are held to.
-        fingerprint: What that policy is now.
+        policy: The policy of its jobs.
+        fingerprint: The fingerprint of that policy.
 
     Raises:
         ConfigError: *fn* cannot be retried, or not under that policy.
@@ -61,41 +62,36 @@ class Job:
     ) -> None:
         check_instance("policy", policy, Policy, "write policy=Policy(...)")
         if isinstance(previous_names, str) or not isinstance(previous_names, Iterable):
-            raise invalid_setting(
-                "previous_names",
-                "a list of names",
-                previous_names,
-                "put it in brackets",
-            )
+            rule, suggestion = "a list of names", "put it in brackets"
+            raise invalid_setting("previous_names", rule, previous_names, suggestion)
         self.function = qualified_name(fn)
-        self.name = _text("name", self.function if name is None else name)
+        self.name = _check_text("name", self.function if name is None else name)
         self.awaited = is_coroutine_function(fn)
         self.fingerprint = fingerprint(policy)
-        most = min(policy.max_failures, MOST_FAILURES)
-        named = _text("policy.name", policy.name or self.name)
-        self.policy = policy.replace(max_failures=most, name=named)
+        policy_name = _check_text("policy.name", policy.name or self.name)
+        self.policy = policy.replace(
+            max_failures=min(policy.max_failures, MAX_FAILURES), name=policy_name
+        )
         self._fn = prepare_attempt(self.policy, fn, awaited=self.awaited)
-        self._known = {
-            named,
-            *(_text("previous_names", former) for former in previous_names),
-        }
+        self._policy_names = {policy_name}
+        self._policy_names |= {_check_text("previous_names", x) for x in previous_names}
 
     def __repr__(self) -> str:
         return f"<Job {self.name} under {self.policy!r}>"
 
     def envelope(self, job: str, run: int = 1) -> Envelope:
-        """Return the envelope of a job that is due now.
+        """Return the envelope of a new job, due now.
 
         Args:
             job: Its id.
-            run: How often it was begun, this time included. Count, >= 1.
+            run: The number of this run. Count, >= 1; more for a requeued job.
 
         Raises:
-            ConfigError: *job* is no text that can be an id, or *run* no such count.
+            ConfigError: *job* is not a valid id, or *run* is not >= 1.
         """
-        if "#" in _text("job_id", job):
-            suggestion = "it is the sign of a job that was queued again"
-            raise invalid_setting("job_id", "a text without a '#'", job, suggestion)
+        if "#" in _check_text("job_id", job):
+            suggestion = "'#' marks requeued jobs"
+            raise invalid_setting("job_id", "a string without '#'", job, suggestion)
         check_integer("run", run, at_least=1)
         policy, now = self.policy, wall()
         seed = new_seed() if policy.seed is None else policy.seed
@@ -106,52 +102,68 @@ class Job:
     def attempt(
         self, envelope: Envelope, args: Sequence[Any], kw: Mapping[str, Any]
     ) -> JobAttempt:
-        """Make the attempt that is due, and return what came of it.
+        """Make one attempt, and return its outcome.
 
         Args:
-            envelope: The history until now. Whether it is due is not asked.
-            args: What the function is called with.
-            kw: What it is called with by name.
+            envelope: The history so far. Its due time is not checked.
+            args: The positional arguments of the function.
+            kw: Its keyword arguments.
 
         Raises:
-            ConfigError: The job has ended, or the policy that the envelope names
-                is not known here: no attempt was made.
-            BaseException: What is no Exception: the attempt was not made to its
-                end, and is to be made again with the same envelope.
+            ConfigError: The job has ended, or the envelope names another policy;
+                no attempt was made.
+            BaseException: The attempt was interrupted by an error that is not an
+                Exception, and has to be repeated with the same envelope.
         """
-        followed = self._followed(envelope)
-        return attempt(self.policy, self._fn, followed, *args, **kw)
+        envelope = self._adopt(envelope)
+        with RunningAttempt(self.policy, envelope, sync_clock) as running:
+            try:
+                result = self._fn(*args, **kw)
+            except Exception as error:  # noqa: BLE001  the policy decides
+                running.fail(error, running.call.fail(error))
+            else:
+                if running.call.succeed(result):
+                    running.end(result, None)
+                else:
+                    running.fail(None, running.call.fail(None, result))
+        return running.take_outcome()
 
     async def aattempt(
         self, envelope: Envelope, args: Sequence[Any], kw: Mapping[str, Any]
     ) -> JobAttempt:
-        """Make the attempt that is due, and await it, as `attempt` does."""
-        followed = self._followed(envelope)
-        return await aattempt(self.policy, self._fn, followed, *args, **kw)
+        """Make one attempt of a coroutine function, as `attempt` does."""
+        envelope = self._adopt(envelope)
+        with RunningAttempt(self.policy, envelope, async_clock) as running:
+            try:
+                result = await self._fn(*args, **kw)
+            except Exception as error:  # noqa: BLE001  the policy decides
+                running.fail(error, await running.call.afail(error))
+            else:
+                if await running.call.asucceed(result):
+                    running.end(result, None)
+                else:
+                    running.fail(None, await running.call.afail(None, result))
+        return running.take_outcome()
 
-    def _followed(self, envelope: Envelope) -> Envelope:
-        """Return the envelope of a job that follows this policy from now on."""
+    def _adopt(self, envelope: Envelope) -> Envelope:
+        """Put a waiting job under the present policy."""
         if envelope.status != "waiting":
-            suggestion = "Job.envelope makes one with which it begins anew"
-            raise invalid_setting(
-                "envelope", "of a job that waits", envelope.status, suggestion
-            )
-        if envelope.policy not in self._known:
-            rule = f"the name of the policy of {self.name}"
-            suggestion = (
-                f"it is {self.policy.name!r} now: name it in previous_names=[...]"
-            )
+            rule, suggestion = "that of a waiting job", "Job.envelope makes a new one"
+            raise invalid_setting("envelope", rule, envelope.status, suggestion)
+        if envelope.policy not in self._policy_names:
+            rule = f"{self.policy.name!r}, the policy of {self.name}"
+            suggestion = "if it was renamed, add its old name to previous_names=[...]"
             raise invalid_setting("policy", rule, envelope.policy, suggestion)
         if envelope.fingerprint != self.fingerprint:
-            told = envelope.job, envelope.policy, envelope.fingerprint, self.fingerprint
-            _log.warning("%s: policy %s was %s and is %s from now on", *told)
+            change = envelope.policy, envelope.fingerprint, self.fingerprint
+            _log.warning("%s: policy %s changed from %s to %s", envelope.job, *change)
         name = str(self.policy.name)
         return replace(envelope, policy=name, fingerprint=self.fingerprint)
 
 
-def _text(name: str, value: object) -> str:
+def _check_text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise invalid_setting(name, "a non-empty string", value)
     if not value.isprintable():
-        raise invalid_setting(name, "a text that can be printed", value)
+        raise invalid_setting(name, "a printable string", value)
     return value

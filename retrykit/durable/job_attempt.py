@@ -1,21 +1,17 @@
-"""One attempt of a job, and what came of it.
+"""A single attempt of a job, and its outcome.
 
-What a driver does in a loop, done once: the engine sleeps in between, for as
-long as it takes and in whatever process. Nothing is kept here: a process that is
-killed in the middle of an attempt leaves the envelope as it was, and the attempt
-is made again.
+Nothing is stored here: if the process is killed during an attempt, the envelope is
+unchanged, and the attempt is repeated.
 """
 
 import weakref
-from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, final
 
-from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, sync_clock, wall
+from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wall
 from retrykit._internal.frozen import Frozen
-from retrykit._internal.loop_clock import async_clock
 from retrykit.durable.envelope import Envelope
 from retrykit.errors import RetrykitError
 from retrykit.execution.call import current_entry
@@ -24,21 +20,20 @@ from retrykit.policy.policy import Policy
 from retrykit.state.retry_state import Failure, RetryState
 from retrykit.state.signals import Signal
 
-__all__ = ["JobAttempt", "JobFailed", "aattempt", "attempt", "idempotency_key"]
+__all__ = ["JobAttempt", "JobFailed", "RunningAttempt", "idempotency_key"]
 
 
 @final
 class JobAttempt(Frozen):
-    """What came of an attempt.
+    """The outcome of an attempt.
 
     Attributes:
-        envelope: What is to be kept. It says whether the job waits, has
+        envelope: The envelope to store. Its status says whether the job waits, has
             succeeded or is dead.
-        result: What the job returned, if it has succeeded. Whether it can be kept
-            is the engine's affair.
-        error: What it gave up with, if it is dead; what the attempt failed with,
-            if it waits and there was an error. Who keeps it, in a local variable
-            too, keeps the frames of the attempt.
+        result: The result, if the job has succeeded. It may not be serializable.
+        error: The final error of a dead job; the error of the attempt if the job
+            waits, None if its result was rejected. A reference to it keeps the
+            frames of the attempt alive.
     """
 
     __slots__ = ("envelope", "error", "result")
@@ -47,109 +42,53 @@ class JobAttempt(Frozen):
     error: Exception | None
 
 
-class JobFailed(RetrykitError):  # noqa: N818  told by its name
-    """A job gave up, or cannot be attempted; what an engine ends it with."""
+class JobFailed(RetrykitError):  # noqa: N818  reads as a status
+    """A job gave up, or cannot be attempted."""
 
 
-_attempted: "ContextVar[_Known]" = ContextVar("retrykit job")
+_current: "ContextVar[_Context]" = ContextVar("retrykit job")
 
 
 def idempotency_key() -> str:
-    """Return what names the attempt that this code runs in: ``job:attempt``.
+    """Return the idempotency key of the running attempt: ``job:attempt``.
 
-    Everything durable happens at least once: an attempt whose worker was killed
-    is made again, under the same key. Who is asked to do something only once
-    is told the key, and does nothing when it comes a second time.
+    A durable job runs at least once: an attempt whose worker was killed is repeated
+    under the same key. Pass the key to services that must act only once, so that
+    they ignore the repetition.
 
     Raises:
         LookupError: No attempt of a durable job runs in this context.
     """
-    attempted = _attempted.get(None)
-    if attempted is None or attempted.abandoned():
-        msg = "idempotency_key() is for the functions of durable jobs; none runs"
+    context = _current.get(None)
+    if context is None or context.is_abandoned():
+        msg = "idempotency_key() must be called within an attempt of a durable job"
         raise LookupError(msg)
-    return attempted.key
-
-
-def attempt(
-    policy: Policy,
-    fn: Callable[..., Any],
-    envelope: Envelope,
-    /,
-    *args: Any,
-    **kwargs: Any,
-) -> JobAttempt:
-    """Make the attempt that is due, and return what came of it.
-
-    Args:
-        policy: What the job is held to.
-        fn: What is called.
-        envelope: The history until now.
-        *args: What *fn* is called with.
-        **kwargs: What *fn* is called with by name.
-
-    Raises:
-        BaseException: What is no Exception: the attempt was not made to its
-            end, and is to be made again.
-    """
-    with _Attempt(policy, envelope, sync_clock) as made:
-        try:
-            result = fn(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001  the policy says what it means
-            made.failed(error, made.call.fail(error))
-        else:
-            if made.call.succeed(result):
-                made.succeeded(result)
-            else:
-                made.failed(None, made.call.fail(None, result))
-    return made.came()
-
-
-async def aattempt(
-    policy: Policy,
-    fn: Callable[..., Any],
-    envelope: Envelope,
-    /,
-    *args: Any,
-    **kwargs: Any,
-) -> JobAttempt:
-    """Make the attempt that is due, and await it, as `attempt` does."""
-    with _Attempt(policy, envelope, async_clock) as made:
-        try:
-            result = await fn(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001  the policy says what it means
-            made.failed(error, await made.call.afail(error))
-        else:
-            if await made.call.asucceed(result):
-                made.succeeded(result)
-            else:
-                made.failed(None, await made.call.afail(None, result))
-    return made.came()
+    return context.key
 
 
 @final
-class _Known:
-    """What the context of an attempt knows; tasks that outlive it go on knowing it."""
+class _Context:
+    """The key of an attempt, which tasks that outlive the attempt can still read."""
 
-    __slots__ = ("_attempt", "key", "over")
+    __slots__ = ("_attempt", "finished", "key")
 
-    def __init__(self, key: str, attempt: "_Attempt") -> None:
+    def __init__(self, key: str, attempt: "RunningAttempt") -> None:
         self.key = key
-        self.over = False
+        self.finished = False
         self._attempt = weakref.ref(attempt)
 
-    def abandoned(self) -> bool:
-        """Return whether an interrupt has ended the attempt, and it was not told."""
-        return not self.over and self._attempt() is None
+    def is_abandoned(self) -> bool:
+        """Return whether an interrupt ended the attempt without its ``__exit__``."""
+        return not self.finished and self._attempt() is None
 
 
 @final
-class _Attempt:
-    """The book of one attempt of a job, which its context knows meanwhile.
+class RunningAttempt:
+    """Context manager that records the outcome of one attempt.
 
-    When it is over, nothing in it leads to the error: the frame that has it is the
-    one from which the failed function was called, and lives as long as the error.
-    Its context does not keep it: an interrupt that it is not told of ends it, too.
+    Afterwards it holds no reference to the error: the frame that has it called the
+    failed function, and lives as long as the error. `_Context` refers to it weakly, so
+    an interrupt that skips ``__exit__`` ends it too.
     """
 
     def __init__(
@@ -158,18 +97,18 @@ class _Attempt:
         envelope: Envelope,
         clock: ClockSource[Clock] | ClockSource[AsyncClock],
     ) -> None:
-        self.envelope = envelope
+        self._envelope = envelope
         state = _resumed_state(envelope)
         self.call = ManualCall(
             policy, envelope.job, clock, resumed=state, driven=True, owner=self
         )
-        self._came: list[JobAttempt] = []
+        self._outcomes: list[JobAttempt] = []
 
     def __enter__(self) -> Self:
-        self._around = self.call.enter()
-        self._known = _Known(self.envelope.key, self)
-        self._outer = _attempted.set(self._known)
-        # What is left of the delay is the engine's affair: it is made now.
+        self._call_token = self.call.enter()
+        self._context = _Context(self._envelope.key, self)
+        self._token = _current.set(self._context)
+        # The engine has waited: a remaining delay is skipped.
         if self.call.start() is not None:
             self.call.next()
         self._state = self.call.state
@@ -184,48 +123,45 @@ class _Attempt:
     ) -> bool:
         try:
             if isinstance(exit_, Exception):
-                self._broke(exit_)
+                self._fail_by_policy(exit_)
             elif exit_ is not None:
                 self.call.abort(exit_)
         finally:
-            self._known.over = True
-            _attempted.reset(self._outer)
-            current_entry.reset(self._around)
+            self._context.finished = True
+            _current.reset(self._token)
+            current_entry.reset(self._call_token)
         return isinstance(exit_, Exception)
 
-    def succeeded(self, result: object) -> None:
-        """Write down that the job has its result."""
-        self._over(result, None)
-
-    def failed(self, error: Exception | None, outcome: float | Exception) -> None:
-        """Record the outcome of a failed attempt."""
+    def fail(self, error: Exception | None, outcome: float | Exception) -> None:
+        """Record a failed attempt, after which the call has this outcome."""
         if isinstance(outcome, Exception):
-            self._over(None, outcome)
+            self.end(None, outcome)
             return
         self.call.suspend()
-        self._over(None, error.error if isinstance(error, Signal) else error)
+        self.end(None, error.error if isinstance(error, Signal) else error)
 
-    def _broke(self, fault: Exception) -> None:
-        """Write down that the policy itself fails on the outcome, as it would again."""
-        state = self._state
-        lasted = state.elapsed - state.attempt_started
-        parts = state.attempt, fault, None, state.attempt_started, lasted, None
-        state.record(Failure(*parts))
-        self.call.abort(fault)
-        self._over(None, fault)
-
-    def _over(self, result: object, error: Exception | None) -> None:
-        after = self.envelope.after_attempt(self._state, wall())
+    def end(self, result: object, error: Exception | None) -> None:
+        """Record the outcome of the attempt."""
+        after = self._envelope.after_attempt(self._state, wall())
         del self._state
-        self._came.append(JobAttempt(after, result, error))
+        self._outcomes.append(JobAttempt(after, result, error))
 
-    def came(self) -> JobAttempt:
-        """Return what came of it, once."""
-        return self._came.pop()
+    def take_outcome(self) -> JobAttempt:
+        """Remove the outcome, and return it."""
+        return self._outcomes.pop()
+
+    def _fail_by_policy(self, fault: Exception) -> None:
+        """Fail the job if its policy raises, as it would each time."""
+        state = self._state
+        started = state.attempt_started
+        duration = state.elapsed - started
+        state.record(Failure(state.attempt, fault, None, started, duration, None))
+        self.call.abort(fault)
+        self.end(None, fault)
 
 
 def _resumed_state(envelope: Envelope) -> RetryState:
-    """Return the state that goes on: its time went on while nothing ran."""
+    """Return the state to continue; the time since the last attempt counts."""
     state, now = envelope.state, wall()
     if not envelope.failed:
         # The time of a job begins with its first attempt, not in the queue.

@@ -1,4 +1,4 @@
-"""What can be told of a job from outside, by whoever knows its id."""
+"""Reports on the status of jobs."""
 
 from datetime import UTC, datetime
 from typing import Any, Literal, final
@@ -11,23 +11,22 @@ from retrykit.state.records import result_text
 __all__ = ["JobReport", "JobStatus"]
 
 JobStatus = Literal["waiting", "running", "succeeded", "dead"]
-"""How a job stands: one that waits is not yet due, or no worker has it yet."""
+"""The status of a job; a waiting one is not due, or not yet taken by a worker."""
 
-_LAST = datetime(9999, 12, 31, tzinfo=UTC)
+_MAX_TIME = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 @final
 class JobReport(Frozen):
-    """How a job stands.
+    """The status of a job.
 
     Attributes:
         job: Its id.
         status: ``waiting``, ``running``, ``succeeded`` or ``dead``.
-        envelope: Its history; None if what was kept of it cannot be read.
-        result: What it returned, if it has succeeded.
-        why: Why it is dead, as a text; empty if it is not.
-        place: What the engine knows it by: the id of a workflow, of a task, of
-            a row.
+        envelope: Its history; None if the stored one is unreadable.
+        result: Its result, if it has succeeded.
+        why: The reason of its failure as text; empty if it is not dead.
+        place: Its id in the engine: of a workflow, a task or a row.
     """
 
     __slots__ = ("envelope", "job", "place", "result", "status", "why")
@@ -42,23 +41,21 @@ class JobReport(Frozen):
     def due(self) -> datetime | None:
         """When the next attempt is due, in UTC; None unless the job waits."""
         due = None if self.envelope is None else self.envelope.due
-        if due is None or self.status != "waiting":
-            return None
-        return _moment(due)
+        return None if due is None or self.status != "waiting" else _to_datetime(due)
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """The failed attempts that are kept: the first and the last ones."""
+        """The stored failures: the first and the last ones."""
         return () if self.envelope is None else self.envelope.state.failures
 
     def describe(self) -> str:
-        """Return how the job stands, and its error list, as lines of text.
+        """Return the status of the job and its failures, as lines of text.
 
         >>> from retrykit import Policy
         >>> from retrykit.durable import Job
         >>> job = Job(int, Policy(max_attempts=1), "parse")
-        >>> came = job.attempt(job.envelope("parse-7"), ["seven"], {}).envelope
-        >>> report = JobReport("parse-7", "dead", came, None, "", "parse-7:1")
+        >>> envelope = job.attempt(job.envelope("parse-7"), ["seven"], {}).envelope
+        >>> report = JobReport("parse-7", "dead", envelope, None, "", "parse-7:1")
         >>> print(report.describe())  # doctest: +ELLIPSIS
         parse-7: dead, gave up after 1 attempt in ...: only one attempt is allowed
           1 x ValueError
@@ -66,39 +63,38 @@ class JobReport(Frozen):
         """
         if self.envelope is None:
             return f"{self.job}: {self.status}: {self.why}"
-        lines = [f"{self.job}: {self._stands(self.envelope)}"]
-        counts = sorted(self.envelope.counts.items(), key=lambda each: -each[1])
+        lines = [f"{self.job}: {self._summary(self.envelope)}"]
+        counts = sorted(self.envelope.counts.items(), key=lambda item: -item[1])
         if counts:
-            lines.append(
-                "  " + ", ".join(f"{count} x {kind}" for kind, count in counts)
-            )
-        last, began = 0, self.envelope.state.epoch
+            totals = ", ".join(f"{count} x {kind}" for kind, count in counts)
+            lines.append(f"  {totals}")
+        last, epoch = 0, self.envelope.state.epoch
         for failure in self.failures:
             if failure.attempt > last + 1:
                 lines.append(f"    ... {failure.attempt - last - 1} more")
-            at, what = _told(began + failure.started), failure.describe()
-            lines.append(f"  {failure.attempt:>5}. {at}, {' '.join(what.split())}")
+            time = _format_time(epoch + failure.started)
+            text = " ".join(failure.describe().split())
+            lines.append(f"  {failure.attempt:>5}. {time}, {text}")
             last = failure.attempt
         return "\n".join(lines)
 
-    def _stands(self, envelope: Envelope) -> str:
-        """Return the end of the sentence that begins with the id of the job."""
+    def _summary(self, envelope: Envelope) -> str:
         state, failed = envelope.state, envelope.failed
         if self.status == "succeeded":
-            returned = "" if self.result is None else f": {result_text(self.result)}"
-            return f"{state.describe()}{returned}"
+            result = "" if self.result is None else f": {result_text(self.result)}"
+            return f"{state.describe()}{result}"
         if self.status == envelope.status == "dead":
             return f"dead, {state.describe()}"
-        told = f"{self.status}, {failed} failed attempt{'' if failed == 1 else 's'}"
+        text = f"{self.status}, {failed} failed attempt{'' if failed == 1 else 's'}"
         if envelope.due is not None and self.status == "waiting":
-            return f"{told}, next due {_told(envelope.due)}"
-        return f"{told}: {self.why}" if self.why else told
+            return f"{text}, next due {_format_time(envelope.due)}"
+        return f"{text}: {self.why}" if self.why else text
 
 
-def _told(when: float) -> str:
-    return f"{_moment(when):%Y-%m-%d %H:%M:%S} UTC"
+def _format_time(seconds: float) -> str:
+    return f"{_to_datetime(seconds):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _moment(when: float) -> datetime:
-    # What was edited by hand may lie beyond the years that a datetime can tell.
-    return datetime.fromtimestamp(min(max(when, 0.0), _LAST.timestamp()), UTC)
+def _to_datetime(seconds: float) -> datetime:
+    # An edited envelope may hold times beyond the range of datetime.
+    return datetime.fromtimestamp(min(max(seconds, 0.0), _MAX_TIME.timestamp()), UTC)

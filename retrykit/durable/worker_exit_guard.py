@@ -1,4 +1,4 @@
-"""Jobs that would end what attempts them."""
+"""Keeps a job from stopping its worker."""
 
 import asyncio
 from collections.abc import Iterator
@@ -11,26 +11,24 @@ __all__ = ["protect_worker"]
 
 @contextmanager
 def protect_worker() -> Iterator[None]:
-    """Let a job die that would end its worker, and all other attempts with it.
+    """Fail the job if it raises SystemExit, KeyboardInterrupt or CancelledError.
 
-    Or itself, by a cancellation of its own, as of an inner task that it has
-    cancelled: of that nothing would be kept, and it would be made again for ever.
-    What cancels it from outside is let through: the attempt is half made.
+    They would stop the worker, or interrupt the attempt so that it is repeated for
+    ever. A cancellation from outside is passed on: that attempt is to be repeated.
     """
     try:
         yield
     except (KeyboardInterrupt, SystemExit, asyncio.CancelledError) as exit_:
-        if _cancelled():
+        if _is_cancelled_from_outside():
             raise
-        msg = f"the job would have ended its worker: {exit_!r}"
+        msg = f"the job would have stopped its worker: {exit_!r}"
         raise JobFailed(msg) from exit_
 
 
-def _cancelled() -> bool:
-    """Return whether this code is cancelled from outside."""
+def _is_cancelled_from_outside() -> bool:
     try:
-        running = asyncio.current_task()
+        task = asyncio.current_task()
     except RuntimeError:
-        # In a thread, which nobody can cancel.
+        # A thread without an event loop cannot be cancelled.
         return False
-    return running is not None and running.cancelling() > 0
+    return task is not None and task.cancelling() > 0

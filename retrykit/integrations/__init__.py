@@ -1,3 +1,3 @@
-"""Integrations, one module per library. Each imports its own library, and no other."""
+"""Integrations, one module per library; each imports only its own library."""
 
 __all__: list[str] = []

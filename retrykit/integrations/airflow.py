@@ -1,4 +1,4 @@
-"""Tasks of Airflow that are held to a policy.
+"""Airflow tasks that are retried under a policy.
 
     POLICY = AirflowPolicy(Policy(schedule=["1m", "1h"], max_attempts=3,
                                   max_elapsed=None, on=ConnectionError))
@@ -6,14 +6,14 @@
     @task(retries=POLICY.retries, retry_policy=POLICY)
     def verify(host): ...
 
-Not run against a scheduler by this project's tests: they ask it what follows a
-failed try, as a worker of Airflow does.
+This project tests the decision after a failed try, as a worker of Airflow requests it,
+not with a scheduler.
 
-What Airflow cannot do is refused, or it holds as it stands here. The task's own
-``retries`` bounds every policy: give it `AirflowPolicy.retries`. A task that is
-cleared begins anew. What is no Exception, such as the ``AirflowTaskTimeout`` of
-an ``execution_timeout``, is followed by Airflow's own rules, and so is a policy
-that fails. After an ``AirflowFailException`` nobody is asked.
+Settings that Airflow does not support are rejected. The task's own ``retries`` limits
+every policy: set it to `AirflowPolicy.retries`. A cleared task starts the policy again.
+Airflow's own rules apply to errors that are not Exceptions, such as the
+``AirflowTaskTimeout`` of an ``execution_timeout``, and if the policy itself raises. An
+``AirflowFailException`` ends the task without consulting the policy.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from typing import Any, Self, final
 
 from airflow.sdk import RetryDecision, RetryPolicy
 
-from retrykit.integrations._airflow_decision import check_policy, followed
+from retrykit.integrations._airflow_decision import check_policy, decide_next_try
 from retrykit.policy.policy import Policy
 
 __all__ = ["AirflowPolicy"]
@@ -35,17 +35,16 @@ class AirflowPolicy(RetryPolicy):
     """A policy, for the ``retry_policy`` of a task.
 
     >>> from retrykit import Policy
-    >>> held = AirflowPolicy(Policy(schedule=["1m"], max_attempts=2, max_elapsed=None))
-    >>> held.evaluate(OSError("refused"), try_number=1, max_tries=held.retries)
+    >>> policy = Policy(schedule=["1m"], max_attempts=2, max_elapsed=None)
+    >>> AirflowPolicy(policy).evaluate(OSError("refused"), try_number=1, max_tries=1)
     RetryDecision(action=<RetryAction.RETRY: 'retry'>, \
 retry_delay=datetime.timedelta(seconds=60), reason='attempt 1: another one in 1m')
 
     Attributes:
-        policy: What tasks are held to.
+        policy: The policy of the tasks.
 
     Raises:
-        ConfigError: Airflow cannot hold tasks to it, or it has no form as plain
-            data; the error says what to write instead.
+        ConfigError: Airflow does not support the policy, or it cannot be serialized.
     """
 
     policy: Policy
@@ -55,7 +54,7 @@ retry_delay=datetime.timedelta(seconds=60), reason='attempt 1: another one in 1m
 
     @property
     def retries(self) -> int:
-        """What a task needs as its ``retries``, for all attempts of the policy."""
+        """The number of ``retries`` that a task needs for the policy."""
         return check_policy(self.policy) - 1
 
     def evaluate(
@@ -65,19 +64,20 @@ retry_delay=datetime.timedelta(seconds=60), reason='attempt 1: another one in 1m
         max_tries: int,
         context: Mapping[str, Any] | None = None,
     ) -> RetryDecision:
-        """Decide what follows a failed try; for Airflow."""
+        """Decide whether a failed try is retried; called by Airflow."""
         if not isinstance(exception, Exception):
             return RetryDecision.default()
-        told = followed(self.policy, exception, try_number, max_tries, context)
-        if told.delay is None:
-            return RetryDecision.fail(told.reason)
-        return RetryDecision.retry(timedelta(seconds=told.delay), told.reason)
+        policy = self.policy
+        decision = decide_next_try(policy, exception, try_number, max_tries, context)
+        if decision.delay is None:
+            return RetryDecision.fail(decision.reason)
+        return RetryDecision.retry(timedelta(seconds=decision.delay), decision.reason)
 
     def serialize(self) -> dict[str, Any]:
-        """Return it as plain data; for Airflow."""
+        """Return it as plain data; called by Airflow."""
         return {"__type": "AirflowPolicy", "policy": self.policy.to_dict()}
 
     @classmethod
     def deserialize(cls, data: dict[str, Any]) -> Self:
-        """Return the policy that `serialize` wrote; for Airflow."""
+        """Return the policy that `serialize` wrote; called by Airflow."""
         return cls(Policy.from_dict(data["policy"]))

@@ -22,7 +22,7 @@ from retrykit import Policy
 from retrykit._internal.clocks import wall
 from retrykit.durable import idempotency_key
 from retrykit.integrations.celery import DurableTask
-from retrykit.integrations.celery.ledger import newest
+from retrykit.integrations.celery.ledger import read_entry
 from retrykit.integrations.celery.messages import DEAD, HEADER
 from retrykit.testing import virtual_time
 
@@ -219,7 +219,7 @@ class Desk:
         kept.put(message)
 
     def entry(self, job="job-7"):
-        return newest(self.app, job)
+        return read_entry(self.app, job)
 
     def state(self, job="job-7"):
         return self.app.AsyncResult(job).state

@@ -48,37 +48,37 @@ REFUSED = {
     "acks_late must be True in verify, or a job is lost when its worker is killed, "
     "got False; leave it out": lambda: able(task={"acks_late": False}),
     "autoretry_for must be empty in verify, whose policy retries, got "
-    f"({OSError},); say it in on=": lambda: able(task={"autoretry_for": (OSError,)}),
-    "time_limit must be None for a job, or an attempt that takes longer is made again "
-    "for ever, got 60; set soft_time_limit, whose error its policy retries": (
+    f"({OSError},); set on=": lambda: able(task={"autoretry_for": (OSError,)}),
+    "time_limit must be None for a job, or a slow attempt is repeated for ever, "
+    "got 60; set soft_time_limit, whose error is retried by the policy": (
         lambda: able(task={"time_limit": 60})
     ),
-    "time_limit must be None for a job, or an attempt that takes longer is made again "
-    "for ever, got 70; set soft_time_limit, whose error its policy retries": (
+    "time_limit must be None for a job, or a slow attempt is repeated for ever, "
+    "got 70; set soft_time_limit, whose error is retried by the policy": (
         lambda: able(task_time_limit=70)
     ),
-    "time_limit must be None for a job, or an attempt that takes longer is made again "
-    "for ever, got 80; set soft_time_limit, whose error its policy retries": (
+    "time_limit must be None for a job, or a slow attempt is repeated for ever, "
+    "got 80; set soft_time_limit, whose error is retried by the policy": (
         lambda: started(time_limit=80)
     ),
-    f"task_id must be of 255 bytes at most, and without '.retrykit', got {LONG!r}": (
+    f"task_id must be at most 255 bytes long, and without '.retrykit', got {LONG!r}": (
         lambda: started(task_id=LONG)
     ),
-    "task_id must be of 255 bytes at most, and without '.retrykit', got "
+    "task_id must be at most 255 bytes long, and without '.retrykit', got "
     "'job-7.retrykit'": lambda: started(task_id="job-7.retrykit"),
     "task_protocol must be 2, which has headers, got 1": (
         lambda: able(task_protocol=1)
     ),
-    "result_backend must be one that every process can read, since it tells copies of "
-    "a job apart, got 'DisabledBackend'; set it to a redis:// or a db+ URL": (
+    "result_backend must be readable by every process, to detect duplicate "
+    "messages, got 'DisabledBackend'; set it to a redis:// or a db+ URL": (
         lambda: able(result_backend=None)
     ),
-    "result_backend must be one that every process can read, since it tells copies of "
-    "a job apart, got 'RPCBackend'; set it to a redis:// or a db+ URL": (
+    "result_backend must be readable by every process, to detect duplicate "
+    "messages, got 'RPCBackend'; set it to a redis:// or a db+ URL": (
         lambda: able(result_backend="rpc://")
     ),
     "result_expires must be more than 1800 seconds, twice as long as a hop, got 600; "
-    "copies of a job are told apart by what is kept; None is for ever": (
+    "results detect duplicate messages; None keeps them for ever": (
         lambda: able(result_expires=600)
     ),
     f"result_expires must be a finite number >= 0, got -1; {SECONDS}": (
@@ -88,7 +88,7 @@ REFUSED = {
         lambda: able(task={"max_hop": -1})
     ),
     "max_hop must be a duration > 0, got '0s'": lambda: able(task={"max_hop": "0s"}),
-    "max_hop must be below half of the visibility timeout, which is 60 seconds, got "
+    "max_hop must be less than half of the visibility timeout of 60 seconds, got "
     "30.0; a job held for longer is delivered twice: set "
     'broker_transport_options={"visibility_timeout": 120}': (
         lambda: able(
@@ -98,39 +98,37 @@ REFUSED = {
     "visibility_timeout must be a finite number >= 0, got '1h'": (
         lambda: able(broker_transport_options={"visibility_timeout": "1h"})
     ),
-    "max_hop must be at most 900 seconds on a classic queue, got 1200.0; RabbitMQ ends "
-    "a worker that holds a job for half an hour": (
+    "max_hop must be at most 900 seconds on a classic queue, got 1200.0; RabbitMQ "
+    "disconnects a worker that holds a job for half an hour": (
         lambda: able(AMQP, {"max_hop": "20m"}, broker_transport_options=CONFIRMED)
     ),
-    "confirm_publish must be True, or RabbitMQ may lose a job that it was not yet sure "
-    'of, got None; set broker_transport_options={"confirm_publish": True}': (
+    "confirm_publish must be True, or RabbitMQ may lose an unconfirmed job, "
+    'got None; set broker_transport_options={"confirm_publish": True}': (
         lambda: able(AMQP)
     ),
-    "queue must be one with a topic exchange, as quorum queues are delayed through, "
+    "queue must be bound to a topic exchange, which delays need on quorum queues, "
     "got 'celery'; set task_default_exchange_type='topic', or declare it so": (
         lambda: able(AMQP, **QUORUM | {"task_default_exchange_type": "direct"})
     ),
-    "queue must be one with a topic exchange, as quorum queues are delayed through, "
+    "queue must be bound to a topic exchange, which delays need on quorum queues, "
     "got 'direct'; set task_default_exchange_type='topic', or declare it so": routed,
-    f"broker_url must be that of Redis or RabbitMQ, got 'sql'; it loses jobs that wait "
-    f"when a worker is killed: {SET}": lambda: able("sqla+sqlite://"),
-    "broker_url must be that of Redis or RabbitMQ, got 'filesystem'; it loses jobs "
-    f"that wait when a worker is killed: {SET}": lambda: able("filesystem://"),
+    f"broker_url must be that of Redis or RabbitMQ, got 'sql'; waiting jobs are lost "
+    f"if a worker is killed: {SET}": lambda: able("sqla+sqlite://"),
+    "broker_url must be that of Redis or RabbitMQ, got 'filesystem'; waiting jobs "
+    f"are lost if a worker is killed: {SET}": lambda: able("filesystem://"),
     f"broker_url must be that of Redis or RabbitMQ, got 'pyro'; {SET}": (
         lambda: able("pyro://")
     ),
     "policy must be a Policy, got None; write policy=Policy(...)": (
         lambda: app(task={"policy": None}).finalize()
     ),
-    f"fn must be a function that is not async, on Celery, got {averify!r}; write "
-    "asyncio.run(...) in it, or take DBOS, which awaits": (
-        lambda: app(fn=averify).finalize()
-    ),
+    f"fn must be a sync function on Celery, got {averify!r}; call "
+    "asyncio.run(...) in it, or use DBOS": (lambda: app(fn=averify).finalize()),
     "retry must be left to the policy of verify, got 'retry()'; raise "
     "RetryAfter(delay), or the error itself": app().tasks["verify"].retry,
-    "expires must be None for a job, got 60; give its policy max_elapsed=..., whose "
-    "end is told": lambda: started(expires=60),
-    "eta must be a time with a zone, got 'tomorrow'; write datetime.now(UTC)": (
+    "expires must be None for a job, got 60; set max_elapsed in its policy, which "
+    "reports the end": lambda: started(expires=60),
+    "eta must be an aware datetime, got 'tomorrow'; write datetime.now(UTC)": (
         lambda: started(eta="tomorrow")
     ),
     "countdown must be a finite number >= 0, got -1": lambda: started(countdown=-1),
@@ -141,5 +139,5 @@ REFUSED = {
     "job_id must be the id of a job in the queue retrykit.dead, got 'job-8'": (
         lambda: requeue(app("memory://"), "job-8")
     ),
-    "job_id must be the id of a job that goes on, got 'job-7'; it is succeeded": ended,
+    "job_id must be the id of an unfinished job, got 'job-7'; it is succeeded": ended,
 }

@@ -160,7 +160,7 @@ REFUSED = {
     "connect(config(...)) where this process begins": unlaunched,
     "args must be encodable as UTF-8, got '\\udcff'; of a file name, pass "
     "os.fsencode(name).hex()": lambda: as_json("args", "\udcff"),
-    "job_id must be a text that can be printed, got 'a\\nb'": (
+    "job_id must be a printable string, got 'a\\nb'": (
         lambda: Job(len, Policy(), "refused").envelope("a\nb")
     ),
 }

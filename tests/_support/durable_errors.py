@@ -28,8 +28,8 @@ DEAD = Envelope.from_dict(
         },
     }
 )
-WHOLE = "envelope must be one of retrykit's, whole and unchanged"
-HOLDS = "what JSON can hold: None, bools, finite numbers, texts, lists and dicts"
+WHOLE = "envelope must be as retrykit wrote it"
+HOLDS = "JSON-serializable: None, bools, finite numbers, strings, lists and dicts"
 
 
 nameless = lambda: None  # noqa: E731  so that it has no name
@@ -45,7 +45,7 @@ REFUSED = {
     ),
     f"{WHOLE}, got []": lambda: Envelope.from_dict([]),
     f"{WHOLE}, got {EMPTY}; None is not of type str": lambda: Envelope.from_dict(EMPTY),
-    f"{WHOLE}, got {safe_repr(NEVER)}; the rest contradicts its run": (
+    f"{WHOLE}, got {safe_repr(NEVER)}; its run contradicts the rest": (
         lambda: Envelope.from_dict(NEVER)
     ),
     "policy must be a Policy, got 'hosts'; write policy=Policy(...)": (
@@ -56,36 +56,39 @@ REFUSED = {
     ),
     "name must be a name by which a worker finds the function, got "
     f"{NAMELESS!r}; write name='verify'": (lambda: job_of(nameless, POLICY, None, ())),
-    "max_elapsed must be None, or more than the first delay, got 60.0; the default, a "
-    "minute, is for calls": (lambda: job_of(int, Policy(schedule=["1h"]), "parse", ())),
+    "max_elapsed must be None, or more than the first delay, got 60.0; the default of "
+    "a minute is meant for calls": (
+        lambda: job_of(int, Policy(schedule=["1h"]), "parse", ())
+    ),
     "previous_names must be a non-empty string, got 5": (
         lambda: Job(int, POLICY, previous_names=[5])
     ),
-    "name must be a text that can be printed, got 'a\\nb'": (
-        lambda: Job(int, POLICY, "a\nb")
+    "name must be a printable string, got 'a\\nb'": (lambda: Job(int, POLICY, "a\nb")),
+    "job_id must be a string without '#', got 'a#2'; '#' marks requeued jobs": (
+        lambda: JOB.envelope("a#2")
     ),
-    "job_id must be a text without a '#', got 'a#2'; it is the sign of a job that was "
-    "queued again": lambda: JOB.envelope("a#2"),
     "run must be an integer >= 1, got 0": lambda: JOB.envelope("a", 0),
-    "envelope must be of a job that waits, got 'dead'; Job.envelope makes one with "
-    "which it begins anew": attempted(DEAD),
-    "policy must be the name of the policy of parse, got 'hostnames'; it is 'hosts' "
-    "now: name it in previous_names=[...]": attempted(Envelope.from_dict(KEPT)),
-    f"args must be {HOLDS}, not too deep and not too long, got <int that cannot be "
+    "envelope must be that of a waiting job, got 'dead'; Job.envelope makes a new "
+    "one": attempted(DEAD),
+    "policy must be 'hosts', the policy of parse, got 'hostnames'; if it was renamed, "
+    "add its old name to previous_names=[...]": attempted(Envelope.from_dict(KEPT)),
+    f"args must be {HOLDS}, neither too deep nor too long, got <int that cannot be "
     "shown>": lambda: as_json("args", 10**5000),
-    f"args[0] must be {HOLDS}, got {{1}}; take an id or a text in its place": (
+    f"args[0] must be {HOLDS}, got {{1}}; pass an id or a string in its place": (
         lambda: as_json("args", [{1}])
     ),
-    "args must be a dict with texts as keys, got {1: 2}; JSON would make texts of "
-    "them": lambda: as_json("args", {1: 2}),
-    "args['x'] must be a finite number, got inf; JSON has no form for it": (
+    "args must be a dict with string keys, got {1: 2}; JSON would turn them into "
+    "strings": lambda: as_json("args", {1: 2}),
+    "args['x'] must be a finite number, got inf; JSON has no NaN or infinity": (
         lambda: as_json("args", {"x": math.inf})
     ),
     "args must be encodable as UTF-8, got 'caf\\udce9'; of a file name, pass "
     "os.fsencode(name).hex()": lambda: as_json("args", "caf\udce9"),
-    "args must be a text without the character 0, got 'a\\x00'; PostgreSQL does not "
-    "keep it": lambda: as_json("args", "a\0"),
+    "args must be a string without NUL, got 'a\\x00'; PostgreSQL does not store it": (
+        lambda: as_json("args", "a\0")
+    ),
     "args must be JSON text, got None": lambda: from_json("args", None),
-    "args must be JSON text, whole and unchanged, got '[NaN]'; it is not: NaN is no "
-    "JSON": lambda: from_json("args", "[NaN]"),
+    "args must be valid JSON text, got '[NaN]'; NaN is not valid JSON": (
+        lambda: from_json("args", "[NaN]")
+    ),
 }

@@ -73,7 +73,7 @@ def test_the_envelope_says_what_is_not_known():
     assert after.key == "job-7:5"
     assert after.counts == {"unknown": 3, "ConnectionError": 1}
     assert [failure.describe() for failure in after.state.failures] == [
-        "unknown: only its number was kept",
+        "unknown: not kept by the engine",
         "ConnectionError: refused",
     ]
     assert Envelope.from_dict(after.to_dict()) == after

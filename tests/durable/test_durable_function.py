@@ -36,7 +36,7 @@ def test_may_be_started_without_what_its_policy_fills_in():
 
 
 def test_is_refused_what_json_cannot_hold():
-    with pytest.raises(ConfigError, match=r"args\[0\] must be what JSON can hold"):
+    with pytest.raises(ConfigError, match=r"args\[0\] must be JSON-serializable"):
         started(Policy(), {1, 2}, 5)
     with pytest.raises(ConfigError, match=r"kwargs\['timeout'\] must be a finite"):
         started(Policy(), "/", timeout=float("inf"))

@@ -63,7 +63,7 @@ class TestAnEnvelope:
         assert failed(4, policy, fetch).counts == {
             "ConnectionError": 2,
             "TimeoutError": 1,
-            "a refused result": 1,
+            "rejected result": 1,
         }
 
     def test_counts_failures_that_are_not_kept_any_more(self):
@@ -211,7 +211,7 @@ class TestAnEnvelopeOfTheFirstVersion:
         assert (envelope.key, envelope.status) == ("verify-7#2:4", "waiting")
         assert envelope.policy == "hostnames"
         assert envelope.due - envelope.written == 4.0
-        assert envelope.counts == {"ConnectionError": 1, "a refused result": 2}
+        assert envelope.counts == {"ConnectionError": 1, "rejected result": 2}
         first, second, third = envelope.state.failures
         assert str(first.error) == "ConnectionError: refused"
         assert second.result == 503

@@ -45,5 +45,5 @@ def test_refuses_half_a_character_in_what_a_job_is_called_with(value, name):
 @pytest.mark.parametrize("job_id", ["a\0b", "a\nb", HALF], ids=["nul", "line", "half"])
 def test_refuses_an_id_that_cannot_be_printed(job_id):
     job = Job(read, Policy(), "read")
-    with pytest.raises(ConfigError, match="job_id must be a text that can be printed"):
+    with pytest.raises(ConfigError, match="job_id must be a printable string"):
         job.envelope(job_id)

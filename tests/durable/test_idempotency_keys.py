@@ -114,7 +114,7 @@ class TestTheIdempotencyKey:
         assert asyncio.run(main()) == ["job-7:1", "job-8:1"]
 
     def test_is_none_outside_of_jobs(self):
-        told = "idempotency_key() is for the functions of durable jobs; none runs"
+        told = "idempotency_key() must be called within an attempt of a durable job"
         with pytest.raises(LookupError) as caught:
             idempotency_key()
         assert str(caught.value) == told

@@ -89,7 +89,7 @@ class TestAnAttempt:
         fn = refuse if status == "dead" else int
         envelope = failed(1, PATIENT.replace(max_attempts=1), fn)
         assert envelope.status == status
-        with pytest.raises(ConfigError, match="must be of a job that waits, got"):
+        with pytest.raises(ConfigError, match="must be that of a waiting job, got"):
             Job(int, PATIENT, "verify").attempt(envelope, [], {})
 
 
@@ -103,7 +103,7 @@ class TestAChangedPolicy:
         assert envelope.state.next_delay == 4 * 3600
         assert envelope.fingerprint == changed.fingerprint != was
         assert [record.getMessage() for record in caplog.records] == [
-            f"job-7: policy hosts was {was} and is {changed.fingerprint} from now on"
+            f"job-7: policy hosts changed from {was} to {changed.fingerprint}"
         ]
         assert caplog.records[0].levelno == logging.WARNING
 
@@ -123,8 +123,8 @@ class TestAChangedPolicy:
         with pytest.raises(ConfigError) as caught:
             renamed.attempt(failed(1, HOSTS), [], {})
         assert str(caught.value) == (
-            "policy must be the name of the policy of verify, got 'hosts'; "
-            "it is 'others' now: name it in previous_names=[...]"
+            "policy must be 'others', the policy of verify, got 'hosts'; "
+            "if it was renamed, add its old name to previous_names=[...]"
         )
 
     def test_is_refused_to_a_coroutine_too(self):
@@ -132,7 +132,7 @@ class TestAChangedPolicy:
             return None
 
         renamed = Job(verify, HOSTS.replace(name="others"), "verify")
-        with pytest.raises(ConfigError, match="name it in previous_names"):
+        with pytest.raises(ConfigError, match="old name to previous_names"):
             asyncio.run(renamed.aattempt(failed(1, HOSTS), [], {}))
 
     def test_that_allows_less_makes_the_attempt_that_was_promised(self):

@@ -71,7 +71,7 @@ class TestWhatComesOfIt:
         busy = HOURLY.replace(on_result=lambda _: True, max_attempts=1)
         came = made(lambda: "busy", busy)()
         assert isinstance(came.error, RetryError)
-        assert came.envelope.counts == {"a refused result": 1}
+        assert came.envelope.counts == {"rejected result": 1}
 
     def test_is_a_job_that_waits_where_a_result_is_refused(self, made):
         busy = HOURLY.replace(on_result=lambda _: True)

@@ -120,7 +120,7 @@ def test_tells_of_times_before_all_calendars():
 def test_tells_of_refused_results():
     envelope = carried(503, on_result=lambda status: status == 503)
     assert told(envelope, "waiting")[1:] == [
-        "  1 x a refused result",
+        "  1 x rejected result",
         "      1. 2026-11-16 03:00:00 UTC, a rejected result of type int",
     ]
 

@@ -41,19 +41,19 @@ def circle():
 
 
 REFUSED = {
-    "a set": ({1}, "args must be what JSON can hold"),
-    "bytes": (b"x", "args must be what JSON can hold"),
-    "an object": ({"to": [Host()]}, r"args['to'][0] must be what JSON can hold"),
-    "a date": ([dt.date.max], "args[0] must be what JSON can hold"),
-    "a decimal": (decimal.Decimal(1), "args must be what JSON can hold"),
+    "a set": ({1}, "args must be JSON-serializable"),
+    "bytes": (b"x", "args must be JSON-serializable"),
+    "an object": ({"to": [Host()]}, r"args['to'][0] must be JSON-serializable"),
+    "a date": ([dt.date.max], "args[0] must be JSON-serializable"),
+    "a decimal": (decimal.Decimal(1), "args must be JSON-serializable"),
     "no number": ([math.nan], "args[0] must be a finite number, got nan"),
     "infinity": ({"a": -math.inf}, "args['a'] must be a finite number, got -inf"),
-    "keys that are numbers": ({1: 2}, "args must be a dict with texts as keys"),
-    "the character 0": (["a\0"], "args[0] must be a text without the character 0"),
+    "keys that are numbers": ({1: 2}, "args must be a dict with string keys"),
+    "the character 0": (["a\0"], "args[0] must be a string without NUL"),
     "half a character": (["\ud800"], "args[0] must be encodable as UTF-8"),
-    "an odd key": ({"\0": 1}, "a key of args must be a text without the character 0"),
-    "itself": (circle(), "args must be what JSON can hold"),
-    "a very long integer": (10**5000, "args must be what JSON can hold"),
+    "an odd key": ({"\0": 1}, "a key of args must be a string without NUL"),
+    "itself": (circle(), "args must be JSON-serializable"),
+    "a very long integer": (10**5000, "args must be JSON-serializable"),
 }
 
 
@@ -69,7 +69,7 @@ def test_refuses_what_json_cannot_hold_and_says_where_it_is(value, told):
 def test_refuses_a_text_that_is_cut_off_anywhere(value):
     text = as_json("args", value)
     for cut in range(len(text)):
-        with pytest.raises(ConfigError, match="args must be JSON text, whole"):
+        with pytest.raises(ConfigError, match="args must be valid JSON text"):
             from_json("args", text[:cut])
 
 
@@ -79,7 +79,7 @@ def test_refuses_a_text_that_is_cut_off_anywhere(value):
     ids=lambda text: repr(text)[:20],
 )
 def test_refuses_what_is_no_json(text):
-    with pytest.raises(ConfigError, match="args must be JSON text, whole and unchang"):
+    with pytest.raises(ConfigError, match="args must be valid JSON text, got"):
         from_json("args", text)
 
 

@@ -15,7 +15,7 @@ from retrykit.durable.worker_exit_guard import protect_worker
 )
 def test_a_job_dies_of_what_would_end_its_worker(exit_):
     with (
-        pytest.raises(JobFailed, match="would have ended its worker"),
+        pytest.raises(JobFailed, match="would have stopped its worker"),
         protect_worker(),
     ):
         raise exit_

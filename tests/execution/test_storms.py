@@ -11,7 +11,7 @@ import pytest
 from retrykit import Policy, RetryState, current_state, retry, retrying, state_of
 from retrykit._internal.clocks import sync_clock
 from retrykit.durable import Job, idempotency_key
-from retrykit.durable.job_attempt import _Attempt
+from retrykit.durable.job_attempt import RunningAttempt
 from retrykit.execution import sync_driver
 from retrykit.execution.call import current_entry, innermost_running
 from retrykit.execution.controller import RetryController
@@ -83,7 +83,7 @@ def test_blocks_that_interrupts_have_left_do_not_pile_up():
 
 def test_a_durable_attempt_that_an_interrupt_has_left_is_over():
     job = Job(int, TWICE.replace(schedule=["1h"]), "parse")
-    _Attempt(job.policy, job.envelope("parse-7"), sync_clock).__enter__()
+    RunningAttempt(job.policy, job.envelope("parse-7"), sync_clock).__enter__()
     with pytest.raises(LookupError):
         current_state()
     with pytest.raises(LookupError):

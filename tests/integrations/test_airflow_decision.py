@@ -6,7 +6,7 @@ import pytest
 
 from retrykit import ConfigError, GiveUp, Policy, RetryAfter, schedules as s
 from retrykit.hints import attribute
-from retrykit.integrations._airflow_decision import check_policy, followed
+from retrykit.integrations._airflow_decision import check_policy, decide_next_try
 from retrykit.policy.rules import Rule
 from retrykit.testing import ScriptedFunction, virtual_time
 
@@ -26,7 +26,7 @@ def context(retries=3, **other):
 
 def after(number, error=REFUSED, *, policy=PATIENT, most=3, known=None):
     known = context(retries=3) if known is None else known
-    return followed(policy, error, number, most, known)
+    return decide_next_try(policy, error, number, most, known)
 
 
 def test_the_policy_says_when_the_next_try_is():
@@ -97,7 +97,7 @@ def test_a_task_that_is_cleared_begins_anew(number, most, attempt):
 
 
 def test_without_a_context_the_number_is_all_that_is_known():
-    assert followed(PATIENT, REFUSED, 2, 3, None).delay == 3600.0
+    assert decide_next_try(PATIENT, REFUSED, 2, 3, None).delay == 3600.0
 
 
 def test_it_is_told_where_airflow_ends_earlier_than_the_policy():
@@ -116,7 +116,7 @@ def test_a_policy_of_airflow_has_a_form_as_plain_data():
 
 
 def test_a_policy_of_airflow_has_no_rules_which_count_errors():
-    with pytest.raises(ConfigError, match="where the engine keeps no errors"):
+    with pytest.raises(ConfigError, match="an engine that keeps no errors"):
         check_policy(PATIENT.replace(rules=[Rule(on=OSError, schedule=[1])]))
 
 

@@ -97,7 +97,7 @@ class TestASender:
 
     def test_is_refused_where_its_task_would_let_jobs_expire(self):
         task = app("memory://", {"expires": 60}).tasks["verify"]
-        with pytest.raises(ConfigError, match="give its policy max_elapsed"):
+        with pytest.raises(ConfigError, match="set max_elapsed in its policy"):
             task.delay()
 
 
@@ -105,7 +105,7 @@ class TestAMessage:
     """What comes back from RabbitMQ tells the queue in its own way."""
 
     def queue(self, **came):
-        from retrykit.integrations.celery.messages import again
+        from retrykit.integrations.celery.messages import copy_message
 
         queues = [
             Queue("keyless", Exchange("fan", "fanout")),
@@ -115,7 +115,7 @@ class TestAMessage:
         told = app("memory://", task_queues=queues, task_default_routing_key="")
         task = told.tasks["verify"]
         task.push_request(id="job-7", args=[], kwargs={}, delivery_info=came)
-        return again(task, {}).options
+        return copy_message(task, {}).options
 
     def test_that_was_delayed_goes_back_to_its_queue(self):
         key = ".".join("0" * 27 + "1") + ".feeds.in"

@@ -6,7 +6,7 @@ from celery.exceptions import TimeLimitExceeded, WorkerLostError, WorkerTerminat
 from retrykit import GiveUp
 from retrykit.durable import JobFailed, idempotency_key
 from retrykit.integrations.celery import requeue, status
-from retrykit.integrations.celery.ledger import LEDGER, name_another, write_entry
+from retrykit.integrations.celery.ledger import LEDGER, replace_message, write_entry
 from tests._support import celery_desk
 from tests._support.celery_desk import HOURLY, Desk, Verify
 
@@ -153,7 +153,7 @@ class TestACopy:
         desk.wake()
         assert verify.keys == ["job-7:1", "job-7:2"]
         assert len(desk.lying()) == 1
-        assert "a copy that is left over: dropped" in caplog.text
+        assert "a stale duplicate" in caplog.text
 
     def test_that_comes_in_the_middle_of_the_next_attempt_is_dropped(self, desk, clock):
         def verify(host):
@@ -178,14 +178,14 @@ class TestACopy:
         def gone_on():
             further = waiting.replace(hop=2, token="further")  # noqa: S106  of a message
             write_entry(desk.app, "job-7", further)
-            name_another(desk.app, "job-7", further, "another")
+            replace_message(desk.app, "job-7", further, "another")
 
         verify = Verify(fails=3)
         desk.sent(verify)
         desk.wake()
         desk.due(clock)
         waiting = desk.entry()
-        name_another(desk.app, "job-7", waiting, "counts")
+        replace_message(desk.app, "job-7", waiting, "counts")
         desk.app.backend.read = {LEDGER + ".again": gone_on}
         desk.wake()
         assert verify.keys == ["job-7:1"]
@@ -194,7 +194,7 @@ class TestACopy:
         desk.sent(Verify())
         first = desk.entry()
         write_entry(desk.app, "job-7", first.replace(run=2))
-        name_another(desk.app, "job-7", first, "another")
+        replace_message(desk.app, "job-7", first, "another")
         assert desk.entry().token == first.token
 
     def test_that_was_faster_goes_on_alone(self, desk):
@@ -248,7 +248,7 @@ class TestABackendThatIsAway:
         desk.sent(verify)
         desk.wake()
         assert desk.envelope()["counts"] == {"ConnectionError": 1}
-        assert "the ledger of the job cannot be written" in caplog.text
+        assert "cannot write the ledger of the job" in caplog.text
 
 
 def test_a_message_that_cannot_be_sent_comes_again_and_its_attempt_does_not(

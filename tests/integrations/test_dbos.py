@@ -172,7 +172,7 @@ class TestAJob:
     def test_ends_and_not_its_worker_when_it_exits(self):
         for left in (leaves, aleaves, cancels, acancels):
             why = ended(left.start()).why
-            assert why.startswith("the job would have ended its worker: ")
+            assert why.startswith("the job would have stopped its worker: ")
         assert ended(awaited.start(0, "alive")).result == "alive"
 
     def test_is_attempted_however_often_it_was_recovered(self, launched):

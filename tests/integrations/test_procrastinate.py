@@ -83,7 +83,7 @@ class TestAJob:
         hosts.task.start_as("host")
         hosts.work()
         assert hosts.status().status == "dead"
-        assert "would have ended its worker" in hosts.status().why
+        assert "would have stopped its worker" in hosts.status().why
 
     def test_is_dead_if_what_it_returns_cannot_be_kept(self, hosts):
         hosts = hosts(fails=0)

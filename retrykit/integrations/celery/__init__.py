@@ -1,4 +1,4 @@
-"""Durable jobs on Celery, with Redis or RabbitMQ as its broker."""
+"""Durable jobs on Celery, with Redis or RabbitMQ as the broker."""
 
 from retrykit.integrations.celery.config_checks import capabilities
 from retrykit.integrations.celery.job_control import dead, kill, requeue, status

@@ -1,22 +1,22 @@
-"""Settings of Celery under which no job is lost and none is attempted twice.
+"""Checks of Celery settings that would lose jobs or attempt them twice.
 
-What cannot be checked is said here.
+Limits that cannot be checked:
 
-- Redis: a message is lost if the worker is killed after it took the message and
-  before it noted that, some microseconds later. RabbitMQ has no such gap.
-- Redis: what a worker held when it was killed comes back when the visibility
-  timeout is over; on RabbitMQ, at once.
-- Redis: an attempt that takes longer than three quarters of the visibility
-  timeout is begun a second time beside the first.
-- Redis: Celery 5.7 ends a worker that held messages when Redis goes away. Let
-  something start it again.
-- RabbitMQ: an attempt that is being made when the connection breaks is begun a
-  second time beside the first, unless
+- Redis: a message is lost if the worker is killed in the microseconds between taking
+  it and recording it as unacknowledged. RabbitMQ has no such gap.
+- Redis: messages of a killed worker are redelivered after the visibility timeout; on
+  RabbitMQ, at once.
+- Redis: an attempt that takes longer than three quarters of the visibility timeout is
+  started a second time, in parallel.
+- Redis: Celery 5.7 stops a worker that holds messages when Redis goes away. Let a
+  supervisor restart it.
+- RabbitMQ: an attempt that is running when the connection breaks is started a second
+  time, in parallel, unless
   ``worker_cancel_long_running_tasks_on_connection_loss`` is set.
-- RabbitMQ: a job that waited on quorum queues when RabbitMQ was killed may come
-  three minutes late: ``dead_letter_worker_publisher_confirm_timeout``.
-- RabbitMQ 4: a message of a quorum queue is dropped when it came back 20 times,
-  unless its queue has the argument ``x-delivery-limit=-1``.
+- RabbitMQ: a job that waited on quorum queues when RabbitMQ was killed may be three
+  minutes late: ``dead_letter_worker_publisher_confirm_timeout``.
+- RabbitMQ 4: a message of a quorum queue is dropped after 20 redeliveries, unless the
+  queue has the argument ``x-delivery-limit=-1``.
 """
 
 import math
@@ -33,89 +33,83 @@ from retrykit.durable import Capabilities
 
 __all__ = ["Check", "capabilities", "check_route", "check_time_limit"]
 
-# What kombu takes where nothing is set.
-_VISIBILITY: Final = 3600.0
-# RabbitMQ ends the worker that holds a message for half an hour.
-_LONGEST_HELD, _HELD = 900.0, 600.0
-# What native delayed delivery can count to: some eight years.
-_LONGEST_NATIVE: Final = 2.0**28 - 1
+# The default of kombu, in seconds.
+_VISIBILITY_TIMEOUT: Final = 3600.0
+# RabbitMQ closes the channel of a worker that holds a message for half an hour.
+_MAX_CLASSIC_HOP, _CLASSIC_HOP = 900.0, 600.0
+# The limit of native delayed delivery: about eight years.
+_MAX_NATIVE_HOP: Final = 2.0**28 - 1
 
-# Seen to lose them, with kombu 5.7.
-_LOSSY: Final = {"sql", "filesystem"}
+# Seen to lose jobs with kombu 5.7.
+_LOSSY_DRIVERS: Final = {"sql", "filesystem"}
 
 
 def capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
-    """Return what an app can do for the jobs of a task.
+    """Return the capabilities of an app for the jobs of a task.
 
-    It is asked when a worker starts, and when a process sends its first job.
+    They are checked when a worker starts, and when a process sends its first job.
 
     Args:
-        app: The app, as it is configured.
+        app: The configured app.
         task: A task whose base is `DurableTask`.
 
     Raises:
-        ConfigError: The app, or the task, is set up so that jobs would be lost
-            or attempted twice; the error says which setting to change.
+        ConfigError: Under the settings of the app, or of the task, jobs would be lost
+            or attempted twice; the error names the setting to change.
     """
     _check_task(app, task)
-    _check_backend(app)
-    able = _transport(app, task)
-    shortest = 2 * (able.max_hop or 0.0)
-    if _kept(app) <= shortest:
-        rule = f"more than {shortest:g} seconds, twice as long as a hop"
-        suggestion = "copies of a job are told apart by what is kept; None is for ever"
-        raise invalid_setting(
-            "result_expires", rule, app.conf.result_expires, suggestion
-        )
-    return able
+    if isinstance(app.backend, DisabledBackend | RPCBackend):
+        kind = type(app.backend).__name__
+        rule = "readable by every process, to detect duplicate messages"
+        suggestion = "set it to a redis:// or a db+ URL"
+        raise invalid_setting("result_backend", rule, kind, suggestion)
+    found = _transport_capabilities(app, task)
+    minimum = 2 * (found.max_hop or 0.0)
+    expires = app.conf.result_expires
+    if _retention(app) <= minimum:
+        rule = f"more than {minimum:g} seconds, twice as long as a hop"
+        suggestion = "results detect duplicate messages; None keeps them for ever"
+        raise invalid_setting("result_expires", rule, expires, suggestion)
+    return found
 
 
 def check_route(app: Celery, options: dict[str, Any], name: str) -> None:
-    """Check that a queue is one through which a job can be delayed.
-
-    Args:
-        app: The app.
-        options: What the job is sent with.
-        name: The name of its task.
+    """Check that jobs of a task, sent with these options, can be delayed.
 
     Raises:
-        ConfigError: Its exchange is a direct one, on quorum queues: delayed jobs
-            would stay in a worker's hands, for longer than RabbitMQ lets them.
+        ConfigError: They go to a quorum queue with a direct exchange: a worker would
+            hold delayed jobs for longer than RabbitMQ allows.
     """
-    found = app.amqp.router.route(dict(options), name)
-    queue = found.get("queue")
-    if _native(app) and queue is not None and queue.exchange.type == "direct":
-        rule = "one with a topic exchange, as quorum queues are delayed through"
+    queue = app.amqp.router.route(dict(options), name).get("queue")
+    if _has_native_delay(app) and queue is not None and queue.exchange.type == "direct":
+        rule = "bound to a topic exchange, which delays need on quorum queues"
         suggestion = "set task_default_exchange_type='topic', or declare it so"
         raise invalid_setting("queue", rule, queue.name, suggestion)
 
 
 def check_time_limit(app: Celery, limit: float | None) -> None:
-    """Check that no attempt is ended by the end of its process.
-
-    Args:
-        app: The app.
-        limit: The time limit of a task, in seconds; None if it has none of its own.
+    """Check that neither a task nor its app has a hard time limit.
 
     Raises:
-        ConfigError: It is: the attempt would be made again at once, and for ever.
+        ConfigError: One of them has: it kills the process of the attempt, which would
+            be repeated at once, for ever.
     """
     limit = app.conf.task_time_limit if limit is None else limit
     if limit is not None:
-        rule = "None for a job, or an attempt that takes longer is made again for ever"
-        suggestion = "set soft_time_limit, whose error its policy retries"
+        rule = "None for a job, or a slow attempt is repeated for ever"
+        suggestion = "set soft_time_limit, whose error is retried by the policy"
         raise invalid_setting("time_limit", rule, limit, suggestion)
 
 
 class Check(bootsteps.Step):
-    """What refuses to start a worker that would lose jobs."""
+    """Bootstep that checks all durable tasks before the worker starts."""
 
     name = "retrykit"
 
     def __init__(self, parent: Any, **settings: Any) -> None:
         super().__init__(parent, **settings)
         for task in parent.app.tasks.values():
-            # It checks them when it is asked for the first time.
+            # The property checks them.
             getattr(task, "capabilities", None)
 
 
@@ -127,78 +121,64 @@ def _check_task(app: Celery, task: Task[..., Any]) -> None:
     check_time_limit(app, getattr(task, "time_limit", None))
     retried = getattr(task, "autoretry_for", ())
     if retried:
-        rule, suggestion = (
-            f"empty in {task.name}, whose policy retries",
-            "say it in on=",
-        )
+        rule, suggestion = f"empty in {task.name}, whose policy retries", "set on="
         raise invalid_setting("autoretry_for", rule, retried, suggestion)
     if app.conf.task_protocol == 1:
         raise invalid_setting("task_protocol", "2, which has headers", 1)
 
 
-def _check_backend(app: Celery) -> None:
-    if isinstance(app.backend, DisabledBackend | RPCBackend):
-        kind = type(app.backend).__name__
-        rule = "one that every process can read, since it tells copies of a job apart"
-        raise invalid_setting(
-            "result_backend", rule, kind, "set it to a redis:// or a db+ URL"
-        )
-
-
-def _transport(app: Celery, task: Task[..., Any]) -> Capabilities:
+def _transport_capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
     driver = _driver(app)
-    asked = getattr(task, "max_hop", None)
-    hop = None if asked is None else parse_duration("max_hop", asked)
+    max_hop = getattr(task, "max_hop", None)
+    hop = None if max_hop is None else parse_duration("max_hop", max_hop)
     if hop == 0:
-        raise invalid_setting("max_hop", "a duration > 0", asked)
+        raise invalid_setting("max_hop", "a duration > 0", max_hop)
     options = app.conf.broker_transport_options
     if driver == "redis":
-        return _redis(options.get("visibility_timeout", _VISIBILITY), hop)
+        return _on_redis(options.get("visibility_timeout", _VISIBILITY_TIMEOUT), hop)
     if driver == "amqp":
         confirmed = options.get("confirm_publish")
         if not confirmed:
-            rule = "True, or RabbitMQ may lose a job that it was not yet sure of"
+            rule = "True, or RabbitMQ may lose an unconfirmed job"
             suggestion = 'set broker_transport_options={"confirm_publish": True}'
             raise invalid_setting("confirm_publish", rule, confirmed, suggestion)
         check_route(app, {}, task.name)
-        return _quorum(app, hop) if _native(app) else _classic(hop)
+        if not _has_native_delay(app):
+            return _on_classic_queue(hop)
+        # Each hop writes the ledger, so that it does not expire.
+        hop = min(_retention(app) / 4, hop or _MAX_NATIVE_HOP, _MAX_NATIVE_HOP)
+        return _build("rabbitmq, quorum queue", hop, min_delay=1.0)
     if driver == "memory":
-        return _able("memory", hop or 60.0, at_least_once=False)
+        return _build("memory", hop or 60.0, at_least_once=False)
     suggestion = "set it to a redis:// or an amqp:// URL"
-    if driver in _LOSSY:
-        suggestion = f"it loses jobs that wait when a worker is killed: {suggestion}"
+    if driver in _LOSSY_DRIVERS:
+        suggestion = f"waiting jobs are lost if a worker is killed: {suggestion}"
     raise invalid_setting("broker_url", "that of Redis or RabbitMQ", driver, suggestion)
 
 
-def _redis(visibility: object, hop: float | None) -> Capabilities:
+def _on_redis(visibility: object, hop: float | None) -> Capabilities:
     timeout = check_number("visibility_timeout", visibility)
     hop = timeout / 4 if hop is None else hop
     if not hop < timeout / 2:
-        rule = f"below half of the visibility timeout, which is {timeout:g} seconds"
+        rule = f"less than half of the visibility timeout of {timeout:g} seconds"
         suggestion = (
             "a job held for longer is delivered twice: set "
             f'broker_transport_options={{"visibility_timeout": {4 * hop:g}}}'
         )
         raise invalid_setting("max_hop", rule, hop, suggestion)
-    return _able("redis", hop)
+    return _build("redis", hop)
 
 
-def _classic(hop: float | None) -> Capabilities:
-    hop = _HELD if hop is None else hop
-    if hop > _LONGEST_HELD:
-        rule = f"at most {_LONGEST_HELD:g} seconds on a classic queue"
-        suggestion = "RabbitMQ ends a worker that holds a job for half an hour"
+def _on_classic_queue(hop: float | None) -> Capabilities:
+    hop = _CLASSIC_HOP if hop is None else hop
+    if hop > _MAX_CLASSIC_HOP:
+        rule = f"at most {_MAX_CLASSIC_HOP:g} seconds on a classic queue"
+        suggestion = "RabbitMQ disconnects a worker that holds a job for half an hour"
         raise invalid_setting("max_hop", rule, hop, suggestion)
-    return _able("rabbitmq, classic queue", hop)
+    return _build("rabbitmq, classic queue", hop)
 
 
-def _quorum(app: Celery, hop: float | None) -> Capabilities:
-    # The ledger is written at each hop, so that it does not expire.
-    hop = min(_kept(app) / 4, hop or _LONGEST_NATIVE, _LONGEST_NATIVE)
-    return _able("rabbitmq, quorum queue", hop, min_delay=1.0)
-
-
-def _able(
+def _build(
     engine: str, hop: float, *, min_delay: float = 0.0, at_least_once: bool = True
 ) -> Capabilities:
     return Capabilities(
@@ -211,10 +191,10 @@ def _able(
     )
 
 
-def _kept(app: Celery) -> float:
-    """Return for how many seconds the result backend keeps what it has."""
-    keeps = app.conf.result_expires
-    return parse_duration("result_expires", keeps) if keeps else math.inf
+def _retention(app: Celery) -> float:
+    """Return for how many seconds the result backend keeps results."""
+    expires = app.conf.result_expires
+    return parse_duration("result_expires", expires) if expires else math.inf
 
 
 def _driver(app: Celery) -> str:
@@ -222,6 +202,6 @@ def _driver(app: Celery) -> str:
         return str(connection.transport.driver_type)
 
 
-def _native(app: Celery) -> bool:
-    """Return whether RabbitMQ holds what waits, which Celery decides by this."""
+def _has_native_delay(app: Celery) -> bool:
+    """Return whether Celery lets RabbitMQ hold delayed messages."""
     return bool(detect_quorum_queues(app, _driver(app))[0])

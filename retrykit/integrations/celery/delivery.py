@@ -1,19 +1,18 @@
-"""One wake-up of a job: what a worker does with a message.
+"""Handles one delivery of a job's message to a worker.
 
-The message carries the envelope, and it is acknowledged last of all: first the
-ledger is written, then the next message is sent. So if the worker is killed
+The message carries the envelope, and is acknowledged last: first the ledger is written,
+then the next message is sent. If the worker is killed
 
-- before the attempt, or in the middle of it: the message comes again, and the
-  attempt is made again, under the same key;
-- after the ledger was written: the message comes again, and the ledger tells that
-  its attempt was made. The next message is sent once more, and that one counts
-  from now on; the one that perhaps was sent before is dropped when it comes. If
-  that is being worked on at the same time, it goes on alone;
-- before Celery has stored the result, or the error, of a job that has ended: the
-  message comes again, and what the ledger kept of the end is stored.
+- before or during the attempt: the message is redelivered, and the attempt is repeated
+  under the same idempotency key;
+- after the ledger was written: the message is redelivered, and the ledger shows that
+  its attempt was made. The next message is sent again, and is the current one; a first
+  copy of it is dropped when it comes, or goes on alone if it is already being handled;
+- before Celery stored the result or the error of an ended job: the message is
+  redelivered, and the outcome in the ledger is stored.
 
-Nothing goes round in a hurry: a message that cannot be followed goes to the queue
-of the dead, and one whose successor cannot be sent comes again after a second.
+Nothing loops without a pause: a message that cannot be handled goes to the dead-letter
+queue, and one whose successor cannot be sent is requeued after a second.
 """
 
 import logging
@@ -27,24 +26,22 @@ from celery.utils import uuid
 from kombu.exceptions import EncodeError
 
 from retrykit._internal.clocks import sync_clock, wall
-from retrykit._internal.frozen import fields_of
 from retrykit.durable import Capabilities, Envelope, Job, JobFailed
 from retrykit.durable.json_payloads import as_json
 from retrykit.errors import ConfigError
 from retrykit.integrations.celery.ledger import (
     Entry,
-    Verdict,
     classify_message,
-    killed,
-    name_another,
-    newest,
+    killed_run,
+    read_entry,
+    replace_message,
     write_entry,
 )
 from retrykit.integrations.celery.messages import (
     HEADER,
     TOKEN_HEADER,
-    again,
-    headers,
+    build_headers,
+    copy_message,
     send_to_dead_letter,
 )
 
@@ -52,126 +49,122 @@ __all__ = ["Delivery"]
 
 _log: Final = logging.getLogger("retrykit.durable")
 
-# As long as a broker may take to come back to its senses.
-_PAUSE: Final = 1.0
+# Seconds before a message is requeued after an error of the broker.
+_REQUEUE_DELAY: Final = 1.0
 
-# Longer than it takes from reading what is in the ledger to writing to it.
-_UNTIL_WRITTEN: Final = 5.0
+# Seconds, more than another worker needs between reading and writing the ledger.
+_LEDGER_DELAY: Final = 5.0
 
 
 @final
 class Delivery:
-    """The message that a task works on.
-
-    Args:
-        task: The task.
-        job: What its jobs are.
-        able: Returns what the app can do for them.
-    """
+    """The message that a task is handling."""
 
     def __init__(
-        self, task: Task[..., Any], job: Job, able: Callable[[], Capabilities]
+        self,
+        task: Task[..., Any],
+        job: Job,
+        get_capabilities: Callable[[], Capabilities],
     ) -> None:
-        self._task, self._job, self._able = task, job, able
+        self._task, self._job, self._get_capabilities = task, job, get_capabilities
         self._id = str(task.request.id)
-        # It counts the messages of a run, and never its attempts.
+        # The number of the message in its run, not of the attempt.
         self._hop = task.request.retries
         self._headers = task.request.headers or {}
 
-    def answer(self) -> Any:
-        """Make the attempt that is due, and return what the job returned.
+    def handle(self) -> Any:
+        """Make the attempt if it is due, and return the result of the job.
 
         Raises:
-            Ignore: The job goes on with another message.
-            Reject: The message is to come again.
-            Exception: The job is dead.
+            Ignore: The job continues with another message.
+            Reject: The message is to be requeued.
+            Exception: The job has failed.
         """
-        with self._or_put_back():
-            # A worker that would lose jobs does not start, and does not lose these.
-            self._able()
-            entry = newest(self._task.app, self._id)
-            up_to = killed(self._task.app, self._id)
-        opened = self._opened(entry)
-        verdict = self._judged(entry, opened)
+        with self._requeue_on_error():
+            # Unsafe settings requeue the message: its job is not lost.
+            self._get_capabilities()
+            entry = read_entry(self._task.app, self._id)
+            killed = killed_run(self._task.app, self._id)
+        envelope = self._read_envelope(entry)
+        run = entry.run if entry else 1
+        if isinstance(envelope, Envelope):
+            run = envelope.run
+        token = self._headers.get(TOKEN_HEADER)
+        verdict = classify_message(entry, run, self._hop, token)
         if verdict == "stale":
             self._drop()
         if verdict == "unsent" and entry is not None:
-            return self._once_more(entry)
-        if isinstance(opened, ConfigError):
-            kept = None if entry is None else entry.envelope
-            self._die(opened, entry.run if entry else 1, kept)
-        if up_to >= opened.run:
-            self._die(JobFailed("killed by hand"), opened.run, opened.to_dict())
-        if opened.time_left(wall()) > 0:
-            self._send(opened.rescheduled(wall()))
-        return self._attempt(opened)
+            return self._repeat_outcome(entry)
+        if isinstance(envelope, ConfigError):
+            self._fail(envelope, run, entry and entry.envelope)
+        if killed >= run:
+            self._fail(JobFailed("killed by hand"), run, envelope.to_dict())
+        if envelope.time_left(wall()) > 0:
+            self._send(envelope.rescheduled(wall()))
+        return self._attempt(envelope)
 
-    def _opened(self, entry: Entry | None) -> Envelope | ConfigError:
-        """Return the envelope of the message, or why it cannot be read."""
-        kept = self._headers.get(HEADER)
+    def _read_envelope(self, entry: Entry | None) -> Envelope | ConfigError:
+        """Return the envelope of the message, or the error if it is invalid."""
+        data = self._headers.get(HEADER)
         try:
-            if kept is not None:
-                return Envelope.from_dict(kept)
+            if data is not None:
+                return Envelope.from_dict(data)
             if entry is not None and (entry.run, entry.hop) == (1, 0):
                 return Envelope.from_dict(entry.envelope)
             return self._job.envelope(self._id)
         except ConfigError as error:
             return error
 
-    def _judged(self, entry: Entry | None, opened: Envelope | ConfigError) -> Verdict:
-        run = entry.run if entry else 1
-        if isinstance(opened, Envelope):
-            run = opened.run
-        return classify_message(entry, run, self._hop, self._headers.get(TOKEN_HEADER))
-
-    def _once_more(self, entry: Entry) -> Any:
-        """Do again what came of the attempt, as the ledger knows it."""
+    def _repeat_outcome(self, entry: Entry) -> Any:
+        """Repeat what followed an attempt that was already made."""
         if entry.status == "succeeded":
             return entry.result
         if entry.status == "waiting":
-            self._send_again(entry)
-        self._bury(entry)
+            self._resend(entry)
+        self._dead_letter(entry)
         raise JobFailed(entry.why)
 
     def _attempt(self, envelope: Envelope) -> Any:
         token = self._headers.get(TOKEN_HEADER, "")
-        self._note(Entry.of(envelope, self._hop, token, begun=True))
+        self._write(Entry.of(envelope, self._hop, token, begun=True))
         request = self._task.request
+        args, kwargs = request.args or (), request.kwargs or {}
         try:
-            made = self._job.attempt(envelope, request.args or (), request.kwargs or {})
-            as_json("what a job returns", made.result)
-        except Exception as error:  # noqa: BLE001  the job is kept, whatever it is
-            self._die(error, envelope.run, envelope.to_dict())
-        after = made.envelope
-        if self._overtaken(after.run):
+            attempt = self._job.attempt(envelope, args, kwargs)
+            as_json("what a job returns", attempt.result)
+        except Exception as error:  # noqa: BLE001  any error fails the job
+            self._fail(error, envelope.run, envelope.to_dict())
+        after = attempt.envelope
+        if self._is_overtaken(after.run):
             self._drop()
         if after.status == "waiting":
             self._send(after)
         if after.status == "dead":
             why = after.describe()
-            self._die(made.error or JobFailed(why), after.run, after.to_dict(), why)
-        self._note(Entry.of(after, self._hop + 1, result=made.result))
-        return made.result
+            failure = attempt.error or JobFailed(why)
+            self._fail(failure, after.run, after.to_dict(), why)
+        self._write(Entry.of(after, self._hop + 1, result=attempt.result))
+        return attempt.result
 
-    def _overtaken(self, run: int) -> bool:
-        """Return whether a copy of the message was faster."""
+    def _is_overtaken(self, run: int) -> bool:
+        """Return whether a duplicate of the message has advanced the job."""
         try:
-            entry = newest(self._task.app, self._id)
-        except Exception:  # noqa: BLE001  the attempt was made, and is not lost
+            entry = read_entry(self._task.app, self._id)
+        except Exception:  # noqa: BLE001  the outcome of the attempt must not be lost
             return False
         return entry is not None and (entry.run, entry.hop) > (run, self._hop)
 
-    def _send_again(self, entry: Entry) -> NoReturn:
-        """Send the next message once more, unless the first one has come."""
+    def _resend(self, entry: Entry) -> NoReturn:
+        """Send the next message again, unless the first one has been delivered."""
         try:
             envelope = Envelope.from_dict(entry.envelope)
         except ConfigError as error:
-            self._die(error, entry.run, entry.envelope)
+            self._fail(error, entry.run, entry.envelope)
         token = uuid()
-        with self._or_put_back():
-            name_another(self._task.app, self._id, entry, token)
-            sync_clock.sleep(_UNTIL_WRITTEN)
-            latest = newest(self._task.app, self._id)
+        with self._requeue_on_error():
+            replace_message(self._task.app, self._id, entry, token)
+            sync_clock.sleep(_LEDGER_DELAY)
+            latest = read_entry(self._task.app, self._id)
         if latest is not None and latest.token != token:
             self._drop()
         self._send(envelope, token)
@@ -179,61 +172,54 @@ class Delivery:
     def _send(self, envelope: Envelope, token: str | None = None) -> NoReturn:
         """Send the next message, and let this one be acknowledged."""
         token, hop = token or uuid(), self._hop + 1
-        self._note(Entry.of(envelope, hop, token))
+        self._write(Entry.of(envelope, hop, token))
         left = envelope.time_left(wall())
-        countdown = self._able().next_hold(left) if left > 0 else None
+        countdown = self._get_capabilities().next_hold(left) if left > 0 else None
+        headers = build_headers(envelope, token)
         try:
-            with self._or_put_back():
-                new = headers(envelope, token)
-                sent = again(self._task, new, retries=hop, countdown=countdown)
-                sent.apply_async()
+            with self._requeue_on_error():
+                message = copy_message(
+                    self._task, headers, retries=hop, countdown=countdown
+                )
+                message.apply_async()
         except EncodeError as error:
-            self._die(error, envelope.run, envelope.to_dict())
+            self._fail(error, envelope.run, envelope.to_dict())
         raise Ignore(envelope.key)
 
-    def _die(
+    def _fail(
         self, error: Exception, run: int, envelope: object, why: str = ""
     ) -> NoReturn:
-        entry = Entry(
-            run=run,
-            hop=self._hop + 1,
-            status="dead",
-            token="",
-            envelope=envelope,
-            result=None,
-            why=why or str(error) or repr(error),
-        )
-        self._note(entry)
-        self._bury(entry)
+        why = why or str(error) or repr(error)
+        entry = Entry(run, self._hop + 1, "dead", "", envelope, None, why)
+        self._write(entry)
+        self._dead_letter(entry)
         raise error
 
-    def _bury(self, entry: Entry) -> None:
-        with self._or_put_back():
-            message = again(self._task, {}, retries=0)
-            send_to_dead_letter(
-                self._task.app, message, job=self._id, entry=fields_of(entry)
-            )
+    def _dead_letter(self, entry: Entry) -> None:
+        with self._requeue_on_error():
+            message = copy_message(self._task, {}, retries=0)
+            send_to_dead_letter(self._task.app, message, self._id, entry)
 
-    def _note(self, entry: Entry) -> None:
+    def _write(self, entry: Entry) -> None:
         try:
             write_entry(self._task.app, self._id, entry)
-        except Exception:  # noqa: BLE001  the attempt was made, and is not lost
-            # The message carries the job; what it lacks is a guard for a moment.
-            _log.exception("%s: the ledger of the job cannot be written", self._id)
+        except Exception:  # noqa: BLE001  the outcome of the attempt must not be lost
+            # The message carries the job: only duplicates go unnoticed for a while.
+            _log.exception("%s: cannot write the ledger of the job", self._id)
 
     def _drop(self) -> NoReturn:
-        msg = f"{self._id}: message {self._hop} is a copy that is left over: dropped"
+        msg = f"{self._id}: dropped message {self._hop}, a stale duplicate"
         _log.warning(msg)
         raise Ignore(msg)
 
     @contextmanager
-    def _or_put_back(self) -> Iterator[None]:
-        """Let the message come again, in a while, if this fails."""
+    def _requeue_on_error(self) -> Iterator[None]:
+        """Requeue the message after a pause, unless the error is an EncodeError."""
         try:
             yield
         except EncodeError:
             raise
         except Exception as error:
-            _log.exception("%s: the message comes again", self._id)
-            sync_clock.sleep(_PAUSE)
+            _log.exception("%s: requeued the message", self._id)
+            sync_clock.sleep(_REQUEUE_DELAY)
             raise Reject(str(error), requeue=True) from error

@@ -1,6 +1,6 @@
-"""How jobs stand, and what can be done about them from outside."""
+"""Queries and commands for jobs: status, dead letters, requeue, kill."""
 
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from celery import Celery
 from celery.utils import uuid
@@ -10,120 +10,115 @@ from retrykit._internal.validation import check_integer, invalid_setting
 from retrykit.durable import Envelope, JobReport
 from retrykit.integrations.celery.ledger import (
     Entry,
-    killed,
-    mark_killed,
-    newest,
+    kill_run,
+    killed_run,
+    read_entry,
     write_entry,
 )
-from retrykit.integrations.celery.messages import DEAD, dead_letters, headers
+from retrykit.integrations.celery.messages import DEAD, build_headers, dead_letters
 from retrykit.integrations.celery.task import DurableTask
 
 __all__ = ["dead", "kill", "requeue", "status"]
 
-_ENDED: Final = {"succeeded", "dead"}
-
 
 def status(app: Celery, job_id: str) -> JobReport:
-    """Return how a job stands: its errors, and when it goes on.
+    """Return the status of a job: its failures, and when the next attempt is due.
 
-    What has ended is told for as long as the app keeps results, which is
-    ``result_expires``.
+    Ended jobs are known for as long as the app keeps results: ``result_expires``.
 
     >>> print(status(app, "verify-7").describe())  # doctest: +SKIP
     verify-7: waiting, 3 failed attempts, next due 2026-11-23 04:00:00 UTC
 
     Raises:
-        ConfigError: Nothing is known of a job of that id.
+        ConfigError: There is no job of that id.
     """
-    entry = _known(app, job_id)
-    if entry.status == "waiting" and killed(app, job_id) >= entry.run:
+    entry = _find_entry(app, job_id)
+    if entry.status == "waiting" and killed_run(app, job_id) >= entry.run:
         entry = entry.replace(status="dead", why="killed by hand")
     return _report(job_id, entry)
 
 
 def dead(app: Celery, *, limit: int = 100) -> list[JobReport]:
-    """Return the jobs that have died and were not queued again.
+    """Return the dead jobs that were not requeued.
 
-    They are taken out of their queue meanwhile, and put back: whoever looks at
-    the same time may see none.
+    Their messages are taken out of the dead-letter queue and put back: another process
+    that lists them at the same time may see none.
 
     Args:
         app: The app.
-        limit: How many messages are looked at. Count, >= 1.
+        limit: The number of messages to read. Count, >= 1.
 
     Returns:
-        Reports, of those first that have been dead for longest.
+        Reports, the oldest first.
     """
     check_integer("limit", limit, at_least=1)
     with dead_letters(app, limit) as messages:
-        told = dict(map(_read, messages))
-    return [
-        _report(job, entry) for job, entry in told.items() if _rests(app, job, entry)
-    ]
+        entries = dict(map(_parse, messages))
+    return [_report(*each) for each in entries.items() if not _is_requeued(app, *each)]
 
 
 def requeue(app: Celery, job_id: str) -> None:
-    """Begin a dead job anew, under its id: with all attempts, and new keys.
+    """Run a dead job again under its id, from its first attempt and with new keys.
 
     Raises:
-        ConfigError: There is no such job in the queue of the dead. One that was
-            killed by hand comes there at its next wake-up.
+        ConfigError: There is no such job in the dead-letter queue. A killed job gets
+            there at its next due time.
     """
     with dead_letters(app) as messages:
-        own = [each for each in messages if _read(each)[0] == job_id]
-        last = max(own, key=lambda each: _read(each)[1].run, default=None)
-        if last is None or not _rests(app, *_read(last)):
+        own = [each for each in messages if _parse(each)[0] == job_id]
+        last = max(own, key=lambda each: _parse(each)[1].run, default=None)
+        if last is None or _is_requeued(app, *_parse(last)):
             rule = f"the id of a job in the queue {DEAD.name}"
             raise invalid_setting("job_id", rule, job_id)
-        run = _read(last)[1].run + 1
+        run = _parse(last)[1].run + 1
         message = app.signature(last.payload["message"])
         task = cast("DurableTask", app.tasks[str(message.task)])
         envelope = task.job.envelope(job_id, run)
         token = uuid()
         write_entry(app, job_id, Entry.of(envelope, 0, token))
         app.backend.forget(job_id)
-        message.options["headers"] |= headers(envelope, token)
+        message.options["headers"] |= build_headers(envelope, token)
         message.apply_async()
         for each in own:
             each.ack()
 
 
 def kill(app: Celery, job_id: str) -> None:
-    """Let a job make no further attempt; one that is being made goes to its end.
+    """Stop a job: it makes no further attempt, but a running one is completed.
 
     Raises:
-        ConfigError: Nothing is known of a job of that id, or it has ended.
+        ConfigError: There is no job of that id, or it has ended.
     """
-    entry = _known(app, job_id)
-    if entry.status in _ENDED:
-        rule, suggestion = "the id of a job that goes on", f"it is {entry.status}"
+    entry = _find_entry(app, job_id)
+    if entry.status in {"succeeded", "dead"}:
+        rule, suggestion = "the id of an unfinished job", f"it is {entry.status}"
         raise invalid_setting("job_id", rule, job_id, suggestion)
-    mark_killed(app, job_id, entry.run)
+    kill_run(app, job_id, entry.run)
 
 
-def _known(app: Celery, job_id: str) -> Entry:
-    entry = newest(app, job_id)
+def _find_entry(app: Celery, job_id: str) -> Entry:
+    entry = read_entry(app, job_id)
     if entry is None:
         raise invalid_setting("job_id", "the id of a job that was started", job_id)
     return entry
 
 
-def _read(message: Message) -> tuple[str, Entry]:
-    """Return the job that a message is about, and how it died."""
-    told: Any = message.payload
-    return told["job"], Entry(**told["entry"])
+def _parse(message: Message) -> tuple[str, Entry]:
+    """Return the job of a dead letter, and its entry."""
+    payload: Any = message.payload
+    return payload["job"], Entry(**payload["entry"])
 
 
-def _rests(app: Celery, job: str, entry: Entry) -> bool:
-    """Return whether a dead job was not begun anew since.
+def _is_requeued(app: Celery, job: str, entry: Entry) -> bool:
+    """Return whether a worker has seen a later run of a dead job.
 
-    One that no worker has seen since may not have been sent to its end.
+    If none has, the requeued message may not have been sent.
     """
-    latest = newest(app, job)
+    latest = read_entry(app, job)
     if latest is None or latest.run <= entry.run:
-        return True
-    again = entry.run + 1, 0, "waiting"
-    return (latest.run, latest.hop, latest.status) == again
+        return False
+    unseen = entry.run + 1, 0, "waiting"
+    return (latest.run, latest.hop, latest.status) != unseen
 
 
 def _report(job: str, entry: Entry) -> JobReport:
@@ -131,11 +126,4 @@ def _report(job: str, entry: Entry) -> JobReport:
         envelope = Envelope.from_dict(entry.envelope)
     except ValueError:
         envelope = None
-    return JobReport(
-        job=job,
-        status=entry.status,
-        envelope=envelope,
-        result=entry.result,
-        why=entry.why,
-        place=job,
-    )
+    return JobReport(job, entry.status, envelope, entry.result, entry.why, job)

@@ -1,4 +1,4 @@
-"""Tasks of Celery whose runs are attempts under a policy."""
+"""Base class of Celery tasks whose jobs are retried under a policy."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,21 +23,21 @@ from retrykit.integrations.celery.config_checks import (
     check_time_limit,
 )
 from retrykit.integrations.celery.delivery import Delivery
-from retrykit.integrations.celery.ledger import LEDGER, Entry, newest, write_entry
-from retrykit.integrations.celery.messages import HEADER, headers
+from retrykit.integrations.celery.ledger import LEDGER, Entry, read_entry, write_entry
+from retrykit.integrations.celery.messages import HEADER, build_headers
 from retrykit.integrations.celery.unknown_tasks import UnknownTaskHandler
 from retrykit.policy.policy import Policy
 
 __all__ = ["DurableTask"]
 
-# What a request is marked with whose attempt has begun.
+# Set on a request whose attempt has begun.
 _BEGUN: Final = "retrykit_begun"
-# RabbitMQ takes no longer ones.
-_LONGEST_ID: Final = 255
+# In bytes; a limit of RabbitMQ.
+_MAX_ID: Final = 255
 
 
 class DurableTask(Task[..., Any]):
-    """The base of a task whose jobs are attempted until they end.
+    """Base class of a task whose jobs are retried under a policy.
 
     ::
 
@@ -46,15 +46,15 @@ class DurableTask(Task[..., Any]):
 
         verify.apply_async(["example.com"], task_id="verify-7")
 
-    A job that is sent again under an id that has been taken stays as it is. A
-    ``countdown`` and an ``eta`` may be as far away as they like. Called, it is the
-    function; in eager mode it is retried in this process, which waits.
+    A job that is sent again under the same id is left unchanged. ``countdown`` and
+    ``eta`` have no upper limit. Calling the task calls the function once; in eager mode
+    it is retried in this process, which waits.
 
     Attributes:
-        policy: What its jobs are held to.
-        previous_names: The names that the policy had before.
-        max_hop: The longest time that a worker holds a job which waits; by
-            default what is safe on the broker. A duration, > 0.
+        policy: The policy of its jobs.
+        previous_names: Former names of the policy.
+        max_hop: The longest time for which a worker holds a waiting job; by default
+            a value that is safe on the broker. A duration, > 0.
     """
 
     abstract = True
@@ -68,34 +68,34 @@ class DurableTask(Task[..., Any]):
 
     @classmethod
     def on_bound(cls, app: Celery) -> None:
-        """Check it where it is written, and again when a worker starts."""
+        """Check the task when it is defined, and again when a worker starts."""
         cls._job_of(cls.run)
         app.steps["worker"].add(Check)
         app.steps["consumer"].add(UnknownTaskHandler)
 
     @cached_property
     def job(self) -> Job:
-        """What it is under which policy."""
+        """The job definition: function and policy."""
         return self._job_of(self.run)
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """What its app can do for its jobs.
+        """The capabilities of its app.
 
         Raises:
-            ConfigError: Its jobs would be lost or attempted twice.
+            ConfigError: Jobs would be lost or attempted twice.
         """
         return capabilities(self.app, self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function; in a worker, make the attempt that is due."""
+        """Call the function; in a worker, handle the message of a job."""
         request = self.request
         if request.called_directly or hasattr(request, _BEGUN):
             return super().__call__(*args, **kwargs)
         setattr(request, _BEGUN, True)
         if request.is_eager:
             return self.job.policy.call(self.run, *args, **kwargs)
-        return Delivery(self, self.job, lambda: self.capabilities).answer()
+        return Delivery(self, self.job, lambda: self.capabilities).handle()
 
     def apply_async(
         self,
@@ -105,43 +105,40 @@ class DurableTask(Task[..., Any]):
         *more: Any,
         **options: Any,
     ) -> AsyncResult[Any]:
-        """Start a job, as every task is started.
+        """Start a job.
 
         Raises:
-            ConfigError: The app would lose jobs, an argument is nothing that
-                JSON can hold, or an option is not for jobs.
+            ConfigError: The app would lose jobs, an argument is not JSON-serializable,
+                or an option is not supported for jobs.
         """
-        sent = super().apply_async
-        given = options.pop("headers", None) or {}
-        if HEADER in given or self.app.conf.task_always_eager:
-            return sent(args, kwargs, task_id, *more, headers=given, **options)
+        send = super().apply_async
+        headers = options.pop("headers", None) or {}
+        if HEADER in headers or self.app.conf.task_always_eager:
+            return send(args, kwargs, task_id, *more, headers=headers, **options)
         self._check(args, kwargs, options)
-        envelope = self._envelope(task_id or uuid(), options)
-        if task_id is not None and self._taken(task_id):
+        envelope = self._build_envelope(task_id or uuid(), options)
+        if task_id is not None and self._exists(task_id):
             return self.AsyncResult(task_id)
         token = uuid()
         write_entry(self.app, envelope.job, Entry.of(envelope, 0, token))
         left = envelope.time_left(wall())
         if left > 0:
             options["countdown"] = self.capabilities.next_hold(left)
-        options["headers"] = given | headers(envelope, token)
-        return sent(args, kwargs, envelope.job, *more, **options)
+        options["headers"] = headers | build_headers(envelope, token)
+        return send(args, kwargs, envelope.job, *more, **options)
 
     def retry(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse what would make two jobs of one."""
+        """Raise a ConfigError: Celery's own retry would duplicate the job."""
+        rule = f"left to the policy of {self.name}"
         suggestion = "raise RetryAfter(delay), or the error itself"
-        raise invalid_setting(
-            "retry", f"left to the policy of {self.name}", "retry()", suggestion
-        )
+        raise invalid_setting("retry", rule, "retry()", suggestion)
 
     @classmethod
     def _job_of(cls, run: Any) -> Job:
         job = job_of(run, cast("Policy", cls.policy), cls.name, cls.previous_names)
         if job.awaited:
-            suggestion = "write asyncio.run(...) in it, or take DBOS, which awaits"
-            raise invalid_setting(
-                "fn", "a function that is not async, on Celery", run, suggestion
-            )
+            suggestion = "call asyncio.run(...) in it, or use DBOS"
+            raise invalid_setting("fn", "a sync function on Celery", run, suggestion)
         return job
 
     def _check(self, args: Any, kwargs: Any, options: dict[str, Any]) -> None:
@@ -150,32 +147,31 @@ class DurableTask(Task[..., Any]):
         expires = options.get("expires", self.expires)
         check_time_limit(self.app, options.get("time_limit", self.time_limit))
         if expires is not None:
-            suggestion = "give its policy max_elapsed=..., whose end is told"
+            suggestion = "set max_elapsed in its policy, which reports the end"
             raise invalid_setting("expires", "None for a job", expires, suggestion)
         if self.capabilities.min_delay:
             check_route(self.app, options, self.name)
 
-    def _envelope(self, job_id: str, options: dict[str, Any]) -> Envelope:
-        if len(job_id.encode()) > _LONGEST_ID or LEDGER in job_id:
-            rule = f"of {_LONGEST_ID} bytes at most, and without {LEDGER!r}"
+    def _build_envelope(self, job_id: str, options: dict[str, Any]) -> Envelope:
+        if len(job_id.encode()) > _MAX_ID or LEDGER in job_id:
+            rule = f"at most {_MAX_ID} bytes long, and without {LEDGER!r}"
             raise invalid_setting("task_id", rule, job_id)
         envelope = self.job.envelope(job_id)
         countdown, eta = options.pop("countdown", None), options.pop("eta", None)
         if isinstance(eta, datetime) and eta.tzinfo is not None:
             return replace(envelope, due=eta.timestamp())
         if eta is not None:
-            raise invalid_setting(
-                "eta", "a time with a zone", eta, "write datetime.now(UTC)"
-            )
+            rule, suggestion = "an aware datetime", "write datetime.now(UTC)"
+            raise invalid_setting("eta", rule, eta, suggestion)
         if countdown is not None:
             due = envelope.written + check_number("countdown", countdown)
             return replace(envelope, due=due)
         return envelope
 
-    def _taken(self, job_id: str) -> bool:
-        """Return whether a job of that id is on its way.
+    def _exists(self, job_id: str) -> bool:
+        """Return whether a worker has seen a job of that id.
 
-        One that no worker has seen may not have been sent to its end.
+        If none has, its message may not have been sent.
         """
-        entry = newest(self.app, job_id)
+        entry = read_entry(self.app, job_id)
         return entry is not None and (entry.hop, entry.status) != (0, "waiting")
