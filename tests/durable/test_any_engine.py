@@ -191,14 +191,14 @@ def in_turns(policy, script, colour):
 
 @pytest.mark.parametrize("colour", ["blocking", "awaited"])
 @given(STEPPING, SCRIPTS, seeds(), st.sampled_from([*BUDGETS]), CHANGES)
-def test_a_job_lives_as_a_call_does(colour, policy, script, seed, budget, changes):
+def test_a_job_behaves_like_a_live_call(colour, policy, script, seed, budget, changes):
     again, once = (changed(policy, seed, budget, changes) for _ in range(2))
     assert in_turns(again, script, colour) == live(once, script, colour)
 
 
 @pytest.mark.parametrize("deadline", ["stop", "clip", "overshoot"])
 @given(STEPS.filter(bool), STEPS, SCRIPTS)
-def test_a_job_ends_when_a_call_does(deadline, delay, allowed, script):
+def test_a_job_ends_when_a_live_call_does(deadline, delay, allowed, script):
     """Under each of the deadline rules, with limits that are reached."""
     schedule = s.constant(delay)
     policy = Policy(schedule=schedule, max_elapsed=allowed, deadline=deadline)
@@ -206,7 +206,7 @@ def test_a_job_ends_when_a_call_does(deadline, delay, allowed, script):
     assert in_turns(policy, script, "blocking") == live(policy, script, "blocking")
 
 
-def test_a_group_holds_the_errors_of_the_last_process():
+def test_a_group_contains_the_errors_of_the_last_process():
     """Records from another process are no errors to raise."""
     policy = Policy(schedule=[1], raises="group", name="any", seed=7, max_failures=20)
     script = [("refused", 0, 0)]
@@ -220,7 +220,7 @@ def test_a_group_holds_the_errors_of_the_last_process():
     assert len(state_of(group).failures) == 2
 
 
-def test_the_delays_are_drawn_once_whoever_asks_for_them():
+def test_random_delays_are_drawn_once():
     """Same seed, same delays: jitter is drawn with the failure, and kept."""
     policy = Policy(schedule=s.constant(60).jitter(1), max_elapsed=None)
     with virtual_time() as clock:
@@ -239,7 +239,7 @@ def test_the_delays_are_drawn_once_whoever_asks_for_them():
     assert len(seen) == 4, "and each retry has its own"
 
 
-def test_the_time_that_passed_while_nothing_ran_counts():
+def test_time_between_attempts_counts():
     """As the sleeps of a call do; and the queue before its first attempt does not."""
     policy = Policy(schedule=[10, 10], max_elapsed=100, on=ConnectionError)
     with virtual_time() as clock:
@@ -254,7 +254,7 @@ def test_the_time_that_passed_while_nothing_ran_counts():
     assert late.state.elapsed == 95
 
 
-def test_a_clock_that_was_set_back_takes_no_time_away():
+def test_elapsed_time_never_shrinks_when_the_clock_is_set_back():
     policy = Policy(schedule=[10, 10], max_elapsed=1000, on=ConnectionError)
     with virtual_time() as clock:
         job = Job(Watched([("refused", 50, 0)], clock, policy), policy, "any")

@@ -49,7 +49,7 @@ def test_the_delay_is_that_of_a_live_call(policy, seed):
         assert made(policy, number).state.next_delay == delay
 
 
-def test_a_schedule_that_grows_from_its_last_delay_grows_on():
+def test_a_schedule_based_on_the_previous_delay_keeps_growing():
     policy = Policy(
         schedule=s.decorrelated(1).cap("1h"), max_attempts=9, max_elapsed=None, seed=3
     )
@@ -58,7 +58,7 @@ def test_a_schedule_that_grows_from_its_last_delay_grows_on():
     assert max(delays) > 3 * delays[0]
 
 
-def test_the_chance_is_that_of_the_job_in_every_process():
+def test_random_delays_depend_on_the_job_not_the_process():
     policy = Policy(schedule=s.constant(100).full_jitter(), max_elapsed=None)
     delays = [
         round(made(policy, number, name).state.next_delay, 3)
@@ -68,7 +68,7 @@ def test_the_chance_is_that_of_the_job_in_every_process():
     assert delays == [20.055, 95.259, 69.212, 63.716]
 
 
-def test_the_envelope_says_what_is_not_known():
+def test_the_envelope_marks_unknown_errors():
     after = made(Policy(schedule=s.constant(1), max_elapsed=None), 4)
     assert after.key == "job-7:5"
     assert after.counts == {"unknown": 3, "ConnectionError": 1}
@@ -87,7 +87,7 @@ def test_the_first_attempt_has_no_history():
     assert seeded == replace(before, seed=11)
 
 
-def test_a_hint_of_zero_waits_for_the_schedule():
+def test_a_hint_of_zero_uses_the_schedule():
     policy = Policy(schedule=[2.0] * 3, max_elapsed=None, hint=attribute("wait"))
     error = ConnectionError("busy")
     error.wait = 0

@@ -25,17 +25,17 @@ def started(policy, *args, **kwargs):
     return Noted(fetch, job_of(fetch, policy, "fetch", ())).start(*args, **kwargs)
 
 
-def test_is_refused_what_its_function_does_not_take():
+def test_rejects_arguments_that_the_function_does_not_accept():
     with pytest.raises(TypeError, match="timeout"):
         started(Policy(), "/")
     assert started(Policy(), "/", timeout=5)
 
 
-def test_may_be_started_without_what_its_policy_fills_in():
+def test_starts_without_the_argument_that_its_policy_adds():
     assert started(Policy(attempt_timeout=AsArgument("5s")), "/")
 
 
-def test_is_refused_what_json_cannot_hold():
+def test_rejects_arguments_that_are_not_json():
     with pytest.raises(ConfigError, match=r"args\[0\] must be JSON-serializable"):
         started(Policy(), {1, 2}, 5)
     with pytest.raises(ConfigError, match=r"kwargs\['timeout'\] must be a finite"):
@@ -48,6 +48,6 @@ def test_is_refused_what_json_cannot_hold():
      {"max_elapsed": "1h"}],
     ids=str,
 )  # fmt: skip
-def test_a_policy_may_be_one_under_which_the_first_delay_is_waited(settings):
+def test_accepts_a_policy_whose_first_delay_fits(settings):
     assert job_of(fetch, Policy(schedule=["1h"], **settings), "fetch", ())
     assert job_of(fetch, Policy(schedule=[]), "fetch", ())

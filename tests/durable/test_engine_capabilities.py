@@ -9,7 +9,7 @@ DURATIONS = st.floats(0, 1e9)
 
 
 class TestCapabilities:
-    def test_hold_a_job_for_no_longer_than_they_can(self):
+    def test_hold_a_job_for_at_most_max_hop(self):
         redis = Capabilities("redis", 900.0, 1.0, 0.0, True, False)
         assert [redis.next_hold(left) for left in (-5, 0, 7.5, 900, 3600)] == [
             0,
@@ -19,7 +19,7 @@ class TestCapabilities:
             900,
         ]
 
-    def test_hold_a_job_for_as_long_as_it_takes(self):
+    def test_hold_a_job_for_any_time_without_max_hop(self):
         rabbit = Capabilities("rabbitmq", None, 1.0, 1.0, True, False)
         assert [rabbit.next_hold(left) for left in (-5, 0.2, 7.5, 1e9)] == [
             1,
@@ -31,7 +31,7 @@ class TestCapabilities:
     @given(
         st.floats(-1e9, 1e9), DURATIONS.filter(bool), st.floats(0, 1), st.floats(0, 60)
     )
-    def test_hold_it_in_hops_that_are_over_when_it_is_due(
+    def test_split_a_delay_into_hops_that_end_when_it_is_due(
         self, left, longest, part, late
     ):
         """However late each hop ends, their number is bounded by the delay."""

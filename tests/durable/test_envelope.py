@@ -19,7 +19,7 @@ ONCE = failed(1)
 
 
 class TestAnEnvelope:
-    def test_says_what_was_and_when_it_goes_on(self):
+    def test_describes_the_failures_and_the_next_attempt(self):
         envelope = failed(3)
         assert (envelope.status, envelope.failed, envelope.key) == (
             "waiting",
@@ -32,7 +32,7 @@ class TestAnEnvelope:
             "ConnectionError: connection refused"
         ] * 3
 
-    def test_of_a_new_job_is_due_at_once(self):
+    def test_of_a_new_job_is_due_immediately(self):
         envelope = failed(0)
         assert (envelope.status, envelope.failed, envelope.key) == (
             "waiting",
@@ -41,16 +41,16 @@ class TestAnEnvelope:
         )
         assert envelope.due == envelope.written == envelope.state.epoch
 
-    def test_of_a_job_that_was_queued_again_has_keys_of_its_own(self):
+    def test_of_a_requeued_job_has_new_keys(self):
         again = replace(failed(2), run=3)
         assert again.key == "job-7#3:3"
         assert through_json(again) == again
 
-    def test_of_a_dead_job_names_the_attempt_that_was_the_last(self):
+    def test_of_a_dead_job_has_the_key_of_the_last_attempt(self):
         dead = failed(2, PATIENT.replace(max_attempts=2))
         assert (dead.status, dead.due, dead.key) == ("dead", None, "job-7:2")
 
-    def test_counts_each_type_of_error_and_refused_results(self):
+    def test_counts_each_error_type_and_rejected_results(self):
         outcomes = iter([ConnectionError, TimeoutError, None, ConnectionError])
 
         def fetch():
@@ -66,7 +66,7 @@ class TestAnEnvelope:
             "rejected result": 1,
         }
 
-    def test_counts_failures_that_are_not_kept_any_more(self):
+    def test_counts_dropped_failures(self):
         envelope = failed(75)
         assert envelope.counts == {"ConnectionError": 75}
         assert envelope.failed == 75
@@ -76,12 +76,12 @@ class TestAnEnvelope:
         numbers = [failure.attempt for failure in failed(75).state.failures]
         assert numbers == [*range(1, 11), *range(66, 76)]
 
-    def test_keeps_the_traceback_of_the_last_error_only(self):
+    def test_keeps_only_the_last_traceback(self):
         traces = [error.traceback for error in failed(3).state.errors]
         assert traces[:2] == ["", ""]
         assert "in refuse" in traces[2]
 
-    def test_is_small_whatever_the_errors_say(self):
+    def test_is_small_despite_long_error_messages(self):
         class RantError(ConnectionError):
             pass
 
@@ -93,13 +93,13 @@ class TestAnEnvelope:
         assert len(json.dumps(failed(75, fn=rant).to_dict())) < 40_000
         assert len(json.dumps(failed(75).to_dict())) < 8_000
 
-    def test_is_small_whatever_the_results_are(self):
+    def test_is_small_despite_long_results(self):
         policy = PATIENT.replace(on_result=lambda _: True)
         envelope = failed(75, policy, lambda: "no " * 10_000)
         assert len(json.dumps(envelope.to_dict())) < 20_000
         assert envelope.state.failures[0].result.type == "str"
 
-    def test_holds_only_texts_that_every_store_can_keep(self):
+    def test_contains_only_storable_text(self):
         """Postgres refuses the character 0 and half a character in its JSON."""
 
         def odd():
@@ -114,14 +114,14 @@ class TestAnEnvelope:
         assert str(error.error) == r"ConnectionError: a\x00b \ud800"
         assert result.result.text == r"a\x00b"
 
-    def test_holds_only_such_names_of_calls_inside(self):
+    def test_contains_only_storable_names_of_nested_calls(self):
         inside = Policy(schedule=[0], name="a\0b")
         dead = failed(1, fn=lambda: inside.call(refuse))
         assert dead.state.innermost.name == r"a\x00b"
 
 
 @given(policies(max_attempts=6), st.integers(0, 6))
-def test_goes_through_json_unchanged(policy, times):
+def test_survives_a_json_round_trip(policy, times):
     policy = policy.replace(max_elapsed=None, deadline="stop", nested="retry")
     job, envelope = Job(refuse, policy), None
     envelope = job.envelope("any")
@@ -134,7 +134,7 @@ def test_goes_through_json_unchanged(policy, times):
     assert Envelope.from_dict(json.dumps(envelope.to_dict()).encode()) == envelope
 
 
-def test_no_delay_is_so_long_that_it_cannot_be_written_down():
+def test_the_longest_delay_can_be_stored():
     """Delays saturate at the largest float; two of them are infinite."""
     endless = Policy(schedule=s.constant(1e308), max_attempts=9, max_elapsed=None)
     job = Job(refuse, endless)
@@ -145,7 +145,7 @@ def test_no_delay_is_so_long_that_it_cannot_be_written_down():
 
 
 class TestTheTimeThatIsLeft:
-    def test_is_counted_to_when_it_is_due(self):
+    def test_ends_when_the_attempt_is_due(self):
         envelope = replace(failed(1), written=1000.0, due=4600.0)
         assert [envelope.time_left(now) for now in (1000, 2800, 4600, 9000)] == [
             3600,
@@ -154,19 +154,19 @@ class TestTheTimeThatIsLeft:
             -4400,
         ]
 
-    def test_is_none_of_a_job_that_has_ended(self):
+    def test_is_zero_for_an_ended_job(self):
         dead = failed(1, PATIENT.replace(max_attempts=1))
         assert dead.time_left(0.0) == 0.0
         assert dead.rescheduled(5.0).due is None
 
     @given(st.floats(0, YEAR_9999))
-    def test_is_never_longer_than_it_was(self, now):
+    def test_never_grows_when_the_clock_is_set_back(self, now):
         """A clock that is set back by hours makes no job wait for hours more."""
         envelope = replace(ONCE, written=10 * DAY, due=10 * DAY + 3600)
         assert envelope.time_left(now) <= 3600
         assert envelope.rescheduled(now).time_left(now) <= 3600
 
-    def test_goes_on_to_pass_where_the_clock_was_set_back(self):
+    def test_keeps_passing_after_the_clock_was_set_back(self):
         """Set back by five hours before its wait, and once more while it waits."""
         envelope = replace(failed(1), written=10 * DAY, due=10 * DAY + 3600)
         back = 10 * DAY - 5 * 3600
@@ -178,7 +178,7 @@ class TestTheTimeThatIsLeft:
         assert again.time_left(back - 5 * 3600 + 2700) == 0
 
     @given(st.lists(st.floats(-5 * 3600, 900), max_size=20))
-    def test_is_over_after_as_many_hops_as_there_is_time(self, jumps):
+    def test_ends_after_the_expected_number_of_hops(self, jumps):
         """However the clock jumps, each hop of 15 min brings it nearer."""
         envelope = replace(ONCE, written=10 * DAY, due=10 * DAY + 3600)
         now, hops = envelope.written, 0
@@ -192,7 +192,7 @@ class TestTheTimeThatIsLeft:
             hops += 1
         assert hops <= 5
 
-    def test_held_is_written_down_as_what_it_was_else(self):
+    def test_rescheduling_changes_nothing_else(self):
         envelope = failed(1)
         held = through_json(envelope.rescheduled(envelope.written + 60))
         assert replace(held, written=envelope.written) == envelope
@@ -219,11 +219,11 @@ class TestAnEnvelopeOfTheFirstVersion:
         assert (third.rule, third.hint, third.delay) == (None, 4.0, 4.0)
         assert envelope.state.rule_counts == (1,)
 
-    def test_is_written_as_it_was(self, kept):
+    def test_is_written_unchanged(self, kept):
         assert Envelope.from_dict(kept).to_dict() == kept
         assert list(Envelope.from_dict(kept).to_dict()) == list(kept)
 
-    def test_goes_on(self, kept):
+    def test_continues(self, kept):
         envelope = Envelope.from_dict(kept)
         policy = Policy(schedule=[1, 2, 4, 8], max_elapsed=None, name="hostnames")
         after = Job(refuse, policy, "verify").attempt(envelope, [], {}).envelope

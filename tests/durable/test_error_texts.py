@@ -13,7 +13,7 @@ def read(name):
     raise FileNotFoundError(name)
 
 
-def test_keeps_an_error_that_names_a_file_whose_name_is_no_text():
+def test_stores_an_error_with_an_undecodable_file_name():
     job = Job(read, Policy(schedule=[1], on=OSError), "read")
     envelope = job.attempt(job.envelope("file-7"), [HALF], {}).envelope
     assert str(envelope).encode(), "what is kept can be written as UTF-8"
@@ -22,7 +22,7 @@ def test_keeps_an_error_that_names_a_file_whose_name_is_no_text():
     assert r"caf\udce9" in failure.error.traceback
 
 
-def test_keeps_a_refused_result_that_is_no_text():
+def test_stores_a_rejected_result_that_is_not_encodable():
     def odd(value):
         return value == HALF
 
@@ -36,14 +36,14 @@ def test_keeps_a_refused_result_that_is_no_text():
     [(HALF, "args"), ([HALF], "args[0]"), ({HALF: 1}, "a key of args")],
     ids=["a text", "in a list", "a key"],
 )
-def test_refuses_half_a_character_in_what_a_job_is_called_with(value, name):
+def test_rejects_lone_surrogates_in_arguments(value, name):
     with pytest.raises(ConfigError, match="encodable as UTF-8") as told:
         as_json("args", value)
     assert str(told.value).startswith(name)
 
 
 @pytest.mark.parametrize("job_id", ["a\0b", "a\nb", HALF], ids=["nul", "line", "half"])
-def test_refuses_an_id_that_cannot_be_printed(job_id):
+def test_rejects_an_unprintable_id(job_id):
     job = Job(read, Policy(), "read")
     with pytest.raises(ConfigError, match="job_id must be a printable string"):
         job.envelope(job_id)

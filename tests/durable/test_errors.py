@@ -93,17 +93,17 @@ def quiet():
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_is_read_as_it_was_written(name):
+def test_is_read_as_written(name):
     assert read(KEPT[name]).to_dict() == KEPT[name]
 
 
-def test_a_text_that_is_cut_off_anywhere_is_refused():
+def test_truncated_text_is_rejected():
     text = json.dumps(WAITING)
     assert [cut for cut in range(len(text)) if read(text[:cut])] == []
 
 
 @pytest.mark.parametrize("kept", [WAITING, DEAD, WON], ids=["waiting", "dead", "won"])
-def test_no_key_may_be_missing_or_come_on_top(kept):
+def test_missing_and_additional_keys_are_rejected(kept):
     for path, part in parts(kept):
         if not isinstance(part, dict) or path == ("counts",):
             continue
@@ -132,7 +132,7 @@ def kind_of(value):
 
 
 @pytest.mark.parametrize("kept", [NEW, WAITING, DEAD], ids=["new", "waiting", "dead"])
-def test_no_part_may_be_of_another_type(kept):
+def test_values_of_a_wrong_type_are_rejected(kept):
     for path, part in parts(kept):
         for other in KINDS:
             if kind_of(other) in {kind_of(part), *FREE.get(placed(path), ())}:
@@ -145,7 +145,7 @@ EXTREMES += [math.nan, math.inf, "\0\ud800", "x" * 10_000, [], {}, 2**63]
 
 
 @pytest.mark.parametrize("kept", [NEW, WAITING, LONG], ids=["new", "waiting", "long"])
-def test_a_part_that_is_changed_by_hand_is_refused_or_does_no_harm(kept):
+def test_a_changed_value_is_rejected_or_harmless(kept):
     taken = 0
     seen = set()
     for path, _ in parts(kept):
@@ -170,7 +170,7 @@ CHANGES = st.lists(st.tuples(st.sampled_from(PATHS), VALUES), min_size=1, max_si
 
 
 @given(CHANGES)
-def test_whatever_is_changed_by_hand_is_refused_or_does_no_harm(changes):
+def test_any_change_is_rejected_or_harmless(changes):
     data = WAITING
     for path, value in changes:
         try:
@@ -183,7 +183,7 @@ def test_whatever_is_changed_by_hand_is_refused_or_does_no_harm(changes):
 
 
 @given(VALUES | st.binary() | st.text().map(lambda text: "{" + text))
-def test_anything_else_is_refused(value):
+def test_other_data_is_rejected(value):
     assert read(value) is None
 
 
@@ -220,32 +220,32 @@ CONTRADICTIONS = {
 @pytest.mark.parametrize(
     ("path", "value", "part"), CONTRADICTIONS.values(), ids=CONTRADICTIONS
 )
-def test_what_contradicts_itself_is_refused(path, value, part):
+def test_contradictions_are_rejected(path, value, part):
     with pytest.raises(ConfigError, match=f"; its {part} contradicts the rest$"):
         Envelope.from_dict(put(WAITING, path, value))
 
 
-def test_a_history_with_a_hole_is_refused():
+def test_a_history_with_a_missing_failure_is_rejected():
     with pytest.raises(ConfigError, match="its counts contradicts the rest"):
         Envelope.from_dict(dropped(WAITING))
 
 
-def test_a_state_that_cannot_be_used_is_refused():
+def test_an_unusable_state_is_rejected():
     with pytest.raises(ConfigError, match="; state must be a dict from RetryState"):
         Envelope.from_dict(put(WAITING, ("state", "epoch"), 10**12))
 
 
-def test_more_failures_by_rules_than_there_are_are_refused():
+def test_more_failures_by_rules_than_in_total_are_rejected():
     with pytest.raises(ConfigError, match="its rule_counts contradicts the rest"):
         Envelope.from_dict(put(NEW, ("state", "rule_counts"), [1]))
 
 
-def test_a_delay_before_the_first_attempt_is_refused():
+def test_a_delay_before_the_first_attempt_is_rejected():
     with pytest.raises(ConfigError, match="its next_delay contradicts the rest"):
         Envelope.from_dict(put(NEW, ("state", "next_delay"), 5.0))
 
 
-def test_a_newer_version_is_refused_with_the_way_out():
+def test_a_newer_version_is_rejected_with_a_suggestion():
     with pytest.raises(ConfigError) as caught:
         Envelope.from_dict({"version": 2, "anything": "else"})
     assert str(caught.value) == (
@@ -254,17 +254,17 @@ def test_a_newer_version_is_refused_with_the_way_out():
     )
 
 
-def test_a_version_of_thousands_of_digits_is_refused():
+def test_a_version_of_thousands_of_digits_is_rejected():
     with pytest.raises(ConfigError, match="got 'version <int that cannot be shown>'"):
         Envelope.from_dict({"version": 10**5000})
 
 
 @pytest.mark.parametrize("version", [0, -1, True, 1.0, "1", None, [1]], ids=repr)
-def test_a_version_that_never_was_is_refused(version):
+def test_an_unknown_version_is_rejected(version):
     assert read(WAITING | {"version": version}) is None
 
 
-def test_tells_in_short_what_is_wrong():
+def test_the_error_is_short():
     with pytest.raises(ConfigError) as caught:
         Envelope.from_dict(LONG | {"due": "tomorrow"})
     told = str(caught.value)
@@ -273,7 +273,7 @@ def test_tells_in_short_what_is_wrong():
     assert len(told) < 600
 
 
-def test_states_nested_too_deep_are_refused():
+def test_states_nested_too_deep_are_rejected():
     state = None
     for _ in range(2000):
         state = DEAD["state"] | {"nested_state": state}

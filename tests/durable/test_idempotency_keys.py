@@ -21,7 +21,7 @@ def made(request):
 
 
 class TestTheIdempotencyKey:
-    def test_is_that_of_the_attempt(self, made):
+    def test_identifies_the_attempt(self, made):
         keys = []
 
         def fetch():
@@ -33,14 +33,14 @@ class TestTheIdempotencyKey:
             made.envelope = made().envelope
         assert keys == ["job-7:1", "job-7:2", "job-7:3"]
 
-    def test_is_the_same_where_the_attempt_is_made_again(self, made):
+    def test_is_the_same_when_the_attempt_is_repeated(self, made):
         keys = []
         made = made(lambda: keys.append(idempotency_key()))
         made()
         made()
         assert keys == ["job-7:1", "job-7:1"]
 
-    def test_is_known_inside_of_retried_calls(self):
+    def test_is_available_inside_retried_calls(self):
         keys = []
 
         @retry(schedule=[0])
@@ -52,7 +52,7 @@ class TestTheIdempotencyKey:
         assert keys == [("job-7:1", 1), ("job-7:1", 2)]
         assert came.envelope.status == "waiting"
 
-    def test_is_known_where_the_context_of_the_attempt_reaches(self):
+    def test_is_available_in_tasks_of_the_attempt(self):
         async def fetch():
             task = asyncio.create_task(told())
             return [await asyncio.to_thread(idempotency_key), await task]
@@ -66,7 +66,7 @@ class TestTheIdempotencyKey:
 
         assert asyncio.run(main()).result == ["job-7:1"] * 2
 
-    def test_is_known_in_a_thread_that_runs_in_a_copy_of_the_context(self):
+    def test_is_available_in_a_thread_with_a_copy_of_the_context(self):
         def fetch():
             context = contextvars.copy_context()
             with ThreadPoolExecutor(1) as pool:
@@ -74,7 +74,7 @@ class TestTheIdempotencyKey:
 
         assert Made("blocking", fetch)().result == "job-7:1"
 
-    def test_is_not_known_in_a_bare_thread(self):
+    def test_is_not_available_in_a_bare_thread(self):
         """As the state is not: nothing tells whose thread it is."""
         found = []
 
@@ -92,7 +92,7 @@ class TestTheIdempotencyKey:
         Made("blocking", fetch)()
         assert len(found) == 2
 
-    def test_stays_that_of_its_attempt_in_a_task_that_lives_on(self):
+    def test_is_unchanged_in_a_task_that_outlives_the_attempt(self):
         async def late(over):
             await over.wait()
             return idempotency_key()
@@ -113,7 +113,7 @@ class TestTheIdempotencyKey:
 
         assert asyncio.run(main()) == ["job-7:1", "job-8:1"]
 
-    def test_is_none_outside_of_jobs(self):
+    def test_raises_outside_of_jobs(self):
         told = "idempotency_key() must be called within an attempt of a durable job"
         with pytest.raises(LookupError) as caught:
             idempotency_key()
@@ -121,7 +121,7 @@ class TestTheIdempotencyKey:
         with pytest.raises(LookupError):
             Policy(schedule=[]).call(idempotency_key)
 
-    def test_of_jobs_side_by_side_is_that_of_each(self):
+    def test_differs_between_concurrent_jobs(self):
         async def fetch():
             before = idempotency_key()
             await asyncio.sleep(0)

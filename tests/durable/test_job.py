@@ -23,18 +23,18 @@ HOSTS = PATIENT.replace(name="hosts")
 
 
 class TestItsNames:
-    def test_are_those_of_the_function_by_default(self):
+    def test_default_to_those_of_the_function(self):
         job = Job(refuse, PATIENT)
         assert job.name == job.function == "tests._support.carried.refuse"
         assert job.policy.name == "tests._support.carried.refuse"
 
-    def test_are_those_that_are_given(self):
+    def test_can_be_given(self):
         job = Job(refuse, HOSTS, "verify")
         assert (job.name, job.policy.name) == ("verify", "hosts")
         assert job.function == "tests._support.carried.refuse"
         assert repr(job).startswith("<Job verify under Policy(")
 
-    def test_tell_its_colour(self):
+    def test_say_if_it_is_async(self):
         async def verify():
             return None
 
@@ -45,14 +45,14 @@ class TestItsNames:
 
 
 class TestItsEnvelope:
-    def test_has_a_seed_of_its_own(self):
+    def test_has_a_random_seed(self):
         job = Job(refuse, PATIENT)
         assert job.envelope("a").state.seed != job.envelope("b").state.seed
 
     def test_has_the_seed_of_its_policy(self):
         assert Job(refuse, PATIENT.replace(seed=7)).envelope("a").state.seed == 7
 
-    def test_keeps_few_failures_whatever_the_policy_keeps(self):
+    def test_limits_the_failures_of_the_policy(self):
         assert Job(refuse, PATIENT).envelope("a").state.max_failures == 20
         few = PATIENT.replace(max_failures=2)
         assert Job(refuse, few).envelope("a").state.max_failures == 2
@@ -60,13 +60,13 @@ class TestItsEnvelope:
     @pytest.mark.parametrize(
         "job", ["host:1", "a b", "ü\u20ac", "x" * 500, "-1", "../..", "%s {}"]
     )
-    def test_has_any_id_that_a_user_may_have(self, job):
+    def test_accepts_any_printable_id(self, job):
         envelope = through_json(Job(refuse, PATIENT).envelope(job))
         assert (envelope.job, envelope.key) == (job, f"{job}:1")
 
 
 class TestAnAttempt:
-    def test_is_told_its_arguments_whatever_their_names(self):
+    def test_accepts_arguments_of_any_name(self):
         def verify(policy, /, *, fn, envelope, args, kw, self):
             return [policy, fn, envelope, args, kw, self]
 
@@ -76,7 +76,7 @@ class TestAnAttempt:
         assert came == JobAttempt(came.envelope, [1, 2, 3, 4, 5, 6], None)
         assert came.envelope.status == "succeeded"
 
-    def test_of_a_coroutine_function_is_told_them_too(self):
+    def test_of_a_coroutine_function_accepts_them_too(self):
         async def verify(policy, envelope):
             return policy + envelope
 
@@ -85,7 +85,7 @@ class TestAnAttempt:
         assert asyncio.run(job.aattempt(job.envelope("a"), [], kw)).result == 3
 
     @pytest.mark.parametrize("status", ["succeeded", "dead"])
-    def test_is_refused_to_a_job_that_has_ended(self, status):
+    def test_is_rejected_for_an_ended_job(self, status):
         fn = refuse if status == "dead" else int
         envelope = failed(1, PATIENT.replace(max_attempts=1), fn)
         assert envelope.status == status
@@ -94,7 +94,7 @@ class TestAnAttempt:
 
 
 class TestAChangedPolicy:
-    def test_is_followed_from_then_on_and_logged_once(self, caplog):
+    def test_is_adopted_and_logged_once(self, caplog):
         changed = Job(refuse, HOSTS.replace(schedule=s.constant("4h")), "verify")
         envelope = failed(1, HOSTS)
         was = envelope.fingerprint
@@ -107,18 +107,18 @@ class TestAChangedPolicy:
         ]
         assert caplog.records[0].levelno == logging.WARNING
 
-    def test_that_is_as_it_was_is_not_logged(self, caplog):
+    def test_that_is_the_same_is_not_logged(self, caplog):
         Job(refuse, HOSTS, "verify").attempt(failed(1, HOSTS), [], {})
         assert caplog.records == []
 
-    def test_may_have_been_called_otherwise(self, caplog):
+    def test_may_have_been_renamed(self, caplog):
         renamed = Job(refuse, HOSTS.replace(name="others"), "verify", ["old", "hosts"])
         after = renamed.attempt(failed(1, HOSTS), [], {}).envelope
         assert after.policy == "others", "so that the former name can go one day"
         assert after.fingerprint == Job(refuse, HOSTS, "verify").fingerprint
         assert caplog.records == []
 
-    def test_of_another_name_is_refused(self):
+    def test_of_another_name_is_rejected(self):
         renamed = Job(refuse, HOSTS.replace(name="others"), "verify")
         with pytest.raises(ConfigError) as caught:
             renamed.attempt(failed(1, HOSTS), [], {})
@@ -127,7 +127,7 @@ class TestAChangedPolicy:
             "if it was renamed, add its old name to previous_names=[...]"
         )
 
-    def test_is_refused_to_a_coroutine_too(self):
+    def test_of_another_name_is_rejected_for_a_coroutine_too(self):
         async def verify():
             return None
 
@@ -135,7 +135,7 @@ class TestAChangedPolicy:
         with pytest.raises(ConfigError, match="old name to previous_names"):
             asyncio.run(renamed.aattempt(failed(1, HOSTS), [], {}))
 
-    def test_that_allows_less_makes_the_attempt_that_was_promised(self):
+    def test_with_fewer_attempts_still_makes_the_scheduled_one(self):
         fewer = Job(refuse, HOSTS.replace(max_attempts=2), "verify")
         after = fewer.attempt(failed(5, HOSTS), [], {}).envelope
         assert (after.status, after.failed) == ("dead", 6)
@@ -206,10 +206,10 @@ PRINTED = "\n".join(map(fingerprint, ALL))
 
 
 class TestAFingerprint:
-    def test_is_another_one_for_each_setting_that_decides(self):
+    def test_changes_with_each_setting_that_affects_retries(self):
         assert len({*map(fingerprint, ALL)}) == len(ALL)
 
-    def test_is_the_same_whatever_does_not_decide(self):
+    def test_ignores_settings_that_do_not_affect_retries(self):
         for policy in ALL:
             other = policy.replace(name="other", observers=[print], max_failures=7)
             assert fingerprint(other) == fingerprint(policy)
@@ -235,7 +235,7 @@ class TestAFingerprint:
         assert [fingerprint(each) for each in (Policy(), hosts)] == FIRST
 
     @given(policies(), policies())
-    def test_is_equal_where_policies_are(self, one, other):
+    def test_is_equal_for_equal_policies(self, one, other):
         alike = one.replace(name=None, max_failures=2) == other.replace(
             name=None, max_failures=2
         )

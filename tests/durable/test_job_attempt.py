@@ -37,16 +37,16 @@ class TestWhatComesOfIt:
         assert (came.envelope.status, came.envelope.due) == ("succeeded", None)
         assert came.envelope.key == "job-7:1"
 
-    def test_is_any_result_since_its_engine_keeps_it(self, made):
+    def test_may_be_a_result_of_any_type(self, made):
         came = made(lambda: {1, 2})()
         assert (came.result, came.envelope.status) == ({1, 2}, "succeeded")
 
-    def test_is_a_job_that_waits_after_a_failure(self, made):
+    def test_is_a_waiting_job_after_a_failure(self, made):
         came = made(refuse)()
         assert (came.envelope.status, came.envelope.key) == ("waiting", "job-7:2")
         assert (came.result, str(came.error)) == (None, "connection refused")
 
-    def test_is_the_error_that_a_signal_was_about(self, made):
+    def test_is_the_error_inside_a_signal(self, made):
         error = ConnectionError("later")
 
         def fail():
@@ -56,7 +56,7 @@ class TestWhatComesOfIt:
         assert came.error is error
         assert came.envelope.state.next_delay == 5.0
 
-    def test_is_the_error_itself_of_a_job_that_dies(self, made):
+    def test_is_the_error_itself_if_the_job_gives_up(self, made):
         error = ZeroDivisionError("odd")
 
         def fail():
@@ -67,13 +67,13 @@ class TestWhatComesOfIt:
         assert came.envelope.status == "dead"
         assert state_of(error).stop_reason is StopReason.NOT_RETRYABLE
 
-    def test_is_a_retry_error_where_the_last_result_is_refused(self, made):
+    def test_is_a_retry_error_if_the_last_result_is_rejected(self, made):
         busy = HOURLY.replace(on_result=lambda _: True, max_attempts=1)
         came = made(lambda: "busy", busy)()
         assert isinstance(came.error, RetryError)
         assert came.envelope.counts == {"rejected result": 1}
 
-    def test_is_a_job_that_waits_where_a_result_is_refused(self, made):
+    def test_is_a_waiting_job_if_a_result_is_rejected(self, made):
         busy = HOURLY.replace(on_result=lambda _: True)
         came = made(object, busy)()
         assert (came.result, came.error) == (None, None)
@@ -99,7 +99,7 @@ class TestAnAttemptThatThePolicyFailsOn:
             "ZeroDivisionError: in the predicate"
         )
 
-    def test_is_one_that_returns_what_must_be_awaited(self):
+    def test_includes_predicates_that_return_awaitables(self):
         async def answer():
             return "late"
 
@@ -107,7 +107,7 @@ class TestAnAttemptThatThePolicyFailsOn:
         assert "returns its result directly" in str(came.error)
         assert came.envelope.status == "dead"
 
-    def test_keeps_the_failures_before(self, made):
+    def test_keeps_earlier_failures(self, made):
         def is_busy(_result):
             raise ZeroDivisionError
 
@@ -134,7 +134,7 @@ EXITS = [KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit, S
 
 class TestAnAttemptThatIsNotMadeToItsEnd:
     @pytest.mark.parametrize("exit_", EXITS)
-    def test_leaves_the_envelope_as_it_was(self, exit_):
+    def test_leaves_the_envelope_unchanged(self, exit_):
         def fail():
             raise exit_
 
@@ -150,7 +150,7 @@ class TestAnAttemptThatIsNotMadeToItsEnd:
         assert told == [("AttemptStarted", 3), ("GaveUp", 3)]
         assert made.envelope.key == "job-7:3", "and it is made again"
 
-    def test_is_one_whose_task_is_cancelled(self):
+    def test_includes_a_cancelled_task(self):
         async def hang():
             started.set()
             await asyncio.Event().wait()
@@ -171,7 +171,7 @@ class TestAnAttemptThatIsNotMadeToItsEnd:
         assert reason is StopReason.CANCELLED
         assert (envelope.status, envelope.failed) == ("waiting", 0)
 
-    def test_is_one_whose_budget_is_interrupted(self):
+    def test_includes_an_interrupted_budget(self):
         class Slow(Budget):
             balance = 1.0
 
@@ -198,7 +198,7 @@ class TestAnAttemptThatIsNotMadeToItsEnd:
 
 
 class TestAnAttemptInsideOfACall:
-    def test_leaves_the_call_as_it_was(self):
+    def test_leaves_the_call_unchanged(self):
         made = Made("blocking", refuse)
 
         def fetch():
@@ -207,7 +207,7 @@ class TestAnAttemptInsideOfACall:
 
         assert Policy(name="outer").call(fetch) == ("job-7", "outer")
 
-    def test_knows_what_time_that_call_has(self):
+    def test_sees_the_deadline_of_that_call(self):
         def remaining():
             return current_state().remaining
 
@@ -218,7 +218,7 @@ class TestAnAttemptInsideOfACall:
 
 
 class TestObservers:
-    def test_hear_that_a_job_is_left_to_its_engine(self, made):
+    def test_are_notified_that_the_job_is_suspended(self, made):
         outcomes = iter([ConnectionError("one"), ConnectionError("two"), None])
 
         def fetch():
@@ -244,14 +244,14 @@ class TestObservers:
             ("Succeeded", "job-7:3"),
         ]
 
-    def test_that_fail_do_not_end_a_job(self, made):
+    def test_that_raise_do_not_fail_the_job(self, made):
         def watch(_event):
             raise ZeroDivisionError
 
         came = made(refuse, HOURLY.replace(observers=[watch]))()
         assert came.envelope.status == "waiting"
 
-    def test_know_the_job_by_its_id(self, made):
+    def test_see_the_id_of_the_job(self, made):
         heard = []
         made(refuse, HOURLY.replace(observers=[heard.append]))()
         assert {event.state.name for event in heard} == {"job-7"}
@@ -264,7 +264,7 @@ def key(event):
 
 
 class TestWithinItsTime:
-    def test_a_coroutine_is_ended_when_its_time_is_up(self):
+    def test_a_coroutine_is_cancelled_after_its_timeout(self):
         async def hang():
             await asyncio.Event().wait()
 
@@ -275,7 +275,7 @@ class TestWithinItsTime:
         assert came.envelope.counts == {"retrykit.errors.AttemptTimeout": 1}
         assert came.envelope.state.elapsed_at_end == 5.0
 
-    def test_a_coroutine_is_ended_for_good_by_the_last_of_them(self):
+    def test_a_coroutine_gives_up_after_the_last_timeout(self):
         async def hang():
             await asyncio.Event().wait()
 
@@ -285,18 +285,18 @@ class TestWithinItsTime:
             came = carried(job, job.envelope("job-7"), clock)
         assert isinstance(came.error, AttemptTimeout)
 
-    def test_a_function_is_told_its_time(self):
+    def test_a_function_receives_its_timeout(self):
         def fetch(timeout):
             return timeout
 
         policy = HOURLY.replace(attempt_timeout=AsArgument(5))
         assert Made("blocking", fetch, policy)().result == 5.0
 
-    def test_a_function_without_such_a_parameter_is_refused(self):
+    def test_a_function_without_such_a_parameter_is_rejected(self):
         with pytest.raises(ConfigError, match="attempt_timeout must be None"):
             Job(refuse, HOURLY.replace(attempt_timeout=5))
 
-    def test_calls_inside_of_it_know_what_time_there_is(self):
+    def test_nested_calls_see_the_deadline(self):
         policy = HOURLY.replace(max_elapsed="4h")
         remaining = []
 
@@ -314,17 +314,17 @@ class TestWithinItsTime:
 
 
 class TestWithinTheLimitsOfTests:
-    def test_a_job_that_must_not_retry_dies_at_once(self, made):
+    def test_a_job_without_retries_fails_at_once(self, made):
         made = made(refuse)
         with disable_retries():
             assert made().envelope.status == "dead"
 
-    def test_a_job_that_must_not_retry_has_any_result(self, made):
+    def test_a_job_without_retries_returns_any_result(self, made):
         made = made(int, HOURLY.replace(on_result=lambda _: True))
         with disable_retries():
             assert made().envelope.status == "succeeded"
 
-    def test_a_job_has_no_more_attempts_than_tests_allow(self, made):
+    def test_a_job_has_at_most_the_attempts_that_tests_allow(self, made):
         made = made(refuse)
         with limit_retries(2):
             made.envelope = made().envelope
@@ -332,7 +332,7 @@ class TestWithinTheLimitsOfTests:
             assert made().envelope.status == "dead"
 
 
-def test_a_patient_job_is_attempted_to_its_end():
+def test_a_job_makes_all_its_attempts():
     envelope = failed(76, PATIENT)
     assert (envelope.status, envelope.failed) == ("dead", 76)
     assert envelope.state.elapsed == 75 * 3600

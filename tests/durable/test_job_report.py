@@ -47,7 +47,7 @@ REFUSED = ConnectionError("refused")
 UNKNOWN = LookupError("no such\n  name")
 
 
-def test_tells_of_a_job_that_waits_when_it_goes_on():
+def test_shows_when_a_waiting_job_is_due():
     assert told(carried(REFUSED, UNKNOWN, UNKNOWN), "waiting") == [
         "verify-7: waiting, 3 failed attempts, next due 2026-11-16 06:00:00 UTC",
         "  2 x LookupError, 1 x ConnectionError",
@@ -57,7 +57,7 @@ def test_tells_of_a_job_that_waits_when_it_goes_on():
     ]
 
 
-def test_tells_of_a_job_that_has_just_been_started():
+def test_shows_a_new_job():
     first = carried()
     due = dataclasses.replace(first, due=MORNING)
     assert told(due, "waiting") == [
@@ -65,31 +65,31 @@ def test_tells_of_a_job_that_has_just_been_started():
     ]
 
 
-def test_tells_of_a_job_that_runs_no_time_that_is_over():
+def test_shows_no_past_due_time_of_a_running_job():
     report = JobReport("verify-7", "running", carried(REFUSED), None, "", "")
     assert report.describe().startswith("verify-7: running, 1 failed attempt\n")
     assert report.due is None
 
 
-def test_tells_of_a_dead_job_why_it_gave_up():
+def test_shows_why_a_dead_job_gave_up():
     envelope = carried(REFUSED, REFUSED, max_attempts=2)
     [first, *_] = told(envelope, "dead", why="JobFailed: the same in many words")
     gave_up = "gave up after 2 attempts in 1h: max attempts reached"
     assert first == f"verify-7: dead, {gave_up}"
 
 
-def test_tells_of_a_job_that_was_killed_what_killed_it():
+def test_shows_why_a_job_was_killed():
     [first, *_] = told(carried(REFUSED), "dead", why="cancelled")
     assert first == "verify-7: dead, 1 failed attempt: cancelled"
 
 
 @pytest.mark.parametrize(("result", "end"), [(None, ""), ({"ip": 4}, ": {'ip': 4}")])
-def test_tells_of_a_job_that_has_succeeded_what_it_returned(result, end):
+def test_shows_the_result_of_a_succeeded_job(result, end):
     [first, *_] = told(carried(REFUSED, result), "succeeded", result=result)
     assert first == f"verify-7: succeeded after 2 attempts in 1h{end}"
 
 
-def test_tells_how_many_failures_were_not_kept():
+def test_shows_the_number_of_dropped_failures():
     lines = told(carried(*[REFUSED] * 9, max_failures=4), "waiting")
     assert lines[1] == "  9 x ConnectionError"
     assert [line.split(".")[0].strip() for line in lines[2:]] == [
@@ -98,11 +98,11 @@ def test_tells_how_many_failures_were_not_kept():
     assert lines[4] == "    ... 5 more"
 
 
-def test_tells_why_of_a_job_whose_envelope_cannot_be_read():
+def test_shows_the_reason_if_the_envelope_is_unreadable():
     assert told(None, "dead", why="it is cut off") == ["verify-7: dead: it is cut off"]
 
 
-def test_tells_of_times_that_no_calendar_has():
+def test_shows_times_after_the_year_9999():
     envelope = dataclasses.replace(carried(REFUSED), due=1e300)
     report = JobReport("verify-7", "waiting", envelope, None, "", "verify-7:1")
     assert report.due == datetime(9999, 12, 31, tzinfo=UTC)
@@ -111,13 +111,13 @@ def test_tells_of_times_that_no_calendar_has():
     )
 
 
-def test_tells_of_times_before_all_calendars():
+def test_shows_times_before_1970():
     envelope = dataclasses.replace(carried(REFUSED), due=-1e300)
     report = JobReport("verify-7", "waiting", envelope, None, "", "verify-7:1")
     assert report.due == datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def test_tells_of_refused_results():
+def test_shows_rejected_results():
     envelope = carried(503, on_result=lambda status: status == 503)
     assert told(envelope, "waiting")[1:] == [
         "  1 x rejected result",

@@ -20,12 +20,12 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_reads_back_as_the_same_value(value):
+def test_loads_as_an_equal_value(value):
     assert from_json("args", as_json("args", value)) == value
     assert from_json("args", as_json("args", value).encode()) == value
 
 
-def test_makes_lists_of_tuples():
+def test_converts_tuples_to_lists():
     assert from_json("args", as_json("args", (1, (2, ())))) == [1, [2, []]]
 
 
@@ -58,7 +58,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("value", "told"), REFUSED.values(), ids=REFUSED)
-def test_refuses_what_json_cannot_hold_and_says_where_it_is(value, told):
+def test_rejects_values_that_are_not_json_and_names_them(value, told):
     with pytest.raises(ConfigError) as caught:
         as_json("args", value)
     assert str(caught.value).startswith(told)
@@ -66,7 +66,7 @@ def test_refuses_what_json_cannot_hold_and_says_where_it_is(value, told):
 
 
 @given(VALUES.filter(lambda value: isinstance(value, list | dict)))
-def test_refuses_a_text_that_is_cut_off_anywhere(value):
+def test_rejects_truncated_text(value):
     text = as_json("args", value)
     for cut in range(len(text)):
         with pytest.raises(ConfigError, match="args must be valid JSON text"):
@@ -78,19 +78,19 @@ def test_refuses_a_text_that_is_cut_off_anywhere(value):
     ["NaN", "[Infinity]", "-Infinity", "", "{]", b"\xff\xfe\x00", "[" * 10**5, "1 2"],
     ids=lambda text: repr(text)[:20],
 )
-def test_refuses_what_is_no_json(text):
+def test_rejects_invalid_json(text):
     with pytest.raises(ConfigError, match="args must be valid JSON text, got"):
         from_json("args", text)
 
 
 @pytest.mark.parametrize("text", [None, 7, {}, ["[]"]], ids=repr)
-def test_refuses_what_is_no_text(text):
+def test_rejects_other_types(text):
     with pytest.raises(ConfigError, match="args must be JSON text, got"):
         from_json("args", text)
 
 
 @given(st.text() | st.binary())
-def test_reads_json_or_refuses(text):
+def test_reads_json_or_raises(text):
     try:
         value = from_json("args", text)
     except ConfigError:

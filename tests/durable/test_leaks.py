@@ -60,14 +60,14 @@ WAYS = {
 
 class TestNothingLeaks:
     @pytest.mark.parametrize(("outcome", "changes"), WAYS.values(), ids=WAYS)
-    def test_locals_die_when_what_came_of_it_is_let_go(
+    def test_locals_are_freed_with_the_outcome(
         self, made, kept, outcome, changes
     ):
         made(holding(kept, outcome), HOURLY.replace(**changes)).once()
         assert [local() for local in kept] == [None]
 
     @pytest.mark.parametrize("exit_", [KeyboardInterrupt, asyncio.CancelledError])
-    def test_locals_die_when_the_attempt_is_interrupted(self, kept, exit_):
+    def test_locals_are_freed_when_the_attempt_is_interrupted(self, kept, exit_):
         def make():
             job = Job(holding(kept, exit_), HOURLY)
             try:
@@ -78,7 +78,7 @@ class TestNothingLeaks:
         make()
         assert [local() for local in kept] == [None]
 
-    def test_locals_die_when_the_policy_fails(self, kept):
+    def test_locals_are_freed_when_the_policy_fails(self, kept):
         def is_busy(_result):
             local = Local()
             kept.append(weakref.ref(local))

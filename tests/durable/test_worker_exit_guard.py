@@ -13,7 +13,7 @@ from retrykit.durable.worker_exit_guard import protect_worker
     [SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError()],
     ids=lambda value: type(value).__name__,
 )
-def test_a_job_dies_of_what_would_end_its_worker(exit_):
+def test_a_job_fails_instead_of_stopping_its_worker(exit_):
     with (
         pytest.raises(JobFailed, match="would have stopped its worker"),
         protect_worker(),
@@ -21,7 +21,7 @@ def test_a_job_dies_of_what_would_end_its_worker(exit_):
         raise exit_
 
 
-def test_a_coroutine_dies_of_a_cancellation_of_its_own():
+def test_a_coroutine_fails_if_it_cancels_itself():
     async def attempted():
         with protect_worker():
             raise asyncio.CancelledError
@@ -30,7 +30,7 @@ def test_a_coroutine_dies_of_a_cancellation_of_its_own():
         asyncio.run(attempted())
 
 
-def test_an_attempt_is_left_half_made_when_its_worker_ends():
+def test_an_attempt_is_interrupted_when_its_worker_stops():
     async def attempted():
         with protect_worker():
             await asyncio.sleep(60)

@@ -18,7 +18,7 @@ PATIENT = Policy(
 REFUSED = ConnectionError("refused")
 
 
-def test_a_failed_try_is_followed_as_the_policy_says():
+def test_a_failed_try_is_retried_under_the_policy():
     from airflow.sdk import RetryDecision, RetryPolicy
 
     policy = AirflowPolicy(PATIENT)
@@ -30,18 +30,18 @@ def test_a_failed_try_is_followed_as_the_policy_says():
     ]
 
 
-def test_a_task_needs_as_many_retries_as_the_policy_has():
+def test_retries_is_one_less_than_max_attempts():
     assert AirflowPolicy(PATIENT).retries == 2
 
 
 @pytest.mark.parametrize("error", [SystemExit(1), KeyboardInterrupt()])
-def test_what_is_no_exception_is_left_to_airflow(error):
+def test_errors_that_are_not_exceptions_are_left_to_airflow(error):
     from airflow.sdk import RetryDecision
 
     assert AirflowPolicy(PATIENT).evaluate(error, 1, 2) == RetryDecision.default()
 
 
-def test_it_is_kept_as_plain_data():
+def test_it_is_serializable():
     policy = AirflowPolicy(PATIENT)
     data = json.loads(json.dumps(policy.serialize()))
     assert AirflowPolicy.deserialize(data) == policy
@@ -53,6 +53,6 @@ def test_it_is_a_value():
     assert repr(policy) == f"AirflowPolicy(policy={PATIENT!r})"
 
 
-def test_what_airflow_cannot_do_is_refused():
+def test_unsupported_settings_are_rejected():
     with pytest.raises(ConfigError, match="max_elapsed must be None in Airflow"):
         AirflowPolicy(Policy())

@@ -29,12 +29,12 @@ def after(number, error=REFUSED, *, policy=PATIENT, most=3, known=None):
     return decide_next_try(policy, error, number, most, known)
 
 
-def test_the_policy_says_when_the_next_try_is():
+def test_the_policy_sets_the_delay():
     assert [after(number).delay for number in (1, 2, 3)] == [60.0, 3600.0, 86_400.0]
     assert after(2).reason == "attempt 2: another one in 1h"
 
 
-def test_the_policy_says_that_there_is_none():
+def test_the_policy_ends_the_task():
     assert after(4) == (None, "attempt 4: max attempts reached")
     assert after(1, KeyError("host")) == (
         None,
@@ -42,26 +42,26 @@ def test_the_policy_says_that_there_is_none():
     )
 
 
-def test_a_task_may_ask_for_a_delay_or_for_the_end():
+def test_a_task_may_request_a_delay_or_give_up():
     assert after(1, RetryAfter("90s")).delay == 90.0
     assert after(1, GiveUp(REFUSED)) == (None, "attempt 1: it was asked to give up")
 
 
-def test_an_error_may_ask_for_a_delay():
+def test_an_error_may_request_a_delay():
     busy = ConnectionError("busy")
     busy.wait = 90
     hinted = PATIENT.replace(hint=attribute("wait"))
     assert after(1, busy, policy=hinted).delay == 90.0
 
 
-def test_an_error_that_asks_for_no_delay_waits_for_the_schedule():
+def test_an_error_that_requests_no_delay_uses_the_schedule():
     busy = ConnectionError("busy")
     busy.wait = 0
     hinted = PATIENT.replace(hint=attribute("wait"))
     assert [after(number, busy, policy=hinted).delay for number in (1, 2)] == [60, 3600]
 
 
-def test_a_delay_is_one_that_a_date_can_hold():
+def test_delays_are_limited_to_a_century():
     endless = PATIENT.replace(schedule=[1e300])
     assert after(1, policy=endless).delay == 100 * 365.25 * 86_400
 
@@ -91,16 +91,16 @@ def test_the_delays_are_those_of_a_live_call():
     [(1, 3, 1), (5, 7, 1), (6, 7, 2), (2, 2, 2), (1, 9, 1)],
     ids=["new", "cleared", "cleared twice", "retries raised", "retries lowered"],
 )
-def test_a_task_that_is_cleared_begins_anew(number, most, attempt):
+def test_a_cleared_task_starts_the_policy_again(number, most, attempt):
     """Airflow counts tries on, and allows as many as `retries` more."""
     assert after(number, most=most).reason.startswith(f"attempt {attempt}: ")
 
 
-def test_without_a_context_the_number_is_all_that_is_known():
+def test_only_the_number_is_used_without_a_context():
     assert decide_next_try(PATIENT, REFUSED, 2, 3, None).delay == 3600.0
 
 
-def test_it_is_told_where_airflow_ends_earlier_than_the_policy():
+def test_the_reason_says_if_airflow_ends_before_the_policy():
     told = after(2, most=1, known=context(retries=1))
     assert told.reason == (
         "attempt 2: another one in 1h, but the task has retries=1: "
@@ -110,15 +110,15 @@ def test_it_is_told_where_airflow_ends_earlier_than_the_policy():
     assert last.reason == "attempt 2: another one in 1h"
 
 
-def test_a_policy_of_airflow_has_a_form_as_plain_data():
+def test_a_policy_for_airflow_must_be_serializable():
     with pytest.raises(ConfigError, match="on must be types that their modules hold"):
         check_policy(PATIENT.replace(on=lambda error: "refused" in str(error)))
 
 
-def test_a_policy_of_airflow_has_no_rules_which_count_errors():
+def test_a_policy_for_airflow_has_no_rules():
     with pytest.raises(ConfigError, match="an engine that keeps no errors"):
         check_policy(PATIENT.replace(rules=[Rule(on=OSError, schedule=[1])]))
 
 
-def test_a_policy_of_airflow_has_a_number_of_attempts():
+def test_a_policy_for_airflow_has_max_attempts():
     assert check_policy(PATIENT) == 4

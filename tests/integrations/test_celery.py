@@ -21,7 +21,7 @@ class TestAJob:
         assert result.result == {"verified": True}
         assert status(desk.app, "job-7").result == {"verified": True}
 
-    def test_goes_on_in_another_message_when_it_failed(self, desk, clock):
+    def test_continues_with_another_message_after_a_failure(self, desk, clock):
         verify = Verify(fails=1)
         result = desk.sent(verify)
         desk.wake()
@@ -34,7 +34,7 @@ class TestAJob:
         assert result.result == "verified"
         assert verify.keys == ["job-7:1", "job-7:2"]
 
-    def test_is_woken_up_in_hops_that_are_no_attempts(self, desk, clock):
+    def test_waits_in_hops_that_are_not_attempts(self, desk, clock):
         verify = Verify(fails=1)
         desk.sent(verify, max_hop="10m")
         desk.wake()
@@ -48,13 +48,13 @@ class TestAJob:
         desk.wake()
         assert verify.keys == ["job-7:1", "job-7:2"]
 
-    def test_is_never_held_for_longer_than_a_hop(self, desk):
+    def test_is_never_held_longer_than_a_hop(self, desk):
         desk.sent(Verify(fails=1), max_hop=7)
         desk.wake()
         assert desk.held() == pytest.approx(7, abs=1)
         assert desk.envelope()["due"] - wall() == 3600
 
-    def test_waits_no_longer_because_the_clock_is_set_back(self, desk, clock):
+    def test_waits_no_longer_if_the_clock_is_set_back(self, desk, clock):
         verify = Verify(fails=1)
         clock.advance(86_400)
         desk.sent(verify)
@@ -76,14 +76,14 @@ class TestAJob:
         assert (desk.state(), desk.buried()) == ("FAILURE", 1)
         assert "gave up" in status(desk.app, "job-7").why
 
-    def test_dies_of_a_result_that_is_refused_too_often(self, desk):
+    def test_fails_if_its_result_is_rejected_too_often(self, desk):
         policy = Policy(schedule=[], on_result=lambda result: result == "pending")
         result = desk.sent(lambda host: "pending", policy)
         desk.work()
         assert isinstance(result.result, Exception)
         assert status(desk.app, "job-7").status == "dead"
 
-    def test_waits_for_as_long_as_the_error_asks(self, desk):
+    def test_waits_as_long_as_the_error_requests(self, desk):
         def verify(host):
             raise RetryAfter("3d", ConnectionError())
 
@@ -91,7 +91,7 @@ class TestAJob:
         desk.wake()
         assert desk.envelope()["due"] - wall() == 3 * 86_400
 
-    def test_is_not_held_when_its_delay_is_zero(self, desk):
+    def test_is_not_held_if_its_delay_is_zero(self, desk):
         desk.sent(Verify(fails=1), HOURLY.replace(schedule=[0]))
         desk.wake()
         [headers] = desk.lying()
@@ -106,7 +106,7 @@ class TestAJob:
         desk.work()
         assert result.result == ["job-7", 1, "example.com"]
 
-    def test_may_call_its_own_function(self, desk):
+    def test_may_call_its_own_task(self, desk):
         def countdown(self, left):
             return [left, *(self(left - 1) if left else [])]
 
@@ -115,7 +115,7 @@ class TestAJob:
         assert desk.work() == 1
         assert result.result == [2, 1, 0]
 
-    def test_starts_when_it_is_asked_to_however_late(self, desk, clock):
+    def test_starts_after_a_countdown_of_any_length(self, desk, clock):
         verify = Verify()
         task = desk.task(verify, HOURLY)
         task.apply_async(task_id="job-7", countdown=30 * 86_400)
@@ -126,7 +126,7 @@ class TestAJob:
         desk.wake()
         assert verify.keys == ["job-7:1"]
 
-    def test_starts_at_a_time_with_a_zone(self, desk):
+    def test_starts_at_an_aware_datetime(self, desk):
         from datetime import UTC, datetime
 
         task = desk.task(lambda: None, HOURLY)
@@ -144,7 +144,7 @@ class TestAJob:
 
 
 class TestAnId:
-    def test_that_is_taken_starts_no_second_job(self, desk):
+    def test_of_an_existing_job_starts_no_second_one(self, desk):
         desk.sent(Verify(fails=1))
         desk.wake()
         desk.app.tasks["verify"].apply_async(["example.com"], task_id="job-7")
@@ -189,7 +189,7 @@ class TestAnEnvelope:
         ],
         ids=["cut off", "newer", "edited", "unknown policy"],
     )
-    def test_that_cannot_be_followed_goes_to_the_dead(self, desk, clock, change, why):
+    def test_that_is_invalid_goes_to_the_dead_letter_queue(self, desk, clock, change, why):
         verify = Verify(fails=5)
         desk.sent(verify)
         desk.wake()
@@ -201,7 +201,7 @@ class TestAnEnvelope:
         assert (desk.state(), desk.buried(), desk.lying()) == ("FAILURE", 1, [])
         assert verify.keys == ["job-7:1"]
 
-    def test_of_a_policy_that_was_renamed_is_followed(self, desk, clock):
+    def test_of_a_renamed_policy_is_accepted(self, desk, clock):
         verify = Verify(fails=1)
         desk.sent(verify, previous_names=["once"])
         desk.wake()
@@ -209,14 +209,14 @@ class TestAnEnvelope:
         desk.wake(**{HEADER: json.dumps(desk.envelope() | {"policy": "once"})})
         assert verify.keys == ["job-7:1", "job-7:2"]
 
-    def test_that_was_never_one_goes_to_the_dead_too(self, desk):
+    def test_that_is_something_else_goes_to_the_dead_letter_queue(self, desk):
         task = desk.task(lambda: None, HOURLY)
         desk.app.send_task(task.name, task_id="job-7", headers={HEADER: "{"})
         desk.work()
         report = status(desk.app, "job-7")
         assert (report.status, report.envelope) == ("dead", None)
 
-    def test_is_not_asked_of_a_sender_that_has_no_task(self, desk, clock):
+    def test_is_not_needed_from_a_sender_without_the_task(self, desk, clock):
         verify = Verify(fails=1)
         desk.task(verify, HOURLY)
         desk.app.send_task("verify", task_id="job-7")
@@ -227,7 +227,7 @@ class TestAnEnvelope:
         desk.work()
         assert verify.keys == ["job-7:1", "job-7:2"]
 
-    def test_is_made_once_for_such_a_sender(self, desk):
+    def test_is_created_once_for_such_a_sender(self, desk):
         def killed():
             from celery.exceptions import WorkerTerminate
 
@@ -259,7 +259,7 @@ class TestAnEnvelope:
             "many results",
         ],
     )
-    def test_fits_through_rabbitmq_whatever_the_failures_say(self, desk, make):
+    def test_fits_into_the_headers_of_rabbitmq(self, desk, make):
         def verify(host):
             if "value" in make():
                 return make()["value"]
@@ -274,13 +274,13 @@ class TestAnEnvelope:
 
 
 class TestWhatCannotBeSaid:
-    def test_kills_a_job_with_its_result(self, desk):
+    def test_fails_the_job_as_its_result(self, desk):
         result = desk.sent(lambda host: {1, 2})
         desk.work()
         assert "got {1, 2}" in str(result.result)
         assert (status(desk.app, "job-7").status, desk.buried()) == ("dead", 1)
 
-    def test_kills_a_job_with_its_arguments(self, clock):
+    def test_fails_the_job_as_its_arguments(self, clock):
         desk = Desk(accept_content=["json", "pickle"])
         desk.task(lambda what: Verify(fails=9)(), HOURLY)
         desk.app.send_task("verify", [{1}], task_id="job-7", serializer="pickle")

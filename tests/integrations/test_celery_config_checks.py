@@ -27,7 +27,7 @@ class TestAHop:
     def test_on_redis_may_be_up_to_half_of_it(self):
         assert able(task={"max_hop": "29m"}).max_hop == 1740
 
-    def test_on_a_classic_queue_is_well_below_what_rabbitmq_allows(self):
+    def test_on_a_classic_queue_is_well_below_the_limit_of_rabbitmq(self):
         told = able(AMQP, broker_transport_options=CONFIRMED)
         assert (told.max_hop, told.min_delay) == (600, 0)
         told = able(AMQP, {"max_hop": 30}, broker_transport_options=CONFIRMED)
@@ -35,14 +35,14 @@ class TestAHop:
         told = able(AMQP, {"max_hop": "15m"}, broker_transport_options=CONFIRMED)
         assert told.max_hop == 900
 
-    def test_on_a_quorum_queue_is_as_long_as_the_ledger_is_sure_to_be_kept(self):
+    def test_on_a_quorum_queue_is_shorter_than_the_life_of_the_ledger(self):
         assert able(AMQP, **QUORUM).max_hop == 21_600
         told = able(AMQP, {"max_hop": "1h"}, **QUORUM)
         assert (told.max_hop, told.min_delay, told.granularity) == (3600, 1, 2)
         keeps = {"result_expires": timedelta(days=40)}
         assert able(AMQP, **QUORUM, **keeps).max_hop == 10 * 86_400
 
-    def test_on_a_quorum_queue_is_not_above_what_can_be_said(self):
+    def test_on_a_quorum_queue_is_within_the_limit_of_native_delays(self):
         for task in ({}, {"max_hop": "9000d"}):
             told = able(AMQP, task, **QUORUM, result_expires=None)
             assert told.max_hop == 2**28 - 1
@@ -53,25 +53,25 @@ class TestAHop:
 
 
 class TestAJobThatWouldBeLost:
-    def test_is_one_of_a_worker_that_is_lost(self):
+    def test_includes_one_that_is_not_redelivered(self):
         with pytest.raises(ConfigError, match="reject_on_worker_lost must be True"):
             able(task={"reject_on_worker_lost": False})
 
-    def test_is_one_whose_ledger_expires_at_its_second_hop(self):
+    def test_includes_one_whose_ledger_expires_at_its_second_hop(self):
         assert able(result_expires=1801).max_hop == 900
         with pytest.raises(ConfigError, match="twice as long as a hop"):
             able(result_expires=1800)
 
 
 class TestAWorker:
-    def test_does_not_start_where_jobs_would_be_lost(self):
+    def test_does_not_start_if_jobs_would_be_lost(self):
         with pytest.raises(ConfigError, match="result_backend"):
             WorkController(app=app("memory://", result_backend=None), pool="solo")
 
-    def test_starts_where_none_would(self):
+    def test_starts_if_no_job_would_be_lost(self):
         assert WorkController(app=app("memory://"), pool="solo")
 
-    def test_that_got_a_job_all_the_same_puts_it_back(self):
+    def test_that_gets_a_job_anyway_requeues_it(self):
         with virtual_time() as clock:
             desk = Desk()
             task = desk.task(verify, Policy())
@@ -83,19 +83,19 @@ class TestAWorker:
 
 
 class TestASender:
-    def test_is_refused_before_it_sends_anything(self):
+    def test_is_rejected_before_it_sends_anything(self):
         with pytest.raises(ConfigError, match="result_backend"):
             app("memory://", result_backend=None).tasks["verify"].delay()
 
     @pytest.mark.parametrize("part", [float("nan"), {1: 2}, {1}], ids=type)
-    def test_is_refused_with_what_json_cannot_hold(self, part):
+    def test_is_rejected_if_arguments_are_not_json(self, part):
         task = app("memory://").tasks["verify"]
         with pytest.raises(ConfigError, match=r"args\[0\] must be"):
             task.delay(part)
         with pytest.raises(ConfigError, match=r"kwargs\['part'\] must be"):
             task.delay(part=part)
 
-    def test_is_refused_where_its_task_would_let_jobs_expire(self):
+    def test_is_rejected_if_its_task_lets_jobs_expire(self):
         task = app("memory://", {"expires": 60}).tasks["verify"]
         with pytest.raises(ConfigError, match="set max_elapsed in its policy"):
             task.delay()
@@ -125,10 +125,10 @@ class TestAMessage:
     def test_that_was_sent_to_a_queue_by_its_name_goes_back_to_it(self):
         assert self.queue(exchange="", routing_key="wide")["queue"] == "wide"
 
-    def test_of_a_key_that_no_queue_has_goes_where_it_went(self):
+    def test_of_an_unknown_routing_key_keeps_its_destination(self):
         told = self.queue(exchange="topics", routing_key="news.today")
         assert "queue" not in told
         assert (told["exchange"], told["routing_key"]) == ("topics", "news.today")
 
-    def test_from_nowhere_goes_by_the_routes_of_its_task(self):
+    def test_without_delivery_info_uses_the_routes_of_its_task(self):
         assert "queue" not in self.queue()

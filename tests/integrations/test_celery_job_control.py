@@ -42,12 +42,12 @@ def start(verify, how, job="job-7"):
 
 
 class TestStatus:
-    def test_tells_of_a_job_that_no_worker_has_seen(self, desk, verify):
+    def test_shows_a_job_that_no_worker_has_seen(self, desk, verify):
         start(verify, "verified")
         report = status(desk.app, "job-7")
         assert (report.status, report.envelope.failed) == ("waiting", 0)
 
-    def test_tells_what_failed_and_when_it_goes_on(self, desk, verify):
+    def test_shows_failures_and_the_next_due_time(self, desk, verify):
         start(verify, "fails")
         desk.wake()
         report = status(desk.app, "job-7")
@@ -55,29 +55,29 @@ class TestStatus:
         assert report.due.timestamp() == pytest.approx(wall() + 3600)
         assert report.describe().startswith("job-7: waiting, 1 failed attempt, next")
 
-    def test_tells_what_came_of_it(self, desk, verify):
+    def test_shows_the_result(self, desk, verify):
         start(verify, "verified")
         desk.wake()
         report = status(desk.app, "job-7")
         assert (report.status, report.result) == ("succeeded", "verified")
 
-    def test_tells_what_it_can_of_an_entry_that_was_spoilt(self, desk, verify):
+    def test_shows_what_is_readable_of_a_corrupt_entry(self, desk, verify):
         start(verify, "fails")
         write_entry(desk.app, "job-7", desk.entry().replace(envelope="?", why="odd"))
         assert status(desk.app, "job-7").describe() == "job-7: waiting: odd"
 
-    def test_knows_nothing_of_what_was_never_started(self, desk, verify):
+    def test_rejects_an_unknown_id(self, desk, verify):
         with pytest.raises(ConfigError, match="the id of a job that was started"):
             status(desk.app, "job-8")
 
-    def test_knows_nothing_of_what_something_else_wrote(self, desk, verify):
+    def test_ignores_foreign_data(self, desk, verify):
         desk.app.backend.store_result("job-7.retrykit", {"run": 1}, "SUCCESS")
         with pytest.raises(ConfigError):
             status(desk.app, "job-7")
 
 
 class TestDead:
-    def test_lists_what_died_and_leaves_it_where_it_is(self, desk, verify):
+    def test_lists_dead_jobs_and_leaves_them_in_place(self, desk, verify):
         for job in ("job-1", "job-2", "job-3"):
             start(verify, "dies", job)
         desk.work()
@@ -85,13 +85,13 @@ class TestDead:
             assert {each.job for each in dead(desk.app)} == {"job-1", "job-2"}
         assert len(dead(desk.app, limit=1)) == 1
 
-    def test_is_kept_by_a_broker_that_is_started_again(self, desk, verify):
+    def test_survives_a_restart_of_the_broker(self, desk, verify):
         start(verify, "dies")
         desk.work()
         message = desk.channel.basic_get(DEAD.name)
         assert (message.properties["delivery_mode"], DEAD.durable) == (2, True)
 
-    def test_tells_why(self, desk, verify):
+    def test_shows_the_reason(self, desk, verify):
         start(verify, "dies")
         desk.work()
         [report] = dead(desk.app)
@@ -99,10 +99,10 @@ class TestDead:
         assert report.why.endswith("last failure: ConnectionError: refused")
         assert report.envelope.counts == {"ConnectionError": 1}
 
-    def test_is_empty_where_nothing_died(self, desk, verify):
+    def test_is_empty_if_no_job_is_dead(self, desk, verify):
         assert dead(desk.app) == []
 
-    def test_leaves_out_what_was_begun_anew(self, desk, verify):
+    def test_leaves_out_requeued_jobs(self, desk, verify):
         start(verify, "dies")
         desk.wake(killed="acknowledging")
         desk.wake()
@@ -112,7 +112,7 @@ class TestDead:
 
 
 class TestRequeue:
-    def test_begins_a_dead_job_anew_under_new_keys(self, desk, verify, keys):
+    def test_runs_a_dead_job_again_with_new_keys(self, desk, verify, keys):
         result = start(verify, "dies")
         desk.work()
         for run in (2, 3):
@@ -126,14 +126,14 @@ class TestRequeue:
         assert result.result == "dies"
         assert desk.buried() == 0
 
-    def test_leaves_the_others_where_they_are(self, desk, verify):
+    def test_leaves_other_jobs_in_place(self, desk, verify):
         for job in ("job-1", "job-2"):
             start(verify, "dies", job)
         desk.work()
         requeue(desk.app, "job-2")
         assert [each.job for each in dead(desk.app)] == ["job-1"]
 
-    def test_begins_no_job_twice(self, desk, verify, keys):
+    def test_requeues_no_job_twice(self, desk, verify, keys):
         """Its message was sent, and whoever sent it was killed then."""
         start(verify, "dies")
         desk.work()
@@ -146,7 +146,7 @@ class TestRequeue:
         desk.work()
         assert keys == ["job-7:1", "job-7#2:1"]
 
-    def test_begins_none_anew_that_has_been_attempted_since(self, desk, verify):
+    def test_rejects_a_job_that_was_attempted_since(self, desk, verify):
         start(verify, "dies")
         desk.work()
         desk.copy(DEAD.name)
@@ -160,7 +160,7 @@ class TestRequeue:
             requeue(desk.app, "job-7")
         assert dead(desk.app) == []
 
-    def test_loses_none_if_its_process_is_killed_meanwhile(self, desk, verify, keys):
+    def test_loses_no_job_if_its_process_is_killed(self, desk, verify, keys):
         start(verify, "dies")
         desk.work()
         signals.before_task_publish.connect(celery_desk.dying)
@@ -172,7 +172,7 @@ class TestRequeue:
         desk.work()
         assert keys == ["job-7:1", "job-7#2:1"]
 
-    def test_leaves_what_came_before_behind(self, desk, verify, keys):
+    def test_makes_messages_of_the_earlier_run_stale(self, desk, verify, keys):
         """A copy of a message of the run that has ended comes after all."""
         start(verify, "fails")
         desk.wake()
@@ -187,7 +187,7 @@ class TestRequeue:
         assert desk.wake()
         assert (keys, desk.lying(), desk.buried()) == (["job-7:1"], [], 0)
 
-    def test_is_not_led_on_by_what_came_before(self, desk, verify):
+    def test_ignores_the_ledger_of_the_earlier_run(self, desk, verify):
         start(verify, "fails")
         desk.copy()
         late = desk.channel.basic_get("celery")
@@ -202,7 +202,7 @@ class TestRequeue:
         desk.wake()
         assert (desk.entry(), desk.lying()) == (before, [])
 
-    def test_leaves_what_came_without_an_envelope_behind(self, desk, verify, keys):
+    def test_makes_messages_without_envelope_stale(self, desk, verify, keys):
         desk.app.send_task("verify", ["dies"], task_id="job-7")
         desk.copy()
         late = desk.channel.basic_get("celery")
@@ -213,7 +213,7 @@ class TestRequeue:
         assert desk.wake()
         assert (keys, desk.lying(), desk.buried()) == (["job-7:1"], [], 0)
 
-    def test_needs_no_ledger(self, desk, verify, keys):
+    def test_works_without_a_ledger(self, desk, verify, keys):
         start(verify, "dies")
         desk.work()
         desk.app.backend.client.cache.clear()
@@ -222,7 +222,7 @@ class TestRequeue:
         desk.work()
         assert keys == ["job-7:1", "job-7#2:1"]
 
-    def test_gives_new_keys_where_an_envelope_was_spoilt(self, desk, verify, keys):
+    def test_uses_new_keys_if_the_envelope_is_corrupt(self, desk, verify, keys):
         start(verify, "dies")
         desk.work()
         requeue(desk.app, "job-7")
@@ -231,7 +231,7 @@ class TestRequeue:
         desk.work()
         assert keys == ["job-7:1", "job-7#3:1"]
 
-    def test_keeps_a_dead_job_whose_message_cannot_be_sent(self, desk, verify):
+    def test_keeps_a_dead_letter_that_cannot_be_sent(self, desk, verify):
         start(verify, "dies")
         desk.work()
         desk.app.amqp.queues.pop("celery")
@@ -240,14 +240,14 @@ class TestRequeue:
             requeue(desk.app, "job-7")
         assert desk.buried() == 1
 
-    def test_knows_no_job_that_is_not_dead(self, desk, verify):
+    def test_rejects_a_job_that_is_not_dead(self, desk, verify):
         start(verify, "fails")
         with pytest.raises(ConfigError, match=r"in the queue retrykit\.dead"):
             requeue(desk.app, "job-7")
 
 
 class TestKill:
-    def test_lets_a_job_make_no_further_attempt(self, desk, verify, keys):
+    def test_stops_a_job_before_its_next_attempt(self, desk, verify, keys):
         start(verify, "fails")
         desk.wake()
         kill(desk.app, "job-7")
@@ -257,7 +257,7 @@ class TestKill:
         [report] = dead(desk.app)
         assert (report.why, report.envelope.failed) == ("killed by hand", 1)
 
-    def test_does_not_hold_for_a_job_that_is_begun_anew(self, desk, verify, keys):
+    def test_does_not_apply_to_a_later_run(self, desk, verify, keys):
         start(verify, "fails")
         kill(desk.app, "job-7")
         desk.work()
@@ -266,7 +266,7 @@ class TestKill:
         desk.wake()
         assert keys == ["job-7#2:1"]
 
-    def test_holds_for_one_that_was_begun_anew(self, desk, verify, keys):
+    def test_applies_to_a_requeued_job(self, desk, verify, keys):
         start(verify, "dies")
         desk.work()
         requeue(desk.app, "job-7")
@@ -274,12 +274,12 @@ class TestKill:
         desk.work()
         assert keys == ["job-7:1"]
 
-    def test_lets_a_job_succeed_whose_attempt_is_being_made(self, desk):
+    def test_lets_a_running_attempt_succeed(self, desk):
         desk.sent(lambda host: kill(desk.app, "job-7"))
         desk.wake()
         assert status(desk.app, "job-7").status == "succeeded"
 
-    def test_is_too_late_for_what_has_ended(self, desk, verify):
+    def test_rejects_an_ended_job(self, desk, verify):
         start(verify, "verified")
         desk.work()
         with pytest.raises(ConfigError, match="it is succeeded"):

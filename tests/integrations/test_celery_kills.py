@@ -14,7 +14,7 @@ clock, desk = celery_desk.clock, celery_desk.desk
 
 
 class TestAWorkerThatIsKilled:
-    def test_in_the_middle_of_an_attempt_makes_it_again(self, desk):
+    def test_during_an_attempt_repeats_it(self, desk):
         def killed(host):
             keys.append(idempotency_key())
             if len(keys) == 1:
@@ -29,7 +29,7 @@ class TestAWorkerThatIsKilled:
         assert (keys, result.result) == (["job-7:1"] * 2, "verified")
 
     @pytest.mark.parametrize("where", ["sending", "acknowledging"])
-    def test_after_an_attempt_leaves_one_chain(self, desk, clock, where):
+    def test_after_an_attempt_leaves_one_chain_of_messages(self, desk, clock, where):
         verify = Verify(fails=2)
         desk.sent(verify)
         desk.wake(killed=where)
@@ -40,7 +40,7 @@ class TestAWorkerThatIsKilled:
         desk.work()
         assert verify.keys == ["job-7:1", "job-7:2", "job-7:3"]
 
-    def test_leaves_one_message_of_two_that_it_sent(self, desk):
+    def test_leaves_one_current_message_of_two(self, desk):
         desk.sent(Verify(fails=1))
         desk.wake(killed="acknowledging")
         first = desk.channel.basic_get("celery")
@@ -52,7 +52,7 @@ class TestAWorkerThatIsKilled:
         assert len(desk.lying()) == 1
 
     @pytest.mark.parametrize("what", ["read", "stored"])
-    def test_leaves_the_message_alone_that_is_being_worked_on(self, desk, what):
+    def test_does_not_disturb_a_message_that_is_being_handled(self, desk, what):
         """Whoever works on it has read the ledger, and writes to it now."""
 
         def begun():
@@ -69,7 +69,7 @@ class TestAWorkerThatIsKilled:
         assert len(desk.lying()) == 1
         assert desk.entry().token == sent.token
 
-    def test_sends_its_message_once_more_when_the_ledger_is_gone(self, desk):
+    def test_resends_its_message_if_the_ledger_is_gone(self, desk):
         verify = Verify(fails=1)
         desk.sent(verify)
         desk.wake(killed="sending")
@@ -92,7 +92,7 @@ class TestAWorkerThatIsKilled:
         assert (verify.keys, clock.sleeps) == (["job-7:1"], [5, 1, 5])
         assert len(desk.lying()) == 1
 
-    def test_finds_that_the_ledger_was_spoilt_meanwhile(self, desk):
+    def test_fails_the_job_if_the_ledger_is_corrupt(self, desk):
         desk.sent(Verify(fails=1))
         desk.wake(killed="sending")
         write_entry(desk.app, "job-7", desk.entry().replace(envelope="?"))
@@ -101,7 +101,7 @@ class TestAWorkerThatIsKilled:
         assert (report.status, desk.buried()) == ("dead", 1)
         assert "envelope must be" in report.why
 
-    def test_before_the_result_was_stored_has_not_lost_it(self, desk):
+    def test_before_the_result_was_stored_does_not_lose_it(self, desk):
         verify = Verify()
         result = desk.sent(verify)
         desk.wake(killed="acknowledging")
@@ -109,7 +109,7 @@ class TestAWorkerThatIsKilled:
         desk.wake()
         assert (verify.keys, result.result) == (["job-7:1"], "verified")
 
-    def test_before_the_death_was_told_tells_it(self, desk):
+    def test_before_the_failure_was_stored_does_not_lose_it(self, desk):
         verify = Verify(fails=1, error=ValueError)
         result = desk.sent(verify)
         desk.wake(killed="acknowledging")
@@ -124,14 +124,14 @@ class TestAProcessThatAWorkerHasLost:
     """With its pool of processes, of which one works on a message."""
 
     @pytest.mark.parametrize("how", [WorkerLostError("killed"), TimeLimitExceeded(9)])
-    def test_has_not_lost_the_job(self, desk, how):
+    def test_does_not_lose_the_job(self, desk, how):
         verify = Verify()
         desk.sent(verify)
         desk.lose(how)
         assert desk.work() == 1
         assert verify.keys == ["job-7:1"]
 
-    def test_has_not_lost_it_after_hops_that_celery_takes_for_retries(self, clock):
+    def test_does_not_lose_it_after_hops_that_count_as_retries(self, clock):
         desk, verify = Desk(task_retry_on_worker_lost=True), Verify()
         desk.sent(verify)
         desk.lose(WorkerLostError("killed"), retries=7)
@@ -140,7 +140,7 @@ class TestAProcessThatAWorkerHasLost:
 
 
 class TestACopy:
-    def test_of_what_was_long_done_is_dropped(self, desk, clock, caplog):
+    def test_of_an_old_message_is_dropped(self, desk, clock, caplog):
         verify = Verify(fails=3)
         desk.sent(verify)
         desk.copy()
@@ -155,7 +155,7 @@ class TestACopy:
         assert len(desk.lying()) == 1
         assert "a stale duplicate" in caplog.text
 
-    def test_that_comes_in_the_middle_of_the_next_attempt_is_dropped(self, desk, clock):
+    def test_that_is_delivered_during_the_next_attempt_is_dropped(self, desk, clock):
         def verify(host):
             keys.append(idempotency_key())
             if len(keys) == 2:
@@ -174,7 +174,7 @@ class TestACopy:
         assert keys == ["job-7:1", "job-7:2"]
         assert desk.envelope()["counts"] == {"ConnectionError": 2}
 
-    def test_is_dropped_though_the_job_goes_on_while_it_is_judged(self, desk, clock):
+    def test_is_dropped_if_the_job_advances_meanwhile(self, desk, clock):
         def gone_on():
             further = waiting.replace(hop=2, token="further")  # noqa: S106  of a message
             write_entry(desk.app, "job-7", further)
@@ -190,14 +190,14 @@ class TestACopy:
         desk.wake()
         assert verify.keys == ["job-7:1"]
 
-    def test_that_was_named_in_a_run_before_counts_no_more(self, desk):
+    def test_that_was_current_in_an_earlier_run_is_stale(self, desk):
         desk.sent(Verify())
         first = desk.entry()
         write_entry(desk.app, "job-7", first.replace(run=2))
         replace_message(desk.app, "job-7", first, "another")
         assert desk.entry().token == first.token
 
-    def test_that_was_faster_goes_on_alone(self, desk):
+    def test_that_was_faster_continues_alone(self, desk):
         """As on Redis, when an attempt takes longer than a message is hidden."""
 
         def slow(host):
@@ -212,7 +212,7 @@ class TestACopy:
         desk.wake()
         assert len(desk.lying()) == 1
 
-    def test_that_died_and_was_begun_anew_goes_on_alone(self, desk):
+    def test_that_failed_and_was_requeued_continues_alone(self, desk):
         def slow(host):
             calls.append(host)
             if len(calls) == 1:
@@ -229,7 +229,7 @@ class TestACopy:
 
 
 class TestABackendThatIsAway:
-    def test_holds_a_job_up_for_a_second_at_a_time(self, desk, clock):
+    def test_delays_a_job_by_a_second_at_a_time(self, desk, clock):
         verify = Verify()
         desk.sent(verify)
         desk.app.backend.away = True
@@ -240,7 +240,7 @@ class TestABackendThatIsAway:
         desk.wake()
         assert verify.keys == ["job-7:1"]
 
-    def test_loses_no_attempt_that_was_made_meanwhile(self, desk, clock, caplog):
+    def test_loses_no_attempt(self, desk, clock, caplog):
         def verify(host):
             desk.app.backend.away = True
             raise ConnectionError
@@ -251,7 +251,7 @@ class TestABackendThatIsAway:
         assert "cannot write the ledger of the job" in caplog.text
 
 
-def test_a_message_that_cannot_be_sent_comes_again_and_its_attempt_does_not(
+def test_a_failed_send_redelivers_the_message_without_another_attempt(
     desk, clock
 ):
     verify = Verify(fails=1)
@@ -267,7 +267,7 @@ def test_a_message_that_cannot_be_sent_comes_again_and_its_attempt_does_not(
     assert len(desk.lying("feeds")) == 1
 
 
-def test_a_death_that_cannot_be_told_comes_again_and_its_attempt_does_not(desk, clock):
+def test_a_failed_dead_letter_redelivers_the_message_without_another_attempt(desk, clock):
     verify = Verify(fails=1, error=ValueError)
     desk.sent(verify)
     desk.app.conf.task_publish_retry_policy = {"odd": 1}

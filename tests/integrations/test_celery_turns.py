@@ -12,7 +12,7 @@ POLICY = Policy(
 
 
 @pytest.mark.parametrize("kills", range(4))
-def test_each_attempt_is_made_once_but_for_those_that_were_killed(kills):
+def test_each_attempt_is_made_once_unless_its_worker_is_killed(kills):
     for seed in range(60):
         stage = Stage(seed, kills)
         stage.play(POLICY, fails=2)

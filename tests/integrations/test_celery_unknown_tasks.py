@@ -38,12 +38,12 @@ def drop(desk):
     return drop
 
 
-def test_every_worker_of_an_app_with_such_tasks_keeps_them(desk):
+def test_every_worker_of_an_app_with_durable_tasks_has_the_handler(desk):
     desk.task(Verify(), HOURLY)
     assert UnknownTaskHandler in desk.app.steps["consumer"]
 
 
-def test_a_job_is_dead_and_can_be_begun_anew(desk, drop):
+def test_a_job_of_an_unknown_task_is_dead_and_can_be_requeued(desk, drop):
     verify = Verify()
     desk.sent(verify)
     drop()
@@ -56,7 +56,7 @@ def test_a_job_is_dead_and_can_be_begun_anew(desk, drop):
     assert verify.keys == ["job-7#2:1"]
 
 
-def test_a_job_dies_with_its_history(desk, drop, clock):
+def test_a_dead_job_keeps_its_history(desk, drop, clock):
     desk.sent(Verify(fails=2))
     desk.wake()
     desk.due(clock)
@@ -65,7 +65,7 @@ def test_a_job_dies_with_its_history(desk, drop, clock):
     assert (report.status, report.envelope.failed) == ("dead", 1)
 
 
-def test_a_job_is_kept_whose_envelope_is_spoilt(desk, drop):
+def test_a_job_with_a_corrupt_envelope_is_kept(desk, drop):
     desk.sent(Verify())
     desk.app.backend.client.cache.clear()
     drop(**{HEADER: "cut"})
@@ -73,20 +73,20 @@ def test_a_job_is_kept_whose_envelope_is_spoilt(desk, drop):
     assert (report.job, report.envelope) == ("job-7", None)
 
 
-def test_a_copy_that_is_left_over_is_dropped(desk, drop):
+def test_a_stale_message_is_dropped(desk, drop):
     desk.sent(Verify(fails=1))
     desk.wake()
     drop(retrykit_token="another")  # noqa: S106  of a message
     assert (dead(desk.app), status(desk.app, "job-7").status) == ([], "waiting")
 
 
-def test_what_is_no_durable_job_is_dropped_as_ever(desk, drop):
+def test_messages_of_other_tasks_are_dropped(desk, drop):
     desk.app.send_task("unheard-of")
     drop()
     assert (desk.lying(), dead(desk.app)) == ([], [])
 
 
-def test_a_task_that_expires_is_refused(desk):
+def test_a_task_that_expires_is_rejected(desk):
     task = desk.task(Verify(), Policy(), DurableTask, expires=60)
     with pytest.raises(ConfigError, match="expires must be None for a job, got 60"):
         task.apply_async()

@@ -75,10 +75,10 @@ def as_sent(error):
 
 
 class TestAnAttempt:
-    def test_that_succeeds_returns_what_the_activity_does(self, attempt):
+    def test_that_succeeds_returns_the_result(self, attempt):
         assert attempt(PATIENT, lambda: 7) == 7
 
-    def test_that_fails_says_when_the_next_one_is_due(self, attempt):
+    def test_that_fails_sets_the_next_delay(self, attempt):
         told = [attempt.failed(PATIENT, REFUSED, number) for number in (1, 2, 3)]
         assert [error.next_retry_delay for error in told] == [
             timedelta(minutes=1),
@@ -93,13 +93,13 @@ class TestAnAttempt:
         assert (told.message, told.type) == ("refused", "ConnectionError")
         assert told.cause is refused
 
-    def test_may_refuse_a_result(self, attempt):
+    def test_may_reject_a_result(self, attempt):
         policy = PATIENT.replace(on_result=lambda status: status == 503)
         told = attempt.failed(policy, lambda: 503)
         assert (told.message, told.type) == ("a rejected result of type int", None)
         assert told.next_retry_delay == timedelta(minutes=1)
 
-    def test_knows_its_number_and_its_key(self, attempt):
+    def test_has_a_number_and_a_key(self, attempt):
         def fn():
             return current_state().attempt, idempotency_key()
 
@@ -107,7 +107,7 @@ class TestAnAttempt:
         alone = {"workflow_id": None, "workflow_run_id": None, "activity_run_id": "r"}
         assert attempt(PATIENT, fn, **alone) == (1, "5/r:1")
 
-    def test_waits_as_long_on_any_worker(self, attempt):
+    def test_waits_equally_long_on_any_worker(self, attempt):
         policy = Policy(schedule=s.constant(100).full_jitter(), max_elapsed=None)
         delays = [attempt.failed(policy, REFUSED, 2).next_retry_delay for _ in range(2)]
         other = attempt.failed(policy, REFUSED, 2, activity_id="6").next_retry_delay
@@ -115,20 +115,20 @@ class TestAnAttempt:
 
 
 class TestTheLastAttempt:
-    def test_is_followed_by_none(self, attempt):
+    def test_is_not_retryable(self, attempt):
         told = attempt.failed(PATIENT, REFUSED, 4)
         assert (told.non_retryable, told.next_retry_delay) == (True, None)
         assert told.type == "ConnectionError"
         assert told.message.startswith("refused; gave up after 4 attempts in ")
         assert told.message.endswith(": the schedule has ended")
 
-    def test_has_the_envelope_with_it(self, attempt):
+    def test_has_the_envelope_in_its_details(self, attempt):
         (kept,) = attempt.failed(PATIENT, REFUSED, 4).details
         envelope = Envelope.from_dict(kept)
         assert (envelope.status, envelope.key) == ("dead", "test/test-run/5:4")
         assert envelope.counts == {"unknown": 3, "ConnectionError": 1}
 
-    def test_comes_when_the_time_of_the_activity_is_over(self, attempt):
+    def test_is_that_at_the_deadline(self, attempt):
         policy = PATIENT.replace(max_elapsed="2h")
         with virtual_time():
             begun = wall() - 3000
@@ -142,7 +142,7 @@ class TestTheLastAttempt:
         told = attempt.failed(PATIENT, raises(KeyError("host")))
         assert (told.non_retryable, told.type) == (True, "KeyError")
 
-    def test_gives_up_with_a_refused_result(self, attempt):
+    def test_may_end_with_a_rejected_result(self, attempt):
         policy = PATIENT.replace(on_result=lambda status: status == 503)
         told = attempt.failed(policy, lambda: 503, 4)
         assert (told.non_retryable, told.type) == (True, "RetryError")
@@ -151,7 +151,7 @@ class TestTheLastAttempt:
             "has ended; last failure: a rejected result of type int"
         )
 
-    def test_is_not_made_again_if_its_worker_was_lost(self, attempt):
+    def test_is_not_repeated_if_its_worker_was_lost(self, attempt):
         assert attempt(PATIENT.replace(max_attempts=4), lambda: 7, 4) == 7
         made = []
         told = attempt.failed(PATIENT.replace(max_attempts=4), made.append, 5)
@@ -172,13 +172,13 @@ class TestAnActivityMayAsk:
         assert told.next_retry_delay == timedelta(seconds=90)
         assert (told.type, told.cause) == ("OSError", busy)
 
-    def test_for_the_end(self, attempt):
+    def test_to_give_up(self, attempt):
         revoked = PermissionError("revoked")
         told = attempt.failed(PATIENT, raises(GiveUp(revoked)))
         assert told.non_retryable
         assert (told.type, told.cause) == ("PermissionError", revoked)
 
-    def test_for_a_delay_in_the_words_of_temporal(self, attempt):
+    def test_for_a_delay_with_an_application_error(self, attempt):
         own = ApplicationError(
             "busy",
             {"shop": 7},
@@ -195,7 +195,7 @@ class TestAnActivityMayAsk:
         assert told.next_retry_delay == timedelta(seconds=90)
         assert told.category is ApplicationErrorCategory.BENIGN
 
-    def test_for_the_end_in_the_words_of_temporal(self, attempt):
+    def test_to_give_up_with_an_application_error(self, attempt):
         own = ApplicationError("revoked", "why", type="Revoked", non_retryable=True)
         told = attempt.failed(PATIENT.replace(on=Exception), raises(own))
         assert (told.non_retryable, told.type, told.cause) == (True, "Revoked", own)
@@ -210,7 +210,7 @@ class TestAnActivityMayAsk:
 
 class TestCancellation:
     @pytest.mark.parametrize("cancelled", [Cancelled("now"), KeyboardInterrupt()])
-    def test_is_let_out_as_it_is(self, attempt, cancelled):
+    def test_is_raised_unchanged(self, attempt, cancelled):
         heard = []
         policy = Policy(schedule=["1m"], observers=[heard.append])
         with pytest.raises(type(cancelled)) as caught:
@@ -218,7 +218,7 @@ class TestCancellation:
         assert caught.value is cancelled
         assert heard[-1].state.stop_reason.value == "cancelled"
 
-    def test_of_a_task_is_let_out_as_it_is(self):
+    def test_of_a_task_is_raised_unchanged(self):
         environment = ActivityEnvironment()
 
         @retried(PATIENT)
@@ -231,7 +231,7 @@ class TestCancellation:
 
 
 class TestWhatIsSent:
-    def test_says_the_delay(self, attempt):
+    def test_contains_the_delay(self, attempt):
         sent = as_sent(attempt.failed(PATIENT, REFUSED))
         info = sent.application_failure_info
         assert info.next_retry_delay.ToTimedelta() == timedelta(minutes=1)
@@ -241,7 +241,7 @@ class TestWhatIsSent:
         ("delay", "sent"),
         [(0, timedelta(microseconds=1)), (1e300, timedelta(days=36_525))],
     )
-    def test_has_a_delay_that_temporal_can_hold(self, attempt, delay, sent):
+    def test_has_a_delay_within_the_limits_of_temporal(self, attempt, delay, sent):
         """One of 0 is not sent, and the backoff of the server would hold."""
         told = attempt.failed(Policy(schedule=[delay], max_elapsed=None), REFUSED)
         info = as_sent(told).application_failure_info
@@ -249,7 +249,7 @@ class TestWhatIsSent:
 
 
 class TestAnActivityUnderAPolicy:
-    def test_is_defined_as_it_would_be_without(self):
+    def test_keeps_its_definition(self):
         async def verify(host: str, port: int = 443) -> bool:
             return bool(host and port)
 
@@ -272,7 +272,7 @@ class TestAnActivityUnderAPolicy:
 
 
 class TestThePolicyOfTheServer:
-    def test_has_no_end(self):
+    def test_is_endless(self):
         assert retry_policy(PATIENT).maximum_attempts == 0
 
     @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ class TestThePolicyOfTheServer:
         ],
         ids=["jittered", "short", "none", "long"],
     )
-    def test_waits_as_before_the_first_retry(self, schedule, interval):
+    def test_waits_for_the_first_delay(self, schedule, interval):
         given = retry_policy(Policy(schedule=schedule, max_elapsed=None))
         assert given.initial_interval == given.maximum_interval == interval
         assert given.backoff_coefficient == 1
