@@ -60,9 +60,7 @@ WAYS = {
 
 class TestNothingLeaks:
     @pytest.mark.parametrize(("outcome", "changes"), WAYS.values(), ids=WAYS)
-    def test_locals_are_freed_with_the_outcome(
-        self, made, kept, outcome, changes
-    ):
+    def test_locals_are_freed_with_the_outcome(self, made, kept, outcome, changes):
         made(holding(kept, outcome), HOURLY.replace(**changes)).once()
         assert [local() for local in kept] == [None]
 

@@ -189,7 +189,9 @@ class TestAnEnvelope:
         ],
         ids=["cut off", "newer", "edited", "unknown policy"],
     )
-    def test_that_is_invalid_goes_to_the_dead_letter_queue(self, desk, clock, change, why):
+    def test_that_is_invalid_goes_to_the_dead_letter_queue(
+        self, desk, clock, change, why
+    ):
         verify = Verify(fails=5)
         desk.sent(verify)
         desk.wake()

@@ -251,9 +251,7 @@ class TestABackendThatIsAway:
         assert "cannot write the ledger of the job" in caplog.text
 
 
-def test_a_failed_send_redelivers_the_message_without_another_attempt(
-    desk, clock
-):
+def test_a_failed_send_redelivers_the_message_without_another_attempt(desk, clock):
     verify = Verify(fails=1)
     task = desk.task(verify, HOURLY)
     task.apply_async(task_id="job-7", queue="feeds")
@@ -267,7 +265,9 @@ def test_a_failed_send_redelivers_the_message_without_another_attempt(
     assert len(desk.lying("feeds")) == 1
 
 
-def test_a_failed_dead_letter_redelivers_the_message_without_another_attempt(desk, clock):
+def test_a_failed_dead_letter_redelivers_the_message_without_another_attempt(
+    desk, clock
+):
     verify = Verify(fails=1, error=ValueError)
     desk.sent(verify)
     desk.app.conf.task_publish_retry_policy = {"odd": 1}
