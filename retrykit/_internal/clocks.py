@@ -78,10 +78,6 @@ C = TypeVar("C", Clock, AsyncClock)
 class ClockSource(Generic[C]):
     """The clock of a context: the real one, or a replacement.
 
-    Args:
-        real: The real clock.
-        awaited: Whether its sleep is awaited.
-
     Attributes:
         real: The real clock, which drivers read while nothing blocks the fast path.
         awaited: Whether its sleep is awaited.
@@ -121,14 +117,7 @@ class ClockSource(Generic[C]):
     def use(
         self, clock: C, what: str = "a clock", *, process_wide: bool = False
     ) -> Override[C]:
-        """Replace the real clock until the returned override is closed.
-
-        Args:
-            clock: The replacement.
-            what: Its name in the error about closing out of order.
-            process_wide: Whether to replace it in every context without a clock of
-                its own, too.
-        """
+        """Replace the real clock until the returned override is closed."""
         return self._override.push(what, clock, process_wide=process_wide)
 
 

@@ -20,11 +20,7 @@ T = TypeVar("T")
 
 @final
 class ContextOverride(Generic[T]):
-    """A value that can be overridden in one context, or process-wide.
-
-    Args:
-        default: The value without an override.
-    """
+    """A value that can be overridden in one context, or process-wide."""
 
     __slots__ = ("_here", "_process_wide", "default")
 
@@ -57,11 +53,7 @@ class ContextOverride(Generic[T]):
         return override
 
     def remove(self, override: "Override[T]") -> None:
-        """Remove an override.
-
-        Raises:
-            NestingError: It is not the innermost one of this context.
-        """
+        """Remove an override."""
         with suppress(ValueError):
             self._process_wide.remove(override)
         fast_path.unblock()

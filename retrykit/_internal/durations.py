@@ -67,11 +67,7 @@ def parse_duration(name: str, value: object) -> float:
 
 
 def parse_positive_duration(name: str, value: object, suggestion: str = "") -> float:
-    """Parse a duration > 0 to seconds.
-
-    Raises:
-        ConfigError: *value* is not a duration, is not finite, or is not > 0.
-    """
+    """Parse a duration > 0 to seconds."""
     seconds = parse_duration(name, value)
     if not seconds:
         raise invalid_setting(name, "a duration > 0", value, suggestion)
@@ -103,9 +99,6 @@ def format_duration(duration: float) -> str:
 
     >>> [format_duration(x) for x in (0, 0.0123, 7, 90.4, 3600, 610_000)]
     ['0s', '12.3ms', '7s', '1m30s', '1h', '7d1h']
-
-    Args:
-        duration: Seconds, finite and >= 0.
 
     Returns:
         Three digits below a minute, the two largest units above it, and three

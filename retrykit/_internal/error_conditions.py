@@ -30,12 +30,7 @@ Condition = (
 
 
 def check_condition(name: str, value: object, *, allow_empty: bool = True) -> object:
-    """Return *value* if it is a condition on errors.
-
-    Raises:
-        ConfigError: *value* is not an Exception type, a tuple of them, or a
-            predicate; or it is empty and *allow_empty* is false.
-    """
+    """Return *value* if it is a condition on errors."""
     if value == () and not allow_empty:
         rule = "at least one Exception type"
         raise invalid_setting(name, rule, value, "write Exception")
@@ -69,11 +64,7 @@ _BY_TYPE = (type, tuple)
 
 
 def matches_condition(name: str, condition: Condition, error: Exception) -> bool:
-    """Return whether an error matches a condition.
-
-    Raises:
-        ConfigError: The condition is an async predicate.
-    """
+    """Return whether an error matches a condition."""
     if isinstance(condition, _BY_TYPE):
         return isinstance(error, condition)
     return read_answer(name, condition, condition(error), error)
@@ -93,9 +84,6 @@ def read_answer(
 
     >>> read_answer("on_result", len, len("busy"))
     True
-
-    Raises:
-        ConfigError: The answer is awaitable.
     """
     if isinstance(answer, bool):
         return answer

@@ -81,12 +81,7 @@ def _locations(error: BaseException, *, keep: bool) -> tuple[Location, ...]:
 
 
 def format_traceback(error: BaseException, locations: FrameLocations) -> str:
-    """Format the traceback of an error, with its notes and its causes.
-
-    Args:
-        error: The error.
-        locations: What `drop_frames` returned, if the frames were released.
-    """
+    """Format the traceback of an error, with its notes and its causes."""
     formatted = traceback.TracebackException.from_exception(error, compact=True)
     known = dict(zip(map(id, _related(error)), locations, strict=False))
     pending = [(formatted, error)]

@@ -10,13 +10,7 @@ __all__ = ["lazy_exports"]
 def lazy_exports(
     package: str, homes: Mapping[str, list[str]], modules: Iterable[str] = ()
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the functions ``__getattr__`` and ``__dir__`` for a package.
-
-    Args:
-        package: The name of the package.
-        homes: The public names of each module, by the name of the module.
-        modules: The modules that are public names themselves.
-    """
+    """Return the functions ``__getattr__`` and ``__dir__`` for a package."""
     home = {name: module for module, names in homes.items() for name in names}
 
     def get(name: str) -> object:

@@ -25,11 +25,7 @@ class LoopClock:
         return now
 
     def reader(self) -> Callable[[], float]:
-        """Return a function that reads the loop's time, from any thread.
-
-        Raises:
-            RuntimeError: No event loop runs in this thread.
-        """
+        """Return a function that reads the loop's time, from any thread."""
         trio = running_trio()
         if trio is None:
             return asyncio.get_running_loop().time

@@ -81,10 +81,6 @@ def request_summary(error: object) -> str | None:
     >>> request_summary(error)
     'GET host'
 
-    Args:
-        error: Any error. Those of httpx, requests and aiohttp have a request or a
-            response, those of urllib3 a pool and a URL; their properties may fail.
-
     Returns:
         Those of the three that are known; None if the error is about no request.
     """

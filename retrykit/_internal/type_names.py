@@ -19,11 +19,7 @@ def type_name(kind: type) -> str:
 
 
 def type_to_name(name: str, kind: object) -> str:
-    """Return the name by which `type_from_name` finds a type.
-
-    Raises:
-        ConfigError: *kind* is not a type, or its module does not have it by name.
-    """
+    """Return the name by which `type_from_name` finds a type."""
     if isinstance(kind, type):
         module = "" if kind.__module__ == "builtins" else f"{kind.__module__}:"
         text = f"{module}{kind.__qualname__}"
@@ -34,11 +30,7 @@ def type_to_name(name: str, kind: object) -> str:
 
 
 def type_from_name(name: str, text: object) -> object:
-    """Return the type with a name such as ``OSError`` or ``package.module:Name``.
-
-    Raises:
-        ConfigError: There is none, or its module is not imported.
-    """
+    """Return the type with a name such as ``OSError`` or ``package.module:Name``."""
     found = _find(text) if isinstance(text, str) else None
     if not isinstance(text, str) or not isinstance(found, type):
         module = text.rpartition(":")[0] if isinstance(text, str) else ""

@@ -36,9 +36,6 @@ def invalid_setting(
         rule: The rule, after "must be".
         value: The invalid value.
         suggestion: The correction, if it is not obvious.
-
-    Returns:
-        The error, for the caller to raise.
     """
     ending = f"; {suggestion}" if suggestion else ""
     text = f"{name} must be {rule}, got {safe_repr(value)}{ending}"
@@ -107,9 +104,6 @@ def check_number(
 
     >>> check_number("factor", 2, at_least=1)
     2.0
-
-    Raises:
-        ConfigError: *value* is not a number, is not finite, or is out of bounds.
     """
     # Compared before it is converted: a large integer may not fit a float.
     within = (
@@ -136,9 +130,6 @@ def check_integer(
 
     >>> check_integer("max_attempts", 3, at_least=1)
     3
-
-    Raises:
-        ConfigError: *value* is not an integer, or is out of bounds.
     """
     within = (
         isinstance(value, int)
@@ -159,9 +150,6 @@ def check_choice(
 
     >>> check_choice("deadline", "stop", ["stop", "clip"])
     'stop'
-
-    Raises:
-        ConfigError: *value* is not one of *options*.
     """
     if not isinstance(value, str) or value not in options:
         rule = f"one of {', '.join(map(repr, options))}"
@@ -176,9 +164,6 @@ def check_instance(name: str, value: object, kind: type[T], suggestion: str = ""
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: policy must be a str, got 5
-
-    Raises:
-        ConfigError: *value* is not a *kind*.
     """
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
@@ -193,9 +178,6 @@ def check_encodable(name: str, value: str, suggestion: str = "") -> str:
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: name must be encodable as UTF-8, got '\udce9'
-
-    Raises:
-        ConfigError: *value* has a lone surrogate, as undecodable file names have.
     """
     try:
         value.encode()
@@ -212,9 +194,6 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     'did you mean max_attempts?'
     >>> did_you_mean("color", ["max_attempts", "max_elapsed"])
     ''
-
-    Returns:
-        A question, or an empty string if no known name is similar.
     """
     # Imported here: only misspelled names need it.
     import difflib  # noqa: PLC0415

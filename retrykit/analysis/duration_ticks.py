@@ -40,15 +40,6 @@ def ticks(low: float, high: float, *, log: bool, most: int = 7) -> list[float]:
     [0.0, 60.0, 120.0, 180.0, 240.0, 300.0]
     >>> ticks(0.5, 7200, log=True, most=4)
     [1.0, 60.0, 3600.0]
-
-    Args:
-        low: Start of the axis. Seconds, finite and >= 0.
-        high: End of the axis. Seconds, finite and > *low*.
-        log: Whether the axis is logarithmic.
-        most: Most ticks. Count, >= 2.
-
-    Returns:
-        Seconds, in ascending order.
     """
     return _powers(low, high, most) if log else _multiples(low, high, most)
 

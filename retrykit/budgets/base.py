@@ -92,11 +92,7 @@ def _ask_budget(
 
 
 def _check_cost(cost: object) -> float | None:
-    """Return the cost of a retry as `withdraw` returned it.
-
-    Raises:
-        TypeError: It is neither None nor a number >= 0.
-    """
+    """Return the cost of a retry as `withdraw` returned it."""
     if cost is None:
         return None
     if isinstance(cost, int | float) and 0 <= cost <= MAX_DELAY:

@@ -33,13 +33,7 @@ class Costs(tuple[tuple[Any, int], ...]):
 
     @classmethod
     def checked(cls, value: object) -> Self:
-        """Return the pairs that a user wrote.
-
-        Raises:
-            ConfigError: *value* is not an iterable of pairs, a condition is
-                invalid or async, or a cost is not an integer from 0 to
-                2**53 - 1.
-        """
+        """Return the pairs that a user wrote."""
         if not isinstance(value, Iterable) or isinstance(value, str | Mapping):
             raise invalid_setting("costs", _RULE, value, _SUGGESTION)
         costs: list[tuple[Any, int]] = []
@@ -60,11 +54,7 @@ class Costs(tuple[tuple[Any, int], ...]):
 
     @classmethod
     def read(cls, data: object) -> Self:
-        """Return the costs that `to_dict` wrote.
-
-        Raises:
-            ConfigError: *data* is not a dict, or names an unknown type.
-        """
+        """Return the costs that `to_dict` wrote."""
         if not isinstance(data, Mapping):
             suggestion = 'write {"TimeoutError": 10}'
             raise invalid_setting(
@@ -73,11 +63,7 @@ class Costs(tuple[tuple[Any, int], ...]):
         return cls((type_from_name("costs", text), cost) for text, cost in data.items())
 
     def to_dict(self) -> dict[str, int]:
-        """Return the costs by the names of their types, in order.
-
-        Raises:
-            ConfigError: A condition is not a type that is found by its name.
-        """
+        """Return the costs by the names of their types, in order."""
         return {type_to_name("costs", kind): cost for kind, cost in self}
 
     def of(self, error: Exception | None, default: int) -> int:

@@ -27,16 +27,8 @@ def budget_from(data: object) -> ScopedBudget:
     >>> budget_from(written) is budget_from(written)
     True
 
-    Args:
-        data: A dict with a ``kind``, the settings that differ from the defaults,
-            and a ``scope`` for a shared budget.
-
     Returns:
         The shared budget of the scope; without a scope a new budget.
-
-    Raises:
-        ConfigError: The kind or a setting is unknown or invalid, or the budget
-            of this scope has other settings.
     """
     kind = data.get("kind") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(kind, str) or kind not in KINDS:

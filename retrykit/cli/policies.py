@@ -82,13 +82,6 @@ def apply_flags(base: Policy | None, flags: Mapping[str, Any]) -> Policy:
     >>> flags = {"default_retry_limit": "3", "env": None}
     >>> apply_flags(None, flags).max_attempts
     4
-
-    Args:
-        base: The policy to change; None if there are only flags.
-        flags: The values of the options of `policy_flags`.
-
-    Raises:
-        ConfigError: A flag or a variable is invalid.
     """
     stem = (flags.get("env") or "FLAG").removesuffix("_")
     environ = dict(os.environ) if flags.get("env") else {}
@@ -129,9 +122,6 @@ def select_policies(
     """Return policies as flags change them, by the names to show.
 
     Without any POLICY in *texts*, it is the policy that the flags make.
-
-    Raises:
-        ConfigError: There is no such policy, or a flag is invalid.
     """
     found: dict[str, Policy] = {}
     for text in texts:
@@ -157,9 +147,6 @@ def find_policies(text: str) -> dict[str, Policy]:
 
     >>> find_policies("zizq:retry_limit=3")["zizq:retry_limit=3"].max_attempts
     4
-
-    Raises:
-        ConfigError: There is no such policy.
     """
     if file := _FILE.fullmatch(text):
         path, name = file["path"], file["name"]

@@ -21,12 +21,7 @@ def preview_policy(
     retries: int | None = None,
     samples: int = 0,
 ) -> Preview:
-    """Return the preview of a policy, for the values of options.
-
-    Raises:
-        ConfigError: The user's own schedule raised an error, or returned an invalid
-            delay.
-    """
+    """Return the preview of a policy, for the values of options."""
     most = max(retries or 0, 1_000)
     try:
         return preview(policy, attempt=attempt, retries=most, samples=samples)

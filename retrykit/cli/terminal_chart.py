@@ -22,13 +22,7 @@ _COLORS = ("blue", "yellow", "green", "magenta", "cyan", "red")
 def build_charts(
     ranges: Mapping[str, Ranges], console: Console, *, log: bool | None
 ) -> list[Table]:
-    """Return a table of bars for each policy, all on one scale.
-
-    Args:
-        ranges: The delays of each policy, by its name.
-        console: The console for the tables, for its width and encoding.
-        log: Whether the scale is logarithmic; None means if that suits the delays.
-    """
+    """Return a table of bars for each policy, all on one scale."""
     delays = [x for rows in ranges.values() for _, *ends in rows for x in ends]
     numbers = [str(number) for rows in ranges.values() for number, _, _ in rows]
     labels = [format_range(*ends) for rows in ranges.values() for _, *ends in rows]
@@ -71,13 +65,7 @@ class _Scale:
         return duration / self.high
 
     def bar(self, low: float, high: float, *, blocks: bool) -> str:
-        """Return a row of cells, filled from one duration to the other.
-
-        Args:
-            low: Seconds.
-            high: Seconds, >= *low*.
-            blocks: Whether the terminal can show halves of a cell.
-        """
+        """Return a row of cells, filled from one duration to the other."""
         halves = 2 * self.width
         first, last = (
             min(int(self.position(end) * halves), halves - 1) for end in (low, high)

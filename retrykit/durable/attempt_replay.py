@@ -24,11 +24,7 @@ _UNKNOWN = ErrorRecord("unknown", "not kept by the engine", "")
 
 
 def check_replayable(policy: Policy) -> None:
-    """Check that a policy works without the errors of earlier attempts.
-
-    Raises:
-        ConfigError: It has rules, which count the errors of each kind.
-    """
+    """Check that a policy works without the errors of earlier attempts."""
     if policy.rules:
         rule = "empty on an engine that keeps no errors to count"
         suggestion = "list the retried errors in on, and their delays in schedule"
@@ -51,12 +47,6 @@ def replay_state(
     >>> state = replay_state(policy, "job-7", 3)
     >>> state.attempt, state.dropped_failures, round(state.failures[-1].delay, 3)
     (2, 1, 3.981)
-
-    Args:
-        policy: The policy of the job.
-        name: The unique name of the job.
-        attempt: The number of the next attempt. Count, >= 1.
-        epoch: The wall time when the job began, in seconds since 1970.
     """
     digest = hashlib.sha256(name.encode()).digest()
     # 53 bits, as random seeds have.

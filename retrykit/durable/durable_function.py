@@ -24,12 +24,7 @@ def job_of(
     name: str | None,
     previous_names: Iterable[str],
 ) -> Job:
-    """Return the job definition of a function that other processes can import.
-
-    Raises:
-        ConfigError: *fn* cannot be retried, not under that policy, or not be found
-            by its name.
-    """
+    """Return the job definition of a function that other processes can import."""
     job = Job(fn, policy, name, previous_names)
     if "<" in job.name:
         rule = "a name by which a worker finds the function"
@@ -88,12 +83,7 @@ class DurableFunction(ABC, Generic[P, T]):
         """Start a job under this id from a coroutine, as `start_as` does."""
 
     def _check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Check that any worker can call the function with these arguments.
-
-        Raises:
-            ConfigError: An argument is not JSON-serializable.
-            TypeError: The function does not accept these arguments.
-        """
+        """Check that any worker can call the function with these arguments."""
         as_json("args", list(args))
         as_json("kwargs", dict(kwargs))
         # AsArgument adds an argument later, which may be a required one.

@@ -22,13 +22,6 @@ def as_json(name: str, value: object) -> str:
     ...
     retrykit.errors.ConfigError: args['when'] must be a dict with string keys, \
 got {1: 'one'}; JSON would turn them into strings
-
-    Args:
-        name: Its name in errors, as its user typed it.
-        value: The value. Tuples become lists.
-
-    Raises:
-        ConfigError: A part of it is not JSON-serializable; the error names it.
     """
     try:
         _check_value(name, value)
@@ -42,11 +35,7 @@ got {1: 'one'}; JSON would turn them into strings
 
 
 def from_json(name: str, text: object) -> Any:
-    """Return the value that `as_json` wrote; *name* is for errors.
-
-    Raises:
-        ConfigError: *text* is not JSON.
-    """
+    """Return the value that `as_json` wrote; *name* is for errors."""
     if not isinstance(text, str | bytes):
         raise invalid_setting(name, "JSON text", text)
     try:

@@ -175,9 +175,6 @@ def with_timeout(
     """Return a coroutine function that cancels each call of *fn* after a timeout.
 
     *timeout_for* returns the timeout of the call that begins, in seconds.
-
-    Returns:
-        A function whose calls raise `AttemptTimeout` at their timeout.
     """
 
     async def call_with_timeout(*args: Any, **kwargs: Any) -> Any:
@@ -193,12 +190,6 @@ def with_timeout_argument(
     """Return *fn* with the timeout as an argument, unless its caller passes one.
 
     *timeout_for* returns the timeout of the call that begins, in seconds.
-
-    Returns:
-        A function that returns what *fn* returns.
-
-    Raises:
-        ConfigError: *fn* has no such parameter, or no signature.
     """
     name, index = argument.name, _parameter_index(fn, argument)
 

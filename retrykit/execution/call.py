@@ -167,9 +167,6 @@ def outer_calls(call: RetryCall) -> list[RetryCall]:
 def attempt_time_limit(call: RetryCall | None = None) -> float:
     """Return the time limit of the attempt that begins.
 
-    Args:
-        call: Its call; by default the current one.
-
     Returns:
         Seconds, >= 0: the policy's `attempt_timeout`, or the remaining time of the
         call and of those around it, if that is less.

@@ -19,12 +19,7 @@ __all__ += ["ensure_awaitable", "qualified_name"]
 
 
 def check_retryable(fn: object) -> None:
-    """Check that *fn* can be retried by calling it again.
-
-    Raises:
-        ConfigError: It is not callable, or its body runs only when its result is
-            iterated.
-    """
+    """Check that *fn* can be retried by calling it again."""
     if not callable(fn):
         raise invalid_setting("fn", "a function or another callable", fn)
     if underlying_call(_yields, fn) or underlying_call(_manages_context, fn):
@@ -36,12 +31,7 @@ def check_retryable(fn: object) -> None:
 def check_sync_compatible(
     policy: "Policy", *, ends: bool = False, suggestion: str = NEEDS_ARETRY
 ) -> None:
-    """Check that a policy needs no event loop.
-
-    Raises:
-        ConfigError: A predicate or the budget is async, or the policy has an
-            `attempt_timeout` and attempts cannot be cancelled.
-    """
+    """Check that a policy needs no event loop."""
     check_predicates(policy, suggestion)
     budget, timeout = policy.budget, policy.attempt_timeout
     if is_coroutine_function(budget and budget.withdraw):
@@ -57,11 +47,7 @@ def check_sync_compatible(
 
 
 def check_resumable(state: RetryState) -> None:
-    """Check that a call can be resumed from a state.
-
-    Raises:
-        ConfigError: It is not a `RetryState`, or its call has succeeded.
-    """
+    """Check that a call can be resumed from a state."""
     check_instance("state", state, RetryState, "RetryState.from_dict makes one")
     if state.status == "succeeded":
         rule = "of a call that has not succeeded"
@@ -69,11 +55,7 @@ def check_resumable(state: RetryState) -> None:
 
 
 def ensure_awaitable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return *fn* for the async driver, with a check that its results are awaitable.
-
-    Raises:
-        ConfigError: *fn* is annotated to return something that is not awaitable.
-    """
+    """Return *fn* for the async driver, with a check that its results are awaitable."""
     if is_coroutine_function(fn):
         return fn
     annotations = getattr(fn, "__annotations__", None)

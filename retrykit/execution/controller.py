@@ -74,10 +74,6 @@ class RetryController:
         driven: Whether a driver calls the function: its frame is then the first one
             in the traceback of every error.
         block: An object that lives as long as the block of code that is the call.
-
-    Attributes:
-        policy: The policy of the calls.
-        watch: Empty if the driver may take the fast path after a success.
     """
 
     __slots__ = (

@@ -30,11 +30,7 @@ def build_driver(
     awaited: bool,
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
-    """Return a function that calls *fn* under a policy.
-
-    Raises:
-        ConfigError: *fn* cannot be retried, or only as the other of sync and async.
-    """
+    """Return a function that calls *fn* under a policy."""
     return driver_factory(policy, fn, awaited=awaited)(qualified_name(fn), resumed)
 
 
@@ -46,9 +42,6 @@ def driver_factory(
     Returns:
         A function of a name, which is used if the policy has none, and of the state
         that every call continues or None. It returns what `build_driver` returns.
-
-    Raises:
-        ConfigError: *fn* cannot be retried, or only as the other of sync and async.
     """
     attempt = prepare_attempt(policy, fn, awaited=awaited)
     if not awaited:
@@ -62,11 +55,7 @@ def driver_factory(
 def prepare_attempt(
     policy: "Policy", fn: Callable[..., Any], *, awaited: bool
 ) -> Callable[..., Any]:
-    """Return a function that makes one attempt of *fn*, within its timeout.
-
-    Raises:
-        ConfigError: *fn* cannot be retried, or only as the other of sync and async.
-    """
+    """Return a function that makes one attempt of *fn*, within its timeout."""
     check_retryable(fn)
     if not awaited and is_coroutine_function(fn):
         suggestion = "use acall or arun, or decorate it with retry or aretry"

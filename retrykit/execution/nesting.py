@@ -94,9 +94,6 @@ def find_exhausted(
     error goes, from any thread or process. A call that began before the attempt was
     not made by it. A *deep* search includes the causes and the context of an error,
     groups and responses.
-
-    Returns:
-        The outcome of the nested call, or None.
     """
     start = call.state.epoch + call.state.attempt_started
     marker = call.exhausted_marker

@@ -13,12 +13,7 @@ __all__ = ["RetryOverrides", "retry_overrides"]
 
 @final
 class RetryOverrides(Frozen):
-    """Limits that apply to the calls that begin in a context.
-
-    Attributes:
-        max_attempts: Most attempts of a call; None if its policy decides.
-        disabled: Whether the first attempt is the last one.
-    """
+    """Limits that apply to the calls that begin in a context."""
 
     __slots__ = ("disabled", "max_attempts")
     max_attempts: int | None

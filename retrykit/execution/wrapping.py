@@ -21,13 +21,7 @@ __all__ = ["WrappedCallable", "find_wrapped", "unwrap", "wrap_callable"]
 
 @final
 class WrappedCallable(NamedTuple):
-    """A callable and its policy.
-
-    Attributes:
-        fn: The callable.
-        policy: The policy of its calls.
-        awaited: Whether its calls are awaited.
-    """
+    """A callable and its policy."""
 
     fn: Callable[..., Any]
     policy: Policy
@@ -40,11 +34,7 @@ def wrap_callable(
     awaited: bool | None,  # noqa: FBT001  positional in pickles
     recipe: Any = None,
 ) -> Any:
-    """Return a callable under a policy, of the same kind.
-
-    Raises:
-        ConfigError: It cannot be retried, or only as the other of sync and async.
-    """
+    """Return a callable under a policy, of the same kind."""
     # Its real type: a proxy pretends to have that of its object.
     kind = type(fn)
     if issubclass(kind, classmethod | staticmethod):

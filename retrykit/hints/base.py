@@ -37,11 +37,7 @@ retrying; or None, if nothing is requested.
 
 
 def check_hint(name: str, value: object) -> object:
-    """Return *value* if it is a hint.
-
-    Raises:
-        ConfigError: It is not a function of one argument, or it is async.
-    """
+    """Return *value* if it is a hint."""
     if isinstance(value, FunctionType) and str(value.__module__).startswith(
         "retrykit.hints."
     ):
@@ -63,13 +59,7 @@ def check_hint(name: str, value: object) -> object:
 
 
 class SerializableHint(Frozen):
-    """A built-in hint, which compares, pickles and can be written as a string.
-
-    Attributes:
-        kind: The name of the function that builds it.
-        arguments: The arguments of that function.
-        read: Reads an error or a result, given the arguments.
-    """
+    """A built-in hint, which compares, pickles and can be written as a string."""
 
     __slots__ = ("arguments", "kind", "read")
     kind: str
@@ -129,9 +119,6 @@ def parse_answer(answer: object) -> float | RetryAfter | GiveUp | None:
 
     >>> parse_answer("1m30s"), parse_answer(float("inf")) == MAX_DELAY
     (90.0, True)
-
-    Raises:
-        ConfigError: The answer is not a duration, a signal or None.
     """
     if answer is None or isinstance(answer, _SIGNALS):
         return answer

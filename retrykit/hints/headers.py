@@ -22,9 +22,6 @@ def header_values(outcome: object, name: str) -> list[str]:
     >>> response = {"ResponseMetadata": {"HTTPHeaders": {"Retry-After": "5, 7"}}}
     >>> header_values(response, "retry-after")
     ['5', '7']
-
-    Returns:
-        The stripped values; empty if there is no such header or no headers.
     """
     for get_headers in _GETTERS:
         try:

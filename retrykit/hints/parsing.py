@@ -49,9 +49,6 @@ def name_of_hint(hint: object) -> str:
 
     >>> name_of_hint(attribute("response.wait", unit="ms"))
     'attribute:response.wait:ms'
-
-    Raises:
-        ConfigError: The hint is or contains a function of the user's.
     """
     if isinstance(hint, FirstOf):
         return ", ".join(map(name_of_hint, hint.hints))

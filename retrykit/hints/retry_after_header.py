@@ -44,10 +44,6 @@ def _read_retry_after(outcome: object) -> float | None:
 def parse_retry_after(outcome: object, now: Callable[[], float]) -> float | None:
     """Return the delay in the header ``Retry-After`` of an outcome.
 
-    Args:
-        outcome: An error, a response, or anything else.
-        now: Reads the wall clock, in seconds since 1970.
-
     Returns:
         Seconds, >= 0 and at most `MAX_DELAY`; None if there is no valid value.
     """
@@ -67,11 +63,7 @@ def _parse(text: str, sent_at: float) -> float | None:
 
 
 def response_time(outcome: object, now: Callable[[], float]) -> float:
-    """Return the time at which a response was sent, by the server's clock.
-
-    Returns:
-        Seconds since 1970.
-    """
+    """Return the time at which a response was sent, by the server's clock."""
     time = now()
     dates = (parse_http_date(each, time) for each in header_values(outcome, "date"))
     return next((date for date in dates if date is not None), time)
@@ -98,11 +90,7 @@ def milliseconds(header: str) -> SerializableHint:
 
 
 def check_header_name(header: object) -> str:
-    """Return the name of a header in lower case.
-
-    Raises:
-        ConfigError: *header* is not a valid header name.
-    """
+    """Return the name of a header in lower case."""
     if not isinstance(header, str) or not _NAME.fullmatch(header):
         raise invalid_setting("header", "the name of a header", header)
     return header.lower()
@@ -119,11 +107,7 @@ def _parse_milliseconds(text: str) -> float | None:
 def longest_delay(
     header: str, values: list[str], parse: Callable[[str], float | None]
 ) -> float | None:
-    """Return the longest delay of the values of a header.
-
-    Returns:
-        Seconds; None if no value is valid.
-    """
+    """Return the longest delay of the values of a header."""
     delays = [parse(text) for text in values]
     if None in delays:
         pairs = zip(values, delays, strict=True)

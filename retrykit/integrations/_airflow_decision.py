@@ -32,12 +32,7 @@ class TryDecision(NamedTuple):
 
 
 def check_policy(policy: object) -> int:
-    """Check that Airflow supports a policy, and return its number of tries.
-
-    Raises:
-        ConfigError: It is not a policy, has a setting that Airflow does not support, or
-            cannot be serialized.
-    """
+    """Check that Airflow supports a policy, and return its number of tries."""
     suggestion = "write AirflowPolicy(Policy(...))"
     policy = check_instance("policy", policy, Policy, suggestion)
     check_replayable(policy)

@@ -219,11 +219,7 @@ class _RedirectsOnly(urllib3.Retry):
 
 
 def _redirects_only(retries: urllib3.Retry | int | None) -> urllib3.Retry:
-    """Return a ``Retry`` that follows as many redirects as another one.
-
-    Raises:
-        ConfigError: *retries* is not None and would do more than that.
-    """
+    """Return a ``Retry`` that follows as many redirects as another one."""
     given = urllib3.Retry.from_int(retries)
     limits = given.connect, given.read, given.status, given.other
     retrying = given.total != 0 and any(
@@ -246,10 +242,6 @@ def bound_timeout(timeout: Any, limit: float) -> Any:
     """Return a timeout of which no part is longer than *limit* seconds.
 
     It is at least a millisecond: urllib3 raises a ValueError for 0.
-
-    Args:
-        timeout: Timeout of urllib3, or of requests, which may be a pair.
-        limit: Seconds.
     """
     if isinstance(timeout, tuple):
         return tuple(bound_timeout(part, limit) for part in timeout)

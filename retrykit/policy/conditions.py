@@ -37,11 +37,7 @@ NEEDS_ARETRY: Final = "what is async needs aretry"
 
 
 def check_predicates(policy: "Policy", suggestion: str = NEEDS_ARETRY) -> None:
-    """Check that no predicate of a policy is async.
-
-    Raises:
-        ConfigError: A predicate is async.
-    """
+    """Check that no predicate of a policy is async."""
     predicates = [("on", policy.on), ("give_up_on", policy.give_up_on)]
     predicates += [("on", rule.on) for rule in policy.rules]
     for name, predicate in [*predicates, ("on_result", policy.on_result)]:

@@ -46,11 +46,7 @@ class StatusCodes(Frozen):
 
 
 def names_of_codes(name: str, codes: object) -> tuple[str, ...]:
-    """Return the distinct names of status codes, in the order of their numbers.
-
-    Raises:
-        ConfigError: *codes* is not a list, is empty, or has an unknown code.
-    """
+    """Return the distinct names of status codes, in the order of their numbers."""
     listed = codes if isinstance(codes, list | tuple | set | frozenset) else ()
     if not listed:
         raise invalid_setting(name, "a list of status codes, at least one", codes)

@@ -74,12 +74,7 @@ Rule(on=OSError); what else is to be retried belongs to the policy's on
 
 
 def check_rules(name: str, value: object) -> tuple[Rule, ...]:
-    """Return the rules of a policy as a tuple, if each can apply.
-
-    Raises:
-        ConfigError: *value* is not a list of rules, or earlier rules match all
-            errors of a later one.
-    """
+    """Return the rules of a policy as a tuple, if each can apply."""
     if not isinstance(value, list | tuple):
         suggestion = "put brackets around it" if isinstance(value, Rule) else ""
         raise invalid_setting(name, "a list of rules", value, suggestion)

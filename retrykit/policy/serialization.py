@@ -50,9 +50,6 @@ def setting_to_data(name: str, value: Any) -> Any:
 
     >>> setting_to_data("max_elapsed", None), setting_to_data("on", (OSError, EOFError))
     ('unlimited', ['OSError', 'EOFError'])
-
-    Raises:
-        ConfigError: The setting is code.
     """
     if name in _CODE:
         if value:
@@ -66,12 +63,7 @@ def setting_to_data(name: str, value: Any) -> Any:
 
 
 def policy_from_dict(data: object) -> dict[str, Any]:
-    """Return the settings of a policy as keyword arguments, from its data.
-
-    Raises:
-        ConfigError: *data* is not a dict, or a setting that is a type, a rule, a hint
-            or a budget is invalid. `Policy` checks the other settings.
-    """
+    """Return the settings of a policy as keyword arguments, from its data."""
     if not isinstance(data, Mapping) or not all(isinstance(n, str) for n in data):
         raise invalid_setting("policy", "a dict of settings", data)
     for name in _CODE:

@@ -45,9 +45,6 @@ def timeout_seconds(timeout: float | AsArgument | None) -> float | None:
 
     >>> timeout_seconds(AsArgument("5s")), timeout_seconds(2.0)
     (5.0, 2.0)
-
-    Args:
-        timeout: The `attempt_timeout` of a policy.
     """
     return timeout.seconds if isinstance(timeout, AsArgument) else timeout
 

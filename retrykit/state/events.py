@@ -140,11 +140,7 @@ class observe:  # noqa: N801  used as a function
 
 
 def check_observer(name: str, observer: object) -> Observer:
-    """Return *observer* if it is a sync callable of one argument.
-
-    Raises:
-        ConfigError: It is not.
-    """
+    """Return *observer* if it is a sync callable of one argument."""
     if not callable(observer) or is_coroutine_function(observer):
         rule = "a plain function (or callable) that takes an event"
         suggestion = "start a task in it to await" if callable(observer) else ""

@@ -145,12 +145,7 @@ def failure_to_dict(
 
 
 def failure_from_dict(data: Mapping[str, Any]) -> Failure:
-    """Return the failure that `failure_to_dict` wrote.
-
-    Raises:
-        KeyError: *data* has other keys.
-        TypeError, ValueError: A value has the wrong type or is out of bounds.
-    """
+    """Return the failure that `failure_to_dict` wrote."""
     if set(data) != set(Failure._fields):
         raise KeyError(*data)
     return Failure(

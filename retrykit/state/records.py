@@ -67,13 +67,7 @@ def error_to_dict(
 
 
 def error_text(error: Exception, *, redact: bool = True) -> str:
-    """Return the text of an error.
-
-    Args:
-        error: The error.
-        redact: Whether to leave out secrets: the text of a failed request is then
-            its method, host and status, and URLs lose their user info and query.
-    """
+    """Return the text of an error."""
     if not redact:
         return safe_str(error)
     summary = request_summary(error)
@@ -164,11 +158,7 @@ def attributes_of(value: object) -> dict[str, Any] | None:
 
 
 def result_from_data(data: Any) -> object:
-    """Return the result, or its record, that `result_to_data` wrote.
-
-    Raises:
-        TypeError, KeyError: *data* has another form.
-    """
+    """Return the result, or its record, that `result_to_data` wrote."""
     if isinstance(data, Mapping):
         if set(data) != {"record"}:
             raise KeyError(*data)

@@ -70,12 +70,7 @@ class Discovery(Frozen):
 
 @final
 class PolicyReference(Frozen):
-    """A policy or a callable with a policy, under its name in a module.
-
-    Attributes:
-        name: The dotted name in the module.
-        value: The `Policy`, or the record of a decorated callable.
-    """
+    """A policy or a callable with a policy, under its name in a module."""
 
     __slots__ = ("name", "value")
     name: str
@@ -190,11 +185,7 @@ class _Reader:
 def _select(
     module: ModuleType, name: str, own: Iterable[PolicyReference]
 ) -> Sequence[PolicyReference]:
-    """Return the references with a name in a module, or below it.
-
-    Raises:
-        ConfigError: There is no such name, or nothing there has a policy.
-    """
+    """Return the references with a name in a module, or below it."""
     value: Any = module
     for part in name.split("."):
         try:
@@ -297,13 +288,7 @@ def _iter_names(
 
 
 def _is_own(reference: PolicyReference, module: ModuleType, *, assigned: bool) -> bool:
-    """Return whether a module defines a reference that no other defined before.
-
-    Args:
-        reference: The reference.
-        module: The module.
-        assigned: Whether the name is known to be assigned in the module.
-    """
+    """Return whether a module defines a reference that no other defined before."""
     if isinstance(reference.value, Policy):
         return assigned
     fn = reference.value.fn

@@ -96,9 +96,6 @@ def iter_source_files(target: str) -> list[Source] | None:
     An existing path wins over a module of the same name. A folder includes all
     files below it, except tests (unless the path is in a folder of tests),
     virtual environments, caches and hidden files.
-
-    Raises:
-        ConfigError: The target is neither an existing path nor a name.
     """
     path = Path(target).absolute()
     if path.is_file() and path.suffix == ".py":
@@ -179,13 +176,7 @@ def _is_dotted_name(name: str) -> bool:
 
 @contextmanager
 def temporary_sys_path(folders: Sequence[Path], *, forget: bool) -> Iterator[None]:
-    """Put folders at the front of sys.path for the duration of a block.
-
-    Args:
-        folders: The folders to search first.
-        forget: Whether to remove the modules imported from there from
-            sys.modules afterwards, so that others can have their names.
-    """
+    """Put folders at the front of sys.path for the duration of a block."""
     added = [str(folder) for folder in folders]
     before, bytecode = set(sys.modules), sys.dont_write_bytecode
     sys.path[:0] = added
@@ -206,11 +197,7 @@ def temporary_sys_path(folders: Sequence[Path], *, forget: bool) -> Iterator[Non
 
 
 def imported(name: str, source: Source | None = None) -> ModuleType | ImportFailure:
-    """Import a module, or return why that failed.
-
-    Raises:
-        ConfigError: There is no such module, and no source.
-    """
+    """Import a module, or return why that failed."""
     file = source and source.file
     try:
         with redirect_stdout(sys.stderr):

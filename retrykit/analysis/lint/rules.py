@@ -53,13 +53,7 @@ class Finding(Frozen):
 
 @final
 class LintContext(Frozen):
-    """The policy under inspection, and the thresholds of the rules.
-
-    Attributes:
-        preview: The preview of the policy.
-        calls: Most calls that one request should make. Count.
-        lifetime: How long a process lives, in seconds.
-    """
+    """The policy under inspection, and the thresholds of the rules."""
 
     __slots__ = ("calls", "lifetime", "preview")
     preview: Preview

@@ -18,11 +18,7 @@ Z_95 = 1.959964
 def sample_calls(
     policy: Policy, retries: int, samples: int, *, allowed: float = math.inf
 ) -> Iterator[Sequence[float]]:
-    """Yield the delays of random calls, as the schedule gives them.
-
-    Raises:
-        ConfigError: The user's own schedule gave an invalid delay.
-    """
+    """Yield the delays of random calls, as the schedule gives them."""
     timeless = policy.replace(max_elapsed=None, deadline="stop")
     for index in range(samples):
         drawn = policy.schedule.draw((policy.seed or 0) + index)

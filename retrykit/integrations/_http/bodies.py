@@ -46,9 +46,6 @@ def build_rewind(source: Any) -> Rewind | None:
 def combine_rewinds(rewinds: Iterable[Rewind | None]) -> Rewind | None:
     """Return a function that rewinds all parts of a body.
 
-    Args:
-        rewinds: One for each part; None for a part that can be read only once.
-
     Returns:
         A function that raises the first error of a part; None if any part can be
         read only once.

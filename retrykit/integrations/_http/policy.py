@@ -74,16 +74,6 @@ def merge_client_defaults(
 
     A policy that already has a condition of the client is left without the others,
     which have been removed from it.
-
-    Args:
-        base: The policy; None is `Policy()`.
-        changes: Settings to change in any case.
-        on: The client's condition for errors.
-        on_result: The client's condition for responses.
-        hint: The client's hint.
-
-    Raises:
-        ConfigError: *base* is not a policy, or a setting is wrong.
     """
     suggestion = "write settings by their names, as max_attempts=4"
     policy = (
@@ -99,11 +89,7 @@ def merge_client_defaults(
 
 
 def check_client_policy(policy: Policy) -> None:
-    """Reject a policy that raises errors of retrykit instead of the client's.
-
-    Raises:
-        ConfigError: *raises* or *nested* is set to that.
-    """
+    """Reject a policy that raises errors of retrykit instead of the client's."""
     place = "in a client, whose callers expect its own errors"
     if policy.raises != "last":
         raise invalid_setting("raises", f"'last' {place}", policy.raises)
@@ -147,11 +133,7 @@ def is_certificate_error(error: BaseException | None) -> bool:
 
 
 def check_methods(methods: Iterable[str] | None) -> frozenset[str] | None:
-    """Return the HTTP methods to retry, in upper case; None means all.
-
-    Raises:
-        ConfigError: *methods* is not a collection of names, or is empty.
-    """
+    """Return the HTTP methods to retry, in upper case; None means all."""
     if methods is None:
         return None
     given: list[object] = [] if isinstance(methods, str) else [*methods]

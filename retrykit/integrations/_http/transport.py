@@ -31,15 +31,7 @@ __all__ = ["AsyncSender", "HttpRequest", "ReleasingCondition", "Sender"]
 
 
 class HttpRequest(NamedTuple):
-    """A request of a client.
-
-    Attributes:
-        request: The request, as the client's module sends it.
-        method: Its HTTP method.
-        host: Its host.
-        headers: Its headers, case-insensitive.
-        rewind: Makes its body ready to be sent again; None if that is impossible.
-    """
+    """A request of a client."""
 
     request: Any
     method: str
@@ -48,11 +40,7 @@ class HttpRequest(NamedTuple):
     rewind: Rewind | None
 
     def not_repeatable_because(self, methods: frozenset[str] | None) -> str | None:
-        """Return why the request must not be retried; None if it may be.
-
-        Args:
-            methods: HTTP methods to retry; None means all.
-        """
+        """Return why the request must not be retried; None if it may be."""
         method = self.method.upper()
         idempotent = methods is None or method in methods
         if not idempotent and not self.headers.get("Idempotency-Key"):
@@ -76,12 +64,6 @@ class _BaseSender:
             seconds or None.
         transient: The client's condition, which releases its responses.
         methods: HTTP methods to retry; None means all.
-
-    Attributes:
-        policy: The policy of the requests.
-
-    Raises:
-        ConfigError: A client cannot follow the policy, or *methods* is wrong.
     """
 
     _awaited: bool
@@ -110,16 +92,7 @@ class _BaseSender:
         self._single = driver_factory(single, attempt, awaited=self._awaited)
 
     def with_policy(self, name: str, policy: Policy | None) -> Self:
-        """Return a sender of the same client with another policy.
-
-        Args:
-            name: The parameter as its user typed it.
-            policy: The policy, which gets the client's defaults; None is that of
-                this sender with a single attempt.
-
-        Raises:
-            ConfigError: *policy* is not a policy, or a client cannot follow it.
-        """
+        """Return a sender of the same client with another policy."""
         if policy is None:
             policy = self.policy.replace(max_attempts=1)
         else:
@@ -139,11 +112,7 @@ class Sender(_BaseSender):
     _awaited = False
 
     def send(self, request: HttpRequest) -> Any:
-        """Return the response with its state: the last one if none was accepted.
-
-        Raises:
-            Exception: The client's own error, with its state.
-        """
+        """Return the response with its state: the last one if none was accepted."""
         once = request.not_repeatable_because(self._methods)
         in_flight, response = _InFlight(), None
         try:
@@ -248,13 +217,7 @@ async def _aattempt(
 
 
 def _final_response(error: Exception, once: str | None, state: RetryState) -> Any:
-    """Return the response to return instead of raising an error; None if there is none.
-
-    Args:
-        error: The error that the call raised. If it is the client's, it gets a note.
-        once: Why the request was not retried; None if it could have been.
-        state: The state of the call.
-    """
+    """Return the response that replaces an error, or None."""
     not_retried = once is not None and state.stop_reason is StopReason.ATTEMPTS
     if not isinstance(error, RetryError) or error.state is not state:
         if not_retried:
@@ -273,12 +236,7 @@ def _final_response(error: Exception, once: str | None, state: RetryState) -> An
 
 @final
 class ReleasingCondition:
-    """A user's condition, together with the client's way to release a response.
-
-    Args:
-        condition: The user's condition for responses.
-        transient: The client's condition.
-    """
+    """A user's condition, together with the client's way to release a response."""
 
     def __init__(self, condition: ResultCondition, transient: Transient) -> None:
         self._condition = condition

@@ -49,10 +49,6 @@ def capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
 
     They are checked when a worker starts, and when a process sends its first job.
 
-    Args:
-        app: The configured app.
-        task: A task whose base is `DurableTask`.
-
     Raises:
         ConfigError: Under the settings of the app, or of the task, jobs would be lost
             or attempted twice; the error names the setting to change.

@@ -117,13 +117,7 @@ class _Messages:
 
 
 class _Interceptor:
-    """The part that the four interceptors share.
-
-    Args:
-        runner: Makes the calls.
-        methods: The methods to retry.
-        kind: The class of their calls.
-    """
+    """The part that the four interceptors share."""
 
     def __init__(
         self, runner: CallRunner, methods: Methods, kind: type[InterceptedCall]

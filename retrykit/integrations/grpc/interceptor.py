@@ -79,17 +79,6 @@ class CallRunner:
 
     The timeout of a call is for all attempts together: no attempt starts after it,
     and each has the remaining time.
-
-    Args:
-        policy: The policy of the calls.
-        awaited: Whether they are async.
-
-    Attributes:
-        policy: The policy of the calls.
-
-    Raises:
-        ConfigError: An interceptor cannot follow the policy, such as a sync one an
-            async condition.
     """
 
     def __init__(self, policy: Policy, *, awaited: bool) -> None:
@@ -115,11 +104,7 @@ class CallRunner:
         self._single = self._driver_factory(policy.replace(max_attempts=1))
 
     def run(self, call: InterceptedCall) -> Any:
-        """Return the result of the last attempt; it is awaitable for async calls.
-
-        Raises:
-            grpc.RpcError: The error of the last attempt, with its state.
-        """
+        """Return the result of the last attempt; it is awaitable for async calls."""
         factory, timeout = self._retrying, call.details.timeout
         if call.once or (timeout is not None and not timeout > 0):
             factory = self._single
@@ -183,11 +168,6 @@ def _with_reusable_metadata(details: Any) -> Any:
 def _attempt_details(details: Any, state: RetryState, timeout: float | None) -> Any:
     """Return the details of an attempt: remaining time, and number of retries.
 
-    Args:
-        details: The details of the call, of gRPC or of another interceptor.
-        state: The state of the call.
-        timeout: Timeout of the attempt, in seconds; None means unlimited.
-
     Source:
         gRFC A6, "gRPC Retry Design", "Exposed Retry Metadata", 2017.
     """
@@ -227,9 +207,6 @@ class Methods:
     Args:
         names: As ``package.Service/Method``, or as ``package.Service`` for all
             methods of a service; None means all methods.
-
-    Raises:
-        ConfigError: A name is malformed, or there is none.
     """
 
     def __init__(self, names: Iterable[str] | None) -> None:

@@ -90,9 +90,6 @@ class LocalLedger:
     def add_reward(self, cost: int | None) -> ScriptRequest | None:
         """Add the tokens that a successful call gains.
 
-        Args:
-            cost: Cost of its last retry; None if it had none.
-
         Returns:
             The request to send now, if any. Rewards are gathered first.
         """

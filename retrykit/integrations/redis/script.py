@@ -46,9 +46,6 @@ def parse_reply(reply: object) -> tuple[int, int]:
 
     Returns:
         1 or 0, for whether the retry is paid, and the remaining tokens.
-
-    Raises:
-        ValueError: The script cannot have sent this.
     """
     match reply:
         case [int(granted), int(tokens)]:
