@@ -7,7 +7,6 @@ need no lock.
 
 from contextlib import suppress
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Generic, Self, TypeVar, final
 
 from retrykit._internal import fast_path
@@ -101,11 +100,5 @@ class Override(Generic[T]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._scope.remove(self)

@@ -7,7 +7,6 @@ unchanged, and the attempt is repeated.
 import weakref
 from contextvars import ContextVar
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Self, final
 
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wall
@@ -115,11 +114,7 @@ class RunningAttempt:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exit_: BaseException | None,
-        trace: TracebackType | None,
-        /,
+        self, _: object, exit_: BaseException | None, trace: object, /
     ) -> bool:
         try:
             if isinstance(exit_, Exception):

@@ -84,11 +84,7 @@ class TimeoutScope:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
+        self, _: object, error: BaseException | None, trace: object, /
     ) -> None:
         final_error = self.exit_with(error)
         if final_error is None or final_error is error:

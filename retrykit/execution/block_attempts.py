@@ -3,7 +3,6 @@
 import sys
 from contextlib import suppress
 from contextvars import Token
-from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, final
 
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, sync_clock
@@ -173,11 +172,7 @@ class Attempt:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
+        self, _: object, error: BaseException | None, trace: object, /
     ) -> bool:
         raised = error if self._timeout is None else self._timeout.exit_with(error)
         # An async generator may be left in another context than entered.

@@ -9,7 +9,6 @@ An event has the live state of its call: to keep a snapshot, keep its `to_dict`.
 import logging
 from collections.abc import Callable
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Self, final
 
 from retrykit._internal import fast_path
@@ -129,13 +128,7 @@ class observe:  # noqa: N801  used as a function
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
