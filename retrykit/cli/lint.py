@@ -24,6 +24,7 @@ from retrykit.analysis.lint.importing import place_of
 from retrykit.cli.options import PolicyText, attempt, duration, make_command
 from retrykit.cli.policies import (
     file_of,
+    format_config_error,
     is_preset,
     policy_flags,
     select_policy,
@@ -148,7 +149,8 @@ def _read_file(target: str, file: str, flags: Mapping[str, Any]) -> Discovery:
             found.append(Found("", name, policy, path, None))
         except ConfigError as error:
             name = text.removeprefix(f"{file}:")
-            reason = str(error).removeprefix(f"{file}, policy {name!r}: ")
+            line = format_config_error(error)
+            reason = line.removeprefix(f"{file}, policy {name!r}: ")
             failures.append(ImportFailure(name, path, None, reason))
     return Discovery(tuple(found), tuple(failures))
 

@@ -23,8 +23,9 @@ from retrykit.policy.policy import Policy
 from retrykit.policy.validators import DeadlineRule
 from retrykit.schedules import Schedule
 
-__all__ = ["apply_flags", "file_of", "find_policies", "is_preset", "policy_flags"]
-__all__ += ["select_policies", "select_policy", "split_file"]
+__all__ = ["apply_flags", "file_of", "find_policies", "format_config_error"]
+__all__ += ["is_preset", "policy_flags", "select_policies", "select_policy"]
+__all__ += ["split_file"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -74,6 +75,12 @@ def policy_flags(function: F) -> F:
 def _import_modules(ctx: click.Context, _param: click.Parameter, names: Any) -> None:
     for name in () if ctx.resilient_parsing else names:
         _import(name)
+
+
+def format_config_error(error: ConfigError) -> str:
+    """Return an error in one line, with the option that imports a missing module."""
+    text = " ".join(str(error).split())
+    return re.sub(r"; import ([\w.]+) first$", r"; add --import \1", text)
 
 
 def apply_flags(base: Policy | None, flags: Mapping[str, Any]) -> Policy:

@@ -1,7 +1,6 @@
 """Program ``retrykit``: its commands, and the exit codes and texts of errors."""
 
 import io
-import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -137,9 +136,9 @@ def _format_error(error: Exception) -> str:
         path = error.ctx.command_path if error.ctx else "retrykit"
         return f"{text}{stop} See {path} --help."
     if isinstance(error, ConfigError):
-        text = " ".join(str(error).split())
-        # There is no program that could import the module, only an option.
-        return re.sub(r"; import ([\w.]+) first$", r"; add --import \1", text)
+        from retrykit.cli.policies import format_config_error  # noqa: PLC0415
+
+        return format_config_error(error)
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}"
     text = " ".join(safe_str(error).split())

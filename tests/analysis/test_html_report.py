@@ -129,7 +129,7 @@ def test_what_the_figures_leave_out_or_assume_is_told_as_show_tells_it(browser):
     assert told["at worst"] == f"56.1s in total {basis}"
     assert browser.text(".end dl div:last-child dd").startswith("56.1s")
     assert browser.text(".basis") == f"Worst case: {basis}."
-    assert browser.text(".caveats") == f"Besides: {told['notes']}."
+    assert browser.text(".caveats") == f"Notes: {told['notes']}."
     browser.type("attempt", "1m")
     assert browser.text(".end dl div:last-child dd").startswith("56.1s")
     browser.type("attempt", "1s")
@@ -287,7 +287,7 @@ def test_a_policy_without_retries_says_so(browser):
     browser.open({"once": Policy(max_attempts=1)})
     assert browser.find("#nothing").text == "no retries"
     assert browser.text("#rows") == "no retries"
-    assert browser.text(".ending") == "stops after retry 0: max_attempts"
+    assert browser.text(".ending") == "stops before a retry: max_attempts"
     browser.press(browser.find("#chart"), "ARROW_RIGHT")
     assert browser.text("#status") == "Retry 1. once: no retry"
 

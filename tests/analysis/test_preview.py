@@ -92,9 +92,9 @@ ENDS = {
         "stops after retry 3: max_elapsed",
     ),
     "schedule": ({"schedule": FOURS.take(2)}, "stops after retry 2: schedule"),
-    "ends at once": ({"schedule": []}, "stops after retry 0: schedule"),
-    "one attempt": ({"max_attempts": 1}, "stops after retry 0: max_attempts"),
-    "no time": ({"max_elapsed": 0}, "stops after retry 0: max_elapsed"),
+    "ends at once": ({"schedule": []}, "stops before a retry: schedule"),
+    "one attempt": ({"max_attempts": 1}, "stops before a retry: max_attempts"),
+    "no time": ({"max_elapsed": 0}, "stops before a retry: max_elapsed"),
     "chance": (
         {"schedule": FOURS.full_jitter(), "max_elapsed": 7, "max_attempts": 5},
         "stops after retry 1 to 4: max_elapsed or max_attempts",
@@ -154,7 +154,7 @@ def test_the_last_retry_that_is_looked_at_may_be_the_last():
 
 def test_an_attempt_may_take_longer_than_all_that_is_allowed():
     seen = preview(Policy(max_elapsed=10), attempt=11)
-    assert str(seen.end) == "stops after retry 0: max_elapsed"
+    assert str(seen.end) == "stops before a retry: max_elapsed"
     assert (seen.rows, seen.worst, seen.total_wait.mean) == ((), 11.0, 0.0)
 
 

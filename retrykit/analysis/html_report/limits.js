@@ -123,5 +123,6 @@ function ending({ soonest, latest, rows }) {
   }
   const span = soonest.retry < latest.retry ? ` to ${latest.retry}` : "";
   const reasons = [...new Set([soonest.reason, latest.reason])];
-  return `stops after retry ${soonest.retry}${span}: ${reasons.join(" or ")}`;
+  const last = latest.retry ? `after retry ${soonest.retry}${span}` : "before a retry";
+  return `stops ${last}: ${reasons.join(" or ")}`;
 }

@@ -114,7 +114,7 @@ function endCard(policy, found) {
     ),
     basis ? element("p", { class: "hint basis" }, basis) : null,
     policy.caveats.length
-      ? element("p", { class: "hint caveats" }, `Besides: ${policy.caveats.join("; ")}.`)
+      ? element("p", { class: "hint caveats" }, `Notes: ${policy.caveats.join("; ")}.`)
       : null,
   );
 }

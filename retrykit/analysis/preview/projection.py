@@ -103,11 +103,9 @@ class EndOfCall(Frozen):
     reasons: tuple[str, str]
 
     def __str__(self) -> str:
-        retries = f"{self.soonest}"
-        if self.soonest < self.latest:
-            retries += f" to {self.latest}"
-        reasons = " or ".join(dict.fromkeys(self.reasons))
-        return f"stops after retry {retries}: {reasons}"
+        span = f" to {self.latest}" if self.soonest < self.latest else ""
+        last = f"after retry {self.soonest}{span}" if self.latest else "before a retry"
+        return f"stops {last}: {' or '.join(dict.fromkeys(self.reasons))}"
 
 
 @final
