@@ -11,7 +11,7 @@ import pytest
 
 from retrykit import ConfigError, Policy, presets, schedules as s
 from retrykit.analysis.html_report import page
-from retrykit.analysis.html_report.hidden_settings import hidden_settings
+from retrykit.analysis.html_report.policy_data import hidden_settings
 from retrykit.budgets import Throttle, shared
 from retrykit.config.grpc_service_config import StatusCodes
 from retrykit.hints import retry_after

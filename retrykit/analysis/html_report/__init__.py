@@ -20,13 +20,9 @@ from retrykit import schedules
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.analysis.duration_ticks import POWERS, STEPS, suits_log
-from retrykit.analysis.html_report.hidden_settings import hidden_settings
-from retrykit.analysis.html_report.presets import find_preset
+from retrykit.analysis.html_report.policy_data import policy_data
 from retrykit.analysis.preview import Preview, preview
-from retrykit.analysis.preview.caveats import caveats, has_other_delays
-from retrykit.config.rendering import toml_key
 from retrykit.policy.policy import Policy
-from retrykit.policy.timeouts import timeout_seconds
 from retrykit.schedules.base import Schedule
 from retrykit.schedules.kinds import SCHEDULE_KINDS
 
@@ -79,7 +75,7 @@ def page(  # noqa: PLR0913  independent options
     """
     data: dict[str, Any] = {
         "policies": [
-            _policy_data(name, policy) for name, policy in _check_policies(policies)
+            policy_data(name, policy) for name, policy in _check_policies(policies)
         ],
         "attempt": parse_duration("attempt", attempt),
         "retries": check_integer("retries", retries, at_least=1, at_most=_MOST),
@@ -148,26 +144,6 @@ def _check_policies(policies: object) -> Iterable[tuple[str, object]]:
 _LOOKED_AT: Final = 1_000
 # Browsers take seconds to lay out more.
 _MOST: Final = 10_000
-
-
-def _policy_data(name: str, given: object) -> dict[str, Any]:
-    policy = check_instance(f"policies[{name!r}]", given, Policy)
-    limits = {
-        "schedule": policy.schedule.to_dict(),
-        "max_attempts": policy.max_attempts,
-        "max_elapsed": policy.max_elapsed,
-    }
-    return {
-        "name": name,
-        "key": toml_key(name),
-        **limits,
-        "deadline": policy.deadline,
-        "attempt_timeout": timeout_seconds(policy.attempt_timeout),
-        "has_other_delays": has_other_delays(policy),
-        "caveats": list(caveats(policy)),
-        **hidden_settings(policy),
-        "preset": find_preset(name, policy, limits),
-    }
 
 
 _OPERATORS: Final = {"sum": "add", "union": "or", "intersection": "and", "scale": "mul"}

@@ -1,0 +1,150 @@
+"""Data of a policy for the page: its settings, and the preset that it is shown as."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from retrykit._internal.validation import check_instance
+from retrykit.analysis.preview.caveats import caveats, has_other_delays
+from retrykit.config.docstrings import summary
+from retrykit.config.preset_names import BUILT_IN
+from retrykit.config.rendering import (
+    compact_value,
+    import_block,
+    non_default_settings,
+    to_expression,
+    toml_key,
+    toml_value,
+)
+from retrykit.errors import ConfigError
+from retrykit.policy.policy import Policy
+from retrykit.policy.timeouts import timeout_seconds
+
+__all__ = ["hidden_settings", "policy_data"]
+
+
+def policy_data(name: str, given: object) -> dict[str, Any]:
+    """Return a policy as data for the script of the page."""
+    policy = check_instance(f"policies[{name!r}]", given, Policy)
+    limits = {
+        "schedule": policy.schedule.to_dict(),
+        "max_attempts": policy.max_attempts,
+        "max_elapsed": policy.max_elapsed,
+    }
+    return {
+        "name": name,
+        "key": toml_key(name),
+        **limits,
+        "deadline": policy.deadline,
+        "attempt_timeout": timeout_seconds(policy.attempt_timeout),
+        "has_other_delays": has_other_delays(policy),
+        "caveats": list(caveats(policy)),
+        **hidden_settings(policy),
+        "preset": _find_preset(name, policy, limits),
+    }
+
+
+def hidden_settings(policy: Policy, preset: Policy | None = None) -> dict[str, Any]:
+    """Return the lines of the settings that the page does not show.
+
+    >>> found = hidden_settings(Policy(on=ConnectionError, on_result=callable))
+    >>> found["toml"]
+    {'settings': ['on = "ConnectionError"'], 'left_out': ['on_result']}
+    >>> found["python"]["settings"]
+    ['on=ConnectionError']
+
+    Returns:
+        A dict of ``python`` and ``toml``, each a dict: ``settings``, the lines
+        of the settings that differ from the default or the preset;
+        ``left_out``, the names of the settings that are code; and, for Python,
+        ``imports``, the import lines.
+    """
+    python: dict[str, Any] = {"settings": [], "left_out": []}
+    toml: dict[str, Any] = {"settings": [], "left_out": []}
+    if preset is None:
+        schedule = to_expression("schedule", policy.schedule)
+        imports = ["from retrykit import Policy", *schedule.imports]
+    else:
+        imports = ["from retrykit import presets"]
+    for name, value in non_default_settings(policy, preset).items():
+        if name in _SHOWN:
+            continue
+        try:
+            expression = to_expression(name, value)
+            python["settings"].append(f"{name}={expression.text}")
+            imports += expression.imports
+        except ConfigError:
+            python["left_out"].append(name)
+        try:
+            toml["settings"].append(
+                f"{name} = {toml_value(compact_value(name, value))}"
+            )
+        except ConfigError:
+            toml["left_out"].append(name)
+    return {"python": python | {"imports": import_block(imports)}, "toml": toml}
+
+
+_SHOWN: Final = {"schedule", "max_attempts", "max_elapsed", "deadline"}
+
+
+# The path of each parameter in the policy. One in max_attempts counts retries.
+_PARAMETERS: Final = {
+    "google": {
+        "initial_interval": "schedule.initial_interval",
+        "randomization_factor": "schedule.randomization_factor",
+        "multiplier": "schedule.multiplier",
+        "max_interval": "schedule.max_interval",
+        "max_elapsed_time": "max_elapsed",
+    },
+    "polly": {
+        "median_first_retry_delay": "schedule.median_first_retry_delay",
+        "retry_count": "max_attempts",
+    },
+    "zizq": {
+        "base": "schedule.left.left.wait",
+        "exponent": "schedule.left.right.exponent",
+        "jitter": "schedule.right.of.step",
+        "retry_limit": "max_attempts",
+    },
+}
+
+
+def _find_preset(
+    name: str, policy: Policy, shown: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return the preset that a policy is shown as, if any.
+
+    Returns:
+        None if no preset of this name makes the policy; else a dict of the
+        ``name`` of the preset; its ``summary``; the path of each of its
+        ``parameters`` in *shown*; its own ``limits``; and the result of
+        `hidden_settings`.
+    """
+    preset = name.partition(":")[0].strip().replace("_", "-")
+    paths = {key: path.split(".") for key, path in _PARAMETERS.get(preset, {}).items()}
+    values = {key: _value(shown, path) for key, path in paths.items()}
+    if not values or None in values.values():
+        return None
+    try:
+        made = BUILT_IN[preset](**values)
+    except ConfigError:
+        return None
+    if made.schedule != policy.schedule:
+        return None
+    description = summary(BUILT_IN[preset]).removeprefix("Return t")
+    return {
+        "name": preset,
+        "summary": f"T{description}",
+        "parameters": paths,
+        "limits": {key: getattr(made, key) for key in _LIMITS},
+        **hidden_settings(policy, made),
+    }
+
+
+_LIMITS: Final = ("max_attempts", "max_elapsed", "deadline")
+
+
+def _value(shown: Any, path: list[str]) -> Any:
+    """Return the number at a path, or None."""
+    for part in path:
+        shown = shown.get(part) if isinstance(shown, Mapping) else None
+    return shown - 1 if path == ["max_attempts"] and shown else shown
