@@ -23,7 +23,7 @@ from retrykit.policy.conditions import ResultCondition
 from retrykit.policy.rules import Rule, check_rules
 from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules import ScheduleLike
-from retrykit.schedules.base import Schedule, as_schedule
+from retrykit.schedules.base import as_schedule
 from retrykit.state.events import Observer, check_observer
 
 __all__ = ["VALIDATORS", "Changes", "DeadlineRule", "LongHintRule", "NestedRule"]
@@ -68,36 +68,17 @@ class Changes(TypedDict, total=False):
     name: str | None
 
 
-def _schedule(_name: str, value: object) -> Schedule:
-    return as_schedule(value)
+def _optional(check: "_Validator") -> "_Validator":
+    """Return a validator that allows None, too."""
+    return lambda name, value: None if value is None else check(name, value)
 
 
-def _max_attempts(name: str, value: object) -> int | None:
-    if value is None:
-        return None
-    suggestion = "the first call counts; None is unlimited"
-    return check_integer(name, value, at_least=1, suggestion=suggestion)
+def _one_of(rules: object, suggestion: str = "") -> "_Validator":
+    return partial(check_choice, options=get_args(rules), suggestion=suggestion)
 
 
-def _optional_duration(name: str, value: object) -> float | None:
-    return None if value is None else parse_duration(name, value)
-
-
-def _deadline(name: str, value: object) -> object:
-    suggestion = "a time limit is max_elapsed"
-    return check_choice(name, value, get_args(DeadlineRule), suggestion)
-
-
-def _hint(name: str, value: object) -> object:
-    return None if value is None else check_hint(name, value)
-
-
-def _on_long_hint(name: str, value: object) -> object:
-    return check_choice(name, value, get_args(LongHintRule), "a bound is hint_cap")
-
-
-def _budget(name: str, value: object) -> Budget | None:
-    if value is None or isinstance(value, Budget):
+def _budget(name: str, value: object) -> Budget:
+    if isinstance(value, Budget):
         return value
     suggestion = "use one of retrykit.budgets"
     if isinstance(value, type) and issubclass(value, Budget):
@@ -105,18 +86,10 @@ def _budget(name: str, value: object) -> Budget | None:
     raise invalid_setting(name, "a budget", value, suggestion)
 
 
-def _attempt_timeout(name: str, value: object) -> float | AsArgument | None:
-    if value is None or isinstance(value, AsArgument):
+def _attempt_timeout(name: str, value: object) -> float | AsArgument:
+    if isinstance(value, AsArgument):
         return value
     return parse_positive_duration(name, value, "None is unlimited")
-
-
-def _nested(name: str, value: object) -> object:
-    return check_choice(name, value, get_args(NestedRule))
-
-
-def _raises(name: str, value: object) -> object:
-    return check_choice(name, value, get_args(Raises))
 
 
 def _flag(name: str, value: object) -> bool:
@@ -126,26 +99,12 @@ def _flag(name: str, value: object) -> bool:
 
 
 def _on_result(name: str, value: object) -> object:
-    if value is None:
-        return None
     if isinstance(value, type) or not callable(value):
         rule, suggestion = "a predicate of the result", "write a function"
         raise invalid_setting(name, rule, value, suggestion)
     if not accepts_one_argument(value):
         raise invalid_setting(name, "a predicate that takes the result", value)
     return value
-
-
-def _max_failures(name: str, value: object) -> int:
-    suggestion = "the first and the last are always kept"
-    return check_integer(name, value, at_least=2, suggestion=suggestion)
-
-
-def _seed(name: str, value: object) -> int | None:
-    if value is None:
-        return None
-    # The generator has 64 bits of state.
-    return check_integer(name, value, at_least=0, at_most=2**64 - 1)
 
 
 def _observers(name: str, value: object) -> tuple[Observer, ...]:
@@ -156,36 +115,45 @@ def _observers(name: str, value: object) -> tuple[Observer, ...]:
     return tuple(check_observer(name, observer) for observer in value)
 
 
-def _name(name: str, value: object) -> str | None:
-    if value is None:
-        return None
+def _name(name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         suggestion = "None takes the function's"
         raise invalid_setting(name, "a non-empty string", value, suggestion)
     return check_encodable(name, value)
 
 
-VALIDATORS: dict[str, Callable[[str, object], object]] = {
-    "schedule": _schedule,
-    "max_attempts": _max_attempts,
-    "max_elapsed": _optional_duration,
-    "deadline": _deadline,
+_max_attempts = partial(
+    check_integer, at_least=1, suggestion="the first call counts; None is unlimited"
+)
+_max_failures = partial(
+    check_integer, at_least=2, suggestion="the first and the last are always kept"
+)
+# The generator has 64 bits of state.
+_seed = partial(check_integer, at_least=0, at_most=2**64 - 1)
+
+_Validator = Callable[[str, object], object]
+
+VALIDATORS: dict[str, _Validator] = {
+    "schedule": lambda _, value: as_schedule(value),
+    "max_attempts": _optional(_max_attempts),
+    "max_elapsed": _optional(parse_duration),
+    "deadline": _one_of(DeadlineRule, "a time limit is max_elapsed"),
     "on": partial(check_condition, allow_empty=False),
     "give_up_on": check_condition,
-    "on_result": _on_result,
+    "on_result": _optional(_on_result),
     "rules": check_rules,
-    "hint": _hint,
-    "hint_cap": _optional_duration,
-    "on_long_hint": _on_long_hint,
-    "budget": _budget,
-    "attempt_timeout": _attempt_timeout,
-    "nested": _nested,
-    "raises": _raises,
+    "hint": _optional(check_hint),
+    "hint_cap": _optional(parse_duration),
+    "on_long_hint": _one_of(LongHintRule, "a bound is hint_cap"),
+    "budget": _optional(_budget),
+    "attempt_timeout": _optional(_attempt_timeout),
+    "nested": _one_of(NestedRule),
+    "raises": _one_of(Raises),
     "redact": _flag,
     "keep_tracebacks": _flag,
     "max_failures": _max_failures,
-    "seed": _seed,
+    "seed": _optional(_seed),
     "observers": _observers,
-    "name": _name,
+    "name": _optional(_name),
 }
 """The validator of each setting by its name, in the order of `Policy`."""
