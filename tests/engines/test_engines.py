@@ -133,7 +133,7 @@ def test_goes_on_under_the_policy_that_a_deploy_has_changed(engine):
     report = engine.settled("host")
     assert engine.counted("host") == {1: 1, 2: 1, 3: 1}
     assert report["delays"] == [4, 2]
-    assert "policy hosts was" in engine.told()
+    assert "policy hosts changed from" in engine.told()
 
 
 def newer(envelope):
