@@ -54,8 +54,8 @@ DOORS = {
     "random": "schedules.randomness",
     "time": "_internal.clocks testing.sleep_guard",
     "asyncio": "_internal.loop_clock execution.attempt_timeout "
-    "durable.worker_exit_guard integrations.dbos.jobs testing.asyncio_backend "
-    "testing.pytest_plugin testing.virtual_loop",
+    "durable.worker_exit_guard integrations.dbos.jobs testing.event_loops "
+    "testing.fake_clock testing.pytest_plugin testing.sleep_guard testing.virtual_loop",
     "wrapt": "execution.proxies",
     "ast": "schedules.parsing analysis.lint.discovery",
     "tomllib": "config.files",
@@ -84,10 +84,9 @@ LIBRARIES = {
     "integrations.requests": "requests urllib3",
     "integrations.temporal": "temporalio",
     "integrations.urllib3": "urllib3",
-    "testing.drawn": "hypothesis",
     "testing.pytest_plugin": "pytest",
     "testing.strategies": "hypothesis",
-    "testing.trio_backend": "outcome trio",
+    "testing.trio_backend": "trio",
 }
 
 

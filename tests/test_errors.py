@@ -853,10 +853,10 @@ WRITTEN = {
     f"errors must be {ERRORS}, got (KeyboardInterrupt(),); {NO_OTHER}": (
         lambda: strategies.failure_scripts(errors=(KeyboardInterrupt(),))
     ),
-    f"value must be what the function returns, got {OSError}; {RAISED}": (
+    f"value must be anything but an exception, got {OSError}; {RAISED}": (
         lambda: strategies.failure_scripts(value=OSError)
     ),
-    f"value must be what the function returns, got SystemExit(); {RAISED}": (
+    f"value must be anything but an exception, got SystemExit(); {RAISED}": (
         lambda: strategies.failure_scripts(value=SystemExit())
     ),
     "max_failures must be an integer >= 1, got 0": (

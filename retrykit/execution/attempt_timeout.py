@@ -27,10 +27,10 @@ def timeout_scope(timeout: float, clock: AsyncClock | None = None) -> "TimeoutSc
     Args:
         timeout: The time limit, in seconds of the clock.
         clock: The clock; by default that of this context's tasks. Its method
-            `limit` returns the block; without one, the loop's time counts.
+            `timeout_scope` returns the block; without one, the loop's time counts.
     """
     build: Callable[[float], TimeoutScope] = getattr(
-        clock or async_clock.current(), "limit", TimeoutScope
+        clock or async_clock.current(), "timeout_scope", TimeoutScope
     )
     return build(timeout)
 

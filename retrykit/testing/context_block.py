@@ -1,9 +1,7 @@
-"""What is opened by ``with`` and closed with it, once at a time.
+"""Base class of the ``with`` blocks of this package.
 
-It says where it was opened, for the error of who closes it in the wrong order.
-
-Unlike `contextlib.contextmanager`, it makes nothing that decorates: above a
-coroutine function that would open and close it before the first line runs.
+Unlike those of `contextlib.contextmanager`, they cannot decorate: on a coroutine
+function the block would be closed before the first line runs.
 """
 
 import sys
@@ -20,10 +18,10 @@ T = TypeVar("T")
 
 
 class Block(Generic[T]):
-    """A ``with`` block; its ``repr`` is the expression that opened it.
+    """A ``with`` block; its ``repr`` is the expression that made it.
 
     Attributes:
-        what: That expression, and the line where it was opened.
+        what: That expression with the line where it was opened, for errors.
     """
 
     def __init__(self) -> None:
@@ -32,7 +30,7 @@ class Block(Generic[T]):
 
     @abstractmethod
     def _open(self, opened: ExitStack) -> T:
-        """Open what is to be closed with *opened*, and return what it gives."""
+        """Open the parts that *opened* closes, and return the value of the block."""
 
     def __enter__(self) -> T:
         if self._opened is not None:
@@ -42,19 +40,18 @@ class Block(Generic[T]):
         at = f"{caller.f_code.co_filename}:{caller.f_lineno}"
         self.what = f"{self!r} (opened at {at})"
         with ExitStack() as opened:
-            given = self._open(opened)
+            value = self._open(opened)
             self._opened = opened.pop_all()
-        return given
+        return value
 
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
-        trace: TracebackType | None,
-        /,
+        traceback: TracebackType | None,
     ) -> None:
         if self._opened is None:
             msg = f"{self!r} must be opened before it is closed"
             raise NestingError(msg)
         opened, self._opened = self._opened, None
-        opened.__exit__(kind, error, trace)
+        opened.__exit__(kind, error, traceback)

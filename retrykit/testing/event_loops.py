@@ -1,67 +1,180 @@
-"""The event loops whose tasks live by one fake clock."""
+"""Sleeping and timeouts in virtual time, on event loops whose own time is real."""
 
-from typing import Protocol, final
+import asyncio
+import contextvars
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Final, final
 
-from retrykit._internal.loop_clock import running_trio
 from retrykit.execution.attempt_timeout import TimeoutScope
-from retrykit.testing.asyncio_backend import InAsyncio, running_loop
-from retrykit.testing.call_tracker import Worker
-from retrykit.testing.scheduler import VirtualScheduler
-from retrykit.testing.virtual_loop import VirtualLoop
+from retrykit.testing.scheduler import CHECK_INTERVAL, VirtualScheduler
 
-__all__ = ["Loop", "Loops"]
+__all__ = ["AsyncioBackend", "Backend", "Wake", "running_loop"]
+
+# A task that was woken has so many rounds of the loop to start a call or to
+# sleep again. Handing something from task to task takes one or two of them.
+_ROUNDS: Final = 20
+
+Wake = Callable[[BaseException | None], None]
+"""Called in the loop when a time has come, with None or the error to raise."""
 
 
-class Loop(Protocol):
-    """One event loop, asyncio's or a run of trio."""
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop of asyncio that runs this code, or None."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
+
+class Backend(ABC):
+    """An event loop whose tasks sleep in virtual time.
+
+    Attributes:
+        scheduler: Its virtual time.
+        waiting: The sleepers and timeouts of this loop.
+        posted: Those whose time has come, until the loop wakes them.
+    """
+
+    def __init__(self, scheduler: VirtualScheduler) -> None:
+        self.scheduler = scheduler
+        self.waiting: set[Wake] = set()
+        self.posted: set[Wake] = set()
+
+    @abstractmethod
+    def holds_time(self) -> bool:
+        """Return whether tasks may have something to do; called from any thread."""
+
+    @abstractmethod
+    def hold(self) -> None:
+        """Hold time until other tasks have run; called in the loop itself."""
+
+    @abstractmethod
+    def post(self, wake: Wake) -> None:
+        """Call *wake* in the loop, from any thread, and hold time until then."""
+
+    @abstractmethod
     async def sleep(self, delay: float, /) -> None:
         """Let other tasks run until *delay* virtual seconds have passed."""
-        ...
 
-    def limit(self, timeout: float, /) -> TimeoutScope:
-        """Return a ``with`` block that takes at most so many virtual seconds."""
-        ...
+    def timeout_scope(self, timeout: float, /) -> TimeoutScope:
+        """Return a ``with`` block that takes at most *timeout* virtual seconds."""
+        return TimeoutScope(timeout, self.call_later)
 
-    def guard(self, worker: Worker, /) -> None:
-        """Refuse that an attempt which begins in this task really sleeps."""
-        ...
+    def call_later(
+        self, delay: float, wake: Wake, *, sleeping: bool = False
+    ) -> Callable[[], None]:
+        """Call *wake* after *delay* virtual seconds; return a function to stop it.
 
-    def leave(self) -> None:
-        """Look at this loop no more; asked in the loop itself."""
-        ...
+        Args:
+            delay: Virtual seconds, >= 0.
+            wake: Called in this loop.
+            sleeping: Whether the calls that run this code sleep meanwhile.
+        """
+        self.waiting.add(wake)
+        self.hold()
+        post = partial(self.post, wake)
+        sleeper = self.scheduler.add(delay, post, sleeping=sleeping)
+
+        def stop() -> None:
+            self.waiting.discard(wake)
+            self.scheduler.cancel(sleeper)
+            self.on_stop()
+
+        return stop
+
+    def on_stop(self) -> None:  # noqa: B027  optional
+        """Clean up after a sleeper or timeout is over."""
+
+    def check(self) -> None:
+        """Raise an error in all that wait, if time has stalled."""
+        error = self.scheduler.check()
+        if error is not None:
+            for wake in [*self.waiting]:
+                wake(error)
 
 
 @final
-class Loops:
-    """What is known of each loop; asked in the thread of the loop itself."""
+class AsyncioBackend(Backend):
+    """Any event loop of asyncio, through its public interface."""
 
-    def __init__(self, timeline: VirtualScheduler) -> None:
-        self._timeline = timeline
-        self._known: dict[object, Loop] = {}
+    def __init__(
+        self, scheduler: VirtualScheduler, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        super().__init__(scheduler)
+        self._loop = loop
+        self._rounds = 0
+        self._counting = False
+        self._timer: asyncio.TimerHandle | None = None
+        # Callbacks run in none of the calls that led to them.
+        self._context = contextvars.Context()
 
-    def here(self) -> Loop | None:
-        """Return the loop that runs this code; None outside of any."""
-        trio = running_trio()
-        if trio is not None:
-            token = trio.lowlevel.current_trio_token()
-            if token not in self._known:
-                # Imported here, because only who runs trio has it.
-                from retrykit.testing.trio_backend import InTrio  # noqa: PLC0415
+    def holds_time(self) -> bool:
+        """Return whether the last change was a few rounds of the loop ago at most."""
+        busy = self._rounds > 0 or bool(self.posted)
+        return busy and self._loop.is_running()
 
-                self._known[token] = InTrio(self._timeline)
-            return self._known[token]
-        loop = running_loop()
-        if loop is None:
-            return None
-        if isinstance(loop, VirtualLoop) and loop.timeline is self._timeline:
-            return loop
-        if loop not in self._known:
-            self._known[loop] = InAsyncio(self._timeline, loop)
-        return self._known[loop]
+    def hold(self) -> None:
+        """Hold time for some rounds of the loop."""
+        self._rounds = _ROUNDS
+        if not self._counting:
+            self._counting = True
+            self._loop.call_soon(self._count, context=self._context)
+        if self.waiting and self._timer is None:
+            self._check_later()
 
-    def leave(self) -> None:
-        """Look no more at the loop that runs this code."""
-        here = self.here()
-        if here is not None:
-            here.leave()
+    def _count(self) -> None:
+        self._rounds -= 1
+        if self._rounds:
+            self._loop.call_soon(self._count, context=self._context)
+        else:
+            self._counting = False
+            self.scheduler.move()
+
+    def post(self, wake: Wake) -> None:
+        """Call *wake* in the loop, from any thread, and hold time until then."""
+        self.posted.add(wake)
+        # A loop that is closed wakes nobody.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._deliver, wake, context=self._context)
+
+    def _deliver(self, wake: Wake) -> None:
+        self.hold()
+        self.posted.discard(wake)
+        wake(None)
+
+    async def sleep(self, delay: float, /) -> None:
+        """Let other tasks run until *delay* virtual seconds have passed."""
+        woken = self._loop.create_future()
+        stop = self.call_later(delay, partial(_finish, woken), sleeping=True)
+        try:
+            await woken
+        finally:
+            stop()
+
+    def on_stop(self) -> None:
+        """Stop looking for stalls when nothing waits."""
+        if self._timer is not None and not self.waiting:
+            self._timer.cancel()
+            self._timer = None
+
+    def _check_later(self) -> None:
+        self._timer = self._loop.call_later(
+            CHECK_INTERVAL, self._check_now, context=self._context
+        )
+
+    def _check_now(self) -> None:
+        self._check_later()
+        self.check()
+
+
+def _finish(future: "asyncio.Future[None]", error: BaseException | None) -> None:
+    """End a future, unless it is done: its task may have been canceled."""
+    if future.done():
+        return
+    if error is None:
+        future.set_result(None)
+    else:
+        future.set_exception(error)

@@ -1,20 +1,26 @@
-"""A clock that moves only when everybody sleeps who lives by it."""
+"""Virtual time: a fake clock that retried calls read and sleep on."""
 
+from asyncio import AbstractEventLoop
+from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
 from typing import final
 
+from retrykit._internal.clocks import sync_clock, wall, wall_clock_override
 from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.loop_clock import async_clock, running_trio
 from retrykit._internal.validation import check_instance, check_number, invalid_setting
 from retrykit.execution.attempt_timeout import TimeoutScope
-from retrykit.state.events import AttemptStarted, Event
-from retrykit.testing.event_loops import Loop, Loops
+from retrykit.state.events import AttemptStarted, Event, observe
+from retrykit.testing.context_block import Block
+from retrykit.testing.event_loops import AsyncioBackend, Backend, running_loop
 from retrykit.testing.scheduler import VirtualScheduler
-from retrykit.testing.sleep_guard import guard_thread, leave_thread
+from retrykit.testing.sleep_guard import guard, unguard
 from retrykit.testing.virtual_loop import VirtualLoop
 
-__all__ = ["AwaitedClock", "FakeClock"]
+__all__ = ["FakeClock", "virtual_time"]
 
-# How many sleeps its repr shows.
+# How many sleeps the repr of a clock shows.
 _SHOWN = 6
 
 
@@ -22,9 +28,8 @@ _SHOWN = 6
 class FakeClock:
     """A clock whose time passes only by sleeping on it.
 
-    Sleeping takes no real time. Those who sleep side by side, in threads and in
-    tasks, wake in the order of their times; nobody is overtaken who waits for
-    something real in an attempt.
+    Sleeping takes no real time. Threads and tasks that sleep side by side wake in
+    the order of their times, and time stands still while an attempt runs.
 
     >>> clock = FakeClock()
     >>> clock.sleep(1.5)
@@ -33,18 +38,17 @@ class FakeClock:
     (3601.5, [1.5])
 
     Args:
-        start: What it shows at first, in seconds, >= 0.
-        stall_timeout: How long time stands still for an attempt of which nothing is
-            heard, in real time. A duration, >= 0.
-        allow_real_sleep: Whether attempts may really sleep.
+        start: The time at first, in seconds, >= 0.
+        stall_timeout: How long an attempt may run while others sleep, in real
+            time. A duration, >= 0.
+        allow_real_sleep: Whether attempts may sleep for real.
 
     Attributes:
-        sleeps: Every delay that was slept, in the order in which they began, in
-            seconds.
-        slips: The errors that were raised for real sleeps.
+        sleeps: All delays, in the order in which the sleeps began, in seconds.
+        errors: The errors raised for real sleeps and for stalls.
 
     Raises:
-        ConfigError: *start* is no number >= 0, or *stall_timeout* no duration.
+        ConfigError: *start* is not a number >= 0, or *stall_timeout* not a duration.
     """
 
     def __init__(
@@ -54,64 +58,63 @@ class FakeClock:
         stall_timeout: Duration = 5.0,
         allow_real_sleep: bool = True,
     ) -> None:
-        start, stall_timeout = (
-            check_number("start", start),
-            parse_duration("stall_timeout", stall_timeout),
+        self._scheduler = VirtualScheduler(
+            check_number("start", start), parse_duration("stall_timeout", stall_timeout)
         )
-        self._timeline = VirtualScheduler(start, stall_timeout)
         self._allow_real_sleep = check_instance(
             "allow_real_sleep", allow_real_sleep, bool
         )
-        self._loops = Loops(self._timeline)
+        self._backends: dict[object, Backend] = {}
         self.sleeps: list[float] = []
-        self.slips = self._timeline.workers.slips
+        self.errors = self._scheduler.errors
 
     def now(self) -> float:
-        """Return clock seconds."""
-        return self._timeline.now
+        """Return the time, in clock seconds."""
+        return self._scheduler.now
 
     def advance(self, duration: Duration) -> None:
         """Let a duration pass, >= 0, as a slow attempt would.
 
         Raises:
-            ConfigError: It is no duration; time does not go back.
+            ConfigError: It is not a duration >= 0.
         """
-        self._timeline.advance(_length("duration", duration))
+        self._scheduler.advance(_check_duration("duration", duration))
 
     def sleep(self, delay: Duration, /) -> None:
-        """Return when a duration has passed on this clock, >= 0.
+        """Sleep for a duration, >= 0; in a coroutine, this blocks the event loop.
 
         Raises:
-            ConfigError: It is no duration; time does not go back.
+            ConfigError: It is not a duration >= 0.
+            TimeStalledError: Time stood still for too long.
         """
-        length = self._nap(delay)
-        if self._loops.here() is None:
-            self._timeline.block(length)
+        seconds = self._record(delay)
+        if self._backend() is None:
+            self._scheduler.block(seconds)
         else:
-            # It holds up every task of the loop, as it really would.
-            self._timeline.advance(length)
+            self._scheduler.advance(seconds)
 
     async def asleep(self, delay: Duration, /) -> None:
-        """The same for coroutines, under asyncio and trio: others go on.
+        """Sleep for a duration, >= 0, under asyncio or trio; other tasks go on.
 
         Raises:
-            ConfigError: It is no duration; time does not go back.
+            ConfigError: It is not a duration >= 0.
             RuntimeError: No event loop runs here.
+            TimeStalledError: Time stood still for too long.
         """
-        loop = self._running("asleep()")
-        await loop.sleep(self._nap(delay))
+        backend = self._running("asleep()")
+        await backend.sleep(self._record(delay))
 
-    def limit(self, timeout: float, /) -> TimeoutScope:
+    def timeout_scope(self, timeout: float, /) -> TimeoutScope:
         """Return a ``with`` block of a coroutine that takes at most *timeout*.
 
         Args:
-            timeout: Virtual seconds. They pass when all tasks rest, and while an
-                attempt waits for something that is not seen to be real.
+            timeout: Virtual seconds. They pass while the attempt sleeps in virtual
+                time or advances the clock, and on a virtual loop while it waits.
 
         Raises:
             RuntimeError: No event loop runs here.
         """
-        return self._running("limit()").limit(timeout)
+        return self._running("timeout_scope()").timeout_scope(timeout)
 
     def new_event_loop(self) -> VirtualLoop:
         """Return a new event loop of asyncio whose time is this clock's.
@@ -125,20 +128,21 @@ class FakeClock:
         ...         runner.run(asyncio.sleep(3600, "an hour later"))
         'an hour later'
         """
-        return VirtualLoop(self._timeline)
+        return VirtualLoop(self._scheduler)
 
-    def hear(self, event: Event) -> None:
-        """Take note of what a call does that lives by this clock; an observer."""
-        worker = self._timeline.on_event(event)
-        if worker is None or self._allow_real_sleep:
+    def on_event(self, event: Event) -> None:
+        """Track the call of an event; an observer."""
+        backend = self._backend()
+        if backend is not None:
+            backend.hold()
+        loop = backend if isinstance(backend, VirtualLoop) else None
+        call = self._scheduler.on_event(event, loop)
+        if call is None or self._allow_real_sleep:
             return
-        if not isinstance(event, AttemptStarted):
-            leave_thread(worker)
-            return
-        guard_thread(worker)
-        loop = self._loops.here()
-        if loop is not None:
-            loop.guard(worker)
+        if isinstance(event, AttemptStarted):
+            guard(call)
+        else:
+            unguard(call)
 
     def end(
         self,
@@ -147,45 +151,164 @@ class FakeClock:
         _trace: TracebackType | None,
         /,
     ) -> None:
-        """Take note of no call any more, and tell of real sleeps that got lost."""
-        for worker in self._timeline.end():
-            leave_thread(worker)
-        self._loops.leave()
-        if error is None and self.slips:
-            raise self.slips[0]
+        """Track no call any more; raise the first error that was lost."""
+        for call in self._scheduler.end():
+            unguard(call)
+        if error is None and self.errors:
+            raise self.errors[0]
 
     def __repr__(self) -> str:
-        sleeps = [f"{nap:g}" for nap in self.sleeps[:_SHOWN]]
+        sleeps = [f"{delay:g}" for delay in self.sleeps[:_SHOWN]]
         sleeps += ["..."] if len(self.sleeps) > _SHOWN else []
         return f"<FakeClock at {self.now():g}, sleeps: {', '.join(sleeps) or 'none'}>"
 
-    def _running(self, what: str) -> Loop:
-        loop = self._loops.here()
-        if loop is None:
-            msg = f"{what} is for coroutines, and no event loop runs here"
-            raise RuntimeError(msg)
-        return loop
+    def _backend(self) -> Backend | VirtualLoop | None:
+        """Return the event loop that runs this code, or None."""
+        loop = running_loop()
+        if isinstance(loop, VirtualLoop) and loop.scheduler is self._scheduler:
+            return loop
+        trio = running_trio()
+        key = trio.lowlevel.current_trio_token() if trio else loop
+        if key is None:
+            return None
+        if key not in self._backends:
+            self._backends[key] = self._new_backend(loop)
+            self._scheduler.loops.append(self._backends[key])
+        return self._backends[key]
 
-    def _nap(self, delay: Duration) -> float:
-        length = _length("delay", delay)
-        with self._timeline.changed:
-            self.sleeps.append(length)
-        return length
+    def _new_backend(self, loop: AbstractEventLoop | None) -> Backend:
+        if loop is not None:
+            return AsyncioBackend(self._scheduler, loop)
+        # Imported only where trio runs.
+        from retrykit.testing.trio_backend import TrioBackend  # noqa: PLC0415
+
+        return TrioBackend(self._scheduler)
+
+    def _running(self, method: str) -> Backend | VirtualLoop:
+        backend = self._backend()
+        if backend is None:
+            msg = f"{method} is for coroutines, and no event loop runs here"
+            raise RuntimeError(msg)
+        return backend
+
+    def _record(self, delay: Duration) -> float:
+        seconds = _check_duration("delay", delay)
+        self.sleeps.append(seconds)
+        return seconds
 
 
 @final
-class AwaitedClock:
+class _AsyncClock:
     """The same clock, as coroutines see it."""
 
     def __init__(self, clock: FakeClock) -> None:
         self.now = clock.now
         self.sleep = clock.asleep
-        self.limit = clock.limit
+        self.timeout_scope = clock.timeout_scope
 
 
-def _length(name: str, duration: object) -> float:
+def _check_duration(name: str, duration: object) -> float:
     if isinstance(duration, int | float) and duration < 0:
         raise invalid_setting(
             name, "a duration >= 0", duration, "time does not go back"
         )
     return parse_duration(name, duration)
+
+
+@final
+class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
+    """Let retried calls read a fake clock and sleep on it.
+
+    A schedule of seven days runs in milliseconds: blocking, under asyncio and
+    under trio, on any event loop. Calls that sleep side by side wake in the order
+    of their times. Time stands still while an attempt runs, so an attempt that
+    waits for a real socket or thread is never overtaken.
+
+    Virtual is the time that retrykit itself reads, sleeps and limits attempts by,
+    and its time of day, which starts at the real one. The time of an event loop,
+    and with it ``asyncio.timeout``, stays real: for virtual timeouts run the test
+    on `FakeClock.new_event_loop`, or under trio's own `MockClock` without this.
+
+    >>> from retrykit import retry
+    >>> @retry(schedule=["1h", "1d"], max_elapsed=None)
+    ... def verify():
+    ...     raise OSError("not yet")
+    >>> with virtual_time() as clock:
+    ...     try:
+    ...         verify()
+    ...     except OSError:
+    ...         clock.sleeps
+    [3600.0, 86400.0]
+
+    Args:
+        start: The time at first, in seconds, >= 0.
+        process_wide: Whether it applies to every thread and task of the process; by
+            default it applies to this one and the tasks that it starts.
+        stall_timeout: How long an attempt may run while others sleep, in real
+            time. A duration, >= 0; 5 s by default. After that, those that sleep
+            end with `TimeStalledError` instead of hanging.
+        allow_real_sleep: Whether an attempt may call ``time.sleep``, or await the
+            sleep of asyncio or trio. By default that is a `RealSleepError`, which
+            is raised again at the end of the block if it was suppressed. Waiting
+            for an event or a thread is not a sleep, and is allowed.
+
+    Returns:
+        A ``with`` block that gives the clock.
+
+    Raises:
+        ConfigError: *start* is not a number >= 0, or *stall_timeout* not a duration.
+        NestingError: It is closed before a block that was opened in it, or in
+            another thread or task.
+        RealSleepError: An attempt sleeps for real.
+        TimeStalledError: An attempt waits for another call that sleeps, or for its
+            own timeout.
+    """
+
+    def __init__(
+        self,
+        start: float = 0.0,
+        *,
+        process_wide: bool = False,
+        stall_timeout: Duration = 5.0,
+        allow_real_sleep: bool = False,
+    ) -> None:
+        self._process_wide = check_instance("process_wide", process_wide, bool)
+        self._arguments = (
+            f"start={start!r}, {process_wide=}, {stall_timeout=}, {allow_real_sleep=}"
+        )
+        self._clock = partial(
+            FakeClock,
+            start,
+            stall_timeout=stall_timeout,
+            allow_real_sleep=allow_real_sleep,
+        )
+        # Invalid arguments are reported here, not where the block is entered.
+        self._clock()
+        super().__init__()
+
+    def __repr__(self) -> str:
+        return f"virtual_time({self._arguments})"
+
+    def _open(self, opened: ExitStack) -> FakeClock:
+        clock = self._clock()
+        what, process_wide = self.what, self._process_wide
+
+        def on_event(event: Event) -> None:
+            if sync_clock.current() is clock:
+                clock.on_event(event)
+
+        opened.push(clock.end)
+        opened.enter_context(observe(on_event))
+        opened.enter_context(sync_clock.use(clock, what, process_wide=process_wide))
+        opened.enter_context(
+            async_clock.use(_AsyncClock(clock), what, process_wide=process_wide)
+        )
+        wall_start = wall() - clock.now()
+
+        def virtual_wall() -> float:
+            return wall_start + clock.now()
+
+        opened.enter_context(
+            wall_clock_override.push(what, virtual_wall, process_wide=process_wide)
+        )
+        return clock

@@ -1,7 +1,6 @@
-"""The history of a call as a table, for the reader of a failed test.
+"""The history of a call as a plain table, for the report of a failed test.
 
-Plain text, aligned here: it must be told wherever a test fails, and every
-library that draws tables would have to be installed there.
+Aligned here, since no library for tables can be expected where tests run.
 """
 
 from retrykit._internal.durations import format_duration
@@ -13,13 +12,13 @@ __all__ = ["history"]
 _HEAD: tuple[str, ...] = ("attempt", "began after", "took", "next after", "outcome")
 _GAP: tuple[str, ...] = ("...", "", "", "", "")
 
-# Of a longer history the first and the last rows are shown.
+# Of a longer history, the first and the last rows are shown.
 _ROWS = 20
 _WIDTH = 100
 
 
 def history(state: RetryState) -> str:
-    """Return what happened in a call, one line for each attempt.
+    """Return the history of a call, one line for each attempt.
 
     >>> from retrykit import Policy
     >>> from retrykit.testing import ScriptedFunction, virtual_time
@@ -32,14 +31,14 @@ def history(state: RetryState) -> str:
       1        0s           0s    2s          OSError
       2        2s           0s                succeeded
 
-    Of a call that still runs, the clock is read. If it raises an error, that is
-    said in place of the table.
+    For a running call this reads the clock. If the clock raises an error, that is
+    returned in place of the table.
     """
     try:
         return _table(state)
     except Exception as error:  # noqa: BLE001  the clock may be the user's own
-        told = f"{type(error).__name__}: {safe_str(error)}"
-        return f"{state.name}: its history cannot be read: {told}"
+        reason = f"{type(error).__name__}: {safe_str(error)}"
+        return f"{state.name}: its history cannot be read: {reason}"
 
 
 def _table(state: RetryState) -> str:
@@ -63,7 +62,7 @@ def _row(failure: Failure, *, redact: bool) -> tuple[str, ...]:
     delay = "" if failure.delay is None else format_duration(failure.delay)
     outcome = failure.describe(redact=redact)
     if failure.error is None:
-        # The value is what a test is about, and its report is no log.
+        # In full, since a test report is not a log.
         outcome = f"the result {result_text(failure.result, redact=redact)}"
     outcome = " ".join(outcome.split())
     times = format_duration(failure.started), format_duration(failure.duration)
@@ -73,7 +72,7 @@ def _row(failure: Failure, *, redact: bool) -> tuple[str, ...]:
 
 
 def _unfailed(state: RetryState) -> tuple[str, ...]:
-    """Return the row of an attempt that is no failure, or not yet."""
+    """Return the row of an attempt that has not failed."""
     began = state.attempt_started
     outcome: str = state.status
     if state.stop_reason is StopReason.CANCELLED:

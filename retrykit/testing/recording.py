@@ -1,4 +1,4 @@
-"""What retried calls did in a block of a test, and assertions about it."""
+"""Recordings of the retried calls in a test, with assertions about them."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -24,8 +24,8 @@ _SHOWN = 10
 class Recording:
     """The events of retried calls, in the order in which they came.
 
-    Its assertions name a call by its function or by its name, of which the end
-    will do. When one fails, its message has the history of every such call.
+    Its assertions take the function of the calls, or their name, or the end of it.
+    The message of one that fails contains the history of these calls.
 
     Attributes:
         events: Every event so far.
@@ -36,15 +36,15 @@ class Recording:
 
     @property
     def calls(self) -> list[RetryState]:
-        """The state of every call so far, in the order in which they began."""
+        """The states of all calls so far, in the order in which they began."""
         return [*{id(event.state): event.state for event in self.events}.values()]
 
     def of(self, fn: object) -> list[RetryState]:
-        """Return the states of the calls of a function, in their order.
+        """Return the states of the calls of a function, in order.
 
         Args:
-            fn: The function, decorated or not, or the name of the calls: all
-                of it, or its end after a dot.
+            fn: The function, decorated or not; or the name of the calls, or its end
+                after a dot.
 
         Raises:
             ConfigError: *fn* is neither.
@@ -55,66 +55,64 @@ class Recording:
         return [call for call in self.calls if f".{call.name}".endswith(f".{name}")]
 
     def assert_attempts(self, fn: object, *attempts: int) -> None:
-        """Assert how many attempts each call of a function made.
+        """Assert the number of attempts of each call of a function.
 
         Args:
             fn: A decorated function, or the name of its calls.
-            *attempts: The number of attempts of one call after the other; none
-                if it was not called.
+            *attempts: One number for each call, in order.
 
         Raises:
-            AssertionError: There were other attempts, or other calls.
+            AssertionError: The numbers differ.
         """
         __tracebackhide__ = True
-        made = [call.attempt for call in self.of(fn)]
-        if made != [*attempts]:
-            self._fail(fn, "attempts", made, attempts)
+        actual = [call.attempt for call in self.of(fn)]
+        if actual != [*attempts]:
+            self._fail(fn, "attempts", actual, attempts)
 
     def assert_delays(self, fn: object, *delays: object) -> None:
-        """Assert how long each call of a function was to wait.
+        """Assert the delays of each call of a function.
 
         Args:
             fn: A decorated function, or the name of its calls.
-            *delays: The delays of one call after the other, each a list of
-                seconds, or what compares with one, as ``pytest.approx`` makes.
+            *delays: One list of seconds for each call, in order; or an object that
+                compares with a list, such as ``pytest.approx([1, 2])``.
 
         Raises:
-            AssertionError: There were other delays, or other calls.
+            AssertionError: The delays differ.
         """
         __tracebackhide__ = True
-        made = [self._delays(call) for call in self.of(fn)]
-        if made != [*delays]:
-            self._fail(fn, "delays", made, delays)
+        actual = [self._delays(call) for call in self.of(fn)]
+        if actual != [*delays]:
+            self._fail(fn, "delays", actual, delays)
 
     def assert_succeeded(self, fn: object) -> None:
-        """Assert that a function was called, and each call has its result.
+        """Assert that a function was called, and that all calls succeeded.
 
         Raises:
-            AssertionError: One has none, or it was not called.
+            AssertionError: A call did not succeed, or there was none.
         """
         __tracebackhide__ = True
-        made = [_outcome(call) for call in self.of(fn)]
-        if set(made) != {"succeeded"}:
-            self._fail(fn, "outcomes", made, ["succeeded"] * max(len(made), 1))
+        actual = [_outcome(call) for call in self.of(fn)]
+        if set(actual) != {"succeeded"}:
+            self._fail(fn, "outcomes", actual, ["succeeded"] * max(len(actual), 1))
 
     def assert_gave_up(self, fn: object, reason: StopReason | None = None) -> None:
-        """Assert that a function was called, and each call gave up.
+        """Assert that a function was called, and that all calls gave up.
 
         Args:
             fn: A decorated function, or the name of its calls.
-            reason: Why; by default any reason will do.
+            reason: The reason; None, the default, is any.
 
         Raises:
-            AssertionError: One did not, or for another reason, or it was not
-                called.
+            AssertionError: A call did not give up for this reason, or there was none.
         """
         __tracebackhide__ = True
-        made, wanted = [_outcome(call) for call in self.of(fn)], "gave up"
+        actual, expected = [_outcome(call) for call in self.of(fn)], "gave up"
         if reason is not None:
-            made = [str(call.stop_reason or call.status) for call in self.of(fn)]
-            wanted = str(reason)
-        if set(made) != {wanted}:
-            self._fail(fn, "outcomes", made, [wanted] * max(len(made), 1))
+            actual = [str(call.stop_reason or call.status) for call in self.of(fn)]
+            expected = str(reason)
+        if set(actual) != {expected}:
+            self._fail(fn, "outcomes", actual, [expected] * max(len(actual), 1))
 
     def table(self, fn: object = None) -> str:
         """Return the history of each call as a table.
@@ -126,25 +124,28 @@ class Recording:
         return "\n\n".join(map(history, calls))
 
     def _delays(self, call: RetryState) -> list[float]:
-        # Of many failures the state keeps some, and the events are all here.
+        # Not from the state, which keeps only some of many failures.
         scheduled = [each for each in self.events if isinstance(each, RetryScheduled)]
         return [event.delay for event in scheduled if event.state is call]
 
     def _fail(
-        self, fn: object, what: str, made: Sequence[object], wanted: Sequence[object]
+        self,
+        fn: object,
+        what: str,
+        actual: Sequence[object],
+        expected: Sequence[object],
     ) -> NoReturn:
         __tracebackhide__ = True
         calls = self.of(fn)
         tables = [*map(history, calls[:_SHOWN])]
         if len(calls) > _SHOWN:
             tables.append(f"({len(calls) - _SHOWN} more calls)")
-        known = "\n\n".join(tables)
-        if not made:
+        details = "\n\n".join(tables)
+        if not actual:
             others = ", ".join(sorted({call.name for call in self.calls}))
-            known = (
-                f"since this recording began, calls were made of: {others or 'nothing'}"
-            )
-        msg = f"{what} of {_name(fn)}: {[*made]!r}, not {[*wanted]!r}\n\n{known}"
+            details = f"this recording has calls of: {others or 'no function'}"
+        difference = f"{[*actual]!r}, not {[*expected]!r}"
+        msg = f"{what} of {_name(fn)}: {difference}\n\n{details}"
         raise AssertionError(msg)
 
     def __repr__(self) -> str:
@@ -170,11 +171,10 @@ class record(Block[Recording]):  # noqa: N801  used as a function
 
     Args:
         process_wide: Whether the calls of every thread and task of the process
-            are recorded; by default those of this one, and of the tasks that it
-            starts.
+            are recorded; by default those of this one and the tasks that it starts.
 
     Returns:
-        A ``with`` block that gives the `Recording`.
+        A ``with`` block whose value is the `Recording`.
     """
 
     def __init__(self, *, process_wide: bool = False) -> None:
@@ -190,11 +190,11 @@ class record(Block[Recording]):  # noqa: N801  used as a function
             opened.enter_context(observe(recording.events.append))
             return recording
 
-        def hear(event: Event) -> None:
+        def on_event(event: Event) -> None:
             if any(each is recording for each in _recordings.get()):
                 recording.events.append(event)
 
-        opened.enter_context(observe(hear))
+        opened.enter_context(observe(on_event))
         opened.enter_context(
             _recordings.push(self.what, (*_recordings.get(), recording))
         )

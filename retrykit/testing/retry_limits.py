@@ -1,4 +1,4 @@
-"""Fewer attempts, or no delay, for suites that cannot hand in a clock."""
+"""Overrides for tests: fewer attempts, or no delays."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -19,8 +19,8 @@ __all__ = ["disable_retries", "limit_retries"]
 class disable_retries(Block[None]):  # noqa: N801  used as a function
     """Let every function be called exactly once.
 
-    Its error passes through, whatever the policy makes of it otherwise, and so
-    does a result that the policy refuses.
+    Its error is raised unchanged, and its result returned even if the policy rejects
+    it.
 
     >>> from retrykit import retry
     >>> @retry
@@ -36,8 +36,8 @@ class disable_retries(Block[None]):  # noqa: N801  used as a function
     failed
 
     Args:
-        process_wide: Whether it holds for every thread and task of the process;
-            by default for this one, and for the tasks that it starts.
+        process_wide: Whether it applies to every thread and task of the process; by
+            default it applies to this one and the tasks that it starts.
     """
 
     def __init__(self, *, process_wide: bool = False) -> None:
@@ -57,11 +57,11 @@ class disable_retries(Block[None]):  # noqa: N801  used as a function
 
 @final
 class limit_retries(Block[None]):  # noqa: N801  used as a function
-    """Let calls make few attempts, and wait for none of them.
+    """Limit the attempts of calls, and skip their delays.
 
-    Delays that are not waited for count as if they were: a call whose time is
-    limited ends where it would have ended. Within another such block the
-    smaller limit holds, and delays are waited for only if both say so.
+    Skipped delays count as elapsed time, so `max_elapsed` ends a call at the same
+    attempt. Inside of another such block the smaller limit applies, and delays are
+    skipped if either says so.
 
     >>> from retrykit import retry, state_of
     >>> @retry(schedule=["1h"] * 5, max_elapsed="3h")
@@ -75,14 +75,14 @@ class limit_retries(Block[None]):  # noqa: N801  used as a function
     7200
 
     Args:
-        max_attempts: Most calls of each function; a policy that allows fewer
-            keeps its own limit. Count, >= 1; by default the policies decide.
-        no_delay: Whether delays are left out, sync and async.
-        process_wide: Whether it holds for every thread and task of the process;
-            by default for this one, and for the tasks that it starts.
+        max_attempts: Most attempts of each call; a policy that allows fewer keeps its
+            own limit. Count, >= 1; None, the default, leaves it to the policies.
+        no_delay: Whether delays are skipped.
+        process_wide: Whether it applies to every thread and task of the process; by
+            default it applies to this one and the tasks that it starts.
 
     Raises:
-        ConfigError: *max_attempts* is no count, or another argument no bool.
+        ConfigError: An argument has the wrong type or is out of range.
     """
 
     def __init__(
@@ -165,10 +165,10 @@ class _Awaited:
         read = clock.reader() if isinstance(clock, LoopClock) else clock.now
         return lambda: read() + _skipped.get()
 
-    def limit(self, timeout: float, /) -> TimeoutScope:
+    def timeout_scope(self, timeout: float, /) -> TimeoutScope:
         return timeout_scope(timeout, self.counted)
 
     async def sleep(self, delay: float, /) -> None:
         _skipped.set(_skipped.get() + delay)
-        # Other tasks get their turn, and a cancellation arrives.
+        # Lets other tasks run, and delivers a cancellation.
         await async_clock.real.sleep(0)

@@ -1,57 +1,118 @@
-"""Virtual time: who sleeps until when, and when it may move on.
+"""Virtual time: sleepers, running calls, and the rule by which time moves.
 
-Time moves to the earliest of those who sleep, and only when every retried call
-is at rest. What an attempt waits for is real (a socket, a thread), so time
-stands still for it, until nothing was heard of it for as long as one has
-stall_timeout: then it is taken to wait for a call that sleeps. A thread that was
-started since, and what an event loop waits for besides, get a moment too.
+Time moves to the earliest sleeper when nothing holds it. A retried call holds
+it while an attempt runs, unless the attempt itself sleeps or awaits a retried
+call that does. An event loop holds it while its tasks have something to do.
 
-One lock guards it all, since threads may share it.
+One lock guards all state, since threads and event loops may share a clock.
 """
 
 import sys
 import threading
-from collections.abc import Callable, Hashable
+from collections import Counter
+from collections.abc import Callable
+from contextvars import ContextVar
 from heapq import heappop, heappush
 from itertools import count
-from typing import Final, final
+from typing import Any, Final, Protocol, final
 
 from retrykit._internal.clocks import sync_clock
+from retrykit._internal.durations import format_duration
 from retrykit._internal.locks import ForkSafe
-from retrykit.state.events import Event
-from retrykit.testing.call_tracker import Worker, Workers
-from retrykit.testing.thread_activity import Threads
+from retrykit.state.events import AttemptStarted, Event, GaveUp, Succeeded, Suspended
+from retrykit.state.retry_state import RetryState
 
-__all__ = ["MOMENT", "QuietPeriod", "Sleeper", "VirtualScheduler"]
+__all__ = ["CHECK_INTERVAL", "EventLoop", "Sleeper", "TimeStalledError"]
+__all__ += ["TrackedCall", "VirtualScheduler", "current_call"]
 
-MOMENT: Final = 0.001
-"""How often one looks whether time may move on, in real seconds."""
+CHECK_INTERVAL: Final = 0.02
+"""Real seconds between two checks of a sleeper for a stall or a stopped loop."""
 
-# What no call tells of is waited for no longer than this, in real seconds.
-_GRACE: Final = 1.0
+
+@final
+class TimeStalledError(BaseException):
+    """Virtual time cannot move, because an attempt has not ended for too long.
+
+    Not an `Exception`, so that nothing retries it: it ends the test.
+    """
+
+
+class EventLoop(Protocol):
+    """An event loop as the scheduler sees it."""
+
+    def holds_time(self) -> bool:
+        """Return whether time stands still for this loop; called from any thread."""
+        ...
+
+
+@final
+class TrackedCall:
+    """A running retried call.
+
+    Attributes:
+        scheduler: The scheduler that tracks it.
+        state: The state of the call, until it ends.
+        outer: The call in whose attempt it was started, or None.
+        loop: The virtual event loop that runs it, or None.
+        guarded: The thread and task in which real sleeps are rejected, or None.
+        sleepers: How many sleepers it waits for; it holds time while there are none.
+        ended: Whether the call is over.
+    """
+
+    __slots__ = ("ended", "guarded", "loop", "outer", "scheduler", "sleepers", "state")
+
+    def __init__(
+        self,
+        scheduler: "VirtualScheduler",
+        state: RetryState,
+        outer: "TrackedCall | None",
+        loop: EventLoop | None,
+    ) -> None:
+        self.scheduler = scheduler
+        self.state = state
+        self.outer = outer
+        self.loop = loop
+        self.guarded: tuple[int, Any] | None = None
+        self.sleepers = 0
+        self.ended = False
+
+
+_innermost: ContextVar[TrackedCall | None] = ContextVar("retrykit call", default=None)
+
+
+def current_call() -> TrackedCall | None:
+    """Return the innermost tracked call whose attempt runs this code, or None."""
+    call = _innermost.get()
+    while call is not None and call.ended:
+        call = call.outer
+    return call
 
 
 @final
 class Sleeper:
-    """One who sleeps.
+    """A thread, task or timer that waits for a time.
 
     Attributes:
-        when: Until when, in virtual seconds.
-        order: Which one it is of all: among equals, the first wakes first.
-        wake: What to do then, besides; nothing when it is over.
-        line: The calls that rest meanwhile.
-        awake: Whether it was woken, or left.
+        when: When it wakes, in virtual seconds.
+        order: Its index among all sleepers: of equal times, the first wakes first.
+        wake: Called with the lock held when it wakes.
+        calls: The calls that do not hold time meanwhile.
+        awake: Whether it was woken or canceled.
     """
 
-    __slots__ = ("awake", "line", "order", "wake", "when")
+    __slots__ = ("awake", "calls", "order", "wake", "when")
 
     def __init__(
-        self, when: float, order: int, wake: Callable[[], object], line: list[Worker]
+        self,
+        when: float,
+        order: int,
+        wake: Callable[[], object],
+        calls: list[TrackedCall],
     ) -> None:
         self.when = when
         self.order = order
         self.wake = wake
-        self.line = line
+        self.calls = calls
         self.awake = False
 
     def __lt__(self, other: "Sleeper") -> bool:
@@ -60,176 +121,182 @@ class Sleeper:
 
 @final
 class VirtualScheduler(ForkSafe):
-    """Virtual time, for threads and event loops at once.
+    """Virtual time for threads and event loops.
 
     Args:
-        start: What time it is at first, in seconds.
-        stall_timeout: How long time stands still for an attempt of which nothing is
-            heard, in real seconds, >= 0.
+        start: The time at first, in virtual seconds.
+        stall_timeout: How long an attempt may hold time while others sleep, in real
+            seconds, >= 0.
 
     Attributes:
-        now: What time it is, in virtual seconds.
-        workers: The calls that live by it.
-        changed: Its lock; it tells of changes to those who wait on it.
-        beats: How often something has happened.
+        now: The time, in virtual seconds.
+        loops: The event loops that may hold time.
+        errors: The errors raised for real sleeps and stalls.
     """
 
     def __init__(self, start: float, stall_timeout: float) -> None:
-        self.now = start
-        self.stall_timeout = stall_timeout
         super().__init__()
-        self.workers = Workers()
-        self.beats = 0
+        self.now = start
+        self.loops: list[EventLoop] = []
+        self.errors: list[BaseException] = []
+        self._stall_timeout = stall_timeout
+        self._changed_at = sync_clock.real.now()
+        self._calls: dict[int, TrackedCall] = {}
+        self._running: Counter[EventLoop | None] = Counter()
         self._sleepers: list[Sleeper] = []
         self._orders = count()
-        self._settled: set[Hashable] = set()
-        self._threads = Threads()
 
-    def _renew(self) -> None:
-        super()._renew()
-        self.changed = threading.Condition(self._lock)
-
-    def on_event(self, event: Event) -> Worker | None:
-        """Take note of an event, and return the call that it is of."""
-        with self.changed:
-            self._beat()
-            return self.workers.hear(event)
-
-    def end(self) -> list[Worker]:
-        """Take note of no call any more, and return those that had not ended."""
-        with self.changed:
-            return self.workers.end_all()
-
-    def at_work(self) -> list[Worker]:
-        """Return the calls that are at work."""
-        with self.changed:
-            return self.workers.at_work()
-
-    def advance(self, length: float) -> None:
-        """Let *length* seconds pass, for whoever sleeps too."""
-        with self.changed:
-            self.now = self._after(length)
-            self._wake_those_due()
-
-    def rest(self) -> list[Worker]:
-        """Let the calls rest that this code is in, and return them."""
-        with self.changed:
-            line = self.workers.line()
-            self.workers.rest(line)
-            self._beat()
-            return line
-
-    def work(self, line: list[Worker]) -> None:
-        """Let calls go on that rested."""
-        with self.changed:
-            self.workers.work(line)
-            self._beat()
-
-    def sleep(self, delay: float, wake: Callable[[], object]) -> Sleeper:
-        """Let one sleep for *delay* seconds; the calls that it is in rest."""
-        with self.changed:
-            return self._asleep(delay, wake, self.rest())
-
-    def set_alarm(self, delay: float, ring: Callable[[], object]) -> Sleeper:
-        """Let something ring in *delay* seconds; the calls it is in work on.
-
-        A call that awaits nothing but that is found to wait, as it is for
-        another call; when it rings, it has something to do.
-        """
-        with self.changed:
-            line = self.workers.line()
-
-            def wake() -> None:
-                self.workers.resume(line)
-                ring()
-
-            return self._asleep(delay, wake, [])
-
-    def wake(self, sleeper: Sleeper) -> None:
-        """Let one sleep no more, if it does."""
-        with self.changed:
-            if not sleeper.awake:
-                sleeper.awake = True
-                self.work(sleeper.line)
-                # It may stay in the heap, and must keep nothing alive.
-                sleeper.wake, sleeper.line = int, []
-
-    def block(self, delay: float) -> None:
-        """Sleep in a thread, until others have moved time on or it may move."""
-        me = threading.get_ident()
-        sleeper = self.sleep(delay, lambda: self._threads.blocked.discard(me))
-        silence = QuietPeriod(self)
-        try:
-            with self.changed:
-                self._threads.blocked.add(me)
-                while not sleeper.awake:
-                    if silence.lasted(
-                        max(self.quiet_time_needed(), self._threads.startup_grace())
-                    ):
-                        self.advance_to_next()
-                    else:
-                        self.changed.wait(MOMENT)
-        finally:
-            self._threads.blocked.discard(me)
-            self.wake(sleeper)
-
-    def quiet_time_needed(
-        self,
-        sources: frozenset[Hashable] = frozenset(),
-        *,
-        alone: bool = False,
-        patient: bool = False,
-    ) -> float:
-        """Return how long it must be silent before time may move.
+    def on_event(self, event: Event, loop: EventLoop | None) -> TrackedCall | None:
+        """Track the call of an event; return it, or None if it is not tracked.
 
         Args:
-            sources: What an event loop waits for that is real.
-            alone: Whether nothing real can come from that loop: calls that are
-                at work there wait for one another.
-            patient: Whether one has as much patience with what no call tells of.
-
-        Returns:
-            Real seconds, >= 0.
+            event: The event.
+            loop: The virtual event loop that runs the call, or None.
         """
-        with self.changed:
-            if self.workers.busy:
-                if not alone or self._threads.others():
-                    return self.stall_timeout
-                # A pool may not have begun yet with what it was given.
-                return self._threads.startup_grace(pools=True)
-            if not self._threads.working() and not sources - self._settled:
-                return 0.0
-            return self.stall_timeout if patient else min(self.stall_timeout, _GRACE)
+        with self._lock:
+            self._changed()
+            call = self._calls.get(id(event.state))
+            if call is None:
+                if not isinstance(event, AttemptStarted):
+                    return None
+                call = TrackedCall(self, event.state, current_call(), loop)
+                self._calls[id(event.state)] = call
+                self._running[loop] += 1
+                _innermost.set(call)
+            if isinstance(event, Succeeded | GaveUp | Suspended):
+                self._end(call)
+                self.move()
+            return call
 
-    def advance_to_next(self, sources: frozenset[Hashable] = frozenset()) -> None:
-        """Move to the time at which the next one wakes, and wake those due.
+    def end(self) -> list[TrackedCall]:
+        """Track no call any more; return those that had not ended."""
+        with self._lock:
+            remaining = [*self._calls.values()]
+            for call in remaining:
+                self._end(call)
+            self.move()
+            return remaining
 
-        It was silent for as long as it must be: what held time until now holds
-        it no more.
+    def runs_calls(self, loop: EventLoop) -> bool:
+        """Return whether an attempt runs on a virtual loop, or no call is tracked."""
+        with self._lock:
+            return self._running[loop] > 0 or not self._calls
+
+    def advance(self, duration: float) -> None:
+        """Let *duration* virtual seconds pass, and wake those who are due."""
+        with self._lock:
+            self.now = self._after(duration)
+            self._wake_those_due()
+
+    def suspend(self) -> list[TrackedCall]:
+        """Let the calls that run this code hold time no more; return them."""
+        with self._lock:
+            calls, call = [], current_call()
+            while call is not None:
+                if call.scheduler is self:
+                    calls.append(call)
+                call = call.outer
+            for call in calls:
+                self._running[call.loop] -= not call.sleepers and not call.ended
+                call.sleepers += 1
+            self._changed()
+            return calls
+
+    def resume(self, calls: list[TrackedCall]) -> None:
+        """Undo `suspend`."""
+        with self._lock:
+            for call in calls:
+                call.sleepers -= 1
+                self._running[call.loop] += not call.sleepers and not call.ended
+            self._changed()
+
+    def add(
+        self, delay: float, wake: Callable[[], object], *, sleeping: bool
+    ) -> Sleeper:
+        """Add a sleeper, and move time if nothing holds it.
+
+        Args:
+            delay: Virtual seconds, >= 0.
+            wake: Called when they are over, with the lock held, in any thread.
+            sleeping: Whether the calls that run this code sleep meanwhile; a
+                timeout leaves them running.
         """
-        with self.changed:
-            if self.workers.busy:
-                self.workers.presume_rest()
-            self._settled |= sources
-            self._threads.settle()
+        with self._lock:
+            calls = self.suspend() if sleeping else []
+            sleeper = Sleeper(self._after(delay), next(self._orders), wake, calls)
+            heappush(self._sleepers, sleeper)
+            self.move()
+            return sleeper
+
+    def cancel(self, sleeper: Sleeper) -> None:
+        """Remove a sleeper, unless it is awake."""
+        with self._lock:
+            if not sleeper.awake:
+                sleeper.awake = True
+                self.resume(sleeper.calls)
+                # It may remain in the heap, and must keep nothing alive.
+                sleeper.wake, sleeper.calls = int, []
+
+    def block(self, delay: float) -> None:
+        """Sleep in a thread."""
+        woken = threading.Event()
+        sleeper = self.add(delay, woken.set, sleeping=True)
+        try:
+            while not woken.wait(CHECK_INTERVAL):
+                error = self.check()
+                if error is not None:
+                    raise error
+        finally:
+            self.cancel(sleeper)
+
+    def move(self) -> None:
+        """Move to the time of the earliest sleeper, unless something holds time."""
+        with self._lock:
+            if self._running[None] or any(loop.holds_time() for loop in self.loops):
+                return
             earliest = self._earliest()
             if earliest is not None:
                 self.now = earliest.when
                 self._wake_those_due()
 
-    def _asleep(
-        self, delay: float, wake: Callable[[], object], line: list[Worker]
-    ) -> Sleeper:
-        sleeper = Sleeper(self._after(delay), next(self._orders), wake, line)
-        heappush(self._sleepers, sleeper)
-        return sleeper
+    def check(self) -> TimeStalledError | None:
+        """Move time if a loop was stopped; return an error if time has stalled."""
+        with self._lock:
+            self.move()
+            elapsed = sync_clock.real.now() - self._changed_at
+            if elapsed < self._stall_timeout:
+                return None
+            error = self._stalled()
+            self.errors.append(error)
+            return error
 
-    def _after(self, length: float) -> float:
-        """Return the time then: finite, whatever is slept."""
-        return min(self.now + length, sys.float_info.max)
+    def _stalled(self) -> TimeStalledError:
+        running = [call.state for call in self._calls.values() if not call.sleepers]
+        names = [f"attempt {state.attempt} of {state.name}" for state in running]
+        holder = " and ".join(names[:3]) or "tasks of an event loop"
+        limit = format_duration(self._stall_timeout)
+        return TimeStalledError(
+            f"virtual time must move within stall_timeout={limit} while calls wait for "
+            f"it, got {holder} still running; clock.sleep() and clock.asleep() stand "
+            "for a slow attempt, clock.new_event_loop() and the fixture retry_loop run "
+            "attempts that wait for timeouts or for other calls, and a longer "
+            "stall_timeout allows for what really takes so long"
+        )
+
+    def _end(self, call: TrackedCall) -> None:
+        self._running[call.loop] -= not call.sleepers
+        call.ended = True
+        del self._calls[id(call.state)]
+        # Tasks that an attempt started keep the call in their context.
+        del call.state
+        if _innermost.get() is call:
+            _innermost.set(call.outer)
+
+    def _after(self, duration: float) -> float:
+        """Return the time *duration* seconds from now, which is always finite."""
+        return min(self.now + duration, sys.float_info.max)
 
     def _earliest(self) -> Sleeper | None:
-        """Return the one who wakes next, if somebody sleeps."""
         while self._sleepers and self._sleepers[0].awake:
             heappop(self._sleepers)
         return self._sleepers[0] if self._sleepers else None
@@ -237,38 +304,9 @@ class VirtualScheduler(ForkSafe):
     def _wake_those_due(self) -> None:
         while (sleeper := self._earliest()) and sleeper.when <= self.now:
             wake = sleeper.wake
-            self.wake(sleeper)
+            self.cancel(sleeper)
             wake()
-        self._beat()
+        self._changed()
 
-    def _beat(self) -> None:
-        self.beats += 1
-        self.changed.notify_all()
-
-
-@final
-class QuietPeriod:
-    """For how long nothing has happened, as one sees who waits for it."""
-
-    def __init__(self, timeline: VirtualScheduler) -> None:
-        self._timeline = timeline
-        self._beats = -1
-        self._beaten = self._since = 0.0
-
-    def lasted(self, needed: float, *, noise: bool = False) -> bool:
-        """Return whether it was silent for *needed* real seconds.
-
-        Args:
-            needed: Real seconds, >= 0.
-            noise: Whether something happens right now that no call tells of.
-                It counts only as long as one has stall_timeout: who looks again and
-                again whether a call has ended would else wait for ever.
-        """
-        now = sync_clock.real.now()
-        if self._beats != self._timeline.beats:
-            self._beats = self._timeline.beats
-            self._beaten = self._since = now
-        if noise:
-            self._since = now
-        stalled = now - self._beaten > self._timeline.stall_timeout
-        return stalled or (not noise and now - self._since >= needed)
+    def _changed(self) -> None:
+        self._changed_at = sync_clock.real.now()

@@ -1,4 +1,4 @@
-"""Fake functions that fail on a script, and know how they were called."""
+"""Fake functions that follow a script of errors and results."""
 
 from collections.abc import Iterable, Mapping, Set as AbstractSet
 from typing import Any, final
@@ -14,12 +14,12 @@ __all__ = ["AsyncScriptedFunction", "RecordedCall", "ScriptError", "ScriptedFunc
 
 @final
 class RecordedCall(Frozen):
-    """One call of a script.
+    """One call of a scripted function.
 
     Attributes:
         args: Its positional arguments.
         kwargs: Its keyword arguments.
-        at: When it was, in clock seconds: virtual ones in virtual time.
+        at: The clock reading at the call, in seconds; virtual in virtual time.
     """
 
     __slots__ = ("args", "at", "kwargs")
@@ -30,9 +30,9 @@ class RecordedCall(Frozen):
 
 @final
 class ScriptError(BaseException):
-    """A script was called more often than it has outcomes.
+    """A scripted function was called more often than it has outcomes.
 
-    No `Exception`, so that nothing retries it: it ends the test.
+    Not an `Exception`, so that nothing retries it: it ends the test.
     """
 
 
@@ -40,14 +40,14 @@ _UNORDERED = (str, bytes, Mapping, AbstractSet)
 
 
 class _Script(ForkSafe):
-    """What both colours have."""
+    """The part that is the same for sync and async."""
 
     def __init__(
         self, outcomes: Iterable[object], name: str, clock: ClockSource[Any]
     ) -> None:
         super().__init__()
         self.__name__ = self.__qualname__ = check_instance("name", name, str)
-        # As a function of a script has it, so that logs show the name alone.
+        # So that logs show only the name.
         self.__module__ = "__main__"
         self.calls: list[RecordedCall] = []
         if isinstance(outcomes, _UNORDERED) or not isinstance(outcomes, Iterable):
@@ -68,7 +68,7 @@ class _Script(ForkSafe):
 
     @property
     def remaining(self) -> list[object]:
-        """The outcomes that were not used yet; a repeated one remains."""
+        """The unused outcomes; one that is repeated remains."""
         used = self._played
         if self._repeats:
             used = min(used, len(self._outcomes) - 2)
@@ -76,16 +76,16 @@ class _Script(ForkSafe):
 
     @property
     def times(self) -> list[float]:
-        """When it was called, in clock seconds."""
+        """The clock readings of its calls, in seconds."""
         return [call.at for call in self.calls]
 
     def _play(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """Return the outcome of this call, or raise it."""
-        called = RecordedCall(args, kwargs, self._clock.now())
+        recorded = RecordedCall(args, kwargs, self._clock.now())
         with self._lock:
             remaining = self.remaining
             self._played += 1
-            self.calls.append(called)
+            self.calls.append(recorded)
         if not remaining:
             calls, outcomes = self._played, len(self._outcomes)
             msg = f"call {calls} of {self.__name__} has no outcome, since the script "
@@ -104,7 +104,7 @@ class _Script(ForkSafe):
 
 @final
 class ScriptedFunction(_Script):
-    """A function that raises or returns one outcome after the other.
+    """A function that raises or returns one outcome after another.
 
     >>> from retrykit import retry
     >>> fetch = ScriptedFunction([ConnectionError, 503, "ok"])
@@ -114,17 +114,17 @@ class ScriptedFunction(_Script):
     ([('/',), ('/',), ('/',)], [])
 
     Args:
-        outcomes: What comes of one call after the other: an exception or its
-            type is raised, everything else is returned. ``...`` at the end
-            repeats the outcome before it for ever.
-        name: What it is called, as a function has a name.
+        outcomes: The outcome of each call, in order: an exception or its type is
+            raised, anything else is returned. ``...`` at the end repeats the outcome
+            before it for ever.
+        name: Its name in logs and states.
 
     Attributes:
         calls: Every call so far, in order.
 
     Raises:
-        ConfigError: *outcomes* is no list, or ``...`` stands within it.
-        ScriptError: When called more often than it has outcomes.
+        ConfigError: *outcomes* is not a list, or ``...`` is not at its end.
+        ScriptError: It is called more often than it has outcomes.
     """
 
     def __init__(self, outcomes: Iterable[object], *, name: str = "script") -> None:
@@ -137,7 +137,7 @@ class ScriptedFunction(_Script):
 
 @final
 class AsyncScriptedFunction(_Script):
-    """The same to be awaited, for `aretry` and for `retry`.
+    """The async form of `ScriptedFunction`.
 
     >>> import asyncio
     >>> from retrykit import retry
@@ -149,15 +149,15 @@ class AsyncScriptedFunction(_Script):
     3
 
     Args:
-        outcomes: What comes of one call after the other, as for `ScriptedFunction`.
-        name: What it is called, as a function has a name.
+        outcomes: The outcome of each call, as for `ScriptedFunction`.
+        name: Its name in logs and states.
 
     Attributes:
         calls: Every call so far, in order.
 
     Raises:
-        ConfigError: *outcomes* is no list, or ``...`` stands within it.
-        ScriptError: When called more often than it has outcomes.
+        ConfigError: *outcomes* is not a list, or ``...`` is not at its end.
+        ScriptError: It is called more often than it has outcomes.
     """
 
     def __init__(self, outcomes: Iterable[object], *, name: str = "script") -> None:

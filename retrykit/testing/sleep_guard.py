@@ -1,98 +1,121 @@
-"""Sleeps that slip past virtual time: found where they begin, and named.
+"""Guard that rejects real sleeps in attempts that run in virtual time.
 
-While an attempt runs, its thread is profiled for calls of ``time.sleep``, by
-whatever name: Python tells a profiler before it makes them. What sleeps on an
-event loop is found by looking at what its task awaits.
+While an attempt runs, its thread is profiled for calls of ``time.sleep``,
+``asyncio.sleep`` and ``trio.sleep``, under whatever name.
 """
 
-import inspect
+import asyncio
 import sys
 import threading
 import time
-from types import CodeType, FrameType
-from typing import Any, final
+from types import FrameType
+from typing import Any, Final, final
 
-from retrykit.testing.call_tracker import Worker, here
+from retrykit._internal.loop_clock import running_trio
+from retrykit.testing.scheduler import TrackedCall, current_call
 
-__all__ = ["RealSleepError", "awaited_frame", "guard_thread", "leave_thread"]
-__all__ += ["refusal"]
+__all__ = ["RealSleepError", "guard", "unguard"]
+
+# Real seconds: shorter sleeps of event loops let other tasks have a turn.
+_SHORT: Final = 0.05
 
 
 @final
 class RealSleepError(BaseException):
-    """An attempt really sleeps, although its call lives in virtual time.
+    """An attempt that runs in virtual time tried to sleep for real.
 
-    No `Exception`, so that nothing retries it: it ends the test.
+    Not an `Exception`, so that nothing retries it: it ends the test.
     """
 
 
-def refusal(sleep: str, worker: Worker) -> RealSleepError:
-    """Return the error for a sleep in an attempt of a call, and keep it.
+_guarded: list[int] = []
+"""The thread of each guarded attempt; every change is one atomic operation."""
 
-    Args:
-        sleep: What is called, as its user typed it.
-        worker: The call.
+
+def guard(call: TrackedCall) -> None:
+    """Reject real sleeps of the attempt that starts in this thread and task.
+
+    A thread that has a profiler already keeps it, and is not guarded.
     """
-    state = worker.state
-    suggestion = "clock.advance() stands for a slow attempt"
-    if sleep.startswith("asyncio."):
-        suggestion += (
-            ", clock.new_event_loop() and the fixture retry_loop make it virtual"
-        )
-    error = RealSleepError(
-        f"attempt {state.attempt} of {state.name} must not really sleep in virtual "
-        f"time, got {sleep}; {suggestion}, and allow_real_sleep=True allows it, for "
-        "virtual_time and the marker retry_time"
-    )
-    worker.workers.slips.append(error)
-    return error
-
-
-def awaited_frame(coroutine: Any, code: CodeType) -> FrameType | None:
-    """Return the frame of the function with this code that a coroutine awaits.
-
-    Python does not show what an asynchronous generator awaits.
-    """
-    while inspect.iscoroutine(coroutine):
-        frame: FrameType | None = coroutine.cr_frame
-        if frame is not None and frame.f_code is code:
-            return frame
-        coroutine = coroutine.cr_await
-    return None
-
-
-_watched: list[int] = []
-"""The thread of each attempt that is watched; to change it is one operation."""
-
-
-def guard_thread(worker: Worker) -> None:
-    """Refuse that the attempt which begins in this thread really sleeps.
-
-    Where the thread is profiled already, nothing is found.
-    """
-    # The end of the attempt before may have been told to another clock.
-    leave_thread(worker)
-    worker.guarded = threading.get_ident()
-    _watched.append(worker.guarded)
+    # The end of the previous attempt may have been seen by another clock.
+    unguard(call)
+    ident = threading.get_ident()
+    call.guarded = ident, _current_task()
+    _guarded.append(ident)
     if sys.getprofile() is None:
-        sys.setprofile(_listen)
+        sys.setprofile(_on_call)
 
 
-def leave_thread(worker: Worker) -> None:
-    """Let the attempt be over, if it is watched."""
-    if worker.guarded is None:
+def unguard(call: TrackedCall) -> None:
+    """End the guard of an attempt, if there is one."""
+    if call.guarded is None:
         return
-    _watched.remove(worker.guarded)
-    worker.guarded = None
-    # Another thread finds out when its next attempt is over.
-    if threading.get_ident() not in _watched and sys.getprofile() is _listen:
+    _guarded.remove(call.guarded[0])
+    call.guarded = None
+    # In another thread, the profiler stays until its next attempt ends.
+    if threading.get_ident() not in _guarded and sys.getprofile() is _on_call:
         sys.setprofile(None)
 
 
-def _listen(_frame: FrameType, event: str, called: object) -> None:
-    # Another task of the thread may be in no attempt.
+# Python does not trace profilers: coverage sees nothing of these three.
+def _on_call(  # pragma: no cover
+    frame: FrameType, event: str, called: object
+) -> None:
+    sleep = ""
     if event == "c_call" and called is time.sleep:
-        worker = here()
-        if worker is not None and worker.guarded == threading.get_ident():
-            __tracebackhide__ = True
-            raise refusal("time.sleep", worker)
+        sleep = "time.sleep"
+    elif event == "call" and frame.f_code.co_name == "sleep":
+        sleep = _async_sleep(frame)
+    error = _rejection(sleep) if sleep else None
+    if error is not None:
+        __tracebackhide__ = True
+        raise error
+
+
+def _async_sleep(frame: FrameType) -> str:  # pragma: no cover
+    """Return a long sleep of asyncio or trio as it was called, else an empty str."""
+    trio = running_trio()
+    module, name = (trio, "trio") if trio else (asyncio, "asyncio")
+    if frame.f_code is not module.sleep.__code__:
+        return ""
+    delay = frame.f_locals[frame.f_code.co_varnames[0]]
+    return f"{name}.sleep({delay:g})" if delay > _SHORT else ""
+
+
+def _rejection(sleep: str) -> RealSleepError | None:  # pragma: no cover
+    """Return the error for a sleep in a guarded attempt, recorded, or None."""
+    call = current_call()
+    if call is None or call.guarded is None:
+        return None
+    # Threads and tasks that an attempt starts share its context.
+    thread, task = call.guarded
+    if thread != threading.get_ident():
+        return None
+    suggestion = "clock.sleep() stands for a slow attempt"
+    if sleep != "time.sleep":
+        # On a virtual loop, asyncio.sleep is virtual.
+        if call.loop is not None or task is not _current_task():
+            return None
+        suggestion = "clock.asleep() stands for a slow attempt"
+        if sleep.startswith("asyncio"):
+            suggestion += (
+                ", clock.new_event_loop() and the fixture retry_loop make it virtual"
+            )
+    error = RealSleepError(
+        f"attempt {call.state.attempt} of {call.state.name} must not really sleep in "
+        f"virtual time, got {sleep}; {suggestion}, and allow_real_sleep=True allows "
+        "it, for virtual_time and the marker retry_time"
+    )
+    call.scheduler.errors.append(error)
+    return error
+
+
+def _current_task() -> Any:
+    """Return the task of asyncio or trio that runs this code, or None."""
+    trio = running_trio()
+    if trio is not None:
+        return trio.lowlevel.current_task()
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None

@@ -1,9 +1,7 @@
-"""What properties of retrying are tested with: strategies for hypothesis.
+"""Strategies for hypothesis: durations, seeds, schedules, policies and scripts.
 
-Durations, seeds, schedules and whole policies, ordinary and extreme ones, and
-scripts for a function that fails. All of them are made of retrykit's own parts,
-so they compare, print as expressions and can be written as data. Needs the
-library hypothesis; nothing here knows how a call is made.
+All values consist of retrykit's own parts, so they compare, print as expressions and
+can be written as data. Needs the library hypothesis.
 """
 
 from collections.abc import Sequence
@@ -12,18 +10,57 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from retrykit import schedules as s
-from retrykit._internal.validation import check_instance, check_integer, invalid_setting
+from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.validation import (
+    check_instance,
+    check_integer,
+    check_number,
+    invalid_setting,
+)
 from retrykit.hints import attribute, first_of, milliseconds, retry_after
 from retrykit.policy.policy import Policy
 from retrykit.policy.rules import Rule
 from retrykit.schedules import Schedule, ScheduleLike
-from retrykit.testing.drawn import durations, formulas, methods, operators
+from retrykit.schedules.randomized import MAX_INTERVAL
+from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["durations", "failure_scripts", "policies", "schedules", "seeds"]
 
 
+_ORDINARY = [0.0, 0.001, 0.1, 0.5, 1.0, 1.5, 60.0, 14_400.0]
+_EXTREME = [5e-324, 1e-300, 2.0**53, 1e300, MAX_DELAY]
+
+
+def durations(
+    at_least: Duration = 0.0, at_most: Duration = MAX_DELAY
+) -> SearchStrategy[float]:
+    """Draw durations in seconds, ordinary and extreme ones.
+
+    >>> from hypothesis import find
+    >>> find(durations("1m", "2h"), lambda seconds: seconds > 60)
+    61.0
+
+    Args:
+        at_least: The shortest. A duration, >= 0.
+        at_most: The longest. A duration, >= *at_least*; by default the largest float,
+            where delays saturate.
+
+    Returns:
+        A strategy for floats, in seconds, both bounds included.
+
+    Raises:
+        ConfigError: A bound is not a duration, or *at_most* < *at_least*.
+    """
+    low, high = parse_duration("at_least", at_least), parse_duration("at_most", at_most)
+    check_number("at_most", high, at_least=low)
+    known = [x for x in _ORDINARY + _EXTREME if low <= x <= high]
+    usual = min(max(1e6, low), high)
+    drawn = st.floats(low, usual) | st.floats(low, high)
+    return st.sampled_from(known) | drawn if known else drawn
+
+
 def seeds() -> SearchStrategy[int]:
-    """Draw the seeds that a call can have.
+    """Draw seeds of calls.
 
     >>> from hypothesis import given
     >>> @given(seeds())
@@ -41,10 +78,10 @@ def seeds() -> SearchStrategy[int]:
 def schedules(
     *, walking: bool = True, rounding: bool = True, max_leaves: int = 5
 ) -> SearchStrategy[Schedule]:
-    """Draw schedules of every kind and every nesting.
+    """Draw schedules of every kind, nested in any way.
 
-    Endless ones and ones that end, at once if need be; with delays from 0 s to
-    the largest float. Use ``.map()`` where that is too wide:
+    They may be endless, or end at once; delays are from 0 s to the largest float. Use
+    ``.map()`` where that is too wide:
 
     >>> from hypothesis import find
     >>> hourly = schedules().map(lambda schedule: schedule.cap("1h"))
@@ -52,23 +89,91 @@ def schedules(
     True
 
     Args:
-        walking: Whether `decorrelated` and `polly_interval` are among them, whose
-            delays depend on those before.
-        rounding: Whether `round_down` is, at whose steps a delay jumps.
-        max_leaves: How many constructors may be in one expression. Count, >= 1.
+        walking: Whether to include `decorrelated` and `polly_interval`, whose delays
+            depend on the previous ones.
+        rounding: Whether to include `round_down`, whose delays jump.
+        max_leaves: Most constructors in one expression. Count, >= 1.
 
     Returns:
-        A strategy for schedules that are made of retrykit's own parts.
+        A strategy for schedules.
 
     Raises:
-        ConfigError: *max_leaves* is no such count, or a flag is no bool.
+        ConfigError: *max_leaves* is not an integer >= 1, or a flag is not a bool.
     """
     check_instance("walking", walking, bool)
     check_instance("rounding", rounding, bool)
     return st.recursive(
-        formulas(walking=walking),
-        lambda parts: methods(parts, rounding=rounding) | operators(parts),
+        _formulas(walking=walking),
+        lambda parts: _methods(parts, rounding=rounding) | _operators(parts),
         max_leaves=check_integer("max_leaves", max_leaves, at_least=1),
+    )
+
+
+def _formulas(*, walking: bool) -> SearchStrategy[Schedule]:
+    """Draw schedules without operands."""
+    factors = st.just(1.0) | st.floats(1, 1e300)
+    intervals = durations(0.001, MAX_INTERVAL)
+    # So that the interval reaches its maximum after a few steps.
+    multipliers = st.just(1.0) | st.floats(1.25, 1e300)
+    kinds = [
+        st.builds(s.constant, durations()),
+        st.builds(s.linear, durations()),
+        st.builds(s.exponential, durations(), factor=factors),
+        st.builds(s.polynomial, st.floats(0, 400), first=durations()),
+        st.builds(s.fibonacci, durations()),
+        st.builds(s.sequence, st.lists(durations(), max_size=6)),
+        st.builds(
+            lambda two, part, growth: s.google_interval(
+                min(two),
+                randomization_factor=part,
+                multiplier=growth,
+                max_interval=max(two),
+            ),
+            st.tuples(intervals, intervals),
+            st.floats(0, 1, exclude_max=True),
+            multipliers,
+        ),
+    ]
+    if walking:
+        kinds.append(st.builds(s.decorrelated, durations(), factor=factors))
+        kinds.append(st.builds(s.polly_interval, durations()))
+    return st.one_of(kinds)
+
+
+def _methods(
+    parts: SearchStrategy[Schedule], *, rounding: bool
+) -> SearchStrategy[Schedule]:
+    """Draw schedules that methods make of *parts*."""
+    counts = st.integers(0, 40)
+    total = durations(at_least=0.001)
+    kinds = [
+        st.builds(s.Schedule.cap, parts, durations()),
+        st.builds(s.Schedule.at_least, parts, durations()),
+        st.builds(s.Schedule.take, parts, counts),
+        st.builds(s.Schedule.full_jitter, parts),
+        st.builds(s.Schedule.equal_jitter, parts),
+        st.builds(s.Schedule.jitter, parts, st.floats(0, 1)),
+        st.builds(s.Schedule.__mul__, parts, durations()),
+        st.builds(s.Schedule.switch, parts, after=counts, to=parts),
+        st.builds(lambda a, n, b: a.take(n).then(b), parts, counts, parts),
+        # It adds up delay by delay, so it must end soon.
+        st.builds(lambda a, t: a.at_least(t / 30).within(t), parts, total),
+    ]
+    if rounding:
+        units = durations(at_least=5e-324)
+        kinds.append(st.builds(s.Schedule.round_down, parts, units))
+    return st.one_of(kinds)
+
+
+def _operators(parts: SearchStrategy[Schedule]) -> SearchStrategy[Schedule]:
+    """Draw schedules that operators make of two *parts*."""
+    return st.builds(
+        lambda join, left, right: join(left, right),
+        st.sampled_from(
+            [s.Schedule.__add__, s.Schedule.__or__, s.Schedule.__and__],
+        ),
+        parts,
+        parts,
     )
 
 
@@ -77,13 +182,12 @@ def policies(
     schedules: SearchStrategy[ScheduleLike] | None = None,
     max_attempts: int | None = None,
 ) -> SearchStrategy[Policy]:
-    """Draw policies that are made of retrykit's own parts.
+    """Draw policies.
 
-    Every setting varies but `on_result` and `observers`, which are code;
-    `budget`, which is shared with other calls; and `attempt_timeout`, which not
-    every function can be held to. Each policy retries `ConnectionError` and
-    `TimeoutError`, whatever its conditions. What all of them shall have is set
-    with ``.map()``:
+    All settings vary except `on_result` and `observers`, which are code; `budget`,
+    which calls share; and `attempt_timeout`, which not every function supports. Each
+    policy retries `ConnectionError` and `TimeoutError`. Settings that all of them
+    should have are set with ``.map()``:
 
     >>> from hypothesis import find
     >>> named = policies(max_attempts=9).map(lambda policy: policy.replace(name="pay"))
@@ -91,17 +195,17 @@ def policies(
     Policy(max_attempts=1, max_elapsed=None, name='pay')
 
     Args:
-        schedules: What every schedule is drawn from: a strategy for schedules,
-            or for lists of durations. By default, every kind of `schedules`
-            and the schedule that `Policy` has by itself.
-        max_attempts: Most attempts that any of them allows, so that calls
-            surely end. Count, >= 1; by default up to 10**6, or no limit at all.
+        schedules: A strategy for their schedules, or for lists of durations; by
+            default all `schedules`, and the default of `Policy`.
+        max_attempts: The largest `max_attempts`, so that calls end. Count, >= 1; by
+            default up to 10**6, or unlimited.
 
     Returns:
         A strategy for policies.
 
     Raises:
-        ConfigError: *schedules* is no strategy, or *max_attempts* no such count.
+        ConfigError: *schedules* is not a strategy, or *max_attempts* is not an integer
+            >= 1.
     """
     always: dict[str, SearchStrategy[object]] = {}
     if schedules is not None:
@@ -124,10 +228,10 @@ def failure_scripts(
     max_failures: int = 5,
     succeeds: bool | None = None,
 ) -> SearchStrategy[list[object]]:
-    """Draw what a fake function does, call by call: errors, then its value.
+    """Draw scripts of a fake function: errors, then its value.
 
-    Each item is the outcome of one attempt: an exception type or instance to
-    be raised, or the value to be returned, which comes last.
+    Each item is the outcome of one attempt: an exception type or instance to raise,
+    or the value to return, which comes last.
 
     >>> from hypothesis import find
     >>> find(failure_scripts(), lambda script: len(script) == 3)
@@ -135,30 +239,29 @@ def failure_scripts(
     >>> find(failure_scripts(succeeds=False), lambda script: TimeoutError in script)
     [<class 'TimeoutError'>]
 
-    A script of failures alone ends: ``ScriptedFunction([*script, ...])`` goes on with
-    the last one, under `policies` with ``max_attempts``, whose calls end.
+    ``ScriptedFunction([*script, ...])`` repeats the last failure of a script without
+    a value, under `policies` with ``max_attempts``.
 
     Args:
-        errors: What may be raised: Exception types and instances. An instance
-            is one object in all scripts, which keeps the notes of each call.
-        value: What is returned in the end; no exception.
+        errors: Exception types and instances to raise. An instance is the same object
+            in all scripts, and keeps the notes of each call.
+        value: The value that is returned at the end; not an exception.
         max_failures: Most failures of a script. Count, >= 1.
-        succeeds: Whether *value* is reached: True for scripts of 0 or more
-            failures and the value, False for scripts of 1 or more failures
-            alone, None for both kinds.
+        succeeds: True for scripts that end with *value*, False for scripts of
+            failures alone, None, the default, for both kinds.
 
     Returns:
         A strategy for lists.
 
     Raises:
-        ConfigError: An argument is none of these.
+        ConfigError: An argument has the wrong type or is out of range.
     """
     kinds: list[object] = [*errors] if isinstance(errors, list | tuple) else []
     if not kinds or not all(_is_a(Exception, each) for each in kinds):
         rule = "a list or tuple of Exception types and instances, at least one"
         raise invalid_setting("errors", rule, errors, "no other is ever retried")
     if _is_a(BaseException, value):
-        rule = "what the function returns"
+        rule = "anything but an exception"
         raise invalid_setting("value", rule, value, "what it raises belongs to errors")
     most = check_integer("max_failures", max_failures, at_least=1)
     raised = st.sampled_from(kinds)
@@ -179,7 +282,7 @@ def _is_a(kind: type, value: object) -> bool:
 
 
 def _rules() -> SearchStrategy[list[Rule]]:
-    # Each kind of error once, the narrower ones first, so that all can hold.
+    # Narrower types first, so that each rule can apply.
     kinds = [TimeoutError, ConnectionResetError, (ConnectionError, ValueError)]
     delays = st.lists(durations(), max_size=3) | st.builds(s.constant, durations())
     rules = [
@@ -213,7 +316,7 @@ _VARIED: dict[str, SearchStrategy[object]] = {
     "seed": seeds(),
     "name": st.sampled_from(["fetch", "verify a hostname"]),
 }
-# Apart from the others: without max_elapsed there is one deadline rule alone.
+# Together, since without max_elapsed there is only one deadline rule.
 _LIMITS = st.sampled_from([{}, {"max_elapsed": None}]) | st.fixed_dictionaries(
     {
         "max_elapsed": durations(),

@@ -1,56 +1,61 @@
-"""An event loop of asyncio whose time is that of a fake clock.
-
-For what a clock alone cannot reach: ``asyncio.timeout``, ``wait_for`` and every
-sleep of asyncio wait for the loop's time, which passes at once when all tasks
-wait. Sockets and threads are waited for as under `virtual_time` itself.
-"""
+"""Event loop of asyncio whose own time is virtual."""
 
 import asyncio
-import math
 import selectors
-from collections.abc import Callable, Hashable, Mapping
+import socket
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextvars import Context
 from itertools import count
-from typing import Any, Final, TypeVar, TypeVarTuple, Unpack, final
+from typing import Any, TypeVar, TypeVarTuple, Unpack, final
 
 from retrykit.execution.attempt_timeout import TimeoutScope
-from retrykit.testing.call_tracker import Worker
-from retrykit.testing.scheduler import MOMENT, QuietPeriod, VirtualScheduler
+from retrykit.testing.event_loops import running_loop
+from retrykit.testing.scheduler import CHECK_INTERVAL, VirtualScheduler
 
 __all__ = ["VirtualLoop"]
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-# One file of a loop is its own, by which other threads wake it.
-_OWN: Final = 1
-
-_NANOSECOND: Final = 1e-9
-
 
 @final
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """A loop on a timeline, and those of it who live in virtual time."""
+    """An event loop whose timers are sleepers of a scheduler.
 
-    def __init__(self, timeline: VirtualScheduler) -> None:
-        self.timeline = timeline
-        self.pending: set[Hashable] = set()
+    When no task has anything to do, time moves to the next timer. Sockets, pipes
+    and threads of an executor hold time as long as an attempt runs on this loop,
+    or while the clock has no calls at all.
+    """
+
+    def __init__(self, scheduler: VirtualScheduler) -> None:
+        self.scheduler = scheduler
         self._orders = count()
-        super().__init__(_Selector(timeline, self.pending))
+        self._executing: set[object] = set()
+        self._files = _Selector(self)
+        super().__init__(self._files)
+        # Other threads wake the loop by files of its own.
+        self._files.own = frozenset(self._files.get_map())
+        scheduler.loops.append(self)
 
     def time(self) -> float:
         """Return virtual seconds."""
-        return self.timeline.now
+        return self.scheduler.now
 
-    # What asyncio adds to the time to see what is due, and sets itself: the
-    # system's nanosecond, which is lost in rounding after 200 virtual days.
-    @property
-    def _clock_resolution(self) -> float:
-        return max(_NANOSECOND, 2 * math.ulp(self.timeline.now))
+    def holds_time(self) -> bool:
+        """Return whether the loop is busy, or waits for something real."""
+        if not self.is_running():
+            return False
+        if not self._files.idle:
+            return True
+        return self.waits_outside() and self.scheduler.runs_calls(self)
 
-    @_clock_resolution.setter
-    def _clock_resolution(self, _systems: float) -> None: ...
+    def waits_outside(self) -> bool:
+        """Return whether something real may come: from a file or a thread."""
+        return self._files.external or bool(self._executing)
+
+    def hold(self) -> None:
+        """Do nothing: a loop that is not idle holds time."""
 
     def call_at(
         self,
@@ -59,7 +64,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
-        """Call something at a time; of equal times, the first comes first."""
+        """Call a function at a time; of equal times, the first comes first."""
         due = _Due(when)
         due.order = next(self._orders)
         return super().call_at(due, callback, *args, context=context)
@@ -70,41 +75,41 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         func: Callable[[Unpack[Ts]], T],
         *args: *Ts,
     ) -> asyncio.Future[T]:
-        """Run a function in a thread of a pool: time waits for it."""
-        running = super().run_in_executor(executor, func, *args)
-        self.pending.add(running)
-        running.add_done_callback(self.pending.discard)
-        return running
+        """Run a function in a thread of a pool, which holds time."""
+        future = super().run_in_executor(executor, func, *args)
+        self._executing.add(future)
+        future.add_done_callback(self._executing.discard)
+        return future
 
     async def shutdown_default_executor(
         self,
         timeout: float | None = None,  # noqa: ARG002, ASYNC109  as asyncio has it
     ) -> None:
-        """Wait until the threads of its pool have ended, however long it takes."""
-        # They end in real time: what is allowed in virtual time would be over.
+        """Wait until the threads of the pool have ended, however long it takes."""
+        # They end in real time, which a virtual timeout would not wait for.
         await super().shutdown_default_executor()
 
     async def sleep(self, delay: float) -> None:
         """Let other tasks run until *delay* virtual seconds have passed."""
-        line = self.timeline.rest()
+        calls = self.scheduler.suspend()
         try:
             await asyncio.sleep(delay)
         finally:
-            self.timeline.work(line)
+            self.scheduler.resume(calls)
 
-    def limit(self, timeout: float) -> TimeoutScope:
-        """Return a ``with`` block that takes at most so many virtual seconds."""
+    def timeout_scope(self, timeout: float) -> TimeoutScope:
+        """Return a ``with`` block that takes at most *timeout* virtual seconds."""
         return TimeoutScope(timeout)
 
-    def guard(self, worker: Worker) -> None:
-        """Allow every sleep on this loop: none is real."""
-
-    def leave(self) -> None:
-        """Do nothing: the loop goes on as it is."""
+    def wake(self) -> None:
+        """End a wait for files; called from any thread."""
+        self._files.idle = False
+        if running_loop() is not self:
+            self.call_soon_threadsafe(int)
 
 
 class _Due(float):
-    """A time at which something is due, and which one it is of all."""
+    """The time of a timer, and its index among all timers."""
 
     __slots__ = ("order",)
     order: int
@@ -113,45 +118,58 @@ class _Due(float):
         mine, its = float(self), float(other)
         return mine < its or (mine == its and self.order < getattr(other, "order", 0))
 
+    def __ge__(self, other: float) -> bool:
+        # asyncio runs a timer unless it is >= the time plus a nanosecond, which
+        # is lost in rounding after 200 virtual days: equal is due.
+        return float(self) > float(other)
+
     __hash__ = float.__hash__
 
 
 @final
 class _Selector(selectors.BaseSelector):
-    """Waits for files as it is told, and for virtual time instead of real time."""
+    """Selector that waits for files, and lets virtual time pass instead of real time.
 
-    def __init__(self, timeline: VirtualScheduler, pending: set[Hashable]) -> None:
-        self._timeline = timeline
-        self._pending = pending
+    Attributes:
+        own: The files that belong to the loop itself.
+        idle: Whether no task has anything to do.
+        external: Whether something real may come from a file that is watched.
+    """
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
         self._real = selectors.DefaultSelector()
+        self.own: frozenset[Any] = frozenset()
+        self.idle = self.external = False
 
     def select(self, timeout: float | None = None) -> list[Any]:
-        """Return the files that are ready, or nothing when the time is over."""
+        """Return the files that are ready, or none when the virtual time is over."""
         ready: list[Any] = self._real.select(0)
         if ready or (timeout is not None and timeout <= 0):
             return ready
-        if timeout is None:
-            return self._real.select()
-        sleeper = self._timeline.sleep(timeout, int)
-        silence = QuietPeriod(self._timeline)
+        scheduler = self._loop.scheduler
+        self.external = any(
+            not _is_listening(fd) for fd in self.get_map() if fd not in self.own
+        )
+        self.idle = True
         try:
-            while not ready and not sleeper.awake:
-                sources = self._sources()
-                needed = self._timeline.quiet_time_needed(
-                    sources, alone=not sources, patient=bool(self._pending)
-                )
-                if silence.lasted(needed):
-                    self._timeline.advance_to_next(sources)
-                else:
-                    ready = self._real.select(MOMENT)
+            if timeout is None:
+                scheduler.move()
+                return self._real.select()
+            sleeper = scheduler.add(
+                timeout, self._loop.wake, sleeping=not self._loop.waits_outside()
+            )
+            try:
+                while not ready and not sleeper.awake:
+                    ready = self._real.select(CHECK_INTERVAL)
+                    error = None if ready else scheduler.check()
+                    if error is not None:
+                        raise error
+            finally:
+                scheduler.cancel(sleeper)
+            return ready
         finally:
-            self._timeline.wake(sleeper)
-        return ready
-
-    def _sources(self) -> frozenset[Hashable]:
-        keys = self._real.get_map().values()
-        files = frozenset((key.fd, key.events) for key in keys)
-        return frozenset([files] if len(files) > _OWN else []) | self._pending
+            self.idle = False
 
     def register(
         self, fileobj: Any, events: int, data: Any = None
@@ -171,3 +189,15 @@ class _Selector(selectors.BaseSelector):
 
     def close(self) -> None:
         self._real.close()
+
+
+def _is_listening(fd: int) -> bool:
+    """Return whether it is a socket that only waits for clients."""
+    try:
+        sock = socket.socket(fileno=fd)
+    except OSError:
+        return False
+    try:
+        return bool(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+    finally:
+        sock.detach()

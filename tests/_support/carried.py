@@ -27,7 +27,8 @@ def carried(job, envelope, clock, args=()):
     """Make the attempt that is due, when it is due, and keep what came of it."""
     clock.sleep(max(envelope.time_left(wall()), 0.0))
     if job.awaited:
-        came = asyncio.run(job.aattempt(envelope, args, {}))
+        with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
+            came = runner.run(job.aattempt(envelope, args, {}))
     else:
         came = job.attempt(envelope, args, {})
     return came.replace(envelope=through_json(came.envelope))

@@ -1,8 +1,6 @@
 """What calls side by side are tested with."""
 
 import asyncio
-import contextlib
-import signal
 from threading import Thread
 
 import looptime
@@ -45,34 +43,6 @@ async def together(*calls):
         async with trio.open_nursery() as nursery:
             for call in calls:
                 nursery.start_soon(lambda call=call: call)
-
-
-@contextlib.contextmanager
-def alarm(error, after):
-    """Let a signal handler raise *error* while a clock of retrykit looks around."""
-
-    def ring(_signal, frame):
-        # Elsewhere in a loop, what is raised may lose what was to be run.
-        if frame.f_globals["__name__"] != "retrykit._internal.clocks":
-            signal.setitimer(signal.ITIMER_REAL, 0.001)
-            return
-        raise error
-
-    kept = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, after)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, kept)
-
-
-async def ended(coroutine, over):
-    """Await a coroutine, and tell those who work for it when it is over."""
-    try:
-        return await coroutine
-    finally:
-        over.set()
 
 
 class Under:

@@ -29,11 +29,15 @@ QUICK = Policy(schedule=[1, 1], max_elapsed=None, attempt_timeout=5, on=Connecti
 
 
 @pytest.fixture(params=["asyncio", "trio"])
-def run(request):
-    """What runs an async function in virtual time, and what waits for ever."""
+def run(request, clock):
+    """What runs an async function, and an attempt of a thousand virtual hours."""
+
+    def forever():
+        return clock.asleep("1000h")
+
     if request.param == "trio":
-        return trio.run, trio.sleep_forever
-    return (lambda main: asyncio.run(main())), lambda: asyncio.Event().wait()
+        return trio.run, forever
+    return (lambda main: asyncio.run(main())), forever
 
 
 def hanging(forever, times):

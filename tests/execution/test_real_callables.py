@@ -7,15 +7,15 @@ import asyncio
 import functools
 import time
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event, Thread
+from threading import Event
 
 import pytest
 import trio
 import trio.lowlevel
 import trio.testing
 
-from retrykit import Policy, aretry, retry, schedules as s
-from retrykit.testing import ScriptedFunction, virtual_time
+from retrykit import Policy, aretry, retry
+from retrykit.testing import ScriptedFunction, TimeStalledError, virtual_time
 from tests._support.side import WEEK, once, together
 
 
@@ -40,7 +40,7 @@ class TestAttempts:
                 writer.close()
                 return data
 
-            with virtual_time(stall_timeout=30):
+            with virtual_time():
                 outcome, _ = await asyncio.gather(Policy().arun(fetch), once("7d"))
             server.close()
             return outcome
@@ -71,7 +71,7 @@ class TestAttempts:
                 async def call():
                     outcomes.append(await Policy().arun(fetch))
 
-                with virtual_time(stall_timeout=30):
+                with virtual_time():
                     await together(call(), once("7d"))
                 nursery.cancel_scope.cancel()
 
@@ -94,7 +94,7 @@ class TestAttempts:
             outcomes.append(await Policy().arun(fetch))
 
         async def main():
-            with virtual_time(stall_timeout=30):
+            with virtual_time():
                 await together(call(), once("7d"))
 
         loop(main)
@@ -110,7 +110,7 @@ class TestAttempts:
                 pass
 
         with (
-            virtual_time(process_wide=True, stall_timeout=30),
+            virtual_time(process_wide=True),
             ThreadPoolExecutor(1) as pool,
         ):
             outcome = pool.submit(Policy().run, fetch)
@@ -118,53 +118,12 @@ class TestAttempts:
             retry(WEEK)(ScriptedFunction([OSError, "ok"]))()
         assert outcome.result().state.elapsed == 0.0
 
-    def test_a_thread_that_was_begun_meanwhile_is_not_overtaken(self):
-        up = Event()
-
-        def begin():
-            time.sleep(0.05)
-            up.set()
-
-        @retry(schedule=s.constant(10), max_attempts=None, max_elapsed="1m")
-        def fetch():
-            if not up.is_set():
-                raise OSError
-
-        with virtual_time(stall_timeout=30) as clock:
-            server = Thread(target=begin)
-            server.start()
-            fetch()
-            server.join()
-        assert clock.sleeps == [10.0]
-
-    def test_a_thread_of_a_pool_is_not_overtaken_in_its_second_task_either(self):
-        first, up = Event(), Event()
-
-        def begin():
-            time.sleep(0.05)
-            up.set()
-
-        @retry(schedule=s.constant(10), max_attempts=None, max_elapsed="1m")
-        def fetch():
-            if not up.is_set():
-                raise OSError
-
-        with virtual_time(stall_timeout=0.2) as clock, ThreadPoolExecutor(1) as pool:
-            waits = pool.submit(first.wait)
-            clock.sleep(5)
-            first.set()
-            waits.result()
-            clock.sleep(5)
-            pool.submit(begin)
-            fetch()
-        assert clock.sleeps == [5.0, 5.0, 10.0]
-
     def test_a_timer_of_the_loop_in_an_attempt_is_not_overtaken(self):
         async def fetch():
             await asyncio.sleep(0.03)
 
         async def main():
-            with virtual_time(stall_timeout=30, allow_real_sleep=True):
+            with virtual_time(allow_real_sleep=True):
                 outcome, _ = await asyncio.gather(Policy().arun(fetch), once("7d"))
             return outcome
 
@@ -176,69 +135,112 @@ class TestAttempts:
             await once(9)
 
         async def main():
-            with virtual_time(stall_timeout=3600) as clock:
+            with virtual_time() as clock:
                 await aretry(outer)()
                 return clock.now()
 
         assert loop(main) == 16.0
 
-    def test_an_attempt_that_waits_for_a_call_that_sleeps_does_not_hold_it(self, loop):
+    def test_calls_that_wait_for_one_another_end_on_a_virtual_loop(self):
         async def main():
-            slept = []
-
-            async def waiting():
-                while not slept:
-                    await checkpoint()
-
-            async def sleeping():
-                await once(5)
-                slept.append(True)
-
-            with virtual_time(stall_timeout=0.05) as clock:
-                await together(aretry(waiting)(), sleeping())
-                return clock.now()
-
-        async def checkpoint():
-            try:
-                trio.lowlevel.current_task()
-            except RuntimeError:
-                await asyncio.sleep(0)
-            else:
-                await trio.lowlevel.checkpoint()
-
-        assert loop(main) == 5.0
-
-    @pytest.mark.parametrize("kind", ["asyncio", "trio"])
-    def test_where_nothing_real_can_come_there_is_no_need_for_stall_timeout(self, kind):
-        async def main():
-            slept = asyncio.Event() if kind == "asyncio" else trio.Event()
+            slept = asyncio.Event()
 
             async def sleeping():
                 await once(5)
                 slept.set()
 
-            with virtual_time(stall_timeout=3600) as clock:
-                await together(aretry(slept.wait)(), sleeping())
-                return clock.now()
+            await together(aretry(slept.wait)(), sleeping())
+            return clock.now()
 
-        now = asyncio.run(main()) if kind == "asyncio" else trio.run(main)
-        assert now == 5.0
+        with (
+            virtual_time() as clock,
+            asyncio.Runner(loop_factory=clock.new_event_loop) as runner,
+        ):
+            assert runner.run(main()) == 5.0
 
-    def test_patience_ends_and_is_not_needed_twice(self):
-        """The thread of an attempt waits for a call that sleeps: nobody can know."""
-        slept = Event()
+
+class TestStalls:
+    """An attempt that never ends holds time: an error instead of a hang."""
+
+    @pytest.mark.parametrize("module", [asyncio, trio], ids=["asyncio", "trio"])
+    def test_a_task_that_waits_for_a_call_that_sleeps(self, module):
+        async def main():
+            slept = []
+
+            async def waiting():
+                while not slept:
+                    await module.sleep(0)
+
+            async def sleeping():
+                try:
+                    await once(5)
+                finally:
+                    slept.append(True)
+
+            with virtual_time(stall_timeout=0.05):
+                await together(aretry(waiting)(), sleeping())
+
+        with pytest.raises(BaseExceptionGroup) as caught:
+            trio.run(main) if module is trio else asyncio.run(main())
+        assert caught.group_contains(TimeStalledError, match="attempt 1 of")
+
+    def test_a_thread_that_waits_for_a_call_that_sleeps(self):
+        begun, slept = Event(), Event()
 
         def waiting():
+            begun.set()
             slept.wait()
 
-        polling = Policy(schedule=[1] * 50, max_attempts=None)
-        virtual = virtual_time(process_wide=True, stall_timeout=0.1)
-        with virtual as clock, ThreadPoolExecutor(1) as pool:
-            outcome = pool.submit(Policy().run, waiting)
-            before = time.monotonic()
-            retry(polling)(ScriptedFunction([*[OSError] * 50, "ok"]))()
-            took = time.monotonic() - before
-            slept.set()
+        with (
+            ThreadPoolExecutor(1) as pool,
+            pytest.raises(TimeStalledError, match="attempt 1 of waiting still running"),
+            virtual_time(process_wide=True, stall_timeout=0.05) as clock,
+        ):
+            outcome = pool.submit(Policy(name="waiting").run, waiting)
+            begun.wait()
+            try:
+                retry(schedule=[1])(ScriptedFunction([OSError, "ok"]))()
+            finally:
+                slept.set()
         assert outcome.result().ok
-        assert clock.now() == 50.0
-        assert took < 4
+        assert clock.now() == 0.0
+
+    def test_one_that_gets_lost_is_raised_at_the_end_of_the_block(self):
+        over = Event()
+
+        async def main():
+            waiting = asyncio.create_task(aretry(asyncio.to_thread)(over.wait))
+            await asyncio.sleep(0)
+            sleeper = asyncio.create_task(once(5))
+            await asyncio.wait([sleeper])
+            over.set()
+            await waiting
+            assert isinstance(sleeper.exception(), TimeStalledError)
+
+        with pytest.raises(TimeStalledError), virtual_time(stall_timeout=0.05):
+            asyncio.run(main())
+
+    def test_a_virtual_loop_that_waits_for_a_socket(self):
+        """One that is only kept open holds time as one that answers soon."""
+
+        writers = []
+
+        def accept(_, writer):
+            writers.append(writer)
+
+        async def main():
+            async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
+                address = server.sockets[0].getsockname()
+                _, writer = await asyncio.open_connection(*address)
+                try:
+                    await asyncio.sleep(5)
+                finally:
+                    for each in [writer, *writers]:
+                        each.close()
+
+        with (
+            pytest.raises(TimeStalledError, match="tasks of an event loop"),
+            virtual_time(stall_timeout=0.05) as clock,
+            asyncio.Runner(loop_factory=clock.new_event_loop) as runner,
+        ):
+            runner.run(main())

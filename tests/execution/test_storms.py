@@ -18,7 +18,7 @@ from retrykit.execution.controller import RetryController
 from retrykit.state import events
 from retrykit.state.events import AttemptStarted
 from retrykit.testing import FakeClock, ScriptedFunction
-from retrykit.testing.pytest_plugin import _Seen
+from retrykit.testing.pytest_plugin import _Histories
 from tests._support import storms
 
 TWICE = Policy(schedule=[0, 0], on=OSError)
@@ -142,7 +142,7 @@ def test_an_observer_that_was_interrupted_before_it_was_told_is_told_the_next(
 
 def of_virtual_time():
     clock = FakeClock()
-    return clock._timeline, lambda: clock.advance(5)  # noqa: SLF001  it has the lock
+    return clock._scheduler, lambda: clock.advance(5)  # noqa: SLF001  it has the lock
 
 
 def of_a_script():
@@ -151,9 +151,9 @@ def of_a_script():
 
 
 def of_the_plugin():
-    seen = _Seen()
+    seen = _Histories()
     state = RetryState("fetch", seed=7, epoch=0.0)
-    return seen, lambda: seen.hear(AttemptStarted(state))
+    return seen, lambda: seen.on_event(AttemptStarted(state))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

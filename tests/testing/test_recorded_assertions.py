@@ -216,7 +216,7 @@ class TestAssertions:
         assert str(caught.value) == cleandoc("""
             attempts of fetsh: [], not [2]
 
-            since this recording began, calls were made of: fetch, shop.load
+            this recording has calls of: fetch, shop.load
         """)
 
     def test_tell_of_ten_calls_at_most(self):
@@ -242,7 +242,7 @@ class TestAssertions:
         assert str(caught.value) == cleandoc("""
             outcomes of fetch: [], not ['succeeded']
 
-            since this recording began, calls were made of: nothing
+            this recording has calls of: no function
         """)
 
     @pytest.mark.parametrize("reason", [None, StopReason.ATTEMPTS])

@@ -1,6 +1,7 @@
 """A loop of asyncio whose own time is virtual."""
 
 import asyncio
+import os
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -181,3 +182,38 @@ class TestTheVirtualLoop:
                 return one.recv(1), loop.remove_writer(one), loop.remove_reader(one)
 
         assert self.run(main) == (b"x", False, False)
+
+    def test_another_thread_moves_the_time_of_a_loop_that_waits_for_a_socket(self):
+        async def main():
+            loop = asyncio.get_running_loop()
+            one, other = socket.socketpair()
+            with one, other:
+                one.setblocking(False)
+                reading = loop.create_task(loop.sock_recv(one, 1))
+                clock = sync_clock.current()
+                loop.call_later(5, other.send, b"x")
+                mover = Thread(target=lambda: (time.sleep(0.1), clock.advance(5)))
+                mover.start()
+                received = await reading
+                mover.join()
+                return received, loop.time()
+
+        assert self.run(main) == (b"x", 5.0)
+
+    def test_a_pipe_holds_time_as_a_socket_does(self):
+        async def main():
+            loop = asyncio.get_running_loop()
+            reader, writer = os.pipe()
+            readable = asyncio.Event()
+            loop.add_reader(reader, readable.set)
+            thread = Thread(target=lambda: (time.sleep(0.1), os.write(writer, b"x")))
+            thread.start()
+            async with asyncio.timeout(60):
+                await readable.wait()
+            thread.join()
+            loop.remove_reader(reader)
+            os.close(reader)
+            os.close(writer)
+            return loop.time()
+
+        assert self.run(main) == 0.0

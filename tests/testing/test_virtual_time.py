@@ -31,6 +31,8 @@ from retrykit.testing import (
     ScriptedFunction,
     virtual_time,
 )
+from retrykit.testing.scheduler import VirtualScheduler
+from retrykit.testing.trio_backend import TrioBackend
 from tests._support.side import DAY, WEEK, in_thread, once, together
 
 
@@ -272,3 +274,28 @@ class TestOtherVirtualTimes:
 
         clock = trio.testing.MockClock(autojump_threshold=0)
         assert trio.run(main, clock=clock) == (True, 3.5 * DAY)
+
+
+def test_a_sleep_that_is_canceled_as_it_ends_is_canceled():
+    async def main():
+        with virtual_time() as clock:
+            sleeping = asyncio.create_task(clock.asleep(5))
+            await asyncio.sleep(0)
+            sleeping.cancel()
+            clock.advance(5)
+            with pytest.raises(asyncio.CancelledError):
+                await sleeping
+            await asyncio.sleep(0.01)
+            return clock.now()
+
+    assert asyncio.run(main()) == 5.0
+
+
+def test_a_run_of_trio_that_has_ended_holds_no_time():
+    async def main():
+        return TrioBackend(VirtualScheduler(0.0, 5.0))
+
+    backend = trio.run(main)
+    backend.post(print)
+    backend.on_stop()
+    assert not backend.holds_time()

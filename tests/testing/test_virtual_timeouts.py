@@ -1,10 +1,9 @@
-"""Blocks that end in virtual time, on loops whose own time is real."""
+"""Timeouts of attempts in virtual time."""
 
 import asyncio
 import contextlib
 import socket
 import threading
-import time
 
 import pytest
 import trio
@@ -17,107 +16,119 @@ from retrykit.execution.attempt_timeout import (
     timeout_scope,
     with_timeout,
 )
-from retrykit.testing import FakeClock, limit_retries, virtual_time
-from tests._support.side import alarm, ended, in_thread, once, together
-
-PATIENT = 3600
+from retrykit.testing import FakeClock, TimeStalledError, limit_retries, virtual_time
+from tests._support.side import once, together
 
 
-def hangs(event=asyncio.Event):
-    async def hang():
-        await event().wait()
+async def hang():
+    """Await an event that never comes, under asyncio or trio."""
+    try:
+        trio.lowlevel.current_task()
+    except RuntimeError:
+        await asyncio.Event().wait()
+    else:
+        await trio.sleep_forever()
 
-    return hang
 
-
-@pytest.fixture(params=["asyncio", "trio", "trio with a mock clock", "virtual loop"])
-def patient(request):
-    """What runs an async function, with a clock that waits long for what is real."""
+@pytest.fixture
+def virtual():
+    """What runs an async function on a virtual loop, with its clock."""
 
     def run(main):
-        with virtual_time(stall_timeout=PATIENT) as clock:
-            if request.param == "trio":
-                return trio.run(main, clock)
-            if request.param == "trio with a mock clock":
-                mock = trio.testing.MockClock(autojump_threshold=0)
-                return trio.run(main, clock, clock=mock)
-            own = clock.new_event_loop if request.param == "virtual loop" else None
-            with asyncio.Runner(loop_factory=own) as runner:
-                return runner.run(main(clock))
+        with (
+            virtual_time() as clock,
+            asyncio.Runner(loop_factory=clock.new_event_loop) as runner,
+        ):
+            return runner.run(main(clock))
 
-    run.event = trio.Event if request.param.startswith("trio") else asyncio.Event
     return run
 
 
-class TestAnAttemptThatAwaitsWhatNeverComes:
-    def test_ends_without_patience_where_nothing_real_can_come(self, patient):
+class TestAnAttemptThatSleepsInVirtualTime:
+    """On any loop."""
+
+    def test_ends_when_its_time_is_up(self, loop):
         @aretry(schedule=[10, 20])
         @lambda fn: with_timeout(fn, lambda: 5)
         async def fetch():
-            await patient.event().wait()
+            await async_clock.sleep(3600)
 
-        async def main(clock):
-            with pytest.raises(AttemptTimeout) as caught:
-                await fetch()
-            failures = state_of(caught.value).failures
-            return clock.sleeps, [(each.started, each.duration) for each in failures]
+        async def main():
+            with virtual_time() as clock:
+                with pytest.raises(AttemptTimeout) as caught:
+                    await fetch()
+                failures = state_of(caught.value).failures
+                return clock.now(), [(each.started, each.duration) for each in failures]
 
-        sleeps, attempts = patient(main)
-        assert sleeps == [10.0, 20.0]
-        assert attempts == [(0.0, 5.0), (15.0, 5.0), (40.0, 5.0)]
+        assert loop(main) == (45.0, [(0.0, 5.0), (15.0, 5.0), (40.0, 5.0)])
 
-    def test_ends_in_its_order_beside_others(self, patient):
+    def test_ends_in_its_order_beside_others(self, loop):
         ended = []
 
-        async def attempt(length):
+        async def attempt(limit):
             with contextlib.suppress(AttemptTimeout):
-                await aretry(schedule=[])(with_timeout(hang, lambda: length))()
-            ended.append((length, async_clock.now()))
+                sleep = with_timeout(lambda: async_clock.sleep(60), lambda: limit)
+                await aretry(schedule=[])(sleep)()
+            ended.append((limit, async_clock.now()))
 
         async def sleeper():
             await once(4)
             ended.append(("slept", async_clock.now()))
 
-        hang = hangs(patient.event)
+        async def main():
+            with virtual_time():
+                await together(attempt(5), attempt(3), sleeper(), attempt(5))
 
-        async def main(_clock):
-            await together(attempt(5), attempt(3), sleeper(), attempt(5))
-
-        patient(main)
+        loop(main)
         assert ended == [(3, 3.0), ("slept", 4.0), (5, 5.0), (5, 5.0)]
 
-    def test_ends_a_call_that_sleeps_inside(self, patient):
-        async def main(clock):
+    def test_ends_with_a_call_that_sleeps_inside(self, loop):
+        async def main():
             attempt = with_timeout(lambda: once(3600), lambda: 5)
-            with pytest.raises(AttemptTimeout):
-                await aretry(schedule=[], max_elapsed=None)(attempt)()
-            return clock.sleeps, clock.now()
+            with virtual_time() as clock:
+                with pytest.raises(AttemptTimeout):
+                    await aretry(schedule=[], max_elapsed=None)(attempt)()
+                return clock.sleeps, clock.now()
 
-        assert patient(main) == ([3600.0], 5.0)
+        assert loop(main) == ([3600.0], 5.0)
 
-    def test_ends_at_once_where_it_has_no_time(self, patient):
-        async def main(clock):
-            attempt = with_timeout(hangs(patient.event), lambda: 0)
-            with pytest.raises(AttemptTimeout):
-                await aretry(schedule=[])(attempt)()
-            return clock.now()
+    def test_ends_at_once_where_it_has_no_time(self, loop):
+        async def main():
+            with virtual_time() as clock:
+                with pytest.raises(AttemptTimeout):
+                    await aretry(schedule=[])(with_timeout(hang, lambda: 0))()
+                return clock.now()
 
-        assert patient(main) == 0.0
+        assert loop(main) == 0.0
 
-    @pytest.mark.parametrize("module", [asyncio, trio], ids=["asyncio", "trio"])
-    def test_is_at_work_again_when_it_is_ended(self, module):
-        """What it still does then is waited for: time stands still."""
+    def test_takes_the_virtual_time_that_it_says(self, loop):
+        async def slow(duration):
+            clock.advance(duration)
+            if duration > 5:
+                await hang()
+            return duration
+
+        clock = None
+
+        async def main():
+            nonlocal clock
+            fetch = aretry(schedule=[])(with_timeout(slow, lambda: 5))
+            with virtual_time() as clock:
+                with pytest.raises(AttemptTimeout):
+                    await fetch(6)
+                return await fetch(4), clock.now()
+
+        assert loop(main) == (4, 10.0)
+
+    def test_holds_time_again_when_it_is_ended(self, loop):
+        """What its cleanup waits for is real."""
         seen = []
 
         async def fetch():
             try:
-                await module.Event().wait()
+                await async_clock.sleep(60)
             finally:
-                if module is trio:
-                    with trio.CancelScope(shield=True):
-                        await trio.sleep(0.02)
-                else:
-                    await asyncio.sleep(0.02)
+                await in_a_moment()
                 seen.append(async_clock.now())
 
         async def attempt():
@@ -125,109 +136,131 @@ class TestAnAttemptThatAwaitsWhatNeverComes:
                 await aretry(schedule=[])(with_timeout(fetch, lambda: 5))()
 
         async def main():
-            await together(attempt(), once(3600))
+            with virtual_time():
+                await together(attempt(), once(3600))
 
-        with virtual_time(stall_timeout=PATIENT):
-            trio.run(main) if module is trio else asyncio.run(main())
+        loop(main)
         assert seen == [5.0]
 
-    def test_ends_after_some_patience_where_one_cannot_tell(self, loop):
-        """A loop that does not show what it waits for may wait for a socket."""
-        event = trio.Event if loop is trio.run else asyncio.Event
+
+async def in_a_moment():
+    """Await a thread that ends, under asyncio or trio."""
+    try:
+        trio.lowlevel.current_task()
+    except RuntimeError:
+        await asyncio.to_thread(threading.Event().wait, 0.005)
+    else:
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(threading.Event().wait, 0.005)
+
+
+class TestAnAttemptThatHangs:
+    def test_ends_on_a_virtual_loop(self, virtual):
+        @aretry(schedule=[10, 20])
+        @lambda fn: with_timeout(fn, lambda: 5)
+        async def fetch():
+            await hang()
+
+        async def main(clock):
+            with pytest.raises(AttemptTimeout) as caught:
+                await fetch()
+            failures = state_of(caught.value).failures
+            return clock.sleeps, [(each.started, each.duration) for each in failures]
+
+        sleeps, attempts = virtual(main)
+        assert sleeps == [10.0, 20.0]
+        assert attempts == [(0.0, 5.0), (15.0, 5.0), (40.0, 5.0)]
+
+    def test_ends_in_its_order_beside_others_on_a_virtual_loop(self, virtual):
+        ended = []
+
+        async def attempt(limit):
+            with contextlib.suppress(AttemptTimeout):
+                await aretry(schedule=[])(with_timeout(hang, lambda: limit))()
+            ended.append((limit, async_clock.now()))
+
+        async def sleeper():
+            await once(4)
+            ended.append(("slept", async_clock.now()))
+
+        async def main(_clock):
+            await together(attempt(5), attempt(3), sleeper(), attempt(5))
+
+        virtual(main)
+        assert ended == [(3, 3.0), ("slept", 4.0), (5, 5.0), (5, 5.0)]
+
+    def test_ends_on_the_mock_clock_of_trio(self):
+        async def main():
+            with pytest.raises(AttemptTimeout):
+                await aretry(schedule=[])(with_timeout(hang, lambda: 5))()
+            return trio.current_time()
+
+        clock = trio.testing.MockClock(autojump_threshold=0)
+        assert trio.run(main, clock=clock) == 5.0
+
+    def test_is_an_error_on_other_loops(self, loop):
+        """Nobody can tell what it waits for."""
 
         async def main():
-            with (
-                virtual_time(stall_timeout=0.01) as clock,
-                pytest.raises(AttemptTimeout),
-            ):
-                await aretry(schedule=[])(with_timeout(hangs(event), lambda: 5))()
-            return clock.now()
+            with virtual_time(stall_timeout=0.05):
+                fetch = aretry(schedule=[], name="fetch")
+                await fetch(with_timeout(hang, lambda: 5))()
 
-        assert loop(main) == 5.0
+        with pytest.raises(TimeStalledError) as caught:
+            loop(main)
+        assert str(caught.value) == (
+            "virtual time must move within stall_timeout=50ms while calls wait for it, "
+            "got attempt 1 of fetch still running; clock.sleep() and clock.asleep() "
+            "stand for a slow attempt, clock.new_event_loop() and the fixture "
+            "retry_loop run attempts that wait for timeouts or for other calls, and a "
+            "longer stall_timeout allows for what really takes so long"
+        )
 
 
 class TestWhatIsReal:
-    def test_is_waited_for_in_a_thread(self, patient):
-        async def fetch():
-            if patient.event is trio.Event:
-                return await trio.to_thread.run_sync(in_a_moment)
-            return await asyncio.to_thread(in_a_moment)
+    def test_is_waited_for_in_a_thread(self, loop):
+        async def main():
+            with virtual_time() as clock:
+                attempt = with_timeout(in_a_moment, lambda: 5)
+                await together(aretry(schedule=[])(attempt)(), once(0))
+                return clock.now()
 
-        def in_a_moment():
-            time.sleep(0.05)
-            return "value"
+        assert loop(main) == 0.0
 
+    def test_is_waited_for_in_a_thread_on_a_virtual_loop(self, virtual):
         async def main(clock):
-            value = await aretry(schedule=[])(with_timeout(fetch, lambda: 5))()
-            return value, clock.now()
+            await aretry(schedule=[])(with_timeout(in_a_moment, lambda: 5))()
+            return clock.now()
 
-        assert patient(main) == ("value", 0.0)
+        assert virtual(main) == 0.0
 
-    def test_is_waited_for_from_a_socket(self):
+    @pytest.mark.parametrize("kind", ["real loop", "virtual loop"])
+    def test_is_waited_for_from_a_socket(self, kind):
         async def fetch(address):
             reader, writer = await asyncio.open_connection(*address)
             value = await reader.read()
             writer.close()
             return value
 
-        async def main(clock):
+        async def main():
             with socket.create_server(("127.0.0.1", 0)) as listener:
                 server = threading.Thread(target=serve, args=[listener])
                 server.start()
                 fetching = aretry(schedule=[])(with_timeout(fetch, lambda: 5))
                 value = await fetching(listener.getsockname())
                 server.join()
-            return value, clock.now()
+            return value, async_clock.now()
 
         def serve(listener):
             connection, _ = listener.accept()
             with connection:
-                time.sleep(0.05)
+                threading.Event().wait(0.005)
                 connection.sendall(b"data")
 
-        with virtual_time(stall_timeout=PATIENT) as clock:
-            assert asyncio.run(main(clock)) == (b"data", 0.0)
-
-    @pytest.mark.parametrize("module", [asyncio, trio], ids=["asyncio", "trio"])
-    def test_is_waited_for_while_another_call_sleeps(self, module):
-        seen = []
-
-        async def fetch():
-            await module.sleep(0.02)
-            seen.append(async_clock.now())
-
-        async def main():
-            attempt = aretry(schedule=[])(with_timeout(fetch, lambda: 5))
-            await together(attempt(), once(3600))
-
-        with virtual_time(stall_timeout=PATIENT):
-            trio.run(main) if module is trio else asyncio.run(main())
-        assert seen == [0.0]
-
-    def test_is_not_waited_for_where_there_is_no_time(self):
-        async def main():
-            soon = asyncio.Event()
-            asyncio.get_running_loop().call_later(0.05, soon.set)
-            with pytest.raises(AttemptTimeout):
-                await aretry(schedule=[])(with_timeout(soon.wait, lambda: 0))()
-
-        with virtual_time(stall_timeout=PATIENT):
-            asyncio.run(main())
-
-    def test_takes_the_virtual_time_that_it_says(self, patient):
-        async def main(clock):
-            async def slow(length):
-                clock.advance(length)
-                if length > 5:
-                    await patient.event().wait()
-                return length
-
-            fetch = aretry(schedule=[])(with_timeout(slow, lambda: 5))
-            with pytest.raises(AttemptTimeout):
-                await fetch(6)
-            return await fetch(4), clock.now()
-
-        assert patient(main) == (4, 10.0)
+        with virtual_time() as clock:
+            factory = clock.new_event_loop if kind == "virtual loop" else None
+            with asyncio.Runner(loop_factory=factory) as runner:
+                assert runner.run(main()) == (b"data", 0.0)
 
 
 def test_a_block_that_is_over_when_its_time_is_up_is_left_alone():
@@ -244,16 +277,27 @@ def test_a_block_that_is_over_when_its_time_is_up_is_left_alone():
         assert asyncio.run(main()) == []
 
 
-def test_another_thread_may_move_time_to_the_end_of_a_block():
+@pytest.mark.parametrize("run", [asyncio.run, trio.run], ids=["asyncio", "trio"])
+def test_another_thread_may_move_time_to_the_end_of_an_attempt(run):
+    begun = threading.Event()
+
+    async def fetch():
+        begun.set()
+        await hang()
+
     async def main():
-        with pytest.raises(AttemptTimeout), timeout_scope(5):
-            await asyncio.Event().wait()
+        with pytest.raises(AttemptTimeout):
+            await aretry(schedule=[])(with_timeout(fetch, lambda: 5))()
+
+    def advance():
+        begun.wait()
+        clock.advance(60)
 
     with virtual_time(process_wide=True) as clock:
-        sleeper = threading.Thread(target=clock.sleep, args=[60])
-        sleeper.start()
-        in_thread(lambda: asyncio.run(main()))
-        sleeper.join()
+        other = threading.Thread(target=advance)
+        other.start()
+        run(main if run is trio.run else main())
+        other.join()
         assert clock.now() == 60.0
 
 
@@ -262,27 +306,11 @@ def test_a_delay_that_is_left_out_leaves_blocks_as_they_are():
         with limit_retries(), pytest.raises(AttemptTimeout), timeout_scope(5):
             await asyncio.Event().wait()
 
-    with virtual_time(stall_timeout=PATIENT) as clock:
+    with virtual_time() as clock:
         asyncio.run(main())
     assert clock.now() == 5.0
 
 
 def test_outside_of_a_loop_nothing_is_limited():
-    with pytest.raises(RuntimeError, match=r"limit\(\) is for coroutines"):
-        FakeClock().limit(5)
-
-
-def test_an_error_of_a_signal_handler_goes_out_of_the_block():
-    class TimedOutError(Exception):
-        """What tools that end a test after some time raise."""
-
-    async def main():
-        loop = asyncio.get_running_loop()
-        with timeout_scope(5):
-            # A thread that is at work holds the time.
-            await loop.run_in_executor(None, over.wait)
-
-    over = threading.Event()
-    with pytest.raises(TimedOutError), alarm(TimedOutError, 0.05):
-        with virtual_time(stall_timeout=PATIENT):
-            asyncio.run(ended(main(), over))
+    with pytest.raises(RuntimeError, match=r"timeout_scope\(\) is for coroutines"):
+        FakeClock().timeout_scope(5)
