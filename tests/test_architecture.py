@@ -41,6 +41,7 @@ ROOMS = {
 UPWARD = {
     # Methods of schedules return kinds of schedules, which derive from `Schedule`.
     ("schedules.base", "schedules.kinds"),
+    ("schedules.base", "schedules.structure"),
     # Methods of a policy run calls, and read files and variables.
     ("policy.policy", "execution.drivers"),
     ("policy.policy", "config.environment"),

@@ -98,13 +98,6 @@ def doubling(first):
     yield first
 
 
-def caps(depth):
-    data = [1]
-    for _ in range(depth):
-        data = {"kind": "cap", "of": data, "limit": 1}
-    return data
-
-
 def sums(depth):
     parts = ["linear(1)"] * 2**depth
     while len(parts) > 1:
@@ -262,7 +255,7 @@ DOTS = "a list in which ... comes last and after an outcome"
 GRPC = (
     "maxAttempts, initialBackoff, maxBackoff, backoffMultiplier, retryableStatusCodes"
 )
-SHORT = 'longer than 0s, such as "0.1s", with nine digits of a second at most'
+SHORT = 'longer than 0s, such as "0.1s", with at most nine decimals'
 
 WRITTEN = {
     f"wait must be a finite number >= 0, got -1; {SECONDS}": lambda: s.constant(-1),
@@ -542,23 +535,13 @@ WRITTEN = {
     f"on must be {NAMED}, got 'shop.errors:Busy'; import shop.errors first": (
         lambda: Policy.from_dict({"on": ["OSError", "shop.errors:Busy"]})
     ),
-    f"schedule must be a list, a text, or a dict whose kind is one of {KINDS}, got 5": (
+    "schedule must be a string, or a list of durations, got 5": (
         lambda: Policy.from_dict({"schedule": 5})
     ),
-    f"schedule must be a list, a text, or a dict whose kind is one of {KINDS}, got "
-    "{'kind': 'exponentail'}; did you mean exponential?": (
-        lambda: s.from_dict({"kind": "exponentail"})
-    ),
-    "schedule must be a dict with the keys kind, of, limit, got {'kind': 'cap', 'of': "
-    "[1], 'limt': 5}; did you mean limit?": (
-        lambda: s.from_dict({"kind": "cap", "of": [1], "limt": 5})
-    ),
+    "schedule must be written in at most 100000 characters, got "
+    f"'sequence([{'1.0, ' * 14}...'": (lambda: Policy(schedule=[1] * 30_000).to_dict()),
     "max_attempts must be an integer >= 1, got 0; the first call counts; "
     "'unlimited' is no limit": lambda: Policy.from_dict({"max_attempts": 0}),
-    "schedule must be a dict with the keys kind, of, limit, got {'kind': 'cap', 'of': "
-    "[1], 'top': 5}": lambda: s.from_dict({"kind": "cap", "of": [1], "top": 5}),
-    "schedule must be a dict with the keys kind, first, factor (optional), got "
-    "{'kind': 'exponential'}": lambda: s.from_dict({"kind": "exponential"}),
     # expressions
     "schedule must be a str, got 5": lambda: parse_schedule(5),
     "schedule must be a string of at most 100000 characters, got "
@@ -589,7 +572,7 @@ WRITTEN = {
     "on must be types that their modules hold by name, in a policy that is written as "
     f"data, got {callable!r}": lambda: Policy(on=callable).to_dict(),
     "schedule must be made of retrykit's own parts, to be written as data, got "
-    f"{rows!r}; list its delays": lambda: Policy(schedule=rows).to_dict(),
+    "sequence(rows); list its delays": lambda: Policy(schedule=rows).to_dict(),
     "state must be a dict from RetryState.to_dict, unchanged, got "
     f"{DATA | {'attempt': 'three'}!r}": (
         lambda: RetryState.from_dict(DATA | {"attempt": "three"})
@@ -700,11 +683,12 @@ WRITTEN = {
     ),
     "outcomes must be a list, got 'ok'; write ScriptedFunction([...]), errors and "
     "values in their order": lambda: ScriptedFunction("ok"),
-    "schedule must be of at most 100 levels, got <dict that cannot be shown>": (
-        lambda: s.from_dict(caps(10**5))
+    "schedule must be of at most 100 levels, got 101": (
+        lambda: parse_schedule(f"fibonacci(){'.cap(1)' * 100}")
     ),
-    "schedule must be of at most 100 levels, got 101": lambda: s.from_dict(caps(100)),
-    "schedule must be of at most 1000 parts, got 1001": lambda: s.from_dict(sums(10)),
+    "schedule must be of at most 1000 parts, got 1001": (
+        lambda: parse_schedule(sums(10))
+    ),
     "schedule must be text that can be encoded in UTF-8, got \"constant('\\ud800')\"": (
         lambda: parse_schedule("constant('\ud800')")
     ),
@@ -718,16 +702,16 @@ WRITTEN = {
     "add it with .replace(observers=...)": lambda: Policy.from_dict({"observers": []}),
     "on must be types that Python can import by their names, got "
     f"{UNWRITABLE!r}": lambda: to_python("mine", Policy(on=UNWRITABLE)),
-    "jitter must be one of 'proportional', 'full', got 'none'; gRPC has changed it in "
+    "jitter must be one of 'proportional', 'full', got 'none'; gRPC changed it in "
     "2024": lambda: from_service_config({}, jitter="none"),
-    "jitter must be one of 'proportional', 'full', got 0.2; gRPC has changed it in "
+    "jitter must be one of 'proportional', 'full', got 0.2; gRPC changed it in "
     "2024": to_grpc(jitter=0.2),
     "config must be JSON, got '{'; Expecting property name enclosed in double quotes: "
     "line 1 column 2 (char 1)": lambda: from_service_config("{"),
     "config must be a service config or a retryPolicy, as a dict or as JSON, got []": (
         lambda: from_service_config("[]")
     ),
-    "method must be left out beside one retryPolicy, got 'a.B/C'": (
+    "method must be left out with a single retryPolicy, got 'a.B/C'": (
         lambda: from_service_config({}, method="a.B/C")
     ),
     f"retryPolicy must be a dict with the keys {GRPC}, got {{}}; a whole service "
@@ -745,24 +729,24 @@ WRITTEN = {
         to_grpc(budget=TokenBucket())
     ),
     "hint must be grpc_pushback() or None in a policy for gRPC, got retry_after(); "
-    "gRPC follows what its servers ask for, and nothing else": (
+    "gRPC follows the pushback of its servers, and no other hint": (
         to_grpc(hint=retry_after())
     ),
-    "hedgingPolicy must be left out, got {'maxAttempts': 2}; no policy sends a request "
-    "that may still succeed again": part(hedgingPolicy={"maxAttempts": 2}),
+    "hedgingPolicy must be left out, got {'maxAttempts': 2}; retrykit does not hedge "
+    "requests": part(hedgingPolicy={"maxAttempts": 2}),
     "methodConfig must be a list of dicts, got {}": lambda: from_service_config(
         {"methodConfig": {}}
     ),
-    "methodConfig must be a list where each name comes once, got ['/', '/']": part(
+    "methodConfig must be a list with unique names, got ['/', '/']": part(
         name=[{}, {"service": None}]
     ),
-    "name must be a dict of texts, got {'service': 5}": part(name=[{"service": 5}]),
-    "name must be of a method and its service, got {'method': 'C'}": part(
+    "name must be a dict of strings, got {'service': 5}": part(name=[{"service": 5}]),
+    "name must be a method with its service, got {'method': 'C'}": part(
         name=[{"method": "C"}]
     ),
-    "method must be one that the config retries: there is none, got None": part(),
-    "method must be one that the config retries: /, got 'a.B/C'; write "
-    "Policy(max_attempts=1) to go without": lambda: from_service_config(
+    "method must be one that the config retries: none, got None": part(),
+    "method must be one that the config retries: /, got 'a.B/C'; without "
+    "retries, write Policy(max_attempts=1)": lambda: from_service_config(
         {
             "methodConfig": [
                 {"name": [{}], "retryPolicy": {}},
@@ -802,11 +786,11 @@ WRITTEN = {
     f'on must be a StatusCodes, got {OSError}; write StatusCodes(["UNAVAILABLE"])': (
         to_grpc(on=OSError)
     ),
-    "max_attempts must be an integer from 2 to 5, for gRPC, got None; it makes no "
-    "more than five attempts": to_grpc(max_attempts=None),
+    "max_attempts must be an integer from 2 to 5, for gRPC, got None; it makes "
+    "at most five attempts": to_grpc(max_attempts=None),
     "schedule must be as exponential(0.1, factor=2.0).cap(1.0).full_jitter(), for "
-    "gRPC, got exponential(1.0, factor=2.0).cap(9.0).jitter(0.2); jitter is 'full' "
-    "here, and other numbers may stand in it": to_grpc(jitter="full"),
+    "gRPC, got exponential(1.0, factor=2.0).cap(9.0).jitter(0.2); with "
+    "jitter='full', and with other numbers": to_grpc(jitter="full"),
     "max_elapsed must be from a nanosecond to 315576000000 seconds, for gRPC, "
     "got 0.0": (to_grpc(max_elapsed=0)),
     "first must be from a nanosecond to 315576000000 seconds, for gRPC, got 0.0": (

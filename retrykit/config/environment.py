@@ -1,9 +1,4 @@
-"""Settings in environment variables.
-
-Some variables have the names that the Zizq job queue documents for its
-defaults, and mean what they mean there. Nothing here reads the environment
-itself: it is handed in.
-"""
+"""Policies from environment variables, including those of the Zizq job queue."""
 
 import difflib
 import re
@@ -50,13 +45,13 @@ _FORMULA = ("BACKOFF_BASE", "BACKOFF_EXPONENT", "BACKOFF_JITTER")
 _ZIZQ = ("RETRY_LIMIT", *_FORMULA)
 
 VARIABLES = ("EXTENDS", *_SETTINGS, *_ZIZQ)
-"""What follows the prefix and an underscore in the names of the variables."""
+"""The names of the variables, without the prefix and its underscore."""
 
 MUTUALLY_EXCLUSIVE = (
     ("MAX_ATTEMPTS", "RETRY_LIMIT"),
     *(("SCHEDULE", part) for part in _FORMULA),
 )
-"""Pairs of variables that set the same in other words: one at most is given."""
+"""Pairs of variables for one setting, of which at most one may be given."""
 
 
 def settings_from_env(
@@ -66,79 +61,79 @@ def settings_from_env(
     base: Policy | None = None,
     display_names: Mapping[str, str] | None = None,
 ) -> Policy:
-    """Return the settings that variables with a prefix ask for.
+    """Return the policy that environment variables with a prefix describe.
 
-    >>> told = {"APP_MAX_ATTEMPTS": "8", "APP_SCHEDULE": "linear('1s').cap('1m')"}
-    >>> settings_from_env("APP", told)
+    >>> environ = {"APP_MAX_ATTEMPTS": "8", "APP_SCHEDULE": "linear('1s').cap('1m')"}
+    >>> settings_from_env("APP", environ)
     Policy(schedule=linear(1.0).cap(60.0), max_attempts=8)
     >>> settings_from_env("APP", {"APP_RETRY_LIMIT": "3"}).max_attempts
     4
 
-    A command line lays its flags over the variables, and *display_names* lets errors
-    name what its user typed:
+    The flags of a command line may override the variables; *display_names* lets errors
+    name the flag that the user typed:
 
-    >>> laid = {"ZIZQ_DEFAULT_RETRY_LIMIT": "many"}
+    >>> environ = {"ZIZQ_DEFAULT_RETRY_LIMIT": "many"}
     >>> flags = {"ZIZQ_DEFAULT_RETRY_LIMIT": "--default-retry-limit"}
-    >>> settings_from_env("ZIZQ_DEFAULT", laid, display_names=flags)
+    >>> settings_from_env("ZIZQ_DEFAULT", environ, display_names=flags)
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: --default-retry-limit must be an integer >= 0, \
 got 'many'
 
     Args:
-        prefix: What the names of the variables begin with, with or without the
-            underscore after it.
-        environ: Texts by the names of their variables; what is empty is not
-            given. `Policy.from_env` says what each variable means.
-        base: The settings that hold where no variable is given.
-        display_names: What errors call a variable, where it is not by its own name:
-            the flag that was laid over it, or that would be if it were given.
+        prefix: The start of the names of the variables, with or without a trailing
+            underscore.
+        environ: Values by name; empty ones are ignored. `Policy.from_env` documents
+            each variable.
+        base: The policy to change.
+        display_names: Names of variables in errors, if not their own: flags of a
+            command line.
 
     Raises:
-        ConfigError: A variable is wrong, is nearly one of these, contradicts
-            another, or is a part of a formula whose other parts are missing.
+        ConfigError: A variable is invalid or misspelled, contradicts another, or is
+            part of a formula whose other parts are missing.
     """
     stem = check_instance("prefix", prefix, str).removesuffix("_")
     if not stem:
         raise invalid_setting("prefix", "a name such as APP_RETRY", prefix)
-    given = _given(stem, environ, display_names or {})
-    start = _start(stem, given, base)
-    changes = _of_queue(given, start) | _of_policy(given)
-    with _told_of(given, *given.texts):
+    variables = _find_variables(stem, environ, display_names or {})
+    start = _find_base(stem, variables, base)
+    changes = _zizq_settings(variables, start) | _policy_settings(variables)
+    with _variables_in_errors(variables, *variables.values):
         return start.replace(**changes)
 
 
 @final
-class _Given(Frozen):
-    """The texts that are given, and what errors call each that could be."""
+class _Variables(Frozen):
+    """The values of the variables, and the name of each possible one in errors."""
 
-    __slots__ = ("names", "texts")
-    texts: dict[str, str]
+    __slots__ = ("names", "values")
+    values: dict[str, str]
     names: dict[str, str]
 
 
-def _given(
+def _find_variables(
     stem: str, environ: Mapping[str, str], display_names: Mapping[str, str]
-) -> _Given:
-    texts: dict[str, str] = {}
+) -> _Variables:
+    values: dict[str, str] = {}
     for name, value in environ.items():
         own, _, key = name.partition(f"{stem}_")
         if own or not (text := check_instance(name, value, str).strip()):
             continue
         if key in VARIABLES:
-            texts[key] = _encodable(name, text)
-        # What else has the prefix may be a setting of the program itself, as
-        # SCHEDULER or NAMES may be: a single word is a name of many things.
+            values[key] = _check_encodable(name, text)
+        # Other names may belong to the program itself, such as SCHEDULER or NAMES.
         for near in difflib.get_close_matches(key, VARIABLES, n=1, cutoff=0.85):
             if key != near and ("_" in near or not key.startswith(near)):
-                # Without its value, which may be a secret.
+                # The value may be a secret.
                 msg = f"{name} is not a policy setting; did you mean {stem}_{near}?"
                 raise ConfigError(msg)
     names = {key: f"{stem}_{key}" for key in VARIABLES}
-    return _Given(texts, {key: display_names.get(x, x) for key, x in names.items()})
+    shown = {key: display_names.get(name, name) for key, name in names.items()}
+    return _Variables(values, shown)
 
 
-def _encodable(name: str, text: str) -> str:
+def _check_encodable(name: str, text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -146,73 +141,68 @@ def _encodable(name: str, text: str) -> str:
     return text
 
 
-def _start(stem: str, given: _Given, base: Policy | None) -> Policy:
-    if "EXTENDS" in given.texts:
-        with _told_of(given, "EXTENDS"):
-            return parse_preset(given.texts["EXTENDS"])
+def _find_base(stem: str, variables: _Variables, base: Policy | None) -> Policy:
+    if "EXTENDS" in variables.values:
+        with _variables_in_errors(variables, "EXTENDS"):
+            return parse_preset(variables.values["EXTENDS"])
     if base is not None:
         return check_instance("base", base, Policy, "write Policy(...)")
-    queue = stem == "ZIZQ_DEFAULT" or not given.texts.keys().isdisjoint(_ZIZQ)
-    return zizq() if queue else Policy()
+    is_zizq = stem == "ZIZQ_DEFAULT" or not variables.values.keys().isdisjoint(_ZIZQ)
+    return zizq() if is_zizq else Policy()
 
 
-def _of_queue(given: _Given, start: Policy) -> dict[str, Any]:
-    """Return the settings that the names of the job queue ask for."""
-    _refuse_both(given)
-    names, texts = given.names, given.texts
+def _zizq_settings(variables: _Variables, start: Policy) -> dict[str, Any]:
+    """Return the settings from the variables of the Zizq job queue."""
+    names, values = variables.names, variables.values
+    for key, rival in MUTUALLY_EXCLUSIVE:
+        if key in values and rival in values:
+            rule = f"left out where {names[rival]} is given"
+            raise invalid_setting(names[key], rule, values[key])
     changes: dict[str, Any] = {}
-    if "RETRY_LIMIT" in texts:
-        limit = parse_number(int, texts["RETRY_LIMIT"])
+    if "RETRY_LIMIT" in values:
+        limit = parse_number(int, values["RETRY_LIMIT"])
         attempts = check_integer(names["RETRY_LIMIT"], limit, at_least=0) + 1
-        # Every error is kept, as on the list of a job.
-        kept = max(attempts, start.max_failures)
-        changes = {"max_attempts": attempts, "max_failures": kept}
-    parts = [key for key in _FORMULA if key in texts]
+        # As in the job queue, every error is kept.
+        max_failures = max(attempts, start.max_failures)
+        changes = {"max_attempts": attempts, "max_failures": max_failures}
+    parts = [key for key in _FORMULA if key in values]
     if missing := [names[key] for key in _FORMULA if key not in parts]:
         if parts:
-            name, text = names[parts[0]], texts[parts[0]]
+            name, text = names[parts[0]], values[parts[0]]
             rule = f"given together with {' and '.join(missing)}"
             raise invalid_setting(name, rule, text, "they are one formula")
         return changes
     base, exponent, jitter = parts
-    told = zizq(
-        base=_milliseconds(names[base], texts[base]),
-        exponent=check_number(names[exponent], parse_number(float, texts[exponent])),
-        jitter=_milliseconds(names[jitter], texts[jitter]),
+    policy = zizq(
+        base=_parse_milliseconds(names[base], values[base]),
+        exponent=check_number(names[exponent], parse_number(float, values[exponent])),
+        jitter=_parse_milliseconds(names[jitter], values[jitter]),
     )
-    return changes | {"schedule": told.schedule}
+    return changes | {"schedule": policy.schedule}
 
 
-def _refuse_both(given: _Given) -> None:
-    for key, rival in MUTUALLY_EXCLUSIVE:
-        if key in given.texts and rival in given.texts:
-            rule = f"left out where {given.names[rival]} is given"
-            raise invalid_setting(given.names[key], rule, given.texts[key])
+def _parse_milliseconds(name: str, text: str) -> float:
+    """Return the seconds of a duration; a number without unit is milliseconds."""
+    duration = f"{text}ms" if _NUMBER.fullmatch(text) else text
+    rule = 'a number of milliseconds, or a duration such as "12.5s"'
+    with _rule_in_errors(name, rule, text):
+        return parse_duration(name, duration)
 
 
-def _milliseconds(name: str, text: str) -> float:
-    """Return the seconds of a duration; a bare number is of milliseconds."""
-    length = f"{text}ms" if _BARE.fullmatch(text) else text
-    with _told_as(
-        name, 'a number of milliseconds, or a duration such as "12.5s"', text
-    ):
-        return parse_duration(name, length)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 
 
-_BARE = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
-
-
-def _of_policy(given: _Given) -> dict[str, Any]:
-    """Return the settings that have variables of their own."""
+def _policy_settings(variables: _Variables) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     for key, name in _SETTINGS.items():
-        if key in given.texts:
-            with _told_of(given, key):
-                changes |= policy_from_dict({name: _read(name, given.texts[key])})
+        if key in variables.values:
+            with _variables_in_errors(variables, key):
+                data = _parse_setting(name, variables.values[key])
+                changes |= policy_from_dict({name: data})
     return changes
 
 
-def _read(name: str, text: str) -> object:
+def _parse_setting(name: str, text: str) -> object:
     if name in {"max_attempts", "max_failures", "seed"}:
         return parse_number(int, text)
     if name in {"redact", "keep_tracebacks"}:
@@ -221,31 +211,31 @@ def _read(name: str, text: str) -> object:
         return [each.strip() for each in text.split(",")]
     if name in {"max_elapsed", "hint_cap", "attempt_timeout"} and text != UNLIMITED:
         rule = f'a duration with its unit, such as "90s" or "1h30m", or {UNLIMITED}'
-        with _told_as(name, rule, text):
+        with _rule_in_errors(name, rule, text):
             return parse_duration(name, text)
     return text
 
 
 @contextmanager
-def _told_of(given: _Given, *keys: str) -> Iterator[None]:
-    """Let errors name the variables that they are about, as they were typed."""
+def _variables_in_errors(variables: _Variables, *keys: str) -> Iterator[None]:
+    """Replace the names of settings in errors by those of their variables."""
     try:
         yield
     except ConfigError as error:
-        told = str(error)
+        msg = str(error)
         for key in keys:
             setting = _SETTINGS.get(key, "preset")
-            if re.match(rf"{setting}\b", told):
-                told = f"{given.names[key]}{told.removeprefix(setting)}"
+            if re.match(rf"{setting}\b", msg):
+                msg = f"{variables.names[key]}{msg.removeprefix(setting)}"
                 break
         else:
-            told = f"{', '.join(given.names[key] for key in keys)}: {told}"
-        raise ConfigError(told).with_traceback(error.__traceback__) from None
+            msg = f"{', '.join(variables.names[key] for key in keys)}: {msg}"
+        raise ConfigError(msg).with_traceback(error.__traceback__) from None
 
 
 @contextmanager
-def _told_as(name: str, rule: str, text: str) -> Iterator[None]:
-    """Let an error tell the rule that holds here."""
+def _rule_in_errors(name: str, rule: str, text: str) -> Iterator[None]:
+    """Give errors about a duration the rule for this variable."""
     try:
         yield
     except ConfigError as error:

@@ -1,7 +1,6 @@
-"""Policies in TOML and JSON files, by name, each possibly extending another.
+"""Policies in TOML and JSON files; a policy may extend another.
 
-A file is data: reading it imports no module and runs no code. Errors name the file
-and the line.
+Reading a file imports no module and runs no code.
 """
 
 import os
@@ -27,7 +26,7 @@ __all__ = ["load_policy", "policy_names", "read_document"]
 
 
 def policy_names(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names of the policies in a file, in their order.
+    """Return the names of the policies in a file, in order.
 
     Args:
         path: A file, as for `load_policy`.
@@ -39,7 +38,7 @@ def policy_names(path: str | os.PathLike[str]) -> list[str]:
 
 
 def load_policy(path: str | os.PathLike[str], name: str) -> Policy:
-    """Return the settings of one policy in a file.
+    """Return a policy from a file.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -58,28 +57,27 @@ def load_policy(path: str | os.PathLike[str], name: str) -> Policy:
 
     Args:
         path: A TOML file with a table ``[tool.retrykit.policies.NAME]`` for each
-            policy, as pyproject.toml, or ``[policies.NAME]`` if it has no table
+            policy, as in pyproject.toml, or ``[policies.NAME]`` if it has no table
             ``[tool.retrykit]``; or a ``.json`` file of the same structure.
-        name: The name of the policy. Its settings are those that
-            `Policy.from_dict` reads, and ``extends``, which names a policy of
-            the same file, or a preset as `parse_preset` reads it: its
-            settings hold where the policy has none of its own.
+        name: The name of the policy. Its settings are those of `Policy.from_dict`,
+            and ``extends``: another policy of the file, or a preset as for
+            `parse_preset`, from which it inherits the other settings.
 
     Raises:
         ConfigError: The file cannot be read or has no such policy, or a setting
-            is unknown or wrong. The error begins with the file.
+            is unknown or invalid. The error begins with the file.
     """
     policies = _policies(path)
     if check_instance("name", name, str) not in policies:
         rule = f"the name of a policy in {os.fspath(path)}"
-        suggestion = did_you_mean(name, policies) or _there(policies)
+        suggestion = did_you_mean(name, policies) or _list_names(policies)
         raise invalid_setting("name", rule, name, suggestion)
-    chain, settings = _chain(path, policies, name)
+    chain, policy = _find_chain(path, policies, name)
     for each in reversed(chain):
-        with _told_of(path, each):
+        with _policy_in_errors(path, each):
             own = {key: x for key, x in policies[each].items() if key != "extends"}
-            settings = settings.replace(**policy_from_dict(own))
-    return settings
+            policy = policy.replace(**policy_from_dict(own))
+    return policy
 
 
 def _policies(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -94,31 +92,31 @@ def _policies(path: str | os.PathLike[str]) -> dict[str, Any]:
     suggestion = "" if own is not None else "in pyproject.toml [tool.retrykit.policies]"
     got = list(root) if policies is None else policies
     places = {"tool.retrykit": own} if own is not None else {"": data, "tool": tool}
-    for written, meant in _misspelt(places):
-        got, suggestion = written, f"did you mean {meant}?"
+    for misspelled, meant in _find_misspelled(places):
+        got, suggestion = misspelled, f"did you mean {meant}?"
     raise invalid_setting(os.fspath(path), rule, got, suggestion)
 
 
-def _misspelt(places: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Give the tables whose names are nearly right, and what is right."""
+def _find_misspelled(places: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the misspelled names of tables, each with the right name."""
     for place, table in places.items():
         known = "retrykit" if place == "tool" else "policies"
-        for key in islice(table if isinstance(table, dict) else (), _MOST_COMPARED):
+        for key in islice(table if isinstance(table, dict) else (), _MAX_COMPARED):
             if key != known and did_you_mean(key, [known]):
                 yield f"{place}.{key}".lstrip("."), f"{place}.{known}".lstrip(".")
 
 
-_MOST_COMPARED = 1000
+_MAX_COMPARED = 1000
 
 
-def _chain(
+def _find_chain(
     path: str | os.PathLike[str], policies: dict[str, Any], name: str
 ) -> tuple[list[str], Policy]:
-    """Return a policy and those that it extends, and the settings of the last."""
+    """Return the names of a policy and of those it extends, and their base."""
     chain: dict[str, None] = {}
     while True:
         chain[name] = None
-        with _told_of(path, name):
+        with _policy_in_errors(path, name):
             own = policies[name]
             if not isinstance(own, dict):
                 raise invalid_setting("policy", "a table of settings", own)
@@ -131,27 +129,27 @@ def _chain(
                     "extends", rule, base, " -> ".join([*chain, base])
                 )
             if base not in policies:
-                return list(chain), _built_in(base, policies)
+                return list(chain), _load_preset(base, policies)
         name = base
 
 
-def _built_in(text: str, policies: dict[str, Any]) -> Policy:
+def _load_preset(text: str, policies: dict[str, Any]) -> Policy:
     known = [*policies, *BUILT_IN]
     if text.partition(":")[0].strip().replace("_", "-") not in BUILT_IN:
         rule = "a policy of the same file, or a preset"
         raise invalid_setting(
-            "extends", rule, text, did_you_mean(text, known) or _there(known)
+            "extends", rule, text, did_you_mean(text, known) or _list_names(known)
         )
     return parse_preset(text)
 
 
-def _there(names: Iterable[str]) -> str:
+def _list_names(names: Iterable[str]) -> str:
     return f"there are {', '.join(names) or 'none'}"
 
 
 @contextmanager
-def _told_of(path: str | os.PathLike[str], name: str) -> Iterator[None]:
-    """Let errors say which policy of which file they are about."""
+def _policy_in_errors(path: str | os.PathLike[str], name: str) -> Iterator[None]:
+    """Put the file and the name of the policy before errors."""
     try:
         yield
     except ConfigError as error:
@@ -160,7 +158,7 @@ def _told_of(path: str | os.PathLike[str], name: str) -> Iterator[None]:
 
 
 def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what a file holds.
+    """Return the data of a TOML or JSON file.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -170,37 +168,37 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     {'first': {}}
 
     Args:
-        path: A file in UTF-8: JSON if its name ends in ``.json``, else TOML.
+        path: A file in UTF-8: JSON if its name ends in ``.json``, otherwise TOML.
 
     Returns:
-        A dict of dicts, lists, texts and numbers.
+        A dict of dicts, lists, strings and numbers.
 
     Raises:
-        ConfigError: There is no such file, it cannot be read, or it is no TOML
-            or JSON.
+        ConfigError: The file cannot be read, or is not valid.
     """
     try:
         file = Path(path)
     except TypeError:
         raise invalid_setting("path", "the path of a file", path) from None
-    text = _text(file)
+    text = _read_text(file)
     try:
-        return _json(file, text) if file.suffix == ".json" else _toml(file, text)
+        parse = _parse_json if file.suffix == ".json" else _parse_toml
+        return parse(file, text)
     except RecursionError:
-        told = f"{file} must be nested some levels deep, got more than Python can read"
-        raise ConfigError(told) from None
+        msg = f"{file} must be nested some levels deep, got more than Python can read"
+        raise ConfigError(msg) from None
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         data = file.read_bytes()
-    # A ValueError where a name cannot be one of a file.
+    # ValueError: the name cannot be that of a file.
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         rule = "a file that can be read"
-        raise invalid_setting(str(file), rule, reason, _beside(file)) from None
+        raise invalid_setting(str(file), rule, reason, _list_files(file)) from None
     try:
-        # Some editors begin a file with a mark that no parser reads.
+        # Some editors start a file with a byte order mark, which no parser accepts.
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
@@ -209,67 +207,70 @@ def _text(file: Path) -> str:
         raise invalid_setting(place, "text in UTF-8", wrong) from None
 
 
-def _beside(file: Path) -> str:
-    """Return which files there are to be read instead."""
+def _list_files(file: Path) -> str:
+    """Return a suggestion with the TOML and JSON files beside a file."""
     try:
         folder = file if file.is_dir() else file.parent
         names = sorted(x.name for x in folder.iterdir() if x.suffix in _SUFFIXES)
     except (OSError, ValueError):
         return ""
     others = [name for name in names if name != file.name]
-    more = ", ..." if len(others) > _LISTED else ""
-    return f"there are {', '.join(others[:_LISTED])}{more}" if others else ""
+    more = ", ..." if len(others) > _MAX_LISTED else ""
+    return f"there are {', '.join(others[:_MAX_LISTED])}{more}" if others else ""
 
 
-_LISTED = 9
+_MAX_LISTED = 9
 _SUFFIXES = {".json", ".toml"}
 
 
-def _toml(file: Path, text: str) -> dict[str, Any]:
-    # Imported here, as in _json: only who reads such a file needs it.
-    import tomllib  # noqa: PLC0415
+def _parse_toml(file: Path, text: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415  few programs read such files
 
     try:
         return tomllib.loads(text)
     except ValueError as error:
-        found = _PLACE.fullmatch(str(error))
-        told, *place = found.groups() if found else (str(error),)
+        found = _TOML_ERROR.fullmatch(str(error))
+        reason, *place = found.groups() if found else (str(error),)
         if place and not any(place):
             *before, last = text.split("\n")
             place = [str(len(before) + 1), str(len(last) + 1)]
-        raise _broken(file, "TOML", told, *place) from None
+        raise _syntax_error(file, "TOML", reason, *place) from None
 
 
-# What tomllib says of a fault, and where; no place where the text is too short.
-_PLACE = re.compile(r"(?s)(.*) \(at (?:line (\d+), column (\d+)|end of document)\)")
+# Reason, line and column in errors of tomllib; no numbers at the end of the file.
+_TOML_ERROR = re.compile(
+    r"(?s)(.*) \(at (?:line (\d+), column (\d+)|end of document)\)"
+)
 
 
-def _json(file: Path, text: str) -> dict[str, Any]:
-    import json  # noqa: PLC0415
+def _parse_json(file: Path, text: str) -> dict[str, Any]:
+    import json  # noqa: PLC0415  few programs read such files
 
     try:
-        data = json.loads(text, object_pairs_hook=_once)
+        data = json.loads(text, object_pairs_hook=_check_unique)
     except json.JSONDecodeError as error:
-        raise _broken(file, "JSON", error.msg, error.lineno, error.colno) from None
+        raise _syntax_error(
+            file, "JSON", error.msg, error.lineno, error.colno
+        ) from None
     except ValueError as error:
-        raise _broken(file, "JSON", str(error)) from None
+        raise _syntax_error(file, "JSON", str(error)) from None
     if not isinstance(data, dict):
         raise invalid_setting(str(file), "a JSON object", data)
     return data
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON, each of whose names is written once, as in TOML."""
-    made: dict[str, Any] = {}
+def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object whose names must be unique, as in TOML."""
+    data: dict[str, Any] = {}
     for name, value in pairs:
-        if name in made:
+        if name in data:
             msg = f"cannot overwrite {name!r}"
             raise ValueError(msg)
-        made[name] = value
-    return made
+        data[name] = value
+    return data
 
 
-def _broken(file: Path, kind: str, told: str, *place: object) -> ConfigError:
+def _syntax_error(file: Path, kind: str, reason: str, *place: object) -> ConfigError:
     at = " at line {}, column {}".format(*place) if place else ""
-    told = told[:1].lower() + told[1:]
-    return ConfigError(f"{file} must be {kind}, got a fault{at}; {told}")
+    reason = reason[:1].lower() + reason[1:]
+    return ConfigError(f"{file} must be {kind}, got a syntax error{at}; {reason}")

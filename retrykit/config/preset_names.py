@@ -1,8 +1,4 @@
-"""What is written for the settings of a real system, in a file or by hand.
-
-The name of a preset, with its parameters if there are any, and their numbers.
-What the settings are is not known here.
-"""
+"""Presets by name, with parameters, as in ``zizq:retry_limit=10``."""
 
 import inspect
 from collections.abc import Callable
@@ -19,11 +15,11 @@ __all__ = ["BUILT_IN", "parse_number", "parse_preset"]
 BUILT_IN: dict[str, Callable[..., Policy]] = {
     name.replace("_", "-"): getattr(presets, name) for name in presets.__all__
 }
-"""What makes the settings of each preset, by the name that is written."""
+"""The function of each preset, by its name with hyphens."""
 
 
 def parse_preset(text: str) -> Policy:
-    """Return the settings of a preset that is named in a text.
+    """Return the preset that a string names.
 
     >>> parse_preset("zizq:retry_limit=10,jitter=5s").max_attempts
     11
@@ -36,13 +32,12 @@ def parse_preset(text: str) -> Policy:
 did you mean zizq?
 
     Args:
-        text: A name of `BUILT_IN`, with hyphens or underscores, and after a
-            colon its parameters, if there are any. A duration has its unit;
-            errors are the name of one exception type, as `from_dict` reads it.
+        text: A name in `BUILT_IN`, with hyphens or underscores, and optional
+            parameters after a colon. Durations have units; errors are the name of
+            one exception type, as in `Policy.from_dict`.
 
     Raises:
-        ConfigError: There is no such preset or parameter, or a parameter is
-            wrong.
+        ConfigError: There is no such preset or parameter, or a value is invalid.
     """
     name, colon, parameters = text.partition(":")
     key = name.strip().replace("_", "-")
@@ -56,21 +51,20 @@ did you mean zizq?
         if not equals or parameter in given:
             rule = f"{key}, or {key}:parameter=value,... with each parameter once"
             raise invalid_setting("preset", rule, text)
-        given[parameter] = _read(key, parameter, value)
+        given[parameter] = _parse_value(key, parameter, value)
     return build(**given)
 
 
-def _read(preset: str, name: str, text: str) -> object:
-    """Return what the text of a parameter means, or the text where it is none."""
+def _parse_value(preset: str, name: str, text: str) -> object:
+    """Return the value of a parameter, or the string, which the preset checks."""
     known = inspect.signature(BUILT_IN[preset]).parameters
     if name not in known:
         suggestion = (
             did_you_mean(name, known) or f"there are {', '.join(known) or 'none'}"
         )
         shown = safe_repr(name).strip("'")
-        msg = (
-            f"{shown} is no parameter of {preset}, got {safe_repr(text)}; {suggestion}"
-        )
+        msg = f"{shown} is not a parameter of {preset}, got {safe_repr(text)}"
+        msg += f"; {suggestion}"
         raise ConfigError(msg)
     kind = known[name].annotation
     if kind == Condition | None:
@@ -79,16 +73,14 @@ def _read(preset: str, name: str, text: str) -> object:
 
 
 def parse_number(kind: type[float], text: str) -> object:
-    """Return the number that a text is, or the text itself if it is none.
-
-    What it must be is said by who takes it.
+    """Return a string as a number, or the string itself if it is not one.
 
     >>> parse_number(int, "3"), parse_number(float, "2.5"), parse_number(int, "ten")
     (3, 2.5, 'ten')
 
     Args:
-        kind: Either `int` or `float`.
-        text: A number as Python writes it.
+        kind: `int` or `float`.
+        text: A number as in Python.
     """
     try:
         return kind(text)

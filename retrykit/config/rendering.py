@@ -1,8 +1,4 @@
-"""A policy as Python and as TOML text, as a person writes it.
-
-What is as by default is left out, and a schedule is its expression. What is
-code has no text, and is refused. Nothing here knows files or pages.
-"""
+"""Policies as Python and TOML source; settings with their default are left out."""
 
 import json
 import re
@@ -20,7 +16,7 @@ from retrykit.policy.policy import Policy
 from retrykit.policy.rules import Rule
 from retrykit.policy.serialization import setting_to_data
 from retrykit.policy.timeouts import AsArgument
-from retrykit.schedules.base import Schedule
+from retrykit.schedules.base import Schedule, iter_parts
 from retrykit.schedules.kinds import CONSTRUCTORS
 
 __all__ = [
@@ -31,11 +27,11 @@ __all__ = [
     "to_python",
     "to_toml",
 ]
-__all__ += ["compact_value", "import_block", "toml_key", "toml_value"]
+__all__ += ["import_block", "toml_key", "toml_value"]
 
 
 def to_python(name: str, policy: Policy) -> str:
-    """Return the Python that makes a policy: imports, and an assignment.
+    """Return Python source that creates a policy: imports and an assignment.
 
     >>> from zipfile import BadZipFile
     >>> print(to_python("unpack", Policy(schedule=[1, 5], on=BadZipFile)))
@@ -47,36 +43,36 @@ def to_python(name: str, policy: Policy) -> str:
     unpack = Policy(schedule=sequence([1.0, 5.0]), on=zipfile.BadZipFile)
 
     Args:
-        name: What it is assigned to; one that Python does not take is ``policy``.
-        policy: Which one.
+        name: The name of the variable; ``policy`` if it is not a Python name.
+        policy: The policy.
 
     Raises:
-        ConfigError: A setting is code, or in a module that has no import.
+        ConfigError: A setting is code, or cannot be imported by its name.
     """
-    told = {
+    expressions = {
         key: to_expression(key, value)
         for key, value in non_default_settings(policy).items()
     }
-    lines = (line for each in told.values() for line in each.imports)
-    settings = ", ".join(f"{key}={each.text}" for key, each in told.items())
+    lines = (line for each in expressions.values() for line in each.imports)
+    settings = ", ".join(f"{key}={each.text}" for key, each in expressions.items())
     target = name if _is_name(name) else "policy"
     imports = import_block(["from retrykit import Policy", *lines])
     return "\n".join([*imports, "", f"{target} = Policy({settings})"])
 
 
 def import_block(lines: Iterable[str]) -> list[str]:
-    """Return import lines as they begin a file, each module in one of them.
+    """Return sorted import lines, one for each module.
 
     >>> wanted = ["constant", "linear"]
     >>> import_block(f"from retrykit.schedules import {name}" for name in wanted)
     ['from retrykit.schedules import constant, linear']
 
     Args:
-        lines: Those that parts of the file need, in any order: ``import x`` for
-            the modules of others, ``from x import y`` for retrykit's own.
+        lines: Import lines in any order: ``import x`` for third-party modules,
+            ``from x import y`` for retrykit.
 
     Returns:
-        The modules of others, and after an empty line retrykit's own.
+        Third-party modules, and after an empty line those of retrykit.
     """
     others: set[str] = set()
     own: dict[str, set[str]] = {}
@@ -94,7 +90,7 @@ def import_block(lines: Iterable[str]) -> list[str]:
 
 
 def to_toml(name: str, policy: Policy) -> str:
-    """Return the table of a policy, as for pyproject.toml.
+    """Return the table of a policy for pyproject.toml.
 
     >>> print(to_toml("fetch it", Policy(schedule=[1, 5], max_elapsed=None)))
     [tool.retrykit.policies."fetch it"]
@@ -102,18 +98,18 @@ def to_toml(name: str, policy: Policy) -> str:
     max_elapsed = "unlimited"
 
     Args:
-        name: The name of the policy, any text.
-        policy: Which one.
+        name: The name of the policy, any string.
+        policy: The policy.
 
     Raises:
         ConfigError: A setting is code.
     """
-    told = (f"{key} = {toml_value(value)}" for key, value in to_data(policy).items())
-    return "\n".join([f"[tool.retrykit.policies.{toml_key(name)}]", *told])
+    lines = (f"{key} = {toml_value(value)}" for key, value in to_data(policy).items())
+    return "\n".join([f"[tool.retrykit.policies.{toml_key(name)}]", *lines])
 
 
 def to_data(policy: Policy) -> dict[str, Any]:
-    """Return what `to_dict` does, short: for JSON, and to be read again.
+    """Return the settings of `Policy.to_dict` that differ from the default.
 
     >>> to_data(Policy(schedule=[1, 5], on=(OSError, EOFError)))
     {'schedule': 'sequence([1.0, 5.0])', 'on': ['OSError', 'EOFError']}
@@ -122,30 +118,9 @@ def to_data(policy: Policy) -> dict[str, Any]:
         ConfigError: A setting is code.
     """
     return {
-        key: compact_value(key, value)
+        key: setting_to_data(key, value)
         for key, value in non_default_settings(policy).items()
     }
-
-
-def compact_value(setting: str, value: Any) -> Any:
-    """Return one setting as data, its schedules as the expressions they print.
-
-    >>> compact_value("schedule", Policy(schedule=[1, 5]).schedule)
-    'sequence([1.0, 5.0])'
-
-    Raises:
-        ConfigError: It is code.
-    """
-    told = setting_to_data(setting, value)
-    if setting == "schedule":
-        return repr(value)
-    if setting != "rules":
-        return told
-    delays = [rule.schedule for rule in value]
-    return [
-        rule | ({} if schedule is None else {"schedule": repr(schedule)})
-        for rule, schedule in zip(told, delays, strict=True)
-    ]
 
 
 def non_default_settings(policy: Policy, base: Policy | None = None) -> dict[str, Any]:
@@ -155,8 +130,8 @@ def non_default_settings(policy: Policy, base: Policy | None = None) -> dict[str
     {'seed': 7}
 
     Args:
-        policy: Whose settings.
-        base: The other policy; by default one whose settings are the defaults.
+        policy: The policy.
+        base: The other policy; by default one with the default settings.
     """
     base = base or Policy()
     values = {each.name: getattr(policy, each.name) for each in fields(Policy)}
@@ -164,11 +139,11 @@ def non_default_settings(policy: Policy, base: Policy | None = None) -> dict[str
 
 
 class Expression(NamedTuple):
-    """The Python of a setting.
+    """Python source of a setting.
 
     Attributes:
         text: An expression in one line.
-        imports: The lines that it needs before it, each of them once.
+        imports: Its import lines.
     """
 
     text: str
@@ -176,7 +151,7 @@ class Expression(NamedTuple):
 
 
 def to_expression(setting: str, value: object) -> Expression:
-    """Return the Python of one setting.
+    """Return a setting as Python source.
 
     >>> from zipfile import BadZipFile
     >>> to_expression("on", (OSError, BadZipFile))
@@ -185,25 +160,25 @@ def to_expression(setting: str, value: object) -> Expression:
     "StatusCodes(['UNAVAILABLE'])"
 
     Args:
-        setting: Its name.
-        value: What the policy has there.
+        setting: The name of the setting.
+        value: Its value.
 
     Raises:
-        ConfigError: It is code, or in a module that has no import.
+        ConfigError: It is code, or cannot be imported by its name.
     """
     if isinstance(value, StatusCodes):
         line = "from retrykit.config.grpc_service_config import StatusCodes"
         return Expression(f"StatusCodes({[*value.codes]!r})", (line,))
     if isinstance(value, Rule):
-        return _rule(value)
-    written = setting_to_data(setting, value)
+        return _rule_expression(value)
+    setting_to_data(setting, value)  # refuses user code
     if isinstance(value, tuple):
         return _tuple([to_expression(setting, each) for each in value])
     if isinstance(value, type):
-        return _type(setting, value)
-    # A text may be a member of an enum, whose own repr is no expression.
+        return _type_expression(setting, value)
+    # The repr of a string in an enum is not an expression.
     text = str.__repr__(value) if isinstance(value, str) else repr(value)
-    return Expression(text, _imports(value, written))
+    return Expression(text, _find_imports(value))
 
 
 def toml_key(name: str) -> str:
@@ -216,7 +191,7 @@ def toml_key(name: str) -> str:
 
 
 def toml_value(value: object) -> str:
-    r"""Return texts, numbers, and lists and dicts of them as TOML in one line.
+    r"""Return a string, number, list or dict as TOML in one line.
 
     >>> print(toml_value(["pay\n", 5]))
     ["pay\n", 5]
@@ -224,48 +199,44 @@ def toml_value(value: object) -> str:
     {argument = "timeout", seconds = 5}
     """
     if isinstance(value, Mapping):
-        told = (f"{toml_key(key)} = {toml_value(part)}" for key, part in value.items())
-        return f"{{{', '.join(told)}}}"
+        parts = (f"{toml_key(key)} = {toml_value(x)}" for key, x in value.items())
+        return f"{{{', '.join(parts)}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(toml_value, value))}]"
-    # What JSON escapes is escaped alike in TOML, and this one by TOML alone.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", r"\u007f")
+    # TOML has the escapes of JSON, and needs these three as well: one is not allowed
+    # in strings, and editors take the others for the end of a line.
+    return json.dumps(value, ensure_ascii=False).translate(_ESCAPES)
 
 
-def _kinds(schedule: dict[str, Any]) -> Iterable[str]:
-    """Yield the kind of a schedule that is data, and of all of its parts."""
-    yield schedule["kind"]
-    for part in schedule.values():
-        if isinstance(part, dict):
-            yield from _kinds(part)
+_ESCAPES = {ord(each): rf"\u{ord(each):04x}" for each in "\x7f\u2028\u2029"}
 
 
 def _tuple(parts: Iterable[Expression]) -> Expression:
-    told = list(parts)
-    text = ", ".join(part.text for part in told) + "," * (len(told) == 1)
-    return Expression(f"({text})", _lines(told))
+    items = list(parts)
+    text = ", ".join(part.text for part in items) + "," * (len(items) == 1)
+    return Expression(f"({text})", _import_lines(items))
 
 
-def _lines(parts: Iterable[Expression]) -> tuple[str, ...]:
+def _import_lines(parts: Iterable[Expression]) -> tuple[str, ...]:
     return tuple(sorted({line for part in parts for line in part.imports}))
 
 
-def _rule(rule: Rule) -> Expression:
-    told = {name: part for name, part in fields_of(rule).items() if part is not None}
-    parts = {name: to_expression(name, part) for name, part in told.items()}
+def _rule_expression(rule: Rule) -> Expression:
+    values = fields_of(rule).items()
+    parts = {name: to_expression(name, x) for name, x in values if x is not None}
     text = ", ".join(f"{name}={parts[name].text}" for name in _PARTS if name in parts)
-    own = Expression("", (_line("policy.rules", ["Rule"]),))
-    return Expression(f"Rule({text})", _lines([own, *parts.values()]))
+    own = Expression("", (_import_line("policy.rules", ["Rule"]),))
+    return Expression(f"Rule({text})", _import_lines([own, *parts.values()]))
 
 
 _PARTS = ("on", "schedule", "max_attempts")
 
 
-def _imports(value: object, written: Any) -> tuple[str, ...]:
-    """Return the lines that a value needs before it, which is no code."""
+def _find_imports(value: object) -> tuple[str, ...]:
+    """Return the import lines that a value needs."""
     if isinstance(value, Schedule):
-        used = set(_kinds(written)).intersection(CONSTRUCTORS)
-        return (_line("schedules", used),)
+        used = {part.kind for _, part in iter_parts(value)}.intersection(CONSTRUCTORS)
+        return (_import_line("schedules", used),)
     if isinstance(value, SerializableHint):
         members = value.hints if isinstance(value, FirstOf) else ()
         used = {
@@ -273,23 +244,23 @@ def _imports(value: object, written: Any) -> tuple[str, ...]:
             for each in (value, *members)
             if isinstance(each, SerializableHint)
         }
-        return (_line("hints", used),)
+        return (_import_line("hints", used),)
     if isinstance(value, ScopedBudget):
         used = {type(value).__name__} | ({"shared"} if value.scope else set())
         costs = (
             to_expression("costs", kind) for kind, _ in value.settings.get("costs", ())
         )
-        return _lines([Expression("", (_line("budgets", used),)), *costs])
+        return _import_lines([Expression("", (_import_line("budgets", used),)), *costs])
     if isinstance(value, AsArgument):
-        return (_line("policy.timeouts", ["AsArgument"]),)
+        return (_import_line("policy.timeouts", ["AsArgument"]),)
     return ()
 
 
-def _line(module: str, names: Iterable[str]) -> str:
+def _import_line(module: str, names: Iterable[str]) -> str:
     return f"from retrykit.{module} import {', '.join(sorted(names))}"
 
 
-def _type(setting: str, kind: type) -> Expression:
+def _type_expression(setting: str, kind: type) -> Expression:
     if kind.__module__ == "builtins":
         return Expression(kind.__qualname__)
     text = f"{kind.__module__}.{kind.__qualname__}"

@@ -26,10 +26,7 @@ def fingerprint(policy: Policy) -> str:
         name=None, observers=(), max_failures=2, redact=True, keep_tracebacks=False
     )
     try:
-        data = bare.to_dict()
-        # Fingerprints are older than these settings.
-        del data["redact"], data["keep_tracebacks"]
-        text = json.dumps(data, sort_keys=True)
+        text = json.dumps(bare.to_dict(), sort_keys=True)
     except ConfigError:
         # Memory addresses differ between processes.
         text = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(bare))

@@ -17,8 +17,7 @@ from retrykit.errors import ConfigError
 from retrykit.hints.base import Hint
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
-from retrykit.schedules import from_dict
-from retrykit.schedules.parts import check_size
+from retrykit.schedules.base import Schedule
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
@@ -126,7 +125,19 @@ def _rule(name: str, data: object) -> Rule:
 _PARTS = ("on", "schedule", "max_attempts")
 
 
-# Hints and budgets are imported on demand: few policies have any.
+# Parsers and budgets are imported on demand: few programs need them.
+def _schedule_text(schedule: Schedule) -> str:
+    from retrykit.schedules.parsing import schedule_to_text  # noqa: PLC0415  see above
+
+    return schedule_to_text(schedule)
+
+
+def _schedule(data: object) -> Schedule:
+    from retrykit.schedules.parsing import schedule_from_data  # noqa: PLC0415  same
+
+    return schedule_from_data(data)
+
+
 def _hint_text(hint: object) -> str:
     from retrykit.hints.parsing import name_of_hint  # noqa: PLC0415  see above
 
@@ -183,8 +194,7 @@ def _name_in_errors(name: str) -> Iterator[None]:
 
 # Writers and readers of the settings that are not numbers or strings.
 _WRITTEN: dict[str, Callable[[Any], Any]] = {
-    # The limit of the reader, checked here, too.
-    "schedule": lambda schedule: check_size(schedule).to_dict(),
+    "schedule": _schedule_text,
     "on": partial(_names, "on"),
     "give_up_on": partial(_names, "give_up_on"),
     "rules": lambda rules: [_rule_data(rule) for rule in rules],
@@ -193,7 +203,7 @@ _WRITTEN: dict[str, Callable[[Any], Any]] = {
     "attempt_timeout": _timeout_data,
 }
 _READ: dict[str, Callable[[Any], Any]] = {
-    "schedule": from_dict,
+    "schedule": _schedule,
     "max_attempts": _attempts,
     "on": partial(_types, "on"),
     "give_up_on": partial(_types, "give_up_on"),

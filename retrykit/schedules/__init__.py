@@ -19,12 +19,11 @@ from retrykit.schedules.basic import (
     linear,
     polynomial,
 )
-from retrykit.schedules.plain import from_dict
 from retrykit.schedules.randomized import decorrelated, google_interval, polly_interval
 from retrykit.schedules.sequences import sequence
 
 __all__ = ["Schedule", "ScheduleLike", "constant", "decorrelated", "exponential"]
-__all__ += ["fibonacci", "from_dict", "google_interval", "linear", "polly_interval"]
+__all__ += ["fibonacci", "google_interval", "linear", "polly_interval"]
 __all__ += ["polynomial", "sequence"]
 
 ScheduleLike = Schedule | Iterable[Duration] | Callable[[], Iterator[Duration]]

@@ -10,7 +10,7 @@ and found in the table of `retrykit.schedules.kinds`.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen, fields_of
@@ -110,23 +110,6 @@ class Schedule(Frozen, ABC):
         same: Schedule = self.replace(**calm) if calm else self
         return same
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return this schedule as plain data, for JSON and TOML.
-
-        Returns:
-            A dict with its ``kind`` and a key for each of its parts.
-
-        Raises:
-            ConfigError: Some part is the user's own code.
-        """
-        if not self.kind:
-            rule = "made of retrykit's own parts, to be written as data"
-            raise invalid_setting("schedule", rule, self, "list its delays")
-        return {"kind": self.kind} | {
-            name: part.to_dict() if isinstance(part, Schedule) else part
-            for name, part in fields_of(self).items()
-        }
-
     def then(self, other: object) -> "Schedule":
         """Continue with *other*, from its first delay, when this one ends.
 
@@ -138,7 +121,7 @@ class Schedule(Frozen, ABC):
             ConfigError: This schedule never ends, or *other* is no schedule.
         """
         # Imported here: most schedules are followed by no other.
-        from retrykit.schedules.endless import is_endless  # noqa: PLC0415
+        from retrykit.schedules.structure import is_endless  # noqa: PLC0415
 
         if is_endless(self):
             rule = "a schedule that ends, where another follows with .then()"

@@ -1,8 +1,7 @@
-"""Schedules as people write them in a line of text.
+"""Schedules as strings: delays separated by commas, or an expression.
 
-Either delays separated by commas, or the expression that prints a schedule.
-It is read and never run: what is not one of the constructors, methods and
-operators of schedules is refused by its name.
+An expression is parsed and never run: whatever is not a constructor, method or
+operator of schedules is rejected by name.
 """
 
 import ast
@@ -16,16 +15,16 @@ from retrykit._internal.durations import parse_duration
 from retrykit._internal.validation import check_instance, did_you_mean, invalid_setting
 from retrykit.schedules.base import Schedule, as_schedule
 from retrykit.schedules.kinds import CONSTRUCTORS
-from retrykit.schedules.parts import MAX_LEVELS, check_size
 from retrykit.schedules.sequences import sequence
+from retrykit.schedules.structure import MAX_LEVELS, check_size, has_user_code
 
-__all__ = ["parse_schedule"]
+__all__ = ["parse_schedule", "schedule_from_data", "schedule_to_text"]
 
-# No schedule of use is near to these; what is far beyond them ends in an error
-# of Python's own that says nothing of schedules.
-_LONGEST = 100_000
-# A list of numbers that is a schedule has two levels beside its own.
-_DEEPEST = MAX_LEVELS + 2
+# Far above any useful schedule. Without these limits, Python's parser would fail with
+# errors that do not mention schedules.
+_MAX_LENGTH = 100_000
+# A sequence adds two levels: its list, and the numbers in the list.
+_MAX_DEPTH = MAX_LEVELS + 2
 _SHOWN = 80
 
 _METHODS = (
@@ -50,7 +49,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Schedule]] = {
 
 
 def parse_schedule(text: str) -> Schedule:
-    """Return the schedule that a text describes.
+    """Return the schedule that a string describes.
 
     >>> parse_schedule("1s, 5s, 1m")
     sequence([1.0, 5.0, 60.0])
@@ -65,31 +64,66 @@ def parse_schedule(text: str) -> Schedule:
 operators of schedules, got 'exponentail'; did you mean exponential(...)?
 
     Args:
-        text: Two or more delays with their units, separated by commas; a list,
-            as ``[1, "5s"]``; or an expression of the names in
-            `retrykit.schedules`, the methods of `Schedule` that make a schedule,
-            the operators ``+``, ``*``, ``|`` and ``&``, numbers, texts and lists.
-            At most 1,000 parts in 100 levels.
+        text: Two or more delays with units, separated by commas; a list such as
+            ``[1, "5s"]``; or an expression of the names in `retrykit.schedules`, the
+            methods of `Schedule` that return a schedule, the operators ``+``, ``*``,
+            ``|`` and ``&``, numbers, strings and lists. At most 1,000 parts in 100
+            levels.
 
     Raises:
-        ConfigError: The text is something else, or a number or a duration in it
-            is out of its bounds.
+        ConfigError: The string is something else, or a number or a duration in it
+            is out of bounds.
     """
-    # A line: in a file it may be broken into several.
-    told = " ".join(check_instance("schedule", text, str).split())
-    if len(told) > _LONGEST:
-        rule = f"a string of at most {_LONGEST} characters"
-        raise invalid_setting("schedule", rule, _short(told))
-    if "(" not in told and not told.startswith("["):
-        return _listed(told)
+    # In a file, the expression may take several lines.
+    line = " ".join(check_instance("schedule", text, str).split())
+    if len(line) > _MAX_LENGTH:
+        rule = f"a string of at most {_MAX_LENGTH} characters"
+        raise invalid_setting("schedule", rule, _short(line))
+    if "(" not in line and not line.startswith("["):
+        return _parse_delays(line)
     try:
-        return check_size(as_schedule(_value(_parsed(told), _DEEPEST)))
+        return check_size(as_schedule(_evaluate(_parse(line), _MAX_DEPTH)))
     except (MemoryError, RecursionError):
         rule = f"an expression of at most {MAX_LEVELS} levels"
-        raise invalid_setting("schedule", rule, _short(told)) from None
+        raise invalid_setting("schedule", rule, _short(line)) from None
 
 
-def _listed(text: str) -> Schedule:
+def schedule_from_data(data: object) -> Schedule:
+    """Return the schedule that a file, or other plain data, describes.
+
+    >>> schedule_from_data([1, "5s"]) == schedule_from_data("1s, 5s")
+    True
+
+    Args:
+        data: A list of durations, or a string as for `parse_schedule`.
+
+    Raises:
+        ConfigError: It is something else.
+    """
+    if isinstance(data, list | tuple):
+        return sequence(data)
+    if isinstance(data, str):
+        return parse_schedule(data)
+    raise invalid_setting("schedule", "a string, or a list of durations", data)
+
+
+def schedule_to_text(schedule: Schedule) -> str:
+    """Return the expression from which `parse_schedule` makes the same schedule.
+
+    Raises:
+        ConfigError: Some part is user code, or the schedule is too large.
+    """
+    if has_user_code(check_size(schedule)):
+        rule = "made of retrykit's own parts, to be written as data"
+        raise invalid_setting("schedule", rule, schedule, "list its delays")
+    text = repr(schedule)
+    if len(text) > _MAX_LENGTH:
+        rule = f"written in at most {_MAX_LENGTH} characters"
+        raise invalid_setting("schedule", rule, _short(text))
+    return text
+
+
+def _parse_delays(text: str) -> Schedule:
     delays = [delay.strip() for delay in text.split(",")]
     if len(delays) == 1:
         rule = 'delays such as "1s, 5s, 1m", or an expression such as constant("5s")'
@@ -97,18 +131,18 @@ def _listed(text: str) -> Schedule:
             "for a single delay write constant() around it, or [] for one retry"
         )
         if not text[:1].isdigit():
-            suggestion = _constructor(text)
+            suggestion = _suggest_constructor(text)
         raise invalid_setting("schedule", rule, _short(text), suggestion)
     return sequence(
         [parse_duration(f"schedule[{i}]", delay) for i, delay in enumerate(delays)]
     )
 
 
-def _parsed(text: str) -> ast.expr:
+def _parse(text: str) -> ast.expr:
     try:
         with warnings.catch_warnings():
-            # Of what it warns is refused below, or harmless: nothing of it is run.
-            # No other warning is ignored: the filters are those of all threads.
+            # What these warn of is rejected below or harmless, since nothing is run.
+            # Other warnings stay: all threads share the filters.
             warnings.simplefilter("ignore", SyntaxWarning)
             warnings.simplefilter("ignore", DeprecationWarning)
             return ast.parse(text, mode="eval").body
@@ -116,19 +150,14 @@ def _parsed(text: str) -> ast.expr:
         rule = "text that can be encoded in UTF-8"
         raise invalid_setting("schedule", rule, _short(text)) from None
     except (SyntaxError, ValueError) as error:
-        # The latter of a null byte, before Python 3.11.4.
+        # ValueError: a null byte, before Python 3.11.4.
         raise invalid_setting(
             "schedule", "an expression", _short(text), error.args[0]
         ) from None
 
 
-def _value(node: ast.expr, levels: int) -> Any:
-    """Return the schedule, number, text or list that an expression is.
-
-    Args:
-        node: The expression.
-        levels: How many levels it may have. Count, >= 0.
-    """
+def _evaluate(node: ast.expr, levels: int) -> Any:
+    """Return the value of an expression of at most this many levels."""
     if not levels:
         raise RecursionError
     match node:
@@ -137,30 +166,31 @@ def _value(node: ast.expr, levels: int) -> Any:
         case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)):
             return -value
         case ast.List(parts):
-            return [_value(part, levels - 1) for part in parts]
+            return [_evaluate(part, levels - 1) for part in parts]
         case ast.BinOp(left, sign, right) if type(sign) in _OPERATORS:
-            return _joined(node, _value(left, levels - 1), _value(right, levels - 1))
+            return _apply_operator(
+                node, _evaluate(left, levels - 1), _evaluate(right, levels - 1)
+            )
         case ast.Call(func):
-            return _called(node, _function(func, levels - 1), levels - 1)
+            return _call(node, _callable(func, levels - 1), levels - 1)
     return _not_allowed(node)
 
 
-def _joined(node: ast.BinOp, left: Any, right: Any) -> Schedule:
-    # A number may stand on either side of ``*``; what else is wrong with the
-    # other side, the schedule says itself.
-    turned = isinstance(node.op, ast.Mult) and isinstance(right, Schedule)
-    if not isinstance(left, Schedule) and not turned:
-        _not_allowed(node, "an operator stands behind a schedule")
+def _apply_operator(node: ast.BinOp, left: Any, right: Any) -> Schedule:
+    # ``*`` takes its number on either side; the schedule checks the other operand.
+    swapped = isinstance(node.op, ast.Mult) and isinstance(right, Schedule)
+    if not isinstance(left, Schedule) and not swapped:
+        _not_allowed(node, "write the schedule before the operator")
     return _OPERATORS[type(node.op)](left, right)
 
 
-def _function(node: ast.expr, levels: int) -> Callable[..., Schedule]:
+def _callable(node: ast.expr, levels: int) -> Callable[..., Schedule]:
     """Return the constructor or the bound method that is called."""
     match node:
         case ast.Name(name) if name in CONSTRUCTORS:
             return CONSTRUCTORS[name]
         case ast.Attribute(of, name):
-            schedule = _value(of, levels)
+            schedule = _evaluate(of, levels)
             if isinstance(schedule, Schedule) and name in _METHODS:
                 method: Callable[..., Schedule] = getattr(schedule, name)
                 return method
@@ -172,9 +202,9 @@ def _function(node: ast.expr, levels: int) -> Callable[..., Schedule]:
     return _not_allowed(node)
 
 
-def _called(node: ast.Call, build: Callable[..., Schedule], levels: int) -> Schedule:
-    given = [_value(each, levels) for each in node.args]
-    named = {str(each.arg): _value(each.value, levels) for each in node.keywords}
+def _call(node: ast.Call, build: Callable[..., Schedule], levels: int) -> Schedule:
+    given = [_evaluate(each, levels) for each in node.args]
+    named = {str(each.arg): _evaluate(each.value, levels) for each in node.keywords}
     known = inspect.signature(build).parameters
     if len(named) < len(node.keywords):
         _not_allowed(node, "name each argument once")
@@ -185,28 +215,30 @@ def _called(node: ast.Call, build: Callable[..., Schedule], levels: int) -> Sche
         suggestion = did_you_mean(unknown, known) or str(error)
         rule = f"made with {build.__name__}({', '.join(known)})"
         raise invalid_setting(
-            "schedule", rule, _short(_written(node)), suggestion
+            "schedule", rule, _short(_source(node)), suggestion
         ) from None
     return build(*given, **named)
 
 
 def _not_allowed(node: ast.expr, suggestion: str = "") -> NoReturn:
-    told = _written(node)
+    source = _source(node)
     if isinstance(node, ast.Name):
-        suggestion = _constructor(told) or f"there are {', '.join(CONSTRUCTORS)}"
+        suggestion = (
+            _suggest_constructor(source) or f"there are {', '.join(CONSTRUCTORS)}"
+        )
     rule = "made of constructors, methods and operators of schedules"
-    raise invalid_setting("schedule", rule, _short(told), suggestion)
+    raise invalid_setting("schedule", rule, _short(source), suggestion)
 
 
-def _written(node: ast.expr) -> str:
+def _source(node: ast.expr) -> str:
     try:
         return ast.unparse(node)
     except ValueError:
-        # Python reads hexadecimal integers of any length, and prints few of them.
+        # Python parses hexadecimal integers of any length, but does not print them.
         return "an integer of thousands of digits"
 
 
-def _constructor(name: str) -> str:
+def _suggest_constructor(name: str) -> str:
     return did_you_mean(name, CONSTRUCTORS).replace("?", "(...)?")
 
 

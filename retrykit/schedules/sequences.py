@@ -41,12 +41,6 @@ class Sequence(Fixed):
             None if delay is _ENDED else parse_duration(f"schedule[{retry - 1}]", delay)
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        if not isinstance(self.delays, tuple):
-            rule = "made of retrykit's own parts, to be written as data"
-            raise invalid_setting("schedule", rule, self.delays, "list its delays")
-        return {"kind": self.kind, "delays": list(self.delays)}
-
     def __repr__(self) -> str:
         own = self.delays
         if isinstance(own, tuple):
@@ -117,8 +111,6 @@ def _as_schedule(value: object) -> str:
     """Return how to write what seems to be meant by no schedule."""
     if callable(value):
         return "call it if it makes a schedule, or let it yield the delays"
-    if isinstance(value, Mapping):
-        return "retrykit.schedules.from_dict reads a dict"
     return "for a single delay write constant()"
 
 

@@ -5,6 +5,7 @@ import pytest
 from retrykit import ConfigError, Policy, presets, schedules as s
 from tests._support import browsing
 from tests._support.browsing import STEADY
+from tests._support.schedule_data import schedule_data, schedule_from
 
 browser = browsing.browser
 
@@ -52,7 +53,7 @@ def test_wrong_input_is_told_in_the_words_of_the_library(browser, field, typed, 
     policy = Policy(schedule=schedule, max_elapsed=60)
     with pytest.raises(ConfigError) as refused:
         if kind:
-            s.from_dict(schedule.to_dict() | {part: value})
+            schedule_from(schedule_data(schedule) | {part: value})
         Policy(**{part: value})
     browser.open({"wrong": policy})
     was = browser.rows(), browser.text("#python")

@@ -20,6 +20,7 @@ from retrykit.testing import strategies
 from tests._support import browsing
 from tests._support.browsing import near
 from tests._support.reference_data import reference_data
+from tests._support.schedule_data import schedule_data, schedule_from
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,7 @@ def test_bounds_are_those_of_the_library(browser, drawn):
     found = browser.run(
         "const [drawn, retries] = arguments;"
         "return drawn.map((s) => retries.map((n) => retrykit.bounds(s, n)))",
-        [schedule.to_dict() for schedule in drawn],
+        [schedule_data(schedule) for schedule in drawn],
         RETRIES,
     )
     for schedule, ours in zip(drawn, found, strict=True):
@@ -100,7 +101,7 @@ def as_on_the_page(policy):
     limits = ("max_attempts", "max_elapsed", "deadline")
     shown = {name: getattr(policy, name) for name in limits}
     shown["attempt_timeout"] = timeout_seconds(policy.attempt_timeout)
-    return shown | {"schedule": policy.schedule.to_dict()}
+    return shown | {"schedule": schedule_data(policy.schedule)}
 
 
 PREVIEWS = (
@@ -195,7 +196,7 @@ def test_sums_that_are_off_by_a_hair_are_judged_as_the_library_judges_them(brows
 
 @given(st.lists(strategies.schedules(), min_size=8, max_size=16))
 def test_expressions_are_those_of_the_library(browser, drawn):
-    data = [schedule.to_dict() for schedule in drawn]
+    data = [schedule_data(schedule) for schedule in drawn]
     found = browser.run(
         "return arguments[0].map((each) => retrykit.expression(each))", data
     )
@@ -214,7 +215,7 @@ def test_halves_are_rounded_as_the_library_rounds_them(browser):
     found = browser.run("return arguments[0].map(retrykit.readable)", halves)
     assert found == [format_duration(duration) for duration in halves]
     intervals = [s.google_interval(number / 2000) for number in range(2, 30)]
-    data = [interval.to_dict() for interval in intervals]
+    data = [schedule_data(interval) for interval in intervals]
     found = browser.run("return arguments[0].map((s) => retrykit.bounds(s, 1))", data)
     assert found == [[*interval.bounds(1)] for interval in intervals]
 
@@ -332,6 +333,7 @@ def test_what_is_typed_has_the_numbers_of_the_library(browser, name, tmp_path):
     random = Random(name)  # noqa: S311  the same parameters in every run
     browser.open({name: POLICIES[name]})
     data = POLICIES[name].to_dict()
+    data["schedule"] = schedule_data(POLICIES[name].schedule)
     fields = browser.attributes("[data-path]", "data-path")
     browser.limit("max_elapsed", wanted=True)
     for path in fields:
@@ -348,6 +350,7 @@ def test_what_is_typed_has_the_numbers_of_the_library(browser, name, tmp_path):
         browser.select("deadline", data["deadline"])
     attempt = random.choice([0.0, 0.25, 3.0])
     browser.type("attempt", str(attempt))
+    data["schedule"] = repr(schedule_from(data["schedule"]))
     policy = Policy.from_dict(data)
     assert browser.all("[aria-invalid='true']") == []
     assert near(browser.rows(), rows(policy, attempt)), policy

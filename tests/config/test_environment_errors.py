@@ -133,7 +133,7 @@ WRONG = [
     (
         {"EXTENDS": "zizq:retry_limt=3"},
         (
-            "_EXTENDS: retry_limt is no parameter of zizq, got '3'; did you mean "
+            "_EXTENDS: retry_limt is not a parameter of zizq, got '3'; did you mean "
             "retry_limit?"
         ),
     ),

@@ -28,29 +28,38 @@ WRONG = {
     "a slip into YAML": (
         "[policies.fetch]\nmax_attempts: 5\n",
         (
-            "policies.toml must be TOML, got a fault at line 2, column 13; expected "
+            "policies.toml must be TOML, got a "
+            "syntax error at line 2, column 13; expected "
             "'=' after a key in a key/value pair"
         ),
     ),
     "a slip after Windows lines": (
         "[policies.fetch]\r\nmax_attempts = \r\n",
-        "policies.toml must be TOML, got a fault at line 2, column 16; invalid value",
+        (
+            "policies.toml must be TOML, got a syntax error at line 2, column 16; "
+            "invalid value"
+        ),
     ),
     "a table written twice": (
         "[policies.fetch]\n[policies.fetch]\n",
         (
-            "policies.toml must be TOML, got a fault at line 2, column 16; cannot "
+            "policies.toml must be TOML, got a "
+            "syntax error at line 2, column 16; cannot "
             "declare ('policies', 'fetch') twice"
         ),
     ),
     "an end in the middle": (
         "[policies.fetch]\nname = 'fe",
-        'policies.toml must be TOML, got a fault at line 2, column 11; expected "\'"',
+        (
+            "policies.toml must be TOML, got a syntax error at line 2, column 11; "
+            'expected "\'"'
+        ),
     ),
     "a number beyond use": (
         f"x = {'9' * 5000}",
         (
-            "policies.toml must be TOML, got a fault; exceeds the limit (4300 digits) "
+            "policies.toml must be TOML, got a "
+            "syntax error; exceeds the limit (4300 digits) "
             "for integer string conversion"
         ),
     ),
@@ -92,7 +101,7 @@ WRONG_JSON = {
 @pytest.mark.parametrize(("text", "message"), WRONG_JSON.values(), ids=WRONG_JSON)
 def test_what_is_wrong_with_json_is_told_with_its_place(written, text, message):
     told = refused(written("some.json", text))
-    assert told.startswith(f"some.json must be JSON, got a fault{message}")
+    assert told.startswith(f"some.json must be JSON, got a syntax error{message}")
 
 
 def test_json_is_an_object(written):

@@ -97,7 +97,7 @@ def test_a_policy_extends_another_of_the_same_file(written):
         max_attempts = 3
         [policies.polite]
         extends = "patient"
-        schedule = {kind = "cap", of = [1, 90], limit = "1m"}
+        schedule = "sequence([1, 90]).cap('1m')"
         [policies.patient]
         max_elapsed = "1h"
         name = "patient"
@@ -114,11 +114,11 @@ def test_a_key_overrides_the_whole_key_of_its_base(written):
     path = written("""
         [policies.base]
         on = ["OSError", "ValueError"]
-        schedule = {kind = "exponential", first = "1s", factor = 3}
+        schedule = "exponential('1s', factor=3)"
         [policies.fetch]
         extends = "base"
         on = "OSError"
-        schedule = {kind = "exponential", first = "2s"}
+        schedule = "exponential('2s')"
     """)
     expected = Policy(on=OSError, schedule=s.exponential(2))
     assert Policy.from_toml(path, "fetch") == expected
@@ -223,7 +223,7 @@ WRONG = {
     "a parameter that is mistyped": (
         "[policies.fetch]\nextends = 'zizq:retry_limt=3'",
         (
-            "policies.toml, policy 'fetch': retry_limt is no parameter of zizq, got "
+            "policies.toml, policy 'fetch': retry_limt is not a parameter of zizq, got "
             "'3'; did you mean retry_limit?"
         ),
     ),

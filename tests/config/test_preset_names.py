@@ -57,11 +57,13 @@ WRONG = {
     f"{EVERY_PART}, got 'zizq:retry_limit'",
     "zizq:base=1s,base=2s": "preset must be zizq, or zizq:parameter=value,... "
     f"{EVERY_PART}, got 'zizq:base=1s,base=2s'",
-    "zizq:retry_limt=3": "retry_limt is no parameter of zizq, got '3'; did you mean "
+    "zizq:retry_limt=3": "retry_limt is not a parameter of zizq, got '3'; did you mean "
     "retry_limit?",
-    "zizq:colour=3": "colour is no parameter of zizq, got '3'; there are retry_limit, "
+    "zizq:colour=3": "colour is not a parameter of zizq, "
+    "got '3'; there are retry_limit, "
     "base, exponent, jitter",
-    "hostname-verification:cap=3": "cap is no parameter of hostname-verification, got "
+    "hostname-verification:cap=3": "cap is not a parameter of hostname-verification, "
+    "got "
     "'3'; there are none",
     "zizq:retry_limit=ten": "retry_limit must be an integer >= 0, got 'ten'",
     "zizq:retry_limit=2.5": "retry_limit must be an integer >= 0, got '2.5'",

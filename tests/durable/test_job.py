@@ -201,7 +201,7 @@ CHANGES = [
     {"seed": 7},
 ]
 ALL = [Policy(), *(Policy(**change) for change in CHANGES)]
-FIRST = ["ed1666becd69f536", "248dd764f15a85d9"]
+FIRST = ["8b62858fc9aac064", "2ec2ae088c7aa3b5"]
 PRINTED = "\n".join(map(fingerprint, ALL))
 
 

@@ -38,7 +38,7 @@ def _types(random):
 def _rules(random):
     return [
         {"on": _types(random)}
-        | ({"schedule": schedule_data(random, 1)} if maybe(random, 0.7) else {})
+        | ({"schedule": schedule_data(random)} if maybe(random, 0.7) else {})
         | ({"max_attempts": _count(random)} if maybe(random, 0.5) else {})
         for _ in range(random.randint(0, 3))
     ]
@@ -60,7 +60,7 @@ def _budget(random):
 
 
 _SETTINGS = {
-    "schedule": lambda random: schedule_data(random, 2),
+    "schedule": schedule_data,
     "max_attempts": _count,
     "max_elapsed": _limit,
     "deadline": lambda random: random.choice(["stop", "clip", "overshoot"]),

@@ -117,9 +117,9 @@ def test_it_is_told_the_delay_before_unless_it_is_the_first():
 
 def test_it_cannot_be_written_as_data(own):
     two = own(1, 3)
-    for write in (two, two.cap(60), s.constant(1) + two, Policy(schedule=two)):
+    for schedule in (two, two.cap(60), s.constant(1) + two):
         with pytest.raises(ConfigError, match=r"schedule must be made of retrykit's o"):
-            write.to_dict()
+            Policy(schedule=schedule).to_dict()
 
 
 class Exact(s.Schedule):

@@ -16,6 +16,7 @@ from retrykit.testing.strategies import (
     schedules,
     seeds,
 )
+from tests._support.schedule_data import kinds_of
 
 BUSY = OSError("busy")
 
@@ -79,7 +80,7 @@ def test_seeds_are_whole_in_json():
 )
 def test_schedules_of_every_kind_are_drawn_but_those_left_out(asked, missing):
     found = drawn(schedules(**asked))
-    assert set().union(*(kinds(schedule.to_dict()) for schedule in found)) == (
+    assert set().union(*(kinds_of(schedule) for schedule in found)) == (
         set(SCHEDULE_KINDS) - missing
     )
 
@@ -87,7 +88,7 @@ def test_schedules_of_every_kind_are_drawn_but_those_left_out(asked, missing):
 def test_schedules_of_one_leaf_have_no_operators():
     found = drawn(schedules(max_leaves=1), 100)
     joined = {"sum", "union", "intersection", "then", "switch"}
-    assert all(not joined & kinds(schedule.to_dict()) for schedule in found)
+    assert all(not joined & kinds_of(schedule) for schedule in found)
 
 
 def test_policies_differ_in_every_setting_that_is_a_value():

@@ -1,14 +1,14 @@
 """Data of a policy for the page: its settings, and the preset that it is shown as."""
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, Final
 
+from retrykit._internal.frozen import fields_of
 from retrykit._internal.validation import check_instance
 from retrykit.analysis.preview.caveats import caveats, has_other_delays
-from retrykit.config.docstrings import summary
 from retrykit.config.preset_names import BUILT_IN
 from retrykit.config.rendering import (
-    compact_value,
     import_block,
     non_default_settings,
     to_expression,
@@ -17,16 +17,19 @@ from retrykit.config.rendering import (
 )
 from retrykit.errors import ConfigError
 from retrykit.policy.policy import Policy
+from retrykit.policy.serialization import setting_to_data
 from retrykit.policy.timeouts import timeout_seconds
+from retrykit.schedules.base import Schedule
 
-__all__ = ["hidden_settings", "policy_data"]
+__all__ = ["hidden_settings", "policy_data", "schedule_data"]
 
 
 def policy_data(name: str, given: object) -> dict[str, Any]:
     """Return a policy as data for the script of the page."""
     policy = check_instance(f"policies[{name!r}]", given, Policy)
+    setting_to_data("schedule", policy.schedule)  # refuses user code
     limits = {
-        "schedule": policy.schedule.to_dict(),
+        "schedule": schedule_data(policy.schedule),
         "max_attempts": policy.max_attempts,
         "max_elapsed": policy.max_elapsed,
     }
@@ -40,6 +43,14 @@ def policy_data(name: str, given: object) -> dict[str, Any]:
         "caveats": list(caveats(policy)),
         **hidden_settings(policy),
         "preset": _find_preset(name, policy, limits),
+    }
+
+
+def schedule_data(schedule: Schedule) -> dict[str, Any]:
+    """Return a schedule as nested dicts of its kind and its parts."""
+    return {"kind": schedule.kind} | {
+        name: schedule_data(part) if isinstance(part, Schedule) else part
+        for name, part in fields_of(schedule).items()
     }
 
 
@@ -75,9 +86,8 @@ def hidden_settings(policy: Policy, preset: Policy | None = None) -> dict[str, A
         except ConfigError:
             python["left_out"].append(name)
         try:
-            toml["settings"].append(
-                f"{name} = {toml_value(compact_value(name, value))}"
-            )
+            data = setting_to_data(name, value)
+            toml["settings"].append(f"{name} = {toml_value(data)}")
         except ConfigError:
             toml["left_out"].append(name)
     return {"python": python | {"imports": import_block(imports)}, "toml": toml}
@@ -130,7 +140,8 @@ def _find_preset(
         return None
     if made.schedule != policy.schedule:
         return None
-    description = summary(BUILT_IN[preset]).removeprefix("Return t")
+    summary = inspect.getdoc(BUILT_IN[preset]) or ""
+    description = summary.partition("\n")[0].removeprefix("Return t")
     return {
         "name": preset,
         "summary": f"T{description}",

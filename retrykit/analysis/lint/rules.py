@@ -12,8 +12,7 @@ from retrykit.analysis.preview import Preview, preview
 from retrykit.analysis.preview.caveats import has_other_delays
 from retrykit.policy.policy import Policy
 from retrykit.policy.rules import types_of
-from retrykit.schedules.endless import is_endless
-from retrykit.schedules.parts import has_user_code
+from retrykit.schedules.structure import has_user_code, is_endless
 
 __all__ = ["RULES", "Finding", "LintContext", "LintRule", "check"]
 

@@ -16,8 +16,8 @@ from retrykit.policy.decision import decide
 from retrykit.policy.policy import Policy
 from retrykit.schedules.base import Bounds, Schedule
 from retrykit.schedules.basic import Fixed
-from retrykit.schedules.parts import has_user_code
 from retrykit.schedules.randomness import MAX_DELAY, Random
+from retrykit.schedules.structure import has_user_code
 from retrykit.state.retry_state import RetryState, StopReason
 
 __all__ = ["EndOfCall", "Projection", "RetryRow", "project", "walk"]

@@ -1,0 +1,79 @@
+"""What a schedule is made of: how large it is, whether it ends, who wrote its code."""
+
+from retrykit._internal.frozen import fields_of
+from retrykit._internal.validation import invalid_setting
+from retrykit.schedules.base import Schedule, iter_parts
+from retrykit.schedules.sequences import Sequence
+
+__all__ = ["MAX_LEVELS", "check_size", "has_user_code", "is_endless"]
+
+MAX_LEVELS = 100
+"""Maximum number of nested levels of a schedule that is read or written as text."""
+
+_MAX_PARTS = 1_000
+# User code that still has a delay for this retry counts as endless.
+_EFFECTIVELY_ENDLESS = 100_000
+
+
+def check_size(schedule: Schedule) -> Schedule:
+    """Return *schedule* if it is not too large to read, write and use.
+
+    Raises:
+        ConfigError: It has more than 100 levels or 1,000 parts.
+    """
+    for number, (level, _) in enumerate(iter_parts(schedule), 1):
+        if level > MAX_LEVELS:
+            raise invalid_setting("schedule", f"of at most {MAX_LEVELS} levels", level)
+        if number > _MAX_PARTS:
+            raise invalid_setting("schedule", f"of at most {_MAX_PARTS} parts", number)
+    return schedule
+
+
+def has_user_code(schedule: Schedule) -> bool:
+    """Return whether some part of a schedule is user code.
+
+    >>> from retrykit.schedules import constant, sequence
+    >>> def ever():
+    ...     while True:
+    ...         yield 1
+    >>> has_user_code(constant(1).cap(9)), has_user_code(sequence(ever).cap(9))
+    (False, True)
+    """
+    return any(
+        not isinstance(part.delays, tuple)
+        if isinstance(part, Sequence)
+        else not part.kind
+        for _, part in iter_parts(schedule)
+    )
+
+
+def is_endless(schedule: Schedule) -> bool:
+    """Return whether a schedule has a delay for every retry.
+
+    User code is taken to be endless if it has a delay for retry 100,000.
+
+    >>> from retrykit.schedules import constant, linear
+    >>> is_endless(linear(1).cap(60)), is_endless(constant(1).within("1w"))
+    (True, False)
+    """
+    parts = fields_of(schedule)
+    match schedule.kind:
+        case "take" | "within":
+            endless = False
+        case "then":
+            endless = is_endless(parts["other"])
+        case "switch":
+            goes_on = schedule.bounds(parts["after"] + 1) is not None
+            endless = goes_on and is_endless(parts["to"])
+        case "sum" | "intersection":
+            endless = is_endless(parts["left"]) and is_endless(parts["right"])
+        case "union":
+            endless = is_endless(parts["left"]) or is_endless(parts["right"])
+        case "sequence" if isinstance(parts["delays"], tuple):
+            endless = False
+        case "" | "sequence":
+            endless = schedule.bounds(_EFFECTIVELY_ENDLESS) is not None
+        case _:
+            # A formula, or a schedule whose delays are changed one by one.
+            endless = "of" not in parts or is_endless(parts["of"])
+    return endless
