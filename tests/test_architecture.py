@@ -40,7 +40,7 @@ ROOMS = {
 # Imports that point up or back, each with its reason.
 UPWARD = {
     # Methods of schedules return kinds of schedules, which derive from `Schedule`.
-    ("schedules.base", "schedules.kinds"),
+    ("schedules.base", "schedules"),
     ("schedules.base", "schedules.structure"),
     # Methods of a policy run calls, and read files and variables.
     ("policy.policy", "execution.drivers"),

@@ -67,7 +67,7 @@ from retrykit.integrations.logging import observer
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
-from retrykit.schedules.kinds import SCHEDULE_KINDS
+from retrykit.schedules import SCHEDULE_KINDS
 from retrykit.schedules.parsing import parse_schedule
 from retrykit.testing import (
     AsyncScriptedFunction,
@@ -241,7 +241,7 @@ NAMED = "the name of an exception type, as OSError or module:Name"
 PLAIN = "a plain function where nothing can await it"
 CALLS = "a function, or the name of its calls"
 NAME = "a block is named after its function"
-HELD = "shorter than initial_interval, no longer than the original can hold"
+HELD = "shorter than initial_interval, no longer than 2**31 - 1 ms"
 TUPLE = "put the types in a tuple, as (ConnectionError, TimeoutError)"
 CAUSE = "write raise GiveUp from error, or raise an error"
 LOGGER = "write observer() for an observer, logging.getLogger(name) for a name"
@@ -317,7 +317,7 @@ WRITTEN = {
     ),
     "schedule must be in order, got {1}; write a list": lambda: Policy(schedule={1}),
     f"schedule must be re-iterable, got the one-shot {ONE_SHOT!r}; pass a list, a "
-    "generator function, or an object whose __iter__ starts afresh": (
+    "generator function, or an object whose __iter__ starts over": (
         lambda: Policy(schedule=ONE_SHOT)
     ),
     "schedule must be a generator function that can be called without arguments, got "
@@ -873,7 +873,7 @@ WRITTEN |= {
     "retries must be an integer >= 1 and <= 10000, got 10001": (
         lambda: preview(Policy(), retries=10_001)
     ),
-    "retry must be at most 30000 where .within() adds up the delays before it, got "
+    "retry must be at most 30000 with .within(), which adds up all earlier delays, got "
     "1000000; limit the time with max_elapsed": (
         lambda: s.constant("1us").within("0.9s").bounds(10**6)
     ),

@@ -1,8 +1,4 @@
-"""Schedules: what makes them, and the class that says what can be made of them.
-
-A name is looked for here, and written where its idea is: the formulas in
-`retrykit.schedules.basic` and `retrykit.schedules.randomized`, the methods on
-`Schedule`.
+"""Schedules: their constructors, their base class, and the table of all kinds.
 
 >>> constant("15s") + exponential(1).cap("1h").full_jitter()
 constant(15.0) + exponential(1.0, factor=2.0).cap(3600.0).full_jitter()
@@ -13,14 +9,38 @@ from collections.abc import Callable, Iterable, Iterator
 from retrykit._internal.durations import Duration
 from retrykit.schedules.base import Schedule
 from retrykit.schedules.basic import (
+    Constant,
+    Exponential,
+    Fibonacci,
+    Linear,
+    Polynomial,
     constant,
     exponential,
     fibonacci,
     linear,
     polynomial,
 )
-from retrykit.schedules.randomized import decorrelated, google_interval, polly_interval
-from retrykit.schedules.sequences import sequence
+from retrykit.schedules.composition import Intersection, Sum, Switch, Then, Union
+from retrykit.schedules.randomized import (
+    Decorrelated,
+    GoogleInterval,
+    PollyInterval,
+    decorrelated,
+    google_interval,
+    polly_interval,
+)
+from retrykit.schedules.sequences import Sequence, sequence
+from retrykit.schedules.transforms import (
+    AtLeast,
+    Cap,
+    EqualJitter,
+    FullJitter,
+    Jitter,
+    RoundDown,
+    Scale,
+    Take,
+    Within,
+)
 
 __all__ = ["Schedule", "ScheduleLike", "constant", "decorrelated", "exponential"]
 __all__ += ["fibonacci", "google_interval", "linear", "polly_interval"]
@@ -28,3 +48,49 @@ __all__ += ["polynomial", "sequence"]
 
 ScheduleLike = Schedule | Iterable[Duration] | Callable[[], Iterator[Duration]]
 """A schedule, a re-iterable of durations, or a generator function."""
+
+SCHEDULE_KINDS: dict[str, type[Schedule]] = {
+    each.kind: each
+    for each in (
+        Cap,
+        AtLeast,
+        RoundDown,
+        Scale,
+        FullJitter,
+        EqualJitter,
+        Jitter,
+        Take,
+        Within,
+        Then,
+        Switch,
+        Sum,
+        Intersection,
+        Union,
+        Constant,
+        Linear,
+        Exponential,
+        Polynomial,
+        Fibonacci,
+        Decorrelated,
+        PollyInterval,
+        GoogleInterval,
+        Sequence,
+    )
+}
+"""The class of each kind of schedule, by its name. A new kind gets a row here."""
+
+CONSTRUCTORS: dict[str, Callable[..., Schedule]] = {
+    each.__name__: each
+    for each in (
+        constant,
+        decorrelated,
+        exponential,
+        fibonacci,
+        google_interval,
+        linear,
+        polly_interval,
+        polynomial,
+        sequence,
+    )
+}
+"""The constructors by name; other kinds are made by methods and operators."""

@@ -1,10 +1,7 @@
-"""What a schedule is, and the methods that build one from another.
+"""Base class of schedules, with the methods that build one from another.
 
-A schedule answers two questions about the retry with a given number: which
-delay goes before it, and between which bounds that delay lies. It knows
-nothing of calls, errors or time. The values that the methods return are
-written in `retrykit.schedules.transforms` and `retrykit.schedules.composition`,
-and found in the table of `retrykit.schedules.kinds`.
+Their results are the classes of `retrykit.schedules.transforms` and
+`retrykit.schedules.composition`.
 """
 
 from abc import ABC, abstractmethod
@@ -20,14 +17,14 @@ from retrykit.schedules.randomness import Random, call_random, new_seed
 __all__ = ["Bounds", "Schedule", "as_operand", "as_schedule", "iter_parts"]
 
 Bounds = tuple[float, float]
-"""The shortest and the longest delay that may be drawn, in seconds."""
+"""The shortest and the longest possible delay, in seconds."""
 
 
 class Schedule(Frozen, ABC):
-    """A source of delays: an immutable value that other values are made of.
+    """The delays between attempts, as an immutable value.
 
-    Retries count from 1: retry 1 is the attempt after the first one. When a
-    schedule has no delay for a retry it has ended, and retrying stops there.
+    Retries count from 1: retry 1 is the second attempt. When a schedule has no delay
+    for a retry, it has ended, and retrying stops.
 
     >>> from retrykit.schedules import exponential
     >>> polite = exponential(0.5).cap("10s").take(6)
@@ -36,15 +33,15 @@ class Schedule(Frozen, ABC):
     >>> polite.full_jitter().bounds(3)
     (0.0, 2.0)
 
-    Methods apply in the order in which they stand: ``.cap(60).jitter(0.5)``
-    caps the interval, ``.jitter(0.5).cap(60)`` the randomised interval.
+    Methods apply from left to right: ``.cap(60).jitter(0.5)`` caps the delay before
+    jitter, ``.jitter(0.5).cap(60)`` after it.
     """
 
     __slots__ = ()
     kind: ClassVar[str] = ""
-    """Its name in data and in expressions; empty for classes of the user's."""
+    """Its name in expressions; empty for user-defined classes."""
     needs_parentheses: ClassVar[bool] = False
-    """Whether its expression needs parentheses inside of another."""
+    """Whether its expression needs parentheses inside another."""
 
     @abstractmethod
     def delay(
@@ -54,9 +51,9 @@ class Schedule(Frozen, ABC):
 
         Args:
             retry: Number of the retry, >= 1.
-            previous: The delay before the retry before, in seconds; None if
-                there was none.
-            random: Source of chance; only its `random` is called.
+            previous: The delay before the previous retry, in seconds; None for the
+                first.
+            random: Random numbers; only its method `random` is called.
 
         Returns:
             Seconds, finite and >= 0; None when the schedule has ended.
@@ -66,9 +63,8 @@ class Schedule(Frozen, ABC):
     def bounds(self, retry: int, /) -> Bounds | None:
         """Return the bounds of the delay before a retry.
 
-        No delay that is drawn leaves them, and they are exact, with one
-        exception: a schedule made from `decorrelated` by changing its delays
-        may stay well within them, since its walk goes on from what was drawn.
+        No delay is outside of them. They are exact, except for schedules made from
+        `decorrelated` by changing its delays, which may stay well within them.
 
         Args:
             retry: Number of the retry, >= 1.
@@ -96,19 +92,19 @@ class Schedule(Frozen, ABC):
             yield previous
 
     def without_jitter(self) -> "Schedule":
-        """Return this schedule with every jitter taken out of it.
+        """Return this schedule without any jitter.
 
         >>> from retrykit.schedules import constant
         >>> constant(3).full_jitter().cap(60).without_jitter()
         constant(3.0).cap(60.0)
         """
-        calm = {
+        parts = {
             name: part.without_jitter()
             for name, part in fields_of(self).items()
             if isinstance(part, Schedule)
         }
-        same: Schedule = self.replace(**calm) if calm else self
-        return same
+        fixed: Schedule = self.replace(**parts) if parts else self
+        return fixed
 
     def then(self, other: object) -> "Schedule":
         """Continue with *other*, from its first delay, when this one ends.
@@ -118,9 +114,8 @@ class Schedule(Frozen, ABC):
         [9.0, 9.0, 1.0, 2.0, 4.0]
 
         Raises:
-            ConfigError: This schedule never ends, or *other* is no schedule.
+            ConfigError: This schedule never ends, or *other* is not a schedule.
         """
-        # Imported here: most schedules are followed by no other.
         from retrykit.schedules.structure import is_endless  # noqa: PLC0415
 
         if is_endless(self):
@@ -139,39 +134,39 @@ class Schedule(Frozen, ABC):
 
         Args:
             after: The last retry of this schedule. Count, >= 0.
-            to: The schedule that answers for every later retry.
+            to: The schedule of every later retry.
 
         Raises:
-            ConfigError: *after* is no such count, or *to* is no schedule.
+            ConfigError: *after* is not such a count, or *to* not a schedule.
         """
         after = check_integer("after", after, at_least=0)
         return self._transform("switch", after=after, to=as_schedule(to))
 
     def cap(self, limit: Duration) -> "Schedule":
-        """Let no delay be longer than *limit*, a duration >= 0.
+        """Limit each delay to at most *limit*, a duration >= 0.
 
         Raises:
-            ConfigError: *limit* is no duration.
+            ConfigError: *limit* is not a duration.
         """
         return self._transform("cap", limit=parse_duration("limit", limit))
 
     def at_least(self, limit: Duration) -> "Schedule":
-        """Let no delay be shorter than *limit*, a duration >= 0.
+        """Extend each delay to at least *limit*, a duration >= 0.
 
         Raises:
-            ConfigError: *limit* is no duration.
+            ConfigError: *limit* is not a duration.
         """
         return self._transform("at_least", limit=parse_duration("limit", limit))
 
     def round_down(self, unit: Duration) -> "Schedule":
-        """Let every delay be a whole number of times *unit*, a duration > 0.
+        """Round each delay down to a multiple of *unit*, a duration > 0.
 
         >>> from retrykit.schedules import constant
         >>> list(constant("2.9s").round_down("1s").take(1).draw())
         [2.0]
 
         Raises:
-            ConfigError: *unit* is no duration > 0.
+            ConfigError: *unit* is not a duration > 0.
         """
         step = parse_duration("unit", unit)
         if not step:
@@ -182,7 +177,7 @@ class Schedule(Frozen, ABC):
         """End after *retries* delays, a count >= 0.
 
         Raises:
-            ConfigError: *retries* is no such count.
+            ConfigError: *retries* is not such a count.
         """
         return self._transform(
             "take", retries=check_integer("retries", retries, at_least=0)
@@ -191,11 +186,10 @@ class Schedule(Frozen, ABC):
     def within(self, total: Duration) -> "Schedule":
         """End before the delays could sum to more than *total*.
 
-        The sum is that of the longest delays that may be drawn, so the length
-        does not depend on chance. Delays are added up one by one: for a retry
-        more than 60,000 beyond the last one asked for, divided by the number of
-        schedules that this one is made of, `bounds` and `delay` raise a
-        `ConfigError`, unless the end is found before.
+        The sum is that of the longest possible delays, so the end does not depend on
+        random numbers. Delays are added up one by one: for a retry too far beyond the
+        last one (60,000 divided by the number of parts of this schedule), `bounds` and
+        `delay` raise `ConfigError` unless the end is found before.
 
         >>> from retrykit.schedules import constant
         >>> list(constant(4).within(10).draw())
@@ -205,52 +199,52 @@ class Schedule(Frozen, ABC):
             total: A duration, >= 0.
 
         Raises:
-            ConfigError: *total* is no duration.
+            ConfigError: *total* is not a duration.
         """
         return self._transform("within", total=parse_duration("total", total))
 
     def full_jitter(self) -> "Schedule":
-        """Spread each delay over all that is shorter: 0 to the delay."""
+        """Draw each delay between 0 and the delay."""
         return self._transform("full_jitter")
 
     def equal_jitter(self) -> "Schedule":
-        """Spread each delay over its upper half."""
+        """Draw each delay between half the delay and the delay."""
         return self._transform("equal_jitter")
 
     def jitter(self, factor: float) -> "Schedule":
-        """Spread each delay by *factor* of itself, less and more: 0 to 1.
+        """Draw each delay up to *factor* of itself below and above it: 0 to 1.
 
         >>> from retrykit.schedules import constant
         >>> constant(2).jitter(0.5).bounds(1)
         (1.0, 3.0)
 
         Raises:
-            ConfigError: *factor* is no number from 0 to 1.
+            ConfigError: *factor* is not a number from 0 to 1.
         """
         factor = check_number("factor", factor, at_most=1)
         return self._transform("jitter", factor=factor)
 
     def __add__(self, other: object) -> "Schedule":
-        """Wait for both, one after the other; end when either ends."""
+        """Add the delays of both; end when either ends."""
         return self._combine("sum", other)
 
     def __radd__(self, other: int) -> "Schedule":
-        """Return this schedule where *other* is the 0 that `sum` begins with."""
+        """Support `sum`, which starts with 0."""
         return self if type(other) is int and other == 0 else NotImplemented
 
     def __or__(self, other: object) -> "Schedule":
-        """Continue while either continues, with the smaller delay."""
+        """Use the shorter delay; end when both end."""
         return self._combine("union", other)
 
     def __and__(self, other: object) -> "Schedule":
-        """Continue while both continue, with the larger delay."""
+        """Use the longer delay; end when either ends."""
         return self._combine("intersection", other)
 
     def __mul__(self, factor: float) -> "Schedule":
-        """Make each delay *factor* times as long, >= 0.
+        """Multiply each delay by *factor*, >= 0.
 
         Raises:
-            ConfigError: *factor* is no finite number >= 0.
+            ConfigError: *factor* is not a finite number >= 0.
         """
         return self._transform("scale", factor=check_number("factor", factor))
 
@@ -264,20 +258,19 @@ class Schedule(Frozen, ABC):
 
 
 def _class_of(kind: str) -> Callable[..., Schedule]:
-    # Imported here: those classes are made of this module's.
-    from retrykit.schedules.kinds import SCHEDULE_KINDS  # noqa: PLC0415
+    from retrykit import schedules  # noqa: PLC0415  its classes are subclasses
 
-    return SCHEDULE_KINDS[kind]
+    return schedules.SCHEDULE_KINDS[kind]
 
 
 def as_schedule(value: object) -> Schedule:
-    """Return *value* if it is a schedule, else the sequence that it gives.
+    """Return *value* if it is a schedule, otherwise the sequence of its durations.
 
     Args:
         value: A schedule, a re-iterable of durations, or a generator function.
 
     Raises:
-        ConfigError: *value* is none of these.
+        ConfigError: It is something else.
     """
     if isinstance(value, Schedule):
         return value
@@ -285,22 +278,22 @@ def as_schedule(value: object) -> Schedule:
 
 
 def as_operand(schedule: Schedule) -> str:
-    """Return the expression of a schedule that is a part of another."""
+    """Return the expression of a schedule as a part of another."""
     return f"({schedule!r})" if schedule.needs_parentheses else repr(schedule)
 
 
 def iter_parts(schedule: Schedule) -> Iterator[tuple[int, Schedule]]:
-    """Give a schedule and all schedules inside of it, each with its level from 1.
+    """Yield a schedule and all schedules in it, each with its level from 1.
 
     >>> from retrykit.schedules import constant
     >>> list(iter_parts(constant(1).cap(9)))
     [(1, constant(1.0).cap(9.0)), (2, constant(1.0))]
     """
-    inside = [(1, schedule)]
-    while inside:
-        level, part = inside.pop()
+    parts = [(1, schedule)]
+    while parts:
+        level, part = parts.pop()
         yield level, part
-        inside += [
+        parts += [
             (level + 1, each)
             for each in fields_of(part).values()
             if isinstance(each, Schedule)

@@ -1,7 +1,6 @@
-"""Schedules without chance: constant, linear, exponential, polynomial, Fibonacci.
+"""Schedules without jitter: constant, linear, exponential, polynomial, Fibonacci.
 
-Each class stands beside its constructor, which checks the numbers. Delays
-saturate at the largest float.
+Delays saturate at the largest float.
 """
 
 import math
@@ -19,7 +18,7 @@ __all__ += ["polynomial", "saturated_product"]
 
 
 class Formula(Schedule):
-    """A schedule that is built from numbers, and prints as its constructor."""
+    """A schedule with a constructor, whose call is its repr."""
 
     __slots__ = ()
 
@@ -30,22 +29,21 @@ class Formula(Schedule):
 
 
 class Fixed(Formula):
-    """A schedule without chance: one delay for each retry."""
+    """A schedule without random numbers: one delay for each retry."""
 
     __slots__ = ()
 
     def bounds(self, retry: int, /) -> Bounds | None:
-        delay = self.delay(retry, None, _NO_CHANCE)
+        delay = self.delay(retry, None, _UNUSED)
         return None if delay is None else (delay, delay)
 
 
-_NO_CHANCE: Random = call_random(seed=0, retry=0)
+_UNUSED: Random = call_random(seed=0, retry=0)
 
 
 def saturated_product(first: float, base: float, exponent: float) -> float:
-    """Return ``first * base ** exponent``, or the largest float if less."""
+    """Return ``first * base ** exponent``, at most the largest float."""
     try:
-        # Zero times the largest float is zero, and times infinity no number.
         product = first * math.pow(base, exponent)
     except OverflowError:
         return first and MAX_DELAY
@@ -71,13 +69,13 @@ def constant(wait: Duration) -> Schedule:
     [1.5, 1.5, 1.5]
 
     Args:
-        wait: Seconds, timedelta or text, >= 0.
+        wait: A duration, >= 0.
 
     Returns:
         An endless schedule.
 
     Raises:
-        ConfigError: *wait* is no duration.
+        ConfigError: *wait* is not a duration.
     """
     return Constant(parse_duration("wait", wait))
 
@@ -101,20 +99,20 @@ def linear(step: Duration) -> Schedule:
     [2.0, 4.0, 6.0]
 
     Args:
-        step: Seconds, timedelta or text, >= 0.
+        step: A duration, >= 0.
 
     Returns:
         An endless schedule.
 
     Raises:
-        ConfigError: *step* is no duration.
+        ConfigError: *step* is not a duration.
     """
     return Linear(parse_duration("step", step))
 
 
 @final
 class Exponential(Fixed):
-    """Powers of one factor."""
+    """Powers of a factor."""
 
     __slots__ = ("factor", "first")
     kind: ClassVar[str] = "exponential"
@@ -128,20 +126,20 @@ class Exponential(Fixed):
 def exponential(first: Duration, *, factor: float = 2.0) -> Schedule:
     """Wait *factor* times longer each time: ``first * factor ** (n - 1)``.
 
-    Give it a ``.cap()``, or the delays soon outgrow any use.
+    Limit it with ``.cap()``: the delays soon become very long.
 
     >>> list(exponential(0.5).cap(3).take(5).draw())
     [0.5, 1.0, 2.0, 3.0, 3.0]
 
     Args:
-        first: Delay before retry 1. Seconds, timedelta or text, >= 0.
+        first: Delay before retry 1. A duration, >= 0.
         factor: Growth from one delay to the next. Dimensionless, >= 1.
 
     Returns:
         An endless schedule.
 
     Raises:
-        ConfigError: *first* is no duration, or *factor* is below 1.
+        ConfigError: *first* is not a duration, or *factor* is below 1.
     """
     factor = check_number("factor", factor, at_least=1)
     return Exponential(parse_duration("first", first), factor)
@@ -149,7 +147,7 @@ def exponential(first: Duration, *, factor: float = 2.0) -> Schedule:
 
 @final
 class Polynomial(Fixed):
-    """One power of the number of the retry."""
+    """A power of the number of the retry."""
 
     __slots__ = ("exponent", "first")
     kind: ClassVar[str] = "polynomial"
@@ -163,20 +161,20 @@ class Polynomial(Fixed):
 def polynomial(exponent: float, *, first: Duration = 1.0) -> Schedule:
     """Wait ``first * n ** exponent`` before retry n.
 
-    Slower to grow than exponential, so that many retries fit in weeks.
+    It grows more slowly than `exponential`, so that many retries fit into weeks.
 
     >>> list(polynomial(4).take(3).draw())
     [1.0, 16.0, 81.0]
 
     Args:
-        exponent: Dimensionless, >= 0, fractional if you like.
-        first: Delay before retry 1. Seconds, timedelta or text, >= 0.
+        exponent: Dimensionless, >= 0; may be fractional.
+        first: Delay before retry 1. A duration, >= 0.
 
     Returns:
         An endless schedule.
 
     Raises:
-        ConfigError: *exponent* is negative, or *first* is no duration.
+        ConfigError: *exponent* is negative, or *first* is not a duration.
     """
     return Polynomial(
         check_number("exponent", exponent), parse_duration("first", first)
@@ -185,7 +183,7 @@ def polynomial(exponent: float, *, first: Duration = 1.0) -> Schedule:
 
 @final
 class Fibonacci(Fixed):
-    """The numbers of Fibonacci."""
+    """Fibonacci numbers."""
 
     __slots__ = ("first",)
     kind: ClassVar[str] = "fibonacci"
@@ -198,28 +196,28 @@ class Fibonacci(Fixed):
 
 @cache
 def _fibonacci_numbers() -> list[float]:
-    """Return the numbers of Fibonacci that a float can hold."""
-    number, following = 1, 1
+    """Return the Fibonacci numbers that fit into a float."""
+    number, successor = 1, 1
     numbers: list[float] = []
     while number <= MAX_DELAY:
         numbers.append(float(number))
-        number, following = following, number + following
+        number, successor = successor, number + successor
     return numbers
 
 
 def fibonacci(first: Duration = 1.0) -> Schedule:
-    """Wait the sum of the two delays before: 1, 1, 2, 3, 5 times *first*.
+    """Wait the sum of the two previous delays: 1, 1, 2, 3, 5 times *first*.
 
     >>> list(fibonacci("1m").take(6).draw())
     [60.0, 60.0, 120.0, 180.0, 300.0, 480.0]
 
     Args:
-        first: Delay before retries 1 and 2. Seconds, timedelta or text, >= 0.
+        first: Delay before retries 1 and 2. A duration, >= 0.
 
     Returns:
         An endless schedule.
 
     Raises:
-        ConfigError: *first* is no duration.
+        ConfigError: *first* is not a duration.
     """
     return Fibonacci(parse_duration("first", first))

@@ -14,7 +14,7 @@ __all__ = ["Intersection", "Sum", "Switch", "Then", "Union"]
 
 
 class _Composition(Schedule):
-    """Two schedules asked side by side, joined by an operator."""
+    """Two schedules combined by an operator, delay by delay."""
 
     __slots__ = ("left", "right")
     needs_parentheses: ClassVar[bool] = True
@@ -46,14 +46,14 @@ class _Composition(Schedule):
 
 
 def _while_both(
-    join: Callable[[float, float], float], left: float | None, right: float | None
+    combine: Callable[[float, float], float], left: float | None, right: float | None
 ) -> float | None:
-    return None if left is None or right is None else join(left, right)
+    return None if left is None or right is None else combine(left, right)
 
 
 @final
 class Sum(_Composition):
-    """Both delays added: ``+``."""
+    """The sum of both delays, while both continue: ``+``."""
 
     __slots__ = ()
     kind: ClassVar[str] = "sum"
@@ -98,8 +98,8 @@ class Then(Derived):
 
     def __init__(self, of: Schedule, other: Schedule) -> None:
         Frozen.__init__(self, of, other)
-        # How many delays the first one has, once it is known. A thread that
-        # comes late only finds out again.
+        # Number of delays of the first schedule, once known. At worst, a thread
+        # repeats the work of another.
         object.__setattr__(self, "_length", None)
 
     def delay(
@@ -120,9 +120,9 @@ class Then(Derived):
         return self.other.bounds(self.later(retry))
 
     def later(self, retry: int, /) -> int:
-        """Return which retry of the other schedule a retry is."""
+        """Return the number that a retry has in the other schedule."""
         if self._length is None:
-            # Whether it has ended is false up to its last retry, and true from there.
+            # Binary search for the first retry without a delay.
             ends = range(1, retry + 1)
             length = bisect_left(ends, 1, key=lambda n: self.of.bounds(n) is None)
             object.__setattr__(self, "_length", length)
@@ -149,7 +149,7 @@ class Switch(Derived):
         return None if part is None else part.bounds(retry)
 
     def _part(self, retry: int) -> Schedule | None:
-        """Return the schedule whose turn it is; None if the first ended too soon."""
+        """Return the schedule of a retry; None if the first one ended too early."""
         if retry <= self.after:
             return self.of
         ended = self.after > 0 and self.of.bounds(self.after) is None

@@ -1,7 +1,4 @@
-"""Schedules whose formula draws: decorrelated jitter, Google's and Polly's intervals.
-
-Each class stands beside its constructor, which checks the numbers.
-"""
+"""Schedules with their own jitter: decorrelated, Google's and Polly's intervals."""
 
 import math
 from functools import lru_cache
@@ -23,18 +20,15 @@ __all__ += ["PollyInterval", "decorrelated", "google_interval", "google_interval
 __all__ += ["polly_interval"]
 
 MAX_INTERVAL = (2**31 - 1) / 1000
-"""The longest interval of `GoogleInterval`, in seconds.
-
-The original keeps milliseconds in 32 bits.
-"""
+"""The longest interval of `GoogleInterval`, in seconds: 32 bits of milliseconds."""
 
 MAX_INTERVALS = 1_000
-"""The most intervals of a `GoogleInterval` until it no longer grows."""
+"""Maximum number of different intervals of a `GoogleInterval`."""
 
 
 @final
 class Decorrelated(Formula):
-    """A random walk upwards from its shortest delay."""
+    """A random walk that grows from its shortest delay."""
 
     __slots__ = ("factor", "first")
     kind: ClassVar[str] = "decorrelated"
@@ -56,25 +50,24 @@ class Decorrelated(Formula):
 
 
 def decorrelated(first: Duration, *, factor: float = 3.0) -> Schedule:
-    """Draw between *first* and *factor* times the delay before.
+    """Draw between *first* and *factor* times the previous delay.
 
-    A random walk that grows on average and spreads callers well. It needs a
-    ``.cap()``. What goes in as the delay before is kept within this
-    schedule's own bounds, so a sum or a multiple of it keeps its promises.
+    A random walk that grows on average and spreads callers well. Limit it with
+    ``.cap()``.
 
     >>> walk = decorrelated(1).cap(10)
     >>> [walk.bounds(retry) for retry in (1, 2, 3)]
     [(1.0, 3.0), (1.0, 9.0), (1.0, 10.0)]
 
     Args:
-        first: Shortest delay. Seconds, timedelta or text, >= 0.
+        first: Shortest delay. A duration, >= 0.
         factor: Growth of the longest delay. Dimensionless, >= 1.
 
     Returns:
         An endless schedule.
 
     Raises:
-        ConfigError: *first* is no duration, or *factor* is below 1.
+        ConfigError: *first* is not a duration, or *factor* is below 1.
 
     Source:
         Decorrelated jitter, M. Brooker, "Exponential Backoff And Jitter", AWS
@@ -86,7 +79,7 @@ def decorrelated(first: Duration, *, factor: float = 3.0) -> Schedule:
 
 @final
 class GoogleInterval(Formula):
-    """An interval kept in whole milliseconds, with its own jitter."""
+    """An interval in whole milliseconds, with its own jitter."""
 
     __slots__ = (
         "initial_interval",
@@ -114,7 +107,7 @@ class GoogleInterval(Formula):
         low, high = self._range(interval)
         delta = self.randomization_factor * interval
         drawn = int(interval - delta + random.random() * (2 * delta + 1))
-        # Rounding can carry the sum to the next whole number.
+        # The sum may be rounded up to the next integer.
         return min(max(drawn, low), high) / 1000
 
     def bounds(self, retry: int, /) -> Bounds | None:
@@ -123,18 +116,18 @@ class GoogleInterval(Formula):
         return low / 1000, high / 1000
 
     def without_jitter(self) -> Schedule:
-        same: Schedule = self.replace(randomization_factor=0.0)
-        return same
+        fixed: Schedule = self.replace(randomization_factor=0.0)
+        return fixed
 
     def _range(self, interval: int) -> tuple[int, int]:
         delta = self.randomization_factor * interval
-        # The draw ends below interval + delta + 1, and is cut to a whole one.
+        # Draws are below interval + delta + 1, and truncated to integers.
         return int(interval - delta), math.ceil(interval + delta + 1) - 1
 
 
 @lru_cache
 def google_intervals(first: float, multiplier: float, longest: float) -> list[int]:
-    """Return the intervals of a `GoogleInterval`, the last of which stays.
+    """Return the intervals of a `GoogleInterval`, of which the last one repeats.
 
     >>> google_intervals(0.5, 1.5, 2.0)
     [500, 750, 1125, 1687, 2000]
@@ -142,10 +135,10 @@ def google_intervals(first: float, multiplier: float, longest: float) -> list[in
     Args:
         first: The first interval, in seconds.
         multiplier: Growth of the interval. Dimensionless, >= 1.
-        longest: The bound on the interval, in seconds.
+        longest: Limit of the interval, in seconds.
 
     Returns:
-        Milliseconds; at most `MAX_INTERVALS` and one more.
+        Milliseconds; at most ``MAX_INTERVALS + 1``.
     """
     interval, maximum = round(first * 1000), round(longest * 1000)
     known: list[int] = []
@@ -163,12 +156,11 @@ def google_interval(
     multiplier: float = 1.5,
     max_interval: Duration = 60.0,
 ) -> Schedule:
-    """Wait as `ExponentialBackOff` does, in whole milliseconds.
+    """Wait like Google's `ExponentialBackOff`, in whole milliseconds.
 
-    Its intervals are cut to whole milliseconds as they grow, and so is what
-    is drawn around them: for the same chance, the very numbers of the
-    original. Where those do not matter, ``exponential(0.5, factor=1.5)``
-    with ``.cap(60).jitter(0.5)`` is the same in seconds.
+    Intervals and delays are truncated to milliseconds, so that the same random
+    numbers give the same delays as the original. If that does not matter,
+    ``exponential(0.5, factor=1.5).cap(60).jitter(0.5)`` is the same in seconds.
 
     >>> list(google_interval(randomization_factor=0).take(5).draw())
     [0.5, 0.75, 1.125, 1.687, 2.53]
@@ -177,18 +169,18 @@ def google_interval(
 
     Args:
         initial_interval: Interval before retry 1. A duration, >= 1 ms.
-        randomization_factor: Part of the interval that a delay may be shorter
+        randomization_factor: Fraction of the interval by which a delay may be shorter
             or longer. Dimensionless, 0 <= factor < 1.
-        multiplier: Growth of the interval. Dimensionless, >= 1; at most 1,000
-            intervals may differ until they reach *max_interval*.
-        max_interval: Bound on the interval, not on what is drawn around it. A
-            duration, >= *initial_interval*, <= 2**31 - 1 ms as in the original.
+        multiplier: Growth of the interval. Dimensionless, >= 1; it must reach
+            *max_interval* within 1,000 intervals.
+        max_interval: Limit of the interval, before jitter. A duration,
+            >= *initial_interval*, <= 2**31 - 1 ms as in the original.
 
     Returns:
         An endless schedule.
 
     Raises:
-        ConfigError: A setting is out of its bounds.
+        ConfigError: An argument is out of bounds.
 
     Source:
         `ExponentialBackOff`, Google HTTP Client Library for Java: class
@@ -197,9 +189,7 @@ def google_interval(
     first = parse_duration("initial_interval", initial_interval)
     check_number("initial_interval", first, at_least=0.001)
     longest = parse_duration("max_interval", max_interval)
-    suggestion = (
-        "no shorter than initial_interval, no longer than the original can hold"
-    )
+    suggestion = "no shorter than initial_interval, no longer than 2**31 - 1 ms"
     check_number(
         "max_interval",
         longest,
@@ -220,7 +210,7 @@ def google_interval(
 
 @final
 class PollyInterval(Formula):
-    """The waits between times, of which one is drawn in each step of a growth."""
+    """Delays between random times, one in each step of an exponential growth."""
 
     __slots__ = ("median_first_retry_delay",)
     kind: ClassVar[str] = "polly_interval"
@@ -229,7 +219,7 @@ class PollyInterval(Formula):
     def delay(
         self, retry: int, _previous: float | None, random: Random, /
     ) -> float | None:
-        # The chance of the retry before says when it was: no state is kept.
+        # The time of the previous retry follows from its random number.
         last = previous_draw(random).random() if retry > 1 else 0.0
         return self._wait(retry, last, random.random())
 
@@ -237,12 +227,12 @@ class PollyInterval(Formula):
         return 0.0, self._wait(retry, 0.0, 1.0)
 
     def without_jitter(self) -> Schedule:
-        # The medians of its times are near 1, 2, 4, 8, and these their differences.
+        # The differences between the medians of its times, about 1, 2, 4 and 8.
         first = self.median_first_retry_delay
         return Constant(first).switch(after=1, to=Exponential(first / 2, 2.0))
 
     def _wait(self, retry: int, last: float, drawn: float) -> float:
-        # In units of this step, since the powers of late ones overflow.
+        # In units of this step, since powers of 2 overflow for late retries.
         at = 2**drawn * math.tanh(2 * math.sqrt(retry - 1 + drawn))
         was = (
             2**last / 2 * math.tanh(2 * math.sqrt(retry - 2 + last))
@@ -250,17 +240,16 @@ class PollyInterval(Formula):
             else 0.0
         )
         step = saturated_product(self.median_first_retry_delay / 1.4, 2.0, retry - 1)
-        # Rounding can make what is no time at all a hair less than that.
+        # Rounding may give a difference just below 0.
         return min(max(at - was, 0.0) * step, MAX_DELAY)
 
 
 def polly_interval(median_first_retry_delay: Duration = 1.0) -> Schedule:
-    """Wait as Polly does with jitter: exponential, without a crowd anywhere.
+    """Wait like Polly with jitter: exponential, evenly spread over all callers.
 
-    What is drawn is no delay but the time of the retry: that of retry n is
-    ``2 ** t * tanh(sqrt(4 * t))`` with t between n - 1 and n, where 1.4 is
-    *median_first_retry_delay*. So the retries of many callers follow each other
-    evenly, and after a long wait comes a shorter one. Give it a ``.cap()``.
+    The times of the retries are drawn, not the delays: retry n is made at
+    ``2 ** t * tanh(sqrt(4 * t))`` with t between n - 1 and n, in units of
+    *median_first_retry_delay* / 1.4. Limit it with ``.cap()``.
 
     >>> smooth = polly_interval("1s")
     >>> [round(smooth.bounds(retry)[1], 3) for retry in (1, 2, 3, 4)]
@@ -269,15 +258,14 @@ def polly_interval(median_first_retry_delay: Duration = 1.0) -> Schedule:
     [1.0, 1.0, 2.0, 4.0, 8.0]
 
     Args:
-        median_first_retry_delay: When the first half of all first retries is made,
-            nearly; for those after, it is 2, 4, 8 times as late. Seconds,
-            timedelta or text, >= 0.
+        median_first_retry_delay: Approximate median of the time of the first retry;
+            those of later retries are 2, 4, 8 times as long. A duration, >= 0.
 
     Returns:
-        An endless schedule. Each of its delays may be 0.
+        An endless schedule. Each delay may be 0.
 
     Raises:
-        ConfigError: *median_first_retry_delay* is no duration.
+        ConfigError: *median_first_retry_delay* is not a duration.
 
     Source:
         `DecorrelatedJitterBackoffV2`, Polly.Contrib.WaitAndRetry 1.1 and

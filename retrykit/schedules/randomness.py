@@ -1,13 +1,9 @@
-"""Random numbers for delays.
-
-The numbers of a call are a function of its seed and of the number of the retry, so a
-replay draws the same ones.
-"""
+"""Random numbers for delays: a function of the seed of a call and of the retry."""
 
 import os
-import random
 import sys
 from functools import partial
+from random import Random as Generator
 from typing import Protocol, final
 
 __all__ = [
@@ -21,34 +17,33 @@ __all__ = [
 ]
 
 MAX_DELAY = sys.float_info.max
-"""Where delays saturate, in seconds: the largest float, never infinity."""
+"""Delays saturate here, in seconds: the largest float."""
 
 
 class Random(Protocol):
-    """A source of chance: `random.Random`, or anything with its `random`."""
+    """A source of random numbers, such as `random.Random`."""
 
     def random(self) -> float:
         """Return a float in [0, 1)."""
         ...
 
 
-def uniform_between(low: float, high: float, chance: Random) -> float:
-    """Draw a delay from a range, in seconds, and never outside of it."""
-    drawn = low + (high - low) * chance.random()
-    # Rounding can carry the sum past the end by one step of the float.
+def uniform_between(low: float, high: float, random: Random) -> float:
+    """Return a delay drawn from a range, in seconds."""
+    drawn = low + (high - low) * random.random()
+    # The sum may be rounded up to a float beyond the range.
     return drawn if drawn < high else high
 
 
-# An instance of its own, so that a program that seeds the global generator
-# neither steers its retries nor sees its own numbers move.
-_entropy = random.Random()  # noqa: S311  spreads callers out, keeps no secret
+# Independent of the global generator, which programs may seed.
+_entropy = Generator()  # noqa: S311  no secrets
 if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
-    # Without this, forked workers would all draw the same seeds.
+    # Otherwise all forked workers would draw the same seeds.
     os.register_at_fork(after_in_child=_entropy.seed)
 
 
 new_seed = partial(_entropy.getrandbits, 53)
-"""Returns a fresh seed, 0 <= seed < 2**53, which JSON readers keep exact."""
+"""Returns a new seed, 0 <= seed < 2**53, which is exact in JSON."""
 
 
 _MASK = 2**64 - 1
@@ -57,14 +52,14 @@ _STEP = 0x9E3779B97F4A7C15
 
 @final
 class CallRandom:
-    """The random numbers of one retry: a function of the call's seed and its number.
+    """Random numbers of one retry.
 
-    To seed a `random.Random` for each retry would take ten times as long. `call_random`
-    makes one; a decision, which is part of every failure, sets the attributes itself.
+    Seeding a `random.Random` for each retry would take ten times as long. For speed,
+    a decision sets the attributes itself instead of calling `call_random`.
 
     Attributes:
         seed: The seed of the call. Integer.
-        draw: The number of the last draw: those of a retry follow ``retry << 32``.
+        draw: The number of the last draw; a retry starts at ``retry << 32``.
 
     Source:
         SplitMix64: G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom
@@ -85,10 +80,10 @@ class CallRandom:
         return ((z ^ (z >> 31)) >> 11) * 2.0**-53
 
     def previous_retry(self) -> "CallRandom":
-        """Return the random numbers of the retry before, after as many draws."""
-        before = CallRandom()
-        before.seed, before.draw = self.seed, self.draw - (1 << 32)
-        return before
+        """Return the random numbers of the previous retry, after as many draws."""
+        previous = CallRandom()
+        previous.seed, previous.draw = self.seed, self.draw - (1 << 32)
+        return previous
 
 
 def call_random(seed: int, retry: int) -> CallRandom:
@@ -106,15 +101,11 @@ def call_random(seed: int, retry: int) -> CallRandom:
     return random
 
 
-def previous_draw(chance: Random) -> Random:
-    """Return the chance that the retry before had, where it can be known again.
+def previous_draw(random: Random) -> Random:
+    """Return the random numbers of the previous retry, or *random* if not known.
 
     >>> first, second = call_random(seed=7, retry=1), call_random(seed=7, retry=2)
     >>> previous_draw(second).random() == first.random()
     True
-
-    Args:
-        chance: That of a retry. What is no `CallRandom` is given back: its next
-            draw is as good as one that was forgotten.
     """
-    return chance.previous_retry() if isinstance(chance, CallRandom) else chance
+    return random.previous_retry() if isinstance(random, CallRandom) else random

@@ -1,7 +1,4 @@
-"""Delays that the user lists, or that the user's own code yields.
-
-What may be listed is checked here, and each delay when it is asked for.
-"""
+"""Schedules from lists of delays, or from a user's iterables and generators."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
@@ -20,14 +17,14 @@ __all__ = ["Sequence", "sequence"]
 
 @final
 class Sequence(Fixed):
-    """Delays that the user lists, or that the user's own code yields."""
+    """Listed delays, or those of a user's iterable or generator function."""
 
     __slots__ = ("delays",)
     kind: ClassVar[str] = "sequence"
     delays: Any
 
     def __init__(self, delays: object) -> None:
-        Frozen.__init__(self, _listed(delays))
+        Frozen.__init__(self, _check_delays(delays))
 
     def delay(
         self, retry: int, _previous: float | None, _random: Random, /
@@ -35,25 +32,25 @@ class Sequence(Fixed):
         delays: Any = self.delays
         if isinstance(delays, tuple):
             return delays[retry - 1] if retry <= len(delays) else None
-        afresh: Any = delays() if inspect.isgeneratorfunction(delays) else delays
-        delay = next(islice(afresh, retry - 1, None), _ENDED)
+        iterable: Any = delays() if inspect.isgeneratorfunction(delays) else delays
+        delay = next(islice(iterable, retry - 1, None), _ENDED)
         return (
             None if delay is _ENDED else parse_duration(f"schedule[{retry - 1}]", delay)
         )
 
     def __repr__(self) -> str:
-        own = self.delays
-        if isinstance(own, tuple):
-            return f"sequence({list(own)!r})"
-        return f"sequence({getattr(own, '__qualname__', None) or repr(own)})"
+        delays = self.delays
+        if isinstance(delays, tuple):
+            return f"sequence({list(delays)!r})"
+        return f"sequence({getattr(delays, '__qualname__', None) or repr(delays)})"
 
 
 def sequence(
     delays: Iterable[Duration] | Callable[[], Iterator[Duration]],
 ) -> Schedule:
-    """Wait as a list says, or anything that can be iterated afresh.
+    """Wait for the delays of a list, or of another re-iterable.
 
-    Whatever takes a schedule takes such a list as it is.
+    Lists are accepted wherever a schedule is.
 
     >>> list(sequence([0.1, "2s"]).draw())
     [0.1, 2.0]
@@ -67,15 +64,15 @@ def sequence(
 
     Args:
         delays: A list, a tuple or another re-iterable of durations, or a
-            generator function without parameters. Of one that has no length
-            the n-th delay is found by going through it from its start.
+            generator function without parameters. Without a length, the n-th delay
+            is found by iterating from the start.
 
     Returns:
-        A schedule that ends where *delays* ends.
+        A schedule that ends when *delays* ends.
 
     Raises:
-        ConfigError: *delays* can be iterated only once or not at all, or a
-            delay in it is no duration.
+        ConfigError: *delays* can be iterated only once or not at all, or a delay is
+            not a duration.
     """
     return Sequence(delays)
 
@@ -84,22 +81,22 @@ _ENDED = object()
 _NO_DELAYS = (str, bytes, bytearray, memoryview, Mapping)
 
 
-def _listed(delays: object) -> object:
-    """Return delays as a tuple of seconds, or as what can be asked afresh."""
+def _check_delays(delays: object) -> object:
+    """Return delays as a tuple of seconds if they have a length, else unchanged."""
     if inspect.isgeneratorfunction(delays):
-        _check_that_it_needs_nothing(delays)
+        _check_no_arguments(delays)
         return delays
     if not isinstance(delays, Iterable) or isinstance(delays, _NO_DELAYS):
         rule = "one of schedules, a re-iterable of durations, or a generator function"
-        raise invalid_setting("schedule", rule, delays, _as_schedule(delays))
+        raise invalid_setting("schedule", rule, delays, _suggest_schedule(delays))
     if isinstance(delays, set | frozenset):
         raise invalid_setting("schedule", "in order", delays, "write a list")
     if iter(delays) is delays:
         rule = "re-iterable"
-        suggestion = "pass a list, a generator function, or an object whose __iter__"
-        raise invalid_setting(
-            "schedule", rule, _OneShot(delays), f"{suggestion} starts afresh"
+        suggestion = (
+            "pass a list, a generator function, or an object whose __iter__ starts over"
         )
+        raise invalid_setting("schedule", rule, _OneShot(delays), suggestion)
     if not isinstance(delays, Sized):
         return delays
     return tuple(
@@ -107,14 +104,13 @@ def _listed(delays: object) -> object:
     )
 
 
-def _as_schedule(value: object) -> str:
-    """Return how to write what seems to be meant by no schedule."""
+def _suggest_schedule(value: object) -> str:
     if callable(value):
         return "call it if it makes a schedule, or let it yield the delays"
     return "for a single delay write constant()"
 
 
-def _check_that_it_needs_nothing(generator: Callable[..., object]) -> None:
+def _check_no_arguments(generator: Callable[..., object]) -> None:
     try:
         inspect.signature(generator).bind()
     except TypeError as error:
@@ -125,7 +121,7 @@ def _check_that_it_needs_nothing(generator: Callable[..., object]) -> None:
 
 
 class _OneShot:
-    """Makes an error message say what is wrong with an iterator."""
+    """An iterator, described in an error message."""
 
     def __init__(self, iterator: object) -> None:
         self.iterator = iterator

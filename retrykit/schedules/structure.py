@@ -1,4 +1,4 @@
-"""What a schedule is made of: how large it is, whether it ends, who wrote its code."""
+"""Structure of schedules: size, user code, and whether they end."""
 
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.validation import invalid_setting

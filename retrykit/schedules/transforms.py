@@ -1,9 +1,4 @@
-"""The values that the algebra of schedules builds.
-
-Each is written beside its expression: ``repr`` gives the expression back.
-They are reached through the methods and operators of `Schedule`. What rounding
-makes of a delay is public, for those who follow a delay without a schedule.
-"""
+"""Schedules made from one other by a method of `Schedule` or by ``*``."""
 
 import math
 from abc import abstractmethod
@@ -17,13 +12,12 @@ from retrykit.schedules.randomness import MAX_DELAY, Random, uniform_between
 __all__ = ["AtLeast", "Cap", "Derived", "EqualJitter", "FullJitter", "Jitter"]
 __all__ += ["RoundDown", "Scale", "Take", "Within", "round_down_to"]
 
-# How many delays are added up at the most to answer one question, divided by the
-# number of schedules that each delay is asked of.
+# Maximum number of delays to add up for one retry, divided by the number of parts.
 _MAX_STEPS = 60_000
 
 
 def round_down_to(delay: float, unit: float) -> float:
-    """Return what is left of a delay in whole times a unit.
+    """Return a delay rounded down to a multiple of a unit.
 
     >>> round_down_to(2.9, 1.0), round_down_to(0.3, 0.1) == 3 * 0.1
     (2.0, True)
@@ -33,17 +27,17 @@ def round_down_to(delay: float, unit: float) -> float:
         unit: Seconds, > 0.
     """
     steps = delay / unit
-    # Floats so large have no fractions of the unit left to drop.
+    # Such large floats have no fraction of the unit.
     if steps > 2**53:
         return delay
-    # 0.3 / 0.1 is a hair below 3: what is that near to a step is on it.
+    # 0.3 / 0.1 is just below 3, but means 3.
     nearest = round(steps)
-    on_it = math.isclose(steps, nearest, rel_tol=1e-15)
-    return min((nearest if on_it else math.floor(steps)) * unit, MAX_DELAY)
+    exact = math.isclose(steps, nearest, rel_tol=1e-15)
+    return min((nearest if exact else math.floor(steps)) * unit, MAX_DELAY)
 
 
 class Derived(Schedule):
-    """A schedule made of one other by a method of that name."""
+    """A schedule made from another by the method named like its kind."""
 
     __slots__ = ("of",)
     of: Schedule
@@ -57,7 +51,7 @@ class Derived(Schedule):
 
 
 class _Transform(Derived):
-    """Each delay changed on its own, longer ones staying the longer."""
+    """Each delay changed by a monotonic function."""
 
     __slots__ = ()
 
@@ -128,10 +122,7 @@ class Scale(_Transform):
 
 
 class _RandomRange(Derived):
-    """Each delay spread over a range that grows with it.
-
-    The range is all that a kind of jitter is, so what is drawn and what is promised
-    are one formula.
+    """Each delay drawn from a range that grows with it.
 
     Source:
         Full, equal and decorrelated jitter: M. Brooker, "Exponential Backoff And
@@ -198,7 +189,7 @@ class Jitter(_RandomRange):
 
 @final
 class Take(Derived):
-    """The first delays of a schedule, by number."""
+    """A number of delays from the start of a schedule."""
 
     __slots__ = ("retries",)
     kind: ClassVar[str] = "take"
@@ -217,7 +208,7 @@ class Take(Derived):
 
 @final
 class Within(Derived):
-    """The first delays of a schedule, by their longest possible sum."""
+    """The delays from the start of a schedule whose longest possible sum is limited."""
 
     __slots__ = ("_known", "total")
     kind: ClassVar[str] = "within"
@@ -226,8 +217,8 @@ class Within(Derived):
 
     def __init__(self, of: Schedule, total: float) -> None:
         Frozen.__init__(self, of, total)
-        # How many delays are known to fit, their sum, and whether that is all.
-        # Replaced as one: a thread that comes late only finds out again.
+        # Number of delays known to fit, their sum, and whether there are no more.
+        # Replaced as one tuple: at worst, a thread repeats the work of another.
         object.__setattr__(self, "_known", (0, 0.0, False))
 
     def delay(
@@ -241,7 +232,7 @@ class Within(Derived):
         number, spent, ended = self._known
         if retry <= number:
             return self.of.bounds(retry)
-        # Rounding of the sum must not lose a delay that fits to the last bit.
+        # The rounded sum may slightly exceed a total that the exact sum fits.
         allowed = min(self.total * (1 + 1e-12), MAX_DELAY)
         last, bounds = min(retry, number + self._ahead(retry)), None
         while number < last and not ended:
@@ -253,14 +244,14 @@ class Within(Derived):
         if ended:
             return None
         if last < retry:
-            rule = f"at most {last} where .within() adds up the delays before it"
+            rule = f"at most {last} with .within(), which adds up all earlier delays"
             raise invalid_setting(
                 "retry", rule, retry, "limit the time with max_elapsed"
             )
         return bounds
 
     def _ahead(self, retry: int) -> int:
-        """Return how many delays may be added up to answer for a retry."""
+        """Return how many more delays may be added up for a retry."""
         if retry == self._known[0] + 1:
             return 1
         return max(_MAX_STEPS // sum(1 for _ in iter_parts(self)), 1)

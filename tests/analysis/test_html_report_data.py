@@ -17,7 +17,7 @@ from retrykit.config.grpc_service_config import StatusCodes
 from retrykit.hints import retry_after
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
-from retrykit.schedules.kinds import SCHEDULE_KINDS
+from retrykit.schedules import SCHEDULE_KINDS
 
 
 class Read(HTMLParser):
@@ -212,7 +212,7 @@ def test_each_module_is_imported_once():
 def test_every_kind_is_told_in_plain_words():
     told = data({"default": Policy()})["descriptions"]
     assert set(told) == set(SCHEDULE_KINDS)
-    assert told["scale"] == "Make each delay `factor` times as long, >= 0."
+    assert told["scale"] == "Multiply each delay by `factor`, >= 0."
     assert told["exponential"].endswith(
         "longer each time: `first * factor ** (n - 1)`."
     )

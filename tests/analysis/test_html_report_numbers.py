@@ -15,7 +15,7 @@ from retrykit._internal.durations import format_duration, parse_duration
 from retrykit.analysis.preview import preview
 from retrykit.analysis.preview.projection import project
 from retrykit.policy.timeouts import timeout_seconds
-from retrykit.schedules.kinds import SCHEDULE_KINDS
+from retrykit.schedules import SCHEDULE_KINDS
 from retrykit.testing import strategies
 from tests._support import browsing
 from tests._support.browsing import near

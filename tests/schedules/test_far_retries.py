@@ -77,7 +77,7 @@ def test_a_sum_is_added_up_so_far_ahead_and_no_further():
     delays = Counted(10**9)
     schedule = delays.within("1w").cap(1).within("1w")
     assert schedule.bounds(15_000) == (1.0, 1.0)
-    with pytest.raises(ConfigError, match="retry must be at most 30000 where"):
+    with pytest.raises(ConfigError, match="retry must be at most 30000 with"):
         schedule.bounds(FAR)
     assert delays.asked <= 30_001
 
@@ -125,7 +125,7 @@ def test_a_decision_after_a_far_attempt_comes_at_once(text):
     try:
         decided = policy.decide(state, failure)
     except ConfigError as error:
-        assert "where .within() adds up the delays" in str(error)
+        assert "with .within(), which adds up" in str(error)
     else:
         assert decided is not None
 

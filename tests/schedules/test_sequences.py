@@ -17,7 +17,7 @@ WAIT = "for a single delay write constant()"
 REFUSED = "schedule must be one of schedules, a re-iterable of durations, or a "
 REFUSED += f"generator function, got {{}}; {WAIT}"
 ONE_SHOT = "schedule must be re-iterable, got the one-shot {}; pass a list, a "
-ONE_SHOT += "generator function, or an object whose __iter__ starts afresh"
+ONE_SHOT += "generator function, or an object whose __iter__ starts over"
 NEEDS = "schedule must be a generator function that can be called without "
 NEEDS += "arguments, got {}; bind them with functools.partial"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from retrykit import Failure, RetryState, StopReason, schedules as s
-from retrykit.schedules.kinds import SCHEDULE_KINDS
+from retrykit.schedules import SCHEDULE_KINDS
 from retrykit.testing.strategies import (
     durations,
     failure_scripts,

@@ -1,7 +1,7 @@
 """Interactive HTML report of policies: one self-contained file.
 
 Assembled from the files beside this one. Its script computes the bounds of every
-kind of schedule (``schedules.js``) and the effect of the limits (``limits.js``).
+kind of schedule (``kinds.js``) and the effect of the limits (``limits.js``).
 """
 
 import base64
@@ -23,8 +23,8 @@ from retrykit.analysis.duration_ticks import POWERS, STEPS, suits_log
 from retrykit.analysis.html_report.policy_data import policy_data
 from retrykit.analysis.preview import Preview, preview
 from retrykit.policy.policy import Policy
+from retrykit.schedules import SCHEDULE_KINDS
 from retrykit.schedules.base import Schedule
-from retrykit.schedules.kinds import SCHEDULE_KINDS
 
 __all__ = ["page"]
 
@@ -114,9 +114,9 @@ def _assemble(data: object, title: str) -> str:
     )
 
 
-# The first four do not depend on the page.
+# The first five do not depend on the page.
 _SCRIPTS: Final = (
-    *("schedules", "limits", "values", "source_text"),
+    *("schedules", "limits", "values", "kinds", "source_text"),
     *("controls", "chart", "chart_cursor", "page"),
 )
 

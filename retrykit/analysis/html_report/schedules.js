@@ -1,7 +1,7 @@
 /*
- * The bounds of the delay before a retry, as retrykit.schedules computes them, for
- * schedules as `Schedule.to_dict` writes them. Pure. Math.pow may differ from
- * Python's in the last bits: equal to a relative error of 1e-12.
+ * The bounds of the delay before a retry, as retrykit.schedules computes them. A
+ * schedule is an object of its kind and its parts. Math.pow may differ from Python's
+ * in the last bits: equal to a relative error of 1e-12.
  */
 
 const LONGEST = Number.MAX_VALUE;
@@ -10,48 +10,6 @@ const LONGEST = Number.MAX_VALUE;
 function bounds(schedule, retry) {
   return KINDS[schedule.kind](schedule, retry);
 }
-
-const KINDS = {
-  constant: (s) => [s.wait, s.wait],
-  linear: (s, retry) => twice(saturated(s.step * retry)),
-  exponential: (s, retry) => twice(product(s.first, s.factor, retry - 1)),
-  polynomial: (s, retry) => twice(product(s.first, retry, s.exponent)),
-  fibonacci: (s, retry) => twice(saturated(s.first * fibonacci(retry))),
-  sequence: (s, retry) =>
-    retry <= s.delays.length ? twice(s.delays[retry - 1]) : null,
-  decorrelated: (s, retry) => [s.first, product(s.first, s.factor, retry)],
-  google_interval: (s, retry) => googleRange(s, googleInterval(s, retry)),
-  polly_interval: (s, retry) => [0, longestOfPolly(s, retry)],
-
-  cap: mapped((s, delay) => (delay < s.limit ? delay : s.limit)),
-  at_least: mapped((s, delay) => (delay > s.limit ? delay : s.limit)),
-  round_down: mapped((s, delay) => roundedDown(delay, s.unit)),
-  scale: mapped((s, delay) => saturated(delay * s.factor)),
-
-  full_jitter: spread((s, delay) => [0, delay]),
-  equal_jitter: spread((s, delay) => [delay / 2, delay]),
-  jitter: spread((s, delay) => [
-    delay * (1 - s.factor),
-    saturated(delay * (1 + s.factor)),
-  ]),
-
-  take: (s, retry) => (retry <= s.retries ? bounds(s.of, retry) : null),
-  within: (s, retry) => (retry <= fitting(s, retry) ? bounds(s.of, retry) : null),
-  then: (s, retry) =>
-    bounds(s.of, retry) || bounds(s.other, retry - length(s.of, retry)),
-  switch: (s, retry) => {
-    if (retry <= s.after) return bounds(s.of, retry);
-    const ended = s.after > 0 && bounds(s.of, s.after) === null;
-    return ended ? null : bounds(s.to, retry);
-  },
-
-  sum: joined(whileBoth((a, b) => saturated(a + b))),
-  intersection: joined(whileBoth(Math.max)),
-  union: joined((a, b) => {
-    const going = [a, b].filter((delay) => delay !== null);
-    return going.length ? Math.min(...going) : null;
-  }),
-};
 
 function twice(delay) {
   return [delay, delay];

@@ -239,46 +239,6 @@ const LIST = {
   python: (delays) => `[${delays.map(float).join(", ")}]`,
 };
 
-/** The numbers of each kind of schedule, in the order of Python. */
-const PARTS = {
-  constant: { wait: duration() },
-  linear: { step: duration() },
-  exponential: { first: duration(), factor: number(atLeast(1), GROWTHS) },
-  polynomial: {
-    exponent: number(atLeast(0), [...between(0, 8, 0.25)]),
-    first: duration(),
-  },
-  fibonacci: { first: duration() },
-  sequence: { delays: LIST },
-  decorrelated: { first: duration(), factor: number(atLeast(1), GROWTHS) },
-  google_interval: {
-    initial_interval: duration(milliseconds, DURATIONS),
-    randomization_factor: number(belowOne, [...between(0, 0.95, 0.05)]),
-    multiplier: number(atLeast(1), GROWTHS),
-    max_interval: duration(
-      milliseconds,
-      DURATIONS.filter((x) => x < 2147483),
-    ),
-  },
-  polly_interval: { median_first_retry_delay: duration() },
-  cap: { limit: duration() },
-  at_least: { limit: duration() },
-  round_down: { unit: duration(positive, DURATIONS) },
-  scale: {
-    factor: number(atLeast(0), [...between(0, 2, 0.05), ...between(2.5, 10, 0.5)]),
-  },
-  full_jitter: {},
-  equal_jitter: {},
-  jitter: { factor: number(upToOne, [...between(0, 1, 0.05)]) },
-  take: { retries: count(0) },
-  within: { total: duration() },
-  then: {},
-  switch: { after: count(0) },
-  sum: {},
-  intersection: {},
-  union: {},
-};
-
 /** The numeric settings of a policy, and the duration of attempts. */
 const SETTINGS = {
   max_attempts: count(1, "the first call counts; None is unlimited"),
@@ -296,7 +256,7 @@ function agree(schedule) {
   if (schedule.kind === "google_interval") {
     const { max_interval: value, initial_interval: least } = schedule;
     const suggestion =
-      "no shorter than initial_interval, no longer than the original can hold";
+      "no shorter than initial_interval, no longer than 2**31 - 1 ms";
     within(
       "max_interval",
       { value, got: float(value) },

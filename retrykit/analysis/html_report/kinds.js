@@ -1,0 +1,84 @@
+/* The kinds of schedules: a row in each of these tables. */
+
+/** The bounds of the delay before a retry, or null. */
+const KINDS = {
+  constant: (s) => [s.wait, s.wait],
+  linear: (s, retry) => twice(saturated(s.step * retry)),
+  exponential: (s, retry) => twice(product(s.first, s.factor, retry - 1)),
+  polynomial: (s, retry) => twice(product(s.first, retry, s.exponent)),
+  fibonacci: (s, retry) => twice(saturated(s.first * fibonacci(retry))),
+  sequence: (s, retry) =>
+    retry <= s.delays.length ? twice(s.delays[retry - 1]) : null,
+  decorrelated: (s, retry) => [s.first, product(s.first, s.factor, retry)],
+  google_interval: (s, retry) => googleRange(s, googleInterval(s, retry)),
+  polly_interval: (s, retry) => [0, longestOfPolly(s, retry)],
+
+  cap: mapped((s, delay) => (delay < s.limit ? delay : s.limit)),
+  at_least: mapped((s, delay) => (delay > s.limit ? delay : s.limit)),
+  round_down: mapped((s, delay) => roundedDown(delay, s.unit)),
+  scale: mapped((s, delay) => saturated(delay * s.factor)),
+
+  full_jitter: spread((s, delay) => [0, delay]),
+  equal_jitter: spread((s, delay) => [delay / 2, delay]),
+  jitter: spread((s, delay) => [
+    delay * (1 - s.factor),
+    saturated(delay * (1 + s.factor)),
+  ]),
+
+  take: (s, retry) => (retry <= s.retries ? bounds(s.of, retry) : null),
+  within: (s, retry) => (retry <= fitting(s, retry) ? bounds(s.of, retry) : null),
+  then: (s, retry) =>
+    bounds(s.of, retry) || bounds(s.other, retry - length(s.of, retry)),
+  switch: (s, retry) => {
+    if (retry <= s.after) return bounds(s.of, retry);
+    const ended = s.after > 0 && bounds(s.of, s.after) === null;
+    return ended ? null : bounds(s.to, retry);
+  },
+
+  sum: joined(whileBoth((a, b) => saturated(a + b))),
+  intersection: joined(whileBoth(Math.max)),
+  union: joined((a, b) => {
+    const going = [a, b].filter((delay) => delay !== null);
+    return going.length ? Math.min(...going) : null;
+  }),
+};
+
+/** The numbers of each kind of schedule, in the order of Python. */
+const PARTS = {
+  constant: { wait: duration() },
+  linear: { step: duration() },
+  exponential: { first: duration(), factor: number(atLeast(1), GROWTHS) },
+  polynomial: {
+    exponent: number(atLeast(0), [...between(0, 8, 0.25)]),
+    first: duration(),
+  },
+  fibonacci: { first: duration() },
+  sequence: { delays: LIST },
+  decorrelated: { first: duration(), factor: number(atLeast(1), GROWTHS) },
+  google_interval: {
+    initial_interval: duration(milliseconds, DURATIONS),
+    randomization_factor: number(belowOne, [...between(0, 0.95, 0.05)]),
+    multiplier: number(atLeast(1), GROWTHS),
+    max_interval: duration(
+      milliseconds,
+      DURATIONS.filter((x) => x < 2147483),
+    ),
+  },
+  polly_interval: { median_first_retry_delay: duration() },
+  cap: { limit: duration() },
+  at_least: { limit: duration() },
+  round_down: { unit: duration(positive, DURATIONS) },
+  scale: {
+    factor: number(atLeast(0), [...between(0, 2, 0.05), ...between(2.5, 10, 0.5)]),
+  },
+  full_jitter: {},
+  equal_jitter: {},
+  jitter: { factor: number(upToOne, [...between(0, 1, 0.05)]) },
+  take: { retries: count(0) },
+  within: { total: duration() },
+  then: {},
+  switch: { after: count(0) },
+  sum: {},
+  intersection: {},
+  union: {},
+};
