@@ -7,13 +7,15 @@ and adds to it the *suggestion*: the correction, if it is not obvious.
 import math
 import sys
 from collections.abc import Collection, Iterable
+from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
 from retrykit._internal.redaction import redact_urls
 from retrykit.errors import ConfigError
 
-__all__ = ["LARGEST", "check_choice", "check_encodable", "check_instance"]
+__all__ = ["LARGEST", "check_aware", "check_choice", "check_encodable"]
+__all__ += ["check_instance"]
 __all__ += ["check_integer", "check_number", "did_you_mean", "escape_unprintable"]
 __all__ += ["invalid_setting", "safe_repr", "truncate"]
 
@@ -169,6 +171,16 @@ def check_instance(name: str, value: object, kind: type[T], suggestion: str = ""
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
         raise invalid_setting(name, f"{article} {kind.__name__}", value, suggestion)
     return value
+
+
+def check_aware(name: str, value: object) -> datetime:
+    """Return *value* if it is a datetime with a time zone."""
+    moment = check_instance(name, value, datetime)
+    if moment.tzinfo is None:
+        raise invalid_setting(
+            name, "an aware datetime", moment, "write datetime.now(UTC)"
+        )
+    return moment
 
 
 def check_encodable(name: str, value: str, suggestion: str = "") -> str:

@@ -15,8 +15,8 @@ from retrykit.durable import Job
 from retrykit.durable.json_payloads import as_json
 from retrykit.integrations import dbos as durable
 from retrykit.integrations.dbos import jobs
-from retrykit.integrations.dbos.jobs import found
-from retrykit.integrations.dbos.settings import _launched, launched
+from retrykit.integrations.dbos.jobs import find_job
+from retrykit.integrations.dbos.settings import _launched, mark_launched
 from retrykit.integrations.dbos.sqlite import check_sqlite
 from tests._support.dbos_jobs import changed, settings
 from tests._support.preset_errors import SECONDS
@@ -31,8 +31,8 @@ NOON = datetime(2026, 11, 23, 12)  # noqa: DTZ001  without a zone, to be refused
 
 KNOWN = ", ".join(map(repr, DBOSConfig.__annotations__))
 ID = "executor_id must be an id that no other process has"
-LAUNCHED = "DBOS must be made and launched by listen(...) or connect(...), and only"
-VERSION = "pinned, or a deploy leaves attempts behind that were in their middle"
+LAUNCHED = "DBOS must be created by listen(...) or connect(...), and only"
+VERSION = "pinned, or a deploy would abandon running attempts"
 
 
 @durable.job(Policy(on=ConnectionError), name="refused")
@@ -102,7 +102,7 @@ def unlaunched():
         durable.status("waiting")
     finally:
         if was:
-            launched()
+            mark_launched()
 
 
 REFUSED = {
@@ -115,15 +115,14 @@ REFUSED = {
     "polling must be a duration > 0, got 0": (
         lambda: durable.listen(SETTINGS, polling=0)
     ),
-    f"{ID}, and this one after a restart, too, got 'local'; pass config(..., "
-    "executor=...) what your platform numbers it by": (
+    f"{ID}, and that stays after a restart, got 'local'; pass config(..., "
+    "executor=...), such as the instance id of your platform": (
         lambda: listen(executor_id="local")
     ),
     f"application_version must be {VERSION}, got None; pass "
     "retrykit.integrations.dbos.config(...)": lambda: listen(application_version=None),
-    f"{ID}, got 'held'; one has locked {LOCK}: end it, or write executor='another'": (
-        locked
-    ),
+    f"{ID}, got 'held'; another one has locked {LOCK}: end it, or write "
+    "executor='another'": (locked),
     "sqlite must be >= 3.42, for DBOS on Python 3.12, got '3.40.1'; use Postgres, "
     "Python 3.11, or a Python with a newer SQLite": (
         lambda: check_sqlite((3, 13), (3, 40, 1))
@@ -132,12 +131,12 @@ REFUSED = {
         lambda: durable.job(Policy(), name="refused")(len)
     ),
     "job must be the name of a job that this process has imported, got 'refusd'; did "
-    "you mean refused?": lambda: found("refusd"),
+    "you mean refused?": lambda: find_job("refusd"),
     "limit must be an integer >= 1, got -1": lambda: durable.dead(limit=-1),
-    f"when must be a time with a zone, got {NOON!r}; write datetime.now(UTC)": (
+    f"when must be an aware datetime, got {NOON!r}; write datetime.now(UTC)": (
         lambda: durable.retry_at("waiting", NOON)
     ),
-    f"before must be a time with a zone, got {NOON!r}; write datetime.now(UTC)": (
+    f"before must be an aware datetime, got {NOON!r}; write datetime.now(UTC)": (
         lambda: durable.forget(NOON)
     ),
     "before must be a datetime, got '1d'": lambda: durable.forget("1d"),
@@ -150,14 +149,14 @@ REFUSED = {
     f"settings must be one of {KNOWN}, got 'exectuor_id'; did you mean executor_id?": (
         lambda: durable.config("tests", exectuor_id="one")
     ),
-    "database must be the URL of a file of SQLite or of a Postgres database, got "
+    "database must be the URL of a SQLite file or a Postgres database, got "
     "'jobs.sqlite'; write sqlite:////folder/jobs.sqlite": (
         lambda: durable.config("tests", database="jobs.sqlite")
     ),
-    "jobs must be imported before a process listens, or all that are due would die, "
-    "got None; import the modules that have them": jobless,
+    "jobs must be imported before listen(...), or due jobs would die, got None; "
+    "import the modules that define them": jobless,
     "DBOS must be launched by connect(...) or listen(...) before, got None; call "
-    "connect(config(...)) where this process begins": unlaunched,
+    "connect(config(...)) when this process starts": unlaunched,
     "args must be encodable as UTF-8, got '\\udcff'; of a file name, pass "
     "os.fsencode(name).hex()": lambda: as_json("args", "\udcff"),
     "job_id must be a printable string, got 'a\\nb'": (
@@ -175,7 +174,7 @@ LAUNCHES = {
     ),
     "job_id must be the id of a job whose arguments can be read, got 'spoilt'; there "
     "is {'args': (), 'kwargs': {}}": spoilt,
-    "job_id must be the id of a job that waits, got 'waiting'; it is due": (
+    "job_id must be the id of a waiting job, got 'waiting'; it is due": (
         lambda: asked(durable.retry_at, NOON.replace(tzinfo=UTC))
     ),
 }

@@ -40,31 +40,31 @@ def prepared(**defaults):
 REFUSED = {
     "app must be an App, got 'hosts'": lambda: durable.prepare("hosts"),
     "app must be an App, got None": lambda: durable.task(None, POLICY),
-    f"app must be one that rescues the jobs of workers that were killed, got "
-    f"{UNPREPARED!r}; call prepare(app) before": (
+    f"app must be one that rescues the jobs of killed workers, got "
+    f"{UNPREPARED!r}; call prepare(app) first": (
         lambda: durable.task(UNPREPARED, POLICY)
     ),
     f"app must be prepared once, got {APP!r}; leave out one prepare(app)": (
         lambda: durable.prepare(APP)
     ),
-    "kwargs must be without 'retrykit', under which its history is kept, got "
+    "kwargs must be without 'retrykit', which stores its history, got "
     "{'retrykit': 1}; give the parameter another name": (
         lambda: anything.start_as("any", retrykit=1)
     ),
     "when must be a datetime, got '1h'": lambda: durable.retry_at(APP, "waits", "1h"),
     "options must be one of 'aliases', 'priority', 'queue', 'task_middleware', got "
-    "'lock'; its policy retries, and a job that waits would hold its locks": (
+    "'lock'; its policy retries, and a waiting job would hold its locks": (
         lambda: durable.task(APP, POLICY, lock="hosts")
     ),
-    "delete_jobs must be 'never', or a job that has ended would be unknown and begun "
-    "anew, got 'successful'; let the task remove_old_jobs remove what is old": (
+    "delete_jobs must be 'never', or a job that has ended could be "
+    "started again, got 'successful'; let the task remove_old_jobs remove old jobs": (
         lambda: prepared(delete_jobs="successful")
     ),
     "update_heartbeat_interval must be a finite number >= 0, got -1": (
         lambda: prepared(update_heartbeat_interval=-1)
     ),
-    "stalled_worker_timeout must be a finite number >= 20, got 15; or a worker that "
-    "lives is taken for dead": lambda: prepared(stalled_worker_timeout=15),
+    "stalled_worker_timeout must be a finite number >= 20, got 15; or a live worker "
+    "is taken for dead": lambda: prepared(stalled_worker_timeout=15),
     "job_id must be the id of a job that was started, got 'host'": (
         lambda: durable.status(APP, "host")
     ),
@@ -73,11 +73,11 @@ REFUSED = {
     ),
     "task must be the name of a durable task that this process has imported, got "
     "'verfy'; did you mean verify?": lambda: durable.requeue(APP, "lost"),
-    "when must be a time with a zone, got datetime.datetime(2026, 11, 23, 0, 0); "
+    "when must be an aware datetime, got datetime.datetime(2026, 11, 23, 0, 0); "
     "write datetime.now(UTC)": (
         lambda: durable.retry_at(APP, "waits", datetime(2026, 11, 23))  # noqa: DTZ001  so
     ),
-    "job_id must be the id of a job that waits, got 'killed'; it is dead": (
+    "job_id must be the id of a waiting job, got 'killed'; it is dead": (
         lambda: durable.retry_at(APP, "killed", datetime.now(UTC))
     ),
     "limit must be an integer >= 1, got 0": lambda: durable.dead(APP, limit=0),

@@ -11,7 +11,7 @@ from dbos import DBOS
 from retrykit import ConfigError, Policy
 from retrykit.integrations import dbos as durable
 from retrykit.integrations.dbos.settings import _launched
-from retrykit.integrations.dbos.sqlite import check_sqlite, locked
+from retrykit.integrations.dbos.sqlite import check_sqlite, try_lock
 from tests._support.dbos_jobs import changed, read, settings, usable
 
 LISTENS = """
@@ -132,8 +132,8 @@ def test_a_second_process_is_refused_until_the_first_is_dead(tmp_path):
             durable.listen(settings(tmp_path))
         assert str(refused.value) == (
             "executor_id must be an id that no other process has, got 'single'; "
-            f"one has locked {tmp_path}/jobs.sqlite.single.lock: end it, or write "
-            "executor='another'"
+            f"another one has locked {tmp_path}/jobs.sqlite.single.lock: end it, or "
+            "write executor='another'"
         )
         durable.listen(settings(tmp_path, executor="a/b"))
         DBOS.destroy()
@@ -142,9 +142,9 @@ def test_a_second_process_is_refused_until_the_first_is_dead(tmp_path):
 
 
 def test_a_process_keeps_its_lock_by_whatever_path(tmp_path):
-    assert locked(tmp_path / "one.lock")
+    assert try_lock(tmp_path / "one.lock")
     with contextlib.chdir(tmp_path):
-        assert locked(Path("one.lock"))
+        assert try_lock(Path("one.lock"))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Durable jobs on DBOS Transact: on SQLite by itself, on Postgres for more."""
+"""Durable jobs on DBOS Transact, on SQLite or Postgres."""
 
 from retrykit.integrations.dbos.job_control import (
     dead,

@@ -1,14 +1,13 @@
-"""Functions whose calls are durable jobs, and the workflows that make attempts.
+"""Functions that run as durable jobs, and the workflow that makes each attempt.
 
-Every attempt is a workflow, whose id is the idempotency key of the attempt:
-``job:1``, ``job:2``. It has two steps: to make the attempt and keep what came of
-it, and to enqueue the next one with its delay. While a job waits it is a row in
-the database and nothing else, and any process may take it when its time has come.
+Each attempt is a workflow whose id is the idempotency key of the attempt: ``job:1``,
+``job:2``. It makes the attempt and records its outcome in a step, and enqueues the next
+attempt with its delay. A waiting job is only a row in the database, and any process may
+take it when it is due.
 
-A process that is killed before the first step is kept has made half an attempt,
-which is made again under the same key. One that is killed after it makes none
-again: what came of the attempt is read, and only what follows is done, once,
-since the next workflow can only be under the one id that it has.
+If a process is killed before the step is recorded, the attempt is repeated under the
+same key. If it is killed afterwards, the recorded outcome is used, and the next attempt
+is enqueued once, since its workflow id is fixed.
 """
 
 import asyncio
@@ -33,77 +32,78 @@ from retrykit.durable.worker_exit_guard import protect_worker
 from retrykit.integrations.dbos.settings import QUEUE, check_launched
 from retrykit.policy.policy import Policy
 
-__all__ = ["WORKFLOW", "DurableJob", "check_jobs", "enqueue", "found", "job"]
+__all__ = ["WORKFLOW", "DurableJob", "check_jobs", "enqueue", "find_job", "job"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 WORKFLOW: Final = "retrykit.job"
-"""What the workflow is called that makes an attempt.
+"""The name of the workflow that makes an attempt.
 
-What it does step by step must not change under this name: one that was
-interrupted is replayed by whatever code there is then."""
+Its steps must not change under this name: the current code replays interrupted ones."""
 
-_FORM: Final = WorkflowSerializationFormat.PORTABLE
+_FORMAT: Final = WorkflowSerializationFormat.PORTABLE
 
 _jobs: dict[str, Job] = {}
 
 
 @final
 class DurableJob(DurableFunction[P, T]):
-    """A function that can be started as a job. Called, it is the function.
+    """A function that can be started as a job; calling it calls the function.
 
     Attributes:
-        job: What it is under which policy.
+        job: The job: its function, policy and name.
     """
 
     def start_as(self, job_id: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
-        """Start a job under this id, unless there is one: it then stays as it is.
+        """Start a job with this id, unless there is one already.
 
         Raises:
-            ConfigError: An argument is nothing that JSON can hold.
-            TypeError: The function takes no such arguments.
+            ConfigError: An argument cannot be stored as JSON.
+            TypeError: The function does not take these arguments.
         """
         self._check(args, kwargs)
-        return _id(enqueue(self.job, self.job.envelope(job_id), args, kwargs))
+        return _job_id(enqueue(self.job, self.job.envelope(job_id), args, kwargs))
 
     async def astart_as(self, job_id: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
-        """Start a job under this id, as `start_as` does, from a coroutine."""
+        """Start a job like `start_as`, from a coroutine."""
         self._check(args, kwargs)
-        return _id(await _aenqueue(self.job, self.job.envelope(job_id), args, kwargs))
+        return _job_id(
+            await _aenqueue(self.job, self.job.envelope(job_id), args, kwargs)
+        )
 
 
 def job(
     policy: Policy, *, name: str | None = None, previous_names: Iterable[str] = ()
 ) -> Callable[[Callable[P, T]], DurableJob[P, T]]:
-    """Make a function, of either colour, one that can be started as a job.
+    """Decorate a function, sync or async, that can be started as a job.
 
     Args:
-        policy: What its jobs are held to.
-        name: What it is called in the database; by default its module and its
-            name. Give one before you move the function.
-        previous_names: The names that the policy had before.
+        policy: The policy of its jobs.
+        name: Its name in the database; by default its module and its name. Set one
+            before you move the function.
+        previous_names: Former names of the policy.
 
     Raises:
-        ConfigError: The function cannot be retried under that policy, or another
-            one has its name.
+        ConfigError: The function cannot be retried with this policy, or another
+            function has its name.
     """
 
     def decorate(fn: Callable[P, T]) -> DurableJob[P, T]:
-        made = job_of(fn, policy, name, previous_names)
-        if made.name in _jobs and _jobs[made.name].function != made.function:
-            raise invalid_setting("name", "the name of one function only", made.name)
-        _jobs[made.name] = made
-        return DurableJob(fn, made)
+        job = job_of(fn, policy, name, previous_names)
+        if job.name in _jobs and _jobs[job.name].function != job.function:
+            raise invalid_setting("name", "the name of one function only", job.name)
+        _jobs[job.name] = job
+        return DurableJob(fn, job)
 
     return decorate
 
 
-def found(name: str) -> Job:
-    """Return the job of a name.
+def find_job(name: str) -> Job:
+    """Return the job with a name.
 
     Raises:
-        ConfigError: This process has none.
+        ConfigError: This process has not imported it.
     """
     if name not in _jobs:
         rule = "the name of a job that this process has imported"
@@ -113,53 +113,50 @@ def found(name: str) -> Job:
 
 
 def check_jobs() -> None:
-    """Check that this process has jobs of which it could make attempts.
+    """Check that this process has imported any jobs.
 
     Raises:
-        ConfigError: It has none: all that is due would die.
+        ConfigError: It has not: due jobs would die here.
     """
     if not _jobs:
-        rule = "imported before a process listens, or all that are due would die"
-        raise invalid_setting("jobs", rule, None, "import the modules that have them")
+        rule = "imported before listen(...), or due jobs would die"
+        raise invalid_setting("jobs", rule, None, "import the modules that define them")
 
 
 def enqueue(
-    made: Job, envelope: Envelope, args: Sequence[Any], kwargs: Mapping[str, Any]
+    job: Job, envelope: Envelope, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> str:
-    """Let an attempt be made when it is due, and return its key.
-
-    A job has its policy, and no timeout and no options of whoever starts it.
-    """
+    """Enqueue an attempt, without timeout and options of the caller; return its key."""
     check_launched()
     if DBOS.step_status is not None:
-        # A step starts no workflow, but a job is free to start another one.
-        return Context().run(enqueue, made, envelope, args, kwargs)
-    parts = made.name, envelope.to_dict(), args, kwargs
+        # A step must not start workflows, but a job may start another one.
+        return Context().run(enqueue, job, envelope, args, kwargs)
+    parts = job.name, envelope.to_dict(), args, kwargs
     with SetWorkflowTimeout(None), SetEnqueueOptions():
         handle = DBOS.enqueue_workflow_with_options(_options(envelope), *parts)
     return handle.get_workflow_id()
 
 
 async def _aenqueue(
-    made: Job, envelope: Envelope, args: Sequence[Any], kwargs: Mapping[str, Any]
+    job: Job, envelope: Envelope, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> str:
     check_launched()
     if DBOS.step_status is not None:
-        inner = _aenqueue(made, envelope, args, kwargs)
+        inner = _aenqueue(job, envelope, args, kwargs)
         return await asyncio.create_task(inner, context=Context())
-    parts = made.name, envelope.to_dict(), args, kwargs
+    parts = job.name, envelope.to_dict(), args, kwargs
     with SetWorkflowTimeout(None), SetEnqueueOptions():
         enqueued = DBOS.enqueue_workflow_with_options_async(_options(envelope), *parts)
         return (await enqueued).get_workflow_id()
 
 
 def _options(envelope: Envelope) -> EnqueueOptions:
-    # Without a version: a job that waits goes on under the next deploy.
+    # Without a version: a waiting job continues after a deploy.
     options: EnqueueOptions = {
         "workflow_name": WORKFLOW,
         "queue_name": QUEUE,
         "workflow_id": envelope.key,
-        "serialization_type": _FORM,
+        "serialization_type": _FORMAT,
     }
     left = envelope.time_left(wall())
     if left > 0:
@@ -167,40 +164,36 @@ def _options(envelope: Envelope) -> EnqueueOptions:
     return options
 
 
-def _id(key: str) -> str:
-    # In a workflow that is replayed it is the id of the job that it has started.
+def _job_id(key: str) -> str:
+    # In a replayed workflow, it is the id of the job that was started.
     return key.removesuffix(":1")
 
 
-@DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None, serialization_type=_FORM)
+@DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None, serialization_type=_FORMAT)
 async def _attempt(
-    name: str, kept: object, args: Sequence[Any], kwargs: Mapping[str, Any]
+    name: str, stored: object, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    # One for both colours, so that a function may change its colour in a deploy.
-    made, envelope = found(name), Envelope.from_dict(kept)
+    # One workflow, so that a deploy may turn a sync function into an async one.
+    job, envelope = find_job(name), Envelope.from_dict(stored)
 
     def step() -> dict[str, Any]:
         with protect_worker():
-            return _checkpoint(made.attempt(envelope, args, kwargs))
+            return _checkpoint(job.attempt(envelope, args, kwargs))
 
     async def astep() -> dict[str, Any]:
         with protect_worker():
-            return _checkpoint(await made.aattempt(envelope, args, kwargs))
+            return _checkpoint(await job.aattempt(envelope, args, kwargs))
 
-    run: Callable[..., Any] = astep if made.awaited else step
-    came = await DBOS.run_step_async({"name": name}, run)
-    after = Envelope.from_dict(came["envelope"])
-    if after.status != "waiting":
-        return _ended(after, came)
-    return {"next": await _aenqueue(made, after, args, kwargs)}
-
-
-def _checkpoint(came: JobAttempt) -> dict[str, Any]:
-    as_json("what a job returns", came.result)
-    return {"envelope": came.envelope.to_dict(), "result": came.result}
-
-
-def _ended(after: Envelope, came: dict[str, Any]) -> dict[str, Any]:
+    run: Callable[..., Any] = astep if job.awaited else step
+    outcome: dict[str, Any] = await DBOS.run_step_async({"name": name}, run)
+    after = Envelope.from_dict(outcome["envelope"])
+    if after.status == "waiting":
+        return {"next": await _aenqueue(job, after, args, kwargs)}
     if after.status == "succeeded":
-        return came
+        return outcome
     raise JobFailed(after.describe())
+
+
+def _checkpoint(attempt: JobAttempt) -> dict[str, Any]:
+    as_json("what a job returns", attempt.result)
+    return {"envelope": attempt.envelope.to_dict(), "result": attempt.result}

@@ -1,8 +1,7 @@
-"""Processes that attempt jobs, and others that only start them and ask.
+"""Processes that run jobs, and processes that only start and query them.
 
-DBOS recovers attempts, and takes what is in its queues, in every process that
-launches it. So both begin here, before it is launched, and never by
-``DBOS.launch()``.
+Both launch DBOS here and not with ``DBOS.launch()``, which would recover attempts and
+run queued jobs in any process.
 """
 
 from collections.abc import Mapping
@@ -16,8 +15,8 @@ from dbos import DBOS, DBOSConfig, error
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.integrations.dbos.jobs import check_jobs
-from retrykit.integrations.dbos.settings import QUEUE, SQLITE, launched
-from retrykit.integrations.dbos.sqlite import check_sqlite, locked
+from retrykit.integrations.dbos.settings import QUEUE, SQLITE, mark_launched
+from retrykit.integrations.dbos.sqlite import check_sqlite, try_lock
 
 __all__ = ["connect", "listen"]
 
@@ -27,25 +26,22 @@ _SUGGESTION: Final = "pass retrykit.integrations.dbos.config(...)"
 def listen(
     settings: Mapping[str, Any], *, concurrency: int = 20, polling: Duration = 1.0
 ) -> None:
-    """Launch DBOS in a process that attempts the jobs that are due.
+    """Launch DBOS in a process that runs due jobs.
 
-    It has imported all jobs before. Any number of such processes share the jobs
-    of a database. What waits is attempted by whoever is free; but an attempt in
-    whose middle a process was killed is made again by the process that comes
-    back with its executor id, or after `take_over`. Before a process ends,
-    ``DBOS.destroy(workflow_completion_timeout_sec=60)`` lets attempts end.
+    Import all jobs before. Any number of such processes share the jobs of a database.
+    If a process is killed during an attempt, the attempt is repeated by the process
+    that restarts with the same executor id, or after `take_over`. Before a process
+    ends, ``DBOS.destroy(workflow_completion_timeout_sec=60)`` lets attempts finish.
 
     Args:
-        settings: What `config` returned.
-        concurrency: How many attempts a process makes at the same time. Count,
-            >= 1. DBOS keeps it in the database: the process that has come last
-            says it for all.
-        polling: How often is looked which jobs are due. A duration, > 0, kept
-            in the database, too.
+        settings: The result of `config`.
+        concurrency: Maximum number of simultaneous attempts of a process. Count,
+            >= 1. Stored in the database: the last process sets it for all.
+        polling: How often to look for due jobs. A duration, > 0, stored like
+            *concurrency*.
 
     Raises:
-        ConfigError: DBOS is set up so that jobs would be lost or attempted
-            twice; the error says which setting to change.
+        ConfigError: With a setting, jobs would be lost or attempted twice.
     """
     check_instance("settings", settings, dict, _SUGGESTION)
     check_jobs()
@@ -55,17 +51,19 @@ def listen(
         raise invalid_setting("polling", "a duration > 0", polling)
     executor = settings.get("executor_id")
     if executor in {None, "", "local"}:
-        rule = "an id that no other process has, and this one after a restart, too"
-        suggestion = "pass config(..., executor=...) what your platform numbers it by"
+        rule = "an id that no other process has, and that stays after a restart"
+        suggestion = (
+            "pass config(..., executor=...), such as the instance id of your platform"
+        )
         raise invalid_setting("executor_id", rule, executor, suggestion)
     if not settings.get("application_version"):
-        rule = "pinned, or a deploy leaves attempts behind that were in their middle"
+        rule = "pinned, or a deploy would abandon running attempts"
         raise invalid_setting("application_version", rule, None, _SUGGESTION)
-    _be_alone(str(settings.get("system_database_url")), str(executor))
-    _make(settings)
+    _check_exclusive(str(settings.get("system_database_url")), str(executor))
+    _create(settings)
     DBOS.launch()
-    # Or what another program has launched on this database would take the jobs, and
-    # leave them: DBOS gives what waits to the version that it takes for the latest.
+    # DBOS gives waiting jobs to the latest version, which might otherwise be that of
+    # another program on this database, which would not run them.
     DBOS.set_latest_application_version(settings["application_version"])
     DBOS.register_queue(
         QUEUE,
@@ -76,41 +74,39 @@ def listen(
 
 
 def connect(settings: Mapping[str, Any]) -> None:
-    """Launch DBOS in a process that starts jobs and asks about them.
-
-    It attempts none, and takes nothing from the queues of DBOS.
+    """Launch DBOS in a process that starts and queries jobs, but runs none.
 
     Args:
-        settings: What `config` returned; it needs no executor.
+        settings: The result of `config`; it needs no executor.
 
     Raises:
-        ConfigError: DBOS is there already, launched or with other settings.
+        ConfigError: DBOS was created before, or with other settings.
     """
     check_instance("settings", settings, dict, _SUGGESTION)
-    # Of its own, or it would recover the attempts that another process makes.
-    _make({**settings, "executor_id": f"connected-{uuid4()}"})
+    # A unique executor, since it would recover attempts of another one.
+    _create({**settings, "executor_id": f"connected-{uuid4()}"})
     DBOS.listen_queues([])
     DBOS.launch()
 
 
-def _make(settings: Mapping[str, Any]) -> None:
-    """Make DBOS, which there is once in a process.
+def _create(settings: Mapping[str, Any]) -> None:
+    """Create DBOS, once in a process.
 
     Raises:
-        ConfigError: It is there already.
+        ConfigError: It was created before.
     """
     if str(settings.get("system_database_url")).startswith(SQLITE):
         check_sqlite()
     DBOS(config=cast("DBOSConfig", settings))
-    if DBOS.executor_id != settings["executor_id"] or _made_before():
-        rule = "made and launched by listen(...) or connect(...), and only once"
+    if DBOS.executor_id != settings["executor_id"] or _is_launched():
+        rule = "created by listen(...) or connect(...), and only once"
         suggestion = "leave out DBOS(config=...) and DBOS.launch()"
         raise invalid_setting("DBOS", rule, f"executor {DBOS.executor_id}", suggestion)
-    # Before that is so: an attempt that is recovered enqueues the next one at once.
-    launched()
+    # Before the launch: a recovered attempt may enqueue the next one at once.
+    mark_launched()
 
 
-def _made_before() -> bool:
+def _is_launched() -> bool:
     try:
         DBOS.get_latest_application_version()
     except error.DBOSException:
@@ -118,17 +114,19 @@ def _made_before() -> bool:
     return True
 
 
-def _be_alone(database: str, executor: str) -> None:
-    """Check that no other process has this id, on a database in a file.
+def _check_exclusive(database: str, executor: str) -> None:
+    """Check that no other process has this executor id on a SQLite database.
 
     Raises:
-        ConfigError: Another one has it.
+        ConfigError: Another process has it.
     """
     if not database.startswith(SQLITE):
         return
     file = Path(database.removeprefix(SQLITE).partition("?")[0])
     path = file.with_name(f"{file.name}.{quote(executor, safe='')}.lock")
-    if not locked(path):
+    if not try_lock(path):
         rule = "an id that no other process has"
-        suggestion = f"one has locked {path}: end it, or write executor='another'"
+        suggestion = (
+            f"another one has locked {path}: end it, or write executor='another'"
+        )
         raise invalid_setting("executor_id", rule, executor, suggestion)

@@ -1,4 +1,4 @@
-"""Settings of DBOS under which no job is lost and none is attempted twice."""
+"""Settings of DBOS with which no job is lost or attempted twice."""
 
 from threading import Event
 from typing import Any, Final, cast
@@ -8,24 +8,25 @@ from dbos import DBOSConfig, DBOSPortableJSONSerializer
 from retrykit._internal.validation import check_choice, did_you_mean, invalid_setting
 from retrykit.durable import Capabilities
 
-__all__ = ["CAPABILITIES", "QUEUE", "SQLITE", "check_launched", "config", "launched"]
+__all__ = ["CAPABILITIES", "QUEUE", "SQLITE", "check_launched", "config"]
+__all__ += ["mark_launched"]
 
 CAPABILITIES: Final = Capabilities(
     engine="dbos",
     max_hop=None,
-    # It looks once a second whose delay is over, and then waits for the queue.
+    # Delays are checked once a second, and then the queue is polled.
     granularity=2.2,
     min_delay=0.0,
     at_least_once=True,
     async_ok=True,
 )
-"""What DBOS does for a job that waits."""
+"""Capabilities of DBOS for waiting jobs."""
 
 QUEUE: Final = "retrykit"
-"""The queue of DBOS that all jobs go through."""
+"""The DBOS queue of all jobs."""
 
 SQLITE: Final = "sqlite:///"
-"""What the URL of a database in a file begins with."""
+"""The prefix of the URLs of SQLite databases."""
 
 _VERSION: Final = "retrykit-1"
 
@@ -45,34 +46,33 @@ def config(
     >>> settings["system_database_url"], settings["application_version"]
     ('sqlite:///hostnames.sqlite', 'retrykit-1')
 
-    They pin what DBOS goes by when it recovers attempts in whose middle a process
-    was killed: the id of the executor, and the version of the application, which
-    would be a hash of the source of its workflows, so that a deploy would leave
-    them behind. Jobs that wait go on under any version: the one that has listened
-    last. What DBOS keeps is JSON; workflows of your own whose values are
-    none need another ``serializer``.
+    They pin what DBOS needs to recover attempts of a killed process: the executor id,
+    and the application version, which would otherwise be a hash of the workflows'
+    source and change with a deploy. Waiting jobs continue under any version. DBOS
+    stores JSON; if your own workflows have other values, set another ``serializer``.
 
     Args:
-        name: What the application is called: 3 characters at least, of a-z, 0-9,
-            ``-`` and ``_``. Jobs belong to it: another one needs another
-            database, or ``dbos_system_schema``.
-        database: The URL of the database; by default a file of SQLite, of that
-            name, in the current folder.
-        executor: The id of this process: no other has it at the same time, and
-            this one has it again after a restart. On SQLite it is ``single`` by
-            default; elsewhere a process that attempts jobs needs one.
+        name: The name of the application: at least 3 characters of a-z, 0-9, ``-`` and
+            ``_``. Each application needs its own database or ``dbos_system_schema``.
+        database: The URL of the database; by default a SQLite file with that name in
+            the current folder.
+        executor: The id of this process: unique, and the same after a restart. On
+            SQLite ``single`` by default; elsewhere required to run jobs.
         **settings: Other settings of DBOS.
 
     Raises:
-        ConfigError: A setting is none of DBOS's, or *database* none that it can use.
+        ConfigError: DBOS does not have a setting, or cannot use *database*.
     """
     for setting in settings:
         check_choice(
-            "settings", setting, [*DBOSConfig.__annotations__], _elsewhere(setting)
+            "settings",
+            setting,
+            [*DBOSConfig.__annotations__],
+            _suggest_setting(setting),
         )
     database = database or f"{SQLITE}{name}.sqlite"
     if not database.startswith((SQLITE, "postgresql")):
-        rule = "the URL of a file of SQLite or of a Postgres database"
+        rule = "the URL of a SQLite file or a Postgres database"
         raise invalid_setting(
             "database", rule, database, "write sqlite:////folder/jobs.sqlite"
         )
@@ -89,24 +89,24 @@ def config(
     return cast("DBOSConfig", pinned | settings)
 
 
-def launched() -> None:
-    """Note that this process has launched DBOS as jobs need it."""
+def mark_launched() -> None:
+    """Record that `listen` or `connect` has launched DBOS in this process."""
     _launched.set()
 
 
 def check_launched() -> None:
-    """Check that this process has launched DBOS as jobs need it.
+    """Check that `listen` or `connect` has launched DBOS in this process.
 
     Raises:
-        ConfigError: It has not, or not by `listen` or `connect`.
+        ConfigError: They have not.
     """
     if not _launched.is_set():
         rule = "launched by connect(...) or listen(...) before"
-        suggestion = "call connect(config(...)) where this process begins"
+        suggestion = "call connect(config(...)) when this process starts"
         raise invalid_setting("DBOS", rule, None, suggestion)
 
 
-def _elsewhere(setting: str) -> str:
+def _suggest_setting(setting: str) -> str:
     if setting in {"concurrency", "polling"}:
         return f"{setting} is an argument of listen(...)"
     return did_you_mean(setting, DBOSConfig.__annotations__)

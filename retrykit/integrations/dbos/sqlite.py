@@ -1,7 +1,4 @@
-"""The database in a file: whether it works here, and for whom.
-
-It knows nothing of jobs.
-"""
+"""Checks of SQLite databases: its version, and a lock for each executor."""
 
 import sqlite3
 import sys
@@ -9,26 +6,25 @@ from pathlib import Path
 
 from retrykit._internal.validation import invalid_setting
 
-__all__ = ["check_sqlite", "locked"]
+__all__ = ["check_sqlite", "try_lock"]
 
-_held: dict[Path, sqlite3.Connection] = {}
+_locks: dict[Path, sqlite3.Connection] = {}
 
 
 def check_sqlite(
     python: tuple[int, ...] = sys.version_info[:2],
     sqlite: tuple[int, ...] = sqlite3.sqlite_version_info,
 ) -> None:
-    """Check that DBOS can use the SQLite that there is.
+    """Check that DBOS can use the installed SQLite.
 
-    From Python 3.12 on it asks for the time in a way that SQLite knows since
-    3.42, and fails with another error where it does not.
+    From Python 3.12 on, it uses a function for the time that SQLite has since 3.42.
 
     Args:
         python: The version of Python.
         sqlite: The version of SQLite.
 
     Raises:
-        ConfigError: It cannot.
+        ConfigError: SQLite is too old.
     """
     if python >= (3, 12) and sqlite < (3, 42):
         version = ".".join(map(str, sqlite))
@@ -38,20 +34,20 @@ def check_sqlite(
         )
 
 
-def locked(path: Path) -> bool:
-    """Lock a file for this process, and return whether it has it now.
+def try_lock(path: Path) -> bool:
+    """Lock a file for this process, and return whether that succeeded.
 
-    The lock is the system's, and gone when the process is, however it ends.
+    The operating system releases the lock when the process ends.
     """
     path = path.absolute()
-    if path in _held:
+    if path in _locks:
         return True
-    # SQLite locks files on every system that Python runs on.
+    # SQLite locks files on every platform.
     lock = sqlite3.connect(path, timeout=0, isolation_level=None)
     try:
         lock.execute("BEGIN EXCLUSIVE")
     except sqlite3.OperationalError:
         lock.close()
         return False
-    _held[path] = lock
+    _locks[path] = lock
     return True

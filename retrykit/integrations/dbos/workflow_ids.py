@@ -1,7 +1,4 @@
-"""The workflows of a job: which attempt each one is, and which is the newest.
-
-It knows their ids, and not how the job stands.
-"""
+"""Workflow ids of attempts, and the workflows of a job."""
 
 import re
 from collections.abc import Sequence
@@ -13,84 +10,82 @@ from retrykit._internal.validation import invalid_setting
 from retrykit.integrations.dbos.jobs import WORKFLOW
 from retrykit.integrations.dbos.settings import check_launched
 
-__all__ = ["Place", "attempts_of", "last_ones", "newest", "place_of"]
+__all__ = ["AttemptId", "find_attempts", "find_latest_attempt"]
+__all__ += ["keep_last_attempts", "parse_workflow_id"]
 
 _ID: Final = re.compile(
-    r"(?P<job>.*?)(?:#(?P<run>[0-9]+))?:(?P<attempt>[0-9]+)", re.DOTALL
+    r"(?P<job>.*?)(?:#(?P<run>[0-9]+))?:(?P<number>[0-9]+)", re.DOTALL
 )
 
 
-class Place(NamedTuple):
-    """Which attempt of which job a workflow is."""
+class AttemptId(NamedTuple):
+    """The attempt that a workflow makes: its job, run and number."""
 
     job: str
     run: int
-    attempt: int
+    number: int
 
     @property
     def key(self) -> str:
-        """The id of that workflow."""
-        again = "" if self.run == 1 else f"#{self.run}"
-        return f"{self.job}{again}:{self.attempt}"
+        """The id of the workflow."""
+        run = "" if self.run == 1 else f"#{self.run}"
+        return f"{self.job}{run}:{self.number}"
 
 
-def newest(job_id: str) -> WorkflowStatus:
-    """Return the workflow of the newest attempt of a job.
+def find_latest_attempt(job_id: str) -> WorkflowStatus:
+    """Return the workflow of the latest attempt of a job.
 
     Raises:
         ConfigError: There is none.
     """
-    own = {place_of(row.workflow_id): row for row in attempts_of(job_id)}
-    if not own:
+    rows = {parse_workflow_id(row.workflow_id): row for row in find_attempts(job_id)}
+    if not rows:
         raise invalid_setting("job_id", "the id of a job that was started", job_id)
-    last = own[max(own)]
-    # All else is of one moment, and this never changes.
-    [again] = DBOS.list_workflows(workflow_ids=[last.workflow_id])
-    last.input = again.input
+    last = rows[max(rows)]
+    # Its input never changes; the rest is from one query, and so consistent.
+    [same] = DBOS.list_workflows(workflow_ids=[last.workflow_id])
+    last.input = same.input
     return last
 
 
-def attempts_of(job_id: str) -> list[WorkflowStatus]:
-    """Return the workflows of a job, without what they were called with."""
+def find_attempts(job_id: str) -> list[WorkflowStatus]:
+    """Return the workflows of a job, without their input."""
     check_launched()
     rows = DBOS.list_workflows(
         workflow_id_prefix=[f"{job_id}:", f"{job_id}#"],
         name=WORKFLOW,
         load_input=False,
     )
-    return [row for row in rows if place_of(row.workflow_id).job == job_id]
+    return [row for row in rows if parse_workflow_id(row.workflow_id).job == job_id]
 
 
-def last_ones(rows: Sequence[WorkflowStatus]) -> list[WorkflowStatus]:
-    """Return the attempts that are the last ones of their jobs.
-
-    None of those that were forked by hand: they are of whoever did so.
-    """
-    places = {row.workflow_id: place_of(row.workflow_id) for row in rows}
-    later = {
-        after.key: key
-        for key, place in places.items()
-        for after in (
-            place._replace(attempt=place.attempt + 1),
-            place._replace(run=place.run + 1, attempt=1),
+def keep_last_attempts(rows: Sequence[WorkflowStatus]) -> list[WorkflowStatus]:
+    """Return the attempts that are the last of their jobs, without forked workflows."""
+    attempts = {row.workflow_id: parse_workflow_id(row.workflow_id) for row in rows}
+    successors = {
+        successor.key: key
+        for key, attempt in attempts.items()
+        for successor in (
+            attempt._replace(number=attempt.number + 1),
+            attempt._replace(run=attempt.run + 1, number=1),
         )
     }
-    # Of an empty list DBOS would take no notice.
-    there = DBOS.list_workflows(
-        workflow_ids=[*later, ""], load_input=False, load_output=False
+    # DBOS ignores an empty list, and would return all workflows.
+    existing = DBOS.list_workflows(
+        workflow_ids=[*successors, ""], load_input=False, load_output=False
     )
-    over = {later[row.workflow_id] for row in there}
+    succeeded = {successors[row.workflow_id] for row in existing}
     return [
         row
         for row in rows
-        if row.workflow_id not in over and places[row.workflow_id].attempt
+        if row.workflow_id not in succeeded and attempts[row.workflow_id].number
     ]
 
 
-def place_of(key: str) -> Place:
-    """Return which attempt the workflow of an id is."""
+def parse_workflow_id(key: str) -> AttemptId:
+    """Return the attempt that a workflow makes, by its id."""
     parts = _ID.fullmatch(key)
     if parts is None:
-        # Forked by hand, under an id of DBOS's own.
-        return Place(key, 1, 0)
-    return Place(parts["job"], int(parts["run"] or 1), int(parts["attempt"]))
+        # A workflow that was forked by hand has an id from DBOS.
+        return AttemptId(key, 1, 0)
+    return AttemptId(parts["job"], int(parts["run"] or 1), int(parts["number"]))

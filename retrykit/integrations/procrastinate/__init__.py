@@ -1,4 +1,4 @@
-"""Durable jobs on Procrastinate, which keeps them in PostgreSQL."""
+"""Durable jobs on Procrastinate, in PostgreSQL."""
 
 from retrykit.integrations.procrastinate.job_control import (
     adead,

@@ -1,11 +1,11 @@
-"""What a worker does with a job that it has fetched: at most one attempt.
+"""One run of a job in a worker: at most one attempt.
 
-The envelope is kept before Procrastinate is told when the job goes on, and it alone
-decides. Wherever a worker is killed, the job stays ``doing`` until it is rescued:
+The envelope is stored before Procrastinate is told when the job continues, and it
+alone decides. If a worker is killed, the job stays ``doing`` until it is rescued:
 
-* before the attempt, or in its middle: the attempt is made, under the same key;
-* after its envelope was kept: the job waits on until it is due, or ends as the
-  envelope says, and no attempt is made.
+* killed before or during the attempt: the attempt is repeated under the same key;
+* killed after the envelope was stored: the job waits until it is due, or ends, as the
+  envelope says.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,41 +22,37 @@ from retrykit.durable.json_payloads import as_json, from_json
 from retrykit.durable.worker_exit_guard import protect_worker
 from retrykit.errors import RetrykitError
 from retrykit.integrations.procrastinate.store import (
-    CARRIED,
+    METADATA,
     StoredJob,
-    kept_at,
-    type_to_name,
-    write,
+    envelope_to_json,
+    load,
+    replace_if_unchanged,
 )
 from retrykit.integrations.procrastinate.sync_async import DualCall, Step
 
 __all__ = ["JobPostponed", "RescheduleStrategy", "run_due_attempt"]
 
-_SOON: Final = 10
-"""After how many seconds to look again, where it cannot be known what is kept."""
+_RECHECK: Final = 10
+"""Seconds after which to look again if the stored state is unknown."""
 
 
-class JobPostponed(RetrykitError):  # noqa: N818  it is no error
-    """A job goes on later; what its task tells Procrastinate so.
+class JobPostponed(RetrykitError):  # noqa: N818  not an error
+    """Raised by the task of a job that continues later.
 
     Attributes:
-        at: When, by the clock of the database; None if another worker knows.
+        at: When, by the clock of the database; None if another worker has the job.
     """
 
     def __init__(self, envelope: Envelope, at: datetime | None) -> None:
-        told = "is in the hands of another worker" if at is None else f"is due at {at}"
+        status = "was taken by another worker" if at is None else f"is due at {at}"
         last = [failure.describe() for failure in envelope.state.failures[-1:]]
-        super().__init__("; last failure: ".join([f"{envelope.key} {told}", *last]))
+        super().__init__("; last failure: ".join([f"{envelope.key} {status}", *last]))
         self.at = at
 
 
 @final
 class RescheduleStrategy(BaseRetryStrategy):
-    """Lets Procrastinate hold a job until it is due.
-
-    Attributes:
-        job: What is attempted, under which policy.
-    """
+    """Makes Procrastinate hold a job until it is due."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -64,113 +60,112 @@ class RescheduleStrategy(BaseRetryStrategy):
     def get_retry_decision(
         self, *, exception: BaseException, job: Row
     ) -> RetryDecision | None:
-        """Return when a job goes on; None if it is dead."""
+        """Return when a job continues; None if it is dead."""
         del job
         if isinstance(exception, JobPostponed) and exception.at is not None:
             return RetryDecision(retry_at=exception.at)
-        # Who was cancelled is attempted again: its worker was shut down. What the
-        # database has not kept is not known to anyone.
+        # Canceled: the worker was shut down. Otherwise the stored state is unknown.
         unknown = isinstance(exception, JobPostponed | ConnectorException)
-        cancelled = not isinstance(exception, Exception | SystemExit)
-        if unknown or cancelled:
-            return RetryDecision(retry_in={"seconds": _SOON})
+        canceled = not isinstance(exception, Exception | SystemExit)
+        if unknown or canceled:
+            return RetryDecision(retry_in={"seconds": _RECHECK})
         return None
 
 
 def run_due_attempt(
-    made: Job, app: App, place: int, arguments: Mapping[str, Any]
+    job: Job, app: App, place: int, arguments: Mapping[str, Any]
 ) -> DualCall[Any]:
-    """Make the attempt that is due, if there is one, and keep what came of it.
+    """Make the attempt that is due, if any, and store its outcome.
 
     Args:
-        made: The job.
-        app: Where it is kept.
-        place: The id of its row.
-        arguments: What the task was deferred with.
+        job: The job.
+        app: The Procrastinate application.
+        place: The id of the row.
+        arguments: The arguments of the task.
 
     Returns:
-        What the job returned, once it has succeeded.
+        The result of the job, if it has succeeded.
 
     Raises:
         JobFailed: It gave up.
-        JobWaits: It is not yet due.
+        JobPostponed: It is not yet due.
     """
     named = dict(arguments)
-    carried = named.pop(CARRIED, None)
-    before = yield from kept_at(app, place)
+    metadata = named.pop(METADATA, None)
+    before = yield from load(app, place)
     if before.why is not None:
         raise JobFailed(from_json("why", before.why))
     try:
-        envelope = _envelope(made, place, before, carried)
-        args = carried["args"] if carried else []
-    except Exception as error:  # noqa: BLE001  changed by hand into whatever
-        return (yield from _dies(app, place, before, error))
+        envelope = _find_envelope(job, place, before, metadata)
+        args = metadata["args"] if metadata else []
+    except Exception as error:  # noqa: BLE001  someone may have edited the row
+        return (yield from _fail(app, place, before, error))
     if envelope.status == "succeeded":
         return from_json("result", before.result)
     if envelope.time_left(wall()) > 0:
-        return (yield from _waits(app, place, before, envelope.rescheduled(wall())))
+        return (yield from _postpone(app, place, before, envelope.rescheduled(wall())))
     try:
-        came: JobAttempt = yield _attempted(made, envelope, args, named)
-        result = as_json("what a job returns", came.result)
-    except Exception as error:  # noqa: BLE001  it would be so at every attempt
-        return (yield from _dies(app, place, before, error))
-    return (yield from _ended(app, place, before, came, result))
+        attempt: JobAttempt = yield _attempt(job, envelope, args, named)
+        result = as_json("what a job returns", attempt.result)
+    except Exception as error:  # noqa: BLE001  every attempt would raise it
+        return (yield from _fail(app, place, before, error))
+    return (yield from _finish(app, place, before, attempt, result))
 
 
-def _attempted(
-    made: Job, envelope: Envelope, args: Sequence[Any], named: Mapping[str, Any]
+def _attempt(
+    job: Job, envelope: Envelope, args: Sequence[Any], named: Mapping[str, Any]
 ) -> Step:
     def blocking() -> JobAttempt:
         with protect_worker():
-            return made.attempt(envelope, args, named)
+            return job.attempt(envelope, args, named)
 
     async def awaited() -> JobAttempt:
         with protect_worker():
-            return await made.aattempt(envelope, args, named)
+            return await job.aattempt(envelope, args, named)
 
     return Step(blocking, awaited)
 
 
-def _envelope(made: Job, place: int, before: StoredJob, carried: Any) -> Envelope:
-    """Return what is known of a job: from its last attempt, or from its start."""
+def _find_envelope(job: Job, place: int, before: StoredJob, metadata: Any) -> Envelope:
+    """Return the envelope of the last attempt, or that of the start."""
     if before.envelope is not None:
         return Envelope.from_dict(before.envelope)
-    if carried is not None:
-        return Envelope.from_dict(carried["envelope"])
-    return made.envelope(f"{made.name}@{place}")
+    if metadata is not None:
+        return Envelope.from_dict(metadata["envelope"])
+    return job.envelope(f"{job.name}@{place}")
 
 
-def _dies(
+def _fail(
     app: App, place: int, before: StoredJob, error: Exception
 ) -> DualCall[NoReturn]:
-    """Keep why a job cannot be attempted, beside what was kept of it."""
+    """Store why no attempt can be made."""
     why = str(error) or repr(error)
-    yield from write(app, place, before, before._replace(why=as_json("why", why)))
+    after = before._replace(why=as_json("why", why))
+    yield from replace_if_unchanged(app, place, before, after)
     raise JobFailed(why) from error
 
 
-def _waits(
+def _postpone(
     app: App, place: int, before: StoredJob, envelope: Envelope
 ) -> DualCall[NoReturn]:
-    at = yield from write(
-        app, place, before, StoredJob(type_to_name(envelope)), envelope
-    )
+    after = StoredJob(envelope_to_json(envelope))
+    at = yield from replace_if_unchanged(app, place, before, after, envelope)
     raise JobPostponed(envelope, at)
 
 
-def _ended(
-    app: App, place: int, before: StoredJob, came: JobAttempt, result: str
+def _finish(
+    app: App, place: int, before: StoredJob, attempt: JobAttempt, result: str
 ) -> DualCall[Any]:
-    """Keep what came of an attempt, and tell it."""
-    envelope = came.envelope
+    """Store the outcome of an attempt, and return or raise it."""
+    envelope = attempt.envelope
     if envelope.status == "waiting":
-        yield from _waits(app, place, before, envelope)
-    after, why = StoredJob(type_to_name(envelope), result), ""
+        yield from _postpone(app, place, before, envelope)
+    after, why = StoredJob(envelope_to_json(envelope), result), ""
     if envelope.status == "dead":
         why = envelope.describe()
-        after = StoredJob(type_to_name(envelope), None, as_json("why", why))
-    if (yield from write(app, place, before, after)) is None:
+        after = StoredJob(envelope_to_json(envelope), None, as_json("why", why))
+    if (yield from replace_if_unchanged(app, place, before, after)) is None:
         raise JobPostponed(envelope, None)
     if why:
-        raise JobFailed(why) from came.error
-    return came.result
+        raise JobFailed(why) from attempt.error
+    return attempt.result

@@ -1,9 +1,8 @@
-"""Settings of Procrastinate under which no job is lost and none is attempted twice.
+"""Settings of Procrastinate with which no job is lost or attempted twice.
 
-A job whose worker was killed stays ``doing`` in its table until somebody puts it
-back: Procrastinate itself does not. `prepare` gives an application a periodic task
-that does, which every worker of its queue carries out. A worker itself ends when its
-database is away: let whatever runs it start it again.
+Procrastinate leaves a job whose worker was killed in the status ``doing``. `prepare`
+adds a periodic task that puts such jobs back. A worker ends when it loses the database:
+run it under a supervisor that restarts it.
 """
 
 from typing import Any, Final
@@ -21,83 +20,80 @@ __all__ = ["CAPABILITIES", "RESCUE", "prepare", "rescue"]
 CAPABILITIES: Final = Capabilities(
     engine="procrastinate",
     max_hop=None,
-    # It is notified of new jobs, and not of those that have become due.
+    # Workers are notified of new jobs, but not of jobs that become due.
     granularity=5.0,
     min_delay=0.0,
     at_least_once=True,
     async_ok=True,
 )
-"""What Procrastinate does for a job that waits.
+"""Capabilities of Procrastinate for waiting jobs.
 
-Its granularity is the ``fetch_job_polling_interval`` of the workers, here what that
-is by default."""
+The granularity is the default ``fetch_job_polling_interval`` of the workers."""
 
 RESCUE: Final = "retrykit.rescue"
 """The name of the periodic task that rescues the jobs of killed workers."""
 
 
 def prepare(app: App, *, cron: str = "* * * * *", queue: str = "default") -> None:
-    """Make an application fit for durable jobs, before its first `task`.
+    """Prepare an application for durable jobs, before its first `task`.
 
-    Its workers look for jobs whose worker was killed. That is one whose heartbeat is
-    older than ``stalled_worker_timeout``; the settings of workers are taken from the
-    ``worker_defaults`` of the application, so set them there and nowhere else. A
-    coroutine function that blocks its event loop for as long as that is taken for
-    dead, and attempted by another worker, too.
+    Its workers rescue jobs of killed workers: those whose heartbeat is older than
+    ``stalled_worker_timeout``. Set this only in the ``worker_defaults`` of the
+    application. An async function that blocks its event loop for that long is taken
+    for dead, and attempted again by another worker.
 
     Args:
-        app: The application.
-        cron: How often to look, as ``app.periodic`` takes it; by default every
-            minute. Each time is a job of its own, for ``remove_old_jobs`` to remove.
-        queue: The queue of that task: one that workers always listen to.
+        app: The Procrastinate application.
+        cron: How often to look, as in ``app.periodic``; by default every minute. Each
+            time is a job of its own, which ``remove_old_jobs`` can remove.
+        queue: The queue of the periodic task; workers must always listen to it.
 
     Raises:
-        ConfigError: A setting would lose jobs; the error says which.
+        ConfigError: With a setting, jobs would be lost.
     """
     defaults: dict[str, Any] = {**check_instance("app", app, App).worker_defaults}
     if RESCUE in app.tasks:
         raise invalid_setting("app", "prepared once", app, "leave out one prepare(app)")
     deleted = DeleteJobCondition(defaults.get("delete_jobs") or "never")
     if deleted is not DeleteJobCondition.NEVER:
-        rule = "'never', or a job that has ended would be unknown and begun anew"
-        suggestion = "let the task remove_old_jobs remove what is old"
+        rule = "'never', or a job that has ended could be started again"
+        suggestion = "let the task remove_old_jobs remove old jobs"
         raise invalid_setting("delete_jobs", rule, deleted.value, suggestion)
     interval = check_number(
         "update_heartbeat_interval", defaults.get("update_heartbeat_interval", 10.0)
     )
     check_number(
         "stalled_worker_timeout",
-        _silence(app),
+        _stalled_timeout(app),
         at_least=2 * interval,
-        suggestion="or a worker that lives is taken for dead",
+        suggestion="or a live worker is taken for dead",
     )
     options: Any = {"name": RESCUE, "queue": queue, "queueing_lock": RESCUE}
     app.periodic(cron=cron)(app.task(**options, pass_context=True)(_rescue))
 
 
 async def rescue(app: App) -> list[int]:
-    """Put the jobs of workers that were killed back into the queue.
+    """Put the jobs of killed workers back into the queue.
 
-    Their envelopes decide what follows: the attempt in whose middle they were killed
-    is made again, and who waited waits on. Jobs of other tasks are left alone. It may
-    be called by several processes at the same time.
+    An interrupted attempt is repeated, and waiting jobs continue to wait. Jobs of
+    other tasks are left alone. Several processes may call it at the same time.
 
     Args:
-        app: The application.
+        app: The Procrastinate application.
 
     Returns:
-        The ids of their rows.
+        The ids of the rows.
     """
-    silence = _silence(app)
-    stalled = await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=silence)
-    woken = []
+    timeout = _stalled_timeout(app)
+    stalled = await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=timeout)
+    rescued = []
     for row in stalled:
-        registered = app.tasks.get(row.task_name)
-        if registered and isinstance(registered.retry_strategy, RescheduleStrategy):
-            woken += await app.connector.execute_query_all_async(
+        task = app.tasks.get(row.task_name)
+        if task and isinstance(task.retry_strategy, RescheduleStrategy):
+            rescued += await app.connector.execute_query_all_async(
                 WAKE, place=row.id, worker=row.worker_id
             )
-    return [row["id"] for row in woken]
+    return [row["id"] for row in rescued]
 
 
 async def _rescue(context: JobContext, /, timestamp: int) -> list[int]:
@@ -105,5 +101,5 @@ async def _rescue(context: JobContext, /, timestamp: int) -> list[int]:
     return await rescue(context.app)
 
 
-def _silence(app: App) -> float:
+def _stalled_timeout(app: App) -> float:
     return app.worker_defaults.get("stalled_worker_timeout", 30.0)

@@ -1,7 +1,7 @@
-"""Programs of both colours, written once.
+"""Sync and async versions of a function from one generator.
 
-A plan yields what it has to wait for, each time as two functions: one that
-blocks, and one that is awaited. Who runs it decides which. It knows no engine.
+The generator yields each step that waits, as a blocking and an async function; `run`
+or `arun` executes it.
 """
 
 from collections.abc import Awaitable, Callable, Generator
@@ -13,55 +13,50 @@ T = TypeVar("T")
 
 
 class Step(NamedTuple):
-    """What a plan waits for, in both colours.
-
-    Attributes:
-        blocking: Does it, and returns what came of it.
-        awaited: Does the same, and is awaited.
-    """
+    """A step that waits, as a blocking function and an async one."""
 
     blocking: Callable[[], Any]
     awaited: Callable[[], Awaitable[Any]]
 
 
 DualCall: TypeAlias = Generator[Step, Any, T]
-"""What yields its steps, is sent what came of them, and returns its result."""
+"""A generator that yields steps, is sent their results, and returns its own."""
 
 
-def run(plan: DualCall[T]) -> T:
-    """Carry out a plan, and block meanwhile.
+def run(call: DualCall[T]) -> T:
+    """Execute a generator with blocking steps.
 
-    >>> def told(text: str) -> DualCall[str]:
-    ...     came = yield Step(lambda: text.upper(), lambda: NotImplemented)
-    ...     return f"{came}!"
-    >>> run(told("due"))
+    >>> def shout(text: str) -> DualCall[str]:
+    ...     upper = yield Step(lambda: text.upper(), lambda: NotImplemented)
+    ...     return f"{upper}!"
+    >>> run(shout("due"))
     'DUE!'
     """
     try:
-        step = next(plan)
+        step = next(call)
         while True:
             try:
-                came = step.blocking()
-            except Exception as error:  # noqa: BLE001  the plan says what it means
-                step = plan.throw(error)
+                value = step.blocking()
+            except Exception as error:  # noqa: BLE001  the generator handles it
+                step = call.throw(error)
             else:
-                step = plan.send(came)
+                step = call.send(value)
     except StopIteration as end:
         result: T = end.value
         return result
 
 
-async def arun(plan: DualCall[T]) -> T:
-    """Carry out a plan, and await its steps, as `run` does."""
+async def arun(call: DualCall[T]) -> T:
+    """Execute a generator with async steps, as `run` does."""
     try:
-        step = next(plan)
+        step = next(call)
         while True:
             try:
-                came = await step.awaited()
-            except Exception as error:  # noqa: BLE001  the plan says what it means
-                step = plan.throw(error)
+                value = await step.awaited()
+            except Exception as error:  # noqa: BLE001  the generator handles it
+                step = call.throw(error)
             else:
-                step = plan.send(came)
+                step = call.send(value)
     except StopIteration as end:
         result: T = end.value
         return result

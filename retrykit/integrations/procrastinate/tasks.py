@@ -1,4 +1,4 @@
-"""Tasks of Procrastinate whose jobs are attempted under a policy, until they end."""
+"""Procrastinate tasks whose jobs are retried with a policy."""
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,11 +23,11 @@ from retrykit.integrations.procrastinate.job_run import (
     run_due_attempt,
 )
 from retrykit.integrations.procrastinate.settings import RESCUE
-from retrykit.integrations.procrastinate.store import CARRIED, STARTED, rows_of
+from retrykit.integrations.procrastinate.store import METADATA, STARTED, find_rows
 from retrykit.integrations.procrastinate.sync_async import DualCall, Step, arun, run
 from retrykit.policy.policy import Policy
 
-__all__ = ["DurableTask", "defer", "found", "task"]
+__all__ = ["DurableTask", "defer", "find_task", "task"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,12 +37,12 @@ _OPTIONS: Final = ("aliases", "priority", "queue", "task_middleware")
 
 @final
 class DurableTask(DurableFunction[P, T]):
-    """A function that can be started as a job. Called, it is the function.
+    """A function that can be started as a job; calling it calls the function.
 
     Attributes:
-        job: What it is under which policy.
-        task: The task of Procrastinate. What is deferred through that is attempted
-            under the policy, too; the id of such a job is ``name@row``.
+        job: The job: its function, policy and name.
+        task: The Procrastinate task. A job deferred with it is retried with the
+            policy, too, under the id ``name@row``.
     """
 
     def __init__(self, fn: Callable[P, T], job: Job, task: Task[Any, Any, Any]) -> None:
@@ -50,31 +50,31 @@ class DurableTask(DurableFunction[P, T]):
         self.task = task
 
     def start_as(self, job_id: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
-        """Start a job under this id, unless there is one: it then stays as it is.
+        """Start a job with this id, unless there is one already.
 
         Raises:
-            ConfigError: An argument is nothing that JSON can hold.
-            TypeError: The function takes no such arguments.
+            ConfigError: An argument cannot be stored as JSON.
+            TypeError: The function does not take these arguments.
         """
-        return run(self._started(job_id, args, kwargs))
+        return run(self._start(job_id, args, kwargs))
 
     async def astart_as(self, job_id: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
-        """Start a job under this id, as `start_as` does, from a coroutine."""
-        return await arun(self._started(job_id, args, kwargs))
+        """Start a job like `start_as`, from a coroutine."""
+        return await arun(self._start(job_id, args, kwargs))
 
-    def _started(
+    def _start(
         self, job_id: str, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> DualCall[str]:
         self._check(args, kwargs)
-        if CARRIED in kwargs:
-            rule = f"without {CARRIED!r}, under which its history is kept"
+        if METADATA in kwargs:
+            rule = f"without {METADATA!r}, which stores its history"
             raise invalid_setting(
                 "kwargs", rule, kwargs, "give the parameter another name"
             )
         envelope = self.job.envelope(job_id)
-        # The index holds for runs that are still there; this one may be an old one.
-        known = yield from rows_of(cast("App", self.task.blueprint), job_id)
-        if not known:
+        # The index covers only rows that were not removed.
+        rows = yield from find_rows(cast("App", self.task.blueprint), job_id)
+        if not rows:
             yield from defer(self.task.configure(), envelope, args, kwargs)
         return job_id
 
@@ -87,58 +87,51 @@ def task(
     previous_names: Iterable[str] = (),
     **options: Any,
 ) -> Callable[[Callable[P, T]], DurableTask[P, T]]:
-    """Make a function, of either colour, a task whose jobs follow a policy.
+    """Decorate a function, sync or async, as a task whose jobs are retried.
 
     Args:
-        app: The application, after `prepare`.
-        policy: What its jobs are held to.
-        name: What it is called in the database; by default its module and its
-            name. Give one before you move the function.
-        previous_names: The names that the policy had before.
-        **options: Options of ``app.task``: aliases, priority, queue.
+        app: The Procrastinate application, after `prepare`.
+        policy: The policy of its jobs.
+        name: Its name in the database; by default its module and its name. Set one
+            before you move the function.
+        previous_names: Former names of the policy.
+        **options: Options of ``app.task``: aliases, priority, queue, task_middleware.
 
     Raises:
-        ConfigError: The function cannot be retried under that policy, or the
+        ConfigError: The function cannot be retried with this policy, or the
             application would lose jobs.
     """
     check_instance("app", app, App)
     if RESCUE not in app.tasks:
-        rule = "one that rescues the jobs of workers that were killed"
-        raise invalid_setting("app", rule, app, "call prepare(app) before")
+        rule = "one that rescues the jobs of killed workers"
+        raise invalid_setting("app", rule, app, "call prepare(app) first")
     for option in options:
-        suggestion = "its policy retries, and a job that waits would hold its locks"
+        suggestion = "its policy retries, and a waiting job would hold its locks"
         check_choice("options", option, _OPTIONS, suggestion)
 
     def decorate(fn: Callable[P, T]) -> DurableTask[P, T]:
-        made = job_of(fn, policy, name, previous_names)
-        function = _awaited(made) if made.awaited else _blocking(made)
-        attempted = functools.wraps(fn)(function)
-        settings: Any = {
-            "name": made.name,
-            "retry": RescheduleStrategy(made),
-            **options,
-        }
-        registered = app.task(**settings, pass_context=True)(attempted)
-        return DurableTask(fn, made, registered)
+        job = job_of(fn, policy, name, previous_names)
+        function = _async_task(job) if job.awaited else _sync_task(job)
+        settings: Any = {"name": job.name, "retry": RescheduleStrategy(job), **options}
+        task = app.task(**settings, pass_context=True)(functools.wraps(fn)(function))
+        return DurableTask(fn, job, task)
 
     return decorate
 
 
-def found(app: App, name: str) -> tuple[Task[Any, Any, Any], Job]:
-    """Return a task of ours, and what it is.
+def find_task(app: App, name: str) -> tuple[Task[Any, Any, Any], Job]:
+    """Return a durable task and its job.
 
     Raises:
-        ConfigError: This process has none of that name.
+        ConfigError: This process has not imported it.
     """
     imports: Any = app
     imports.perform_import_paths()
-    registered = app.tasks.get(name)
-    if registered is None or not isinstance(
-        registered.retry_strategy, RescheduleStrategy
-    ):
+    task = app.tasks.get(name)
+    if task is None or not isinstance(task.retry_strategy, RescheduleStrategy):
         rule = "the name of a durable task that this process has imported"
         raise invalid_setting("task", rule, name, did_you_mean(name, app.tasks))
-    return registered, registered.retry_strategy.job
+    return task, task.retry_strategy.job
 
 
 def defer(
@@ -147,10 +140,10 @@ def defer(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> DualCall[None]:
-    """Let Procrastinate have a job, unless it has it: in one statement of its own."""
-    told = as_json("what a job takes", {**kwargs, CARRIED: {"args": list(args)}})
-    named = from_json("what a job takes", told)
-    named[CARRIED]["envelope"] = envelope.to_dict()
+    """Defer a job to Procrastinate, unless it was deferred before."""
+    text = as_json("what a job takes", {**kwargs, METADATA: {"args": list(args)}})
+    named = from_json("what a job takes", text)
+    named[METADATA]["envelope"] = envelope.to_dict()
     try:
         yield Step(
             lambda: deferrer.defer(**named), lambda: deferrer.defer_async(**named)
@@ -160,18 +153,18 @@ def defer(
             raise
 
 
-def _blocking(made: Job) -> Callable[..., Any]:
-    def attempted(context: JobContext, /, **named: Any) -> Any:
-        return run(run_due_attempt(made, context.app, _place(context), named))
+def _sync_task(job: Job) -> Callable[..., Any]:
+    def task(context: JobContext, /, **named: Any) -> Any:
+        return run(run_due_attempt(job, context.app, _place(context), named))
 
-    return attempted
+    return task
 
 
-def _awaited(made: Job) -> Callable[..., Any]:
-    async def attempted(context: JobContext, /, **named: Any) -> Any:
-        return await arun(run_due_attempt(made, context.app, _place(context), named))
+def _async_task(job: Job) -> Callable[..., Any]:
+    async def task(context: JobContext, /, **named: Any) -> Any:
+        return await arun(run_due_attempt(job, context.app, _place(context), named))
 
-    return attempted
+    return task
 
 
 def _place(context: JobContext) -> int:
