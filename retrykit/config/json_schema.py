@@ -23,6 +23,6 @@ def policy_schema() -> dict[str, Any]:
     Returns:
         A JSON Schema, draft 2020-12, as plain data.
     """
-    text = files(__package__).joinpath("policy.schema.json").read_text("utf-8")
+    text = files("retrykit.config").joinpath("policy.schema.json").read_text("utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
