@@ -27,9 +27,10 @@ class RetrykitError(Exception):
 
 
 class ConfigError(RetrykitError, ValueError):
-    """A setting is invalid.
+    """An argument or a setting is invalid.
 
-    Raised where the setting is given; the message has the form
+    Every function raises it for an argument outside of its documented bounds, where the
+    argument is given. The message has the form
     ``{name} must be {rule}, got {value!r}; {suggestion}``.
     """
 

@@ -55,7 +55,7 @@ DOORS = {
     "random": "schedules.randomness",
     "time": "_internal.clocks testing.sleep_guard",
     "asyncio": "_internal.loop_clock execution.attempt_timeout "
-    "durable.worker_exit_guard integrations.dbos.jobs testing.event_loops "
+    "durable.job_attempt integrations.dbos.jobs testing.event_loops "
     "testing.fake_clock testing.pytest_plugin testing.sleep_guard testing.virtual_loop",
     "wrapt": "execution.proxies",
     "ast": "schedules.parsing analysis.lint.discovery",

@@ -7,7 +7,7 @@ the time or sleeps.
 import time
 from collections.abc import Awaitable, Callable
 from time import monotonic
-from typing import Any, Generic, Protocol, TypeVar, final
+from typing import Any, Generic, Protocol, TypeVar
 
 from retrykit._internal.context import ContextOverride, Override
 from retrykit._internal.fast_path import blockers
@@ -44,7 +44,6 @@ class AsyncClock(Protocol):
 _LONGEST_SLEEP = 86_400.0
 
 
-@final
 class SystemClock:
     """The monotonic clock of the system.
 
@@ -74,7 +73,6 @@ class SystemClock:
 C = TypeVar("C", Clock, AsyncClock)
 
 
-@final
 class ClockSource(Generic[C]):
     """The clock of a context: the real one, or a replacement.
 

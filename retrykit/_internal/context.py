@@ -7,7 +7,7 @@ need no lock.
 
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Generic, Self, TypeVar, final
+from typing import Generic, Self, TypeVar
 
 from retrykit._internal import fast_path
 from retrykit.errors import NestingError
@@ -17,7 +17,6 @@ __all__ = ["ContextOverride", "Override"]
 T = TypeVar("T")
 
 
-@final
 class ContextOverride(Generic[T]):
     """A value that can be overridden in one context, or process-wide."""
 
@@ -71,7 +70,6 @@ class ContextOverride(Generic[T]):
         raise NestingError(msg)
 
 
-@final
 class Override(Generic[T]):
     """An override of a value, and a ``with`` block that ends it.
 

@@ -4,14 +4,12 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from types import ModuleType
-from typing import final
 
 from retrykit._internal.clocks import AsyncClock, ClockSource
 
 __all__ = ["LoopClock", "async_clock", "running_trio"]
 
 
-@final
 class LoopClock:
     """The loop's own time, which may be virtual."""
 

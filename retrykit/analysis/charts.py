@@ -47,12 +47,6 @@ def figure(
         attempt: How long each attempt takes. A duration, >= 0.
         retries: Most retries of each policy. Count, 1 to 10,000; by default all
             retries, or 20 of a policy without an end.
-
-    Returns:
-        A figure of 8 by 4.5 inches.
-
-    Raises:
-        ConfigError: An argument is invalid.
     """
     if not isinstance(policies, Mapping):
         raise invalid_setting(

@@ -38,19 +38,15 @@ class RatioBudget(ScopedBudget):
     >>> budget.withdraw(OSError()), budget.balance
     (1.0, 0.0)
 
-    Events count for one window, and for up to a tenth of it longer. The ratio is
-    the decimal as written: 0.75 is three retries for four requests. The defaults
-    are those of Finagle and tower; Google's SRE book has
-    ``RatioBudget(0.1, reserve=0)``.
+    Events count for one window, and for up to a tenth of it longer. The ratio is the
+    decimal as written: 0.75 is three retries for four requests. The defaults are those
+    of Finagle and tower; Google's SRE book has ``RatioBudget(0.1, reserve=0)``.
 
     Args:
         ratio: Retries per request. Dimensionless, 0 <= ratio <= 1000.
         reserve: Retries per second of the window. Dimensionless,
             0 <= reserve <= 1,000,000.
         window: How long requests and retries count. A duration, 1 s to 1 d.
-
-    Raises:
-        ConfigError: A parameter has the wrong type or is out of range.
 
     Source:
         `RetryBudget` of Finagle; `TpsBudget` of tower; "Handling Overload", in

@@ -35,9 +35,6 @@ class Registry(ForkSafe, Generic[B]):
         make: Builds a budget: a class, or a function without parameters.
             Several threads may call it at once, and only one result is kept.
         at_most: How many budgets are kept. Count, >= 1.
-
-    Raises:
-        ConfigError: *make* is not callable, or *at_most* is out of range.
     """
 
     __slots__ = ("_budgets", "_make", "at_most")
@@ -82,11 +79,7 @@ class Registry(ForkSafe, Generic[B]):
             return found
 
     def balances(self) -> dict[Hashable, float]:
-        """Return the balance of each budget by its key, for gauges.
-
-        Returns:
-            A new dict, with the most recently used key at its end.
-        """
+        """Return the balance of each budget by its key, for gauges."""
         with self._lock:
             budgets = list(self._budgets.items())
         return {key: budget.balance for key, budget in budgets}

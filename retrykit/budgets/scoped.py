@@ -44,9 +44,6 @@ class ScopedBudget(ForkSafe, Budget):
     def to_dict(self) -> dict[str, Any]:
         """Return the budget as plain data, for JSON and TOML.
 
-        Returns:
-            A dict of numbers, strings and dicts that `budget_from` reads.
-
         Raises:
             ConfigError: A setting is code: a predicate.
         """

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from functools import partial
 
 from retrykit._internal.validation import did_you_mean, invalid_setting
-from retrykit.budgets.costs import Costs
 from retrykit.budgets.ratio import RatioBudget
 from retrykit.budgets.scoped import ScopedBudget, shared
 from retrykit.budgets.throttle import Throttle
-from retrykit.budgets.token_bucket import TokenBucket
+from retrykit.budgets.token_bucket import Costs, TokenBucket
 
 __all__ = ["KINDS", "budget_from"]
 

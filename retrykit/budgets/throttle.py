@@ -37,9 +37,6 @@ class Throttle(ScopedBudget):
         token_ratio: Tokens that a success adds, >= 0.001; further decimals are
             ignored, as in gRPC.
 
-    Raises:
-        ConfigError: A parameter has the wrong type or is out of range.
-
     Source:
         "gRPC Retry Design", proposal A6, section on throttling, 2017.
     """

@@ -91,11 +91,10 @@ def command(
 ) -> int:
     """Warn about problems in policies.
 
-    Each warning has a reason and a fix. TARGET is a POLICY, a module,
-    module:name, a .py file or a folder. Code is imported, which runs scripts,
-    and its policies and decorated functions are checked. The options that
-    change a policy apply to presets and to TOML and JSON files; without TARGET,
-    they make the policy.
+    Each warning has a reason and a fix. TARGET is a POLICY, a module, module:name, a
+    .py file or a folder. Code is imported, which runs scripts, and its policies and
+    decorated functions are checked. The options that change a policy apply to presets
+    and to TOML and JSON files; without TARGET, they make the policy.
 
     The exit code is 0 without warnings, 1 with warnings, and 2 if something
     cannot be read.

@@ -92,10 +92,9 @@ def command(
 ) -> None:
     """Show every delay of a policy in a table.
 
-    A summary below it says where retries end, how many calls are made, and how
-    long a call that fails every time waits. Random delays are shown as the
-    shortest, the mean and the longest one. Without POLICY, the default policy
-    of @retry is shown.
+    A summary below it says where retries end, how many calls are made, and how long a
+    call that fails every time waits. Random delays are shown as the shortest, the mean
+    and the longest one. Without POLICY, the default policy of @retry is shown.
     """
     if as_json and (as_csv or columns):
         other = "--csv" if as_csv else "--columns"

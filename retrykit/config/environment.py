@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, final
+from typing import Any
 
 from retrykit._internal.durations import parse_duration
 from retrykit._internal.frozen import Frozen
@@ -80,18 +80,7 @@ def settings_from_env(
     retrykit.errors.ConfigError: --default-retry-limit must be an integer >= 0, \
 got 'many'
 
-    Args:
-        prefix: The start of the names of the variables, with or without a trailing
-            underscore.
-        environ: Values by name; empty ones are ignored. `Policy.from_env` documents
-            each variable.
-        base: The policy to change.
-        display_names: Names of variables in errors, if not their own: flags of a
-            command line.
-
-    Raises:
-        ConfigError: A variable is invalid or misspelled, contradicts another, or is
-            part of a formula whose other parts are missing.
+    The other arguments and the errors are those of `Policy.from_env`.
     """
     stem = check_instance("prefix", prefix, str).removesuffix("_")
     if not stem:
@@ -103,7 +92,6 @@ got 'many'
         return start.replace(**changes)
 
 
-@final
 class _Variables(Frozen):
     """The values of the variables, and the name of each possible one in errors."""
 

@@ -28,9 +28,6 @@ __all__ = ["load_policy", "policy_names", "read_document"]
 def policy_names(path: str | os.PathLike[str]) -> list[str]:
     """Return the names of the policies in a file, in order.
 
-    Args:
-        path: A file, as for `load_policy`.
-
     Raises:
         ConfigError: The file cannot be read, or has no table of policies.
     """
@@ -38,35 +35,7 @@ def policy_names(path: str | os.PathLike[str]) -> list[str]:
 
 
 def load_policy(path: str | os.PathLike[str], name: str) -> Policy:
-    """Return a policy from a file.
-
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "policies.toml")
-    ...     _ = path.write_text('''
-    ...         [policies.polite]
-    ...         max_attempts = 8
-    ...         schedule = "exponential('500ms').cap('1m').full_jitter()"
-    ...         [policies.fetch]
-    ...         extends = "polite"
-    ...         max_attempts = 3
-    ...     ''')
-    ...     policy_names(path), load_policy(path, "fetch").max_attempts
-    (['polite', 'fetch'], 3)
-
-    Args:
-        path: A TOML file with a table ``[tool.retrykit.policies.NAME]`` for each
-            policy, as in pyproject.toml, or ``[policies.NAME]`` if it has no table
-            ``[tool.retrykit]``; or a ``.json`` file of the same structure.
-        name: The name of the policy. Its settings are those of `Policy.from_dict`,
-            and ``extends``: another policy of the file, or a preset as for
-            `parse_preset`, from which it inherits the other settings.
-
-    Raises:
-        ConfigError: The file cannot be read or has no such policy, or a setting
-            is unknown or invalid. The error begins with the file.
-    """
+    """Return a policy from a file, as documented for `Policy.from_toml`."""
     policies = _policies(path)
     if check_instance("name", name, str) not in policies:
         rule = f"the name of a policy in {os.fspath(path)}"
@@ -158,7 +127,7 @@ def _policy_in_errors(path: str | os.PathLike[str], name: str) -> Iterator[None]
 
 
 def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the data of a TOML or JSON file.
+    """Return the data of a file: JSON if its name ends in ``.json``, otherwise TOML.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -166,12 +135,6 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     ...     _ = path.write_text("[first] # comment")
     ...     read_document(path)
     {'first': {}}
-
-    Args:
-        path: A file in UTF-8: JSON if its name ends in ``.json``, otherwise TOML.
-
-    Returns:
-        A dict of dicts, lists, strings and numbers.
 
     Raises:
         ConfigError: The file cannot be read, or is not valid.

@@ -57,10 +57,9 @@ def from_service_config(
     (exponential(0.1, factor=2.0).cap(1.0).jitter(0.2), 4)
 
     Args:
-        config: A service config with its ``methodConfig``, or a single retryPolicy;
-            a dict or JSON. ``retryThrottling`` becomes a new `Throttle`; gRPC has one
-            for all methods of a server: share it with
-            ``.replace(budget=first.budget)``.
+        config: A service config with its ``methodConfig``, or a single retryPolicy; a
+            dict or JSON. ``retryThrottling`` becomes a new `Throttle`; gRPC has one for
+            all methods of a server: share it with ``.replace(budget=first.budget)``.
         method: ``package.Service/Method``. Its own entry applies, or else that of its
             service, or else the default entry. None if there is only one retryPolicy.
         jitter: ``"proportional"``, as in gRPC since 2024, and in C++ and Python
@@ -104,7 +103,7 @@ def from_service_config(
 def to_service_config(
     policy: Policy, *methods: str, jitter: Jitter = "proportional"
 ) -> dict[str, Any]:
-    """Return a service config with which gRPC retries like a policy.
+    """Return a service config, a dict for JSON, with which gRPC retries like a policy.
 
     >>> from retrykit.schedules import exponential
     >>> schedule = exponential("100ms", factor=2).cap("1s").jitter(0.2)
@@ -124,9 +123,6 @@ def to_service_config(
         *methods: ``package.Service/Method``, or ``package.Service`` for all methods
             of a service; by default all methods.
         jitter: As for `from_service_config`.
-
-    Returns:
-        A dict for JSON. Durations are rounded to nanoseconds.
 
     Raises:
         ConfigError: gRPC does not support a setting of *policy*.
@@ -273,11 +269,7 @@ _SUPPORTED = {"schedule", "max_attempts", "max_elapsed", "on", "hint", "budget"}
 
 
 def entry_for(config: Mapping[str, Any], method: str | None) -> Mapping[str, Any]:
-    """Return the entry of a config that applies to a method.
-
-    Raises:
-        ConfigError: The method is not retried, or a name is invalid.
-    """
+    """Return the entry of a config that applies to a method."""
     if "methodConfig" not in config:
         if method is not None:
             raise invalid_setting(

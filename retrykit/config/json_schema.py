@@ -8,7 +8,7 @@ __all__ = ["policy_schema"]
 
 
 def policy_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a file of policies.
+    """Return the JSON Schema, draft 2020-12, of a file of policies.
 
     It describes such a file, or ``[tool.retrykit]`` in pyproject.toml. Its definition
     ``policy`` describes one policy, as `Policy.from_dict` reads it. Its description
@@ -19,9 +19,6 @@ def policy_schema() -> dict[str, Any]:
     ('urn:retrykit:policy', ['policies'])
     >>> schema["$defs"]["policy"]["properties"]["max_attempts"]["default"]
     5
-
-    Returns:
-        A JSON Schema, draft 2020-12, as plain data.
     """
     text = files("retrykit.config").joinpath("policy.schema.json").read_text("utf-8")
     schema: dict[str, Any] = json.loads(text)

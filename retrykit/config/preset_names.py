@@ -35,9 +35,6 @@ did you mean zizq?
         text: A name in `BUILT_IN`, with hyphens or underscores, and optional
             parameters after a colon. Durations have units; errors are the name of
             one exception type, as in `Policy.from_dict`.
-
-    Raises:
-        ConfigError: There is no such preset or parameter, or a value is invalid.
     """
     name, colon, parameters = text.partition(":")
     key = name.strip().replace("_", "-")
@@ -77,10 +74,6 @@ def parse_number(kind: type[float], text: str) -> object:
 
     >>> parse_number(int, "3"), parse_number(float, "2.5"), parse_number(int, "ten")
     (3, 2.5, 'ten')
-
-    Args:
-        kind: `int` or `float`.
-        text: A number as in Python.
     """
     try:
         return kind(text)

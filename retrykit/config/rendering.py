@@ -66,13 +66,6 @@ def import_block(lines: Iterable[str]) -> list[str]:
     >>> wanted = ["constant", "linear"]
     >>> import_block(f"from retrykit.schedules import {name}" for name in wanted)
     ['from retrykit.schedules import constant, linear']
-
-    Args:
-        lines: Import lines in any order: ``import x`` for third-party modules,
-            ``from x import y`` for retrykit.
-
-    Returns:
-        Third-party modules, and after an empty line those of retrykit.
     """
     others: set[str] = set()
     own: dict[str, set[str]] = {}
@@ -96,10 +89,6 @@ def to_toml(name: str, policy: Policy) -> str:
     [tool.retrykit.policies."fetch it"]
     schedule = "sequence([1.0, 5.0])"
     max_elapsed = "unlimited"
-
-    Args:
-        name: The name of the policy, any string.
-        policy: The policy.
 
     Raises:
         ConfigError: A setting is code.
@@ -128,10 +117,6 @@ def non_default_settings(policy: Policy, base: Policy | None = None) -> dict[str
 
     >>> non_default_settings(Policy(max_attempts=5, seed=7))
     {'seed': 7}
-
-    Args:
-        policy: The policy.
-        base: The other policy; by default one with the default settings.
     """
     base = base or Policy()
     values = {each.name: getattr(policy, each.name) for each in fields(Policy)}
@@ -158,13 +143,6 @@ def to_expression(setting: str, value: object) -> Expression:
     Expression(text='(OSError, zipfile.BadZipFile)', imports=('import zipfile',))
     >>> to_expression("on", StatusCodes([14])).text
     "StatusCodes(['UNAVAILABLE'])"
-
-    Args:
-        setting: The name of the setting.
-        value: Its value.
-
-    Raises:
-        ConfigError: It is code, or cannot be imported by its name.
     """
     if isinstance(value, StatusCodes):
         line = "from retrykit.config.grpc_service_config import StatusCodes"
@@ -173,7 +151,9 @@ def to_expression(setting: str, value: object) -> Expression:
         return _rule_expression(value)
     setting_to_data(setting, value)  # refuses user code
     if isinstance(value, tuple):
-        return _tuple([to_expression(setting, each) for each in value])
+        parts = [to_expression(setting, each) for each in value]
+        text = ", ".join(part.text for part in parts) + "," * (len(parts) == 1)
+        return Expression(f"({text})", _import_lines(parts))
     if isinstance(value, type):
         return _type_expression(setting, value)
     # The repr of a string in an enum is not an expression.
@@ -209,12 +189,6 @@ def toml_value(value: object) -> str:
 
 
 _ESCAPES = {ord(each): rf"\u{ord(each):04x}" for each in "\x7f\u2028\u2029"}
-
-
-def _tuple(parts: Iterable[Expression]) -> Expression:
-    items = list(parts)
-    text = ", ".join(part.text for part in items) + "," * (len(items) == 1)
-    return Expression(f"({text})", _import_lines(items))
 
 
 def _import_lines(parts: Iterable[Expression]) -> tuple[str, ...]:

@@ -39,11 +39,7 @@ def job_of(
 
 
 class DurableFunction(ABC, Generic[P, T]):
-    """A function whose calls can be started as jobs.
-
-    Attributes:
-        job: The job definition: function and policy.
-    """
+    """A function whose calls can be started as jobs."""
 
     def __init__(self, fn: Callable[P, T], job: Job) -> None:
         self._fn = fn

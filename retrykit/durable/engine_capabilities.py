@@ -42,10 +42,6 @@ class Capabilities(Frozen):
     async_ok: bool
 
     def next_hold(self, left: float) -> float:
-        """Return for how long to hold a job that is due in *left* seconds.
-
-        Returns:
-            Seconds, >= `min_delay` and <= `max_hop`.
-        """
+        """Return for how long to hold a job that is due in *left* seconds."""
         hold = max(left, self.min_delay)
         return hold if self.max_hop is None else min(hold, self.max_hop)

@@ -12,13 +12,20 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, final
 
 from retrykit._internal.validation import invalid_setting, safe_repr, truncate
-from retrykit.durable.compaction import compact_state, failure_type
 from retrykit.durable.json_payloads import from_json
-from retrykit.state.failures import read_count, read_delay
-from retrykit.state.records import strict_type
+from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.state.failures import (
+    Failure,
+    failure_from_dict,
+    failure_to_dict,
+    read_count,
+    read_delay,
+)
+from retrykit.state.records import ErrorRecord, ResultRecord, strict_type
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["Envelope", "EnvelopeStatus"]
+__all__ = ["MAX_FAILURES", "Envelope", "EnvelopeStatus", "compact_state"]
+__all__ += ["failure_type"]
 
 EnvelopeStatus = Literal["waiting", "succeeded", "dead"]
 """The status of a job: to be attempted, ended with a result, or given up."""
@@ -192,3 +199,53 @@ def _check_consistency(envelope: Envelope) -> Iterator[tuple[str, bool]]:
     yield "rule_counts", sum(state.rule_counts) <= failed
     yield "nested_state", state.nested_state is None or not waits
     yield "seed", state.seed >= 0
+
+
+MAX_FAILURES = 20
+"""Number of failures to keep: the first and the last ones, half of each."""
+
+# In characters. A traceback of a web client has some 6,000, causes included.
+_MAX_TEXT, _MAX_TRACEBACK = 500, 4000
+
+
+def compact_state(state: RetryState) -> RetryState:
+    """Return a state with records in place of errors, and long texts truncated.
+
+    Only the last error keeps its traceback.
+    """
+    failures = tuple(_compact_failure(state, failure) for failure in state.failures)
+    nested = state.nested_state and compact_state(state.nested_state)
+    total_delay = min(state.total_delay, MAX_DELAY)
+    bare = replace(state, failures=(), nested_state=None, total_delay=total_delay)
+    # The round trip drops everything that belongs to this process.
+    bare = RetryState.from_dict(bare.to_dict())
+    name = _shorten(state.name)
+    return replace(bare, name=name, failures=failures, nested_state=nested)
+
+
+def failure_type(failure: Failure) -> str:
+    """Return the error type under which a compacted failure is counted."""
+    if isinstance(failure.error, ErrorRecord):
+        return failure.error.type
+    return "rejected result"
+
+
+def _compact_failure(state: RetryState, failure: Failure) -> Failure:
+    record = failure_from_dict(failure_to_dict(failure, redact=state.redact))
+    is_last = failure is state.failures[-1]
+    error, result = record.error, record.result
+    if isinstance(error, ErrorRecord):
+        traceback = _shorten(error.traceback, _MAX_TRACEBACK) if is_last else ""
+        error = ErrorRecord(_shorten(error.type), _shorten(error.message), traceback)
+    if isinstance(result, ResultRecord):
+        result = ResultRecord(_shorten(result.type), _shorten(result.text))
+    elif isinstance(result, str) and _shorten(result) != result:
+        result = ResultRecord("str", _shorten(result))
+    return record._replace(error=error, result=result)
+
+
+def _shorten(text: str, longest: int = _MAX_TEXT) -> str:
+    # File names may contain lone surrogates, which cannot be encoded, and PostgreSQL
+    # does not store NUL.
+    storable = text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+    return truncate(storable, longest)

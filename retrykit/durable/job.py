@@ -1,6 +1,9 @@
-"""Job definitions: a function, its policy and its name."""
+"""Job definitions: a function, its policy and its name; fingerprints of policies."""
 
+import hashlib
+import json
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, final
@@ -9,17 +12,16 @@ from retrykit._internal.clocks import sync_clock, wall
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.loop_clock import async_clock
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
-from retrykit.durable.compaction import MAX_FAILURES
-from retrykit.durable.envelope import Envelope
-from retrykit.durable.fingerprint import fingerprint
+from retrykit.durable.envelope import MAX_FAILURES, Envelope
 from retrykit.durable.job_attempt import JobAttempt, RunningAttempt
+from retrykit.errors import ConfigError
 from retrykit.execution.callables import qualified_name
 from retrykit.execution.drivers import prepare_attempt
 from retrykit.policy.policy import Policy
 from retrykit.schedules.randomness import new_seed
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["Job"]
+__all__ = ["Job", "fingerprint"]
 
 _log: Final = logging.getLogger("retrykit.durable")
 
@@ -39,8 +41,7 @@ class Job:
         fn: The function, sync or async.
         policy: The policy of its jobs.
         name: Its name in the engine; by default its module and name.
-        previous_names: Former names of its policy, which waiting jobs may still
-            carry.
+        previous_names: Former names of its policy, which waiting jobs may still carry.
 
     Attributes:
         name: Its name in the engine.
@@ -167,3 +168,26 @@ def _check_text(name: str, value: object) -> str:
     if not value.isprintable():
         raise invalid_setting(name, "a printable string", value)
     return value
+
+
+def fingerprint(policy: Policy) -> str:
+    """Return a hash of a policy's settings: 16 hexadecimal digits.
+
+    It is the same in every process. The name, the observers, and the settings that
+    keep and redact failures do not count, since they do not affect retries; predicates
+    count by their name.
+
+    >>> fingerprint(Policy(name="a")) == fingerprint(Policy(name="b"))
+    True
+    >>> fingerprint(Policy()) == fingerprint(Policy(max_attempts=6))
+    False
+    """
+    bare = policy.replace(
+        name=None, observers=(), max_failures=2, redact=True, keep_tracebacks=False
+    )
+    try:
+        text = json.dumps(bare.to_dict(), sort_keys=True)
+    except ConfigError:
+        # Memory addresses differ between processes.
+        text = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(bare))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

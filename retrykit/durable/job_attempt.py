@@ -4,7 +4,10 @@ Nothing is stored here: if the process is killed during an attempt, the envelope
 unchanged, and the attempt is repeated.
 """
 
+import asyncio
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Self, final
@@ -20,6 +23,7 @@ from retrykit.state.retry_state import Failure, RetryState
 from retrykit.state.signals import Signal
 
 __all__ = ["JobAttempt", "JobFailed", "RunningAttempt", "idempotency_key"]
+__all__ += ["protect_worker"]
 
 
 @final
@@ -65,7 +69,6 @@ def idempotency_key() -> str:
     return context.key
 
 
-@final
 class _Context:
     """The key of an attempt, which tasks that outlive the attempt can still read."""
 
@@ -81,7 +84,6 @@ class _Context:
         return not self.finished and self._attempt() is None
 
 
-@final
 class RunningAttempt:
     """Context manager that records the outcome of one attempt.
 
@@ -162,3 +164,28 @@ def _resumed_state(envelope: Envelope) -> RetryState:
         # The time of a job begins with its first attempt, not in the queue.
         return replace(state, epoch=now)
     return replace(state, elapsed_at_end=max(state.elapsed_at_end, now - state.epoch))
+
+
+@contextmanager
+def protect_worker() -> Iterator[None]:
+    """Fail the job if it raises SystemExit, KeyboardInterrupt or CancelledError.
+
+    They would stop the worker, or interrupt the attempt so that it is repeated for
+    ever. A cancellation from outside is passed on: that attempt is to be repeated.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, asyncio.CancelledError) as exit_:
+        if _is_cancelled_from_outside():
+            raise
+        msg = f"the job would have stopped its worker: {exit_!r}"
+        raise JobFailed(msg) from exit_
+
+
+def _is_cancelled_from_outside() -> bool:
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        # A thread without an event loop cannot be cancelled.
+        return False
+    return task is not None and task.cancelling() > 0

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Coroutine
 from inspect import Parameter
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, Self
 
 from retrykit._internal.clocks import AsyncClock
 from retrykit._internal.loop_clock import async_clock, running_trio
@@ -43,7 +43,6 @@ error that ended the waiting.
 """
 
 
-@final
 class TimeoutScope:
     """Cancels an async block that exceeds its timeout.
 
@@ -125,7 +124,6 @@ class TimeoutScope:
         self._scope.cancel()
 
 
-@final
 class _Scope:
     """A timeout of asyncio with the interface of trio's cancel scope."""
 

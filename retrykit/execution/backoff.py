@@ -13,7 +13,6 @@ from retrykit.state.retry_state import Failure, RetryState, StopReason
 __all__ = ["STOP", "Backoff", "StopSentinel"]
 
 
-@final
 class StopSentinel(Enum):
     """The type of `STOP`."""
 

@@ -53,7 +53,6 @@ class _Block:
         return Attempt(self, self.call.state.attempt)
 
 
-@final
 class Loop:
     """The attempts of a block.
 
@@ -82,7 +81,6 @@ class Loop:
         return block.attempt()
 
 
-@final
 class AsyncLoop:
     """The attempts of a block in a coroutine, as in `Loop`."""
 

@@ -63,6 +63,8 @@ def aretrying(
 ) -> "AsyncAttempts":
     """Retry a block of code in a coroutine: ``async for``, then ``with``.
 
+    The arguments and errors are those of `retrying`.
+
     >>> import asyncio
     >>> async def divide():
     ...     async for attempt in aretrying():
@@ -70,19 +72,6 @@ def aretrying(
     ...             return 8 / 4
     >>> asyncio.run(divide())
     2.0
-
-    Args:
-        policy: The policy, as for `retrying`.
-        state: The state to resume, of a block that was interrupted.
-        **changes: Settings that differ from the policy, as for `Policy`.
-
-    Returns:
-        An async iterable of attempts, each to be entered with ``with``. Every loop over
-        it is a separate call.
-
-    Raises:
-        ConfigError: A setting is invalid, or a predicate is async: ``with`` cannot
-            await it.
     """
     return AsyncAttempts(policy, changes, _caller(), state)
 

@@ -8,7 +8,7 @@ import os
 import threading
 from contextvars import ContextVar
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, cast
 
 from retrykit.policy.timeouts import AsArgument
 from retrykit.state.retry_state import RetryState
@@ -39,7 +39,6 @@ current_entry: ContextVar[Entry | None] = ContextVar("retrykit call", default=No
 """The entry of the innermost retried call of this context."""
 
 
-@final
 class RetryCall:
     """A running call with a state; `RetryController.open_call` makes it.
 

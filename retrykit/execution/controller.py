@@ -10,7 +10,7 @@ import logging
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn, final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from retrykit._internal import fast_path
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wall
@@ -62,7 +62,6 @@ __all__ = ["RetryController", "ahandle_failure", "ahandle_result", "handle_failu
 __all__ += ["handle_result"]
 
 
-@final
 class RetryController:
     """Records and reports the calls of one function.
 

@@ -69,7 +69,7 @@ def aretry(
     """Retry the decorated async function when it fails, as its policy says.
 
     For coroutine functions, where `retry` does the same, and for every callable that
-    returns an awaitable, under asyncio and trio.
+    returns an awaitable, under asyncio and trio. The arguments are those of `retry`.
 
     >>> import asyncio
     >>> @aretry(schedule=[0], on=TimeoutError)
@@ -77,13 +77,6 @@ def aretry(
     ...     return "data"
     >>> asyncio.run(fetch())
     'data'
-
-    Args:
-        policy: The policy of the calls; `Policy()` by default.
-        **changes: Settings that differ from it, as for `Policy`.
-
-    Returns:
-        A decorator, whose functions return an awaitable.
 
     Raises:
         ConfigError: A setting is invalid, or the function is known not to be async.

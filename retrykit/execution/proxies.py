@@ -3,7 +3,7 @@
 import copy
 import sys
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any
 
 from wrapt import BaseObjectProxy
 
@@ -82,7 +82,6 @@ class Proxy(BaseObjectProxy[Callable[..., Any]]):
         return str(name) if found is self else (wrap_callable, (fn, policy, awaited))
 
 
-@final
 class BoundProxy(Proxy):
     """Proxy of a descriptor: a callable that Python binds to objects."""
 

@@ -1,8 +1,7 @@
 """Sync driver: runs attempts, sleeps between them.
 
-The async driver is the same program with ``await``; a test compares them.
-The clock is read through a local name, since tools that freeze time replace the names
-of modules.
+The async driver is the same program with ``await``; a test compares them. The clock is
+read through a local name, since tools that freeze time replace the names of modules.
 """
 
 from collections.abc import Callable, Sequence

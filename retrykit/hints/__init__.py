@@ -4,10 +4,9 @@
 >>> hint = first_of(milliseconds("retry-after-ms"), retry_after())
 
 `retry_after` reads the HTTP header, `milliseconds` vendor headers in that unit,
-`reset_at` the reset time of a rate limit, `grpc_pushback` the metadata of a gRPC
-error, and `attribute` an attribute. Errors and responses of all clients are
-recognized by their attributes; no client is imported. A custom hint is a
-function; see `Hint`.
+`reset_at` the reset time of a rate limit, `grpc_pushback` the metadata of a gRPC error,
+and `attribute` an attribute. Errors and responses of all clients are recognized by
+their attributes; no client is imported. A custom hint is a function; see `Hint`.
 """
 
 from typing import TYPE_CHECKING

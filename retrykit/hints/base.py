@@ -91,8 +91,7 @@ def read_hint(
     0.25
 
     Returns:
-        The least seconds to wait, >= 0 and at most `MAX_DELAY`; or a signal; or
-        None.
+        The least seconds to wait, >= 0 and at most `MAX_DELAY`; or a signal; or None.
     """
     if isinstance(hint, FirstOf):
         answers = (read_hint(each, outcome, error, warned) for each in hint.hints)
@@ -141,8 +140,7 @@ def first_of(*hints: Hint) -> Hint:
     first_of(milliseconds('retry-after-ms'), retry_after())
 
     Args:
-        *hints: At least one, the best first. A broken one is skipped with a
-            warning.
+        *hints: At least one, the best first. A broken one is skipped with a warning.
 
     Raises:
         ConfigError: No hint is given, or one is not a hint.

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from retrykit._internal.clocks import wall
 from retrykit._internal.validation import invalid_setting
 from retrykit.hints.base import SerializableHint
-from retrykit.hints.headers import header_values
 from retrykit.hints.retry_after_header import (
     DECIMAL,
     check_header_name,
+    header_values,
     longest_delay,
     response_time,
 )
@@ -19,10 +19,9 @@ __all__ = ["reset_at", "until_reset"]
 def reset_at(header: str = "x-ratelimit-reset") -> SerializableHint:
     """Return the hint that reads the reset time of a rate limit.
 
-    Services send a duration or a time under the same names. A number below
-    10**9 is a duration in seconds (it would be 31 years); a larger one is a time
-    in seconds since 1970 (after September 2001), taken relative to the ``Date``
-    of the response.
+    Services send a duration or a time under the same names. A number below 10**9 is a
+    duration in seconds (it would be 31 years); a larger one is a time in seconds since
+    1970 (after September 2001), taken relative to the ``Date`` of the response.
 
     Services send it with every response, so it is ignored while requests remain,
     according to the header whose name has ``remaining`` in place of ``reset``.
@@ -37,9 +36,8 @@ def reset_at(header: str = "x-ratelimit-reset") -> SerializableHint:
         ConfigError: *header* is not a header name with ``reset`` in it.
 
     Source:
-        "Rate limits for the REST API", GitHub Docs (a time);
-        "RateLimit header fields for HTTP", IETF draft 07, 2023 (a
-        duration).
+        "Rate limits for the REST API", GitHub Docs (a time); "RateLimit header fields
+        for HTTP", IETF draft 07, 2023 (a duration).
     """
     name = check_header_name(header)
     if "reset" not in name:
@@ -52,11 +50,7 @@ def _read_reset(outcome: object, header: str) -> float | None:
 
 
 def until_reset(outcome: object, header: str, now: Callable[[], float]) -> float | None:
-    """Return the time until a rate limit resets.
-
-    Returns:
-        Seconds, >= 0; None if there is no such header, or requests remain.
-    """
+    """Return the time until a rate limit resets."""
     values = header_values(outcome, header)
     remaining = header_values(outcome, header.replace("reset", "remaining"))
     if not values or any(each.strip("0.") for each in remaining):

@@ -1,21 +1,21 @@
-"""Hints that read a delay from a header of an HTTP response.
+"""Hints that read a delay from a header of an HTTP response, and header lookup.
 
 A value that cannot be parsed is logged at debug level and ignored.
 """
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import Any
 
 from retrykit._internal.clocks import wall
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.hints.base import SerializableHint
-from retrykit.hints.headers import header_values
-from retrykit.hints.http_dates import parse_http_date
 from retrykit.schedules.randomness import MAX_DELAY
 
-__all__ = ["DECIMAL", "check_header_name", "longest_delay", "milliseconds"]
-__all__ += ["parse_retry_after", "response_time", "retry_after"]
+__all__ = ["DECIMAL", "check_header_name", "header_values", "longest_delay"]
+__all__ += ["milliseconds", "parse_http_date", "parse_retry_after", "response_time"]
+__all__ += ["retry_after"]
 
 
 def retry_after() -> SerializableHint:
@@ -26,10 +26,9 @@ def retry_after() -> SerializableHint:
     >>> hint(HTTPError("http://[::1]/", 503, "busy", {"Retry-After": "120"}, None))
     120.0
 
-    A date is taken relative to the ``Date`` of the same response, so the clocks
-    need not agree; without one, relative to the wall clock. A past date is 0. If
-    the header was sent repeatedly, the longest wait counts, since it satisfies
-    all of them.
+    A date is taken relative to the ``Date`` of the same response, so the clocks need
+    not agree; without one, relative to the wall clock. A past date is 0. If the header
+    was sent repeatedly, the longest wait counts, since it satisfies all of them.
 
     Source:
         RFC 9110, "HTTP Semantics", section 10.2.3, 2022.
@@ -42,11 +41,7 @@ def _read_retry_after(outcome: object) -> float | None:
 
 
 def parse_retry_after(outcome: object, now: Callable[[], float]) -> float | None:
-    """Return the delay in the header ``Retry-After`` of an outcome.
-
-    Returns:
-        Seconds, >= 0 and at most `MAX_DELAY`; None if there is no valid value.
-    """
+    """Return the delay in the header ``Retry-After`` of an outcome."""
     values = header_values(outcome, "retry-after")
     if not values:
         return None
@@ -121,3 +116,107 @@ _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 """An unsigned decimal number, as in headers."""
+
+
+def parse_http_date(text: str, now: float) -> float | None:
+    """Return the time of an HTTP date, in seconds since 1970.
+
+    All three forms of HTTP are read, and those of email. A date without a zone
+    is in UTC.
+
+    >>> parse_http_date("Thu, 01 Jan 1970 00:02:00 GMT", now=0)
+    120.0
+    >>> parse_http_date("Thursday, 01-Jan-70 00:02:00 GMT", now=0)
+    120.0
+    >>> parse_http_date("Thu Jan  1 00:02:00 1970", now=0)
+    120.0
+
+    Args:
+        text: The text to parse.
+        now: The current time in seconds since 1970: a two-digit year is at most
+            50 years ahead of it.
+
+    Returns:
+        The time; None if the text is not a valid date or its zone is unknown.
+    """
+    # Python accepts digits beyond ASCII.
+    if not text.isascii():
+        return None
+    # Imported late, since few responses contain a date.
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415
+
+    text = _TWO_DIGITS.sub(lambda found: str(_year(int(found[0]), now)), text)
+    text = _NO_ZONE.sub(r"\1 GMT", text)
+    leap = text.count(_LEAP)
+    try:
+        date = parsedate_to_datetime(text.replace(_LEAP, ":59:59"))
+    except Exception:  # noqa: BLE001  it raises several types of error
+        return None
+    return date.timestamp() + leap if date.tzinfo else None
+
+
+def _year(two_digits: int, now: float) -> int:
+    latest = int(1970 + now / _YEAR) + 50
+    return latest - (latest - two_digits) % 100
+
+
+_YEAR = 365.2425 * 86_400
+
+_TWO_DIGITS = re.compile(r"(?<=-[A-Za-z]{3}-)[0-9]{2}(?= )")
+
+# A leap second, which datetime does not have.
+_LEAP = ":59:60"
+
+# The asctime form, or an RFC 5322 date with zone -0000 (unknown).
+_NO_ZONE = re.compile(r"( [0-9]{4}|:[0-9]{2})(?: -0000)?$")
+
+
+# urllib, urllib3 and aiohttp have the headers on the error or response itself,
+# httpx and requests on the response of the error, botocore in a dict.
+_GETTERS: tuple[Callable[[Any], Any], ...] = (
+    lambda outcome: outcome.headers,
+    lambda outcome: outcome.response.headers,
+    lambda outcome: outcome.response["ResponseMetadata"]["HTTPHeaders"],
+    lambda outcome: outcome["ResponseMetadata"]["HTTPHeaders"],
+)
+
+
+def header_values(outcome: object, name: str) -> list[str]:
+    """Return all values of a header, in order.
+
+    >>> response = {"ResponseMetadata": {"HTTPHeaders": {"Retry-After": "5, 7"}}}
+    >>> header_values(response, "retry-after")
+    ['5', '7']
+    """
+    for get_headers in _GETTERS:
+        try:
+            values = _find_values(get_headers(outcome), name)
+        except Exception:  # noqa: BLE001, S112  attributes may run anyone's code
+            continue
+        if values:
+            return values
+    return []
+
+
+def _find_values(headers: Any, name: str) -> list[str]:
+    if hasattr(headers, "items"):
+        headers = headers.items()
+    # An iterator would be consumed, and may never end.
+    elif not isinstance(headers, Collection):
+        return []
+    sent = [_text(value) for key, value in headers if _text(key).lower() == name]
+    lines = [each.strip(" \t\r\n") for line in sent for each in _COMMA.split(line)]
+    return lines[:_MAX_VALUES]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    return value if isinstance(value, str) else ""
+
+
+# Limit against hostile headers.
+_MAX_VALUES = 100
+
+# Clients join repeated headers with commas; dates contain a comma too.
+_COMMA = re.compile(r",(?![ \t]*[0-9]{1,2}[ -][A-Za-z])")

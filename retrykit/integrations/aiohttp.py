@@ -52,7 +52,6 @@ from retrykit.state.signals import GiveUp
 __all__ = ["IDEMPOTENT", "RetryMiddleware", "policy", "retry_after", "transient"]
 
 
-@final
 class _Transient(Transient):
     """Condition that is true of transient errors and responses of aiohttp.
 
@@ -212,7 +211,6 @@ def _raise_for_status(response: aiohttp.ClientResponse) -> Callable[[], None]:
     return raise_for_status
 
 
-@final
 class _FailedResponse:
     """Stands in for the response of a failed request; using it raises the error.
 

@@ -40,9 +40,6 @@ class AirflowPolicy(RetryPolicy):
     RetryDecision(action=<RetryAction.RETRY: 'retry'>, \
 retry_delay=datetime.timedelta(seconds=60), reason='attempt 1: another one in 1m')
 
-    Attributes:
-        policy: The policy of the tasks.
-
     Raises:
         ConfigError: Airflow does not support the policy, or it cannot be serialized.
     """

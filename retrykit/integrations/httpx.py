@@ -48,7 +48,6 @@ __all__ = ["IDEMPOTENT", "AsyncRetryTransport", "RetryTransport", "policy"]
 __all__ += ["retry_after", "transient"]
 
 
-@final
 class _Transient(Transient):
     """Condition that is true of transient errors and responses of httpx.
 
@@ -163,16 +162,9 @@ class AsyncRetryTransport(httpx.AsyncBaseTransport):
 
     >>> client = httpx.AsyncClient(transport=AsyncRetryTransport(max_attempts=3))
 
-    Args:
-        policy: As for `policy`.
-        transport: Transport that sends the requests, and is closed with this one; by
-            default ``httpx.AsyncHTTPTransport()``.
-        methods: HTTP methods to retry; None means all.
-        **changes: Settings, as for `Policy`. If the last attempt exceeds its
-            `attempt_timeout`, ``httpx.ReadTimeout`` is raised.
-
-    Raises:
-        ConfigError: A setting is wrong, or a transport cannot follow it.
+    Its arguments and errors are those of `RetryTransport`; *transport* is
+    ``httpx.AsyncHTTPTransport()`` by default. If the last attempt exceeds its
+    `attempt_timeout`, ``httpx.ReadTimeout`` is raised.
     """
 
     def __init__(

@@ -32,9 +32,6 @@ def observer(
 
     Args:
         logger: The logger; by default the logger named ``retrykit``.
-
-    Raises:
-        ConfigError: *logger* is not a logger.
     """
     log = logging.getLogger("retrykit") if logger is None else logger
     if not isinstance(log, logging.Logger | logging.LoggerAdapter):

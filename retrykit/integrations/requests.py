@@ -50,7 +50,6 @@ __all__ = ["IDEMPOTENT", "RetryAdapter", "policy", "request_policy", "retry_afte
 __all__ += ["transient"]
 
 
-@final
 class _Transient(Transient):
     """Condition that is true of transient errors and responses of requests.
 

@@ -53,7 +53,6 @@ from retrykit.policy.validators import Changes
 __all__ = ["IDEMPOTENT", "RetryPoolManager", "policy", "retry_after", "transient"]
 
 
-@final
 class _Transient(Transient):
     """Condition that is true of transient errors and responses of urllib3.
 
@@ -199,7 +198,6 @@ class RetryPoolManager(urllib3.PoolManager):
         return response
 
 
-@final
 class _RedirectsOnly(urllib3.Retry):
     """Counts redirects as any ``Retry`` does, and retries nothing."""
 

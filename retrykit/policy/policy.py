@@ -28,6 +28,7 @@ from retrykit.policy.validators import (
     LongHintRule,
     NestedRule,
     Raises,
+    suggest_setting,
 )
 from retrykit.schedules import exponential
 from retrykit.schedules.base import Schedule
@@ -210,9 +211,6 @@ the first call counts; None is unlimited
     def replace(self, **changes: Unpack[Changes]) -> Self:
         """Return the same policy with some settings changed.
 
-        Args:
-            **changes: Settings, as for `Policy`.
-
         Raises:
             ConfigError: A setting is unknown, is invalid, or contradicts another.
         """
@@ -373,10 +371,9 @@ the first call counts; None is unlimited
         Exception types are written as ``OSError`` or ``module:Name``; no module is
         imported to find them. A rule is a dict of ``on`` and of ``schedule``,
         ``max_attempts`` or both; a hint is a string such as ``retry_after`` (see
-        `retrykit.hints.hint_named`); a budget is a dict of its ``kind``, its
-        settings and its ``scope`` (see `retrykit.budgets.budget_from`); and an
-        `AsArgument` timeout is a dict such as
-        ``{"argument": "timeout", "seconds": 5}``.
+        `retrykit.hints.hint_named`); a budget is a dict of its ``kind``, its settings
+        and its ``scope`` (see `retrykit.budgets.budget_from`); and an `AsArgument`
+        timeout is a dict such as ``{"argument": "timeout", "seconds": 5}``.
 
         Raises:
             ConfigError: A setting is unknown or invalid.
@@ -487,9 +484,6 @@ def _all_within(types: tuple[type, ...], others: tuple[type, ...]) -> bool:
 
 
 def _unknown_setting(name: str, value: object) -> ConfigError:
-    # Imported here: only typing errors need it.
-    from retrykit.policy.setting_aliases import suggest_setting  # noqa: PLC0415
-
     suggestion = suggest_setting(name, VALIDATORS)
     shown = safe_repr(name).strip("'")
     return ConfigError(

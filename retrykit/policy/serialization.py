@@ -33,12 +33,7 @@ _LIMITS = ("max_attempts", "max_elapsed", "hint_cap")
 
 
 def policy_to_dict(policy: "Policy") -> dict[str, Any]:
-    """Return a policy as a dict of numbers, strings, lists and dicts.
-
-    Raises:
-        ConfigError: A setting is code: a predicate, an observer, a generator; or a
-            schedule has more parts than can be read back.
-    """
+    """Return a policy as a dict of numbers, strings, lists and dicts."""
     values = {each.name: getattr(policy, each.name) for each in fields(policy)}
     data = {name: setting_to_data(name, value) for name, value in values.items()}
     return {name: value for name, value in data.items() if value is not None}

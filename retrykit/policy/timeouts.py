@@ -23,9 +23,6 @@ class AsArgument(Frozen):
         seconds: Time limit of an attempt. A duration, > 0. Near the end of a call
             the function gets the remaining time, if that is less.
         name: The parameter that takes it, in seconds.
-
-    Raises:
-        ConfigError: *seconds* is not a duration > 0, or *name* is not an identifier.
     """
 
     __slots__ = ("name", "seconds")

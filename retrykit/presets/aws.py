@@ -47,9 +47,6 @@ def aws_standard(
         throttled: Throttling errors, in the forms of a policy's `on`; none by
             default. 2.0 does not distinguish them.
 
-    Raises:
-        ConfigError: A setting is out of bounds.
-
     Source:
         "Retry behavior", AWS SDKs and Tools Reference Guide, 2026, and
         "Updated default retry behavior", AWS Developer Tools Blog, 2026.
@@ -92,9 +89,6 @@ def aws_adaptive(
         version: As for `aws_standard`.
         max_attempts: Most attempts, the first included. Count, >= 1.
         throttled: As for `aws_standard`.
-
-    Raises:
-        ConfigError: A setting is out of bounds.
 
     Source:
         "Retry behavior", AWS SDKs and Tools Reference Guide, 2026.

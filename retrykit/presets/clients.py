@@ -35,9 +35,6 @@ def finagle(*, tries: int = 3) -> Policy:
         tries: Most attempts, the first included. Count, >= 1. The original has
             no default.
 
-    Raises:
-        ConfigError: *tries* is not an integer >= 1.
-
     Source:
         `RetryPolicy`, `Backoff` and `RetryBudget`, API documentation of Finagle.
     """
@@ -88,9 +85,6 @@ def grpc(  # noqa: PLR0913  the settings of a service config
         max_tokens: Tokens when nothing fails. Count, 1 to 1000.
         token_ratio: Tokens that a success returns. Tokens, > 0; three decimals count.
 
-    Raises:
-        ConfigError: A setting is out of bounds.
-
     Source:
         gRFC A6, "gRPC Retry Design", 2017; its revision of 2024 is pull
         request 452 of the proposals.
@@ -126,9 +120,6 @@ def polly(*, median_first_retry_delay: Duration = "1s", retry_count: int = 5) ->
         median_first_retry_delay: Approximate median of the first delay. A
             duration, >= 0.
         retry_count: Most retries. Count, >= 0.
-
-    Raises:
-        ConfigError: A setting is out of bounds.
 
     Source:
         "Wait and Retry with Jittered Back-off", documentation of

@@ -20,9 +20,8 @@ def celery(
     """Return the retries of a Celery task that has ``autoretry_for``.
 
     The delay of retry n is a whole number of seconds, uniform from 0 to
-    ``retry_backoff * 2 ** (n - 1)``. Celery itself backs off only where
-    *retry_backoff* is set; with 0, as without it, every delay is
-    *default_retry_delay*.
+    ``retry_backoff * 2 ** (n - 1)``. Celery itself backs off only if *retry_backoff*
+    is set; with 0, as without it, every delay is *default_retry_delay*.
 
     >>> [celery().schedule.bounds(retry) for retry in (1, 2, 3)]
     [(0.0, 1.0), (0.0, 2.0), (0.0, 4.0)]
@@ -36,12 +35,8 @@ def celery(
         retry_jitter: ``"full"``, or ``"none"`` for the longest delay.
         default_retry_delay: Delay where *retry_backoff* is 0. A duration, >= 0.
 
-    Raises:
-        ConfigError: A setting is out of bounds.
-
     Source:
-        "Automatic retry for known exceptions" and `Task`, documentation of
-        Celery 5.
+        "Automatic retry for known exceptions" and `Task`, documentation of Celery 5.
     """
     jitter = check_choice("retry_jitter", retry_jitter, ("full", "none"))
     first = check_integer("retry_backoff", retry_backoff, at_least=0)
@@ -77,9 +72,6 @@ def dramatiq(
         min_backoff: Shortest first delay. A duration, >= 1 ms.
         max_backoff: Longest delay, capped at 7 days. A duration, >= 1 ms.
 
-    Raises:
-        ConfigError: A setting is out of bounds.
-
     Source:
         Middleware `Retries`, documentation and code of Dramatiq 2.
     """
@@ -105,9 +97,6 @@ def sidekiq(*, retry: int = 25) -> Policy:
 
     Args:
         retry: Most retries. Count, >= 0.
-
-    Raises:
-        ConfigError: *retry* is not an integer >= 0.
 
     Source:
         "Error Handling", wiki of Sidekiq; `JobRetry`, code of Sidekiq 8.
@@ -140,15 +129,10 @@ def temporal(
         backoff_coefficient: Growth of the delay. Dimensionless, >= 1.
         maximum_interval: Longest delay, a duration >= *initial_interval*; None
             is 100 times that.
-        maximum_attempts: Most attempts, the first included. Count; 0 is
-            unlimited.
-
-    Raises:
-        ConfigError: A setting is out of bounds.
+        maximum_attempts: Most attempts, the first included. Count; 0 is unlimited.
 
     Source:
-        "Retry Policies", documentation of Temporal, and its validation in the
-        SDKs.
+        "Retry Policies", documentation of Temporal, and its validation in the SDKs.
     """
     first = parse_duration("initial_interval", initial_interval)
     growth = check_number("backoff_coefficient", backoff_coefficient, at_least=1)
@@ -189,9 +173,6 @@ def zizq(
         base: Constant part of the delay. A duration, >= 0.
         exponent: Growth with the attempts. Dimensionless, >= 0, maybe fractional.
         jitter: Largest random part per attempt. A duration, >= 0.
-
-    Raises:
-        ConfigError: A setting is out of bounds.
 
     Source:
         "Backoff & Retry Policies", documentation of Zizq.

@@ -24,9 +24,8 @@ def hostname_verification() -> Policy:
     and at most 4 hours.
 
     The documentation says that the first 10 checks complete within 2 minutes and most
-    checks in the first 4 hours. Its own table says otherwise: the first 10 retries
-    take 751 s (12 min 31 s), and 26 of the 75 come within 4 hours. The table is
-    reproduced.
+    checks in the first 4 hours. Its own table says otherwise: the first 10 retries take
+    751 s (12 min 31 s), and 26 of the 75 come within 4 hours. The table is reproduced.
 
     >>> delays = list(hostname_verification().schedule.draw())
     >>> delays[:3], delays[10], delays[-1], len(delays)
@@ -72,12 +71,8 @@ def google(
         max_interval: Longest interval. A duration, >= *initial_interval*.
         max_elapsed_time: Time after which there is no retry. A duration, > 0.
 
-    Raises:
-        ConfigError: A setting is out of bounds.
-
     Source:
-        `ExponentialBackOff`, Google HTTP Client Library for Java, API
-        documentation.
+        `ExponentialBackOff`, Google HTTP Client Library for Java, API documentation.
     """
     limit = parse_positive_duration("max_elapsed_time", max_elapsed_time)
     schedule = google_interval(

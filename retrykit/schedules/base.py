@@ -34,7 +34,8 @@ class Schedule(Frozen, ABC):
     (0.0, 2.0)
 
     Methods apply from left to right: ``.cap(60).jitter(0.5)`` caps the delay before
-    jitter, ``.jitter(0.5).cap(60)`` after it.
+    jitter, ``.jitter(0.5).cap(60)`` after it. Invalid arguments raise
+    `ConfigError`, as does `then` after a schedule that never ends.
     """
 
     __slots__ = ()
@@ -112,9 +113,6 @@ class Schedule(Frozen, ABC):
         >>> from retrykit.schedules import constant, exponential
         >>> list(constant(9).take(2).then(exponential(1).take(3)).draw())
         [9.0, 9.0, 1.0, 2.0, 4.0]
-
-        Raises:
-            ConfigError: This schedule never ends, or *other* is not a schedule.
         """
         from retrykit.schedules.structure import is_endless  # noqa: PLC0415
 
@@ -135,27 +133,16 @@ class Schedule(Frozen, ABC):
         Args:
             after: The last retry of this schedule. Count, >= 0.
             to: The schedule of every later retry.
-
-        Raises:
-            ConfigError: *after* is not such a count, or *to* not a schedule.
         """
         after = check_integer("after", after, at_least=0)
         return self._transform("switch", after=after, to=as_schedule(to))
 
     def cap(self, limit: Duration) -> "Schedule":
-        """Limit each delay to at most *limit*, a duration >= 0.
-
-        Raises:
-            ConfigError: *limit* is not a duration.
-        """
+        """Limit each delay to at most *limit*, a duration >= 0."""
         return self._transform("cap", limit=parse_duration("limit", limit))
 
     def at_least(self, limit: Duration) -> "Schedule":
-        """Extend each delay to at least *limit*, a duration >= 0.
-
-        Raises:
-            ConfigError: *limit* is not a duration.
-        """
+        """Extend each delay to at least *limit*, a duration >= 0."""
         return self._transform("at_least", limit=parse_duration("limit", limit))
 
     def round_down(self, unit: Duration) -> "Schedule":
@@ -164,9 +151,6 @@ class Schedule(Frozen, ABC):
         >>> from retrykit.schedules import constant
         >>> list(constant("2.9s").round_down("1s").take(1).draw())
         [2.0]
-
-        Raises:
-            ConfigError: *unit* is not a duration > 0.
         """
         step = parse_duration("unit", unit)
         if not step:
@@ -174,11 +158,7 @@ class Schedule(Frozen, ABC):
         return self._transform("round_down", unit=step)
 
     def take(self, retries: int) -> "Schedule":
-        """End after *retries* delays, a count >= 0.
-
-        Raises:
-            ConfigError: *retries* is not such a count.
-        """
+        """End after *retries* delays, a count >= 0."""
         return self._transform(
             "take", retries=check_integer("retries", retries, at_least=0)
         )
@@ -194,12 +174,6 @@ class Schedule(Frozen, ABC):
         >>> from retrykit.schedules import constant
         >>> list(constant(4).within(10).draw())
         [4.0, 4.0]
-
-        Args:
-            total: A duration, >= 0.
-
-        Raises:
-            ConfigError: *total* is not a duration.
         """
         return self._transform("within", total=parse_duration("total", total))
 
@@ -217,9 +191,6 @@ class Schedule(Frozen, ABC):
         >>> from retrykit.schedules import constant
         >>> constant(2).jitter(0.5).bounds(1)
         (1.0, 3.0)
-
-        Raises:
-            ConfigError: *factor* is not a number from 0 to 1.
         """
         factor = check_number("factor", factor, at_most=1)
         return self._transform("jitter", factor=factor)
@@ -241,11 +212,7 @@ class Schedule(Frozen, ABC):
         return self._combine("intersection", other)
 
     def __mul__(self, factor: float) -> "Schedule":
-        """Multiply each delay by *factor*, >= 0.
-
-        Raises:
-            ConfigError: *factor* is not a finite number >= 0.
-        """
+        """Multiply each delay by *factor*, >= 0."""
         return self._transform("scale", factor=check_number("factor", factor))
 
     __rmul__ = __mul__
@@ -264,14 +231,7 @@ def _class_of(kind: str) -> Callable[..., Schedule]:
 
 
 def as_schedule(value: object) -> Schedule:
-    """Return *value* if it is a schedule, otherwise the sequence of its durations.
-
-    Args:
-        value: A schedule, a re-iterable of durations, or a generator function.
-
-    Raises:
-        ConfigError: It is something else.
-    """
+    """Return *value* if it is a schedule, otherwise the sequence of its durations."""
     if isinstance(value, Schedule):
         return value
     return _class_of("sequence")(value)

@@ -1,6 +1,6 @@
 """Schedules without jitter: constant, linear, exponential, polynomial, Fibonacci.
 
-Delays saturate at the largest float.
+They are endless; delays saturate at the largest float.
 """
 
 import math
@@ -70,12 +70,6 @@ def constant(wait: Duration) -> Schedule:
 
     Args:
         wait: A duration, >= 0.
-
-    Returns:
-        An endless schedule.
-
-    Raises:
-        ConfigError: *wait* is not a duration.
     """
     return Constant(parse_duration("wait", wait))
 
@@ -100,12 +94,6 @@ def linear(step: Duration) -> Schedule:
 
     Args:
         step: A duration, >= 0.
-
-    Returns:
-        An endless schedule.
-
-    Raises:
-        ConfigError: *step* is not a duration.
     """
     return Linear(parse_duration("step", step))
 
@@ -134,12 +122,6 @@ def exponential(first: Duration, *, factor: float = 2.0) -> Schedule:
     Args:
         first: Delay before retry 1. A duration, >= 0.
         factor: Growth from one delay to the next. Dimensionless, >= 1.
-
-    Returns:
-        An endless schedule.
-
-    Raises:
-        ConfigError: *first* is not a duration, or *factor* is below 1.
     """
     factor = check_number("factor", factor, at_least=1)
     return Exponential(parse_duration("first", first), factor)
@@ -169,12 +151,6 @@ def polynomial(exponent: float, *, first: Duration = 1.0) -> Schedule:
     Args:
         exponent: Dimensionless, >= 0; may be fractional.
         first: Delay before retry 1. A duration, >= 0.
-
-    Returns:
-        An endless schedule.
-
-    Raises:
-        ConfigError: *exponent* is negative, or *first* is not a duration.
     """
     return Polynomial(
         check_number("exponent", exponent), parse_duration("first", first)
@@ -213,11 +189,5 @@ def fibonacci(first: Duration = 1.0) -> Schedule:
 
     Args:
         first: Delay before retries 1 and 2. A duration, >= 0.
-
-    Returns:
-        An endless schedule.
-
-    Raises:
-        ConfigError: *first* is not a duration.
     """
     return Fibonacci(parse_duration("first", first))

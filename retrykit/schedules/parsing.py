@@ -66,9 +66,8 @@ operators of schedules, got 'exponentail'; did you mean exponential(...)?
     Args:
         text: Two or more delays with units, separated by commas; a list such as
             ``[1, "5s"]``; or an expression of the names in `retrykit.schedules`, the
-            methods of `Schedule` that return a schedule, the operators ``+``, ``*``,
-            ``|`` and ``&``, numbers, strings and lists. At most 1,000 parts in 100
-            levels.
+            methods and operators of `Schedule` that return a schedule, numbers, strings
+            and lists. At most 1,000 parts in 100 levels.
 
     Raises:
         ConfigError: The string is something else, or a number or a duration in it
@@ -89,16 +88,10 @@ operators of schedules, got 'exponentail'; did you mean exponential(...)?
 
 
 def schedule_from_data(data: object) -> Schedule:
-    """Return the schedule that a file, or other plain data, describes.
+    """Return the schedule of data: a string as for `parse_schedule`, or durations.
 
     >>> schedule_from_data([1, "5s"]) == schedule_from_data("1s, 5s")
     True
-
-    Args:
-        data: A list of durations, or a string as for `parse_schedule`.
-
-    Raises:
-        ConfigError: It is something else.
     """
     if isinstance(data, list | tuple):
         return sequence(data)
@@ -108,11 +101,7 @@ def schedule_from_data(data: object) -> Schedule:
 
 
 def schedule_to_text(schedule: Schedule) -> str:
-    """Return the expression from which `parse_schedule` makes the same schedule.
-
-    Raises:
-        ConfigError: Some part is user code, or the schedule is too large.
-    """
+    """Return the expression from which `parse_schedule` makes the same schedule."""
     if has_user_code(check_size(schedule)):
         rule = "made of retrykit's own parts, to be written as data"
         raise invalid_setting("schedule", rule, schedule, "list its delays")

@@ -1,4 +1,4 @@
-"""Schedules with their own jitter: decorrelated, Google's and Polly's intervals."""
+"""Endless schedules with their own jitter: decorrelated, Google's and Polly's."""
 
 import math
 from functools import lru_cache
@@ -63,12 +63,6 @@ def decorrelated(first: Duration, *, factor: float = 3.0) -> Schedule:
         first: Shortest delay. A duration, >= 0.
         factor: Growth of the longest delay. Dimensionless, >= 1.
 
-    Returns:
-        An endless schedule.
-
-    Raises:
-        ConfigError: *first* is not a duration, or *factor* is below 1.
-
     Source:
         Decorrelated jitter, M. Brooker, "Exponential Backoff And Jitter", AWS
         Architecture Blog, 2015.
@@ -131,14 +125,6 @@ def google_intervals(first: float, multiplier: float, longest: float) -> list[in
 
     >>> google_intervals(0.5, 1.5, 2.0)
     [500, 750, 1125, 1687, 2000]
-
-    Args:
-        first: The first interval, in seconds.
-        multiplier: Growth of the interval. Dimensionless, >= 1.
-        longest: Limit of the interval, in seconds.
-
-    Returns:
-        Milliseconds; at most ``MAX_INTERVALS + 1``.
     """
     interval, maximum = round(first * 1000), round(longest * 1000)
     known: list[int] = []
@@ -175,12 +161,6 @@ def google_interval(
             *max_interval* within 1,000 intervals.
         max_interval: Limit of the interval, before jitter. A duration,
             >= *initial_interval*, <= 2**31 - 1 ms as in the original.
-
-    Returns:
-        An endless schedule.
-
-    Raises:
-        ConfigError: An argument is out of bounds.
 
     Source:
         `ExponentialBackOff`, Google HTTP Client Library for Java: class
@@ -263,9 +243,6 @@ def polly_interval(median_first_retry_delay: Duration = 1.0) -> Schedule:
 
     Returns:
         An endless schedule. Each delay may be 0.
-
-    Raises:
-        ConfigError: *median_first_retry_delay* is not a duration.
 
     Source:
         `DecorrelatedJitterBackoffV2`, Polly.Contrib.WaitAndRetry 1.1 and

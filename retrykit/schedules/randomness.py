@@ -4,7 +4,7 @@ import os
 import sys
 from functools import partial
 from random import Random as Generator
-from typing import Protocol, final
+from typing import Protocol
 
 __all__ = [
     "MAX_DELAY",
@@ -50,7 +50,6 @@ _MASK = 2**64 - 1
 _STEP = 0x9E3779B97F4A7C15
 
 
-@final
 class CallRandom:
     """Random numbers of one retry.
 
@@ -91,10 +90,6 @@ def call_random(seed: int, retry: int) -> CallRandom:
 
     >>> call_random(seed=7, retry=1).random() == call_random(seed=7, retry=1).random()
     True
-
-    Args:
-        seed: The seed of the call. Integer.
-        retry: The number of the retry, from 1. It has up to 2**32 draws.
     """
     random = CallRandom()
     random.seed, random.draw = seed, retry << 32

@@ -67,9 +67,6 @@ def sequence(
             generator function without parameters. Without a length, the n-th delay
             is found by iterating from the start.
 
-    Returns:
-        A schedule that ends when *delays* ends.
-
     Raises:
         ConfigError: *delays* can be iterated only once or not at all, or a delay is
             not a duration.

@@ -16,11 +16,7 @@ _EFFECTIVELY_ENDLESS = 100_000
 
 
 def check_size(schedule: Schedule) -> Schedule:
-    """Return *schedule* if it is not too large to read, write and use.
-
-    Raises:
-        ConfigError: It has more than 100 levels or 1,000 parts.
-    """
+    """Return *schedule* if it is not too large to read, write and use."""
     for number, (level, _) in enumerate(iter_parts(schedule), 1):
         if level > MAX_LEVELS:
             raise invalid_setting("schedule", f"of at most {MAX_LEVELS} levels", level)

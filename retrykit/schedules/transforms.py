@@ -21,10 +21,6 @@ def round_down_to(delay: float, unit: float) -> float:
 
     >>> round_down_to(2.9, 1.0), round_down_to(0.3, 0.1) == 3 * 0.1
     (2.0, True)
-
-    Args:
-        delay: Seconds, >= 0.
-        unit: Seconds, > 0.
     """
     steps = delay / unit
     # Such large floats have no fraction of the unit.

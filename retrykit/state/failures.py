@@ -24,7 +24,6 @@ __all__ += ["failure_to_dict", "read_attempt", "read_count", "read_delay"]
 __all__ += ["read_seconds"]
 
 
-@final
 class StopReason(StrEnum):
     """Why a call made no further attempt.
 

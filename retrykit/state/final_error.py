@@ -1,8 +1,7 @@
 """The error that a call gives up with, and the state attached to it.
 
-The error is the user's own: it gets a note, and the state of its call, which
-`state_of` reads. A response that a client returns in place of an error gets the
-state, too.
+The error is the user's own: it gets a note, and the state of its call, which `state_of`
+reads. A response that a client returns in place of an error gets the state, too.
 """
 
 from dataclasses import replace
@@ -137,8 +136,7 @@ def state_of(outcome: object) -> RetryState | None:
             such a response.
 
     Returns:
-        The state at the end of the call; None if no retried call ended with
-        *outcome*.
+        The state at the end of the call; None if no retried call ended with *outcome*.
 
     Raises:
         ConfigError: *outcome* is neither an exception nor a response.

@@ -145,11 +145,7 @@ def status_of(result: object) -> int | None:
 
 
 def attributes_of(value: object) -> dict[str, Any] | None:
-    """Return the ``__dict__`` of an object, without running its properties.
-
-    Returns:
-        None if there is none, or if its ``__dict__`` or ``__class__`` fails.
-    """
+    """Return the ``__dict__`` of an object, without running its properties."""
     try:
         found, _ = vars(value), value.__class__
     except Exception:  # noqa: BLE001  they may run user code

@@ -79,9 +79,6 @@ class RetryAfter(Signal):
         cause: The error to record; by default the one whose ``except`` clause raises
             the signal. ``raise RetryAfter(2) from error`` names another, and
             ``from None`` none.
-
-    Raises:
-        ConfigError: *delay* is not a duration, or *cause* is not an Exception.
     """
 
     def __init__(self, delay: Duration, cause: Exception | None = None) -> None:
@@ -103,9 +100,6 @@ class GiveUp(Signal):
         cause: The error to raise; by default the one whose ``except`` clause raises
             the signal. ``raise GiveUp() from error`` names another. Without any, and
             with ``from None``, the signal itself is raised.
-
-    Raises:
-        ConfigError: *cause* is not an Exception.
     """
 
     def __init__(self, cause: Exception | None = None) -> None:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Final, final
+from typing import Final
 
 from retrykit.execution.attempt_timeout import TimeoutScope
 from retrykit.testing.scheduler import CHECK_INTERVAL, VirtualScheduler
@@ -66,13 +66,7 @@ class Backend(ABC):
     def call_later(
         self, delay: float, wake: Wake, *, sleeping: bool = False
     ) -> Callable[[], None]:
-        """Call *wake* after *delay* virtual seconds; return a function to stop it.
-
-        Args:
-            delay: Virtual seconds, >= 0.
-            wake: Called in this loop.
-            sleeping: Whether the calls that run this code sleep meanwhile.
-        """
+        """Call *wake* after *delay* virtual seconds; return a function to stop it."""
         self.waiting.add(wake)
         self.hold()
         post = partial(self.post, wake)
@@ -96,7 +90,6 @@ class Backend(ABC):
                 wake(error)
 
 
-@final
 class AsyncioBackend(Backend):
     """Any event loop of asyncio, through its public interface."""
 

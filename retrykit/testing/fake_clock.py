@@ -28,8 +28,8 @@ _SHOWN = 6
 class FakeClock:
     """A clock whose time passes only by sleeping on it.
 
-    Sleeping takes no real time. Threads and tasks that sleep side by side wake in
-    the order of their times, and time stands still while an attempt runs.
+    Sleeping takes no real time. Threads and tasks wake in the order of their times, and
+    time stands still while an attempt runs.
 
     >>> clock = FakeClock()
     >>> clock.sleep(1.5)
@@ -38,7 +38,7 @@ class FakeClock:
     (3601.5, [1.5])
 
     Args:
-        start: The time at first, in seconds, >= 0.
+        start: The initial time, in seconds, >= 0.
         stall_timeout: How long an attempt may run while others sleep, in real
             time. A duration, >= 0.
         allow_real_sleep: Whether attempts may sleep for real.
@@ -46,9 +46,6 @@ class FakeClock:
     Attributes:
         sleeps: All delays, in the order in which the sleeps began, in seconds.
         errors: The errors raised for real sleeps and for stalls.
-
-    Raises:
-        ConfigError: *start* is not a number >= 0, or *stall_timeout* not a duration.
     """
 
     def __init__(
@@ -73,11 +70,7 @@ class FakeClock:
         return self._scheduler.now
 
     def advance(self, duration: Duration) -> None:
-        """Let a duration pass, >= 0, as a slow attempt would.
-
-        Raises:
-            ConfigError: It is not a duration >= 0.
-        """
+        """Let a duration pass, >= 0, as a slow attempt would."""
         self._scheduler.advance(_check_duration("duration", duration))
 
     def sleep(self, delay: Duration, /) -> None:
@@ -197,7 +190,6 @@ class FakeClock:
         return seconds
 
 
-@final
 class _AsyncClock:
     """The same clock, as coroutines see it."""
 
@@ -217,17 +209,15 @@ def _check_duration(name: str, duration: object) -> float:
 
 @final
 class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
-    """Let retried calls read a fake clock and sleep on it.
+    """Run retried calls in virtual time, so that delays take no real time.
 
-    A schedule of seven days runs in milliseconds: blocking, under asyncio and
-    under trio, on any event loop. Calls that sleep side by side wake in the order
-    of their times. Time stands still while an attempt runs, so an attempt that
-    waits for a real socket or thread is never overtaken.
+    A schedule of seven days runs in milliseconds: sync, under asyncio and under trio.
+    Concurrent calls wake in the order of their times. Time stands still while an
+    attempt runs, so an attempt that waits for a real socket or thread is not overtaken.
 
-    Virtual is the time that retrykit itself reads, sleeps and limits attempts by,
-    and its time of day, which starts at the real one. The time of an event loop,
-    and with it ``asyncio.timeout``, stays real: for virtual timeouts run the test
-    on `FakeClock.new_event_loop`, or under trio's own `MockClock` without this.
+    The time of an event loop, and with it ``asyncio.timeout``, stays real, unless the
+    test runs on `FakeClock.new_event_loop`, or under trio's own `MockClock` without
+    this block. The virtual time of day starts at the real one.
 
     >>> from retrykit import retry
     >>> @retry(schedule=["1h", "1d"], max_elapsed=None)
@@ -241,22 +231,16 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
     [3600.0, 86400.0]
 
     Args:
-        start: The time at first, in seconds, >= 0.
+        start: The initial time, in seconds, >= 0.
         process_wide: Whether it applies to every thread and task of the process; by
             default it applies to this one and the tasks that it starts.
-        stall_timeout: How long an attempt may run while others sleep, in real
-            time. A duration, >= 0; 5 s by default. After that, those that sleep
-            end with `TimeStalledError` instead of hanging.
+        stall_timeout: How long an attempt may run while others sleep, in real time. A
+            duration, >= 0. After that, `TimeStalledError` ends those that sleep.
         allow_real_sleep: Whether an attempt may call ``time.sleep``, or await the
-            sleep of asyncio or trio. By default that is a `RealSleepError`, which
-            is raised again at the end of the block if it was suppressed. Waiting
-            for an event or a thread is not a sleep, and is allowed.
-
-    Returns:
-        A ``with`` block that gives the clock.
+            sleep of asyncio or trio. By default that is a `RealSleepError`, which is
+            raised again at the end of the block if it was suppressed.
 
     Raises:
-        ConfigError: *start* is not a number >= 0, or *stall_timeout* not a duration.
         NestingError: It is closed before a block that was opened in it, or in
             another thread or task.
         RealSleepError: An attempt sleeps for real.

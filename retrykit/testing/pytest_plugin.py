@@ -7,7 +7,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from retrykit.testing.virtual_loop import VirtualLoop
 
 # retrykit.testing is imported by the fixtures, not by every test run.
+
 __all__ = ["no_retries", "retry_clock", "retry_events", "retry_loop"]
 
 
@@ -137,7 +138,6 @@ _LOOPS: Final = "pytest_asyncio_loop_factories"
 _loops: Final = pytest.StashKey["list[VirtualLoop]"]()
 
 
-@final
 class _VirtualLoops:
     """Plugin that gives pytest-asyncio the loop of one test."""
 
@@ -174,7 +174,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
         plugins.unregister(plugin)
 
 
-@final
 class _Histories(ForkSafe):
     """The histories of the calls that failed in one test."""
 

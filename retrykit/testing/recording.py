@@ -24,8 +24,9 @@ _SHOWN = 10
 class Recording:
     """The events of retried calls, in the order in which they came.
 
-    Its assertions take the function of the calls, or their name, or the end of it.
-    The message of one that fails contains the history of these calls.
+    Its assertions take a function, decorated or not, or the name of its calls, or the
+    end of that name after a dot. They raise an AssertionError with the history of these
+    calls, or a `ConfigError` for anything else.
 
     Attributes:
         events: Every event so far.
@@ -40,45 +41,24 @@ class Recording:
         return [*{id(event.state): event.state for event in self.events}.values()]
 
     def of(self, fn: object) -> list[RetryState]:
-        """Return the states of the calls of a function, in order.
-
-        Args:
-            fn: The function, decorated or not; or the name of the calls, or its end
-                after a dot.
-
-        Raises:
-            ConfigError: *fn* is neither.
-        """
+        """Return the states of the calls of a function, in order."""
         name = _name(fn)
         if not isinstance(fn, str):
             return [call for call in self.calls if call.name == name]
         return [call for call in self.calls if f".{call.name}".endswith(f".{name}")]
 
     def assert_attempts(self, fn: object, *attempts: int) -> None:
-        """Assert the number of attempts of each call of a function.
-
-        Args:
-            fn: A decorated function, or the name of its calls.
-            *attempts: One number for each call, in order.
-
-        Raises:
-            AssertionError: The numbers differ.
-        """
+        """Assert the number of attempts of each call of a function, in order."""
         __tracebackhide__ = True
         actual = [call.attempt for call in self.of(fn)]
         if actual != [*attempts]:
             self._fail(fn, "attempts", actual, attempts)
 
     def assert_delays(self, fn: object, *delays: object) -> None:
-        """Assert the delays of each call of a function.
+        """Assert the delays of each call of a function, in order.
 
-        Args:
-            fn: A decorated function, or the name of its calls.
-            *delays: One list of seconds for each call, in order; or an object that
-                compares with a list, such as ``pytest.approx([1, 2])``.
-
-        Raises:
-            AssertionError: The delays differ.
+        Each is a list of seconds, or an object that compares with a list, such as
+        ``pytest.approx([1, 2])``.
         """
         __tracebackhide__ = True
         actual = [self._delays(call) for call in self.of(fn)]
@@ -86,11 +66,7 @@ class Recording:
             self._fail(fn, "delays", actual, delays)
 
     def assert_succeeded(self, fn: object) -> None:
-        """Assert that a function was called, and that all calls succeeded.
-
-        Raises:
-            AssertionError: A call did not succeed, or there was none.
-        """
+        """Assert that a function was called, and that all calls succeeded."""
         __tracebackhide__ = True
         actual = [_outcome(call) for call in self.of(fn)]
         if set(actual) != {"succeeded"}:
@@ -99,12 +75,7 @@ class Recording:
     def assert_gave_up(self, fn: object, reason: StopReason | None = None) -> None:
         """Assert that a function was called, and that all calls gave up.
 
-        Args:
-            fn: A decorated function, or the name of its calls.
-            reason: The reason; None, the default, is any.
-
-        Raises:
-            AssertionError: A call did not give up for this reason, or there was none.
+        By default for any reason.
         """
         __tracebackhide__ = True
         actual, expected = [_outcome(call) for call in self.of(fn)], "gave up"
@@ -115,11 +86,7 @@ class Recording:
             self._fail(fn, "outcomes", actual, [expected] * max(len(actual), 1))
 
     def table(self, fn: object = None) -> str:
-        """Return the history of each call as a table.
-
-        Args:
-            fn: A decorated function, or the name of its calls; by default all.
-        """
+        """Return the history of each call, by default of all functions, as a table."""
         calls = self.calls if fn is None else self.of(fn)
         return "\n\n".join(map(history, calls))
 
@@ -172,9 +139,6 @@ class record(Block[Recording]):  # noqa: N801  used as a function
     Args:
         process_wide: Whether the calls of every thread and task of the process
             are recorded; by default those of this one and the tasks that it starts.
-
-    Returns:
-        A ``with`` block whose value is the `Recording`.
     """
 
     def __init__(self, *, process_wide: bool = False) -> None:

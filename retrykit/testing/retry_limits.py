@@ -80,9 +80,6 @@ class limit_retries(Block[None]):  # noqa: N801  used as a function
         no_delay: Whether delays are skipped.
         process_wide: Whether it applies to every thread and task of the process; by
             default it applies to this one and the tasks that it starts.
-
-    Raises:
-        ConfigError: An argument has the wrong type or is out of range.
     """
 
     def __init__(
@@ -133,7 +130,6 @@ _skipped: ContextVar[float] = ContextVar("retrykit skipped delays", default=0.0)
 which run side by side do not spend each other's time."""
 
 
-@final
 class _Skipping:
     """A clock on which a delay takes no time, although it counts."""
 
@@ -148,7 +144,6 @@ class _Skipping:
         _skipped.set(_skipped.get() + delay)
 
 
-@final
 class _Awaited:
     """The same for coroutines."""
 

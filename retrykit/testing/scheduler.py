@@ -45,7 +45,6 @@ class EventLoop(Protocol):
         ...
 
 
-@final
 class TrackedCall:
     """A running retried call.
 
@@ -88,7 +87,6 @@ def current_call() -> TrackedCall | None:
     return call
 
 
-@final
 class Sleeper:
     """A thread, task or timer that waits for a time.
 
@@ -119,7 +117,6 @@ class Sleeper:
         return (self.when, self.order) < (other.when, other.order)
 
 
-@final
 class VirtualScheduler(ForkSafe):
     """Virtual time for threads and event loops.
 
@@ -147,12 +144,7 @@ class VirtualScheduler(ForkSafe):
         self._orders = count()
 
     def on_event(self, event: Event, loop: EventLoop | None) -> TrackedCall | None:
-        """Track the call of an event; return it, or None if it is not tracked.
-
-        Args:
-            event: The event.
-            loop: The virtual event loop that runs the call, or None.
-        """
+        """Track the call of an event; return it, or None if it is not tracked."""
         with self._lock:
             self._changed()
             call = self._calls.get(id(event.state))
@@ -213,14 +205,7 @@ class VirtualScheduler(ForkSafe):
     def add(
         self, delay: float, wake: Callable[[], object], *, sleeping: bool
     ) -> Sleeper:
-        """Add a sleeper, and move time if nothing holds it.
-
-        Args:
-            delay: Virtual seconds, >= 0.
-            wake: Called when they are over, with the lock held, in any thread.
-            sleeping: Whether the calls that run this code sleep meanwhile; a
-                timeout leaves them running.
-        """
+        """Add a sleeper, and move time if nothing holds it."""
         with self._lock:
             calls = self.suspend() if sleeping else []
             sleeper = Sleeper(self._after(delay), next(self._orders), wake, calls)

@@ -148,16 +148,7 @@ class AsyncScriptedFunction(_Script):
     ...     len(fetch.calls)
     3
 
-    Args:
-        outcomes: The outcome of each call, as for `ScriptedFunction`.
-        name: Its name in logs and states.
-
-    Attributes:
-        calls: Every call so far, in order.
-
-    Raises:
-        ConfigError: *outcomes* is not a list, or ``...`` is not at its end.
-        ScriptError: It is called more often than it has outcomes.
+    Its arguments, attributes and errors are those of `ScriptedFunction`.
     """
 
     def __init__(self, outcomes: Iterable[object], *, name: str = "script") -> None:

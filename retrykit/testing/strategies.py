@@ -26,7 +26,6 @@ from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["durations", "failure_scripts", "policies", "schedules", "seeds"]
 
-
 _ORDINARY = [0.0, 0.001, 0.1, 0.5, 1.0, 1.5, 60.0, 14_400.0]
 _EXTREME = [5e-324, 1e-300, 2.0**53, 1e300, MAX_DELAY]
 
@@ -34,7 +33,7 @@ _EXTREME = [5e-324, 1e-300, 2.0**53, 1e300, MAX_DELAY]
 def durations(
     at_least: Duration = 0.0, at_most: Duration = MAX_DELAY
 ) -> SearchStrategy[float]:
-    """Draw durations in seconds, ordinary and extreme ones.
+    """Draw durations in seconds, ordinary and extreme ones, both bounds included.
 
     >>> from hypothesis import find
     >>> find(durations("1m", "2h"), lambda seconds: seconds > 60)
@@ -44,12 +43,6 @@ def durations(
         at_least: The shortest. A duration, >= 0.
         at_most: The longest. A duration, >= *at_least*; by default the largest float,
             where delays saturate.
-
-    Returns:
-        A strategy for floats, in seconds, both bounds included.
-
-    Raises:
-        ConfigError: A bound is not a duration, or *at_most* < *at_least*.
     """
     low, high = parse_duration("at_least", at_least), parse_duration("at_most", at_most)
     check_number("at_most", high, at_least=low)
@@ -60,7 +53,7 @@ def durations(
 
 
 def seeds() -> SearchStrategy[int]:
-    """Draw seeds of calls.
+    """Draw seeds of calls: integers from 0 to 2**53 - 1.
 
     >>> from hypothesis import given
     >>> @given(seeds())
@@ -68,9 +61,6 @@ def seeds() -> SearchStrategy[int]:
     ...     jittered = s.constant(1).full_jitter().take(3)
     ...     assert list(jittered.draw(seed)) == list(jittered.draw(seed))
     >>> same_seed_same_delays()
-
-    Returns:
-        A strategy for integers from 0 to 2**53 - 1.
     """
     return st.integers(0, 2**53 - 1)
 
@@ -93,12 +83,6 @@ def schedules(
             depend on the previous ones.
         rounding: Whether to include `round_down`, whose delays jump.
         max_leaves: Most constructors in one expression. Count, >= 1.
-
-    Returns:
-        A strategy for schedules.
-
-    Raises:
-        ConfigError: *max_leaves* is not an integer >= 1, or a flag is not a bool.
     """
     check_instance("walking", walking, bool)
     check_instance("rounding", rounding, bool)
@@ -199,13 +183,6 @@ def policies(
             default all `schedules`, and the default of `Policy`.
         max_attempts: The largest `max_attempts`, so that calls end. Count, >= 1; by
             default up to 10**6, or unlimited.
-
-    Returns:
-        A strategy for policies.
-
-    Raises:
-        ConfigError: *schedules* is not a strategy, or *max_attempts* is not an integer
-            >= 1.
     """
     always: dict[str, SearchStrategy[object]] = {}
     if schedules is not None:
@@ -249,12 +226,6 @@ def failure_scripts(
         max_failures: Most failures of a script. Count, >= 1.
         succeeds: True for scripts that end with *value*, False for scripts of
             failures alone, None, the default, for both kinds.
-
-    Returns:
-        A strategy for lists.
-
-    Raises:
-        ConfigError: An argument has the wrong type or is out of range.
     """
     kinds: list[object] = [*errors] if isinstance(errors, list | tuple) else []
     if not kinds or not all(_is_a(Exception, each) for each in kinds):

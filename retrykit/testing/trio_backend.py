@@ -1,7 +1,6 @@
 """Sleeping and timeouts in virtual time under trio; imported only where trio runs."""
 
 import contextvars
-from typing import final
 
 import trio
 import trio.testing
@@ -12,7 +11,6 @@ from retrykit.testing.scheduler import CHECK_INTERVAL, VirtualScheduler
 __all__ = ["TrioBackend"]
 
 
-@final
 class TrioBackend(Backend):
     """One run of trio.
 

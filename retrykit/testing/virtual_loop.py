@@ -126,7 +126,6 @@ class _Due(float):
     __hash__ = float.__hash__
 
 
-@final
 class _Selector(selectors.BaseSelector):
     """Selector that waits for files, and lets virtual time pass instead of real time.
 

@@ -16,8 +16,8 @@ from retrykit.durable.json_payloads import as_json
 from retrykit.integrations import dbos as durable
 from retrykit.integrations.dbos import jobs
 from retrykit.integrations.dbos.jobs import find_job
+from retrykit.integrations.dbos.lifecycle import check_sqlite
 from retrykit.integrations.dbos.settings import _launched, mark_launched
-from retrykit.integrations.dbos.sqlite import check_sqlite
 from tests._support.dbos_jobs import changed, settings
 from tests._support.preset_errors import SECONDS
 

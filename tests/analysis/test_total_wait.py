@@ -9,8 +9,7 @@ from hypothesis import example, given, strategies as st
 
 from retrykit import Policy, schedules as s
 from retrykit.analysis.preview import preview
-from retrykit.analysis.preview.sampling import estimate_mean
-from retrykit.analysis.preview.total_wait import sampled_total_wait
+from retrykit.analysis.preview.total_wait import estimate_mean, sampled_total_wait
 from retrykit.schedules.randomness import MAX_DELAY
 
 SHARES = [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]

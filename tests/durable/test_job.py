@@ -13,7 +13,7 @@ from retrykit import ConfigError, Policy, hints, presets, schedules as s
 from retrykit.budgets import TokenBucket
 from retrykit.budgets.base import Budget
 from retrykit.durable import Job, JobAttempt
-from retrykit.durable.fingerprint import fingerprint
+from retrykit.durable.job import fingerprint
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 from retrykit.testing.strategies import policies

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from retrykit.durable import JobFailed
-from retrykit.durable.worker_exit_guard import protect_worker
+from retrykit.durable.job_attempt import protect_worker
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from retrykit.hints import milliseconds, retry_after
-from retrykit.hints.headers import header_values
-from retrykit.hints.http_dates import parse_http_date
-from retrykit.hints.retry_after_header import parse_retry_after
+from retrykit.hints.retry_after_header import (
+    header_values,
+    parse_http_date,
+    parse_retry_after,
+)
 from retrykit.schedules.randomness import MAX_DELAY
 
 # The three forms of one date in RFC 9110, 5.6.7.

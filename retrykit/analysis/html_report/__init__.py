@@ -21,7 +21,7 @@ from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.analysis.duration_ticks import POWERS, STEPS, suits_log
 from retrykit.analysis.html_report.policy_data import policy_data
-from retrykit.analysis.preview import Preview, preview
+from retrykit.analysis.preview import preview
 from retrykit.policy.policy import Policy
 from retrykit.schedules import SCHEDULE_KINDS
 from retrykit.schedules.base import Schedule
@@ -56,8 +56,7 @@ def page(  # noqa: PLR0913  independent options
     TOML; those that are code are listed there as left out.
 
     Args:
-        policies: The policies by name, at least one; up to six have distinct
-            colors.
+        policies: The policies by name, at least one; up to six have distinct colors.
         cumulative: Whether the chart first sums the delays up to each retry.
         log: Whether the time axis is logarithmic at first; by default it is if
             the longest delay is more than 100 times the shortest above zero.
@@ -65,9 +64,6 @@ def page(  # noqa: PLR0913  independent options
         retries: Most retries to show of a policy. Count, 1 to 10,000. The end
             is searched for among at least the first 1000.
         title: The title of the page.
-
-    Returns:
-        The text of an HTML file.
 
     Raises:
         ConfigError: *policies* is empty, a schedule is the user's own code, or
@@ -86,15 +82,11 @@ def page(  # noqa: PLR0913  independent options
     }
     if log is None:
         show = partial(preview, attempt=attempt, retries=retries, samples=0)
-        log = _is_wide(map(show, policies.values()), cumulative=cumulative)
+        rows = (row for each in policies.values() for row in show(each).rows)
+        bands = (row.band(cumulative=cumulative) for row in rows)
+        log = suits_log(duration for band in bands for duration in band)
     data["view"]["log"] = check_instance("log", log, bool)
     return _assemble(data, check_instance("title", title, str))
-
-
-def _is_wide(seen: Iterable[Preview], *, cumulative: bool) -> bool:
-    """Return whether a logarithmic scale suits the chart."""
-    bands = (row.band(cumulative=cumulative) for each in seen for row in each.rows)
-    return suits_log(duration for band in bands for duration in band)
 
 
 def _assemble(data: object, title: str) -> str:

@@ -64,10 +64,9 @@ def hidden_settings(policy: Policy, preset: Policy | None = None) -> dict[str, A
     ['on=ConnectionError']
 
     Returns:
-        A dict of ``python`` and ``toml``, each a dict: ``settings``, the lines
-        of the settings that differ from the default or the preset;
-        ``left_out``, the names of the settings that are code; and, for Python,
-        ``imports``, the import lines.
+        A dict of ``python`` and ``toml``, each a dict: ``settings``, the lines of the
+        settings that differ from the default or the preset; ``left_out``, the names of
+        the settings that are code; and, for Python, ``imports``, the import lines.
     """
     python: dict[str, Any] = {"settings": [], "left_out": []}
     toml: dict[str, Any] = {"settings": [], "left_out": []}
@@ -124,10 +123,9 @@ def _find_preset(
     """Return the preset that a policy is shown as, if any.
 
     Returns:
-        None if no preset of this name makes the policy; else a dict of the
-        ``name`` of the preset; its ``summary``; the path of each of its
-        ``parameters`` in *shown*; its own ``limits``; and the result of
-        `hidden_settings`.
+        None if no preset of this name makes the policy; else a dict of the ``name`` of
+        the preset; its ``summary``; the path of each of its ``parameters`` in *shown*;
+        its own ``limits``; and the result of `hidden_settings`.
     """
     preset = name.partition(":")[0].strip().replace("_", "-")
     paths = {key: path.split(".") for key, path in _PARAMETERS.get(preset, {}).items()}

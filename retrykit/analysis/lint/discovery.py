@@ -105,8 +105,7 @@ def discover(
             number of modules.
 
     Raises:
-        ConfigError: There is no such module, path or name, or the name has no
-            policy.
+        ConfigError: There is no such module, path or name, or the name has no policy.
     """
     location, name = split_target(check_instance("target", target, str))
     path = Path(location)
@@ -121,7 +120,6 @@ def discover(
     return Discovery(tuple(reader.found), tuple(reader.unread))
 
 
-@final
 class _Reader:
     """Imports modules one by one, and collects their policies."""
 

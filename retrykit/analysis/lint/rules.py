@@ -367,9 +367,6 @@ def check(
             engine. A duration, >= 0.
         rules: The names of the rules to apply; all by default.
 
-    Returns:
-        Findings in the order of `RULES`.
-
     Raises:
         ConfigError: An argument is invalid, or the user's own schedule gave an
             invalid delay.

@@ -28,12 +28,13 @@ from retrykit.analysis.preview.projection import (
     project,
     walk,
 )
-from retrykit.analysis.preview.sampling import sample_calls, with_means
 from retrykit.analysis.preview.total_wait import (
     Quantile,
     TotalWait,
     exact_total_wait,
+    sample_calls,
     sampled_total_wait,
+    with_means,
 )
 from retrykit.policy.policy import Policy
 from retrykit.policy.timeouts import timeout_seconds

@@ -64,11 +64,7 @@ class RetryRow(Frozen):
     begins_high: float
 
     def band(self, *, cumulative: bool) -> tuple[float, float]:
-        """Return the bounds that a chart shows, in seconds.
-
-        Args:
-            cumulative: Whether to sum the delays up to this retry.
-        """
+        """Return the bounds that a chart shows, in seconds."""
         if cumulative:
             return self.total_low, self.total_high
         return self.low, self.high
@@ -209,7 +205,6 @@ class _UnknownDelayError(Exception):
     """A delay is unknown, and must not be computed."""
 
 
-@final
 class _Given(Fixed):
     """Delays taken in order; the decision checks them."""
 

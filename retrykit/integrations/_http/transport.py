@@ -7,7 +7,7 @@ gets; the client's own module does the sending.
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple, Self, final
+from typing import Any, NamedTuple, Self
 
 from retrykit._internal.exceptions import add_note_once
 from retrykit._internal.validation import check_instance
@@ -105,7 +105,6 @@ class _BaseSender:
         return factory(f"{request.method} {request.host}", None)
 
 
-@final
 class Sender(_BaseSender):
     """Sends requests under a policy."""
 
@@ -131,7 +130,6 @@ class Sender(_BaseSender):
         return response
 
 
-@final
 class AsyncSender(_BaseSender):
     """Sends requests under a policy, asynchronously."""
 
@@ -159,7 +157,6 @@ class AsyncSender(_BaseSender):
         return response
 
 
-@final
 class _InFlight:
     """The request that is being sent.
 
@@ -234,7 +231,6 @@ def _final_response(error: Exception, once: str | None, state: RetryState) -> An
     return response
 
 
-@final
 class ReleasingCondition:
     """A user's condition, together with the client's way to release a response."""
 

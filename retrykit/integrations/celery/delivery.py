@@ -18,7 +18,7 @@ queue, and one whose successor cannot be sent is requeued after a second.
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, NoReturn, final
+from typing import Any, Final, NoReturn
 
 from celery import Task
 from celery.exceptions import Ignore, Reject
@@ -56,7 +56,6 @@ _REQUEUE_DELAY: Final = 1.0
 _LEDGER_DELAY: Final = 5.0
 
 
-@final
 class Delivery:
     """The message that a task is handling."""
 

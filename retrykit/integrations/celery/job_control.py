@@ -39,17 +39,11 @@ def status(app: Celery, job_id: str) -> JobReport:
 
 
 def dead(app: Celery, *, limit: int = 100) -> list[JobReport]:
-    """Return the dead jobs that were not requeued.
+    """Return the dead jobs that were not requeued, oldest first.
 
     Their messages are taken out of the dead-letter queue and put back: another process
     that lists them at the same time may see none.
-
-    Args:
-        app: The app.
-        limit: The number of messages to read. Count, >= 1.
-
-    Returns:
-        Reports, the oldest first.
+    At most *limit* messages, >= 1, are read.
     """
     check_integer("limit", limit, at_least=1)
     with dead_letters(app, limit) as messages:

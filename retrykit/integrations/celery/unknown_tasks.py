@@ -5,7 +5,7 @@ deploy adds or renames a task. `requeue` finds it in the dead-letter queue.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias
 
 from celery import bootsteps
 from kombu import Message
@@ -30,7 +30,6 @@ __all__ = ["UnknownTaskHandler"]
 Callback: TypeAlias = Callable[[Any, Message, Exception], None]
 
 
-@final
 class UnknownTaskHandler(bootsteps.Step):
     """Bootstep of a consumer that keeps durable jobs of unknown tasks."""
 

@@ -52,11 +52,7 @@ def status(job_id: str) -> JobReport:
 
 
 def dead(*, limit: int = 100) -> list[JobReport]:
-    """Return the dead jobs that were not requeued, newest first.
-
-    Args:
-        limit: Maximum number of jobs. Count, >= 1.
-    """
+    """Return up to *limit* (>= 1) dead jobs that were not requeued, newest first."""
     check_integer("limit", limit, at_least=1)
     check_launched()
     found: list[JobReport] = []
@@ -133,9 +129,6 @@ def take_over(executor: str) -> list[str]:
 
     Only for an executor that does not come back: if it is alive, its running attempts
     are made twice.
-
-    Args:
-        executor: The id of the executor.
 
     Returns:
         The ids of the jobs, in the order of their attempts.

@@ -27,8 +27,8 @@ from retrykit._internal.clocks import wall
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.durable import Envelope, Job, JobAttempt, JobFailed
 from retrykit.durable.durable_function import DurableFunction, job_of
+from retrykit.durable.job_attempt import protect_worker
 from retrykit.durable.json_payloads import as_json
-from retrykit.durable.worker_exit_guard import protect_worker
 from retrykit.integrations.dbos.settings import QUEUE, check_launched
 from retrykit.policy.policy import Policy
 
@@ -49,11 +49,7 @@ _jobs: dict[str, Job] = {}
 
 @final
 class DurableJob(DurableFunction[P, T]):
-    """A function that can be started as a job; calling it calls the function.
-
-    Attributes:
-        job: The job: its function, policy and name.
-    """
+    """A function that can be started as a job; calling it calls the function."""
 
     def start_as(self, job_id: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
         """Start a job with this id, unless there is one already.
@@ -100,11 +96,7 @@ def job(
 
 
 def find_job(name: str) -> Job:
-    """Return the job with a name.
-
-    Raises:
-        ConfigError: This process has not imported it.
-    """
+    """Return the job with a name."""
     if name not in _jobs:
         rule = "the name of a job that this process has imported"
         suggestion = did_you_mean(name, _jobs) or "import its module before listen(...)"
@@ -113,11 +105,7 @@ def find_job(name: str) -> Job:
 
 
 def check_jobs() -> None:
-    """Check that this process has imported any jobs.
-
-    Raises:
-        ConfigError: It has not: due jobs would die here.
-    """
+    """Check that this process has imported any jobs."""
     if not _jobs:
         rule = "imported before listen(...), or due jobs would die"
         raise invalid_setting("jobs", rule, None, "import the modules that define them")

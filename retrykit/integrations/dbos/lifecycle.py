@@ -4,6 +4,8 @@ Both launch DBOS here and not with ``DBOS.launch()``, which would recover attemp
 run queued jobs in any process.
 """
 
+import sqlite3
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
@@ -16,9 +18,8 @@ from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.integrations.dbos.jobs import check_jobs
 from retrykit.integrations.dbos.settings import QUEUE, SQLITE, mark_launched
-from retrykit.integrations.dbos.sqlite import check_sqlite, try_lock
 
-__all__ = ["connect", "listen"]
+__all__ = ["check_sqlite", "connect", "listen", "try_lock"]
 
 _SUGGESTION: Final = "pass retrykit.integrations.dbos.config(...)"
 
@@ -76,9 +77,6 @@ def listen(
 def connect(settings: Mapping[str, Any]) -> None:
     """Launch DBOS in a process that starts and queries jobs, but runs none.
 
-    Args:
-        settings: The result of `config`; it needs no executor.
-
     Raises:
         ConfigError: DBOS was created before, or with other settings.
     """
@@ -90,11 +88,7 @@ def connect(settings: Mapping[str, Any]) -> None:
 
 
 def _create(settings: Mapping[str, Any]) -> None:
-    """Create DBOS, once in a process.
-
-    Raises:
-        ConfigError: It was created before.
-    """
+    """Create DBOS, once in a process."""
     if str(settings.get("system_database_url")).startswith(SQLITE):
         check_sqlite()
     DBOS(config=cast("DBOSConfig", settings))
@@ -115,11 +109,7 @@ def _is_launched() -> bool:
 
 
 def _check_exclusive(database: str, executor: str) -> None:
-    """Check that no other process has this executor id on a SQLite database.
-
-    Raises:
-        ConfigError: Another process has it.
-    """
+    """Check that no other process has this executor id on a SQLite database."""
     if not database.startswith(SQLITE):
         return
     file = Path(database.removeprefix(SQLITE).partition("?")[0])
@@ -130,3 +120,41 @@ def _check_exclusive(database: str, executor: str) -> None:
             f"another one has locked {path}: end it, or write executor='another'"
         )
         raise invalid_setting("executor_id", rule, executor, suggestion)
+
+
+_locks: dict[Path, sqlite3.Connection] = {}
+
+
+def check_sqlite(
+    python: tuple[int, ...] = sys.version_info[:2],
+    sqlite: tuple[int, ...] = sqlite3.sqlite_version_info,
+) -> None:
+    """Check that DBOS can use the installed SQLite.
+
+    From Python 3.12 on, it uses a function for the time that SQLite has since 3.42.
+    """
+    if python >= (3, 12) and sqlite < (3, 42):
+        version = ".".join(map(str, sqlite))
+        suggestion = "use Postgres, Python 3.11, or a Python with a newer SQLite"
+        raise invalid_setting(
+            "sqlite", ">= 3.42, for DBOS on Python 3.12", version, suggestion
+        )
+
+
+def try_lock(path: Path) -> bool:
+    """Lock a file for this process, and return whether that succeeded.
+
+    The operating system releases the lock when the process ends.
+    """
+    path = path.absolute()
+    if path in _locks:
+        return True
+    # SQLite locks files on every platform.
+    lock = sqlite3.connect(path, timeout=0, isolation_level=None)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError:
+        lock.close()
+        return False
+    _locks[path] = lock
+    return True

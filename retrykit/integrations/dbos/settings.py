@@ -95,11 +95,7 @@ def mark_launched() -> None:
 
 
 def check_launched() -> None:
-    """Check that `listen` or `connect` has launched DBOS in this process.
-
-    Raises:
-        ConfigError: They have not.
-    """
+    """Check that `listen` or `connect` has launched DBOS in this process."""
     if not _launched.is_set():
         rule = "launched by connect(...) or listen(...) before"
         suggestion = "call connect(config(...)) when this process starts"

@@ -33,11 +33,7 @@ class AttemptId(NamedTuple):
 
 
 def find_latest_attempt(job_id: str) -> WorkflowStatus:
-    """Return the workflow of the latest attempt of a job.
-
-    Raises:
-        ConfigError: There is none.
-    """
+    """Return the workflow of the latest attempt of a job."""
     rows = {parse_workflow_id(row.workflow_id): row for row in find_attempts(job_id)}
     if not rows:
         raise invalid_setting("job_id", "the id of a job that was started", job_id)

@@ -1,7 +1,7 @@
 """Interceptors that retry the async calls of gRPC."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Any, Unpack, final
+from typing import Any, Unpack
 
 import grpc
 from grpc import aio
@@ -60,7 +60,6 @@ def async_interceptors(
     ]
 
 
-@final
 class _ResponseCall(InterceptedCall):
     """A call with a single response."""
 
@@ -71,7 +70,6 @@ class _ResponseCall(InterceptedCall):
         return call
 
 
-@final
 class _StreamCall(InterceptedCall):
     """A call with a stream of responses."""
 
@@ -86,7 +84,6 @@ class _StreamCall(InterceptedCall):
 _END = object()
 
 
-@final
 class _Messages:
     """The messages of a stream, which is no longer retried.
 
@@ -143,7 +140,6 @@ class _Interceptor:
         return await self._unary(continuation, details, requests)
 
 
-@final
 class _UnaryUnary(_Interceptor, aio.UnaryUnaryClientInterceptor):
     async def intercept_unary_unary(
         self, continuation: Any, client_call_details: Any, request: Any
@@ -151,7 +147,6 @@ class _UnaryUnary(_Interceptor, aio.UnaryUnaryClientInterceptor):
         return await self._unary(continuation, client_call_details, request)
 
 
-@final
 class _UnaryStream(_Interceptor, aio.UnaryStreamClientInterceptor):
     async def intercept_unary_stream(
         self, continuation: Any, client_call_details: Any, request: Any
@@ -159,7 +154,6 @@ class _UnaryStream(_Interceptor, aio.UnaryStreamClientInterceptor):
         return await self._unary(continuation, client_call_details, request)
 
 
-@final
 class _StreamUnary(_Interceptor, aio.StreamUnaryClientInterceptor):
     async def intercept_stream_unary(
         self, continuation: Any, client_call_details: Any, request_iterator: Any
@@ -167,7 +161,6 @@ class _StreamUnary(_Interceptor, aio.StreamUnaryClientInterceptor):
         return await self._stream(continuation, client_call_details, request_iterator)
 
 
-@final
 class _StreamStream(_Interceptor, aio.StreamStreamClientInterceptor):
     async def intercept_stream_stream(
         self, continuation: Any, client_call_details: Any, request_iterator: Any

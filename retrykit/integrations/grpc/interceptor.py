@@ -3,7 +3,7 @@
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, final
+from typing import Any
 
 import grpc
 
@@ -31,9 +31,6 @@ class InterceptedCall(ABC):
         details: The details of the call.
         request: Returns the request of an attempt, or the requests.
         once: Whether there is only one attempt.
-
-    Attributes:
-        state: The state of the call, from its first attempt on.
     """
 
     state: RetryState
@@ -73,7 +70,6 @@ class InterceptedCall(ABC):
         return self.continuation(details, self.request())
 
 
-@final
 class CallRunner:
     """Makes calls under a policy.
 
@@ -200,7 +196,6 @@ def replace_details(details: Any, **changes: Any) -> Any:
     return copied
 
 
-@final
 class Methods:
     """The methods that an interceptor retries.
 

@@ -41,8 +41,5 @@ def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
         base: Policy to start from; by default `Policy()`. Its own settings for
             errors and hints are kept.
         **changes: Settings, as for `Policy`.
-
-    Raises:
-        ConfigError: A setting is wrong.
     """
     return merge_client_defaults(base, changes, on=transient, hint=retry_after)

@@ -57,9 +57,8 @@ class RetryInterceptor(
     Args:
         policy: As for `policy`.
         methods: The methods to retry, as ``package.Service/Method``, or as
-            ``package.Service`` for all methods of a service. None means all methods,
-            as in a service config of gRPC: their names do not tell which are
-            idempotent.
+            ``package.Service`` for all methods of a service. None means all methods, as
+            in a service config of gRPC: their names do not tell which are idempotent.
         **changes: Settings, as for `Policy`. An `attempt_timeout` bounds each
             attempt of a call with a single response, but not those of streams.
 
@@ -133,7 +132,6 @@ class RetryInterceptor(
         return _Messages(call, partial(_run, self._stream_runner, call))
 
 
-@final
 class _ResponseCall(InterceptedCall):
     """A call with a single response."""
 
@@ -157,7 +155,6 @@ def _unfinished(outcome: Any) -> bool:
     return isinstance(outcome, Iterator) or not outcome.done()
 
 
-@final
 class _StreamCall(InterceptedCall):
     """A call with a stream of responses, until it has the first one.
 
@@ -187,15 +184,10 @@ class _StreamCall(InterceptedCall):
 
 
 @grpc.Call.register
-@final
 class _Messages:
     """The call object of a stream that its caller gets.
 
     Other attributes are those of the call object of the last attempt.
-
-    Args:
-        call: The call.
-        open_: Waits for the first message, and returns it in a list.
     """
 
     def __init__(self, call: _StreamCall, open_: Callable[[], list[Any]]) -> None:

@@ -94,12 +94,7 @@ async def astatus(app: App, job_id: str) -> JobReport:
 
 
 def dead(app: App, *, limit: int = 100) -> list[JobReport]:
-    """Return the dead jobs that were not requeued, newest first.
-
-    Args:
-        app: The Procrastinate application.
-        limit: Maximum number of jobs. Count, >= 1.
-    """
+    """Return up to *limit* (>= 1) dead jobs that were not requeued, newest first."""
     return run(_dead(app, limit))
 
 

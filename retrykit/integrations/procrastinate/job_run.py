@@ -10,7 +10,7 @@ alone decides. If a worker is killed, the job stays ``doing`` until it is rescue
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, NoReturn, final
+from typing import Any, Final, NoReturn
 
 from procrastinate import App, BaseRetryStrategy, RetryDecision
 from procrastinate.exceptions import ConnectorException
@@ -18,8 +18,8 @@ from procrastinate.jobs import Job as Row
 
 from retrykit._internal.clocks import wall
 from retrykit.durable import Envelope, Job, JobAttempt, JobFailed
+from retrykit.durable.job_attempt import protect_worker
 from retrykit.durable.json_payloads import as_json, from_json
-from retrykit.durable.worker_exit_guard import protect_worker
 from retrykit.errors import RetrykitError
 from retrykit.integrations.procrastinate.store import (
     METADATA,
@@ -50,7 +50,6 @@ class JobPostponed(RetrykitError):  # noqa: N818  not an error
         self.at = at
 
 
-@final
 class RescheduleStrategy(BaseRetryStrategy):
     """Makes Procrastinate hold a job until it is due."""
 
@@ -76,15 +75,6 @@ def run_due_attempt(
     job: Job, app: App, place: int, arguments: Mapping[str, Any]
 ) -> DualCall[Any]:
     """Make the attempt that is due, if any, and store its outcome.
-
-    Args:
-        job: The job.
-        app: The Procrastinate application.
-        place: The id of the row.
-        arguments: The arguments of the task.
-
-    Returns:
-        The result of the job, if it has succeeded.
 
     Raises:
         JobFailed: It gave up.

@@ -77,12 +77,6 @@ async def rescue(app: App) -> list[int]:
 
     An interrupted attempt is repeated, and waiting jobs continue to wait. Jobs of
     other tasks are left alone. Several processes may call it at the same time.
-
-    Args:
-        app: The Procrastinate application.
-
-    Returns:
-        The ids of the rows.
     """
     timeout = _stalled_timeout(app)
     stalled = await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=timeout)

@@ -187,13 +187,6 @@ def replace_if_unchanged(
 ) -> DualCall[Any]:
     """Replace the stored state of a job if it is unchanged (compare and set).
 
-    Args:
-        app: The Procrastinate application.
-        place: The id of the row.
-        before: The state that was loaded.
-        after: The new state.
-        envelope: The envelope whose wait begins now, if any.
-
     Returns:
         When the job is due, by the clock of the database; None if the state has
         changed: another worker has the job.

@@ -120,11 +120,7 @@ def task(
 
 
 def find_task(app: App, name: str) -> tuple[Task[Any, Any, Any], Job]:
-    """Return a durable task and its job.
-
-    Raises:
-        ConfigError: This process has not imported it.
-    """
+    """Return a durable task and its job."""
     imports: Any = app
     imports.perform_import_paths()
     task = app.tasks.get(name)

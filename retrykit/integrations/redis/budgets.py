@@ -13,9 +13,8 @@ from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.budgets import TokenBucket
 from retrykit.budgets.base import Budget
 from retrykit.integrations.redis.local_ledger import LocalLedger, ScriptRequest
-from retrykit.integrations.redis.script import SCRIPT, parse_reply
 
-__all__ = ["AsyncRedisBudget", "RedisBudget", "flush_all"]
+__all__ = ["SCRIPT", "AsyncRedisBudget", "RedisBudget", "flush_all", "parse_reply"]
 
 Client = TypeVar("Client")
 
@@ -142,9 +141,6 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
         key: Key of the tokens. No other program may use it.
         flush_every: How long rewards are gathered. A duration, >= 0.
         expire_after: How long an unused key is kept. A duration, from 1 s to 365 d.
-
-    Raises:
-        ConfigError: A parameter is invalid.
     """
 
     _awaited = False
@@ -196,15 +192,8 @@ class AsyncRedisBudget(_BaseRedisBudget[redis.asyncio.Redis]):
     >>> budget.balance
     500.0
 
-    Args:
-        client: Async Redis client, used in one event loop of asyncio.
-        bucket: The settings, as for `RedisBudget`.
-        key: Key of the tokens.
-        flush_every: How long rewards are gathered. A duration, >= 0.
-        expire_after: How long an unused key is kept. A duration, from 1 s to 365 d.
-
-    Raises:
-        ConfigError: A parameter is invalid.
+    Its arguments and errors are those of `RedisBudget`, with an async client that is
+    used in one event loop of asyncio.
     """
 
     _awaited = True
@@ -246,3 +235,55 @@ def flush_all() -> None:
     for budget in list(_budgets):
         if isinstance(budget, RedisBudget) and budget._ledger.unsent:  # noqa: SLF001  its own
             budget.flush()
+
+
+# An absent key is a full bucket, and a full bucket needs no key. A mere reading writes
+# nothing, so that a gauge may read from a replica and does not keep the key alive.
+SCRIPT = """\
+local capacity, change = tonumber(ARGV[1]), tonumber(ARGV[2])
+local cost, keep = tonumber(ARGV[3]), ARGV[4]
+local held = redis.call('GET', KEYS[1])
+if held and not string.find(held, '^%d+$') then
+    return redis.error_reply('WRONGTYPE the key holds no number of tokens')
+end
+local left = held and tonumber(held) or capacity
+left = math.min(math.max(left + change, 0), capacity)
+local granted = cost <= left
+if granted then
+    left = left - cost
+end
+if change ~= 0 or cost ~= 0 then
+    if left < capacity then
+        redis.call('SET', KEYS[1], left, 'PX', keep)
+    elseif held then
+        redis.call('DEL', KEYS[1])
+    end
+end
+return {granted and 1 or 0, left}
+"""
+"""Applies a change to the tokens of a key, then pays for a retry.
+
+Its arguments are the key, and the capacity, the change, the cost and the expiry of the
+key in milliseconds. It returns 1 or 0, for whether the retry is paid, and the remaining
+tokens.
+"""
+
+
+def parse_reply(reply: object) -> tuple[int, int]:
+    """Parse the reply of the script.
+
+    >>> parse_reply([1, 495])
+    (1, 495)
+    >>> parse_reply(b"OK")
+    Traceback (most recent call last):
+    ...
+    ValueError: the script replied b'OK'
+
+    Returns:
+        1 or 0, for whether the retry is paid, and the remaining tokens.
+    """
+    match reply:
+        case [int(granted), int(tokens)]:
+            return granted, tokens
+    msg = f"the script replied {reply!r}"
+    raise ValueError(msg)

@@ -5,7 +5,7 @@ It neither waits nor sends: it returns requests, and is given their results.
 
 import logging
 import threading
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 from retrykit._internal.clocks import sync_clock
 from retrykit._internal.fast_path import blockers
@@ -31,7 +31,6 @@ class ScriptRequest(NamedTuple):
     failures: int
 
 
-@final
 class LocalLedger:
     """The tokens of a key, as known to this process. It is thread-safe.
 
@@ -88,11 +87,7 @@ class LocalLedger:
         return cost
 
     def add_reward(self, cost: int | None) -> ScriptRequest | None:
-        """Add the tokens that a successful call gains.
-
-        Returns:
-            The request to send now, if any. Rewards are gathered first.
-        """
+        """Add the tokens that a successful call gains."""
         now = _now()
         with self._lock:
             gain = self._bucket.reward if cost is None else cost
