@@ -226,7 +226,7 @@ FAILURE = Failure(1, OSError(), None, 0.0, 0.0, None)
 
 UNIT = "write the unit (us, ms, s, m, h, d, w)"
 SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
-DELAYS = "one of schedules, a re-iterable of durations, or a generator function"
+DELAYS = "a schedule, a re-iterable of durations, or a generator function"
 KINDS = ", ".join(sorted(SCHEDULE_KINDS))
 DELAYED = 'delays such as "1s, 5s, 1m", or an expression such as constant("5s")'
 MADE = "made of constructors, methods and operators of schedules"
@@ -235,10 +235,10 @@ NAMES = (
     "hint, hint_cap, on_long_hint, budget, attempt_timeout, nested, raises, redact, "
     "keep_tracebacks, max_failures, seed, observers, name"
 )
-OBSERVER = "a plain function (or callable) that takes an event"
+OBSERVER = "a sync function that takes an event"
 SELECTS = "an Exception type, a tuple of them, or a predicate of the error"
 NAMED = "the name of an exception type, as OSError or module:Name"
-PLAIN = "a plain function where nothing can await it"
+PLAIN = "a sync function where nothing can await it"
 CALLS = "a function, or the name of its calls"
 NAME = "a block is named after its function"
 HELD = "shorter than initial_interval, no longer than 2**31 - 1 ms"
@@ -336,8 +336,8 @@ WRITTEN = {
     f"max_elapsed must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: Policy(max_elapsed=-1)
     ),
-    "deadline must be one of 'stop', 'clip', 'overshoot', got 30; a time limit is "
-    "max_elapsed": lambda: Policy(deadline=30),
+    "deadline must be one of 'stop', 'clip', 'overshoot', got 30; for a time limit "
+    "use max_elapsed": lambda: Policy(deadline=30),
     "deadline must be 'stop' where max_elapsed is None, got 'clip'; "
     "set max_elapsed, or deadline='stop'": (
         lambda: Policy(deadline="clip", max_elapsed=None)
@@ -397,15 +397,14 @@ WRITTEN = {
     f"observers must be a list of functions that take an event, got {print!r}; "
     "put brackets around it": lambda: Policy(observers=print),
     f"observers must be {OBSERVER}, got 5": (lambda: Policy(observers=[print, 5])),
-    f"observers must be {OBSERVER}, got {fetch!r}; start a task in it to "
-    "await": lambda: Policy(observers=[fetch]),
-    f"observers must be {OBSERVER}, got Asked(); start a task in it to await": lambda: (
-        Policy(observers=[Asked()])
-    ),
+    f"observers must be {OBSERVER}, got {fetch!r}; to await something, start "
+    "a task in it": lambda: Policy(observers=[fetch]),
+    f"observers must be {OBSERVER}, got Asked(); to await something, start a "
+    "task in it": lambda: Policy(observers=[Asked()]),
     "observers must be a function that takes the event, and nothing else, got "
     f"{unannotated!r}": lambda: Policy(observers=[unannotated]),
     f"observer must be {OBSERVER}, got 5": (lambda: observe(5)),
-    "name must be a non-empty string, got ' '; None takes the function's": (
+    "name must be a non-empty string, got ' '; None uses the name of the function": (
         lambda: Policy(name=" ")
     ),
     "name must be encodable as UTF-8, got '\\udcff'": (lambda: Policy(name="\udcff")),
@@ -457,7 +456,7 @@ WRITTEN = {
     f"fn must be decorated with retry or aretry, got {plain!r}": (
         lambda: policy_of(plain)
     ),
-    f"on must be {PLAIN}, got {fetch!r}; what is async needs aretry": (
+    f"on must be {PLAIN}, got {fetch!r}; async functions need aretry": (
         lambda: retry(on=fetch)(plain)
     ),
     f"on_result must be {PLAIN}, got {fetch!r}; put the block into a function under "
@@ -567,10 +566,12 @@ WRITTEN = {
     f"{(print,)!r}": lambda: Policy(observers=[print]).to_dict(),
     "schedule must be made of retrykit's own parts, to be written as data, got mine; "
     "list its delays": lambda: Policy(schedule=Mine()).to_dict(),
-    f"fn must be decorated with retry or aretry last, to be changed, got {COVERED!r}; "
-    "put retry above the other decorator": lambda: with_policy(COVERED),
-    "on must be types that their modules hold by name, in a policy that is written as "
-    f"data, got {callable!r}": lambda: Policy(on=callable).to_dict(),
+    f"fn must be a function whose outermost decorator is retry or aretry, "
+    f"got {COVERED!r}; put retry above the other decorator": lambda: with_policy(
+        COVERED
+    ),
+    "on must be importable exception types in a policy that is written as data, "
+    f"got {callable!r}": lambda: Policy(on=callable).to_dict(),
     "schedule must be made of retrykit's own parts, to be written as data, got "
     "sequence(rows); list its delays": lambda: Policy(schedule=rows).to_dict(),
     "state must be a dict from RetryState.to_dict, unchanged, got "
@@ -926,17 +927,17 @@ OF_DATA = "one of retrykit.hints in a policy that is written as data"
 TEXTS = "retry_after, milliseconds:HEADER, grpc_pushback, attribute:PATH, reset_at"
 OUTCOME = "the error or result"
 WRITTEN |= {
-    f"hint must be a function of {OUTCOME}, got 5; write one, or take one of "
+    f"hint must be a function of {OUTCOME}, got 5; write one, or use one of "
     "retrykit.hints": lambda: check_hint("hint", 5),
-    f"hint must be a function of {OUTCOME}, got {timedelta}; write one, or take one "
+    f"hint must be a function of {OUTCOME}, got {timedelta}; write one, or use one "
     "of retrykit.hints": lambda: check_hint("hint", timedelta),
     f"hint must be a function that takes {OUTCOME}, got {plain!r}": (
         lambda: check_hint("hint", plain)
     ),
-    f"hint must be a plain function, under aretry too, got {fetch!r}; what it reads "
-    "is there when it is asked": lambda: check_hint("hint", fetch),
-    f"hint must be a hint, not what makes one, got {grpc_pushback!r}; call it: "
-    "grpc_pushback(...)": lambda: check_hint("hint", grpc_pushback),
+    f"hint must be a sync function, even under aretry, got {fetch!r}; it reads "
+    "only what it is given": lambda: check_hint("hint", fetch),
+    f"hint must be a hint, not a function that builds one, got {grpc_pushback!r}; "
+    "call it: grpc_pushback(...)": lambda: check_hint("hint", grpc_pushback),
     "header must be the name of a header, got 'Retry After'": (
         lambda: milliseconds("Retry After")
     ),
@@ -950,7 +951,7 @@ WRITTEN |= {
     "None": lambda: attribute(None),
     "unit must be one of 's', 'ms', got 'min'": lambda: attribute("wait", "min"),
     "hints must be at least one hint, got ()": first_of,
-    f"hints must be a function of {OUTCOME}, got 'retry_after'; write one, or take "
+    f"hints must be a function of {OUTCOME}, got 'retry_after'; write one, or use "
     "one of retrykit.hints": lambda: first_of("retry_after"),
     f"hint must be {OF_DATA}, got {unannotated!r}; leave it out, and add it with "
     ".replace(hint=...)": lambda: name_of_hint(unannotated),
@@ -974,7 +975,7 @@ WHOLE = "for fractions of a token multiply all counts by the same number"
 PAIRS = "pairs of a condition and what it costs"
 COMMAS = "write ((TimeoutError, 10),), with both commas"
 SCOPE = "'process', or a string such as 'host:api.example' or 'key:orders'"
-MADE_HERE = "what makes a budget of retrykit.budgets when called"
+MADE_HERE = "a function that builds a budget of retrykit.budgets"
 BUCKET_KEYS = "kind, capacity, cost, costs, reward, scope"
 BUDGETS = "token_bucket, throttle, ratio_budget"
 
@@ -999,7 +1000,7 @@ WRITTEN |= {
     f"costs must be {PAIRS}, got (10,); {COMMAS}": lambda: TokenBucket(costs=(10,)),
     f"costs[0] must be {SELECTS}, got 'TimeoutError'; name the type itself, without "
     "quotes": lambda: TokenBucket(costs=[("TimeoutError", 10)]),
-    f"costs[0] must be a predicate that answers at once, got {too_late!r}": (
+    f"costs[0] must be a sync predicate, got {too_late!r}": (
         lambda: TokenBucket(costs=[(too_late, 10)])
     ),
     f"costs[1] must be {TOKENS}, got -2": (
@@ -1013,10 +1014,8 @@ WRITTEN |= {
     "module:Name": (
         lambda: budget_from({"kind": "token_bucket", "costs": {"Busy": 1}})
     ),
-    "costs must be types that their modules hold by name, in a policy that is written "
-    f"as data, got {callable!r}": (
-        lambda: TokenBucket(costs=[(callable, 1)]).to_dict()
-    ),
+    "costs must be importable exception types in a policy that is written as data, "
+    f"got {callable!r}": (lambda: TokenBucket(costs=[(callable, 1)]).to_dict()),
     "max_tokens must be an integer >= 1, got 0": lambda: Throttle(0),
     "token_ratio must be a finite number >= 0.001, got 0.0009": (
         lambda: Throttle(10, 0.0009)
@@ -1037,10 +1036,10 @@ WRITTEN |= {
         lambda: RatioBudget(window="25h")
     ),
     "at_most must be an integer >= 1, got 0": lambda: Registry(Throttle, at_most=0),
-    f"make must be what makes a budget when called, got Throttle(); {BUDGET}": (
+    f"make must be a function that builds a budget, got Throttle(); {BUDGET}": (
         lambda: Registry(Throttle())
     ),
-    "make() must be a Budget that is made at each call, got {}; return one": (
+    "make() must be a new Budget, got {}; return one": (
         lambda: Registry(dict)["api.example"]
     ),
     f"make must be {MADE_HERE}, got Throttle(); {BUDGET}": (
@@ -1055,8 +1054,8 @@ WRITTEN |= {
     "scope must be encodable as UTF-8, got 'host:\\udcff'": (
         lambda: shared("host:\udcff", Throttle)
     ),
-    "make must be what makes TokenBucket(capacity=7), as for this scope before, got "
-    "Throttle(); another budget needs another scope": share_twice,
+    "make must be a function that builds TokenBucket(capacity=7), as before in this "
+    "scope, got Throttle(); give another budget another scope": share_twice,
     f"budget must be a dict whose kind is one of {BUDGETS}, got 'throttle'": (
         lambda: budget_from("throttle")
     ),
@@ -1098,8 +1097,8 @@ WRITTEN |= {
     "max_attempts must be an integer >= 1, got 2.5": (
         lambda: Rule(on=OSError, max_attempts=2.5)
     ),
-    "rule must be given a schedule or max_attempts, got Rule(on=OSError); what else is "
-    "to be retried belongs to the policy's on": lambda: Rule(on=OSError),
+    "rule must be given a schedule or max_attempts, got Rule(on=OSError); errors "
+    "without a limit of their own belong in on of the policy": lambda: Rule(on=OSError),
     f"rules must be a list of rules, got {BROAD!r}; put brackets around it": (
         lambda: Policy(rules=BROAD)
     ),
@@ -1116,20 +1115,20 @@ WRITTEN |= {
         lambda: Policy(rules=[NARROW], give_up_on=OSError)
     ),
     # what else there is beside the schedule
-    f"hint must be a hint, not what makes one, got {retry_after!r}; call it: "
-    "retry_after(...)": lambda: Policy(hint=retry_after),
+    f"hint must be a hint, not a function that builds one, got {retry_after!r}; "
+    "call it: retry_after(...)": lambda: Policy(hint=retry_after),
     f"hint_cap must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: Policy(hint_cap=-1)
     ),
-    "on_long_hint must be one of 'honor', 'clip', 'give_up', got 60; a bound is "
-    "hint_cap": lambda: Policy(on_long_hint=60),
+    "on_long_hint must be one of 'honor', 'clip', 'give_up', got 60; for a bound "
+    "use hint_cap": lambda: Policy(on_long_hint=60),
     "budget must be a budget, got <class 'retrykit.budgets.throttle.Throttle'>; create "
     "one: Throttle()": lambda: Policy(budget=Throttle),
     "budget must be a budget, got 500; use one of retrykit.budgets": (
         lambda: Policy(budget=500)
     ),
     "budget must be a sync budget where nothing can await it, got Remote(); "
-    "what is async needs aretry": lambda: retry(budget=Remote())(plain),
+    "async functions need aretry": lambda: retry(budget=Remote())(plain),
     f"attempt_timeout must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: Policy(attempt_timeout=-1)
     ),
@@ -1199,7 +1198,7 @@ WRITTEN |= {
 
 # What cannot be seen there is told by the first call.
 CALLED = {
-    "its answer must be a delay that it gives at once, under aretry too, got "
+    "its answer must be a delay, not an awaitable, even under aretry, got "
     "Answer()": lambda: parse_answer(Answer()),
     f"its answer must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: parse_answer(-1)
@@ -1210,8 +1209,8 @@ CALLED = {
     f"{unannotated!r}; decorate it with retry": (
         lambda: asyncio.run(aretry(unannotated)())
     ),
-    "on_result must be a predicate that answers at once, under retry, got Answer(); "
-    "use aretry for one that is awaited": (
+    "on_result must be a sync function under retry, got Answer(); "
+    "use aretry for async functions": (
         lambda: Policy(on_result=lambda _: Answer()).call(unannotated)
     ),
     "schedule must be a schedule of finite numbers >= 0, got -1.0; see its delay "
@@ -1219,9 +1218,9 @@ CALLED = {
     f"schedule[0] must be a finite number >= 0, got -2; {SECONDS}": (
         lambda: Policy(schedule=functools.partial(doubling, -2)).decide(STATE, FAILURE)
     ),
-    "attempt must be entered once in its turn, got <Attempt 1>; write with attempt: "
-    "in the loop": enter_nothing,
-    "result must be named where on_result asks, got None; call "
+    "attempt must be entered exactly once, in its own iteration, got <Attempt 1>; "
+    "write with attempt: in the loop": enter_nothing,
+    "result must be set in a block whose policy has on_result, got None; call "
     "attempt.set_result(value) in the block": name_nothing,
 }
 

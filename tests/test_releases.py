@@ -88,7 +88,7 @@ def test_it_may_be_awaited():
 def test_what_must_be_awaited_is_told_of_where_it_cannot_be(caplog):
     results = iter(["one", "good"])
     assert Policy(schedule=[0], on_result=AwaitedFull()).call(next, results) == "good"
-    assert "use aretry for one that is awaited" in caplog.text
+    assert "use aretry for async functions" in caplog.text
 
 
 def test_blocks_release_too():

@@ -107,8 +107,8 @@ def reject_awaitable(name: str, answer: object) -> None:
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
             answer.close()
-        rule = "a predicate that answers at once, under retry"
-        raise invalid_setting(name, rule, answer, "use aretry for one that is awaited")
+        rule = "a sync function under retry"
+        raise invalid_setting(name, rule, answer, "use aretry for async functions")
 
 
 # By name, since numpy may be missing; before 2.0 with an underscore.

@@ -25,7 +25,7 @@ def type_to_name(name: str, kind: object) -> str:
         text = f"{module}{kind.__qualname__}"
         if _find(text) is kind:
             return text
-    rule = "types that their modules hold by name, in a policy that is written as data"
+    rule = "importable exception types in a policy that is written as data"
     raise invalid_setting(name, rule, kind)
 
 

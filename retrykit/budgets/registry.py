@@ -43,7 +43,7 @@ class Registry(ForkSafe, Generic[B]):
         if not callable(make):
             suggestion = "name the class, or write lambda: TokenBucket(...)"
             raise invalid_setting(
-                "make", "what makes a budget when called", make, suggestion
+                "make", "a function that builds a budget", make, suggestion
             )
         self._make = make
         self.at_most = check_integer("at_most", at_most, at_least=1)
@@ -58,7 +58,7 @@ class Registry(ForkSafe, Generic[B]):
         # The user's code runs outside of the lock.
         budget: object = self._make()
         if not isinstance(budget, Budget):
-            rule = "a Budget that is made at each call"
+            rule = "a new Budget"
             raise invalid_setting("make()", rule, budget, "return one")
         # *make* builds budgets of the type that the caller named.
         return self.setdefault(key, cast("B", budget))

@@ -75,8 +75,8 @@ def shared(scope: str, make: Callable[[], D]) -> D:
     >>> shared("host:api.example", make=RatioBudget)
     Traceback (most recent call last):
     ...
-    retrykit.errors.ConfigError: make must be what makes TokenBucket(), as for this \
-scope before, got RatioBudget(); another budget needs another scope
+    retrykit.errors.ConfigError: make must be a function that builds TokenBucket(), as \
+before in this scope, got RatioBudget(); give another budget another scope
 
     1,024 scopes are kept; beyond that the least recently used one is dropped,
     though policies keep the budget they have.
@@ -93,8 +93,8 @@ scope before, got RatioBudget(); another budget needs another scope
     budget = _build(make)
     found = _find(_check_scope(scope), budget)
     if type(found) is not type(budget) or found.settings != budget.settings:
-        rule = f"what makes {found.expression}, as for this scope before"
-        suggestion = "another budget needs another scope"
+        rule = f"a function that builds {found.expression}, as before in this scope"
+        suggestion = "give another budget another scope"
         raise invalid_setting("make", rule, budget, suggestion)
     # It has the type of what was made.
     return cast("D", found)
@@ -115,7 +115,7 @@ _SHARED: Registry[ScopedBudget] = Registry(cast("Any", ScopedBudget))
 def _build(make: object) -> ScopedBudget:
     budget = make() if callable(make) else make
     if not callable(make) or not isinstance(budget, ScopedBudget):
-        rule = "what makes a budget of retrykit.budgets when called"
+        rule = "a function that builds a budget of retrykit.budgets"
         suggestion = "name the class, or write lambda: TokenBucket(...)"
         raise invalid_setting("make", rule, budget, suggestion)
     return budget

@@ -57,7 +57,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     controller.start_next_attempt(call)
             while True:
                 try:
-                    # To pass no keyword arguments is the rule, and is quicker.
+                    # Most calls have no keyword arguments, and fn(*args) is quicker.
                     result = await (fn(*args, **kwargs) if kwargs else fn(*args))
                 except Exception as error:
                     call = call or controller.open_call(entry)

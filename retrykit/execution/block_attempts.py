@@ -31,7 +31,7 @@ class _Block:
         loop: object,
     ) -> None:
         self.call = ManualCall(policy, name, clock, resumed=state, owner=loop)
-        # Whether the ``with`` of this turn was reached; None before the first turn.
+        # Whether this iteration entered its ``with``; None before the first one.
         # Not a reference to the attempt, which may hold a result.
         self.entered: bool | None = None
 
@@ -48,7 +48,7 @@ class _Block:
         return self.call.state.next_delay
 
     def attempt(self) -> "Attempt":
-        """Return the attempt of this turn."""
+        """Return the attempt of this iteration."""
         self.entered = False
         return Attempt(self, self.call.state.attempt)
 
@@ -113,8 +113,8 @@ _NO_RESULT = object()
 
 
 def _reject_entry(attempt: "Attempt") -> NoReturn:
-    """Reject a loop that skips its ``with``, or enters it twice."""
-    rule = "entered once in its turn"
+    """Reject an iteration that does not enter its attempt exactly once."""
+    rule = "entered exactly once, in its own iteration"
     raise invalid_setting("attempt", rule, attempt, "write with attempt: in the loop")
 
 
@@ -204,9 +204,10 @@ class Attempt:
         call, result = self._block.call, self._result
         try:
             if call.policy.on_result is not None and result is _NO_RESULT:
+                rule = "set in a block whose policy has on_result"
                 suggestion = "call attempt.set_result(value) in the block"
                 raise invalid_setting(  # noqa: TRY301  ends the call, too
-                    "result", "named where on_result asks", None, suggestion
+                    "result", rule, None, suggestion
                 )
             accepted = call.succeed(None if result is _NO_RESULT else result)
         except BaseException as fault:

@@ -90,18 +90,20 @@ class _Block:
         state: RetryState | None,
     ) -> None:
         policy = Policy() if policy is None else policy
-        held = check_instance("policy", policy, Policy).replace(**changes)
+        changed = check_instance("policy", policy, Policy).replace(**changes)
         suggestion = "put the block into a function under aretry"
-        check_sync_compatible(held, ends=self._can_cancel, suggestion=suggestion)
-        if isinstance(held.attempt_timeout, AsArgument):
+        check_sync_compatible(
+            changed, can_cancel=self._can_cancel, suggestion=suggestion
+        )
+        if isinstance(changed.attempt_timeout, AsArgument):
             rule = "a duration where there is no function with a timeout parameter"
             suggestion = "use current_state().remaining in the block"
             raise invalid_setting(
-                "attempt_timeout", rule, held.attempt_timeout, suggestion
+                "attempt_timeout", rule, changed.attempt_timeout, suggestion
             )
         if state is not None:
             check_resumable(state)
-        self._parts = held, name, state
+        self._parts = changed, name, state
 
     def __repr__(self) -> str:
         policy, name, _ = self._parts

@@ -48,7 +48,7 @@ class RetryCall:
         state: The history of the call.
         exhausted_marker: Put on errors that exhausted a call nested in this attempt.
         last_traceback: The traceback of the last error when it was recorded.
-        hint_warning_issued: Whether a warning was logged for this call: its hint
+        warning_issued: Whether a warning was logged for this call: its hint
             fails, or its clock stands still.
     """
 
@@ -56,9 +56,9 @@ class RetryCall:
         "before",
         "controller",
         "exhausted_marker",
-        "hint_warning_issued",
         "last_traceback",
         "state",
+        "warning_issued",
     )
 
     controller: "RetryController | None"
@@ -66,11 +66,11 @@ class RetryCall:
     state: RetryState
     exhausted_marker: object
     last_traceback: TracebackType | None
-    hint_warning_issued: bool
+    warning_issued: bool
 
     def warn_once(self) -> bool:
         """Return whether a warning was logged before; one is logged now."""
-        before, self.hint_warning_issued = self.hint_warning_issued, True
+        before, self.warning_issued = self.warning_issued, True
         return before
 
 

@@ -29,7 +29,7 @@ def check_retryable(fn: object) -> None:
 
 
 def check_sync_compatible(
-    policy: "Policy", *, ends: bool = False, suggestion: str = NEEDS_ARETRY
+    policy: "Policy", *, can_cancel: bool = False, suggestion: str = NEEDS_ARETRY
 ) -> None:
     """Check that a policy needs no event loop."""
     check_predicates(policy, suggestion)
@@ -37,7 +37,7 @@ def check_sync_compatible(
     if is_coroutine_function(budget and budget.withdraw):
         rule = "a sync budget where nothing can await it"
         raise invalid_setting("budget", rule, budget, suggestion)
-    if isinstance(timeout, float) and not ends:
+    if isinstance(timeout, float) and not can_cancel:
         rule = "None where no attempt can be cancelled: threads cannot be stopped"
         suggestion = "give the client timeout=current_state().remaining, or write "
         suggestion += (

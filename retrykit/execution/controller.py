@@ -72,16 +72,16 @@ class RetryController:
         resumed: The state that a call continues, or None.
         driven: Whether a driver calls the function: its frame is then the first one
             in the traceback of every error.
-        block: An object that lives as long as the block of code that is the call.
+        owner: The loop of a retried block: a call whose owner is gone has ended.
     """
 
     __slots__ = (
-        "_block",
         "_clock",
         "_driven",
         "_keeps_frames",
         "_name",
         "_observers",
+        "_owner",
         "_resumed",
         "_timed",
         "policy",
@@ -96,10 +96,10 @@ class RetryController:
         resumed: RetryState | None,
         *,
         driven: bool = True,
-        block: object = None,
+        owner: object = None,
     ) -> None:
         self._driven = driven
-        self._block = None if block is None else weakref.ref(block)
+        self._owner = None if owner is None else weakref.ref(owner)
         self.policy = policy
         self._observers = policy.observers
         self._name = policy.name or name
@@ -117,19 +117,19 @@ class RetryController:
         policy = retry_overrides.get().apply_to(self.policy)
         if policy is self.policy:
             return self
-        block = None if self._block is None else self._block()
+        owner = None if self._owner is None else self._owner()
         return RetryController(
             policy,
             self._name,
             self._clock,
             self._resumed,
             driven=self._driven,
-            block=block,
+            owner=owner,
         )
 
     def abandoned(self) -> bool:
         """Return whether an interrupt ended the block without its ``with``."""
-        return self._block is not None and self._block() is None
+        return self._owner is not None and self._owner() is None
 
     def open_call(self, entry: Entry, *, watched: bool = False) -> RetryCall:
         """Return the call of an entry, with its state, and make it its owner.
@@ -180,7 +180,7 @@ class RetryController:
             call = RetryCall()
             call.controller, call.before, call.state = self, before, state
             call.exhausted_marker = call.last_traceback = None
-            call.hint_warning_issued = False
+            call.warning_issued = False
             if before is not None:
                 _apply_nesting(call)
             if not isinstance(entry[0], RetryCall):
@@ -414,9 +414,9 @@ def _check_time_passed(call: RetryCall, state: RetryState) -> None:
     passed = state.attempt_started - last.started - last.duration
     if last.delay < max(_NOTICEABLE, 2 * passed) or call.warn_once():
         return
-    message = "%s waits %s for its next attempt, and the clock shows only %s: is "
-    message += "sleep replaced, or time frozen? Without max_attempts it is called "
-    message += "until its time is over; retrykit.testing.virtual_time moves that too"
+    message = "%s slept %s before its next attempt, but its clock advanced only %s: "
+    message += "is sleep mocked or time frozen? Without max_attempts, only time ends "
+    message += "this call; retrykit.testing.virtual_time replaces both"
     logging.getLogger("retrykit").warning(
         message, state.name, format_duration(last.delay), format_duration(passed)
     )

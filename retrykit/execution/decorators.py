@@ -106,9 +106,9 @@ def with_policy(
     if issubclass(kind, classmethod | staticmethod):
         function = cast("classmethod[Any, Any, Any]", fn).__func__
         return cast("F", kind(with_policy(function, policy, **changes)))
-    inner, held, awaited = unwrap(fn)
-    held = held if policy is None else check_instance("policy", policy, Policy)
-    other = held.replace(**changes)
+    inner, base, awaited = unwrap(fn)
+    base = base if policy is None else check_instance("policy", policy, Policy)
+    other = base.replace(**changes)
     recipe = with_policy, (fn, other)
     return cast("F", wrap_callable(inner, other, awaited, recipe))
 
@@ -172,9 +172,9 @@ def resume(
             of *state* has succeeded.
     """
     check_resumable(state)
-    inner, held, awaited = unwrap(fn)
-    held = held if policy is None else check_instance("policy", policy, Policy)
-    changed = held.replace(**changes)
+    inner, base, awaited = unwrap(fn)
+    base = base if policy is None else check_instance("policy", policy, Policy)
+    changed = base.replace(**changes)
     awaited = is_coroutine_function(inner) if awaited is None else awaited
     return cast("F", build_driver(changed, inner, awaited=awaited, resumed=state))
 
@@ -187,17 +187,17 @@ def _decorator(
     awaited: bool | None,
 ) -> Any:
     if policy is None or isinstance(policy, Policy):
-        held = (policy or Policy()).replace(**changes)
-        return lambda fn: wrap_callable(fn, held, awaited)
-    meant = _as_settings(policy)
-    if meant is None and (callable(policy) or hasattr(policy, "__get__")):
+        changed = (policy or Policy()).replace(**changes)
+        return lambda fn: wrap_callable(fn, changed, awaited)
+    suggested = _as_settings(policy)
+    if suggested is None and (callable(policy) or hasattr(policy, "__get__")):
         if changes:
             suggestion = f"write {name}(...)(fn), or @{name}(...) above it"
             raise invalid_setting(
                 "policy", "a Policy beside other settings", policy, suggestion
             )
         return wrap_callable(policy, Policy(), awaited)
-    suggestion = f"write {name}({meant or 'schedule=...'})"
+    suggestion = f"write {name}({suggested or 'schedule=...'})"
     raise invalid_setting("policy", "a Policy", policy, suggestion)
 
 

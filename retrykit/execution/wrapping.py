@@ -81,7 +81,7 @@ def unwrap(fn: Any) -> tuple[Callable[..., Any], Policy, bool | None]:
     found = _wrapped_by(fn)
     if found is None:
         if find_wrapped(fn) is not None:
-            rule = "decorated with retry or aretry last, to be changed"
+            rule = "a function whose outermost decorator is retry or aretry"
             raise invalid_setting("fn", rule, fn, "put retry above the other decorator")
         return fn, Policy(), None
     inner, policy, awaited = found

@@ -41,20 +41,18 @@ def check_hint(name: str, value: object) -> object:
     if isinstance(value, FunctionType) and str(value.__module__).startswith(
         "retrykit.hints."
     ):
-        rule = "a hint, not what makes one"
+        rule = "a hint, not a function that builds one"
         raise invalid_setting(name, rule, value, f"call it: {value.__name__}(...)")
     if isinstance(value, type) or not callable(value):
         rule = "a function of the error or result"
         raise invalid_setting(
-            name, rule, value, "write one, or take one of retrykit.hints"
+            name, rule, value, "write one, or use one of retrykit.hints"
         )
     if not accepts_one_argument(value):
         raise invalid_setting(name, "a function that takes the error or result", value)
     if is_coroutine_function(value):
-        rule = "a plain function, under aretry too"
-        raise invalid_setting(
-            name, rule, value, "what it reads is there when it is asked"
-        )
+        rule = "a sync function, even under aretry"
+        raise invalid_setting(name, rule, value, "it reads only what it is given")
     return value
 
 
@@ -124,7 +122,7 @@ def parse_answer(answer: object) -> float | RetryAfter | GiveUp | None:
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
             answer.close()
-        rule = "a delay that it gives at once, under aretry too"
+        rule = "a delay, not an awaitable, even under aretry"
         raise invalid_setting(_ANSWER, rule, answer)
     if isinstance(answer, float | int) and answer > MAX_DELAY:
         return MAX_DELAY

@@ -32,7 +32,7 @@ If it has a method ``release(result)``, that is called with each rejected result
 another attempt replaces, to close what the result holds open.
 """
 
-NEEDS_ARETRY: Final = "what is async needs aretry"
+NEEDS_ARETRY: Final = "async functions need aretry"
 """The usual suggestion where nothing can be awaited."""
 
 
@@ -42,7 +42,7 @@ def check_predicates(policy: "Policy", suggestion: str = NEEDS_ARETRY) -> None:
     predicates += [("on", rule.on) for rule in policy.rules]
     for name, predicate in [*predicates, ("on_result", policy.on_result)]:
         if is_coroutine_function(predicate):
-            rule = "a plain function where nothing can await it"
+            rule = "a sync function where nothing can await it"
             raise invalid_setting(name, rule, predicate, suggestion)
 
 

@@ -27,7 +27,8 @@ class Rule(Frozen):
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: rule must be given a schedule or max_attempts, got \
-Rule(on=OSError); what else is to be retried belongs to the policy's on
+Rule(on=OSError); errors without a limit of their own belong in on of the \
+policy
 
     Args:
         on: The errors, in the forms of a policy's `on`.
@@ -59,7 +60,9 @@ Rule(on=OSError); what else is to be retried belongs to the policy's on
         errors = check_condition("on", on, allow_empty=False)
         Frozen.__init__(self, errors, delays, limit)
         if schedule is None and max_attempts is None:
-            suggestion = "what else is to be retried belongs to the policy's on"
+            suggestion = (
+                "errors without a limit of their own belong in on of the policy"
+            )
             raise invalid_setting(
                 "rule", "given a schedule or max_attempts", self, suggestion
             )
@@ -79,12 +82,12 @@ def check_rules(name: str, value: object) -> tuple[Rule, ...]:
         suggestion = "put brackets around it" if isinstance(value, Rule) else ""
         raise invalid_setting(name, "a list of rules", value, suggestion)
     before: list[type] = []
-    for rule in value:
-        kinds = types_of(check_instance(name, rule, Rule, "write Rule(on=..., ...)").on)
+    for each in value:
+        kinds = types_of(check_instance(name, each, Rule, "write Rule(on=..., ...)").on)
         if kinds and all(issubclass(kind, tuple(before)) for kind in kinds):
-            rule_ = "in an order in which each can apply"
+            rule = "in an order in which each can apply"
             suggestion = "an earlier rule matches all of its errors: put it first"
-            raise invalid_setting(name, rule_, rule, suggestion)
+            raise invalid_setting(name, rule, each, suggestion)
         before += kinds
     return tuple(value)
 

@@ -118,7 +118,7 @@ def _observers(name: str, value: object) -> tuple[Observer, ...]:
 
 def _name(name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        suggestion = "None takes the function's"
+        suggestion = "None uses the name of the function"
         raise invalid_setting(name, "a non-empty string", value, suggestion)
     return check_encodable(name, value)
 
@@ -138,14 +138,14 @@ VALIDATORS: dict[str, _Validator] = {
     "schedule": lambda _, value: as_schedule(value),
     "max_attempts": _optional(_max_attempts),
     "max_elapsed": _optional(parse_duration),
-    "deadline": _one_of(DeadlineRule, "a time limit is max_elapsed"),
+    "deadline": _one_of(DeadlineRule, "for a time limit use max_elapsed"),
     "on": partial(check_condition, allow_empty=False),
     "give_up_on": check_condition,
     "on_result": _optional(_on_result),
     "rules": check_rules,
     "hint": _optional(check_hint),
     "hint_cap": _optional(parse_duration),
-    "on_long_hint": _one_of(LongHintRule, "a bound is hint_cap"),
+    "on_long_hint": _one_of(LongHintRule, "for a bound use hint_cap"),
     "budget": _optional(_budget),
     "attempt_timeout": _optional(_attempt_timeout),
     "nested": _one_of(NestedRule),

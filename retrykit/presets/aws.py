@@ -77,10 +77,10 @@ def aws_adaptive(
 ) -> Policy:
     """Return the retries of the adaptive mode of the AWS SDKs.
 
-    They are those of the standard mode: the adaptive part is no retrying. It measures
-    the request rate of a client, cuts it to 70 % when it is throttled, lets it grow
-    again along a cubic curve, and delays every request until a token is available. A
-    policy never delays the first attempt: put a rate limiter before it.
+    They are those of the standard mode. The adaptive part is a rate limiter: it
+    measures the request rate of a client, cuts it to 70 % when it is throttled, lets it
+    grow again along a cubic curve, and delays every request until a token is available.
+    A policy never delays the first attempt: put a rate limiter before it.
 
     >>> aws_adaptive().schedule == aws_standard().schedule
     True

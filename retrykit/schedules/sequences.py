@@ -84,7 +84,7 @@ def _check_delays(delays: object) -> object:
         _check_no_arguments(delays)
         return delays
     if not isinstance(delays, Iterable) or isinstance(delays, _NO_DELAYS):
-        rule = "one of schedules, a re-iterable of durations, or a generator function"
+        rule = "a schedule, a re-iterable of durations, or a generator function"
         raise invalid_setting("schedule", rule, delays, _suggest_schedule(delays))
     if isinstance(delays, set | frozenset):
         raise invalid_setting("schedule", "in order", delays, "write a list")

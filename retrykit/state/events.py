@@ -135,8 +135,10 @@ class observe:  # noqa: N801  used as a function
 def check_observer(name: str, observer: object) -> Observer:
     """Return *observer* if it is a sync callable of one argument."""
     if not callable(observer) or is_coroutine_function(observer):
-        rule = "a plain function (or callable) that takes an event"
-        suggestion = "start a task in it to await" if callable(observer) else ""
+        rule = "a sync function that takes an event"
+        suggestion = (
+            "to await something, start a task in it" if callable(observer) else ""
+        )
         raise invalid_setting(name, rule, observer, suggestion)
     if not accepts_one_argument(observer):
         raise invalid_setting(

@@ -60,7 +60,7 @@ class NestedRetryError(RetrykitError, RuntimeError):
     >>> Policy(nested="raise", name="outer").call(inner.call, int, "seven")
     Traceback (most recent call last):
     ...
-    retrykit.state.final_error.NestedRetryError: inner is retried, and outer around it
+    retrykit.state.final_error.NestedRetryError: inner is retried inside outer
     """
 
 
@@ -93,7 +93,7 @@ def build_final_error(
         return group
     if form == "nested":
         inside = state.innermost.name
-        found = NestedRetryError(f"{inside} is retried, and {state.name} around it")
+        found = NestedRetryError(f"{inside} is retried inside {state.name}")
         found.__cause__ = error
         attach_state(found, state)
         return found

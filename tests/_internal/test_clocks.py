@@ -175,7 +175,10 @@ def test_a_sleep_that_takes_no_time_is_told_where_only_time_ends_a_call(
         assert told == []
     else:
         (message,) = told
-        assert "fail waits 1s for its next attempt, and the clock shows only" in message
+        assert (
+            "fail slept 1s before its next attempt, but its clock advanced only"
+            in message
+        )
         assert "retrykit.testing.virtual_time" in message
 
 

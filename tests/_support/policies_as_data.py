@@ -313,7 +313,7 @@ LOADER_ONLY = {
         budget("ratio_budget", window="2d"),
     ),
     "a scope has one budget": (
-        "as for this scope before",
+        "as before in this scope",
         budget("throttle", max_tokens=7, scope="host:data.example"),
     ),
 }

@@ -183,7 +183,7 @@ def test_a_scope_that_is_written_in_data_is_the_shared_budget():
     budget = budget_from(data)
     assert budget is shared("host:data", lambda: Throttle(4))
     assert budget is budget_from(budget.to_dict())
-    with pytest.raises(ConfigError, match="as for this scope before"):
+    with pytest.raises(ConfigError, match="as before in this scope"):
         budget_from({"kind": "throttle", "scope": "host:data"})
 
 
@@ -210,7 +210,9 @@ class Other(ScopedBudget):
 
 def test_a_budget_of_another_kind_is_another_budget():
     shared("key:kind", Throttle)
-    with pytest.raises(ConfigError, match=r"make must be what makes Throttle\(\)"):
+    with pytest.raises(
+        ConfigError, match=r"make must be a function that builds Throttle\(\)"
+    ):
         shared("key:kind", Other)
 
 

@@ -41,8 +41,8 @@ WRONG = [
     (
         {"DEADLINE": "never"},
         (
-            "_DEADLINE must be one of 'stop', 'clip', 'overshoot', got 'never'; a "
-            "time limit is max_elapsed"
+            "_DEADLINE must be one of 'stop', 'clip', 'overshoot', got 'never'; for a "
+            "time limit use max_elapsed"
         ),
     ),
     (

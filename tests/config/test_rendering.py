@@ -257,7 +257,9 @@ def test_a_type_that_cannot_be_imported_is_refused_in_python_alone():
 
 
 def test_status_codes_are_refused_where_there_is_only_data():
-    with pytest.raises(ConfigError, match=r"^on must be types .* StatusCodes"):
+    with pytest.raises(
+        ConfigError, match=r"^on must be importable exception types .* StatusCodes"
+    ):
         to_toml("grpc", Policy(on=StatusCodes([14])))
 
 

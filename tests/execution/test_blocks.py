@@ -243,7 +243,9 @@ def test_an_attempt_that_is_not_entered_is_refused(block):
         await anext(turns)
         await anext(turns)
 
-    with pytest.raises(ConfigError, match="attempt must be entered once in its turn"):
+    with pytest.raises(
+        ConfigError, match="attempt must be entered exactly once, in its own iteration"
+    ):
         block.run(main)
 
 
@@ -254,7 +256,9 @@ def test_an_attempt_that_is_entered_twice_is_refused(block):
                 with attempt:
                     pass
 
-    with pytest.raises(ConfigError, match="attempt must be entered once in its turn"):
+    with pytest.raises(
+        ConfigError, match="attempt must be entered exactly once, in its own iteration"
+    ):
         block.run(main)
 
 
@@ -268,7 +272,7 @@ def test_an_async_predicate_is_refused(block):
     async def is_busy(_error):
         return True
 
-    with pytest.raises(ConfigError, match="on must be a plain function"):
+    with pytest.raises(ConfigError, match="on must be a sync function"):
         block.attempts(Policy(on=is_busy))
 
 

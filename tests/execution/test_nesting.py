@@ -102,7 +102,7 @@ def test_nesting_is_an_error_where_a_policy_says_so(layered):
     with pytest.raises(NestedRetryError) as caught:
         layered(dead(calls), 2, nested="raise")()
     assert len(calls) == 3
-    assert str(caught.value) == "layer 1 is retried, and layer 2 around it"
+    assert str(caught.value) == "layer 1 is retried inside layer 2"
     assert isinstance(caught.value.__cause__, OSError)
     state = state_of(caught.value)
     assert (state.name, state.nested_state.name) == ("layer 2", "layer 1")

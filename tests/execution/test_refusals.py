@@ -273,17 +273,17 @@ ASKING = {
 def test_an_async_predicate_is_refused_where_nobody_awaits_it(place, setting):
     with pytest.raises(ConfigError) as caught:
         ASKING[place](Policy(**{setting: is_busy}))
-    suggestion = "what is async needs aretry"
+    suggestion = "async functions need aretry"
     if place in {"retrying", "aretrying"}:
         suggestion = "put the block into a function under aretry"
     assert str(caught.value) == (
-        f"{setting} must be a plain function where nothing can await it, "
+        f"{setting} must be a sync function where nothing can await it, "
         f"got {is_busy!r}; {suggestion}"
     )
 
 
 def test_an_async_predicate_that_is_an_object_is_refused_too():
-    with pytest.raises(ConfigError, match="what is async needs aretry"):
+    with pytest.raises(ConfigError, match="async functions need aretry"):
         retry(on=Asked())(plain)
 
 

@@ -138,7 +138,7 @@ def test_an_answer_that_must_be_awaited_asks_for_nothing(answer, caplog):
     # An unclosed coroutine is a warning, and so an error of this suite.
     assert read_hint(lambda _: answer(), OSError(), None) is None
     (record,) = caplog.records
-    assert "must be a delay that it gives at once" in record.getMessage()
+    assert "must be a delay, not an awaitable" in record.getMessage()
 
 
 def test_a_hint_that_raises_asks_for_nothing_and_warns_once(caplog):

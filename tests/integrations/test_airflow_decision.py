@@ -111,7 +111,7 @@ def test_the_reason_says_if_airflow_ends_before_the_policy():
 
 
 def test_a_policy_for_airflow_must_be_serializable():
-    with pytest.raises(ConfigError, match="on must be types that their modules hold"):
+    with pytest.raises(ConfigError, match="on must be importable exception types"):
         check_policy(PATIENT.replace(on=lambda error: "refused" in str(error)))
 
 

@@ -168,7 +168,7 @@ async def later(_):
 
 
 def test_an_async_condition_is_rejected():
-    with pytest.raises(ConfigError, match="needs aretry"):
+    with pytest.raises(ConfigError, match="need aretry"):
         RetryPoolManager(on=later)
 
 

@@ -90,7 +90,7 @@ def test_a_plain_function_that_answers_with_a_coroutine_is_no_yes(clock, caplog)
     with pytest.raises(OSError) as caught:
         fetch()
     assert caught.value is error
-    assert "use aretry for one that is awaited" in error.__notes__[0]
+    assert "use aretry for async functions" in error.__notes__[0]
     assert clock.sleeps == []
     assert caplog.records
 

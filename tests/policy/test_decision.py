@@ -143,7 +143,7 @@ def test_an_async_predicate_cannot_be_asked_for_a_decision():
     async def busy(error):
         return True
 
-    with pytest.raises(ConfigError, match="what is async needs aretry"):
+    with pytest.raises(ConfigError, match="async functions need aretry"):
         decision({"on": busy})
 
 

@@ -130,7 +130,7 @@ def test_rules_may_be_asked_asynchronously():
     with pytest.raises(OSError, match="busy") as caught:
         asyncio.run(fetch())
     assert state_of(caught.value).attempt == 4
-    plain = "on must be a plain function where nothing can await it"
+    plain = "on must be a sync function where nothing can await it"
     with pytest.raises(ConfigError, match=plain):
         retry(rules=[Rule(on=busy, max_attempts=2)])(print)
     with pytest.raises(ConfigError, match=plain):

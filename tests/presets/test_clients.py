@@ -81,7 +81,7 @@ def test_aws_adaptive_retries_as_the_standard_mode_does(version):
     adaptive = presets.aws_adaptive(version=version, max_attempts=5)
     standard = presets.aws_standard(version=version, max_attempts=5)
     assert repr(adaptive) == repr(standard)
-    assert "no retrying" in presets.aws_adaptive.__doc__
+    assert "is a rate limiter" in presets.aws_adaptive.__doc__
 
 
 class ClientError(Exception):

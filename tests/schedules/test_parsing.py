@@ -164,7 +164,7 @@ WRONG = {
     "linear(1).cap('soon')": "limit must be a duration such as",
     "linear(1) * '2'": "factor must be a finite number >= 0, got '2'",
     "linear(1) * linear(2)": "factor must be a finite number >= 0, got linear(2.0)",
-    "linear(1) + 5": "schedule must be one of schedules, a re-iterable of durations",
+    "linear(1) + 5": "schedule must be a schedule, a re-iterable of durations",
     "linear(1).then([1])": "schedule must be a schedule that ends",
     "(5)": "for a single delay write constant()",
     "": "schedule must be delays such as",

@@ -14,7 +14,7 @@ from retrykit.schedules.parsing import schedule_from_data, schedule_to_text
 from retrykit.schedules.randomness import call_random
 
 WAIT = "for a single delay write constant()"
-REFUSED = "schedule must be one of schedules, a re-iterable of durations, or a "
+REFUSED = "schedule must be a schedule, a re-iterable of durations, or a "
 REFUSED += f"generator function, got {{}}; {WAIT}"
 ONE_SHOT = "schedule must be re-iterable, got the one-shot {}; pass a list, a "
 ONE_SHOT += "generator function, or an object whose __iter__ starts over"

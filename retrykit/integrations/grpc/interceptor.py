@@ -87,7 +87,7 @@ class CallRunner:
             suggestion = "what is async needs async_interceptors"
             # Checked before _or_timeout hides an async condition. gRPC can end an
             # attempt in a thread, too.
-            check_sync_compatible(policy, ends=True, suggestion=suggestion)
+            check_sync_compatible(policy, can_cancel=True, suggestion=suggestion)
         timeout = policy.attempt_timeout
         if timeout is not None:
             seconds = timeout.seconds if isinstance(timeout, AsArgument) else timeout
