@@ -6,6 +6,7 @@ another is one more name in a row below, and an arrow that points up is refused.
 
 import ast
 import contextvars
+import re
 import sys
 from graphlib import TopologicalSorter
 from itertools import pairwise
@@ -251,6 +252,40 @@ def test_the_drivers_differ_only_in_what_they_await():
         for name in DRIVERS
     )
     assert sync == awaited
+
+
+# Functions that stand beside an async one of the same name after an "a".
+TWINS = [
+    ("_internal.error_conditions", "matches_condition"),
+    ("policy.conditions", "rejects_result"),
+    ("policy.decision", "match_error"),
+    ("execution.controller", "handle_failure"),
+    ("execution.controller", "handle_result"),
+    ("execution.manual", "fail"),
+    ("execution.manual", "succeed"),
+]
+
+
+@pytest.mark.parametrize(("module", "name"), TWINS)
+def test_a_function_and_its_async_twin_are_one_program(module, name):
+    sync, awaited = (
+        next(node for node in ast.walk(TREES[module]) if _is_named(node, each))
+        for each in (name, f"a{name}")
+    )
+    # Without the docstring and the signature.
+    erased = [ast.unparse(Erased().visit(node)) for node in awaited.body[1:]]
+    one = [re.sub(r"\ba(\w+)\(", _without_prefix, line) for line in erased]
+    assert one == [ast.unparse(node) for node in sync.body[1:]]
+
+
+def _is_named(node, name):
+    return getattr(node, "name", "") == name
+
+
+def _without_prefix(called):
+    twins = {name for _, name in TWINS} | {"release_result", "read_answer"}
+    twins |= {"withdraw_safely", "deposit_safely"}
+    return f"{called[1]}(" if called[1] in twins else called[0]
 
 
 def test_a_call_that_gives_up_goes_through_few_modules():

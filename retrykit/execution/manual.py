@@ -41,7 +41,7 @@ class ManualCall:
         resumed: The state to continue, or None.
         driven: Whether the caller's frame is the first one in tracebacks, and is
             removed from them.
-        owner: An object without which the call is over, even if nobody ended it.
+        owner: The loop of a retried block: a call whose owner is gone has ended.
 
     Attributes:
         policy: The policy, under the overrides of tests.
@@ -60,7 +60,7 @@ class ManualCall:
         owner: object = None,
     ) -> None:
         controller = RetryController(
-            policy, name, clock, resumed, driven=driven, block=owner
+            policy, name, clock, resumed, driven=driven, owner=owner
         ).with_overrides()
         self._controller = controller
         self._entry = new_entry(controller)
@@ -114,8 +114,7 @@ class ManualCall:
         self, error: Exception | None, result: object = None
     ) -> float | Exception:
         """Handle a failed attempt, as `fail` does."""
-        call = self._call
-        outcome = await ahandle_failure(self._controller, call, error, result)
+        outcome = await ahandle_failure(self._controller, self._call, error, result)
         if isinstance(outcome, Exception):
             self._end()
         return outcome
