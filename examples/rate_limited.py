@@ -16,7 +16,7 @@ Prints::
       it succeeded after 6 attempts in 13.2s
     A server that is closed for today
       HTTP Error 429: Too Many Requests; asked for: 86400 s, waited: -
-      it gave up after 1 attempt in 0s: it was asked to wait longer than is allowed: 1d
+      it gave up after 1 attempt in 0s: it was asked to wait longer than allowed: 1d
 """
 
 from collections.abc import Iterator

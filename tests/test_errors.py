@@ -327,12 +327,12 @@ WRITTEN = {
     f"schedule[1] must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: Policy(schedule=[1, -1])
     ),
-    "max_attempts must be an integer >= 1, got 0; the first call counts; "
+    "max_attempts must be an integer >= 1, got 0; the first attempt counts; "
     "None is unlimited": lambda: Policy(max_attempts=0),
-    "max_attempts must be an integer >= 1, got True; the first call counts; "
+    "max_attempts must be an integer >= 1, got True; the first attempt counts; "
     "None is unlimited": lambda: Policy(max_attempts=True),
     f"max_attempts must be an integer >= 1 and <= {2**53 - 1}, got {2**53}; the "
-    "first call counts; None is unlimited": lambda: Policy(max_attempts=2**53),
+    "first attempt counts; None is unlimited": lambda: Policy(max_attempts=2**53),
     f"max_elapsed must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: Policy(max_elapsed=-1)
     ),
@@ -396,12 +396,12 @@ WRITTEN = {
     "seed must be an integer >= 0, got 0.5": lambda: Policy(seed=0.5),
     f"observers must be a list of functions that take an event, got {print!r}; "
     "put brackets around it": lambda: Policy(observers=print),
-    f"observers must be {OBSERVER}, got 5": (lambda: Policy(observers=[print, 5])),
-    f"observers must be {OBSERVER}, got {fetch!r}; to await something, start "
-    "a task in it": lambda: Policy(observers=[fetch]),
-    f"observers must be {OBSERVER}, got Asked(); to await something, start a "
-    "task in it": lambda: Policy(observers=[Asked()]),
-    "observers must be a function that takes the event, and nothing else, got "
+    f"observers[1] must be {OBSERVER}, got 5": (lambda: Policy(observers=[print, 5])),
+    f"observers[0] must be {OBSERVER}, got {fetch!r}; to await something, "
+    "start a task in it": lambda: Policy(observers=[fetch]),
+    f"observers[0] must be {OBSERVER}, got Asked(); to await something, start "
+    "a task in it": lambda: Policy(observers=[Asked()]),
+    "observers[0] must be a function that takes the event, and nothing else, got "
     f"{unannotated!r}": lambda: Policy(observers=[unannotated]),
     f"observer must be {OBSERVER}, got 5": (lambda: observe(5)),
     "name must be a non-empty string, got ' '; None uses the name of the function": (
@@ -439,8 +439,8 @@ WRITTEN = {
     "state must be a RetryState, got []; RetryState.from_dict makes one": (
         lambda: retrying(state=[])
     ),
-    "fn must be a function, got <class 'int'>; decorate one that makes the "
-    "object": lambda: retry(int),
+    "fn must be a function, got <class 'int'>; decorate a function "
+    "that creates the object": lambda: retry(int),
     f"fn must be a function, got {PROPERTY!r}; put the decorator below the property": (
         lambda: retry(PROPERTY)
     ),
@@ -539,7 +539,7 @@ WRITTEN = {
     ),
     "schedule must be written in at most 100000 characters, got "
     f"'sequence([{'1.0, ' * 14}...'": (lambda: Policy(schedule=[1] * 30_000).to_dict()),
-    "max_attempts must be an integer >= 1, got 0; the first call counts; "
+    "max_attempts must be an integer >= 1, got 0; the first attempt counts; "
     "'unlimited' is no limit": lambda: Policy.from_dict({"max_attempts": 0}),
     # expressions
     "schedule must be a str, got 5": lambda: parse_schedule(5),
@@ -676,10 +676,10 @@ WRITTEN = {
         lambda: virtual_time(stall_timeout=math.inf)
     ),
     # testing
-    "max_attempts must be an integer >= 1, got 0; the first call counts": (
+    "max_attempts must be an integer >= 1, got 0; the first attempt counts": (
         lambda: limit_retries(0)
     ),
-    "max_attempts must be an integer >= 1, got True; the first call counts": (
+    "max_attempts must be an integer >= 1, got True; the first attempt counts": (
         lambda: limit_retries(max_attempts=True)
     ),
     "outcomes must be a list, got 'ok'; write ScriptedFunction([...]), errors and "
@@ -1098,15 +1098,15 @@ WRITTEN |= {
         lambda: Rule(on=OSError, max_attempts=2.5)
     ),
     "rule must be given a schedule or max_attempts, got Rule(on=OSError); errors "
-    "without a limit of their own belong in on of the policy": lambda: Rule(on=OSError),
+    "without their own limits belong in the policy's on": lambda: Rule(on=OSError),
     f"rules must be a list of rules, got {BROAD!r}; put brackets around it": (
         lambda: Policy(rules=BROAD)
     ),
     "rules must be a list of rules, got 5": lambda: Policy(rules=5),
-    "rules must be a Rule, got <class 'OSError'>; write Rule(on=..., ...)": (
+    "rules[0] must be a Rule, got <class 'OSError'>; write Rule(on=..., ...)": (
         lambda: Policy(rules=[OSError])
     ),
-    f"rules must be in an order in which each can apply, got {NARROW!r}; an earlier "
+    f"rules[1] must be placed where it can apply, got {NARROW!r}; an earlier "
     "rule matches all of its errors: put it first": (
         lambda: Policy(rules=[BROAD, NARROW])
     ),
@@ -1138,8 +1138,8 @@ WRITTEN |= {
     f"policy must be a Policy, got {presets.grpc!r}; write retry(presets.grpc())": (
         lambda: retry(presets.grpc)
     ),
-    "attempt_timeout must be None where no attempt can be cancelled: threads cannot be "
-    "stopped, got 2.5; give the client timeout=current_state().remaining, or write "
+    "attempt_timeout must be None for sync code, which cannot be cancelled, got 2.5; "
+    "give the client timeout=current_state().remaining, or write "
     "attempt_timeout=AsArgument(2.5), which fills a parameter": (
         lambda: retry(attempt_timeout=2.5)(plain)
     ),

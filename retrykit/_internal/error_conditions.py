@@ -121,9 +121,9 @@ def _as_bool(
     truth, kind = bool(answer), type_name(type(answer))
     if kind not in _NUMPY_BOOLS and _is_first_warning(predicate):
         function = getattr(predicate, "__qualname__", None) or safe_repr(predicate)
-        returned = "None" if answer is None else f"a {kind}"
+        returned = "None" if answer is None else f"a value of type {kind}"
         text = f"{name}={function} returned {returned}, neither True nor False: it "
-        text += f"counts as {truth}; return True or False, as bool(...) does"
+        text += f"counts as {truth}; return a bool"
         logging.getLogger("retrykit").warning("%s", text)
         if error is not None:
             add_note_once(error, text)

@@ -1,4 +1,4 @@
-"""Delays for loops of one's own: `Backoff.next`, `Backoff.reset` and `STOP`."""
+"""Delays for hand-written loops: `Backoff.next`, `Backoff.reset` and `STOP`."""
 
 from enum import Enum
 from typing import Final, Literal, final
@@ -101,9 +101,9 @@ class Backoff:
 
     @property
     def current_interval(self) -> float | None:
-        """The next delay before chance is applied, in seconds.
+        """The next delay without jitter, in seconds.
 
-        None where the schedule has ended; other limits are not asked.
+        None if the schedule has ended; other limits are ignored.
         """
         retry = self._state.attempt
         bounds = self._intervals.bounds(retry)

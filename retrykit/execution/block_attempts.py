@@ -144,7 +144,7 @@ class Attempt:
                 error that it gave up with.
         """
         if not self._block.call.running:
-            msg = "the block is over, and its state is gone with it"
+            msg = "attempt.state is only available until the block ends"
             raise LookupError(msg)
         return self._block.call.state
 

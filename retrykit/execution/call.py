@@ -87,7 +87,7 @@ def opened_call(entry: Entry) -> RetryCall | None:
     return owner if owner is not None and owner.controller is not None else None
 
 
-# Reentrant, since a signal handler or a finalizer may make retried calls of its own
+# Reentrant, since a signal handler or a finalizer may make retried calls too
 # while the lock is held.
 state_lock = threading.RLock()
 """Held while the state or the marker of a call is made, which its threads share."""
@@ -121,7 +121,7 @@ def current_state() -> RetryState:
     entry = innermost_running(current_entry.get())
     call = None if entry is None else opened_call(entry)
     if call is None:
-        msg = "current_state() is for functions that are being retried; none is"
+        msg = "current_state() was called outside a retried call"
         raise LookupError(msg)
     return call.state
 

@@ -38,7 +38,7 @@ def check_sync_compatible(
         rule = "a sync budget where nothing can await it"
         raise invalid_setting("budget", rule, budget, suggestion)
     if isinstance(timeout, float) and not can_cancel:
-        rule = "None where no attempt can be cancelled: threads cannot be stopped"
+        rule = "None for sync code, which cannot be cancelled"
         suggestion = "give the client timeout=current_state().remaining, or write "
         suggestion += (
             f"attempt_timeout=AsArgument({timeout:g}), which fills a parameter"

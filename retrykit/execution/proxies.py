@@ -22,7 +22,7 @@ class Proxy(BaseObjectProxy[Callable[..., Any]]):
             which a copy or a pickle repeats; None if there is no other object.
     """
 
-    # A slot of this name gives each proxy a __call__ of its own, which Python looks up
+    # A slot of this name gives each proxy its own __call__, which Python looks up
     # on the type: the driver itself, without a frame in between.
     __slots__ = ("__call__",)
 

@@ -41,7 +41,7 @@ def wrap_callable(
         return kind(wrap_callable(fn.__func__, policy, awaited))
     if isinstance(fn, type):
         raise invalid_setting(
-            "fn", "a function", fn, "decorate one that makes the object"
+            "fn", "a function", fn, "decorate a function that creates the object"
         )
     if isinstance(fn, property | functools.cached_property):
         raise invalid_setting(

@@ -1,6 +1,6 @@
 """The decision after a failed attempt: which delay, or why to stop.
 
-Pure: nothing here sleeps, reads a clock or has randomness of its own.
+Pure: nothing here sleeps or reads a clock, and delays depend on the seed of the call.
 """
 
 from collections.abc import Callable

@@ -76,9 +76,10 @@ _DEFAULT_SCHEDULE = exponential(0.5, factor=1.5).cap(60).jitter(0.5)
 class Policy:
     """Settings of retried calls: which failures to retry, when, and how often.
 
-    Policies are immutable. They compare, hash if their settings do, print as the
-    expression that builds them, and can be shared by threads and tasks. A duration
-    is a number of seconds, a `timedelta`, or a string such as ``"1h30m"``.
+    Policies are immutable: they compare by their settings, are hashable if these are,
+    and can be shared by threads and tasks. Their `repr` is the expression that builds
+    them. A duration is a number of seconds, a `timedelta`, or a string such as
+    ``"1h30m"``.
 
     >>> patient = Policy(schedule=[1, 5, "1m"], max_attempts=4, on=ConnectionError)
     >>> patient
@@ -89,14 +90,14 @@ class Policy:
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: max_attempts must be an integer >= 1, got 0; \
-the first call counts; None is unlimited
+the first attempt counts; None is unlimited
 
     Args:
         schedule: Delays before the retries: a schedule, a re-iterable of durations,
-            or a generator function. Where it ends, retrying ends. By default
+            or a generator function. When it ends, retrying stops. By default
             ``exponential(0.5, factor=1.5).cap(60).jitter(0.5)``.
-        max_attempts: Most attempts, the first included. Count, >= 1; None is
-            unlimited; 5 by default.
+        max_attempts: Maximum number of attempts, including the first. Count, >= 1;
+            None is unlimited; 5 by default.
         max_elapsed: Time limit of the whole call, from the start of its first
             attempt. A duration, >= 0; None is unlimited; 60 s by default.
         deadline: What to do if the next attempt would start after `max_elapsed`:
@@ -112,9 +113,10 @@ the first call counts; None is unlimited
         rules: Errors with a schedule or a limit of their own: a list of `Rule`, of
             which the first that matches applies. Empty by default.
         hint: Reads the delay that an error or a rejected result asks for: one of
-            `retrykit.hints`, or a function. The longer of a hinted duration and the
-            schedule's delay is waited; a `RetryAfter` is waited exactly; a `GiveUp`
-            ends the call, as does a hint beyond `max_elapsed`. None by default.
+            `retrykit.hints`, or a function. If it returns a duration, the delay is
+            that or the schedule's, whichever is longer; a `RetryAfter` sets the delay
+            exactly; a `GiveUp` ends the call, as does a hint beyond `max_elapsed`.
+            None by default.
         hint_cap: Longest delay that a hint may ask for. A duration, >= 0; None is
             unlimited; 1 h by default.
         on_long_hint: What to do with a hint above `hint_cap`: ``"give_up"``, the
@@ -145,8 +147,8 @@ the first call counts; None is unlimited
             the local variables of every frame, until the call ends; they do under
             ``raises="group"``. By default they keep the file, line and function of
             each frame, for `RetryState.to_dict`.
-        max_failures: Most failures that the state keeps: the first and the last
-            ones. Count, >= 2; 100 by default.
+        max_failures: Maximum number of failures that the state keeps: the first and
+            the last ones. Count, >= 2; 100 by default.
         seed: Seed of the random delays of every call, for tests. Integer of at most
             64 bits, >= 0; None, the default, draws one for each call.
         observers: Functions called with every event of every call. Empty by default.

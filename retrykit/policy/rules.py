@@ -27,8 +27,7 @@ class Rule(Frozen):
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: rule must be given a schedule or max_attempts, got \
-Rule(on=OSError); errors without a limit of their own belong in on of the \
-policy
+Rule(on=OSError); errors without their own limits belong in the policy's on
 
     Args:
         on: The errors, in the forms of a policy's `on`.
@@ -60,12 +59,9 @@ policy
         errors = check_condition("on", on, allow_empty=False)
         Frozen.__init__(self, errors, delays, limit)
         if schedule is None and max_attempts is None:
-            suggestion = (
-                "errors without a limit of their own belong in on of the policy"
-            )
-            raise invalid_setting(
-                "rule", "given a schedule or max_attempts", self, suggestion
-            )
+            suggestion = "errors without their own limits belong in the policy's on"
+            rule = "given a schedule or max_attempts"
+            raise invalid_setting("rule", rule, self, suggestion)
 
     def __repr__(self) -> str:
         parts = [f"on={format_condition(self.on)}"]
@@ -82,12 +78,14 @@ def check_rules(name: str, value: object) -> tuple[Rule, ...]:
         suggestion = "put brackets around it" if isinstance(value, Rule) else ""
         raise invalid_setting(name, "a list of rules", value, suggestion)
     before: list[type] = []
-    for each in value:
-        kinds = types_of(check_instance(name, each, Rule, "write Rule(on=..., ...)").on)
+    for index, each in enumerate(value):
+        place = f"{name}[{index}]"
+        check_instance(place, each, Rule, "write Rule(on=..., ...)")
+        kinds = types_of(each.on)
         if kinds and all(issubclass(kind, tuple(before)) for kind in kinds):
-            rule = "in an order in which each can apply"
+            rule = "placed where it can apply"
             suggestion = "an earlier rule matches all of its errors: put it first"
-            raise invalid_setting(name, rule, each, suggestion)
+            raise invalid_setting(place, rule, each, suggestion)
         before += kinds
     return tuple(value)
 

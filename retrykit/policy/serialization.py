@@ -91,7 +91,7 @@ def _types(name: str, value: object) -> object:
 
 def _attempts(value: object) -> int:
     # Data has no None to suggest.
-    suggestion = f"the first call counts; {UNLIMITED!r} is no limit"
+    suggestion = f"the first attempt counts; {UNLIMITED!r} is no limit"
     return check_integer("max_attempts", value, at_least=1, suggestion=suggestion)
 
 

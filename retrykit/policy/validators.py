@@ -113,7 +113,9 @@ def _observers(name: str, value: object) -> tuple[Observer, ...]:
         rule = "a list of functions that take an event"
         suggestion = "put brackets around it" if callable(value) else ""
         raise invalid_setting(name, rule, value, suggestion)
-    return tuple(check_observer(name, observer) for observer in value)
+    return tuple(
+        check_observer(f"{name}[{index}]", each) for index, each in enumerate(value)
+    )
 
 
 def _name(name: str, value: object) -> str:
@@ -124,7 +126,7 @@ def _name(name: str, value: object) -> str:
 
 
 _max_attempts = partial(
-    check_integer, at_least=1, suggestion="the first call counts; None is unlimited"
+    check_integer, at_least=1, suggestion="the first attempt counts; None is unlimited"
 )
 _max_failures = partial(
     check_integer, at_least=2, suggestion="the first and the last are always kept"

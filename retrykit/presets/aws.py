@@ -43,7 +43,7 @@ def aws_standard(
 
     Args:
         version: ``"2.0"``, or ``"2.1"`` as revised in 2026.
-        max_attempts: Most attempts, the first included. Count, >= 1.
+        max_attempts: Maximum number of attempts, including the first. Count, >= 1.
         throttled: Throttling errors, in the forms of a policy's `on`; none by
             default. 2.0 does not distinguish them.
 
@@ -87,7 +87,7 @@ def aws_adaptive(
 
     Args:
         version: As for `aws_standard`.
-        max_attempts: Most attempts, the first included. Count, >= 1.
+        max_attempts: Maximum number of attempts, including the first. Count, >= 1.
         throttled: As for `aws_standard`.
 
     Source:

@@ -32,8 +32,8 @@ def finagle(*, tries: int = 3) -> Policy:
     second besides. Each call of this function creates a budget.
 
     Args:
-        tries: Most attempts, the first included. Count, >= 1. The original has
-            no default.
+        tries: Maximum number of attempts, including the first. Count, >= 1. The
+            original has no default.
 
     Source:
         `RetryPolicy`, `Backoff` and `RetryBudget`, API documentation of Finagle.
@@ -77,7 +77,8 @@ def grpc(  # noqa: PLR0913  the settings of a service config
     exponential(0.1, factor=2.0).cap(1.0).full_jitter()
 
     Args:
-        max_attempts: Most attempts, the first included. Count, >= 2; capped at 5.
+        max_attempts: Maximum number of attempts, including the first. Count, >= 2;
+            capped at 5.
         initial_backoff: Delay before the first retry. A duration, > 0.
         max_backoff: Longest delay before jitter. A duration, > 0.
         backoff_multiplier: Growth of the delay. Dimensionless, >= 1.
@@ -119,7 +120,7 @@ def polly(*, median_first_retry_delay: Duration = "1s", retry_count: int = 5) ->
     Args:
         median_first_retry_delay: Approximate median of the first delay. A
             duration, >= 0.
-        retry_count: Most retries. Count, >= 0.
+        retry_count: Maximum number of retries. Count, >= 0.
 
     Source:
         "Wait and Retry with Jittered Back-off", documentation of

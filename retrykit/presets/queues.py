@@ -29,7 +29,7 @@ def celery(
     (constant(180.0), 4)
 
     Args:
-        max_retries: Most retries. Count, >= 0.
+        max_retries: Maximum number of retries. Count, >= 0.
         retry_backoff: Longest first delay. Whole seconds, >= 0.
         retry_backoff_max: Longest growing delay. Whole seconds, >= 0.
         retry_jitter: ``"full"``, or ``"none"`` for the longest delay.
@@ -68,7 +68,7 @@ def dramatiq(
     [(15.0, 30.0), (30.0, 60.0), (302400.0, 604800.0)]
 
     Args:
-        max_retries: Most retries. Count, >= 0.
+        max_retries: Maximum number of retries. Count, >= 0.
         min_backoff: Shortest first delay. A duration, >= 1 ms.
         max_backoff: Longest delay, capped at 7 days. A duration, >= 1 ms.
 
@@ -96,7 +96,7 @@ def sidekiq(*, retry: int = 25) -> Policy:
     [(15.0, 25.0), (16.0, 36.0), (331791.0, 332041.0)]
 
     Args:
-        retry: Most retries. Count, >= 0.
+        retry: Maximum number of retries. Count, >= 0.
 
     Source:
         "Error Handling", wiki of Sidekiq; `JobRetry`, code of Sidekiq 8.
@@ -129,7 +129,8 @@ def temporal(
         backoff_coefficient: Growth of the delay. Dimensionless, >= 1.
         maximum_interval: Longest delay, a duration >= *initial_interval*; None
             is 100 times that.
-        maximum_attempts: Most attempts, the first included. Count; 0 is unlimited.
+        maximum_attempts: Maximum number of attempts, including the first. Count; 0 is
+            unlimited.
 
     Source:
         "Retry Policies", documentation of Temporal, and its validation in the SDKs.
@@ -169,7 +170,7 @@ def zizq(
     (10015.0, 10315.0)
 
     Args:
-        retry_limit: Most retries. Count, >= 0.
+        retry_limit: Maximum number of retries. Count, >= 0.
         base: Constant part of the delay. A duration, >= 0.
         exponent: Growth with the attempts. Dimensionless, >= 0, maybe fractional.
         jitter: Largest random part per attempt. A duration, >= 0.

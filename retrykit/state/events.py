@@ -172,7 +172,7 @@ def notify(observers: tuple[Observer, ...], event: Event) -> None:
             token = _active.set((*active, running))
             observer(event)
         except Exception as fault:  # noqa: BLE001  the call goes on without it
-            message, kind = "an observer failed on %s: %r", type(event).__name__
+            message, kind = "an observer of %s failed: %r", type(event).__name__
             log_fault(logging.ERROR, fault, message, kind, observer)
         finally:
             running.clear()

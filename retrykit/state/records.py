@@ -170,7 +170,7 @@ def safe_str(value: object, form: Callable[[Any], str] = str) -> str:
     try:
         return form(value)
     except Exception as error:  # noqa: BLE001  a broken repr must not lose the rest
-        return f"<{type_name(type(error))} while it was formatted>"
+        return f"<{type_name(type(error))} while formatting>"
 
 
 def strict_type(*kinds: type) -> Callable[[Any], Any]:

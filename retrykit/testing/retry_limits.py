@@ -90,7 +90,7 @@ class limit_retries(Block[None]):  # noqa: N801  used as a function
         process_wide: bool = False,
     ) -> None:
         if max_attempts is not None:
-            suggestion = "the first call counts"
+            suggestion = "the first attempt counts"
             check_integer(
                 "max_attempts", max_attempts, at_least=1, suggestion=suggestion
             )

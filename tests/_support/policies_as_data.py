@@ -293,7 +293,7 @@ LOADER_ONLY = {
         rule(max_attempts=2) | {"give_up_on": "OSError"},
     ),
     "each rule can hold": (
-        "rules must be in an order in which each can apply",
+        "must be placed where it can apply",
         {"rules": 2 * [{"on": "OSError", "max_attempts": 2}]},
     ),
     "an attribute has a name": (

@@ -27,7 +27,7 @@ WRONG = [
     (
         {"MAX_ATTEMPTS": "five"},
         (
-            "_MAX_ATTEMPTS must be an integer >= 1, got 'five'; the first call "
+            "_MAX_ATTEMPTS must be an integer >= 1, got 'five'; the first attempt "
             "counts; 'unlimited' is no limit"
         ),
     ),

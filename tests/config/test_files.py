@@ -149,7 +149,7 @@ def test_ten_thousand_policies_extend_one_another(written):
     assert Policy.from_toml(path, "p0") == Policy(max_attempts=3)
 
 
-ATTEMPTS = "max_attempts must be an integer >= 1, got 0; the first call counts; "
+ATTEMPTS = "max_attempts must be an integer >= 1, got 0; the first attempt counts; "
 WRONG = {
     "a wrong setting": (
         "[policies.fetch]\nmax_attempts = 0",

@@ -254,7 +254,7 @@ def test_coroutines_are_given_theirs():
     [
         (lambda: retry(QUICK)(print), "give the client timeout=current_state"),
         (lambda: retrying(QUICK), "give the client timeout=current_state"),
-        (lambda: Policy.call(QUICK, print), "threads cannot be stopped"),
+        (lambda: Policy.call(QUICK, print), "cannot be cancelled"),
         (lambda: retrying(FILLED), "use current_state().remaining in the block"),
         (lambda: aretrying(FILLED), "use current_state().remaining in the block"),
         (lambda: retry(FILLED)(current_state), "a parameter 'timeout'"),

@@ -221,9 +221,9 @@ def test_the_state_is_that_of_the_block_while_it_runs(block):
 def test_the_state_is_gone_with_the_block(block):
     kept = []
     block(kept.append)
-    with pytest.raises(LookupError, match="the block is over"):
+    with pytest.raises(LookupError, match="until the block ends"):
         _ = kept[0].state
-    with pytest.raises(LookupError, match="none is"):
+    with pytest.raises(LookupError, match="outside a retried call"):
         current_state()
 
 

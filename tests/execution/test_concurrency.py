@@ -297,7 +297,7 @@ def test_who_asks_while_the_call_ends_gets_no_state_and_leaves_none_behind():
             asking.join()
     finally:
         sys.setswitchinterval(interval)
-    none = "current_state() is for functions that are being retried; none is"
+    none = "current_state() was called outside a retried call"
     assert set(answers) <= {"payments", none}
     assert none in answers
     names = [

@@ -64,7 +64,7 @@ def test_says_why_the_first_attempt_was_the_last(colour, clock, flaky):
     with pytest.raises(OSError):
         colour(Policy(schedule=["2m"], max_elapsed="1m"))(flaky(error))()
     (note,) = error.__notes__
-    reason = "the next attempt could not start in time"
+    reason = "no time is left for another attempt"
     assert note == f"retrykit: gave up after 1 attempt in 0s: {reason}"
     assert clock.sleeps == []
 
@@ -161,7 +161,7 @@ def test_a_call_has_one_state_from_its_first_attempt_on(colour, clock):
 
 
 def test_there_is_no_state_outside_of_a_call(colour, clock, flaky):
-    with pytest.raises(LookupError, match="functions that are being retried"):
+    with pytest.raises(LookupError, match="outside a retried call"):
         current_state()
     colour(DOUBLING)(flaky(OSError(), "value"))()
     with pytest.raises(LookupError):

@@ -116,7 +116,7 @@ class Page:
     partial = functools.partialmethod(print)
 
 
-A_CLASS = "a function", "; decorate one that makes the object"
+A_CLASS = "a function", "; decorate a function that creates the object"
 A_PROPERTY = "a function", "; put the decorator below the property"
 NO_CALLABLE = "a function or another callable", ""
 NO_FUNCTIONS = {

@@ -143,7 +143,7 @@ def test_how_long_it_was_asked_to_wait_is_told(colour):
     with pytest.raises(BusyError) as caught:
         colour(PATIENT, hint_cap=60)(raising(BusyError("90s")))()
     (note,) = caught.value.__notes__
-    assert note.endswith(": it was asked to wait longer than is allowed: 1m30s")
+    assert note.endswith(": it was asked to wait longer than allowed: 1m30s")
 
 
 def test_a_delay_beyond_the_remaining_time_is_the_schedules_own():

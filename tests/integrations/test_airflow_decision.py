@@ -44,7 +44,10 @@ def test_the_policy_ends_the_task():
 
 def test_a_task_may_request_a_delay_or_give_up():
     assert after(1, RetryAfter("90s")).delay == 90.0
-    assert after(1, GiveUp(REFUSED)) == (None, "attempt 1: it was asked to give up")
+    assert after(1, GiveUp(REFUSED)) == (
+        None,
+        "attempt 1: ended by give_up_on, GiveUp or a hint",
+    )
 
 
 def test_an_error_may_request_a_delay():

@@ -36,9 +36,9 @@ def predicate(answer):
     def asked(outcome):
         return answer
 
-    kind = "None" if answer is None else f"a {type(answer).__name__}"
-    told = f"{asked.__qualname__} returned {kind}, neither True nor False: it counts "
-    told += f"as {bool(answer)}; return True or False, as bool(...) does"
+    kind = "None" if answer is None else f"a value of type {type(answer).__name__}"
+    told = f"{asked.__qualname__} returned {kind}, neither True nor False: "
+    told += f"it counts as {bool(answer)}; return a bool"
     return asked, told
 
 

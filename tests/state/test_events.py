@@ -238,8 +238,8 @@ def test_an_observer_that_fails_is_logged_each_time(flaky, caplog):
         (record.name, record.levelname, record.getMessage().splitlines()[0])
         for record in caplog.records
     ] == [
-        ("retrykit", "ERROR", f"an observer failed on AttemptStarted: {broken!r}"),
-        ("retrykit", "ERROR", f"an observer failed on Succeeded: {broken!r}"),
+        ("retrykit", "ERROR", f"an observer of AttemptStarted failed: {broken!r}"),
+        ("retrykit", "ERROR", f"an observer of Succeeded failed: {broken!r}"),
     ] * 2
     last = {record.getMessage().splitlines()[-1] for record in caplog.records}
     assert last == {"ZeroDivisionError: 1"}

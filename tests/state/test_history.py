@@ -113,7 +113,7 @@ class TestStatus:
             (
                 POLICY.replace(max_elapsed=0),
                 [OSError("refused"), ...],
-                "1 attempt in 0s: the next attempt could not start in time",
+                "1 attempt in 0s: no time is left for another attempt",
                 "1        0s           0s                OSError: refused",
             ),
             (
@@ -125,7 +125,7 @@ class TestStatus:
             (
                 POLICY,
                 [OSError, GiveUp(OSError("gone"))],
-                "2 attempts in 1s: it was asked to give up",
+                "2 attempts in 1s: ended by give_up_on, GiveUp or a hint",
                 "2        1s           0s                OSError: gone",
             ),
             (
@@ -218,10 +218,8 @@ class TestOutcome:
 
             __repr__ = __str__
 
-        assert told(MuteError()) == "MuteError: <ValueError while it was formatted>"
-        assert (
-            told(None, MuteError()) == "the result <ValueError while it was formatted>"
-        )
+        assert told(MuteError()) == "MuteError: <ValueError while formatting>"
+        assert told(None, MuteError()) == "the result <ValueError while formatting>"
 
     @given(
         st.lists(st.tuples(st.text(), st.floats(0, 1e9), st.floats(0, 1e9)), min_size=1)

@@ -386,4 +386,4 @@ def test_a_result_that_cannot_be_printed_is_told_all_the_same():
     failure = Failure(1, None, Unprintable(), 0.0, 0.0, None)
     assert failure.describe() == f"a rejected result of type {__name__}.Unprintable"
     record = result_to_data(failure.result)["record"]
-    assert record["text"] == "<ZeroDivisionError while it was formatted>"
+    assert record["text"] == "<ZeroDivisionError while formatting>"

@@ -241,7 +241,7 @@ const LIST = {
 
 /** The numeric settings of a policy, and the duration of attempts. */
 const SETTINGS = {
-  max_attempts: count(1, "the first call counts; None is unlimited"),
+  max_attempts: count(1, "the first attempt counts; None is unlimited"),
   max_elapsed: duration(),
   attempt: duration(),
 };
