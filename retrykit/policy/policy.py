@@ -11,7 +11,6 @@ from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.budgets.base import Budget
 from retrykit.errors import ConfigError
-from retrykit.execution.drivers import build_driver
 from retrykit.hints.base import Hint, read_hint
 from retrykit.policy.conditions import (
     ResultCondition,
@@ -281,7 +280,7 @@ the first attempt counts; None is unlimited
         Raises:
             ConfigError: The function is async.
         """
-        result: T = build_driver(self, fn, awaited=False)(*args, **kwargs)
+        result: T = _driver(self, fn, awaited=False)(*args, **kwargs)
         return result
 
     async def acall(
@@ -292,7 +291,7 @@ the first attempt counts; None is unlimited
         Raises:
             ConfigError: The function returns no awaitable.
         """
-        result: T = await build_driver(self, fn, awaited=True)(*args, **kwargs)
+        result: T = await _driver(self, fn, awaited=True)(*args, **kwargs)
         return result
 
     def run(
@@ -313,7 +312,7 @@ the first attempt counts; None is unlimited
         """
         events: deque[Event] = deque(maxlen=1)
         try:
-            call = build_driver(self._with_observer(events.append), fn, awaited=False)
+            call = _driver(self._with_observer(events.append), fn, awaited=False)
             return Outcome(call(*args, **kwargs), None, events[-1].state)
         except Exception as error:
             if _is_unhandled(events):
@@ -329,7 +328,7 @@ the first attempt counts; None is unlimited
         """Call an async function and return its outcome, as `run` does."""
         events: deque[Event] = deque(maxlen=1)
         try:
-            call = build_driver(self._with_observer(events.append), fn, awaited=True)
+            call = _driver(self._with_observer(events.append), fn, awaited=True)
             return Outcome(await call(*args, **kwargs), None, events[-1].state)
         except Exception as error:
             if _is_unhandled(events):
@@ -479,6 +478,15 @@ the first attempt counts; None is unlimited
 
 
 _DEFAULTS: dict[str, object] = {each.name: each.default for each in fields(Policy)}
+
+
+def _driver(
+    policy: Policy, fn: Callable[..., Any], *, awaited: bool
+) -> Callable[..., Any]:
+    # Imported here: the drivers are built on policies.
+    from retrykit.execution.drivers import build_driver  # noqa: PLC0415
+
+    return build_driver(policy, fn, awaited=awaited)
 
 
 def _all_within(types: tuple[type, ...], others: tuple[type, ...]) -> bool:
