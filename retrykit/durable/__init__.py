@@ -1,17 +1,18 @@
-"""Jobs that are retried for longer than a process lives.
+"""Jobs whose retries outlive the process that started them.
 
 A policy whose schedule lasts days needs a job engine: one of `retrykit.integrations`
 (dbos, celery, procrastinate). This package has the parts that are independent of the
 engine: the envelope that a job carries, a single attempt, the engine's capabilities.
 
-An engine stores the envelope of each job, and wakes the job when it is due. Then
+An engine stores the envelope of each job, and wakes the job when it is due:
 
-* a job whose envelope is invalid, or whose task is unknown, is stored as dead, with
-  the error: it would fail each time;
-* a job that is early, by `Envelope.time_left`, waits on with the envelope of
-  `Envelope.rescheduled`: in several hops if the engine cannot hold it for so long;
-* else one attempt is made by `Job.attempt`, and its envelope is stored before the
-  message is acknowledged: if the worker is killed in between, the attempt is
+* If the envelope is invalid or the task is unknown, the job is stored as dead, with
+  the error, since every attempt would fail.
+* If the job is early (`Envelope.time_left`), it waits again, with the envelope that
+  `Envelope.rescheduled` returns. A delay that is too long for the engine takes
+  several such hops.
+* Otherwise `Job.attempt` makes one attempt, and its envelope is stored before the
+  message is acknowledged. If the worker is killed in between, the attempt is
   repeated under the same idempotency key.
 """
 

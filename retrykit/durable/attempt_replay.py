@@ -1,6 +1,6 @@
-"""Reconstructs jobs of which the engine keeps only the number of the attempt.
+"""Reconstructs the state of a job from its name and the number of its attempt.
 
-The state follows from the job's name and that number, the same in every process.
+For engines that keep nothing else. The state is the same in every process.
 """
 
 import hashlib
@@ -17,9 +17,9 @@ from retrykit.state.retry_state import Failure, RetryState
 __all__ = ["CENTURY", "check_replayable", "envelope_for_attempt", "replay_state"]
 
 CENTURY = 100 * 365.25 * 86_400
-"""The longest delay on such an engine, in seconds; it fits into a timedelta."""
+"""The longest delay on these engines, in seconds; it fits into a timedelta."""
 
-# Stands for the errors of earlier attempts.
+# Placeholder for the errors of earlier attempts.
 _UNKNOWN = ErrorRecord("unknown", "not kept by the engine", "")
 
 
@@ -37,8 +37,8 @@ def replay_state(
     """Return the state of a job before one of its attempts.
 
     The seed is derived from the name, so that every process draws the same delays.
-    The previous delay is recomputed from the first one on, in about 3 microseconds
-    per attempt. Delays that errors requested are lost.
+    All earlier delays are computed again, in about 3 microseconds each. Delays that
+    errors requested are lost.
 
     >>> from retrykit import Policy, schedules as s
     >>> policy = Policy(schedule=s.decorrelated(1), seed=7)
@@ -48,10 +48,10 @@ def replay_state(
     >>> state.attempt, state.dropped_failures, round(state.failures[-1].delay, 3)
     (2, 1, 3.981)
     """
-    digest = hashlib.sha256(name.encode()).digest()
-    # 53 bits, as random seeds have.
-    drawn = int.from_bytes(digest[:8]) >> 11
-    seed = drawn if policy.seed is None else policy.seed
+    seed = policy.seed
+    if seed is None:
+        # 53 bits, like the seeds of other calls.
+        seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8]) >> 11
     state = RetryState(name, seed, epoch, policy.max_elapsed, policy.max_failures)
     if attempt == 1:
         return state
@@ -65,7 +65,7 @@ def replay_state(
 
 
 def envelope_for_attempt(job: Job, name: str, attempt: int, epoch: float) -> Envelope:
-    """Return the envelope of a job before one of its attempts, as `replay_state`."""
+    """Return the envelope of a job before one of its attempts; see `replay_state`."""
     state, now = replay_state(job.policy, name, attempt, epoch), wall()
     counts = {_UNKNOWN.type: attempt - 1} if attempt > 1 else {}
     policy_name = str(job.policy.name)

@@ -1,4 +1,4 @@
-"""Capabilities of a job engine: how long and how precisely it delays jobs."""
+"""Capabilities of a job engine: how long and how precisely it can delay jobs."""
 
 from typing import final
 
@@ -17,9 +17,9 @@ class Capabilities(Frozen):
 
     Attributes:
         engine: Its name.
-        max_hop: The longest time for which it holds a job at once, in seconds; a
-            longer delay takes several hops. None is unlimited.
-        granularity: The longest lateness of a job while workers are idle, in seconds.
+        max_hop: The longest time for which it can hold a job, in seconds; a longer
+            delay takes several hops. None means unlimited.
+        granularity: How late a job may be while workers are idle, in seconds.
         min_delay: The shortest delay, in seconds; shorter ones are extended to it.
         at_least_once: Whether an attempt is repeated, under the same number, if its
             worker is killed.

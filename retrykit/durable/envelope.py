@@ -1,8 +1,8 @@
 """Envelope: the history of a job, carried from one attempt to the next.
 
-The engine stores it as plain data: in message headers, or in a row of the job. Later
+The engine stores it as plain data, in message headers or in the job's row. Later
 versions must read every format that was ever written. A new format gets a new version
-number, and is written only once the release before can read it: a rolling deploy runs
+number, and is written only once the previous release can read it: a rolling deploy runs
 both.
 """
 
@@ -50,8 +50,7 @@ class Envelope:
         due: The wall time when the next attempt is due, in seconds since 1970; None
             if the job has ended.
         counts: The number of failures of each error type.
-        run: The number of this run: 1, and one more each time that the dead job was
-            requeued.
+        run: The number of the run: 1, plus 1 each time that the dead job was requeued.
     """
 
     job: str
@@ -76,13 +75,13 @@ class Envelope:
 
     @property
     def attempt(self) -> int:
-        """The number of the next attempt; of the last one if the job has ended."""
+        """The number of the next attempt, or of the last one if the job has ended."""
         waits = self.status == "waiting" and self.failed > 0
         return self.state.attempt + waits
 
     @property
     def key(self) -> str:
-        """The idempotency key of the attempt, the same if it is repeated.
+        """The idempotency key of the attempt; it stays the same if it is repeated.
 
         ``job:attempt``, or ``job#run:attempt`` for a requeued job.
         """
@@ -97,18 +96,18 @@ class Envelope:
     def time_left(self, now: float) -> float:
         """Return the seconds until the attempt is due, <= 0 if it is due.
 
-        If the wall clock was set back, the wait is no longer than when the envelope
-        was written.
+        If the wall clock was set back, this is no more than when the envelope was
+        written.
         """
         return 0.0 if self.due is None else self.due - max(now, self.written)
 
     def rescheduled(self, now: float) -> Self:
-        """Return the envelope of a job that woke up early, with the time left."""
+        """Return the envelope of a job that woke up early, due after the time left."""
         due = None if self.due is None else now + self.time_left(now)
         return replace(self, written=now, due=due)
 
     def after_attempt(self, state: RetryState, now: float) -> Self:
-        """Return the envelope after an attempt that left this state."""
+        """Return the envelope after an attempt that ended in this state."""
         delay = state.next_delay
         due = None if delay is None else min(now + delay, _MAX_TIME)
         after, counts = compact_state(state), Counter(self.counts)
@@ -117,7 +116,7 @@ class Envelope:
         return replace(self, state=after, written=now, due=due, counts=dict(counts))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-serializable data of a few kilobytes at most."""
+        """Return it as JSON-serializable data, usually of a few kilobytes."""
         return {name: getattr(self, name) for name in _PARSERS} | {
             "version": _VERSION,
             "counts": dict(self.counts),
@@ -183,7 +182,7 @@ _PARSERS = {
 
 
 def _check_consistency(envelope: Envelope) -> Iterator[tuple[str, bool]]:
-    """Yield each part of an envelope, and whether it agrees with the others."""
+    """Yield the name of each part, and whether it is consistent with the others."""
     state, failed, due = envelope.state, envelope.failed, envelope.due
     waits = envelope.status == "waiting"
     retries = waits and failed > 0
@@ -202,14 +201,14 @@ def _check_consistency(envelope: Envelope) -> Iterator[tuple[str, bool]]:
 
 
 MAX_FAILURES = 20
-"""Number of failures to keep: the first and the last ones, half of each."""
+"""Maximum number of failures to keep: half of them the first, half the last ones."""
 
 # In characters. A traceback of a web client has some 6,000, causes included.
 _MAX_TEXT, _MAX_TRACEBACK = 500, 4000
 
 
 def compact_state(state: RetryState) -> RetryState:
-    """Return a state with records in place of errors, and long texts truncated.
+    """Return a state with records instead of errors, and long texts truncated.
 
     Only the last error keeps its traceback.
     """

@@ -28,7 +28,7 @@ _log: Final = logging.getLogger("retrykit.durable")
 
 @final
 class Job:
-    """A function whose calls are jobs of an engine.
+    """A function whose calls run as jobs of an engine.
 
     >>> hourly = Policy(schedule=["1h"], max_elapsed=None, on=ValueError)
     >>> job = Job(int, hourly, "parse")
@@ -111,10 +111,10 @@ class Job:
             kw: Its keyword arguments.
 
         Raises:
-            ConfigError: The job has ended, or the envelope names another policy;
-                no attempt was made.
-            BaseException: The attempt was interrupted by an error that is not an
-                Exception, and has to be repeated with the same envelope.
+            ConfigError: The job has ended, or the envelope names another policy. No
+                attempt was made.
+            BaseException: An error that is not an Exception interrupted the attempt,
+                which has to be repeated with the same envelope.
         """
         envelope = self._adopt(envelope)
         with RunningAttempt(self.policy, envelope, sync_clock) as running:
@@ -147,9 +147,9 @@ class Job:
         return running.take_outcome()
 
     def _adopt(self, envelope: Envelope) -> Envelope:
-        """Put a waiting job under the present policy."""
+        """Return the envelope of a waiting job, with this policy."""
         if envelope.status != "waiting":
-            rule, suggestion = "that of a waiting job", "Job.envelope makes a new one"
+            rule, suggestion = "that of a waiting job", "Job.envelope creates a new one"
             raise invalid_setting("envelope", rule, envelope.status, suggestion)
         if envelope.policy not in self._policy_names:
             rule = f"{self.policy.name!r}, the policy of {self.name}"
@@ -173,9 +173,9 @@ def _check_text(name: str, value: object) -> str:
 def fingerprint(policy: Policy) -> str:
     """Return a hash of a policy's settings: 16 hexadecimal digits.
 
-    It is the same in every process. The name, the observers, and the settings that
-    keep and redact failures do not count, since they do not affect retries; predicates
-    count by their name.
+    It is the same in every process. The name, the observers, and the settings for
+    keeping and redacting failures are left out, since they do not affect retries.
+    Predicates are included by name.
 
     >>> fingerprint(Policy(name="a")) == fingerprint(Policy(name="b"))
     True

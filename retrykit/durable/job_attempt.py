@@ -1,7 +1,7 @@
 """A single attempt of a job, and its outcome.
 
-Nothing is stored here: if the process is killed during an attempt, the envelope is
-unchanged, and the attempt is repeated.
+Nothing is stored here. If the process is killed during an attempt, the engine still
+has the old envelope, and repeats the attempt.
 """
 
 import asyncio
@@ -35,8 +35,8 @@ class JobAttempt(Frozen):
             succeeded or is dead.
         result: The result, if the job has succeeded. It may not be serializable.
         error: The final error of a dead job; the error of the attempt if the job
-            waits, None if its result was rejected. A reference to it keeps the
-            frames of the attempt alive.
+            waits, None if its result was rejected. Its traceback keeps the frames of
+            the attempt alive.
     """
 
     __slots__ = ("envelope", "error", "result")
@@ -70,7 +70,7 @@ def idempotency_key() -> str:
 
 
 class _Context:
-    """The key of an attempt, which tasks that outlive the attempt can still read."""
+    """The key of an attempt, for its code and for tasks that outlive it."""
 
     __slots__ = ("_attempt", "finished", "key")
 
@@ -87,9 +87,9 @@ class _Context:
 class RunningAttempt:
     """Context manager that records the outcome of one attempt.
 
-    Afterwards it holds no reference to the error: the frame that has it called the
-    failed function, and lives as long as the error. `_Context` refers to it weakly, so
-    an interrupt that skips ``__exit__`` ends it too.
+    After its end it holds no reference to the error, whose traceback holds the frame
+    that holds this object. `_Context` refers to it weakly, so that it also ends if an
+    interrupt skips ``__exit__``.
     """
 
     def __init__(
@@ -109,25 +109,25 @@ class RunningAttempt:
         self._call_token = self.call.enter()
         self._context = _Context(self._envelope.key, self)
         self._token = _current.set(self._context)
-        # The engine has waited: a remaining delay is skipped.
+        # The engine has waited already: skip a remaining delay.
         if self.call.start() is not None:
             self.call.next()
         self._state = self.call.state
         return self
 
     def __exit__(
-        self, _: object, exit_: BaseException | None, trace: object, /
+        self, _: object, error: BaseException | None, trace: object, /
     ) -> bool:
         try:
-            if isinstance(exit_, Exception):
-                self._fail_by_policy(exit_)
-            elif exit_ is not None:
-                self.call.abort(exit_)
+            if isinstance(error, Exception):
+                self._fail_by_policy(error)
+            elif error is not None:
+                self.call.abort(error)
         finally:
             self._context.finished = True
             _current.reset(self._token)
             current_entry.reset(self._call_token)
-        return isinstance(exit_, Exception)
+        return isinstance(error, Exception)
 
     def fail(self, error: Exception | None, outcome: float | Exception) -> None:
         """Record a failed attempt, after which the call has this outcome."""
@@ -148,7 +148,7 @@ class RunningAttempt:
         return self._outcomes.pop()
 
     def _fail_by_policy(self, fault: Exception) -> None:
-        """Fail the job if its policy raises, as it would each time."""
+        """Fail the job because its policy raised, as it would at every attempt."""
         state = self._state
         started = state.attempt_started
         duration = state.elapsed - started
@@ -161,7 +161,7 @@ def _resumed_state(envelope: Envelope) -> RetryState:
     """Return the state to continue; the time since the last attempt counts."""
     state, now = envelope.state, wall()
     if not envelope.failed:
-        # The time of a job begins with its first attempt, not in the queue.
+        # max_elapsed excludes the time in the queue before the first attempt.
         return replace(state, epoch=now)
     return replace(state, elapsed_at_end=max(state.elapsed_at_end, now - state.epoch))
 
@@ -170,16 +170,16 @@ def _resumed_state(envelope: Envelope) -> RetryState:
 def protect_worker() -> Iterator[None]:
     """Fail the job if it raises SystemExit, KeyboardInterrupt or CancelledError.
 
-    They would stop the worker, or interrupt the attempt so that it is repeated for
-    ever. A cancellation from outside is passed on: that attempt is to be repeated.
+    These would stop the worker, or interrupt the attempt, which would be repeated
+    forever. A cancellation from outside is passed on: the attempt has to be repeated.
     """
     try:
         yield
-    except (KeyboardInterrupt, SystemExit, asyncio.CancelledError) as exit_:
+    except (KeyboardInterrupt, SystemExit, asyncio.CancelledError) as error:
         if _is_cancelled_from_outside():
             raise
-        msg = f"the job would have stopped its worker: {exit_!r}"
-        raise JobFailed(msg) from exit_
+        msg = f"the job would have stopped its worker: {error!r}"
+        raise JobFailed(msg) from error
 
 
 def _is_cancelled_from_outside() -> bool:

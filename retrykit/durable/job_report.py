@@ -11,7 +11,7 @@ from retrykit.state.records import result_text
 __all__ = ["JobReport", "JobStatus"]
 
 JobStatus = Literal["waiting", "running", "succeeded", "dead"]
-"""The status of a job; a waiting one is not due, or not yet taken by a worker."""
+"""The status of a job; one that is due but not yet taken by a worker is waiting."""
 
 _MAX_TIME = datetime(9999, 12, 31, tzinfo=UTC)
 
@@ -25,8 +25,8 @@ class JobReport(Frozen):
         status: ``waiting``, ``running``, ``succeeded`` or ``dead``.
         envelope: Its history; None if the stored one is unreadable.
         result: Its result, if it has succeeded.
-        why: The reason of its failure as text; empty if it is not dead.
-        place: Its id in the engine: of a workflow, a task or a row.
+        why: Why it is dead, or why its envelope is unreadable; otherwise empty.
+        place: Its id in the engine: that of a workflow, a task or a row.
     """
 
     __slots__ = ("envelope", "job", "place", "result", "status", "why")

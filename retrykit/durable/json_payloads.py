@@ -29,8 +29,8 @@ got {1: 'one'}; JSON would turn them into strings
     except ConfigError:
         raise
     except (RecursionError, ValueError):
-        # Python does not print integers of thousands of digits.
-        rule = f"{_RULE}, neither too deep nor too long"
+        # Python does not convert integers of thousands of digits to text.
+        rule = f"{_RULE}, not nested too deeply and not too long"
         raise invalid_setting(name, rule, value) from None
 
 
@@ -66,12 +66,12 @@ def _check_value(name: str, value: object) -> None:
         suggestion = "JSON has no NaN or infinity"
         raise invalid_setting(name, "a finite number", value, suggestion)
     elif value is not None and not isinstance(value, bool | int | float):
-        suggestion = "pass an id or a string in its place"
+        suggestion = "pass an id or a string instead"
         raise invalid_setting(name, _RULE, value, suggestion)
 
 
 def _check_text(name: str, text: str) -> None:
-    check_encodable(name, text, "of a file name, pass os.fsencode(name).hex()")
+    check_encodable(name, text, "for a file name, pass os.fsencode(name).hex()")
     if "\0" in text:
         suggestion = "PostgreSQL does not store it"
         raise invalid_setting(name, "a string without NUL", text, suggestion)

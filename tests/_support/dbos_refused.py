@@ -157,7 +157,7 @@ REFUSED = {
     "import the modules that define them": jobless,
     "DBOS must be launched by connect(...) or listen(...) before, got None; call "
     "connect(config(...)) when this process starts": unlaunched,
-    "args must be encodable as UTF-8, got '\\udcff'; of a file name, pass "
+    "args must be encodable as UTF-8, got '\\udcff'; for a file name, pass "
     "os.fsencode(name).hex()": lambda: as_json("args", "\udcff"),
     "job_id must be a printable string, got 'a\\nb'": (
         lambda: Job(len, Policy(), "refused").envelope("a\nb")

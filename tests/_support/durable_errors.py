@@ -54,7 +54,7 @@ REFUSED = {
     "previous_names must be a list of names, got 'old'; put it in brackets": (
         lambda: Job(int, POLICY, previous_names="old")
     ),
-    "name must be a name by which a worker finds the function, got "
+    "name must be a name by which a worker can find the function, got "
     f"{NAMELESS!r}; write name='verify'": (lambda: job_of(nameless, POLICY, None, ())),
     "max_elapsed must be None, or more than the first delay, got 60.0; the default of "
     "a minute is meant for calls": (
@@ -68,13 +68,13 @@ REFUSED = {
         lambda: JOB.envelope("a#2")
     ),
     "run must be an integer >= 1, got 0": lambda: JOB.envelope("a", 0),
-    "envelope must be that of a waiting job, got 'dead'; Job.envelope makes a new "
+    "envelope must be that of a waiting job, got 'dead'; Job.envelope creates a new "
     "one": attempted(DEAD),
     "policy must be 'hosts', the policy of parse, got 'hostnames'; if it was renamed, "
     "add its old name to previous_names=[...]": attempted(Envelope.from_dict(KEPT)),
-    f"args must be {HOLDS}, neither too deep nor too long, got <int that cannot be "
-    "shown>": lambda: as_json("args", 10**5000),
-    f"args[0] must be {HOLDS}, got {{1}}; pass an id or a string in its place": (
+    f"args must be {HOLDS}, not nested too deeply and not too long, got <int that "
+    "cannot be shown>": lambda: as_json("args", 10**5000),
+    f"args[0] must be {HOLDS}, got {{1}}; pass an id or a string instead": (
         lambda: as_json("args", [{1}])
     ),
     "args must be a dict with string keys, got {1: 2}; JSON would turn them into "
@@ -82,7 +82,7 @@ REFUSED = {
     "args['x'] must be a finite number, got inf; JSON has no NaN or infinity": (
         lambda: as_json("args", {"x": math.inf})
     ),
-    "args must be encodable as UTF-8, got 'caf\\udce9'; of a file name, pass "
+    "args must be encodable as UTF-8, got 'caf\\udce9'; for a file name, pass "
     "os.fsencode(name).hex()": lambda: as_json("args", "caf\udce9"),
     "args must be a string without NUL, got 'a\\x00'; PostgreSQL does not store it": (
         lambda: as_json("args", "a\0")
