@@ -12,6 +12,7 @@ from redis.retry import Retry
 
 from retrykit.budgets import TokenBucket
 from retrykit.integrations.redis import AsyncRedisBudget, RedisBudget
+from retrykit.integrations.redis.budgets import SCRIPT
 from tests._support.ports import free_port
 from tests._support.required import program
 
@@ -129,6 +130,8 @@ def server(served):
         served.start()
     with served.client as client:
         client.flushall()
+        # A client sends an unknown script twice, which would be counted.
+        client.script_load(SCRIPT)
     served.scripts()
     return served
 
