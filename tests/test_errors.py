@@ -1182,8 +1182,8 @@ WRITTEN |= {
     f"policy must be a Policy, got {Policy}; write AirflowPolicy(Policy(...))": (
         lambda: check_policy(Policy)
     ),
-    "max_elapsed must be None in Airflow, got 60.0; it does not tell when the first "
-    "try began: end the schedule": lambda: check_policy(Policy()),
+    "max_elapsed must be None in Airflow, got 60.0; Airflow does not say when the "
+    "first try began: end the schedule": lambda: check_policy(Policy()),
     "attempt_timeout must be None in Airflow, got 5.0; give the task an "
     "execution_timeout": lambda: check_policy(IN_AIRFLOW.replace(attempt_timeout=5)),
     "budget must be None in Airflow, got TokenBucket(); each try runs in a process "

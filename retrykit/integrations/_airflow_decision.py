@@ -1,7 +1,7 @@
 """Decides whether a failed Airflow task is retried, without importing Airflow.
 
-Airflow calls attempts tries. It keeps their number, but not their errors: see
-`retrykit.durable.attempt_replay`.
+Airflow calls attempts tries. It keeps their number but not their errors, so the state
+is reconstructed by `retrykit.durable.attempt_replay`.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from retrykit.state.retry_state import Failure
 __all__ = ["TryDecision", "check_policy", "decide_next_try"]
 
 _UNSUPPORTED: Final = {
-    "max_elapsed": "it does not tell when the first try began: end the schedule",
+    "max_elapsed": "Airflow does not say when the first try began: end the schedule",
     "attempt_timeout": "give the task an execution_timeout",
     "budget": "each try runs in a process of its own: give the task a pool",
 }
@@ -25,7 +25,12 @@ _UNSUPPORTED: Final = {
 
 @final
 class TryDecision(NamedTuple):
-    """The delay before the next try in seconds, None if there is none; and why."""
+    """Decision after a failed try.
+
+    Attributes:
+        delay: Seconds until the next try; None if there is none.
+        reason: The reason, for the log of the task.
+    """
 
     delay: float | None
     reason: str
@@ -51,8 +56,8 @@ def check_policy(policy: object) -> int:
 def decide_next_try(
     policy: Policy,
     error: Exception,
-    number: int,
-    most: int,
+    try_number: int,
+    max_tries: int,
     context: Mapping[str, Any] | None,
 ) -> TryDecision:
     """Decide whether a failed try is retried.
@@ -60,22 +65,22 @@ def decide_next_try(
     Args:
         policy: The policy of the task.
         error: The error of the try.
-        number: Its number, which Airflow does not reset when a task is cleared.
-        most: The number of the last try that Airflow retries.
+        try_number: Its number, >= 1, which goes on counting when a task is cleared.
+        max_tries: The number of the last try that Airflow retries.
         context: The context of the task, or None.
     """
-    name, retries = "", most
+    name, retries = "", max_tries
     if context is not None:
         ti, retries = context["ti"], context["task"].retries
         name = "/".join(map(str, (ti.dag_id, ti.run_id, ti.task_id, ti.map_index)))
     # A cleared task gets `retries` more tries, and starts the policy again.
-    attempt = max(number - max(most - retries, 0), 1)
+    attempt = max(try_number - max(max_tries - retries, 0), 1)
     failure = Failure(attempt, error, None, 0.0, 0.0, None)
     decision = policy.decide(replay_state(policy, name, attempt), failure)
     if isinstance(decision, Stop):
         return TryDecision(None, f"attempt {attempt}: {decision.reason.explanation}")
     delay = min(decision.delay, CENTURY)
     reason = f"attempt {attempt}: another one in {format_duration(round(delay, 3))}"
-    if number > most:
+    if try_number > max_tries:
         reason += f", but the task has retries={retries}: set AirflowPolicy.retries"
     return TryDecision(delay, reason)

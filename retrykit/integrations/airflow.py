@@ -6,8 +6,8 @@
     @task(retries=POLICY.retries, retry_policy=POLICY)
     def verify(host): ...
 
-This project tests the decision after a failed try, as a worker of Airflow requests it,
-not with a scheduler.
+The tests cover the decision that a worker of Airflow requests after a failed try, but
+not a scheduler.
 
 Settings that Airflow does not support are rejected. The task's own ``retries`` limits
 every policy: set it to `AirflowPolicy.retries`. A cleared task starts the policy again.
@@ -51,7 +51,7 @@ retry_delay=datetime.timedelta(seconds=60), reason='attempt 1: another one in 1m
 
     @property
     def retries(self) -> int:
-        """The number of ``retries`` that a task needs for the policy."""
+        """The number of ``retries`` that a task with the policy needs. Count, >= 0."""
         return check_policy(self.policy) - 1
 
     def evaluate(

@@ -1,14 +1,13 @@
 """Temporal activities that are retried under a policy.
 
-Temporal numbers the attempts, and waits between them for as long as the policy says, or
-up to a second longer. This project tests attempts in Temporal's `ActivityEnvironment`,
-not against a server.
+Temporal counts the attempts, and waits between them for as long as the policy says, or
+up to a second longer. The tests use Temporal's `ActivityEnvironment`, not a server.
 
-Temporal passes to an activity the number of the attempt and the time when it was first
-scheduled, but not the errors of earlier attempts. (The details of heartbeats belong to
-the activity.) `retrykit.durable.attempt_replay` reconstructs the state, without earlier
-errors and the delays that they requested; policies with rules are not supported. The
-time in the queue before the first attempt counts, once that has failed.
+An activity gets the number of the attempt and the time when it was first scheduled, but
+not the errors of earlier attempts. (The details of heartbeats belong to the activity.)
+`retrykit.durable.attempt_replay` reconstructs the state, without earlier errors and the
+delays that they requested; policies with rules are not supported. Once the first
+attempt has failed, `max_elapsed` includes the time in the queue before it.
 
 An attempt that times out, or whose worker is lost, ends without an error: the next one
 follows after the delay of `retry_policy`.
@@ -50,12 +49,12 @@ def retried(policy: Policy) -> Callable[[F], F]:
     ... async def verify(host: str) -> bool: ...
 
     A failed attempt raises an ``ApplicationError`` from the error, with the name of its
-    class as the type. It has the delay before the next attempt, or is not retryable:
-    then its last detail is the `Envelope` as plain data. An ``ApplicationError`` that
+    class as the type. It has the delay before the next attempt, or is not retryable and
+    has the `Envelope`, as plain data, as its last detail. An ``ApplicationError`` that
     the activity raises with a delay, or as not retryable, acts as `RetryAfter` or
     `GiveUp`. Cancellation is never retried.
 
-    `retrykit.durable.idempotency_key` consists of the ids of the workflow, its run and
+    `retrykit.durable.idempotency_key` is made of the ids of the workflow, its run and
     the activity, and the number of the attempt.
 
     Args:
@@ -63,7 +62,7 @@ def retried(policy: Policy) -> Callable[[F], F]:
             may end it earlier.
 
     Raises:
-        ConfigError: The function cannot be retried, or not under that policy.
+        ConfigError: The function cannot be retried, or not under this policy.
     """
     check_replayable(policy)
 
@@ -93,8 +92,8 @@ def retried(policy: Policy) -> Callable[[F], F]:
 def retry_policy(policy: Policy) -> RetryPolicy:
     """Return the ``retry_policy`` to give Temporal for such an activity.
 
-    It is endless. Its delay, the longest first delay of the policy and at least 1 s,
-    applies to attempts that end without an error.
+    It never gives up. Its delay applies to attempts that end without an error: the
+    longest first delay of the policy, at least 1 s.
 
     >>> retry_policy(Policy(schedule=["1m", "1h"])).initial_interval
     datetime.timedelta(seconds=60)
@@ -106,12 +105,12 @@ def retry_policy(policy: Policy) -> RetryPolicy:
 
 def _build_envelope(job: Job) -> Envelope:
     """Return the envelope of the running activity."""
-    activity, most = info(), job.policy.max_attempts
-    # A standalone activity has no workflow, and activity ids repeat in each run of one.
+    activity, max_attempts = info(), job.policy.max_attempts
+    # A standalone activity has no workflow; activity ids repeat in each run of one.
     workflow = activity.workflow_id, activity.workflow_run_id
     ids = *workflow, activity.activity_id, activity.activity_run_id
     name, number = "/".join(filter(None, ids)), activity.attempt
-    if most is not None and number > most:
+    if max_attempts is not None and number > max_attempts:
         msg = f"{name}: max attempts reached, and the last was lost"
         raise ApplicationError(msg, non_retryable=True)
     epoch = activity.scheduled_time.timestamp()
@@ -124,17 +123,17 @@ def _finish(attempt: JobAttempt, *, redact: bool) -> Any:
     if attempt.envelope.status == "succeeded":
         return attempt.result
     if isinstance(error, ApplicationError):
-        own = error
+        base = error
     elif error is None:
-        own = ApplicationError(state.failures[-1].describe())
+        base = ApplicationError(state.failures[-1].describe())
     else:
         text = error_text(error, redact=redact)
-        own = ApplicationError(text, type=type(error).__name__)
-    message, details, delay = own.message, own.details, state.next_delay
-    options: dict[str, Any] = {"type": own.type, "category": own.category}
+        base = ApplicationError(text, type=type(error).__name__)
+    message, details, delay = base.message, base.details, state.next_delay
+    options: dict[str, Any] = {"type": base.type, "category": base.category}
     if delay is None:
         end = state.describe()
-        # The message of a RetryError contains it.
+        # The message of a RetryError contains it already.
         message = message if end in message else f"{message}; {end}"
         details = *details, attempt.envelope.to_dict()
         options["non_retryable"] = True
@@ -146,7 +145,7 @@ def _finish(attempt: JobAttempt, *, redact: bool) -> Any:
 
 
 class _Cancelled(BaseException):
-    """Wraps a cancellation: in threads Temporal's is an Exception, and retryable."""
+    """Wraps a cancellation, since Temporal's is a retryable Exception in threads."""
 
 
 @contextmanager
