@@ -37,7 +37,7 @@ WRITTEN = {
     "policy must be a Policy, got 9; write settings by their names, as "
     "max_attempts=4": lambda: httpx_policy(9),
     "methods must be a set of HTTP methods, at least one, got 'POST'; "
-    "None is every method": lambda: RetryTransport(methods="POST"),
+    "None means every method": lambda: RetryTransport(methods="POST"),
     "nested must be 'respect' or 'retry' in a client, whose callers expect its own "
     "errors, got 'raise'": lambda: RetryTransport(nested="raise"),
     "raises must be 'last' in a client, whose callers expect its own errors, got "
@@ -60,9 +60,8 @@ WRITTEN = {
     "<built-in function callable>; decorate the function that makes the call": (
         lambda: for_grpc.async_interceptors(on_result=callable)
     ),
-    "methods must be a list of methods, at least one, got []; None is every one": (
-        lambda: for_grpc.RetryInterceptor(methods=[])
-    ),
+    "methods must be a list of methods, at least one, got []; None means every "
+    "method": lambda: for_grpc.RetryInterceptor(methods=[]),
     'policies must be a dict of policies, got Policy(); write {"name": policy}': (
         lambda: figure(Policy())
     ),
@@ -104,7 +103,7 @@ WRITTEN |= {
 }
 
 WRITTEN |= {
-    "attempt_timeout must be a duration in a middleware, to which aiohttp gives no "
+    "attempt_timeout must be a duration in a middleware, which cannot set aiohttp's "
     "timeouts, got AsArgument(5.0, 'timeout'); write attempt_timeout=5.0": (
         lambda: RetryMiddleware(attempt_timeout=AsArgument(5))
     ),

@@ -1,7 +1,7 @@
 """Retries for aiohttp.
 
-Needs the extra ``retrykit[aiohttp]``. Prefer a decorator around everything that is
-done with a response, since it also sees a truncated body::
+Needs the extra ``retrykit[aiohttp]``. Prefer to decorate the function that reads the
+response: a decorator also retries truncated bodies::
 
     from retrykit import retry
     from retrykit.integrations import aiohttp as retries
@@ -12,10 +12,10 @@ done with a response, since it also sees a truncated body::
             response.raise_for_status()
             return await response.json()
 
-aiohttp by itself sends an idempotent request twice if its connection breaks before the
-response, so that an attempt may be two requests. The middleware, even one with
-``max_attempts=1``, disables that. It retries requests until their response headers, and
-`state_of` a response or an error returns its history::
+By itself aiohttp sends an idempotent request again if its connection breaks before the
+response, so an attempt may be two requests. The middleware disables that, even with
+``max_attempts=1``. It retries a request until it has the response headers. `state_of`
+returns the history of a response or an error::
 
     retrying = retries.RetryMiddleware(max_attempts=4)
     session = aiohttp.ClientSession(middlewares=[retrying])
@@ -53,11 +53,11 @@ __all__ = ["IDEMPOTENT", "RetryMiddleware", "policy", "retry_after", "transient"
 
 
 class _Transient(Transient):
-    """Condition that is true of transient errors and responses of aiohttp.
+    """Condition that matches transient errors and responses of aiohttp.
 
     Transient errors are failed, broken and reset connections, truncated bodies and
-    timeouts of every kind, but not a rejected certificate or fingerprint, nor errors
-    in how the program uses its own connections. Transient responses, and errors with
+    timeouts of every kind, but not a rejected certificate or fingerprint, nor misuse
+    of a connection by the program. Transient responses, and errors with
     a status, have the status 408, 425, 429, 500, 502, 503 or 504, or 413 with a
     ``Retry-After``.
     """
@@ -81,7 +81,7 @@ _TRANSIENT = (
 )
 
 transient: Final = _Transient()
-"""Condition for `on` and `on_result`: true of transient errors and responses."""
+"""Condition for `on` and `on_result`: matches transient errors and responses."""
 
 policy = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""
@@ -93,26 +93,26 @@ class RetryMiddleware:
 
     Pass it in ``middlewares`` of a session or a request, as the first, so that the
     others see each attempt. Connection errors need care in a middleware around this
-    one: if a connection breaks after it was made, aiohttp itself would restart the
-    whole call on that error. So ``await handler(request)`` raises nothing then, but
-    returns an object that raises a ``ClientConnectionError``, with the error as its
-    ``__cause__``, when any of its attributes is used. If that object is returned
+    one: on an error of an established connection, aiohttp itself would restart the
+    whole call. So ``await handler(request)`` does not raise that error, but returns an
+    object that raises a ``ClientConnectionError``, with the error as its
+    ``__cause__``, when any of its attributes is used. If the object is returned
     unused, the caller gets the original error.
 
     An attempt ends with the response headers: if the body is truncated after that,
     the client's error is raised, and nothing is retried. Idempotent methods and
     requests with an ``Idempotency-Key`` are retried, if the body can be sent again:
-    from memory, or from a seekable file. Every response and every error has its
-    history, which `state_of` reads; so has the error of its ``raise_for_status``,
-    which also has the response as its ``response``. When the policy gives up, the
-    last response is returned, or an error of aiohttp or a `TimeoutError` is raised,
-    as without the middleware. Each hop of a redirect is a call of its own. Cookies of
-    responses that are retried are not kept.
+    from memory, or from a seekable file. `state_of` returns the history of every
+    response and every error, including those of ``raise_for_status``, which also have
+    the response as their ``response``. When the policy gives up, the last response is
+    returned, or an error of aiohttp or a `TimeoutError` is raised, as without the
+    middleware. Each hop of a redirect is a separate call. Cookies of retried responses
+    are not kept.
 
     The ``total`` of ``aiohttp.ClientTimeout`` bounds all attempts and the delays
-    between them; if it ends a delay, the history is that of the error's ``__cause__``.
-    Every other `TimeoutError` that is not a ``ServerTimeoutError`` ends a call, too.
-    To bound each attempt, give the policy an `attempt_timeout`.
+    between them; if it ends a delay, the error's ``__cause__`` has the history. Every
+    other `TimeoutError` that is not a ``ServerTimeoutError`` ends a call, too. To
+    bound each attempt, set `attempt_timeout` in the policy.
 
     Args:
         policy: As for `policy`.
@@ -120,8 +120,8 @@ class RetryMiddleware:
         **changes: Settings, as for `Policy`.
 
     Raises:
-        ConfigError: A setting is wrong, or a middleware cannot follow it, such as
-            ``nested="raise"``.
+        ConfigError: A setting is invalid, or a middleware does not support it, such
+            as ``nested="raise"``.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class RetryMiddleware:
         policy = transient.policy(policy, **changes)
         timeout = policy.attempt_timeout
         if isinstance(timeout, AsArgument):
-            rule = "a duration in a middleware, to which aiohttp gives no timeouts"
+            rule = "a duration in a middleware, which cannot set aiohttp's timeouts"
             suggestion = f"write attempt_timeout={timeout.seconds}"
             raise invalid_setting("attempt_timeout", rule, timeout, suggestion)
         self._sender = AsyncSender(policy, _send, transient, methods)
@@ -159,7 +159,7 @@ class RetryMiddleware:
         except aiohttp.ClientConnectorError:
             raise
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-            # Not assigned: the error holds this frame, which must not hold it.
+            # Not assigned to a variable: the error's traceback holds this frame.
             return cast("aiohttp.ClientResponse", _FailedResponse(error))
         return response
 
@@ -173,29 +173,30 @@ async def _send(
     except TimeoutError as error:
         if isinstance(error, aiohttp.ServerTimeoutError):
             raise
-        # The total of the session: aiohttp would send another request, and fail.
+        # The total timeout: another request would be sent, and fail.
         raise GiveUp from error
-    # That of another middleware of retrykit, inside of this one, raises its error.
+    # From another middleware of retrykit, inside of this one.
     return response.raise_error() if type(response) is _FailedResponse else response
 
 
 def _build_rewind(body: object) -> Rewind | None:
-    """Return a function that makes a body ready to be sent again, if possible.
+    """Return a function that rewinds a body; None if it cannot be sent again.
 
     aiohttp rewinds files, too, but sends an empty body if it cannot.
     """
     if isinstance(body, aiohttp.MultipartWriter):
         return combine_rewinds(_build_rewind(part) for part, *_ in body)
     if isinstance(body, aiohttp.IOBasePayload):
-        # The file has no public name. If aiohttp renames it, the body counts as not
-        # repeatable.
+        # The file has no public name. If aiohttp renames it, the body is not sent
+        # again.
         return build_rewind(getattr(body, "_value", iter(())))
     return no_rewind if isinstance(body, bytes | aiohttp.BytesPayload) else None
 
 
 def _raise_for_status(response: aiohttp.ClientResponse) -> Callable[[], None]:
     """Return a ``raise_for_status`` whose error has the response and its state."""
-    # Weak, as the response holds this, and frees its connection when it is deleted.
+    # Weak, since the response holds this function, and its deletion frees the
+    # connection.
     reference = ref(response)
 
     def raise_for_status() -> None:
@@ -203,7 +204,7 @@ def _raise_for_status(response: aiohttp.ClientResponse) -> Callable[[], None]:
         try:
             type(response).raise_for_status(response)
         except aiohttp.ClientResponseError as error:
-            # As in other clients; calls around this one find its state there.
+            # As in other clients; outer calls find the state there.
             vars(error)["response"] = response
             attach_state(error, cast("RetryState", state_of(response)))
             raise
@@ -226,7 +227,7 @@ class _FailedResponse:
 
     def raise_error(self) -> NoReturn:
         """Raise the error itself and drop it, since its frames hold this object."""
-        error, self._error = self._error, aiohttp.ClientConnectionError("it broke")
+        error, self._error = self._error, aiohttp.ClientConnectionError("broken")
         try:
             raise error
         finally:
@@ -234,7 +235,7 @@ class _FailedResponse:
 
     def __getattr__(self, name: str) -> NoReturn:
         # aiohttp itself uses a private attribute first, after the point where it
-        # would restart. A middleware uses a public one.
+        # would restart the call. A middleware uses public ones.
         if name.startswith("_"):
             self.raise_error()
         raise _as_connection_error(self._error) from self._error

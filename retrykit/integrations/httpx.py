@@ -1,7 +1,7 @@
 """Retries for httpx.
 
-Needs the extra ``retrykit[httpx]``. Prefer a decorator around everything that is
-done with a response, since it also sees a truncated body::
+Needs the extra ``retrykit[httpx]``. Prefer to decorate the function that reads the
+response: a decorator also retries truncated bodies::
 
     from retrykit import retry
     from retrykit.integrations import httpx as retries
@@ -10,8 +10,8 @@ done with a response, since it also sees a truncated body::
     def fetch(client, url):
         return client.get(url).raise_for_status().json()
 
-Where that is not possible, use a transport that retries requests until their
-response headers. `state_of` a response or an error returns its history::
+Where that is not possible, use a transport. It retries a request until it has the
+response headers. `state_of` returns the history of a response or an error::
 
     client = httpx.Client(transport=retries.RetryTransport(max_attempts=4))
 """
@@ -49,7 +49,7 @@ __all__ += ["retry_after", "transient"]
 
 
 class _Transient(Transient):
-    """Condition that is true of transient errors and responses of httpx.
+    """Condition that matches transient errors and responses of httpx.
 
     Transient errors are failed, broken and reset connections, truncated bodies and
     timeouts of every kind, but not a rejected certificate. Transient responses, and
@@ -76,7 +76,7 @@ _TRANSIENT = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolEr
 _Sender = TypeVar("_Sender", Sender, AsyncSender)
 
 transient: Final = _Transient()
-"""Condition for `on` and `on_result`: true of transient errors and responses."""
+"""Condition for `on` and `on_result`: matches transient errors and responses."""
 
 policy = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""
@@ -91,13 +91,13 @@ class RetryTransport(httpx.BaseTransport):
     An attempt ends with the response headers: if the body is truncated after that,
     the client's error is raised, and nothing is retried. Idempotent methods and
     requests with an ``Idempotency-Key`` are retried, if the body can be sent again:
-    from memory, or from a seekable file. Every response and every error has its
-    history, which `state_of` reads. When the policy gives up, the last response is
-    returned, or an error of httpx is raised.
+    from memory, or from a seekable file. `state_of` returns the history of every
+    response and every error. When the policy gives up, the last response is returned,
+    or an error of httpx is raised.
 
-    A single request has a policy of its own by ``extensions={"retry": policy}``; with
-    None it is sent once. Cookies of responses that are retried are not kept. A client
-    with a transport of its own reads no proxies from the environment.
+    Pass ``extensions={"retry": policy}`` with a request to give it another policy, or
+    None to send it once. Cookies of retried responses are not kept. A client with a
+    custom transport ignores the proxies that environment variables name.
 
     Args:
         policy: As for `policy`.
@@ -108,7 +108,7 @@ class RetryTransport(httpx.BaseTransport):
             bounds the timeouts of httpx.
 
     Raises:
-        ConfigError: A setting is wrong, or a transport cannot follow it.
+        ConfigError: A setting is invalid, or a transport does not support it.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class AsyncRetryTransport(httpx.AsyncBaseTransport):
 
 
 def _sender_of(sender: _Sender, request: httpx.Request) -> _Sender:
-    """Return the sender for a request, which may have a policy of its own."""
+    """Return the sender for a request, which may have another policy."""
     if "retry" not in request.extensions:
         return sender
     return sender.with_policy("extensions['retry']", request.extensions["retry"])
@@ -227,11 +227,11 @@ def _as_http_request(request: httpx.Request) -> HttpRequest:
 
 
 def _build_rewind(stream: object) -> Rewind | None:
-    """Return a function that makes a body ready to be sent again, if possible."""
+    """Return a function that rewinds a body; None if it cannot be sent again."""
     if isinstance(stream, httpx.ByteStream):
         return no_rewind
-    # httpx has no public names for the parts of a stream. If it renames them, bodies
-    # count as not repeatable.
+    # httpx has no public names for the parts of a stream. If it renames them, streams
+    # are not sent again.
     fields = getattr(stream, "fields", None)
     if isinstance(fields, list):
         files = (getattr(field, "file", b"") for field in fields)
@@ -241,7 +241,7 @@ def _build_rewind(stream: object) -> Rewind | None:
 
 @contextmanager
 def _bound_timeouts(request: httpx.Request, limit: float | None) -> Iterator[None]:
-    """Limit each timeout of a request to that of its attempt, in seconds."""
+    """Limit each timeout of a request to that of the attempt, in seconds."""
     extensions = request.extensions
     if limit is not None:
         given = extensions.get("timeout", {})
@@ -265,7 +265,7 @@ _PHASES = ("connect", "read", "write", "pool")
 def _as_read_timeout(
     error: AttemptTimeout, request: httpx.Request
 ) -> httpx.ReadTimeout:
-    """Return the client's error for a timeout, with the state that it has."""
+    """Return the error of httpx for an attempt timeout, with the same state."""
     timeout = httpx.ReadTimeout(str(error), request=request)
     attach_state(timeout, cast("RetryState", state_of(error)))
     return timeout

@@ -24,7 +24,8 @@ def observer(
     the secrets of requests and URLs unless the policy has ``redact=False``.
 
     Each record has an attribute ``retrykit``, for formatters that write JSON: a dict
-    of the call's name, the number of the attempt, elapsed seconds, delay and reason.
+    with the name of the call, the number of the attempt, the elapsed seconds, the
+    delay in seconds and the stop reason.
 
     >>> from retrykit import observe
     >>> with observe(observer()):
@@ -45,35 +46,30 @@ def observer(
         if isinstance(event, RetryScheduled):
             level, text = logging.WARNING, _format_retry(state, event.delay)
         elif isinstance(event, GaveUp):
-            level, text = (
-                logging.ERROR,
-                f"{state.describe()}{_format_last_failure(state)}",
-            )
+            level = logging.ERROR
+            text = f"{state.describe()}{_format_last_failure(state)}"
         elif isinstance(event, Succeeded) and state.failures:
             level, text = logging.INFO, state.describe()
         else:
             return
-        log.log(
-            level, "%s %s", state.name, text, extra={"retrykit": _record_fields(state)}
-        )
+        fields = _record_fields(state)
+        log.log(level, "%s %s", state.name, text, extra={"retrykit": fields})
 
     return write
 
 
 def _format_retry(state: RetryState, delay: float) -> str:
-    after = format_duration(delay)
-    return (
-        f"failed attempt {state.attempt}, next in {after}{_format_last_failure(state)}"
-    )
+    text = f"failed attempt {state.attempt}, next in {format_duration(delay)}"
+    return f"{text}{_format_last_failure(state)}"
 
 
 def _format_last_failure(state: RetryState) -> str:
-    # Results are the user's data; like arguments, they stay out of logs.
     if not state.failures:
         return ""
     last = state.failures[-1]
     if last.error is not None:
         return f"; {' '.join(last.describe(redact=state.redact).split())}"
+    # Not the result, which is the user's data.
     status = status_of(last.result)
     detail = "" if status is None else f", with status {status}"
     return f"; its result was rejected{detail}"

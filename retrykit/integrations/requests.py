@@ -1,7 +1,7 @@
 """Retries for requests.
 
-Needs the extra ``retrykit[requests]``. Prefer a decorator around everything that is
-done with a response, since it also sees a truncated body::
+Needs the extra ``retrykit[requests]``. Prefer to decorate the function that reads the
+response: a decorator also retries truncated bodies::
 
     from retrykit import retry
     from retrykit.integrations import requests as retries
@@ -12,8 +12,8 @@ done with a response, since it also sees a truncated body::
         response.raise_for_status()
         return response.json()
 
-Where that is not possible, use an adapter that retries requests until their
-response headers. `state_of` a response or an error returns its history::
+Where that is not possible, use an adapter. It retries a request until it has the
+response headers. `state_of` returns the history of a response or an error::
 
     session = requests.Session()
     session.mount("https://", retries.RetryAdapter(max_attempts=4))
@@ -51,7 +51,7 @@ __all__ += ["transient"]
 
 
 class _Transient(Transient):
-    """Condition that is true of transient errors and responses of requests.
+    """Condition that matches transient errors and responses of requests.
 
     Transient errors are failed, broken and reset connections, truncated bodies and
     timeouts of every kind, also those of ``response.raw``, but not a rejected
@@ -81,7 +81,7 @@ class _Transient(Transient):
 _TRANSIENT = (requests.ConnectionError, requests.Timeout, ChunkedEncodingError)
 
 transient: Final = _Transient()
-"""Condition for `on` and `on_result`: true of transient errors and responses."""
+"""Condition for `on` and `on_result`: matches transient errors and responses."""
 
 policy = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""
@@ -91,8 +91,8 @@ policy = transient.policy
 def request_policy(policy: Policy | None) -> Iterator[None]:
     """Send the requests of a ``with`` block under another policy.
 
-    It applies to requests that this thread or task sends through a `RetryAdapter`,
-    including redirects, since requests passes no arguments on to an adapter.
+    requests passes no arguments on to an adapter, so this applies to all requests,
+    including redirects, that this thread or task sends through a `RetryAdapter`.
 
     >>> session = requests.Session()
     >>> session.mount("https://", RetryAdapter(max_attempts=3))
@@ -103,8 +103,8 @@ def request_policy(policy: Policy | None) -> Iterator[None]:
         policy: As for `RetryAdapter`; with None, each request is sent once.
 
     Raises:
-        ConfigError: *policy* is not a policy. If an adapter cannot follow it, each
-            request raises this.
+        ConfigError: *policy* is not a policy. If an adapter does not support it, each
+            request raises this error.
     """
     if policy is not None:
         check_instance("policy", policy, Policy, "None sends once")
@@ -115,7 +115,7 @@ def request_policy(policy: Policy | None) -> Iterator[None]:
         _request_policy.reset(token)
 
 
-# The policy of `request_policy` in a tuple, since it may be None; or empty.
+# The policy of `request_policy`, which may be None, in a tuple; empty if there is none.
 _request_policy: ContextVar[tuple[Policy | None, ...]] = ContextVar(
     "retrykit policy of requests", default=()
 )
@@ -131,11 +131,11 @@ class RetryAdapter(BaseAdapter):
     An attempt ends with the response headers: if the body is truncated after that,
     the client's error is raised, and nothing is retried. Idempotent methods and
     requests with an ``Idempotency-Key`` are retried, if the body can be sent again:
-    from memory, or from a seekable file. Every response and every error has its
-    history, which `state_of` reads. When the policy gives up, the last response is
-    returned, or an error of requests is raised. Each hop of a redirect is a call of
-    its own. Cookies of responses that are retried are not kept. `request_policy`
-    gives single requests another policy.
+    from memory, or from a seekable file. `state_of` returns the history of every
+    response and every error. When the policy gives up, the last response is returned,
+    or an error of requests is raised. Each hop of a redirect is a separate call.
+    Cookies of retried responses are not kept. `request_policy` gives single requests
+    another policy.
 
     Args:
         policy: As for `policy`.
@@ -146,7 +146,7 @@ class RetryAdapter(BaseAdapter):
             bounds the timeout of requests.
 
     Raises:
-        ConfigError: A setting is wrong, an adapter cannot follow it, or *adapter*
+        ConfigError: A setting is invalid, an adapter does not support it, or *adapter*
             retries by itself.
     """
 
@@ -198,7 +198,7 @@ class RetryAdapter(BaseAdapter):
                 build_rewind(request.body),
             )
         )
-        # Digest authentication sends the request again by the response's connection.
+        # Digest authentication sends the request again through it.
         vars(response)["connection"] = self
         return response
 

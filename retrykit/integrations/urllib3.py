@@ -1,7 +1,7 @@
 """Retries for urllib3.
 
-Needs the extra ``retrykit[urllib3]``. Prefer a decorator around everything that is
-done with a response. urllib3 retries three times by itself unless it is told not to::
+Needs the extra ``retrykit[urllib3]``. Prefer to decorate the function that reads the
+response, and use this pool, since other ones retry three times by themselves::
 
     from retrykit import retry
     from retrykit.integrations import urllib3 as retries
@@ -12,8 +12,8 @@ done with a response. urllib3 retries three times by itself unless it is told no
     def fetch(url):
         return pool.request("GET", url)
 
-Where that is not possible, use a pool manager that retries. `state_of` a response or
-an error returns its history::
+Where that is not possible, let the pool manager retry. `state_of` returns the history
+of a response or an error::
 
     pool = retries.RetryPoolManager(max_attempts=4)
 """
@@ -54,7 +54,7 @@ __all__ = ["IDEMPOTENT", "RetryPoolManager", "policy", "retry_after", "transient
 
 
 class _Transient(Transient):
-    """Condition that is true of transient errors and responses of urllib3.
+    """Condition that matches transient errors and responses of urllib3.
 
     Transient errors are failed, broken and reset connections, truncated bodies and
     timeouts of every kind, but not a rejected certificate. A ``MaxRetryError`` is
@@ -74,8 +74,8 @@ class _Transient(Transient):
         response.release_conn()
 
 
-# Errors about proxies and TLS wrap the error of the connection. Where urllib3 itself
-# rejects a certificate, they wrap a string or a ValueError, neither of which is here.
+# Errors about proxies and TLS wrap the error of the connection. If urllib3 itself
+# rejects a certificate, they wrap a string or a ValueError, which are not transient.
 _TRANSIENT = (
     _TimeoutError,
     EmptyPoolError,
@@ -89,7 +89,7 @@ _TRANSIENT = (
 
 
 def _find_reason(error: Any) -> Any:
-    """Return the innermost error of those that urllib3 wraps around each other."""
+    """Return the innermost error of those that urllib3 wraps in one another."""
     while True:
         if isinstance(error, MaxRetryError):
             error = error.reason
@@ -102,7 +102,7 @@ def _find_reason(error: Any) -> Any:
 
 
 transient: Final = _Transient()
-"""Condition for `on` and `on_result`: true of transient errors and responses."""
+"""Condition for `on` and `on_result`: matches transient errors and responses."""
 
 policy = transient.policy
 """Returns a policy with `transient` and `retry_after` filled in."""
@@ -115,16 +115,16 @@ class RetryPoolManager(urllib3.PoolManager):
     >>> pool = RetryPoolManager(max_attempts=3)
 
     Idempotent methods and requests with an ``Idempotency-Key`` are retried, if the
-    body can be sent again: from memory, or from a seekable file. Every response and
-    every error has its history, which `state_of` reads. When the policy gives up,
-    the last response is returned, or the error of urllib3 is raised as with
-    ``retries=False``: a ``ProtocolError``, not a ``MaxRetryError``.
+    body can be sent again: from memory, or from a seekable file. `state_of` returns
+    the history of every response and every error. When the policy gives up, the last
+    response is returned, or the error of urllib3 is raised as with ``retries=False``:
+    a ``ProtocolError``, not a ``MaxRetryError``.
 
     An attempt includes the redirects, which urllib3 follows and counts, and, unless
     ``preload_content=False``, reading the body.
 
-    A single request has a policy of its own by ``request(..., policy=policy)``; with
-    None it is sent once.
+    Pass ``request(..., policy=policy)`` to give a request another policy, or None to
+    send it once.
 
     Args:
         policy: As for `policy`.
@@ -135,9 +135,8 @@ class RetryPoolManager(urllib3.PoolManager):
             bounds the timeout of urllib3.
 
     Raises:
-        ConfigError: A setting is wrong, a pool manager cannot follow the policy, or
-            *manager* retries by itself. *retries* of a request that would do so is
-            rejected in the same way.
+        ConfigError: A setting is invalid, a pool manager does not support the policy,
+            or *manager* retries by itself. A request raises it if its *retries* would.
     """
 
     def __init__(
@@ -150,7 +149,7 @@ class RetryPoolManager(urllib3.PoolManager):
     ) -> None:
         inner = urllib3.PoolManager() if manager is None else manager
         self._inner = check_instance("manager", inner, urllib3.PoolManager)
-        # Pools and settings are those of the inner manager, instead of a second set.
+        # Share the pools and settings of the inner manager.
         vars(self).update(vars(inner))
         pool_options = self.connection_pool_kw
         self._retries = _redirects_only(pool_options.get("retries"))
@@ -177,7 +176,7 @@ class RetryPoolManager(urllib3.PoolManager):
         scheme: str | None = "http",
         pool_kwargs: dict[str, Any] | None = None,
     ) -> urllib3.HTTPConnectionPool:
-        """Return the connection pool of a host, which does not follow the policy."""
+        """Return the connection pool of a host; its own requests are not retried."""
         return self._inner.connection_from_host(host, port, scheme, pool_kwargs)
 
     def urlopen(
@@ -199,7 +198,7 @@ class RetryPoolManager(urllib3.PoolManager):
 
 
 class _RedirectsOnly(urllib3.Retry):
-    """Counts redirects as any ``Retry`` does, and retries nothing."""
+    """A ``Retry`` that counts redirects, and retries nothing."""
 
     def increment(
         self,
@@ -217,7 +216,7 @@ class _RedirectsOnly(urllib3.Retry):
 
 
 def _redirects_only(retries: urllib3.Retry | int | None) -> urllib3.Retry:
-    """Return a ``Retry`` that follows as many redirects as another one."""
+    """Return a ``Retry`` with the redirect limits of another one, and no retries."""
     given = urllib3.Retry.from_int(retries)
     limits = given.connect, given.read, given.status, given.other
     retrying = given.total != 0 and any(
@@ -237,9 +236,9 @@ def _redirects_only(retries: urllib3.Retry | int | None) -> urllib3.Retry:
 
 
 def bound_timeout(timeout: Any, limit: float) -> Any:
-    """Return a timeout of which no part is longer than *limit* seconds.
+    """Return a timeout with no part longer than *limit* seconds.
 
-    It is at least a millisecond: urllib3 raises a ValueError for 0.
+    Each part is at least a millisecond: urllib3 raises a ValueError for 0.
     """
     if isinstance(timeout, tuple):
         return tuple(bound_timeout(part, limit) for part in timeout)

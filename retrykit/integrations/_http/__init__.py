@@ -1,3 +1,3 @@
-"""Code shared by the integrations of HTTP clients; imports no client."""
+"""Code shared by the integrations of HTTP clients; it imports none of them."""
 
 __all__: list[str] = []

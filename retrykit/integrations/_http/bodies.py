@@ -1,4 +1,4 @@
-"""Rewinding of request bodies, so that they can be sent again."""
+"""Rewinds request bodies, so that they can be sent again."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 __all__ = ["Rewind", "build_rewind", "combine_rewinds", "no_rewind"]
 
 Rewind = Callable[[], object]
-"""Makes a body ready to be sent again."""
+"""A function that makes a body ready to be sent again."""
 
 
 def no_rewind() -> None:
@@ -14,7 +14,7 @@ def no_rewind() -> None:
 
 
 def build_rewind(source: Any) -> Rewind | None:
-    """Return a function that makes the source of a body ready to be read again.
+    """Return a function that rewinds the source of a body.
 
     >>> import io
     >>> file = io.BytesIO(b"head, body")
@@ -27,10 +27,10 @@ def build_rewind(source: Any) -> Rewind | None:
         source: Bytes, a string, a file, or an iterable of chunks.
 
     Returns:
-        A function that seeks a file back to its present position, and does nothing
-        for bytes, a string, a list or a tuple. None if the source can, or may, be
-        read only once: another iterable may be exhausted without telling, and would
-        be sent again as an empty body.
+        A function that seeks a file back to its current position, and does nothing
+        for bytes, a string, a list or a tuple. None if the source can be read only
+        once, or might be: any other iterable may be exhausted by then, and would be
+        sent as an empty body.
     """
     if source is None or isinstance(source, str | bytes | bytearray | list | tuple):
         return no_rewind

@@ -1,4 +1,4 @@
-"""Policy defaults of the clients: transient statuses, idempotent methods, hints."""
+"""Policy defaults of HTTP clients: transient statuses, idempotent methods, hints."""
 
 import ssl
 from abc import ABC, abstractmethod
@@ -27,9 +27,9 @@ retry_after = _retry_after()
 
 
 class Transient(ABC):
-    """Condition that is true of a client's transient errors and responses.
+    """Condition that matches a client's transient errors and responses.
 
-    Its repr and its pickle are its name in the module of the client.
+    Its repr and its pickle are the name ``transient`` in the client's module.
     """
 
     @abstractmethod
@@ -70,10 +70,10 @@ def merge_client_defaults(
     on_result: Transient | None = None,
     hint: Hint = retry_after,
 ) -> Policy:
-    """Return a policy with the defaults of a client where it has no own settings.
+    """Return a policy with the defaults of a client filled in.
 
-    A policy that already has a condition of the client is left without the others,
-    which have been removed from it.
+    If the policy already has the client's condition, nothing is filled in: its author
+    has removed the other defaults.
     """
     suggestion = "write settings by their names, as max_attempts=4"
     policy = (
@@ -121,7 +121,7 @@ _TOO_LARGE = 413
 def is_certificate_error(error: BaseException | None) -> bool:
     """Return whether an error was caused by a rejected certificate.
 
-    Clients report that as a failed connection, but it is not transient.
+    Clients report it as a failed connection, but it is not transient.
     """
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
@@ -136,9 +136,9 @@ def check_methods(methods: Iterable[str] | None) -> frozenset[str] | None:
     """Return the HTTP methods to retry, in upper case; None means all."""
     if methods is None:
         return None
-    given: list[object] = [] if isinstance(methods, str) else [*methods]
-    names = [each.upper() for each in given if isinstance(each, str) and each]
-    if not names or len(names) < len(given):
+    listed: list[object] = [] if isinstance(methods, str) else [*methods]
+    names = [each.upper() for each in listed if isinstance(each, str) and each]
+    if not names or len(names) < len(listed):
         rule = "a set of HTTP methods, at least one"
-        raise invalid_setting("methods", rule, methods, "None is every method")
+        raise invalid_setting("methods", rule, methods, "None means every method")
     return frozenset(names)

@@ -1,7 +1,7 @@
 """Sends the requests of an HTTP client under a policy, sync or async.
 
-It decides whether a request may be retried and which response or error its caller
-gets; the client's own module does the sending.
+It decides whether a request may be retried, and which response or error its caller
+gets. The module of the client sends it.
 """
 
 import logging
@@ -100,8 +100,8 @@ class _BaseSender:
             policy = self._transient.policy(policy)
         return type(self)(policy, self._send, self._transient, self._methods)
 
-    def _driver(self, request: HttpRequest, once: str | None) -> Callable[..., Any]:
-        factory = self._retrying if once is None else self._single
+    def _driver(self, request: HttpRequest, *, repeatable: bool) -> Callable[..., Any]:
+        factory = self._retrying if repeatable else self._single
         return factory(f"{request.method} {request.host}", None)
 
 
@@ -112,14 +112,14 @@ class Sender(_BaseSender):
 
     def send(self, request: HttpRequest) -> Any:
         """Return the response with its state: the last one if none was accepted."""
-        once = request.not_repeatable_because(self._methods)
+        reason = request.not_repeatable_because(self._methods)
         in_flight, response = _InFlight(), None
         try:
-            driver = self._driver(request, once)
+            driver = self._driver(request, repeatable=reason is None)
             response = driver(self._send, request, in_flight)
             attach_state(response, in_flight.state)
         except Exception as error:
-            response = _final_response(error, once, in_flight.state)
+            response = _final_response(error, reason, in_flight.state)
             if response is None:
                 raise
         finally:
@@ -137,14 +137,14 @@ class AsyncSender(_BaseSender):
 
     async def send(self, request: HttpRequest) -> Any:
         """Return the response with its state, as `Sender.send` does."""
-        once = request.not_repeatable_because(self._methods)
+        reason = request.not_repeatable_because(self._methods)
         in_flight, response = _InFlight(), None
         try:
-            driver = self._driver(request, once)
+            driver = self._driver(request, repeatable=reason is None)
             response = await driver(self._send, request, in_flight)
             attach_state(response, in_flight.state)
         except Exception as error:
-            response = _final_response(error, once, in_flight.state)
+            response = _final_response(error, reason, in_flight.state)
             if response is None:
                 raise
         finally:
@@ -158,13 +158,13 @@ class AsyncSender(_BaseSender):
 
 
 class _InFlight:
-    """The request that is being sent.
+    """A request that is being sent.
 
     Attributes:
         state: The state of its call.
-        response: The response of the running attempt, once it is there. It must be
-            released if the call ends without returning it, by an error of a
-            condition or by cancellation.
+        response: The response of the current attempt, once it has arrived. It must be
+            released if the call ends without returning it: by an error of a
+            condition, or by cancellation.
     """
 
     state: RetryState
@@ -181,8 +181,8 @@ class _InFlight:
         except Exception as fault:
             last = self.state.failures[-1].error
             if isinstance(last, Exception):
-                # The caller should see why the request failed, not why it was
-                # not retried.
+                # The caller should see why the request failed, not why its body
+                # could not be rewound.
                 raise GiveUp(last) from fault
             raise
 
@@ -213,26 +213,32 @@ async def _aattempt(
     return in_flight.response
 
 
-def _final_response(error: Exception, once: str | None, state: RetryState) -> Any:
-    """Return the response that replaces an error, or None."""
-    not_retried = once is not None and state.stop_reason is StopReason.ATTEMPTS
+def _final_response(error: Exception, reason: str | None, state: RetryState) -> Any:
+    """Return the response to return in place of an error, or None.
+
+    Args:
+        error: The error that ended the call.
+        reason: Why the request was not repeatable; None if it was.
+        state: The state of the call.
+    """
+    not_retried = reason is not None and state.stop_reason is StopReason.ATTEMPTS
     if not isinstance(error, RetryError) or error.state is not state:
         if not_retried:
             # Replaces the note that max_attempts=1 was reached.
-            add_note_once(error, f"gave up after 1 attempt: {once}")
+            add_note_once(error, f"gave up after 1 attempt: {reason}")
         return None
     response = state.failures[-1].result
     copy_state(response, error)
     if not_retried:
         outcome = state.failures[-1].describe()
-        level = logging.WARNING if once is _ONE_SHOT else logging.DEBUG
+        level = logging.WARNING if reason is _ONE_SHOT else logging.DEBUG
         text = "%s gave up after 1 attempt with %s: %s"
-        logging.getLogger("retrykit").log(level, text, state.name, outcome, once)
+        logging.getLogger("retrykit").log(level, text, state.name, outcome, reason)
     return response
 
 
 class ReleasingCondition:
-    """A user's condition, together with the client's way to release a response."""
+    """A user's condition, with the client's function to release a response."""
 
     def __init__(self, condition: ResultCondition, transient: Transient) -> None:
         self._condition = condition

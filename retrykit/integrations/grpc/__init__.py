@@ -1,7 +1,7 @@
 """Retries for gRPC.
 
-Needs the extra ``retrykit[grpc]``. Prefer a decorator around everything that is done
-with a call, since it also sees a stream that breaks off::
+Needs the extra ``retrykit[grpc]``. Prefer to decorate the function that makes the call:
+a decorator also retries a stream that breaks off::
 
     from retrykit import retry
     from retrykit.integrations import grpc as retries
@@ -10,17 +10,17 @@ with a call, since it also sees a stream that breaks off::
     def fetch(stub, request):
         return list(stub.List(request, timeout=10))
 
-Where that is not possible, use interceptors that retry calls until their response or
-the first message of a stream. `state_of` an error returns its history::
+Where that is not possible, use interceptors. They retry a call until it has its
+response, or the first message of a stream. `state_of` returns the history of an error::
 
     channel = grpc.insecure_channel(target, [("grpc.enable_retries", 0)])
     channel = grpc.intercept_channel(channel, retries.RetryInterceptor())
 
-The option disables the retries of gRPC itself, which a service config may configure;
-they also hide the number of the attempt from servers. retrykit cannot check whether it
-is set. Alternatively, let gRPC retry, by a service config from
-`retrykit.config.grpc_service_config`: it makes at most five attempts, which `state_of`
-does not see.
+The option disables gRPC's own retries, which a service config may enable and which
+hide the number of the attempt from servers. retrykit cannot check whether it is set.
+Alternatively, let gRPC retry, with a service config from
+`retrykit.config.grpc_service_config`. gRPC makes at most five attempts, and `state_of`
+has no history of them.
 """
 
 from retrykit.integrations.grpc.aio import async_interceptors

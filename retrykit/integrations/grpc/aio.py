@@ -24,7 +24,7 @@ def async_interceptors(
 ) -> list[aio.ClientInterceptor]:
     """Return interceptors that retry the calls of an async channel under a policy.
 
-    There are four, as gRPC has one for each combination of unary and streaming:
+    There are four, since gRPC has one for each combination of unary and streaming:
 
     >>> interceptors = async_interceptors(max_attempts=4, methods=["shop.Cart/List"])
     >>> len(interceptors)
@@ -32,13 +32,11 @@ def async_interceptors(
 
     Pass them as the first of ``interceptors`` to ``grpc.aio.insecure_channel`` or
     ``secure_channel``, with the option ``("grpc.enable_retries", 0)``. They work as
-    `RetryInterceptor` does, with these differences. The call object, which gRPC
-    creates before them, reflects the call only when it is over, or has its first
-    message; the state is attached to errors, and observers are notified of it. The
-    state of a stream is that of its opening: if it breaks off later, that has
-    succeeded. Cancelling a call takes effect at once. Requests are sent again if they
-    are a list or tuple; calls whose requests are written one by one, or come from any
-    other iterable, are passed through.
+    `RetryInterceptor` does, with these differences. gRPC creates the call object before
+    them, so it reflects the call only once that is over, or has its first message; only
+    errors and observers get the state. Cancelling a call takes effect at once. Requests
+    are sent again if they are a list or tuple; calls whose requests are written one by
+    one, or come from any other iterable, are not retried.
 
     Args:
         policy: As for `policy`.
@@ -46,17 +44,16 @@ def async_interceptors(
         **changes: Settings, as for `Policy`.
 
     Raises:
-        ConfigError: A setting is wrong, or an interceptor cannot follow it.
+        ConfigError: A setting is invalid, or an interceptor does not support it.
     """
-    whole, chosen = client_policy(policy, **changes), Methods(methods)
-    single = CallRunner(whole, awaited=True), chosen, _ResponseCall
-    streams = CallRunner(whole.replace(attempt_timeout=None), awaited=True)
-    many = streams, chosen, _StreamCall
+    policy, retried = client_policy(policy, **changes), Methods(methods)
+    runner = CallRunner(policy, awaited=True)
+    stream_runner = CallRunner(policy.replace(attempt_timeout=None), awaited=True)
     return [
-        _UnaryUnary(*single),
-        _StreamUnary(*single),
-        _UnaryStream(*many),
-        _StreamStream(*many),
+        _UnaryUnary(runner, retried, _ResponseCall),
+        _StreamUnary(runner, retried, _ResponseCall),
+        _UnaryStream(stream_runner, retried, _StreamCall),
+        _StreamStream(stream_runner, retried, _StreamCall),
     ]
 
 
@@ -74,7 +71,7 @@ class _StreamCall(InterceptedCall):
     """A call with a stream of responses."""
 
     async def attempt(self, timeout: float | None, /) -> Any:  # noqa: ASYNC109  gRPC's own
-        """Return the messages, once the first one or the end of the stream is there."""
+        """Return the messages, once the first one or the end has arrived."""
         rest = aiter(await self.begin(timeout))
         first = await anext(rest, _END)
         head = [] if first is _END else [first]
@@ -85,7 +82,7 @@ _END = object()
 
 
 class _Messages:
-    """The messages of a stream, which is no longer retried.
+    """The messages of an open stream, which is no longer retried.
 
     Args:
         head: The first message, if there is one.
@@ -114,7 +111,7 @@ class _Messages:
 
 
 class _Interceptor:
-    """The part that the four interceptors share."""
+    """Base class of the four interceptors."""
 
     def __init__(
         self, runner: CallRunner, methods: Methods, kind: type[InterceptedCall]
@@ -133,8 +130,8 @@ class _Interceptor:
 
     async def _stream(self, continuation: Any, details: Any, requests: Any) -> Any:
         """Return the result of a call with a stream of requests."""
-        # gRPC waits for its interceptors before it reads what is written to a call,
-        # so they must not wait for a response to that.
+        # gRPC waits for its interceptors before it sends requests that are written to
+        # the call, so they must not wait for a response to them.
         if not isinstance(requests, Sequence):
             return await continuation(details, requests)
         return await self._unary(continuation, details, requests)

@@ -1,4 +1,4 @@
-"""Calls of gRPC under a policy, as far as sync and async interceptors share them."""
+"""Runs gRPC calls under a policy, for the sync and the async interceptors."""
 
 import copy
 from abc import ABC, abstractmethod
@@ -30,7 +30,7 @@ class InterceptedCall(ABC):
         continuation: Starts an attempt with details and a request.
         details: The details of the call.
         request: Returns the request of an attempt, or the requests.
-        once: Whether there is only one attempt.
+        once: Whether the call must not be retried.
     """
 
     state: RetryState
@@ -55,7 +55,8 @@ class InterceptedCall(ABC):
     def pop_state(self) -> Any:
         """Return the state of the ended call, and drop it.
 
-        It holds the errors, they hold the frames of attempts, and those this object.
+        This breaks a reference cycle: the state holds the errors, and their frames
+        hold this object.
         """
         return vars(self).pop("state", None)
 
@@ -64,7 +65,7 @@ class InterceptedCall(ABC):
         return self.continuation(self.details, self.request())
 
     def begin(self, timeout: float | None = None) -> Any:
-        """Return the continuation's result for the attempt that begins."""
+        """Start the current attempt, and return the continuation's result."""
         self.state = current_state()
         details = _attempt_details(self.details, self.state, timeout)
         return self.continuation(details, self.request())
@@ -74,7 +75,7 @@ class CallRunner:
     """Makes calls under a policy.
 
     The timeout of a call is for all attempts together: no attempt starts after it,
-    and each has the remaining time.
+    and each one gets the remaining time.
     """
 
     def __init__(self, policy: Policy, *, awaited: bool) -> None:
@@ -84,9 +85,9 @@ class CallRunner:
             suggestion = "decorate the function that makes the call"
             raise invalid_setting("on_result", rule, policy.on_result, suggestion)
         if not awaited:
-            suggestion = "what is async needs async_interceptors"
-            # Checked before _or_timeout hides an async condition. gRPC can end an
-            # attempt in a thread, too.
+            suggestion = "async functions need async_interceptors"
+            # Checked before _or_timeout hides an async condition. In a thread, too,
+            # gRPC can end an attempt.
             check_sync_compatible(policy, can_cancel=True, suggestion=suggestion)
         timeout = policy.attempt_timeout
         if timeout is not None:
@@ -136,9 +137,9 @@ async def _aattempt(
 
 
 def _or_timeout(on: Condition) -> Condition:
-    """Return a condition that is also true of attempts that exceeded their timeout.
+    """Return a condition that also matches attempts that exceeded their timeout.
 
-    If the call itself exceeded its timeout, no time is left for another attempt.
+    After the timeout of the call itself, no time is left for another attempt.
     """
 
     def accepts(error: Exception) -> Any:
@@ -162,7 +163,7 @@ def _with_reusable_metadata(details: Any) -> Any:
 
 
 def _attempt_details(details: Any, state: RetryState, timeout: float | None) -> Any:
-    """Return the details of an attempt: remaining time, and number of retries.
+    """Return the details of an attempt, with the remaining time and its number.
 
     Source:
         gRFC A6, "gRPC Retry Design", "Exposed Retry Metadata", 2017.
@@ -177,7 +178,7 @@ def _attempt_details(details: Any, state: RetryState, timeout: float | None) -> 
     metadata = details.metadata
     added = ((_PREVIOUS_ATTEMPTS, str(state.attempt - 1)),) if retrying else ()
     if isinstance(metadata, grpc.aio.Metadata):
-        # A copy, as an interceptor after this one may add to it.
+        # A copy, since an inner interceptor may add to it.
         changes["metadata"] = grpc.aio.Metadata(*metadata, *added)
     elif retrying:
         changes["metadata"] = (*(metadata or ()), *added)
@@ -207,11 +208,11 @@ class Methods:
     def __init__(self, names: Iterable[str] | None) -> None:
         self._names: frozenset[str] | None = None
         if names is not None:
-            given = [] if isinstance(names, str) else [*names]
-            if not given:
+            listed = [] if isinstance(names, str) else [*names]
+            if not listed:
                 rule = "a list of methods, at least one"
-                raise invalid_setting("methods", rule, names, "None is every one")
-            parts = [parts_of_name(name) for name in given]
+                raise invalid_setting("methods", rule, names, "None means every method")
+            parts = [parts_of_name(name) for name in listed]
             self._names = frozenset(
                 f"/{each['service']}/{each.get('method', '')}" for each in parts
             )
@@ -223,6 +224,6 @@ class Methods:
 
 
 def _path(details: Any) -> str:
-    # Bytes in async calls.
+    # Async calls have it as bytes.
     method: str | bytes = details.method
     return method.decode() if isinstance(method, bytes) else method

@@ -11,13 +11,13 @@ from retrykit.policy.validators import Changes
 __all__ = ["policy", "retry_after", "transient"]
 
 transient: Final = StatusCodes(["UNAVAILABLE"])
-"""Condition that is true of transient errors: UNAVAILABLE alone.
+"""Condition that matches transient errors: UNAVAILABLE alone.
 
 It is the only code by which a server, or gRPC itself without a connection, says that
-this call alone may be retried. ABORTED asks for the whole transaction to be retried;
-DEADLINE_EXCEEDED means that the caller's own timeout is over; RESOURCE_EXHAUSTED may be
-a quota for hours, or a message that is too large; INTERNAL and UNKNOWN are bugs to be
-noticed. If a server uses them otherwise, write
+this one call may be retried. ABORTED means that the whole transaction should be
+retried, and DEADLINE_EXCEEDED that the caller's own timeout is over; RESOURCE_EXHAUSTED
+may be a quota for hours, or a message that is too large; INTERNAL and UNKNOWN are bugs
+that should be noticed. If a server uses them in another way, write
 ``on=StatusCodes(["UNAVAILABLE", "RESOURCE_EXHAUSTED"])``. Even a call that failed with
 UNAVAILABLE may have been executed.
 

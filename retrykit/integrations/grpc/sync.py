@@ -40,30 +40,30 @@ class RetryInterceptor(
     ...     pass  # make stubs of it
 
     Make it the first interceptor of a channel, so that the others see every attempt.
-    The error of gRPC is raised with its state; the call object that ``with_call``
-    returns has its state, too. The timeout of a call is for all attempts together.
+    `state_of` returns the history of errors of gRPC, and of the call object that
+    ``with_call`` returns. The timeout of a call is for all attempts together.
 
-    A stream of responses is retried until its first message, by the loop that waits
-    for that. Until then the call object reflects the running attempt. Its state is
-    that of the opening of the stream: if it breaks off later, that has succeeded. A
-    stream that is cancelled during a delay ends after the delay, with the error of
-    the last attempt.
+    A stream of responses is retried until its first message, while the caller waits
+    for that. Until then the call object reflects the current attempt. Its state ends
+    with the opening of the stream: if the stream breaks off later, the state has
+    succeeded. A stream that is cancelled during a delay ends after the delay, with
+    the error of the last attempt.
 
     Streams of requests are sent again if they are a list or tuple, and only once
     otherwise, since another iterable may be exhausted. A call that is made with
-    ``future`` is not retried either, since no code waits for it here: pass the
-    method to an executor, for a future that is retried.
+    ``future`` is not retried either, since nothing waits for its result here. For a
+    future that is retried, submit the call to an executor.
 
     Args:
         policy: As for `policy`.
         methods: The methods to retry, as ``package.Service/Method``, or as
             ``package.Service`` for all methods of a service. None means all methods, as
-            in a service config of gRPC: their names do not tell which are idempotent.
+            in a service config of gRPC: names do not show which are idempotent.
         **changes: Settings, as for `Policy`. An `attempt_timeout` bounds each
             attempt of a call with a single response, but not those of streams.
 
     Raises:
-        ConfigError: A setting is wrong, or an interceptor cannot follow it.
+        ConfigError: A setting is invalid, or an interceptor does not support it.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class RetryInterceptor(
         methods: Iterable[str] | None = None,
         **changes: Unpack[Changes],
     ) -> None:
-        whole = client_policy(policy, **changes)
+        policy = client_policy(policy, **changes)
         self._methods = Methods(methods)
-        self._runner = CallRunner(whole, awaited=False)
+        self._runner = CallRunner(policy, awaited=False)
         self._stream_runner = CallRunner(
-            whole.replace(attempt_timeout=None), awaited=False
+            policy.replace(attempt_timeout=None), awaited=False
         )
 
     def __repr__(self) -> str:
@@ -143,24 +143,24 @@ class _ResponseCall(InterceptedCall):
         try:
             raise outcome
         finally:
-            # Otherwise its traceback, which holds this frame, would hold the error.
+            # A reference cycle: the error's traceback holds this frame.
             del outcome
 
 
 def _unfinished(outcome: Any) -> bool:
-    """Return whether this is the result of ``future``, for which no code waits here.
+    """Return whether a call was made with ``future``, and may still be running.
 
-    It may be done already by chance, but it is an iterator.
+    Its result is an iterator, even if it happens to be done already.
     """
     return isinstance(outcome, Iterator) or not outcome.done()
 
 
 class _StreamCall(InterceptedCall):
-    """A call with a stream of responses, until it has the first one.
+    """A call with a stream of responses, until the first one arrives.
 
     Attributes:
-        attempt_call: The call object of the last attempt. That of the first one is
-            there before any code waits for a message.
+        attempt_call: The call object of the last attempt. The first one is started
+            before the caller waits for a message.
         cancelled: Whether the caller has cancelled the call.
     """
 
@@ -173,7 +173,8 @@ class _StreamCall(InterceptedCall):
         if self.state.attempt > 1 and not self.cancelled:
             self.attempt_call = self.begin(timeout)
         if self.cancelled:
-            # While the attempt began, its caller could only cancel the one before.
+            # The caller cancelled while this attempt began, and reached only the
+            # previous one.
             self.attempt_call.cancel()
         try:
             return [*islice(self.attempt_call, 1)]
@@ -185,7 +186,7 @@ class _StreamCall(InterceptedCall):
 
 @grpc.Call.register
 class _Messages:
-    """The call object of a stream that its caller gets.
+    """The call object that the caller of a stream gets.
 
     Other attributes are those of the call object of the last attempt.
     """
