@@ -181,7 +181,7 @@ def test_it_tells_its_settings_and_nothing_of_the_client():
     client = redis.Redis(host="nowhere.example", password="secret")  # noqa: S106  none
     budget = RedisBudget(client, TokenBucket(90), key=KEY)
     assert repr(budget) == f"<RedisBudget of TokenBucket(capacity=90), key={KEY!r}>"
-    with pytest.raises(TypeError, match="make one in each process, with the same key"):
+    with pytest.raises(TypeError, match="create one in each process, with the same"):
         pickle.dumps(budget)
 
 

@@ -22,7 +22,7 @@ _YEAR = 365 * 86_400
 
 
 class _BaseRedisBudget(Budget, Generic[Client]):
-    """The part that is the same for sync and async; it sends nothing."""
+    """The part that is the same for sync and async; it sends no requests."""
 
     _awaited: bool
 
@@ -53,18 +53,17 @@ class _BaseRedisBudget(Budget, Generic[Client]):
         register = getattr(client, "register_script", None)
         script = register(SCRIPT) if register else None
         if script is None or is_coroutine_function(script) != self._awaited:
-            kinds = ["a redis.Redis", "a redis.asyncio.Redis"]
-            other = "RedisBudget" if self._awaited else "AsyncRedisBudget"
-            suggestion = f"{other} takes {kinds[not self._awaited]}"
-            # Its type only, as its repr may contain its password.
-            raise invalid_setting(
-                "client", kinds[self._awaited], type(client), suggestion
-            )
+            sync, asynchronous = "a redis.Redis", "a redis.asyncio.Redis"
+            rule, suggestion = sync, f"AsyncRedisBudget takes {asynchronous}"
+            if self._awaited:
+                rule, suggestion = asynchronous, f"RedisBudget takes {sync}"
+            # Only its type, since its repr may contain its password.
+            raise invalid_setting("client", rule, type(client), suggestion)
         return script
 
     @property
     def balance(self) -> float:
-        """Tokens in the last reply of Redis, or left here while it is unavailable.
+        """Tokens in the last reply of Redis; the local ones while it is unavailable.
 
         Reading it sends no request; `flush` does.
         """
@@ -76,13 +75,13 @@ class _BaseRedisBudget(Budget, Generic[Client]):
         return {"keys": [self.key], "args": args}
 
     def __repr__(self) -> str:
-        # Without the client, whose repr contains its address and maybe its password.
+        # Without the client, whose repr contains its address and maybe a password.
         name = type(self).__name__
         return f"<{name} of {self.bucket.expression}, key={self.key!r}>"
 
     def __reduce__(self) -> NoReturn:
         msg = f"cannot pickle a {type(self).__name__}, as its client is a connection"
-        msg += "; make one in each process, with the same key"
+        msg += "; create one in each process, with the same key"
         raise TypeError(msg)
 
 
@@ -101,34 +100,34 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
     """Token bucket that processes share through Redis, for `retry`.
 
     The tokens are a number under one key. Each withdrawal is one atomic script, so that
-    no token is spent twice. In an event loop use `AsyncRedisBudget`: this one would
-    block the loop.
+    no token is spent twice. In an event loop use `AsyncRedisBudget`, since this one
+    would block the loop.
 
     >>> from redis import Redis
     >>> from redis.backoff import NoBackoff
     >>> from redis.retry import Retry
     >>> client = Redis(
-    ...     socket_connect_timeout=0.1,  # a retry may wait for Redis so long
+    ...     socket_connect_timeout=0.1,  # a retry may wait this long for Redis
     ...     socket_timeout=0.1,
     ...     retry=Retry(NoBackoff(), 0),  # otherwise redis-py may pay twice
     ... )
     >>> RedisBudget(client, TokenBucket(capacity=1000), key="retrykit:payments")
     <RedisBudget of TokenBucket(capacity=1000), key='retrykit:payments'>
 
-    **Rewards** for calls that succeed at once are gathered locally and sent once in
-    *flush_every*, by the next call then, or with the next withdrawal; `flush` sends
-    them too, and so does the exit of the interpreter. They are lost if a process is
-    killed, or if one of `multiprocessing` does not flush. The cost that a retried call
-    returns is sent at once.
+    **Rewards** for calls that succeed at once are collected locally, and sent by the
+    first call after *flush_every*, or with the next withdrawal. `flush` and the exit of
+    the interpreter send them, too. They are lost if a process is killed, or if a
+    process of `multiprocessing` does not flush. The cost that a retried call returns is
+    sent at once.
 
     **While Redis is unavailable** (down, slow, read-only, full, loading, or with
-    another type of value under the key) each process counts for itself: it starts with
-    the last tokens of Redis, or with *capacity* if there was no reply yet. The logger
+    another type of value under the key) each process counts its own tokens: it starts
+    with the last reply of Redis, or with *capacity* if there was none yet. The logger
     ``retrykit`` gets one warning, and one info when Redis is back. Requests are tried
     again after 1, 2, 4, ... 30 s. Then the costs paid locally are charged, less the
     rewards, and never below 0.
 
-    **When in doubt there are fewer retries**: if a script is sent and there is no
+    **When in doubt, there are fewer retries**: if a script is sent and there is no
     reply, the rewards that it carried are lost, and a retry may be paid twice.
 
     **The key** expires if it is unused for *expire_after*; an absent key is a full
@@ -137,9 +136,9 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
     Args:
         client: Redis client. Give it short timeouts, and no retries.
         bucket: The settings: capacity, cost, costs and reward, of at most 2**53 - 1
-            tokens. The bucket itself is not used.
+            tokens. The tokens of this object are not used.
         key: Key of the tokens. No other program may use it.
-        flush_every: How long rewards are gathered. A duration, >= 0.
+        flush_every: How long rewards are collected. A duration, >= 0.
         expire_after: How long an unused key is kept. A duration, from 1 s to 365 d.
     """
 
@@ -160,7 +159,7 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
             self._send(request)
 
     def flush(self) -> float:
-        """Send the gathered rewards, and return how many tokens Redis has.
+        """Send the collected rewards, and return how many tokens Redis has.
 
         While it is unavailable, nothing is sent, and the local tokens are returned.
         """
@@ -183,17 +182,17 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
 class AsyncRedisBudget(_BaseRedisBudget[redis.asyncio.Redis]):
     """Token bucket that processes share through Redis, for `aretry`.
 
-    It may share a key with a `RedisBudget`. As nothing can be awaited when the
-    interpreter exits, await `flush` before you close the client, or the last rewards
-    are lost. A call that is cancelled during a request loses what it sent.
+    It may share a key with a `RedisBudget`. The exit of the interpreter sends nothing:
+    await `flush` before you close the client, or the last rewards are lost. If a call
+    is cancelled during a request, the rewards in that request are lost.
 
     >>> from redis.asyncio import Redis
     >>> budget = AsyncRedisBudget(Redis(), TokenBucket(), key="retrykit:mail")
     >>> budget.balance
     500.0
 
-    Its arguments and errors are those of `RedisBudget`, with an async client that is
-    used in one event loop of asyncio.
+    Its arguments and errors are those of `RedisBudget`. The client is async, and used
+    in a single event loop of asyncio.
     """
 
     _awaited = True
@@ -213,7 +212,7 @@ class AsyncRedisBudget(_BaseRedisBudget[redis.asyncio.Redis]):
             await self._send(request)
 
     async def flush(self) -> float:
-        """Send the gathered rewards, as `RedisBudget.flush` does."""
+        """Send the collected rewards, as `RedisBudget.flush` does."""
         request = self._ledger.next_request()
         if request is not None:
             await self._send(request)
@@ -231,14 +230,15 @@ class AsyncRedisBudget(_BaseRedisBudget[redis.asyncio.Redis]):
 
 @atexit.register
 def flush_all() -> None:
-    """Send the rewards that the sync budgets of this process have gathered."""
+    """Send the rewards that the sync budgets of this process have collected."""
     for budget in list(_budgets):
         if isinstance(budget, RedisBudget) and budget._ledger.unsent:  # noqa: SLF001  its own
             budget.flush()
 
 
-# An absent key is a full bucket, and a full bucket needs no key. A mere reading writes
-# nothing, so that a gauge may read from a replica and does not keep the key alive.
+# An absent key is a full bucket, and a full bucket needs no key. A request without
+# change and cost writes nothing: monitoring may read from a replica, and does not keep
+# the key alive.
 SCRIPT = """\
 local capacity, change = tonumber(ARGV[1]), tonumber(ARGV[2])
 local cost, keep = tonumber(ARGV[3]), ARGV[4]
@@ -261,7 +261,7 @@ if change ~= 0 or cost ~= 0 then
 end
 return {granted and 1 or 0, left}
 """
-"""Applies a change to the tokens of a key, then pays for a retry.
+"""Lua script that applies a change to the tokens of a key, then pays for a retry.
 
 Its arguments are the key, and the capacity, the change, the cost and the expiry of the
 key in milliseconds. It returns 1 or 0, for whether the retry is paid, and the remaining

@@ -1,6 +1,6 @@
 """A process's view of the tokens on Redis, for the sync and the async budget.
 
-It neither waits nor sends: it returns requests, and is given their results.
+It does no I/O: it returns requests to send, and is told their results.
 """
 
 import logging
@@ -32,19 +32,19 @@ class ScriptRequest(NamedTuple):
 
 
 class LocalLedger:
-    """The tokens of a key, as known to this process. It is thread-safe.
+    """The tokens of a key, as known to this process; thread-safe.
 
     Rewards are sent once, and lost if there is no reply. Costs that were paid locally
     are sent until there is a reply.
 
     Args:
         bucket: The settings; its own tokens are not used.
-        flush_every: How long rewards are gathered. Seconds, >= 0.
+        flush_every: How long rewards are collected. Seconds, >= 0.
         name: Name of the budget in logs.
 
     Attributes:
-        tokens: Tokens in the last reply of Redis; while it is unavailable, the tokens
-            left to this process.
+        tokens: Tokens in the last reply of Redis; while it is unavailable, those that
+            this process has left.
     """
 
     def __init__(self, bucket: TokenBucket, flush_every: float, name: str) -> None:
@@ -57,12 +57,12 @@ class LocalLedger:
         self._failures = 0
         self._pause_start = _now()
         self._pause = flush_every
-        # Reentrant, since a signal handler that interrupts this may retry.
+        # Reentrant, since a signal handler that interrupts this may make retried calls.
         self._lock = threading.RLock()
 
     @property
     def unsent(self) -> int:
-        """Tokens that were gained or, if < 0, paid, and not yet sent."""
+        """Tokens that were gained (or paid, if < 0) and not yet sent."""
         return self._unsent
 
     def cost(self, error: Exception | None) -> int:
@@ -129,12 +129,12 @@ class LocalLedger:
 
     def _new_request(self, cost: int, now: float) -> ScriptRequest:
         change, self._unsent = self._unsent, 0
-        # If this request never ends, another one is sent after the pause.
+        # If there is no reply to this request, the next one is sent after the pause.
         self._start_pause(now, _PAUSES[-1] if self._failures else self._flush_every)
         return ScriptRequest(cost, change, self._failures)
 
     def _is_paused(self, now: float) -> bool:
-        # A time before the start is that of another clock, and does not count.
+        # A time before the start comes from another clock, and does not count.
         return 0 <= now - self._pause_start < self._pause
 
     def _start_pause(self, now: float, pause: float) -> None:
