@@ -115,7 +115,7 @@ REFUSED = {
     "polling must be a duration > 0, got 0": (
         lambda: durable.listen(SETTINGS, polling=0)
     ),
-    f"{ID}, and that stays after a restart, got 'local'; pass config(..., "
+    f"{ID}, and that stays the same after a restart, got 'local'; pass config(..., "
     "executor=...), such as the instance id of your platform": (
         lambda: listen(executor_id="local")
     ),

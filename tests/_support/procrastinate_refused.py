@@ -47,7 +47,7 @@ REFUSED = {
     f"app must be prepared once, got {APP!r}; leave out one prepare(app)": (
         lambda: durable.prepare(APP)
     ),
-    "kwargs must be without 'retrykit', which stores its history, got "
+    "kwargs must be without 'retrykit', which stores the history of the job, got "
     "{'retrykit': 1}; give the parameter another name": (
         lambda: anything.start_as("any", retrykit=1)
     ),
@@ -57,14 +57,14 @@ REFUSED = {
         lambda: durable.task(APP, POLICY, lock="hosts")
     ),
     "delete_jobs must be 'never', or a job that has ended could be "
-    "started again, got 'successful'; let the task remove_old_jobs remove old jobs": (
+    "started again, got 'successful'; remove old jobs with the task remove_old_jobs": (
         lambda: prepared(delete_jobs="successful")
     ),
     "update_heartbeat_interval must be a finite number >= 0, got -1": (
         lambda: prepared(update_heartbeat_interval=-1)
     ),
     "stalled_worker_timeout must be a finite number >= 20, got 15; or a live worker "
-    "is taken for dead": lambda: prepared(stalled_worker_timeout=15),
+    "counts as killed": lambda: prepared(stalled_worker_timeout=15),
     "job_id must be the id of a job that was started, got 'host'": (
         lambda: durable.status(APP, "host")
     ),

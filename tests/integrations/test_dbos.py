@@ -163,7 +163,7 @@ class TestAJob:
     def test_dies_of_a_result_that_json_cannot_hold(self, value):
         report = ended(odd.start(value))
         assert report.status == "dead"
-        assert "what a job returns must be" in report.why
+        assert "result must be" in report.why
 
     def test_is_refused_with_an_argument_that_json_cannot_hold(self, job):
         with pytest.raises(ConfigError, match=r"args|kwargs"):

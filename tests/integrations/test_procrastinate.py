@@ -90,7 +90,7 @@ class TestAJob:
         hosts.value = {1, 2}
         hosts.task.start_as("host")
         hosts.work()
-        assert "what a job returns must be" in hosts.status().why
+        assert "result must be" in hosts.status().why
         hosts.wake()
         assert hosts.keys == ["host:1"], "and is not attempted again"
 

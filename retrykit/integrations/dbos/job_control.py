@@ -97,7 +97,7 @@ def kill(job_id: str) -> None:
         ConfigError: There is no job with this id.
     """
     killed = ""
-    # Before it was canceled, an attempt may have enqueued the next one.
+    # An attempt may have enqueued the next one before it was canceled.
     while (last := find_latest_attempt(job_id).workflow_id) != killed:
         DBOS.cancel_workflow(last)
         killed = last
@@ -111,8 +111,7 @@ def retry_at(job_id: str, when: datetime) -> None:
         when: An aware datetime; a past one means now.
 
     Raises:
-        ConfigError: There is no such job, it is not waiting, or *when* has no time
-            zone.
+        ConfigError: There is no such job, it is not waiting, or *when* is naive.
     """
     moment = check_aware("when", when)
     row = find_latest_attempt(job_id)
@@ -125,10 +124,13 @@ def retry_at(job_id: str, when: datetime) -> None:
 
 
 def take_over(executor: str) -> list[str]:
-    """Let other processes repeat the attempts that were running when one was killed.
+    """Let other processes repeat the attempts that a killed process was running.
 
-    Only for an executor that does not come back: if it is alive, its running attempts
-    are made twice.
+    Only for an executor that will not restart. If it is alive, its running attempts are
+    made twice.
+
+    Args:
+        executor: The executor id of the killed process.
 
     Returns:
         The ids of the jobs, in the order of their attempts.
@@ -154,7 +156,7 @@ def forget(before: datetime) -> int:
     succeeded is deleted completely: `start_as` with its id starts a new one.
 
     Args:
-        before: An aware datetime; leave enough time for those who ask for results.
+        before: An aware datetime; leave enough time to read the results of jobs.
 
     Returns:
         The number of deleted attempts. Count, >= 0.
@@ -178,11 +180,11 @@ def forget(before: datetime) -> int:
 
 
 def _find_obsolete(row: WorkflowStatus) -> Sequence[str]:
-    """Return the attempts that are not needed any more after this one has ended."""
+    """Return the attempts that are not needed any more, now that this one has ended."""
     attempt = parse_workflow_id(row.workflow_id)
     match row.output:
         case {"envelope": _} if attempt.run > 1:
-            # The number of attempts of earlier runs is not known.
+            # How many attempts the earlier runs made is unknown.
             return [each.workflow_id for each in find_attempts(attempt.job)]
         case {"envelope": _} if attempt.number > 1:
             return [row.workflow_id, attempt._replace(number=1).key]

@@ -6,8 +6,8 @@ attempt with its delay. A waiting job is only a row in the database, and any pro
 take it when it is due.
 
 If a process is killed before the step is recorded, the attempt is repeated under the
-same key. If it is killed afterwards, the recorded outcome is used, and the next attempt
-is enqueued once, since its workflow id is fixed.
+same key. If it is killed afterwards, the recorded outcome is used. The next attempt is
+enqueued only once, since its workflow id is fixed.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ T = TypeVar("T")
 WORKFLOW: Final = "retrykit.job"
 """The name of the workflow that makes an attempt.
 
-Its steps must not change under this name: the current code replays interrupted ones."""
+If its steps change, it needs another name: new code replays interrupted workflows."""
 
 _FORMAT: Final = WorkflowSerializationFormat.PORTABLE
 
@@ -52,17 +52,17 @@ class DurableJob(DurableFunction[P, T]):
     """A function that can be started as a job; calling it calls the function."""
 
     def start_as(self, job_id: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
-        """Start a job with this id, unless there is one already.
+        """Start a job under this id; an existing job of that id is left unchanged.
 
         Raises:
-            ConfigError: An argument cannot be stored as JSON.
-            TypeError: The function does not take these arguments.
+            ConfigError: An argument is not JSON-serializable.
+            TypeError: The function does not accept these arguments.
         """
         self._check(args, kwargs)
         return _job_id(enqueue(self.job, self.job.envelope(job_id), args, kwargs))
 
     async def astart_as(self, job_id: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
-        """Start a job like `start_as`, from a coroutine."""
+        """Start a job under this id from a coroutine, as `start_as` does."""
         self._check(args, kwargs)
         return _job_id(
             await _aenqueue(self.job, self.job.envelope(job_id), args, kwargs)
@@ -72,16 +72,16 @@ class DurableJob(DurableFunction[P, T]):
 def job(
     policy: Policy, *, name: str | None = None, previous_names: Iterable[str] = ()
 ) -> Callable[[Callable[P, T]], DurableJob[P, T]]:
-    """Decorate a function, sync or async, that can be started as a job.
+    """Decorate a function, sync or async, whose calls can be started as jobs.
 
     Args:
         policy: The policy of its jobs.
-        name: Its name in the database; by default its module and its name. Set one
-            before you move the function.
+        name: Its name in the database; by default its module and name. Set one before
+            you move the function.
         previous_names: Former names of the policy.
 
     Raises:
-        ConfigError: The function cannot be retried with this policy, or another
+        ConfigError: The function cannot be retried under this policy, or another
             function has its name.
     """
 
@@ -114,7 +114,10 @@ def check_jobs() -> None:
 def enqueue(
     job: Job, envelope: Envelope, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> str:
-    """Enqueue an attempt, without timeout and options of the caller; return its key."""
+    """Enqueue an attempt, and return its key.
+
+    It does not inherit the timeout and the enqueue options of the caller's workflow.
+    """
     check_launched()
     if DBOS.step_status is not None:
         # A step must not start workflows, but a job may start another one.
@@ -139,7 +142,7 @@ async def _aenqueue(
 
 
 def _options(envelope: Envelope) -> EnqueueOptions:
-    # Without a version: a waiting job continues after a deploy.
+    # No application version, so that waiting jobs continue after a deploy.
     options: EnqueueOptions = {
         "workflow_name": WORKFLOW,
         "queue_name": QUEUE,
@@ -153,7 +156,7 @@ def _options(envelope: Envelope) -> EnqueueOptions:
 
 
 def _job_id(key: str) -> str:
-    # In a replayed workflow, it is the id of the job that was started.
+    # A replayed workflow gets the key of the job that it started before.
     return key.removesuffix(":1")
 
 
@@ -161,7 +164,7 @@ def _job_id(key: str) -> str:
 async def _attempt(
     name: str, stored: object, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    # One workflow, so that a deploy may turn a sync function into an async one.
+    # One workflow for both kinds of functions: a deploy may make one async.
     job, envelope = find_job(name), Envelope.from_dict(stored)
 
     def step() -> dict[str, Any]:
@@ -183,5 +186,5 @@ async def _attempt(
 
 
 def _checkpoint(attempt: JobAttempt) -> dict[str, Any]:
-    as_json("what a job returns", attempt.result)
+    as_json("result", attempt.result)
     return {"envelope": attempt.envelope.to_dict(), "result": attempt.result}

@@ -29,20 +29,20 @@ def listen(
 ) -> None:
     """Launch DBOS in a process that runs due jobs.
 
-    Import all jobs before. Any number of such processes share the jobs of a database.
-    If a process is killed during an attempt, the attempt is repeated by the process
-    that restarts with the same executor id, or after `take_over`. Before a process
+    Import all jobs first. Any number of such processes can share the jobs of a
+    database. If one is killed during an attempt, the process that restarts with its
+    executor id repeats the attempt, or any other after `take_over`. Before a process
     ends, ``DBOS.destroy(workflow_completion_timeout_sec=60)`` lets attempts finish.
 
     Args:
         settings: The result of `config`.
         concurrency: Maximum number of simultaneous attempts of a process. Count,
             >= 1. Stored in the database: the last process sets it for all.
-        polling: How often to look for due jobs. A duration, > 0, stored like
+        polling: Time between two looks for due jobs. A duration, > 0, stored like
             *concurrency*.
 
     Raises:
-        ConfigError: With a setting, jobs would be lost or attempted twice.
+        ConfigError: With these settings, jobs would be lost or attempted twice.
     """
     check_instance("settings", settings, dict, _SUGGESTION)
     check_jobs()
@@ -52,7 +52,9 @@ def listen(
         raise invalid_setting("polling", "a duration > 0", polling)
     executor = settings.get("executor_id")
     if executor in {None, "", "local"}:
-        rule = "an id that no other process has, and that stays after a restart"
+        rule = (
+            "an id that no other process has, and that stays the same after a restart"
+        )
         suggestion = (
             "pass config(..., executor=...), such as the instance id of your platform"
         )
@@ -63,8 +65,8 @@ def listen(
     _check_exclusive(str(settings.get("system_database_url")), str(executor))
     _create(settings)
     DBOS.launch()
-    # DBOS gives waiting jobs to the latest version, which might otherwise be that of
-    # another program on this database, which would not run them.
+    # DBOS gives waiting jobs to the latest version. Otherwise that could be the version
+    # of another program on this database, which would not run them.
     DBOS.set_latest_application_version(settings["application_version"])
     DBOS.register_queue(
         QUEUE,
@@ -78,17 +80,17 @@ def connect(settings: Mapping[str, Any]) -> None:
     """Launch DBOS in a process that starts and queries jobs, but runs none.
 
     Raises:
-        ConfigError: DBOS was created before, or with other settings.
+        ConfigError: DBOS was created already, or with other settings.
     """
     check_instance("settings", settings, dict, _SUGGESTION)
-    # A unique executor, since it would recover attempts of another one.
+    # A unique id: it would recover the attempts of a process with the same one.
     _create({**settings, "executor_id": f"connected-{uuid4()}"})
     DBOS.listen_queues([])
     DBOS.launch()
 
 
 def _create(settings: Mapping[str, Any]) -> None:
-    """Create DBOS, once in a process."""
+    """Create DBOS, once per process."""
     if str(settings.get("system_database_url")).startswith(SQLITE):
         check_sqlite()
     DBOS(config=cast("DBOSConfig", settings))
@@ -131,7 +133,7 @@ def check_sqlite(
 ) -> None:
     """Check that DBOS can use the installed SQLite.
 
-    From Python 3.12 on, it uses a function for the time that SQLite has since 3.42.
+    On Python 3.12 and later, DBOS calls a time function that SQLite has since 3.42.
     """
     if python >= (3, 12) and sqlite < (3, 42):
         version = ".".join(map(str, sqlite))

@@ -40,22 +40,22 @@ def config(
     executor: str | None = None,
     **settings: Any,
 ) -> DBOSConfig:
-    """Return settings for `listen` and `connect`.
+    """Return the settings for `listen` and `connect`.
 
     >>> settings = config("hostnames")
     >>> settings["system_database_url"], settings["application_version"]
     ('sqlite:///hostnames.sqlite', 'retrykit-1')
 
-    They pin what DBOS needs to recover attempts of a killed process: the executor id,
-    and the application version, which would otherwise be a hash of the workflows'
-    source and change with a deploy. Waiting jobs continue under any version. DBOS
-    stores JSON; if your own workflows have other values, set another ``serializer``.
+    They pin what DBOS needs to recover the attempts of a killed process: the executor
+    id and the application version, which is otherwise a hash of the workflows' source
+    and changes with a deploy. Waiting jobs continue under any version. DBOS stores
+    JSON; if your own workflows have other values, set another ``serializer``.
 
     Args:
         name: The name of the application: at least 3 characters of a-z, 0-9, ``-`` and
             ``_``. Each application needs its own database or ``dbos_system_schema``.
-        database: The URL of the database; by default a SQLite file with that name in
-            the current folder.
+        database: The URL of the database; by default that of a SQLite file with this
+            name in the current folder.
         executor: The id of this process: unique, and the same after a restart. On
             SQLite ``single`` by default; elsewhere required to run jobs.
         **settings: Other settings of DBOS.

@@ -38,7 +38,7 @@ def find_latest_attempt(job_id: str) -> WorkflowStatus:
     if not rows:
         raise invalid_setting("job_id", "the id of a job that was started", job_id)
     last = rows[max(rows)]
-    # Its input never changes; the rest is from one query, and so consistent.
+    # Read the input separately: it never changes, so the row stays consistent.
     [same] = DBOS.list_workflows(workflow_ids=[last.workflow_id])
     last.input = same.input
     return last
@@ -56,7 +56,10 @@ def find_attempts(job_id: str) -> list[WorkflowStatus]:
 
 
 def keep_last_attempts(rows: Sequence[WorkflowStatus]) -> list[WorkflowStatus]:
-    """Return the attempts that are the last of their jobs, without forked workflows."""
+    """Return the attempts that are the last ones of their jobs.
+
+    Workflows that were forked by hand are left out.
+    """
     attempts = {row.workflow_id: parse_workflow_id(row.workflow_id) for row in rows}
     successors = {
         successor.key: key
@@ -66,7 +69,7 @@ def keep_last_attempts(rows: Sequence[WorkflowStatus]) -> list[WorkflowStatus]:
             attempt._replace(run=attempt.run + 1, number=1),
         )
     }
-    # DBOS ignores an empty list, and would return all workflows.
+    # DBOS ignores an empty list of ids, and would return all workflows.
     existing = DBOS.list_workflows(
         workflow_ids=[*successors, ""], load_input=False, load_output=False
     )
@@ -79,7 +82,7 @@ def keep_last_attempts(rows: Sequence[WorkflowStatus]) -> list[WorkflowStatus]:
 
 
 def parse_workflow_id(key: str) -> AttemptId:
-    """Return the attempt that a workflow makes, by its id."""
+    """Return the attempt that the workflow with this id makes."""
     parts = _ID.fullmatch(key)
     if parts is None:
         # A workflow that was forked by hand has an id from DBOS.

@@ -51,17 +51,17 @@ class _Row(NamedTuple):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of the task."""
+        """The arguments of the task, by name."""
         return _dict(from_json("args", self.args))
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The argument that belongs to retrykit."""
+        """The argument of the task that retrykit adds."""
         return _dict(self.arguments.get(METADATA))
 
     @property
-    def first(self) -> str | None:
-        """The envelope with which the job was started."""
+    def first_envelope(self) -> str | None:
+        """The envelope with which the job was started, as JSON."""
         envelope = self.metadata.get("envelope")
         return None if envelope is None else json.dumps(envelope)
 
@@ -144,8 +144,7 @@ def retry_at(app: App, job_id: str, when: datetime) -> None:
         when: An aware datetime; a past one means now.
 
     Raises:
-        ConfigError: There is no such job, it is not waiting, or *when* has no time
-            zone.
+        ConfigError: There is no such job, it is not waiting, or *when* is naive.
     """
     run(_retry_at(app, job_id, when))
 
@@ -171,11 +170,12 @@ def _requeue(app: App, job_id: str) -> DualCall[None]:
         rule, suggestion = "the id of a dead job", f"it is {row.job_status}"
         raise invalid_setting("job_id", rule, job_id, suggestion)
     task, job = find_task(app, row.task)
-    last_run = 1 if row.first is None else Envelope.from_dict(row.first).run
-    args, named = row.metadata.get("args", []), row.arguments
-    named.pop(METADATA, None)
+    first = row.first_envelope
+    last_run = 1 if first is None else Envelope.from_dict(first).run
+    args, kwargs = row.metadata.get("args", []), row.arguments
+    kwargs.pop(METADATA, None)
     deferrer = task.configure(queue=row.queue, priority=row.priority)
-    yield from defer(deferrer, job.envelope(job_id, last_run + 1), args, named)
+    yield from defer(deferrer, job.envelope(job_id, last_run + 1), args, kwargs)
 
 
 def _kill(app: App, job_id: str) -> DualCall[None]:
@@ -191,21 +191,22 @@ def _retry_at(app: App, job_id: str, when: datetime) -> DualCall[None]:
     check_aware("when", when)
     row = yield from _find_latest(app, job_id)
     if row.job_status == "waiting":
-        stored = row.envelope or row.first
+        stored = row.envelope or row.first_envelope
         job = find_task(app, row.task)[1]
         envelope = Envelope.from_dict(stored) if stored else job.envelope(job_id)
         envelope = replace(envelope, due=max(when.timestamp(), 0.0))
         texts = {"envelope": envelope_to_json(envelope), "before": row.envelope}
         if (yield query(app, MOVE, place=row.id, when=when, **texts)):
             return
-    # If it was waiting, a worker has taken it meanwhile.
+    # If it was waiting, a worker has taken it in the meantime.
     status = "running" if row.job_status == "waiting" else row.job_status
     rule, suggestion = "the id of a waiting job", f"it is {status}"
     raise invalid_setting("job_id", rule, job_id, suggestion)
 
 
 def _build_report(row: _Row) -> JobReport:
-    status, result, why, stored = row.job_status, None, "", row.envelope or row.first
+    status, stored = row.job_status, row.envelope or row.first_envelope
+    result, why = None, ""
     if status == "succeeded" and row.result is not None:
         result = from_json("result", row.result)
     elif status == "dead":

@@ -1,11 +1,11 @@
 """One run of a job in a worker: at most one attempt.
 
-The envelope is stored before Procrastinate is told when the job continues, and it
-alone decides. If a worker is killed, the job stays ``doing`` until it is rescued:
+The envelope is stored before Procrastinate is told when the job continues, and only
+the envelope counts. If a worker is killed, the job stays ``doing`` until it is rescued:
 
 * killed before or during the attempt: the attempt is repeated under the same key;
-* killed after the envelope was stored: the job waits until it is due, or ends, as the
-  envelope says.
+* killed after the envelope was stored: the job waits until it is due, or ends,
+  according to the envelope.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,8 @@ class JobPostponed(RetrykitError):  # noqa: N818  not an error
     """Raised by the task of a job that continues later.
 
     Attributes:
-        at: When, by the clock of the database; None if another worker has the job.
+        at: When it continues, by the clock of the database; None if another worker has
+            the job.
     """
 
     def __init__(self, envelope: Envelope, at: datetime | None) -> None:
@@ -63,8 +64,8 @@ class RescheduleStrategy(BaseRetryStrategy):
         del job
         if isinstance(exception, JobPostponed) and exception.at is not None:
             return RetryDecision(retry_at=exception.at)
-        # Canceled: the worker was shut down. Otherwise the stored state is unknown.
         unknown = isinstance(exception, JobPostponed | ConnectorException)
+        # The worker was shut down.
         canceled = not isinstance(exception, Exception | SystemExit)
         if unknown or canceled:
             return RetryDecision(retry_in={"seconds": _RECHECK})
@@ -80,8 +81,8 @@ def run_due_attempt(
         JobFailed: It gave up.
         JobPostponed: It is not yet due.
     """
-    named = dict(arguments)
-    metadata = named.pop(METADATA, None)
+    kwargs = dict(arguments)
+    metadata = kwargs.pop(METADATA, None)
     before = yield from load(app, place)
     if before.why is not None:
         raise JobFailed(from_json("why", before.why))
@@ -95,29 +96,29 @@ def run_due_attempt(
     if envelope.time_left(wall()) > 0:
         return (yield from _postpone(app, place, before, envelope.rescheduled(wall())))
     try:
-        attempt: JobAttempt = yield _attempt(job, envelope, args, named)
-        result = as_json("what a job returns", attempt.result)
+        attempt: JobAttempt = yield _attempt(job, envelope, args, kwargs)
+        result = as_json("result", attempt.result)
     except Exception as error:  # noqa: BLE001  every attempt would raise it
         return (yield from _fail(app, place, before, error))
     return (yield from _finish(app, place, before, attempt, result))
 
 
 def _attempt(
-    job: Job, envelope: Envelope, args: Sequence[Any], named: Mapping[str, Any]
+    job: Job, envelope: Envelope, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Step:
     def blocking() -> JobAttempt:
         with protect_worker():
-            return job.attempt(envelope, args, named)
+            return job.attempt(envelope, args, kwargs)
 
     async def awaited() -> JobAttempt:
         with protect_worker():
-            return await job.aattempt(envelope, args, named)
+            return await job.aattempt(envelope, args, kwargs)
 
     return Step(blocking, awaited)
 
 
 def _find_envelope(job: Job, place: int, before: StoredJob, metadata: Any) -> Envelope:
-    """Return the envelope of the last attempt, or that of the start."""
+    """Return the envelope after the last attempt, or the first one of the job."""
     if before.envelope is not None:
         return Envelope.from_dict(before.envelope)
     if metadata is not None:

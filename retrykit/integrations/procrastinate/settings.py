@@ -39,17 +39,17 @@ def prepare(app: App, *, cron: str = "* * * * *", queue: str = "default") -> Non
 
     Its workers rescue jobs of killed workers: those whose heartbeat is older than
     ``stalled_worker_timeout``. Set this only in the ``worker_defaults`` of the
-    application. An async function that blocks its event loop for that long is taken
-    for dead, and attempted again by another worker.
+    application. If an async function blocks its event loop for that long, its worker
+    counts as killed, and another one attempts the job again.
 
     Args:
         app: The Procrastinate application.
         cron: How often to look, as in ``app.periodic``; by default every minute. Each
-            time is a job of its own, which ``remove_old_jobs`` can remove.
+            look is a job of Procrastinate, which ``remove_old_jobs`` can remove.
         queue: The queue of the periodic task; workers must always listen to it.
 
     Raises:
-        ConfigError: With a setting, jobs would be lost.
+        ConfigError: With the settings of the application, jobs would be lost.
     """
     defaults: dict[str, Any] = {**check_instance("app", app, App).worker_defaults}
     if RESCUE in app.tasks:
@@ -57,7 +57,7 @@ def prepare(app: App, *, cron: str = "* * * * *", queue: str = "default") -> Non
     deleted = DeleteJobCondition(defaults.get("delete_jobs") or "never")
     if deleted is not DeleteJobCondition.NEVER:
         rule = "'never', or a job that has ended could be started again"
-        suggestion = "let the task remove_old_jobs remove old jobs"
+        suggestion = "remove old jobs with the task remove_old_jobs"
         raise invalid_setting("delete_jobs", rule, deleted.value, suggestion)
     interval = check_number(
         "update_heartbeat_interval", defaults.get("update_heartbeat_interval", 10.0)
@@ -66,7 +66,7 @@ def prepare(app: App, *, cron: str = "* * * * *", queue: str = "default") -> Non
         "stalled_worker_timeout",
         _stalled_timeout(app),
         at_least=2 * interval,
-        suggestion="or a live worker is taken for dead",
+        suggestion="or a live worker counts as killed",
     )
     options: Any = {"name": RESCUE, "queue": queue, "queueing_lock": RESCUE}
     app.periodic(cron=cron)(app.task(**options, pass_context=True)(_rescue))

@@ -1,8 +1,8 @@
 """Stored state of jobs, and all SQL.
 
 A table of retrykit stores the history of each job, under the id of its row in
-Procrastinate's table (``place``). JSON is passed as text, so that all connectors
-return the same.
+Procrastinate's table (``place``). JSON is passed as text, since connectors differ in
+what they return for JSON.
 """
 
 from importlib.resources import files
@@ -102,7 +102,7 @@ SELECT id, %(envelope)s::json FROM moved
 ON CONFLICT (place) DO UPDATE SET envelope = excluded.envelope
 RETURNING place
 """
-"""Reschedule a waiting job in both tables, unless an attempt was made meanwhile."""
+"""Reschedule a waiting job in both tables, unless it was attempted in the meantime."""
 
 WAKE: Final = """
 UPDATE procrastinate_jobs
@@ -113,7 +113,7 @@ UPDATE procrastinate_jobs
    AND worker_id IS NOT DISTINCT FROM %(worker)s::bigint
 RETURNING id
 """
-"""Put a job back like Procrastinate, unless another worker has it by now."""
+"""Put a job back as Procrastinate does, unless another worker has taken it."""
 
 
 class StoredJob(NamedTuple):
@@ -132,7 +132,7 @@ def schema() -> str:
 def apply_schema(app: App) -> None:
     """Create the table of retrykit, after those of Procrastinate; safe to repeat.
 
-    It adds an index to Procrastinate's table, which blocks writes to it meanwhile.
+    It adds an index to Procrastinate's table, which blocks writes until it is built.
     """
     query: Any = schema()
     app.connector.get_sync_connector().execute_query(query)
@@ -189,7 +189,7 @@ def replace_if_unchanged(
 
     Returns:
         When the job is due, by the clock of the database; None if the state has
-        changed: another worker has the job.
+        changed, since another worker has the job.
     """
     left = 0.0 if envelope is None else max(envelope.time_left(wall()), 0.0)
     rows = yield query(

@@ -1,7 +1,7 @@
 """Sync and async versions of a function from one generator.
 
-The generator yields each step that waits, as a blocking and an async function; `run`
-or `arun` executes it.
+The generator yields each step that waits, as a blocking and an async function. `run`
+executes the one, `arun` the other.
 """
 
 from collections.abc import Awaitable, Callable, Generator

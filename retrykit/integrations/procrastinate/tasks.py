@@ -1,4 +1,4 @@
-"""Procrastinate tasks whose jobs are retried with a policy."""
+"""Procrastinate tasks whose jobs are retried under a policy."""
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,8 +41,8 @@ class DurableTask(DurableFunction[P, T]):
 
     Attributes:
         job: The job: its function, policy and name.
-        task: The Procrastinate task. A job deferred with it is retried with the
-            policy, too, under the id ``name@row``.
+        task: The Procrastinate task. A job that is deferred with it is retried under
+            the policy, too, and has the id ``name@row``.
     """
 
     def __init__(self, fn: Callable[P, T], job: Job, task: Task[Any, Any, Any]) -> None:
@@ -50,16 +50,16 @@ class DurableTask(DurableFunction[P, T]):
         self.task = task
 
     def start_as(self, job_id: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
-        """Start a job with this id, unless there is one already.
+        """Start a job under this id; an existing job of that id is left unchanged.
 
         Raises:
-            ConfigError: An argument cannot be stored as JSON.
-            TypeError: The function does not take these arguments.
+            ConfigError: An argument is not JSON-serializable.
+            TypeError: The function does not accept these arguments.
         """
         return run(self._start(job_id, args, kwargs))
 
     async def astart_as(self, job_id: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
-        """Start a job like `start_as`, from a coroutine."""
+        """Start a job under this id from a coroutine, as `start_as` does."""
         return await arun(self._start(job_id, args, kwargs))
 
     def _start(
@@ -67,12 +67,12 @@ class DurableTask(DurableFunction[P, T]):
     ) -> DualCall[str]:
         self._check(args, kwargs)
         if METADATA in kwargs:
-            rule = f"without {METADATA!r}, which stores its history"
+            rule = f"without {METADATA!r}, which stores the history of the job"
             raise invalid_setting(
                 "kwargs", rule, kwargs, "give the parameter another name"
             )
         envelope = self.job.envelope(job_id)
-        # The index covers only rows that were not removed.
+        # The index is not enough: the row of an earlier run may have been removed.
         rows = yield from find_rows(cast("App", self.task.blueprint), job_id)
         if not rows:
             yield from defer(self.task.configure(), envelope, args, kwargs)
@@ -92,13 +92,13 @@ def task(
     Args:
         app: The Procrastinate application, after `prepare`.
         policy: The policy of its jobs.
-        name: Its name in the database; by default its module and its name. Set one
-            before you move the function.
+        name: Its name in the database; by default its module and name. Set one before
+            you move the function.
         previous_names: Former names of the policy.
         **options: Options of ``app.task``: aliases, priority, queue, task_middleware.
 
     Raises:
-        ConfigError: The function cannot be retried with this policy, or the
+        ConfigError: The function cannot be retried under this policy, or the
             application would lose jobs.
     """
     check_instance("app", app, App)
@@ -137,12 +137,13 @@ def defer(
     kwargs: Mapping[str, Any],
 ) -> DualCall[None]:
     """Defer a job to Procrastinate, unless it was deferred before."""
-    text = as_json("what a job takes", {**kwargs, METADATA: {"args": list(args)}})
-    named = from_json("what a job takes", text)
-    named[METADATA]["envelope"] = envelope.to_dict()
+    text = as_json("arguments", {**kwargs, METADATA: {"args": list(args)}})
+    task_args = from_json("arguments", text)
+    task_args[METADATA]["envelope"] = envelope.to_dict()
     try:
         yield Step(
-            lambda: deferrer.defer(**named), lambda: deferrer.defer_async(**named)
+            lambda: deferrer.defer(**task_args),
+            lambda: deferrer.defer_async(**task_args),
         )
     except UniqueViolation as error:
         if error.constraint_name != STARTED:
@@ -150,15 +151,15 @@ def defer(
 
 
 def _sync_task(job: Job) -> Callable[..., Any]:
-    def task(context: JobContext, /, **named: Any) -> Any:
-        return run(run_due_attempt(job, context.app, _place(context), named))
+    def task(context: JobContext, /, **kwargs: Any) -> Any:
+        return run(run_due_attempt(job, context.app, _place(context), kwargs))
 
     return task
 
 
 def _async_task(job: Job) -> Callable[..., Any]:
-    async def task(context: JobContext, /, **named: Any) -> Any:
-        return await arun(run_due_attempt(job, context.app, _place(context), named))
+    async def task(context: JobContext, /, **kwargs: Any) -> Any:
+        return await arun(run_due_attempt(job, context.app, _place(context), kwargs))
 
     return task
 
