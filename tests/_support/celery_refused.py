@@ -49,15 +49,15 @@ REFUSED = {
     "got False; leave it out": lambda: able(task={"acks_late": False}),
     "autoretry_for must be empty in verify, whose policy retries, got "
     f"({OSError},); set on=": lambda: able(task={"autoretry_for": (OSError,)}),
-    "time_limit must be None for a job, or a slow attempt is repeated for ever, "
+    "time_limit must be None for a job, or a slow attempt is repeated forever, "
     "got 60; set soft_time_limit, whose error is retried by the policy": (
         lambda: able(task={"time_limit": 60})
     ),
-    "time_limit must be None for a job, or a slow attempt is repeated for ever, "
+    "time_limit must be None for a job, or a slow attempt is repeated forever, "
     "got 70; set soft_time_limit, whose error is retried by the policy": (
         lambda: able(task_time_limit=70)
     ),
-    "time_limit must be None for a job, or a slow attempt is repeated for ever, "
+    "time_limit must be None for a job, or a slow attempt is repeated forever, "
     "got 80; set soft_time_limit, whose error is retried by the policy": (
         lambda: started(time_limit=80)
     ),
@@ -78,7 +78,7 @@ REFUSED = {
         lambda: able(result_backend="rpc://")
     ),
     "result_expires must be more than 1800 seconds, twice as long as a hop, got 600; "
-    "results detect duplicate messages; None keeps them for ever": (
+    "results detect duplicate messages; None keeps them forever": (
         lambda: able(result_expires=600)
     ),
     f"result_expires must be a finite number >= 0, got -1; {SECONDS}": (

@@ -8,8 +8,8 @@ Limits that cannot be checked:
   RabbitMQ, at once.
 - Redis: an attempt that takes longer than three quarters of the visibility timeout is
   started a second time, in parallel.
-- Redis: Celery 5.7 stops a worker that holds messages when Redis goes away. Let a
-  supervisor restart it.
+- Redis: Celery 5.7 stops a worker that holds messages when Redis goes away. A
+  supervisor has to restart it.
 - RabbitMQ: an attempt that is running when the connection breaks is started a second
   time, in parallel, unless
   ``worker_cancel_long_running_tasks_on_connection_loss`` is set.
@@ -35,23 +35,23 @@ __all__ = ["Check", "capabilities", "check_route", "check_time_limit"]
 
 # The default of kombu, in seconds.
 _VISIBILITY_TIMEOUT: Final = 3600.0
-# RabbitMQ closes the channel of a worker that holds a message for half an hour.
+# In seconds: RabbitMQ closes the channel of a worker that holds a message for 30 min.
 _MAX_CLASSIC_HOP, _CLASSIC_HOP = 900.0, 600.0
-# The limit of native delayed delivery: about eight years.
+# The limit of native delayed delivery, in seconds: about eight years.
 _MAX_NATIVE_HOP: Final = 2.0**28 - 1
 
-# Seen to lose jobs with kombu 5.7.
+# Observed to lose jobs with kombu 5.7.
 _LOSSY_DRIVERS: Final = {"sql", "filesystem"}
 
 
 def capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
     """Return the capabilities of an app for the jobs of a task.
 
-    They are checked when a worker starts, and when a process sends its first job.
+    Called when a worker starts, and when a process sends its first job.
 
     Raises:
-        ConfigError: Under the settings of the app, or of the task, jobs would be lost
-            or attempted twice; the error names the setting to change.
+        ConfigError: With the settings of the app or of the task, jobs would be lost or
+            attempted twice; the error names the setting to change.
     """
     _check_task(app, task)
     if isinstance(app.backend, DisabledBackend | RPCBackend):
@@ -59,21 +59,21 @@ def capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
         rule = "readable by every process, to detect duplicate messages"
         suggestion = "set it to a redis:// or a db+ URL"
         raise invalid_setting("result_backend", rule, kind, suggestion)
-    found = _transport_capabilities(app, task)
-    minimum = 2 * (found.max_hop or 0.0)
+    result = _transport_capabilities(app, task)
+    minimum = 2 * (result.max_hop or 0.0)
     expires = app.conf.result_expires
     if _retention(app) <= minimum:
         rule = f"more than {minimum:g} seconds, twice as long as a hop"
-        suggestion = "results detect duplicate messages; None keeps them for ever"
+        suggestion = "results detect duplicate messages; None keeps them forever"
         raise invalid_setting("result_expires", rule, expires, suggestion)
-    return found
+    return result
 
 
 def check_route(app: Celery, options: dict[str, Any], name: str) -> None:
     """Check that jobs of a task, sent with these options, can be delayed.
 
     Raises:
-        ConfigError: They go to a quorum queue with a direct exchange: a worker would
+        ConfigError: They go to a quorum queue with a direct exchange. A worker would
             hold delayed jobs for longer than RabbitMQ allows.
     """
     queue = app.amqp.router.route(dict(options), name).get("queue")
@@ -87,12 +87,12 @@ def check_time_limit(app: Celery, limit: float | None) -> None:
     """Check that neither a task nor its app has a hard time limit.
 
     Raises:
-        ConfigError: One of them has: it kills the process of the attempt, which would
-            be repeated at once, for ever.
+        ConfigError: One of them has. The limit would kill the process of the attempt,
+            which would be repeated at once, forever.
     """
     limit = app.conf.task_time_limit if limit is None else limit
     if limit is not None:
-        rule = "None for a job, or a slow attempt is repeated for ever"
+        rule = "None for a job, or a slow attempt is repeated forever"
         suggestion = "set soft_time_limit, whose error is retried by the policy"
         raise invalid_setting("time_limit", rule, limit, suggestion)
 
@@ -105,7 +105,7 @@ class Check(bootsteps.Step):
     def __init__(self, parent: Any, **settings: Any) -> None:
         super().__init__(parent, **settings)
         for task in parent.app.tasks.values():
-            # The property checks them.
+            # The property checks the settings.
             getattr(task, "capabilities", None)
 
 

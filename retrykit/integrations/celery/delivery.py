@@ -1,15 +1,15 @@
 """Handles one delivery of a job's message to a worker.
 
 The message carries the envelope, and is acknowledged last: first the ledger is written,
-then the next message is sent. If the worker is killed
+then the next message is sent. A message whose worker is killed is redelivered:
 
-- before or during the attempt: the message is redelivered, and the attempt is repeated
-  under the same idempotency key;
-- after the ledger was written: the message is redelivered, and the ledger shows that
-  its attempt was made. The next message is sent again, and is the current one; a first
-  copy of it is dropped when it comes, or goes on alone if it is already being handled;
-- before Celery stored the result or the error of an ended job: the message is
-  redelivered, and the outcome in the ledger is stored.
+- Killed before or during the attempt: the attempt is repeated under the same
+  idempotency key.
+- Killed after the ledger was written: the ledger shows that the attempt was made. The
+  next message is sent again, and is now the current one. A first copy of it is dropped
+  when it arrives, or is the only one to continue if a worker handles it already.
+- Killed before Celery stored the result or the error of an ended job: the outcome in
+  the ledger is stored.
 
 Nothing loops without a pause: a message that cannot be handled goes to the dead-letter
 queue, and one whose successor cannot be sent is requeued after a second.
@@ -52,7 +52,7 @@ _log: Final = logging.getLogger("retrykit.durable")
 # Seconds before a message is requeued after an error of the broker.
 _REQUEUE_DELAY: Final = 1.0
 
-# Seconds, more than another worker needs between reading and writing the ledger.
+# Seconds, longer than another worker takes between reading and writing the ledger.
 _LEDGER_DELAY: Final = 5.0
 
 
@@ -80,7 +80,7 @@ class Delivery:
             Exception: The job has failed.
         """
         with self._requeue_on_error():
-            # Unsafe settings requeue the message: its job is not lost.
+            # With unsafe settings the message is requeued, so that no job is lost.
             self._get_capabilities()
             entry = read_entry(self._task.app, self._id)
             killed = killed_run(self._task.app, self._id)
@@ -115,7 +115,7 @@ class Delivery:
             return error
 
     def _repeat_outcome(self, entry: Entry) -> Any:
-        """Repeat what followed an attempt that was already made."""
+        """Repeat the steps after an attempt that was already made."""
         if entry.status == "succeeded":
             return entry.result
         if entry.status == "waiting":
@@ -130,7 +130,7 @@ class Delivery:
         args, kwargs = request.args or (), request.kwargs or {}
         try:
             attempt = self._job.attempt(envelope, args, kwargs)
-            as_json("what a job returns", attempt.result)
+            as_json("result", attempt.result)
         except Exception as error:  # noqa: BLE001  any error fails the job
             self._fail(error, envelope.run, envelope.to_dict())
         after = attempt.envelope
@@ -203,7 +203,7 @@ class Delivery:
         try:
             write_entry(self._task.app, self._id, entry)
         except Exception:  # noqa: BLE001  the outcome of the attempt must not be lost
-            # The message carries the job: only duplicates go unnoticed for a while.
+            # The message carries the job; until the next write duplicates go unnoticed.
             _log.exception("%s: cannot write the ledger of the job", self._id)
 
     def _drop(self) -> NoReturn:

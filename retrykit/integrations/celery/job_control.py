@@ -22,9 +22,10 @@ __all__ = ["dead", "kill", "requeue", "status"]
 
 
 def status(app: Celery, job_id: str) -> JobReport:
-    """Return the status of a job: its failures, and when the next attempt is due.
+    """Return the status of a job: its failures, and when its next attempt is due.
 
-    Ended jobs are known for as long as the app keeps results: ``result_expires``.
+    Jobs that have ended are known for as long as the app keeps results:
+    ``result_expires``.
 
     >>> print(status(app, "verify-7").describe())  # doctest: +SKIP
     verify-7: waiting, 3 failed attempts, next due 2026-11-23 04:00:00 UTC
@@ -35,36 +36,43 @@ def status(app: Celery, job_id: str) -> JobReport:
     entry = _find_entry(app, job_id)
     if entry.status == "waiting" and killed_run(app, job_id) >= entry.run:
         entry = entry.replace(status="dead", why="killed by hand")
-    return _report(job_id, entry)
+    return _build_report(job_id, entry)
 
 
 def dead(app: Celery, *, limit: int = 100) -> list[JobReport]:
     """Return the dead jobs that were not requeued, oldest first.
 
-    Their messages are taken out of the dead-letter queue and put back: another process
+    Their messages are taken out of the dead-letter queue and put back. Another process
     that lists them at the same time may see none.
-    At most *limit* messages, >= 1, are read.
+
+    Args:
+        app: The Celery application.
+        limit: Maximum number of messages to read. Count, >= 1.
     """
     check_integer("limit", limit, at_least=1)
     with dead_letters(app, limit) as messages:
-        entries = dict(map(_parse, messages))
-    return [_report(*each) for each in entries.items() if not _is_requeued(app, *each)]
+        entries = dict(map(_parse_dead_letter, messages))
+    return [
+        _build_report(job, entry)
+        for job, entry in entries.items()
+        if not _is_requeued(app, job, entry)
+    ]
 
 
 def requeue(app: Celery, job_id: str) -> None:
-    """Run a dead job again under its id, from its first attempt and with new keys.
+    """Start a dead job again, with all attempts of its policy and new keys.
 
     Raises:
         ConfigError: There is no such job in the dead-letter queue. A killed job gets
             there at its next due time.
     """
     with dead_letters(app) as messages:
-        own = [each for each in messages if _parse(each)[0] == job_id]
-        last = max(own, key=lambda each: _parse(each)[1].run, default=None)
-        if last is None or _is_requeued(app, *_parse(last)):
+        own = [each for each in messages if _parse_dead_letter(each)[0] == job_id]
+        last = max(own, key=lambda each: _parse_dead_letter(each)[1].run, default=None)
+        if last is None or _is_requeued(app, *_parse_dead_letter(last)):
             rule = f"the id of a job in the queue {DEAD.name}"
             raise invalid_setting("job_id", rule, job_id)
-        run = _parse(last)[1].run + 1
+        run = _parse_dead_letter(last)[1].run + 1
         message = app.signature(last.payload["message"])
         task = cast("DurableTask", app.tasks[str(message.task)])
         envelope = task.job.envelope(job_id, run)
@@ -78,7 +86,7 @@ def requeue(app: Celery, job_id: str) -> None:
 
 
 def kill(app: Celery, job_id: str) -> None:
-    """Stop a job: it makes no further attempt, but a running one is completed.
+    """Stop a job: it makes no further attempt, but a running one finishes.
 
     Raises:
         ConfigError: There is no job of that id, or it has ended.
@@ -97,8 +105,8 @@ def _find_entry(app: Celery, job_id: str) -> Entry:
     return entry
 
 
-def _parse(message: Message) -> tuple[str, Entry]:
-    """Return the job of a dead letter, and its entry."""
+def _parse_dead_letter(message: Message) -> tuple[str, Entry]:
+    """Return the job id and the ledger entry that a dead letter contains."""
     payload: Any = message.payload
     return payload["job"], Entry(**payload["entry"])
 
@@ -115,7 +123,7 @@ def _is_requeued(app: Celery, job: str, entry: Entry) -> bool:
     return (latest.run, latest.hop, latest.status) != unseen
 
 
-def _report(job: str, entry: Entry) -> JobReport:
+def _build_report(job: str, entry: Entry) -> JobReport:
     try:
         envelope = Envelope.from_dict(entry.envelope)
     except ValueError:

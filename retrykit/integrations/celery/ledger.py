@@ -2,8 +2,8 @@
 
 A Celery job is a message, of which there may be duplicates: a worker that is killed
 after sending the next message and before acknowledging the old one leaves both. The
-ledger says which one is current. It is stored as a result under a task id of its own,
-which works on every backend. It may expire: the message alone carries the job.
+ledger says which one is current. It is stored as the result of a task id that no task
+has, which works on every backend. It may expire: the message alone carries the job.
 
 Messages are numbered by their hops, which Celery counts as retries, and not by a clock,
 which may be set back. Of two messages with the same number, the one whose token is in
@@ -26,13 +26,13 @@ __all__ = ["LEDGER", "Entry", "Verdict", "classify_message", "kill_run"]
 __all__ += ["killed_run", "read_entry", "replace_message", "write_entry"]
 
 Verdict = Literal["current", "unsent", "stale"]
-"""The kind of a message: the current one; the one before it, if its successor may not
-have been sent; or a stale duplicate."""
+"""A message is the current one; or the previous one, whose successor may not have been
+sent; or a stale duplicate."""
 
 LEDGER: Final = ".retrykit"
 """The suffix of a job's id in the id of its ledger."""
 
-# Not a state in which a backend considers a task finished.
+# A state that no backend takes for the end of a task.
 _STATE: Final = "RETRYKIT"
 
 
@@ -47,7 +47,7 @@ class Entry(Frozen):
         token: The token of that message, which its duplicates lack.
         envelope: Its envelope as plain data; None if that was unreadable.
         result: The result, if the job has succeeded.
-        why: The reason of its failure as text; empty if it is not dead.
+        why: Why it is dead, as text; empty if it is not dead.
     """
 
     __slots__ = ("envelope", "hop", "result", "run", "status", "token", "why")
@@ -69,7 +69,7 @@ class Entry(Frozen):
         result: Any = None,
         begun: bool = False,
     ) -> "Entry":
-        """Return the entry of an envelope, whose attempt may have *begun*."""
+        """Return the entry for an envelope; *begun* if its attempt has begun."""
         return cls(
             run=envelope.run,
             hop=hop,
@@ -83,7 +83,7 @@ class Entry(Frozen):
 
 def read_entry(app: Celery, job: str) -> Entry | None:
     """Return the ledger entry of a job, or None if there is none."""
-    # In this order: a replacement that is written meanwhile may be of a later message.
+    # In this order: a replacement written in between may belong to a later message.
     replacement = _read(app, f"{job}{LEDGER}.again")
     data = _read(app, f"{job}{LEDGER}")
     if not isinstance(data, dict) or data.keys() != {*Entry.field_names}:
@@ -101,7 +101,7 @@ def write_entry(app: Celery, job: str, entry: Entry) -> None:
 
 
 def replace_message(app: Celery, job: str, entry: Entry, token: str) -> None:
-    """Make the message with this token current, instead of the waiting one."""
+    """Make the message with this token the current one, in place of a waiting one."""
     replacement = [entry.run, entry.hop, token]
     app.backend.store_result(f"{job}{LEDGER}.again", replacement, _STATE)
 

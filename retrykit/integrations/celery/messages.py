@@ -44,7 +44,7 @@ def build_headers(envelope: Envelope, token: str) -> dict[str, str]:
 def copy_message(
     task: Task[..., Any], headers: dict[str, str], **options: Any
 ) -> Signature[Any]:
-    """Return a copy of a task's present message, with more headers and options."""
+    """Return a copy of the message of a running task, with more headers and options."""
     queue = find_queue(task.app, task.request.delivery_info)
     message = task.signature_from_request(queue=queue, **options)
     message.options["headers"] = (message.options["headers"] or {}) | headers
@@ -95,7 +95,7 @@ def dead_letters(app: Celery, limit: int | None = None) -> Iterator[list[Message
 def _find_serializer(app: Celery, body: object) -> str:
     """Return the first serializer of an app that can encode a message.
 
-    The sender of the job may have used another one than this app does.
+    The sender of the job may have used another one than this app's default.
     """
     names = app.conf.task_serializer, *app.conf.accept_content
     return str(next((name for name in names if _can_encode(name, body)), names[0]))
@@ -112,8 +112,8 @@ def _can_encode(serializer: str, body: object) -> bool:
 def find_queue(app: Celery, delivery_info: Mapping[str, Any] | None) -> str | None:
     """Return the queue through which a message came, or None if it is unknown.
 
-    RabbitMQ delivers a delayed message from an exchange of its own, under a routing key
-    that begins with the delay.
+    RabbitMQ delivers a delayed message from a special exchange, with a routing key that
+    begins with the delay.
     """
     info = delivery_info or {}
     key = info.get("routing_key")

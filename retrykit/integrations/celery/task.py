@@ -30,8 +30,8 @@ from retrykit.policy.policy import Policy
 
 __all__ = ["DurableTask"]
 
-# Set on a request whose attempt has begun.
-_BEGUN: Final = "retrykit_begun"
+# Attribute of a request that is being handled.
+_HANDLED: Final = "retrykit_handled"
 # In bytes; a limit of RabbitMQ.
 _MAX_ID: Final = 255
 
@@ -53,8 +53,8 @@ class DurableTask(Task[..., Any]):
     Attributes:
         policy: The policy of its jobs.
         previous_names: Former names of the policy.
-        max_hop: The longest time for which a worker holds a waiting job; by default
-            a value that is safe on the broker. A duration, > 0.
+        max_hop: The longest time for which a worker holds a waiting job; by default a
+            time that is safe with the broker. A duration, > 0.
     """
 
     abstract = True
@@ -68,7 +68,7 @@ class DurableTask(Task[..., Any]):
 
     @classmethod
     def on_bound(cls, app: Celery) -> None:
-        """Check the task when it is defined, and again when a worker starts."""
+        """Check the task now, and again when a worker starts."""
         cls._job_of(cls.run)
         app.steps["worker"].add(Check)
         app.steps["consumer"].add(UnknownTaskHandler)
@@ -90,9 +90,9 @@ class DurableTask(Task[..., Any]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; in a worker, handle the message of a job."""
         request = self.request
-        if request.called_directly or hasattr(request, _BEGUN):
+        if request.called_directly or hasattr(request, _HANDLED):
             return super().__call__(*args, **kwargs)
-        setattr(request, _BEGUN, True)
+        setattr(request, _HANDLED, True)
         if request.is_eager:
             return self.job.policy.call(self.run, *args, **kwargs)
         return Delivery(self, self.job, lambda: self.capabilities).handle()
@@ -109,7 +109,7 @@ class DurableTask(Task[..., Any]):
 
         Raises:
             ConfigError: The app would lose jobs, an argument is not JSON-serializable,
-                or an option is not supported for jobs.
+                or jobs do not support an option.
         """
         send = super().apply_async
         headers = options.pop("headers", None) or {}

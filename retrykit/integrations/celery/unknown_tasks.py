@@ -31,7 +31,7 @@ Callback: TypeAlias = Callable[[Any, Message, Exception], None]
 
 
 class UnknownTaskHandler(bootsteps.Step):
-    """Bootstep of a consumer that keeps durable jobs of unknown tasks."""
+    """Bootstep that makes a consumer keep durable jobs of unknown tasks."""
 
     name = "retrykit unknown tasks"
 
@@ -40,7 +40,7 @@ class UnknownTaskHandler(bootsteps.Step):
         drop: Callback = parent.on_unknown_task
 
         def on_unknown_task(body: Any, message: Message, error: Exception) -> None:
-            # An error here ends the worker, and the message is redelivered.
+            # An error in this ends the worker, and the message is redelivered.
             if HEADER in message.headers:
                 _dead_letter(parent.app, message)
             drop(body, message, error)
