@@ -1,15 +1,15 @@
-"""Verify hostnames for a week, though the process that does it is killed.
+"""Verify hostnames for a week, even if the worker is killed.
 
-A hostname is verified when a name server tells its address. Until then it is
-asked by the schedule of a week, here thirty times faster and cut to two retries.
-In between, a job is a row in a file. The worker is killed while it asks; the next
-one asks again, under the same key, and everything else was kept.
+A hostname is verified when a name server returns its address. Until then the check is
+retried, on a schedule of a week that is thirty times faster here and ends after two
+retries. Between attempts, a job is a row in a file. The worker is killed during its
+attempts. The next worker repeats them under the same keys; nothing else is lost.
 
-Prints, where ``...`` is a number of an error, a length of time or a time of day::
+Prints, where ``...`` stands for an error number, a duration or a time of day::
 
-    Nobody answers: each job has failed once, and waits
-    A name server is up, and asked; now the worker is killed
-    Another worker has gone on
+    No name server answers: each job has failed once, and waits
+    A name server has the questions; now the worker is killed
+    Another worker has finished the jobs
       asked twice: blog.example:2, gone.example:2, shop.example:2
     blog.example: succeeded after 2 attempts in ...: '203.0.113.1'
       1 x ConnectionRefusedError
@@ -39,7 +39,7 @@ from retrykit import presets
 from retrykit.durable import idempotency_key
 from retrykit.integrations import dbos as durable
 
-HERE = "127.0.0.1"
+LOCALHOST = "127.0.0.1"
 ADDRESSES = {"blog.example": "203.0.113.1", "shop.example": "203.0.113.2"}
 HOSTS = [*ADDRESSES, "gone.example"]
 
@@ -49,12 +49,12 @@ POLICY = WEEK.replace(schedule=(WEEK.schedule * (1 / 30)).take(2), name="hostnam
 
 @durable.job(POLICY, name="verify")
 def verify(host: str, port: int) -> str:
-    """Return the address of a host, as the name server on a port tells it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
-        line.settimeout(10)
-        line.connect((HERE, port))
-        line.send(f"{idempotency_key()} {host}".encode())
-        address = line.recv(512).decode()
+    """Ask the name server on this port for the address of a host."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.settimeout(10)
+        sock.connect((LOCALHOST, port))
+        sock.send(f"{idempotency_key()} {host}".encode())
+        address = sock.recv(512).decode()
     if not address:
         msg = "no such name"
         raise LookupError(msg)
@@ -62,91 +62,91 @@ def verify(host: str, port: int) -> str:
 
 
 class NameServer:
-    """Hears questions, and answers them when it is told to."""
+    """Counts questions by their key, and answers them if `answering` is set."""
 
     def __init__(self, port: int) -> None:
-        self.heard: Counter[str] = Counter()
-        self.answers = False
-        self.line = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.line.bind((HERE, port))
+        self.questions: Counter[str] = Counter()
+        self.answering = False
+        self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.sock.bind((LOCALHOST, port))
         Thread(target=self.serve, daemon=True).start()
 
     def serve(self) -> None:
-        """Answer with the address of a host; with nothing if it has none."""
+        """Answer with the address of a host, or with nothing if it has none."""
         while True:
-            question, sender = self.line.recvfrom(512)
+            question, sender = self.sock.recvfrom(512)
             key, host = question.decode().split()
-            self.heard[key] += 1
-            if self.answers:
-                self.line.sendto(ADDRESSES.get(host, "").encode(), sender)
+            self.questions[key] += 1
+            if self.answering:
+                self.sock.sendto(ADDRESSES.get(host, "").encode(), sender)
 
 
 def work(database: str) -> None:
-    """Attempt jobs, for as long as the process lives that has started this one."""
+    """Run jobs until the parent process ends."""
     durable.listen(settings(database), polling=0.1)
     sys.stdin.read()
 
 
 def settings(database: str) -> DBOSConfig:
-    """Return what each process is set up with, in the same way."""
+    """Return the settings, which are the same in every process."""
     return durable.config("hostnames", database=database, log_level="CRITICAL")
 
 
-def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds, for half a minute at most."""
-    end = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < end
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait until a condition is true, for at most 30 seconds."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
-def standings() -> set[str]:
-    """Return how the jobs stand."""
+def statuses() -> set[str]:
+    """Return the statuses of the jobs."""
     return {durable.status(host).status for host in HOSTS}
 
 
-def start(database: str) -> Popen[bytes]:
-    """Start a worker."""
+def start_worker(database: str) -> Popen[bytes]:
+    """Start a worker process."""
     command = [sys.executable, __file__, database]
     return Popen(command, stdin=PIPE)  # noqa: S603  this interpreter, and this file
 
 
-def end(worker: Popen[bytes]) -> None:
-    """Kill a worker as a power cut would, at whatever it is."""
+def kill_worker(worker: Popen[bytes]) -> None:
+    """Kill a worker, as a power failure would."""
     worker.kill()
     worker.communicate()
 
 
 def free_port() -> int:
-    """Return the number of a port on which nobody answers."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
-        line.bind((HERE, 0))
-        port: int = line.getsockname()[1]
+    """Return a port on which nothing listens."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind((LOCALHOST, 0))
+        port: int = sock.getsockname()[1]
         return port
 
 
 def main(database: str) -> None:
-    """Start the jobs, let their worker be killed, and print how they stand."""
+    """Start the jobs, kill their worker, and print their reports."""
     durable.connect(settings(database))
     port = free_port()
     for host in HOSTS:
         verify.start_as(host, host, port)
-    worker = start(database)
+    worker = start_worker(database)
     try:
-        until(lambda: all(durable.status(host).failures for host in HOSTS))
-        print("Nobody answers: each job has failed once, and waits")
+        wait_until(lambda: all(durable.status(host).failures for host in HOSTS))
+        print("No name server answers: each job has failed once, and waits")
         server = NameServer(port)
-        until(lambda: len(server.heard) == len(HOSTS))
-        print("A name server is up, and asked; now the worker is killed")
-        end(worker)
-        server.answers = True
-        worker = start(database)
-        until(lambda: standings() <= {"succeeded", "dead"})
+        wait_until(lambda: len(server.questions) == len(HOSTS))
+        print("A name server has the questions; now the worker is killed")
+        kill_worker(worker)
+        server.answering = True
+        worker = start_worker(database)
+        wait_until(lambda: statuses() <= {"succeeded", "dead"})
     finally:
-        end(worker)
-    twice = sorted(key for key, times in server.heard.items() if times > 1)
-    print("Another worker has gone on")
-    print("  asked twice:", ", ".join(twice))
+        kill_worker(worker)
+    repeated = sorted(key for key, count in server.questions.items() if count > 1)
+    print("Another worker has finished the jobs")
+    print("  asked twice:", ", ".join(repeated))
     for host in HOSTS:
         print(durable.status(host).describe())
 

@@ -1,7 +1,7 @@
-"""Decorate a function that talks to the network, and log its retries.
+"""Decorate a function that uses the network, and log its retries.
 
-The other side hangs up twice before it answers. The caller of `ask` sees the
-answer; the log has the rest.
+The server hangs up twice before it answers. The caller of `ask` gets the answer, and
+the log shows the retries.
 
 Prints::
 
@@ -28,11 +28,11 @@ from retrykit.schedules import exponential
     observers=[observer()],
 )
 def ask(address: tuple[str, int], question: str) -> str:
-    """Send a line, and return the line that comes back."""
-    with socket.create_connection(address, timeout=5) as line:
-        line.sendall(f"{question}\n".encode())
-        with line.makefile() as answers:
-            answer = answers.readline()
+    """Send a question, and return the answer."""
+    with socket.create_connection(address, timeout=5) as connection:
+        connection.sendall(f"{question}\n".encode())
+        with connection.makefile() as lines:
+            answer = lines.readline()
     if not answer:
         msg = "hung up"
         raise ConnectionResetError(msg)
@@ -40,16 +40,16 @@ def ask(address: tuple[str, int], question: str) -> str:
 
 
 def hang_up_twice(listener: socket.socket) -> None:
-    """Answer the third caller."""
+    """Answer the third connection only."""
     for answer in (b"", b"", b"42\n"):
-        line, _ = listener.accept()
-        with line:
-            line.recv(1024)
-            line.sendall(answer)
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(1024)
+            connection.sendall(answer)
 
 
 def main() -> None:
-    """Ask a server that is in a bad mood."""
+    """Start the server, and ask it."""
     logging.basicConfig(
         format="%(levelname)s %(message)s", level=logging.INFO, stream=sys.stdout
     )

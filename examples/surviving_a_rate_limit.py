@@ -1,10 +1,10 @@
-"""A client that survives a rate limit: it comes back when the service says so.
+"""Respect a rate limit: retry when the service says so.
 
-The service takes two requests in a second, and answers others with 429 and
-``Retry-After: 1``. The transport of httpx waits for as long as it is asked to, in
-a thread and in tasks; the code that fetches knows nothing of it. Where a day is
-asked for, the answer comes back at once, and its state says why. Time is virtual,
-so nothing is really waited for.
+The service accepts two requests per second, and answers all others with 429 and
+``Retry-After: 1``. The transport for httpx waits for as long as the header says, in a
+thread and in tasks, without any change to the code that sends the requests. If the
+header asks for a day, the response is returned at once, and its state says why. Time
+is virtual, so the example does not really wait.
 
 Prints::
 
@@ -40,43 +40,45 @@ def one_after_another(url: str) -> None:
     """Fetch four pages in this thread."""
     with httpx.Client(transport=RetryTransport(PATIENT), trust_env=False) as client:
         for page in range(4):
-            print(f"  page {page}:", told(client.get(f"{url}/{page}")))
+            print(f"  page {page}:", summarize(client.get(f"{url}/{page}")))
 
 
 async def at_once(url: str) -> None:
-    """Fetch four pages in tasks of one client."""
+    """Fetch four pages in concurrent tasks, with one client."""
     transport = AsyncRetryTransport(PATIENT)
     async with httpx.AsyncClient(transport=transport, trust_env=False) as client:
         pages = (client.get(f"{url}/{page}") for page in range(4))
         states = [history(page) for page in await asyncio.gather(*pages)]
     print("  attempts:", sorted(state.attempt for state in states))
-    late = next(state for state in states if state.failures)
-    for failure in late.failures:
-        answer = failure.result
-        assert isinstance(answer, httpx.Response)
+    retried = next(state for state in states if state.failures)
+    for failure in retried.failures:
+        response = failure.result
+        assert isinstance(response, httpx.Response)
         print(
-            f"  one of them: {answer.http_version} {answer.status_code}, asked to "
+            f"  one of them: {response.http_version} {response.status_code}, asked to "
             f"wait {failure.hint} s, waited {failure.delay} s"
         )
 
 
 def history(response: httpx.Response) -> RetryState:
-    """Return the state that every response of the transport has."""
+    """Return the state of a response; every response of the transport has one."""
     state = state_of(response)
     assert state is not None
     return state
 
 
-def told(response: httpx.Response) -> str:
-    """Return what came of a request, in a line."""
+def summarize(response: httpx.Response) -> str:
+    """Return the outcome of a request, as a line of text."""
     status = f"{response.status_code} {response.reason_phrase}"
     return f"{status}, {history(response).describe()}"
 
 
 @contextmanager
-def service(now: Callable[[], float], wait: int = 1) -> Iterator[str]:
-    """Serve two requests in each second, and give the URL."""
-    taken: Counter[int] = Counter()
+def serve(
+    now: Callable[[], float], limit: int = 2, retry_after: int = 1
+) -> Iterator[str]:
+    """Serve up to *limit* requests per second of the clock, and yield the URL."""
+    requests: Counter[int] = Counter()
     lock = Lock()
 
     class Limited(BaseHTTPRequestHandler):
@@ -85,17 +87,17 @@ def service(now: Callable[[], float], wait: int = 1) -> Iterator[str]:
         def do_GET(self) -> None:
             with lock:
                 second = int(now())
-                taken[second] += 1
-                free = taken[second] <= 2 and wait == 1
-            self.send_response(200 if free else 429)
-            if not free:
-                self.send_header("Retry-After", str(wait))
+                requests[second] += 1
+                ok = requests[second] <= limit
+            self.send_response(200 if ok else 429)
+            if not ok:
+                self.send_header("Retry-After", str(retry_after))
             self.send_header("Content-Length", "0")
             self.send_header("Connection", "close")
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Keep requests out of the output."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Limited) as server:
         Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
@@ -104,17 +106,17 @@ def service(now: Callable[[], float], wait: int = 1) -> Iterator[str]:
 
 
 def main() -> None:
-    """Run all three."""
+    """Run the three examples."""
     print("One after another")
-    with virtual_time() as clock, service(clock.now) as url:
+    with virtual_time() as clock, serve(clock.now) as url:
         one_after_another(url)
     print("Four tasks at once")
-    with virtual_time() as clock, service(clock.now) as url:
+    with virtual_time() as clock, serve(clock.now) as url:
         asyncio.run(at_once(url))
     print("A service that is closed for today")
     client = httpx.Client(transport=RetryTransport(PATIENT), trust_env=False)
-    with virtual_time() as clock, service(clock.now, wait=86_400) as url, client:
-        print(" ", told(client.get(url)))
+    with virtual_time() as clock, serve(clock.now, 0, 86_400) as url, client:
+        print(" ", summarize(client.get(url)))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""An upload that must not be sent twice, and one that may be.
+"""Retry an upload only if it is safe to send it twice.
 
-The service writes each upload down, and then its connection breaks: the client
-cannot know whether it was taken. A POST is not sent again, and the error says so;
-with an ``Idempotency-Key``, by which the service knows it again, it is. A body that
-can be read only once is never sent half.
+The service stores each upload, and then the connection breaks, so the client cannot
+tell whether the upload arrived. A POST is not sent again, and its error says why. With
+an ``Idempotency-Key``, by which the service recognizes a repetition, it is. A stream,
+which can be read only once, is not sent again either.
 
-Prints, where ``...`` is another text elsewhere::
+Prints, where ``...`` stands for the rest of a line::
 
     A POST
       RemoteProtocolError: Server disconnected without sending a response.
@@ -40,25 +40,25 @@ ORDER = b"one house, blue"
 
 
 class Store:
-    """What the service has: what was sent, and what it has stored by key."""
+    """The requests that the service has received, and the uploads by their key."""
 
     def __init__(self) -> None:
-        self.sent: list[bytes] = []
+        self.received: list[bytes] = []
         self.stored: dict[str, bytes] = {}
 
-    def take(self, key: str, body: bytes) -> bool:
-        """Store an upload, and return whether its sender will hear of it."""
-        self.sent.append(body)
+    def save(self, key: str, body: bytes) -> bool:
+        """Store an upload; return False for the first two, whose connection breaks."""
+        self.received.append(body)
         self.stored[key] = body
-        return len(self.sent) > 2
+        return len(self.received) > 2
 
 
 def upload(title: str, method: str, **request: Any) -> None:
-    """Upload something, and print what came of it."""
+    """Upload an order, and print the outcome."""
     print(title)
     store = Store()
     transport = RetryTransport(schedule=["10ms", "20ms", "40ms"])
-    with service(store) as url, httpx.Client(transport=transport) as client:
+    with serve(store) as url, httpx.Client(transport=transport) as client:
         try:
             response = client.request(method, url, **request)
         except httpx.TransportError as error:
@@ -68,49 +68,49 @@ def upload(title: str, method: str, **request: Any) -> None:
             state = state_of(response)
             assert state is not None
             print(f"  {response.status_code}, {state.describe()}")
-    assert set(store.sent) == set(store.stored.values()) == {ORDER}
-    print(f"  sent {times(store.sent)}, stored {times(store.stored)}")
+    assert set(store.received) == set(store.stored.values()) == {ORDER}
+    sent, stored = len(store.received), len(store.stored)
+    print(f"  sent {format_times(sent)}, stored {format_times(stored)}")
 
 
-def times(things: Any) -> str:
-    """Return how many there are, in words."""
-    return f"{len(things)} time{'' if len(things) == 1 else 's'}"
+def format_times(count: int) -> str:
+    """Return a count as text, such as ``1 time``."""
+    return f"{count} time{'' if count == 1 else 's'}"
 
 
 @contextmanager
-def service(store: Store) -> Iterator[str]:
-    """Serve uploads, and give the URL."""
+def serve(store: Store) -> Iterator[str]:
+    """Serve uploads in a thread, and yield the URL."""
 
     class Uploads(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             key = self.headers.get("Idempotency-Key", str(uuid4()))
-            self.close_connection = True
-            if store.take(key, self.body()):
-                self.send_response(201)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
+            self.save(key)
 
         def do_PUT(self) -> None:
-            # What is put in one place twice is there once.
+            # PUT is idempotent: a second one replaces the first.
+            self.save(self.path)
+
+        def save(self, key: str) -> None:
             self.close_connection = True
-            if store.take(self.path, self.body()):
+            if store.save(key, self.read_body()):
                 self.send_response(201)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
-        def body(self) -> bytes:
+        def read_body(self) -> bytes:
             if "Content-Length" in self.headers:
                 return self.rfile.read(int(self.headers["Content-Length"]))
-            pieces = []
+            chunks = []
             while size := int(self.rfile.readline(), 16):
-                pieces.append(self.rfile.read(size))
+                chunks.append(self.rfile.read(size))
                 self.rfile.readline()
-            return b"".join(pieces)
+            return b"".join(chunks)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Keep requests out of the output."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Uploads) as server:
         Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
@@ -119,7 +119,7 @@ def service(store: Store) -> Iterator[str]:
 
 
 def main() -> None:
-    """Upload in four ways."""
+    """Upload the order in four ways."""
     upload("A POST", "POST", content=ORDER)
     key = {"Idempotency-Key": str(uuid4())}
     upload("A POST with an Idempotency-Key", "POST", content=ORDER, headers=key)
