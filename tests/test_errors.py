@@ -1186,11 +1186,11 @@ WRITTEN |= {
     "first try began: end the schedule": lambda: check_policy(Policy()),
     "attempt_timeout must be None in Airflow, got 5.0; give the task an "
     "execution_timeout": lambda: check_policy(IN_AIRFLOW.replace(attempt_timeout=5)),
-    "budget must be None in Airflow, got TokenBucket(); each try runs in a process "
-    "of its own: give the task a pool": (
+    "budget must be None in Airflow, got TokenBucket(); each try runs in a separate "
+    "process: give the task a pool": (
         lambda: check_policy(IN_AIRFLOW.replace(budget=TokenBucket()))
     ),
-    "max_attempts must be a number in Airflow, whose tasks have a number of retries, "
+    "max_attempts must be a number in Airflow, since its tasks limit their retries, "
     "got None; count the delays of the schedule": (
         lambda: check_policy(IN_AIRFLOW.replace(max_attempts=None))
     ),

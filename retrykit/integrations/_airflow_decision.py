@@ -19,7 +19,7 @@ __all__ = ["TryDecision", "check_policy", "decide_next_try"]
 _UNSUPPORTED: Final = {
     "max_elapsed": "Airflow does not say when the first try began: end the schedule",
     "attempt_timeout": "give the task an execution_timeout",
-    "budget": "each try runs in a process of its own: give the task a pool",
+    "budget": "each try runs in a separate process: give the task a pool",
 }
 
 
@@ -46,9 +46,10 @@ def check_policy(policy: object) -> int:
             rule = "None in Airflow"
             raise invalid_setting(name, rule, getattr(policy, name), suggestion)
     if policy.max_attempts is None:
-        rule = "a number in Airflow, whose tasks have a number of retries"
+        rule = "a number in Airflow, since its tasks limit their retries"
         suggestion = "count the delays of the schedule"
         raise invalid_setting("max_attempts", rule, None, suggestion)
+    # Airflow serializes it later: raise an error now if that is impossible.
     policy.to_dict()
     return policy.max_attempts
 

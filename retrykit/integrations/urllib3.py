@@ -136,7 +136,7 @@ class RetryPoolManager(urllib3.PoolManager):
 
     Raises:
         ConfigError: A setting is invalid, a pool manager does not support the policy,
-            or *manager* retries by itself. A request raises it if its *retries* would.
+            or *manager* retries by itself. Requests raise it if their *retries* would.
     """
 
     def __init__(

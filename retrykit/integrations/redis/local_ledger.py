@@ -1,6 +1,6 @@
 """A process's view of the tokens on Redis, for the sync and the async budget.
 
-It does no I/O: it returns requests to send, and is told their results.
+It does no I/O: it returns requests to send, and takes their results.
 """
 
 import logging
