@@ -4,8 +4,7 @@ Celery drops a message whose task the worker does not have, as happens when a ro
 deploy adds or renames a task. `requeue` finds it in the dead-letter queue.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from celery import bootsteps
 from kombu import Message
@@ -27,8 +26,6 @@ from retrykit.integrations.celery.messages import (
 
 __all__ = ["UnknownTaskHandler"]
 
-Callback: TypeAlias = Callable[[Any, Message, Exception], None]
-
 
 class UnknownTaskHandler(bootsteps.Step):
     """Bootstep that makes a consumer keep durable jobs of unknown tasks."""
@@ -37,7 +34,7 @@ class UnknownTaskHandler(bootsteps.Step):
 
     def __init__(self, parent: Any, **settings: Any) -> None:
         super().__init__(parent, **settings)
-        drop: Callback = parent.on_unknown_task
+        drop = parent.on_unknown_task
 
         def on_unknown_task(body: Any, message: Message, error: Exception) -> None:
             # An error in this ends the worker, and the message is redelivered.
