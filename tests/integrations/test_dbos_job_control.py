@@ -181,7 +181,7 @@ class TestTheDead:
         job_id = dies.start()
         ended(job_id)
         forked = DBOS.fork_workflow(f"{job_id}:1", 1)
-        with pytest.raises(Exception, match="asked to give up"):
+        with pytest.raises(Exception, match="ended by give_up_on"):
             forked.get_result(polling_interval_sec=0.01)
         assert forked.workflow_id not in [each.job for each in durable.dead(limit=1000)]
 

@@ -136,7 +136,7 @@ class TestTheLastAttempt:
             late = attempt.failed(policy, REFUSED, 2, scheduled_time=at(begun - 1000))
         assert due.next_retry_delay == timedelta(hours=1)
         assert late.non_retryable
-        assert "could not start in time" in late.message
+        assert "no time is left" in late.message
 
     def test_is_that_of_an_error_that_is_not_retried(self, attempt):
         told = attempt.failed(PATIENT, raises(KeyError("host")))
