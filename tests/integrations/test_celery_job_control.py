@@ -66,6 +66,14 @@ class TestStatus:
         write_entry(desk.app, "job-7", desk.entry().replace(envelope="?", why="odd"))
         assert status(desk.app, "job-7").describe() == "job-7: waiting: odd"
 
+    def test_says_why_an_envelope_of_a_waiting_job_is_unreadable(self, desk, verify):
+        start(verify, "fails")
+        entry = desk.entry()
+        newer = entry.envelope | {"version": 2}
+        write_entry(desk.app, "job-7", entry.replace(envelope=newer))
+        text = status(desk.app, "job-7").describe()
+        assert text.startswith("job-7: waiting: envelope must be of version 1, got")
+
     def test_rejects_an_unknown_id(self, desk, verify):
         with pytest.raises(ConfigError, match="the id of a job that was started"):
             status(desk.app, "job-8")

@@ -124,8 +124,9 @@ def _is_requeued(app: Celery, job: str, entry: Entry) -> bool:
 
 
 def _build_report(job: str, entry: Entry) -> JobReport:
+    envelope, why = None, entry.why
     try:
         envelope = Envelope.from_dict(entry.envelope)
-    except ValueError:
-        envelope = None
-    return JobReport(job, entry.status, envelope, entry.result, entry.why, job)
+    except ValueError as error:
+        why = why or str(error)
+    return JobReport(job, entry.status, envelope, entry.result, why, job)
