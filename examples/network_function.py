@@ -5,9 +5,9 @@ the log shows the retries.
 
 Prints::
 
-    WARNING ask failed attempt 1, next in 10ms; ConnectionResetError: hung up
-    WARNING ask failed attempt 2, next in 20ms; ConnectionResetError: hung up
-    INFO ask succeeded after 3 attempts in ...
+    WARNING ask: attempt 1 failed, retrying in 10ms; ConnectionResetError: hung up
+    WARNING ask: attempt 2 failed, retrying in 20ms; ConnectionResetError: hung up
+    INFO ask: succeeded after 3 attempts in ...
     The answer is 42.
 """
 

@@ -53,13 +53,13 @@ def observer(
         else:
             return
         fields = _record_fields(state)
-        log.log(level, "%s %s", state.name, text, extra={"retrykit": fields})
+        log.log(level, "%s: %s", state.name, text, extra={"retrykit": fields})
 
     return write
 
 
 def _format_retry(state: RetryState, delay: float) -> str:
-    text = f"failed attempt {state.attempt}, next in {format_duration(delay)}"
+    text = f"attempt {state.attempt} failed, retrying in {format_duration(delay)}"
     return f"{text}{_format_last_failure(state)}"
 
 
@@ -71,8 +71,8 @@ def _format_last_failure(state: RetryState) -> str:
         return f"; {' '.join(last.describe(redact=state.redact).split())}"
     # Not the result, which is the user's data.
     status = status_of(last.result)
-    detail = "" if status is None else f", with status {status}"
-    return f"; its result was rejected{detail}"
+    detail = "" if status is None else f" (status {status})"
+    return f"; result rejected{detail}"
 
 
 def _record_fields(state: RetryState) -> dict[str, object]:

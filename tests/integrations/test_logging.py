@@ -50,9 +50,9 @@ def test_a_call_that_succeeds_at_once_is_not_logged(colour, flaky, log):
 def test_each_retry_is_a_warning_and_the_success_an_info(colour, flaky, log):
     colour(POLICY, observers=[observer()])(flaky(OSError("busy"), OSError()))()
     assert log.lines == [
-        ("WARNING", "fetch failed attempt 1, next in 1s; OSError: busy"),
-        ("WARNING", "fetch failed attempt 2, next in 1m40s; OSError"),
-        ("INFO", "fetch succeeded after 3 attempts in 1m41s"),
+        ("WARNING", "fetch: attempt 1 failed, retrying in 1s; OSError: busy"),
+        ("WARNING", "fetch: attempt 2 failed, retrying in 1m40s; OSError"),
+        ("INFO", "fetch: succeeded after 3 attempts in 1m41s"),
     ]
     assert log.facts == [
         facts(attempt=1, elapsed=0.0, delay=1.0),
@@ -66,7 +66,7 @@ def test_giving_up_is_an_error(colour, flaky, log):
     with pytest.raises(TimeoutError):
         colour(POLICY, observers=[observer()])(flaky(error, error, error))()
     line = "gave up after 3 attempts in 1m41s: the schedule has ended"
-    assert log.lines[2:] == [("ERROR", f"fetch {line}; TimeoutError: slow")]
+    assert log.lines[2:] == [("ERROR", f"fetch: {line}; TimeoutError: slow")]
     assert log.facts[-1] == facts(attempt=3, elapsed=101.0, reason="schedule ended")
 
 
@@ -81,7 +81,7 @@ def test_giving_up_is_an_error(colour, flaky, log):
 def test_what_is_not_retried_is_an_error_too(flaky, log, outcome, verb, reason):
     with pytest.raises(type(outcome)):
         POLICY.replace(observers=[observer()]).call(flaky(outcome))
-    assert log.lines == [("ERROR", f"fetch {verb} after 1 attempt in 0s{reason}")]
+    assert log.lines == [("ERROR", f"fetch: {verb} after 1 attempt in 0s{reason}")]
 
 
 def test_a_resumed_call_tells_the_error_of_the_other_process(flaky, log):
@@ -92,7 +92,7 @@ def test_a_resumed_call_tells_the_error_of_the_other_process(flaky, log):
     state = RetryState.from_dict(heard[-1].state.to_dict())
     with pytest.raises(KeyboardInterrupt):
         resume(flaky(KeyboardInterrupt()), state, POLICY, observers=[observer()])()
-    line = "fetch was cancelled after 2 attempts in 1s; OSError: busy"
+    line = "fetch: was cancelled after 2 attempts in 1s; OSError: busy"
     assert log.lines == [("ERROR", line)]
 
 
@@ -113,9 +113,9 @@ def test_arguments_and_results_are_never_logged(colour, log):
     name = f"{__name__}.{fetch.__qualname__}"
     line = "gave up after 3 attempts in 1m41s: the schedule has ended"
     assert log.lines == [
-        ("WARNING", f"{name} failed attempt 1, next in 1s; its result was rejected"),
-        ("WARNING", f"{name} failed attempt 2, next in 1m40s; its result was rejected"),
-        ("ERROR", f"{name} {line}; OSError: busy"),
+        ("WARNING", f"{name}: attempt 1 failed, retrying in 1s; result rejected"),
+        ("WARNING", f"{name}: attempt 2 failed, retrying in 1m40s; result rejected"),
+        ("ERROR", f"{name}: {line}; OSError: busy"),
     ]
     assert "secret" not in str(log.everything)
 
@@ -141,7 +141,9 @@ def test_logs_every_call_of_the_process(flaky, log):
 def test_a_percent_sign_in_a_name_or_a_text_is_only_that(flaky, log):
     policy = POLICY.replace(name="100%s", observers=[observer()])
     policy.call(flaky(OSError("at 50%d")))
-    assert log.lines[0][1] == "100%s failed attempt 1, next in 1s; OSError: at 50%d"
+    assert (
+        log.lines[0][1] == "100%s: attempt 1 failed, retrying in 1s; OSError: at 50%d"
+    )
 
 
 def test_an_error_that_cannot_tell_its_text_is_logged_all_the_same(flaky, log):

@@ -151,7 +151,7 @@ def test_the_log_tells_once_when_a_job_goes_on(caplog):
     error = "ConnectionError: connection refused"
     ended = "gave up after 2 attempts in 4h: the schedule has ended"
     assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
-        ("WARNING", f"job-7 failed attempt 1, next in 4h; {error}"),
-        ("ERROR", f"job-7 {ended}; {error}"),
+        ("WARNING", f"job-7: attempt 1 failed, retrying in 4h; {error}"),
+        ("ERROR", f"job-7: {ended}; {error}"),
     ]
     assert caplog.records[0].retrykit["delay"] == 4 * 3600
