@@ -145,7 +145,7 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise invalid_setting("path", "the path of a file", path) from None
     text = _read_text(file)
     try:
-        parse = _parse_json if file.suffix == ".json" else _parse_toml
+        parse = _parse_json if file.suffix.lower() == ".json" else _parse_toml
         return parse(file, text)
     except RecursionError:
         msg = f"{file} must be nested some levels deep, got more than Python can read"
@@ -174,7 +174,9 @@ def _list_files(file: Path) -> str:
     """Return a suggestion with the TOML and JSON files beside a file."""
     try:
         folder = file if file.is_dir() else file.parent
-        names = sorted(x.name for x in folder.iterdir() if x.suffix in _SUFFIXES)
+        names = sorted(
+            x.name for x in folder.iterdir() if x.suffix.lower() in _SUFFIXES
+        )
     except (OSError, ValueError):
         return ""
     others = [name for name in names if name != file.name]

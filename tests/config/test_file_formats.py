@@ -109,6 +109,10 @@ def test_json_is_an_object(written):
     assert told == "some.json must be a JSON object, got []"
 
 
+def test_json_may_have_its_ending_in_upper_case(written):
+    assert read_document(written("SOME.JSON", '{"a": 1}')) == {"a": 1}
+
+
 def test_json_nested_beyond_use_is_refused(written):
     told = refused(written("some.json", "[" * 100_000))
     assert told.startswith("some.json must be nested some levels deep")
