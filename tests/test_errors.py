@@ -592,7 +592,7 @@ WRITTEN = {
     f"{DATA | {'now': 5}!r}": lambda: RetryState.from_dict(DATA | {"now": 5}),
     # files
     "path must be the path of a file, got 5": lambda: Policy.from_toml(5, "fetch"),
-    "no.toml must be a file that can be read, got 'No such file or directory'": (
+    "no.toml must be a readable file, got 'No such file or directory'": (
         lambda: in_a_file("no.toml", None)
     ),
     "a.toml, line 2, must be text in UTF-8, got b'\\xff'": (
@@ -603,8 +603,8 @@ WRITTEN = {
     "name must be the name of a policy in a.toml, got 'fetch'; there are none": (
         lambda: in_a_file("a.toml", b"[policies]")
     ),
-    "a.toml must be a file with a table [policies] of tables by name, got []; in "
-    "pyproject.toml [tool.retrykit.policies]": lambda: in_a_file("a.toml", b""),
+    "a.toml must be a file with a table [policies.NAME] for each policy, got []; in "
+    "pyproject.toml, under [tool.retrykit]": lambda: in_a_file("a.toml", b""),
     "a.toml, policy 'fetch': policy must be a table of settings, got 5": (
         lambda: in_a_file("a.toml", b"policies.fetch = 5")
     ),
@@ -615,7 +615,7 @@ WRITTEN = {
     "got 'fetch'; fetch -> fetch": (
         lambda: in_a_file("a.toml", b"policies.fetch.extends = 'fetch'")
     ),
-    "a.toml, policy 'fetch': extends must be a policy of the same file, or a preset, "
+    "a.toml, policy 'fetch': extends must be a policy in the same file, or a preset, "
     "got 'ftch'; did you mean fetch?": (
         lambda: in_a_file("a.toml", b"policies.fetch.extends = 'ftch'")
     ),
@@ -626,7 +626,7 @@ WRITTEN = {
         lambda: Policy.from_env("APP", base={}, environ={})
     ),
     "APP_SEED must be a str, got 7": lambda: in_variables(SEED=7),
-    "APP_MAX_ATTEMPTS must be left out where APP_RETRY_LIMIT is given, got '4'": (
+    "APP_MAX_ATTEMPTS must be left out if APP_RETRY_LIMIT is given, got '4'": (
         lambda: in_variables(MAX_ATTEMPTS="4", RETRY_LIMIT="3")
     ),
     "APP_RETRY_LIMIT must be an integer >= 0, got 'ten'": (
@@ -693,7 +693,7 @@ WRITTEN = {
     "schedule must be text that can be encoded in UTF-8, got \"constant('\\ud800')\"": (
         lambda: parse_schedule("constant('\ud800')")
     ),
-    "APP_SCHEDULE must be text in UTF-8, got 'constant(\\udcff)'": (
+    "APP_SCHEDULE must be encodable as UTF-8, got 'constant(\\udcff)'": (
         lambda: Policy.from_env("APP", environ={"APP_SCHEDULE": "constant(\udcff)"})
     ),
     f"limit must be a string of at most 10000 characters, got '{SHOWN_OF_IT}'": (
@@ -703,10 +703,10 @@ WRITTEN = {
     "add it with .replace(observers=...)": lambda: Policy.from_dict({"observers": []}),
     "on must be types that Python can import by their names, got "
     f"{UNWRITABLE!r}": lambda: to_python("mine", Policy(on=UNWRITABLE)),
-    "jitter must be one of 'proportional', 'full', got 'none'; gRPC changed it in "
-    "2024": lambda: from_service_config({}, jitter="none"),
-    "jitter must be one of 'proportional', 'full', got 0.2; gRPC changed it in "
-    "2024": to_grpc(jitter=0.2),
+    "jitter must be one of 'proportional', 'full', got 'none'": lambda: (
+        from_service_config({}, jitter="none")
+    ),
+    "jitter must be one of 'proportional', 'full', got 0.2": to_grpc(jitter=0.2),
     "config must be JSON, got '{'; Expecting property name enclosed in double quotes: "
     "line 1 column 2 (char 1)": lambda: from_service_config("{"),
     "config must be a service config or a retryPolicy, as a dict or as JSON, got []": (
@@ -716,7 +716,7 @@ WRITTEN = {
         lambda: from_service_config({}, method="a.B/C")
     ),
     f"retryPolicy must be a dict with the keys {GRPC}, got {{}}; a whole service "
-    "config has methodConfig": lambda: from_service_config({}),
+    "config has the key methodConfig": lambda: from_service_config({}),
     "retryThrottling must be a dict with the keys maxTokens, tokenRatio, got "
     "{'maxTokens': 9}": throttled(maxTokens=9),
     "maxTokens must be an integer >= 1, got 0": throttled(maxTokens=0, tokenRatio=0.1),
@@ -730,7 +730,7 @@ WRITTEN = {
         to_grpc(budget=TokenBucket())
     ),
     "hint must be grpc_pushback() or None in a policy for gRPC, got retry_after(); "
-    "gRPC follows the pushback of its servers, and no other hint": (
+    "the only hint that gRPC supports is pushback from its servers": (
         to_grpc(hint=retry_after())
     ),
     "hedgingPolicy must be left out, got {'maxAttempts': 2}; retrykit does not hedge "
@@ -756,7 +756,7 @@ WRITTEN = {
         },
         method="a.B/C",
     ),
-    "method must be as \"package.Service/Method\", got 'a/b/c'": part("a/b/c"),
+    "method must be like \"package.Service/Method\", got 'a/b/c'": part("a/b/c"),
     "maxAttempts must be an integer >= 2, got 1": grpc(maxAttempts=1),
     f"initialBackoff must be {SHORT}, got '0s'": grpc(initialBackoff="0s"),
     f"maxBackoff must be {SHORT}, got 1": grpc(maxBackoff=1),
@@ -787,11 +787,12 @@ WRITTEN = {
     f'on must be a StatusCodes, got {OSError}; write StatusCodes(["UNAVAILABLE"])': (
         to_grpc(on=OSError)
     ),
-    "max_attempts must be an integer from 2 to 5, for gRPC, got None; it makes "
-    "at most five attempts": to_grpc(max_attempts=None),
-    "schedule must be as exponential(0.1, factor=2.0).cap(1.0).full_jitter(), for "
-    "gRPC, got exponential(1.0, factor=2.0).cap(9.0).jitter(0.2); with "
-    "jitter='full', and with other numbers": to_grpc(jitter="full"),
+    "max_attempts must be an integer from 2 to 5, for gRPC, got None": to_grpc(
+        max_attempts=None
+    ),
+    "schedule must be a capped exponential with gRPC's jitter, such as exponential("
+    "0.1, factor=2.0).cap(1.0).full_jitter(), got exponential(1.0, factor=2.0).cap(9.0)"
+    ".jitter(0.2); jitter='full' requires this form": to_grpc(jitter="full"),
     "max_elapsed must be from a nanosecond to 315576000000 seconds, for gRPC, "
     "got 0.0": (to_grpc(max_elapsed=0)),
     "first must be from a nanosecond to 315576000000 seconds, for gRPC, got 0.0": (

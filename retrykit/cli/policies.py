@@ -16,7 +16,7 @@ from retrykit.cli.options import complete_words
 from retrykit.config.environment import MUTUALLY_EXCLUSIVE, settings_from_env
 from retrykit.config.files import load_policy, policy_names, read_document
 from retrykit.config.grpc_service_config import from_service_config
-from retrykit.config.preset_names import BUILT_IN, parse_preset
+from retrykit.config.preset_names import BUILT_IN, parse_preset, preset_key
 from retrykit.errors import ConfigError
 from retrykit.execution.decorators import policy_of
 from retrykit.policy.policy import Policy
@@ -191,7 +191,7 @@ def split_file(text: str) -> list[str]:
 
 def is_preset(text: str) -> bool:
     """Return whether a POLICY is a preset."""
-    return text.partition(":")[0].strip().replace("_", "-") in BUILT_IN
+    return preset_key(text) in BUILT_IN
 
 
 def _read_service_config(path: str) -> dict[str, Any] | None:

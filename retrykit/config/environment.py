@@ -9,6 +9,7 @@ from typing import Any
 from retrykit._internal.durations import parse_duration
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import (
+    check_encodable,
     check_instance,
     check_integer,
     check_number,
@@ -51,7 +52,7 @@ MUTUALLY_EXCLUSIVE = (
     ("MAX_ATTEMPTS", "RETRY_LIMIT"),
     *(("SCHEDULE", part) for part in _FORMULA),
 )
-"""Pairs of variables for one setting, of which at most one may be given."""
+"""Pairs of variables that set the same thing: at most one may be given."""
 
 
 def settings_from_env(
@@ -61,7 +62,7 @@ def settings_from_env(
     base: Policy | None = None,
     display_names: Mapping[str, str] | None = None,
 ) -> Policy:
-    """Return the policy that environment variables with a prefix describe.
+    """Return the policy that environment variables with a prefix define.
 
     >>> environ = {"APP_MAX_ATTEMPTS": "8", "APP_SCHEDULE": "linear('1s').cap('1m')"}
     >>> settings_from_env("APP", environ)
@@ -69,8 +70,8 @@ def settings_from_env(
     >>> settings_from_env("APP", {"APP_RETRY_LIMIT": "3"}).max_attempts
     4
 
-    The flags of a command line may override the variables; *display_names* lets errors
-    name the flag that the user typed:
+    A variable may stand for a command-line flag. *display_names* maps it to the flag,
+    which errors then name:
 
     >>> environ = {"ZIZQ_DEFAULT_RETRY_LIMIT": "many"}
     >>> flags = {"ZIZQ_DEFAULT_RETRY_LIMIT": "--default-retry-limit"}
@@ -93,7 +94,7 @@ got 'many'
 
 
 class _Variables(Frozen):
-    """The values of the variables, and the name of each possible one in errors."""
+    """The values of the variables that are set, and all names to use in errors."""
 
     __slots__ = ("names", "values")
     values: dict[str, str]
@@ -105,13 +106,13 @@ def _find_variables(
 ) -> _Variables:
     values: dict[str, str] = {}
     for name, value in environ.items():
-        own, _, key = name.partition(f"{stem}_")
-        if own or not (text := check_instance(name, value, str).strip()):
+        before, _, key = name.partition(f"{stem}_")
+        if before or not (text := check_instance(name, value, str).strip()):
             continue
         if key in VARIABLES:
-            values[key] = _check_encodable(name, text)
-        # Other names may belong to the program itself, such as SCHEDULER or NAMES.
+            values[key] = check_encodable(name, text)
         for near in difflib.get_close_matches(key, VARIABLES, n=1, cutoff=0.85):
+            # SCHEDULER or NAMES may well be a variable of the program itself.
             if key != near and ("_" in near or not key.startswith(near)):
                 # The value may be a secret.
                 msg = f"{name} is not a policy setting; did you mean {stem}_{near}?"
@@ -119,14 +120,6 @@ def _find_variables(
     names = {key: f"{stem}_{key}" for key in VARIABLES}
     shown = {key: display_names.get(name, name) for key, name in names.items()}
     return _Variables(values, shown)
-
-
-def _check_encodable(name: str, text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise invalid_setting(name, "text in UTF-8", text) from None
-    return text
 
 
 def _find_base(stem: str, variables: _Variables, base: Policy | None) -> Policy:
@@ -144,13 +137,13 @@ def _zizq_settings(variables: _Variables, start: Policy) -> dict[str, Any]:
     names, values = variables.names, variables.values
     for key, rival in MUTUALLY_EXCLUSIVE:
         if key in values and rival in values:
-            rule = f"left out where {names[rival]} is given"
+            rule = f"left out if {names[rival]} is given"
             raise invalid_setting(names[key], rule, values[key])
     changes: dict[str, Any] = {}
     if "RETRY_LIMIT" in values:
         limit = parse_number(int, values["RETRY_LIMIT"])
         attempts = check_integer(names["RETRY_LIMIT"], limit, at_least=0) + 1
-        # As in the job queue, every error is kept.
+        # Zizq keeps every error of a job.
         max_failures = max(attempts, start.max_failures)
         changes = {"max_attempts": attempts, "max_failures": max_failures}
     parts = [key for key in _FORMULA if key in values]
@@ -170,7 +163,7 @@ def _zizq_settings(variables: _Variables, start: Policy) -> dict[str, Any]:
 
 
 def _parse_milliseconds(name: str, text: str) -> float:
-    """Return the seconds of a duration; a number without unit is milliseconds."""
+    """Parse a duration to seconds; a number without a unit is milliseconds."""
     duration = f"{text}ms" if _NUMBER.fullmatch(text) else text
     rule = 'a number of milliseconds, or a duration such as "12.5s"'
     with _rule_in_errors(name, rule, text):
@@ -206,7 +199,7 @@ def _parse_setting(name: str, text: str) -> object:
 
 @contextmanager
 def _variables_in_errors(variables: _Variables, *keys: str) -> Iterator[None]:
-    """Replace the names of settings in errors by those of their variables."""
+    """Name the variable instead of the setting in errors."""
     try:
         yield
     except ConfigError as error:
@@ -223,7 +216,7 @@ def _variables_in_errors(variables: _Variables, *keys: str) -> Iterator[None]:
 
 @contextmanager
 def _rule_in_errors(name: str, rule: str, text: str) -> Iterator[None]:
-    """Give errors about a duration the rule for this variable."""
+    """Replace the rule in errors about a duration with the one for this variable."""
     try:
         yield
     except ConfigError as error:

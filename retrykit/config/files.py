@@ -17,7 +17,7 @@ from retrykit._internal.validation import (
     invalid_setting,
     safe_repr,
 )
-from retrykit.config.preset_names import BUILT_IN, parse_preset
+from retrykit.config.preset_names import BUILT_IN, parse_preset, preset_key
 from retrykit.errors import ConfigError
 from retrykit.policy.policy import Policy
 from retrykit.policy.serialization import policy_from_dict
@@ -57,22 +57,22 @@ def _policies(path: str | os.PathLike[str]) -> dict[str, Any]:
     policies = root.get("policies") if isinstance(root, dict) else root
     if isinstance(policies, dict):
         return policies
-    rule = f"a file with a table [{table}] of tables by name"
-    suggestion = "" if own is not None else "in pyproject.toml [tool.retrykit.policies]"
+    rule = f"a file with a table [{table}.NAME] for each policy"
+    suggestion = "" if own is not None else "in pyproject.toml, under [tool.retrykit]"
     got = list(root) if policies is None else policies
-    places = {"tool.retrykit": own} if own is not None else {"": data, "tool": tool}
-    for misspelled, meant in _find_misspelled(places):
-        got, suggestion = misspelled, f"did you mean {meant}?"
+    tables = {"tool.retrykit": own} if own is not None else {"": data, "tool": tool}
+    for misspelled, known in _find_misspelled(tables):
+        got, suggestion = misspelled, f"did you mean {known}?"
     raise invalid_setting(os.fspath(path), rule, got, suggestion)
 
 
-def _find_misspelled(places: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the misspelled names of tables, each with the right name."""
-    for place, table in places.items():
-        known = "retrykit" if place == "tool" else "policies"
+def _find_misspelled(tables: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the misspelled names in tables, each with the right name."""
+    for path, table in tables.items():
+        known = "retrykit" if path == "tool" else "policies"
         for key in islice(table if isinstance(table, dict) else (), _MAX_COMPARED):
             if key != known and did_you_mean(key, [known]):
-                yield f"{place}.{key}".lstrip("."), f"{place}.{known}".lstrip(".")
+                yield f"{path}.{key}".lstrip("."), f"{path}.{known}".lstrip(".")
 
 
 _MAX_COMPARED = 1000
@@ -81,7 +81,7 @@ _MAX_COMPARED = 1000
 def _find_chain(
     path: str | os.PathLike[str], policies: dict[str, Any], name: str
 ) -> tuple[list[str], Policy]:
-    """Return the names of a policy and of those it extends, and their base."""
+    """Return the names of a policy and those it extends, and the base of the last."""
     chain: dict[str, None] = {}
     while True:
         chain[name] = None
@@ -104,8 +104,8 @@ def _find_chain(
 
 def _load_preset(text: str, policies: dict[str, Any]) -> Policy:
     known = [*policies, *BUILT_IN]
-    if text.partition(":")[0].strip().replace("_", "-") not in BUILT_IN:
-        rule = "a policy of the same file, or a preset"
+    if preset_key(text) not in BUILT_IN:
+        rule = "a policy in the same file, or a preset"
         raise invalid_setting(
             "extends", rule, text, did_you_mean(text, known) or _list_names(known)
         )
@@ -118,7 +118,7 @@ def _list_names(names: Iterable[str]) -> str:
 
 @contextmanager
 def _policy_in_errors(path: str | os.PathLike[str], name: str) -> Iterator[None]:
-    """Put the file and the name of the policy before errors."""
+    """Prefix errors with the file and the name of the policy."""
     try:
         yield
     except ConfigError as error:
@@ -148,17 +148,17 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
         parse = _parse_json if file.suffix.lower() == ".json" else _parse_toml
         return parse(file, text)
     except RecursionError:
-        msg = f"{file} must be nested some levels deep, got more than Python can read"
+        msg = f"{file} must be less deeply nested, got more levels than Python can read"
         raise ConfigError(msg) from None
 
 
 def _read_text(file: Path) -> str:
     try:
         data = file.read_bytes()
-    # ValueError: the name cannot be that of a file.
+    # ValueError: no file can have such a name, for example with a null character.
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        rule = "a file that can be read"
+        rule = "a readable file"
         raise invalid_setting(str(file), rule, reason, _list_files(file)) from None
     try:
         # Some editors start a file with a byte order mark, which no parser accepts.
@@ -171,7 +171,7 @@ def _read_text(file: Path) -> str:
 
 
 def _list_files(file: Path) -> str:
-    """Return a suggestion with the TOML and JSON files beside a file."""
+    """Return a suggestion with the TOML and JSON files in the same folder."""
     try:
         folder = file if file.is_dir() else file.parent
         names = sorted(

@@ -1,11 +1,11 @@
 """Retry policies of gRPC service configs: read as policies, and written from them.
 
-This needs no gRPC library: errors of any client are matched by their status code.
+Needs no gRPC library: errors of any client are matched by their status code.
 
 Source:
-    gRFC A6, "gRPC Retry Design", with its validation rules and, since 2024, its
-    proportional jitter (pull request 452 of the proposals); for the lookup of a
-    method in a config, `service_config.proto` of gRPC.
+    gRFC A6, "gRPC Retry Design", with its validation rules and the proportional
+    jitter that it has had since 2024 (pull request 452 of the proposals); for the
+    lookup of a method in a config, `service_config.proto` of gRPC.
 """
 
 import json
@@ -35,7 +35,7 @@ __all__ = ["Jitter", "StatusCodes", "entry_for"]
 __all__ += ["from_service_config", "parts_of_name", "to_service_config"]
 
 Jitter = Literal["proportional", "full"]
-"""Jitter of the client: 0.8 to 1.2 times the delay, or anything from 0 to the delay."""
+"""The jitter of the client: 0.8 to 1.2 times the delay, or from 0 to the delay."""
 
 
 def from_service_config(
@@ -46,9 +46,9 @@ def from_service_config(
 ) -> Policy:
     """Return the policy with which gRPC would retry a method.
 
-    Disable the retries of the gRPC channel itself (option ``grpc.enable_retries``), or
-    each attempt may be several. The timeout limits the retries, not an attempt that
-    is running: pass it to the stub, too. Pushback from servers is followed, as in gRPC.
+    Disable the channel's own retries (option ``grpc.enable_retries``), or each attempt
+    may become several. The timeout limits the retries, not a running attempt: pass it
+    to the stub, too. Pushback from servers is followed, as in gRPC.
 
     >>> policy = from_service_config('''{
     ...     "maxAttempts": 4, "initialBackoff": "0.1s", "maxBackoff": "1s",
@@ -58,12 +58,12 @@ def from_service_config(
 
     Args:
         config: A service config with its ``methodConfig``, or a single retryPolicy; a
-            dict or JSON. ``retryThrottling`` becomes a new `Throttle`; gRPC has one for
-            all methods of a server: share it with ``.replace(budget=first.budget)``.
+            dict or JSON. ``retryThrottling`` becomes a new `Throttle`. gRPC has one for
+            all methods of a server; to share it, use ``.replace(budget=first.budget)``.
         method: ``package.Service/Method``. Its own entry applies, or else that of its
             service, or else the default entry. None if there is only one retryPolicy.
-        jitter: ``"proportional"``, as in gRPC since 2024, and in C++ and Python
-            before; or ``"full"``, as in other clients before.
+        jitter: ``"proportional"``, as in all clients since 2024, and earlier in C++
+            and Python; or ``"full"``, as in the other clients before 2024.
 
     Returns:
         A policy, without `max_elapsed` if the config has no timeout. More than five
@@ -71,10 +71,10 @@ def from_service_config(
         1, become a sequence.
 
     Raises:
-        ConfigError: gRPC does not accept *config*, or it does not retry *method*, or
-            hedges it.
+        ConfigError: *config* is not valid in gRPC, does not retry *method*, or hedges
+            it.
     """
-    check_choice("jitter", jitter, get_args(Jitter), "gRPC changed it in 2024")
+    check_choice("jitter", jitter, get_args(Jitter))
     loaded = _load(config)
     entry = entry_for(loaded, method)
     if entry.get("hedgingPolicy") is not None:
@@ -82,15 +82,15 @@ def from_service_config(
         raise invalid_setting(
             "hedgingPolicy", "left out", entry["hedgingPolicy"], suggestion
         )
-    policy, timeout = entry.get("retryPolicy"), entry.get("timeout")
-    if not isinstance(policy, Mapping) or set(policy) != set(_KEYS):
+    retry_policy, timeout = entry.get("retryPolicy"), entry.get("timeout")
+    if not isinstance(retry_policy, Mapping) or set(retry_policy) != set(_KEYS):
         rule = f"a dict with the keys {', '.join(_KEYS)}"
-        suggestion = "a whole service config has methodConfig"
-        raise invalid_setting("retryPolicy", rule, policy, suggestion)
-    codes = names_of_codes("retryableStatusCodes", policy["retryableStatusCodes"])
-    attempts = check_integer("maxAttempts", policy["maxAttempts"], at_least=2)
+        suggestion = "a whole service config has the key methodConfig"
+        raise invalid_setting("retryPolicy", rule, retry_policy, suggestion)
+    codes = names_of_codes("retryableStatusCodes", retry_policy["retryableStatusCodes"])
+    attempts = check_integer("maxAttempts", retry_policy["maxAttempts"], at_least=2)
     return Policy(
-        schedule=_add_jitter(_delays(policy), jitter),
+        schedule=_add_jitter(_parse_delays(retry_policy), jitter),
         max_attempts=min(attempts, _MAX_ATTEMPTS),
         max_elapsed=None if timeout is None else _parse_duration("timeout", timeout),
         on=StatusCodes(codes),
@@ -103,7 +103,7 @@ def from_service_config(
 def to_service_config(
     policy: Policy, *methods: str, jitter: Jitter = "proportional"
 ) -> dict[str, Any]:
-    """Return a service config, a dict for JSON, with which gRPC retries like a policy.
+    """Return the service config with which gRPC retries like a policy.
 
     >>> from retrykit.schedules import exponential
     >>> schedule = exponential("100ms", factor=2).cap("1s").jitter(0.2)
@@ -117,17 +117,20 @@ def to_service_config(
 
     Args:
         policy: A policy that gRPC supports: a capped exponential schedule with gRPC's
-            jitter, 2 to 5 attempts, `on` a `StatusCodes`, a `Throttle` or no budget,
-            the default for every other setting. It may have the hint
+            jitter, 2 to 5 attempts, `StatusCodes` as its `on`, a `Throttle` or no
+            budget, and the default for every other setting. It may have the hint
             `grpc_pushback`, without a cap, which gRPC always follows.
         *methods: ``package.Service/Method``, or ``package.Service`` for all methods
             of a service; by default all methods.
         jitter: As for `from_service_config`.
 
+    Returns:
+        A dict for JSON.
+
     Raises:
         ConfigError: gRPC does not support a setting of *policy*.
     """
-    check_choice("jitter", jitter, get_args(Jitter), "gRPC changed it in 2024")
+    check_choice("jitter", jitter, get_args(Jitter))
     check_instance("policy", policy, Policy)
     _check_other_settings(policy)
     names = [parts_of_name(method) for method in methods] or [{}]
@@ -139,12 +142,12 @@ def to_service_config(
 
 def _check_other_settings(policy: Policy) -> None:
     if policy.hint not in {None, grpc_pushback()}:
-        suggestion = "gRPC follows the pushback of its servers, and no other hint"
+        suggestion = "the only hint that gRPC supports is pushback from its servers"
         rule = "grpc_pushback() or None in a policy for gRPC"
         raise invalid_setting("hint", rule, policy.hint, suggestion)
     for field in fields(Policy):
         value, expected = getattr(policy, field.name), field.default
-        # gRPC does not limit the pushback of its servers.
+        # gRPC does not limit the pushback from its servers.
         expected = None if field.name == "hint_cap" and policy.hint else expected
         if field.name not in _SUPPORTED and value != expected:
             rule = f"{expected!r} in a policy for gRPC"
@@ -187,9 +190,7 @@ def _retry_policy(policy: Policy, jitter: Jitter) -> dict[str, Any]:
     most = policy.max_attempts
     if most is None or not _MIN_ATTEMPTS <= most <= _MAX_ATTEMPTS:
         rule = f"an integer from {_MIN_ATTEMPTS} to {_MAX_ATTEMPTS}, for gRPC"
-        raise invalid_setting(
-            "max_attempts", rule, most, "it makes at most five attempts"
-        )
+        raise invalid_setting("max_attempts", rule, most)
     first, factor, longest = _find_formula(policy.schedule, jitter)
     return {
         "maxAttempts": most,
@@ -201,30 +202,30 @@ def _retry_policy(policy: Policy, jitter: Jitter) -> dict[str, Any]:
 
 
 def _find_formula(schedule: Schedule, jitter: Jitter) -> tuple[float, float, float]:
-    """Return the first delay, the factor and the limit of a schedule."""
+    """Return the first delay, the factor and the cap of a schedule."""
     match schedule:
         case Derived(of=Cap(of=Exponential() as formula, limit=limit)) if (
             _add_jitter(formula.cap(limit), jitter) == schedule
         ):
             return formula.first, formula.factor, limit
-    rule = _add_jitter(exponential(0.1).cap(1), jitter)
-    suggestion = f"with jitter={jitter!r}, and with other numbers"
-    raise invalid_setting("schedule", f"as {rule!r}, for gRPC", schedule, suggestion)
+    example = _add_jitter(exponential(0.1).cap(1), jitter)
+    rule = f"a capped exponential with gRPC's jitter, such as {example!r}"
+    suggestion = f"jitter={jitter!r} requires this form"
+    raise invalid_setting("schedule", rule, schedule, suggestion)
 
 
 def _add_jitter(schedule: Schedule, jitter: Jitter) -> Schedule:
     return schedule.full_jitter() if jitter == "full" else schedule.jitter(0.2)
 
 
-def _delays(policy: Mapping[str, Any]) -> Schedule:
+def _parse_delays(retry_policy: Mapping[str, Any]) -> Schedule:
     """Return the delays of a retryPolicy, without jitter."""
-    first = _parse_duration("initialBackoff", policy["initialBackoff"])
-    longest = _parse_duration("maxBackoff", policy["maxBackoff"])
-    factor = check_number("backoffMultiplier", policy["backoffMultiplier"])
+    first = _parse_duration("initialBackoff", retry_policy["initialBackoff"])
+    longest = _parse_duration("maxBackoff", retry_policy["maxBackoff"])
+    multiplier = retry_policy["backoffMultiplier"]
+    factor = check_number("backoffMultiplier", multiplier)
     if not factor:
-        raise invalid_setting(
-            "backoffMultiplier", "a number > 0", policy["backoffMultiplier"]
-        )
+        raise invalid_setting("backoffMultiplier", "a number > 0", multiplier)
     if factor >= 1:
         return exponential(first, factor=factor).cap(longest)
     return sequence([min(first * factor**n, longest) for n in range(_MAX_ATTEMPTS - 1)])
@@ -243,7 +244,7 @@ def _load(config: object) -> Mapping[str, Any]:
 
 
 def _parse_duration(name: str, value: object) -> float:
-    """Return the seconds of a duration in the JSON form of protobuf."""
+    """Parse a duration in the JSON form of protobuf to seconds."""
     text = value if isinstance(value, str) and _DURATION.fullmatch(value) else "0s"
     if not 0 < float(text[:-1]) <= _MAX_SECONDS:
         rule = 'longer than 0s, such as "0.1s", with at most nine decimals'
@@ -276,34 +277,32 @@ def entry_for(config: Mapping[str, Any], method: str | None) -> Mapping[str, Any
                 "method", "left out with a single retryPolicy", method
             )
         return {"retryPolicy": config}
-    named = list(_entries(config["methodConfig"]))
-    found = dict(named)
-    if len(found) < len(named):
+    entries = list(_iter_entries(config["methodConfig"]))
+    found = dict(entries)
+    if len(found) < len(entries):
         rule = "a list with unique names"
-        raise invalid_setting("methodConfig", rule, [name for name, _ in named])
+        raise invalid_setting("methodConfig", rule, [name for name, _ in entries])
     retried = {name: each for name, each in found.items() if _retries(each)}
-    known = f"one that the config retries: {', '.join(retried) or 'none'}"
+    rule = f"one that the config retries: {', '.join(retried) or 'none'}"
     if method is None:
         if len({id(each) for each in retried.values()}) != 1:
-            raise invalid_setting("method", known, method)
+            raise invalid_setting("method", rule, method)
         return next(iter(retried.values()))
     service, name = _split_name(method)
-    for key in (f"{service}/{name}", f"{service}/", "/"):
-        # The most specific entry applies, even if it retries nothing.
-        if key in found:
-            if key in retried:
-                return found[key]
-            break
-    raise invalid_setting(
-        "method", known, method, "without retries, write Policy(max_attempts=1)"
-    )
+    keys = (f"{service}/{name}", f"{service}/", "/")
+    # The most specific entry applies, even if it retries nothing.
+    key = next((key for key in keys if key in found), None)
+    if key not in retried:
+        suggestion = "without retries, write Policy(max_attempts=1)"
+        raise invalid_setting("method", rule, method, suggestion)
+    return retried[key]
 
 
 def _retries(entry: Mapping[str, Any]) -> bool:
-    return any(entry.get(f"{way}Policy") is not None for way in ("retry", "hedging"))
+    return any(entry.get(key) is not None for key in ("retryPolicy", "hedgingPolicy"))
 
 
-def _entries(entries: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _iter_entries(entries: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield each entry of a methodConfig with each of its names."""
     for each in _check_list("methodConfig", entries):
         for name in _check_list("name", each.get("name") or []):
@@ -328,11 +327,11 @@ def _split_name(method: object) -> tuple[str, str]:
     text = method.removeprefix("/") if isinstance(method, str) else ""
     service, _, name = text.partition("/")
     if not service or "/" in name:
-        raise invalid_setting("method", 'as "package.Service/Method"', method)
+        raise invalid_setting("method", 'like "package.Service/Method"', method)
     return service, name
 
 
 def parts_of_name(method: str) -> dict[str, str]:
-    """Return the name of a method or a service in the form of a config."""
+    """Return the ``name`` of a method or a service in a service config."""
     service, name = _split_name(method)
     return {"service": service} | ({"method": name} if name else {})

@@ -10,9 +10,9 @@ __all__ = ["policy_schema"]
 def policy_schema() -> dict[str, Any]:
     """Return the JSON Schema, draft 2020-12, of a file of policies.
 
-    It describes such a file, or ``[tool.retrykit]`` in pyproject.toml. Its definition
-    ``policy`` describes one policy, as `Policy.from_dict` reads it. Its description
-    lists the rules that only the loader can check.
+    It also describes ``[tool.retrykit]`` in pyproject.toml. Its definition ``policy``
+    is a single policy, as `Policy.from_dict` reads it. Its description lists the rules
+    that only the loader can check.
 
     >>> schema = policy_schema()
     >>> schema["$id"], schema["required"]

@@ -10,12 +10,21 @@ from retrykit._internal.validation import did_you_mean, invalid_setting, safe_re
 from retrykit.errors import ConfigError
 from retrykit.policy.policy import Policy
 
-__all__ = ["BUILT_IN", "parse_number", "parse_preset"]
+__all__ = ["BUILT_IN", "parse_number", "parse_preset", "preset_key"]
 
 BUILT_IN: dict[str, Callable[..., Policy]] = {
     name.replace("_", "-"): getattr(presets, name) for name in presets.__all__
 }
 """The function of each preset, by its name with hyphens."""
+
+
+def preset_key(text: str) -> str:
+    """Return the key in `BUILT_IN` of a preset with parameters, if there is one.
+
+    >>> preset_key("tenacity_default"), preset_key("zizq:retry_limit=10")
+    ('tenacity-default', 'zizq')
+    """
+    return text.partition(":")[0].strip().replace("_", "-")
 
 
 def parse_preset(text: str) -> Policy:
@@ -33,27 +42,26 @@ did you mean zizq?
 
     Args:
         text: A name in `BUILT_IN`, with hyphens or underscores, and optional
-            parameters after a colon. Durations have units; errors are the name of
+            parameters after a colon. A duration has a unit; an error is the name of
             one exception type, as in `Policy.from_dict`.
     """
-    name, colon, parameters = text.partition(":")
-    key = name.strip().replace("_", "-")
+    key = preset_key(text)
+    name, colon, arguments = text.partition(":")
     if key not in BUILT_IN:
         rule = f"one of {', '.join(BUILT_IN)}"
         raise invalid_setting("preset", rule, name, did_you_mean(key, BUILT_IN))
-    build = BUILT_IN[key]
-    given: dict[str, object] = {}
-    for part in parameters.split(",") if colon else ():
-        parameter, equals, value = (each.strip() for each in part.partition("="))
-        if not equals or parameter in given:
+    values: dict[str, object] = {}
+    for argument in arguments.split(",") if colon else ():
+        parameter, equals, value = (each.strip() for each in argument.partition("="))
+        if not equals or parameter in values:
             rule = f"{key}, or {key}:parameter=value,... with each parameter once"
             raise invalid_setting("preset", rule, text)
-        given[parameter] = _parse_value(key, parameter, value)
-    return build(**given)
+        values[parameter] = _parse_value(key, parameter, value)
+    return BUILT_IN[key](**values)
 
 
 def _parse_value(preset: str, name: str, text: str) -> object:
-    """Return the value of a parameter, or the string, which the preset checks."""
+    """Return the value of a parameter; the preset rejects an invalid string."""
     known = inspect.signature(BUILT_IN[preset]).parameters
     if name not in known:
         suggestion = (

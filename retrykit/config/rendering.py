@@ -1,4 +1,4 @@
-"""Policies as Python and TOML source; settings with their default are left out."""
+"""Policies as Python and TOML source, without settings that have their default."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def to_python(name: str, policy: Policy) -> str:
         policy: The policy.
 
     Raises:
-        ConfigError: A setting is code, or cannot be imported by its name.
+        ConfigError: A setting is code, or a type that cannot be imported by name.
     """
     expressions = {
         key: to_expression(key, value)
@@ -63,23 +63,24 @@ def to_python(name: str, policy: Policy) -> str:
 def import_block(lines: Iterable[str]) -> list[str]:
     """Return sorted import lines, one for each module.
 
-    >>> wanted = ["constant", "linear"]
-    >>> import_block(f"from retrykit.schedules import {name}" for name in wanted)
+    >>> names = ["constant", "linear"]
+    >>> import_block(f"from retrykit.schedules import {name}" for name in names)
     ['from retrykit.schedules import constant, linear']
     """
-    others: set[str] = set()
-    own: dict[str, set[str]] = {}
+    modules: set[str] = set()
+    names_by_module: dict[str, set[str]] = {}
     for line in lines:
         module, _, names = line.partition(" import ")
         if names:
-            own.setdefault(module, set()).update(names.split(", "))
+            names_by_module.setdefault(module, set()).update(names.split(", "))
         else:
-            others.add(line)
-    blank = [""] if others else []
-    ours = (
-        f"{module} import {', '.join(sorted(own[module]))}" for module in sorted(own)
+            modules.add(line)
+    blank = [""] if modules else []
+    own = (
+        f"{module} import {', '.join(sorted(names))}"
+        for module, names in sorted(names_by_module.items())
     )
-    return [*sorted(others), *blank, *ours]
+    return [*sorted(modules), *blank, *own]
 
 
 def to_toml(name: str, policy: Policy) -> str:
@@ -127,7 +128,7 @@ class Expression(NamedTuple):
     """Python source of a setting.
 
     Attributes:
-        text: An expression in one line.
+        text: An expression on one line.
         imports: Its import lines.
     """
 
@@ -149,7 +150,7 @@ def to_expression(setting: str, value: object) -> Expression:
         return Expression(f"StatusCodes({[*value.codes]!r})", (line,))
     if isinstance(value, Rule):
         return _rule_expression(value)
-    setting_to_data(setting, value)  # refuses user code
+    setting_to_data(setting, value)  # raises for user code
     if isinstance(value, tuple):
         parts = [to_expression(setting, each) for each in value]
         text = ", ".join(part.text for part in parts) + "," * (len(parts) == 1)
@@ -162,7 +163,7 @@ def to_expression(setting: str, value: object) -> Expression:
 
 
 def toml_key(name: str) -> str:
-    """Return a name as a key of TOML.
+    """Return a name as a TOML key.
 
     >>> print(toml_key("fetch"), toml_key("a.b"))
     fetch "a.b"
@@ -171,7 +172,7 @@ def toml_key(name: str) -> str:
 
 
 def toml_value(value: object) -> str:
-    r"""Return a string, number, list or dict as TOML in one line.
+    r"""Return a string, number, list or dict as TOML on one line.
 
     >>> print(toml_value(["pay\n", 5]))
     ["pay\n", 5]
@@ -183,8 +184,8 @@ def toml_value(value: object) -> str:
         return f"{{{', '.join(parts)}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(toml_value, value))}]"
-    # TOML has the escapes of JSON, and needs these three as well: one is not allowed
-    # in strings, and editors take the others for the end of a line.
+    # JSON strings are TOML strings, but TOML does not allow DEL, and editors show the
+    # other two as line breaks.
     return json.dumps(value, ensure_ascii=False).translate(_ESCAPES)
 
 
@@ -198,33 +199,29 @@ def _import_lines(parts: Iterable[Expression]) -> tuple[str, ...]:
 def _rule_expression(rule: Rule) -> Expression:
     values = fields_of(rule).items()
     parts = {name: to_expression(name, x) for name, x in values if x is not None}
-    text = ", ".join(f"{name}={parts[name].text}" for name in _PARTS if name in parts)
+    text = ", ".join(f"{name}={part.text}" for name, part in parts.items())
     own = Expression("", (_import_line("policy.rules", ["Rule"]),))
     return Expression(f"Rule({text})", _import_lines([own, *parts.values()]))
-
-
-_PARTS = ("on", "schedule", "max_attempts")
 
 
 def _find_imports(value: object) -> tuple[str, ...]:
     """Return the import lines that a value needs."""
     if isinstance(value, Schedule):
-        used = {part.kind for _, part in iter_parts(value)}.intersection(CONSTRUCTORS)
-        return (_import_line("schedules", used),)
+        names = {part.kind for _, part in iter_parts(value)}.intersection(CONSTRUCTORS)
+        return (_import_line("schedules", names),)
     if isinstance(value, SerializableHint):
         members = value.hints if isinstance(value, FirstOf) else ()
-        used = {
+        names = {
             each.kind
             for each in (value, *members)
             if isinstance(each, SerializableHint)
         }
-        return (_import_line("hints", used),)
+        return (_import_line("hints", names),)
     if isinstance(value, ScopedBudget):
-        used = {type(value).__name__} | ({"shared"} if value.scope else set())
-        costs = (
-            to_expression("costs", kind) for kind, _ in value.settings.get("costs", ())
-        )
-        return _import_lines([Expression("", (_import_line("budgets", used),)), *costs])
+        names = {type(value).__name__} | ({"shared"} if value.scope else set())
+        own = Expression("", (_import_line("budgets", names),))
+        errors = (kind for kind, _ in value.settings.get("costs", ()))
+        return _import_lines([own, *(to_expression("costs", each) for each in errors)])
     if isinstance(value, AsArgument):
         return (_import_line("policy.timeouts", ["AsArgument"]),)
     return ()

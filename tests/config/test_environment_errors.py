@@ -161,11 +161,11 @@ WRONG = [
     ),
     (
         {"RETRY_LIMIT": "3", "MAX_ATTEMPTS": "4"},
-        "_MAX_ATTEMPTS must be left out where APP_RETRY_RETRY_LIMIT is given, got '4'",
+        "_MAX_ATTEMPTS must be left out if APP_RETRY_RETRY_LIMIT is given, got '4'",
     ),
     (
         FORMULA | {"SCHEDULE": "[1]"},
-        "_SCHEDULE must be left out where APP_RETRY_BACKOFF_BASE is given, got '[1]'",
+        "_SCHEDULE must be left out if APP_RETRY_BACKOFF_BASE is given, got '[1]'",
     ),
     (
         {"MAX_ELAPSED": "unlimited", "DEADLINE": "clip"},

@@ -65,7 +65,10 @@ WRONG = {
     ),
     "lists beyond use": (
         f"x = {'[' * 5000}{']' * 5000}",
-        "policies.toml must be nested some levels deep, got more than Python can read",
+        (
+            "policies.toml must be less deeply nested, got more levels than Python can "
+            "read"
+        ),
     ),
     "bytes that are no text": (
         b"[policies.fetch]\nname = '\xff'",
@@ -115,12 +118,12 @@ def test_json_may_have_its_ending_in_upper_case(written):
 
 def test_json_nested_beyond_use_is_refused(written):
     told = refused(written("some.json", "[" * 100_000))
-    assert told.startswith("some.json must be nested some levels deep")
+    assert told.startswith("some.json must be less deeply nested")
 
 
 def test_a_file_that_is_missing_is_told_with_those_that_exist(tmp_path):
     path = tmp_path / "polices.toml"
-    missing = "polices.toml must be a file that can be read, got 'No such file or "
+    missing = "polices.toml must be a readable file, got 'No such file or "
     assert refused(path) == f"{missing}directory'"
     for n in range(11):
         (tmp_path / f"p{n:02}.toml").touch()
@@ -139,7 +142,7 @@ def test_a_file_that_cannot_be_read_is_not_among_those_to_be_read_instead(tmp_pa
 def test_a_folder_is_told_with_the_files_in_it(tmp_path):
     (tmp_path / "policies.json").touch()
     assert refused(tmp_path) == (
-        f"{tmp_path.name} must be a file that can be read, got 'Is a directory'; there "
+        f"{tmp_path.name} must be a readable file, got 'Is a directory'; there "
         "are policies.json"
     )
 

@@ -200,14 +200,14 @@ WRONG = {
     "a base that does not exist": (
         "[policies.base]\n[policies.fetch]\nextends = 'bsae'",
         (
-            "policies.toml, policy 'fetch': extends must be a policy of the same "
+            "policies.toml, policy 'fetch': extends must be a policy in the same "
             "file, or a preset, got 'bsae'; did you mean base?"
         ),
     ),
     "a base like nothing there is": (
         "[policies.fetch]\nextends = 'colour'",
         (
-            "policies.toml, policy 'fetch': extends must be a policy of the same "
+            "policies.toml, policy 'fetch': extends must be a policy in the same "
             "file, or a preset, got 'colour'; there are fetch, "
             "aws-adaptive, aws-standard, celery, dramatiq, finagle, google, grpc, "
             "hostname-verification, polly, sidekiq, temporal, tenacity-default, zizq"
@@ -216,7 +216,7 @@ WRONG = {
     "a preset that is mistyped": (
         "[policies.fetch]\nextends = 'zizk'",
         (
-            "policies.toml, policy 'fetch': extends must be a policy of the same "
+            "policies.toml, policy 'fetch': extends must be a policy in the same "
             "file, or a preset, got 'zizk'; did you mean zizq?"
         ),
     ),
@@ -273,51 +273,51 @@ WRONG = {
     "no table of policies": (
         "[limits.fetch]\nmax_attempts = 3\n[tool.poetry.plugins]\n[tool.pytest]",
         (
-            "policies.toml must be a file with a table [policies] of tables by name, "
-            "got ['limits', 'tool']; in pyproject.toml [tool.retrykit.policies]"
+            "policies.toml must be a file with a table [policies.NAME] for each "
+            "policy, got ['limits', 'tool']; in pyproject.toml, under [tool.retrykit]"
         ),
     ),
     "a table that is mistyped": (
         "[title]\n[polices.fetch]\nmax_attempts = 3",
         (
-            "policies.toml must be a file with a table [policies] of tables by name, "
-            "got 'polices'; did you mean policies?"
+            "policies.toml must be a file with a table [policies.NAME] for each "
+            "policy, got 'polices'; did you mean policies?"
         ),
     ),
     "a table of its own that is mistyped": (
         "[tool.retrykit.polices.fetch]\nmax_attempts = 3",
         (
-            "policies.toml must be a file with a table [tool.retrykit.policies] of "
-            "tables by name, got 'tool.retrykit.polices'; did you mean "
+            "policies.toml must be a file with a table [tool.retrykit.policies.NAME] "
+            "for each policy, got 'tool.retrykit.polices'; did you mean "
             "tool.retrykit.policies?"
         ),
     ),
     "a tool that is mistyped": (
         "[tool.ruff]\n[tool.retrykt.policies.fetch]\nmax_attempts = 3",
         (
-            "policies.toml must be a file with a table [policies] of tables by name, "
-            "got 'tool.retrykt'; did you mean tool.retrykit?"
+            "policies.toml must be a file with a table [policies.NAME] for each "
+            "policy, got 'tool.retrykt'; did you mean tool.retrykit?"
         ),
     ),
     "no table of policies of its own": (
         "[tool.retrykit.limits.fetch]\n[policies.fetch]",
         (
-            "policies.toml must be a file with a table [tool.retrykit.policies] of "
-            "tables by name, got ['limits']"
+            "policies.toml must be a file with a table [tool.retrykit.policies.NAME] "
+            "for each policy, got ['limits']"
         ),
     ),
     "an array of policies": (
         "[[policies]]\nname = 'fetch'",
         (
-            "policies.toml must be a file with a table [policies] of tables by name, "
-            "got [{'name': 'fetch'}]; in pyproject.toml [tool.retrykit.policies]"
+            "policies.toml must be a file with a table [policies.NAME] for each "
+            "policy, got [{'name': 'fetch'}]; in pyproject.toml, under [tool.retrykit]"
         ),
     ),
     "a tool that is no table": (
         "tool.retrykit = 5",
         (
-            "policies.toml must be a file with a table [tool.retrykit.policies] of "
-            "tables by name, got 5"
+            "policies.toml must be a file with a table [tool.retrykit.policies.NAME] "
+            "for each policy, got 5"
         ),
     ),
 }

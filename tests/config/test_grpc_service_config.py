@@ -343,7 +343,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("schedule", OTHERS.values(), ids=OTHERS)
 def test_a_schedule_that_grpc_cannot_follow_is_refused(schedule):
-    with pytest.raises(ConfigError, match="schedule must be as exponential"):
+    with pytest.raises(ConfigError, match="schedule must be a capped exponential"):
         to_service_config(READ.replace(schedule=schedule))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.validation import check_instance
 from retrykit.analysis.preview.caveats import caveats, has_other_delays
-from retrykit.config.preset_names import BUILT_IN
+from retrykit.config.preset_names import BUILT_IN, preset_key
 from retrykit.config.rendering import (
     import_block,
     non_default_settings,
@@ -127,7 +127,7 @@ def _find_preset(
         the preset; its ``summary``; the path of each of its ``parameters`` in *shown*;
         its own ``limits``; and the result of `hidden_settings`.
     """
-    preset = name.partition(":")[0].strip().replace("_", "-")
+    preset = preset_key(name)
     paths = {key: path.split(".") for key, path in _PARAMETERS.get(preset, {}).items()}
     values = {key: _value(shown, path) for key, path in paths.items()}
     if not values or None in values.values():
