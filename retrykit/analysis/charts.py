@@ -1,7 +1,6 @@
 """Charts of policies as matplotlib figures; needs ``retrykit[plot]``.
 
-Figures are never shown on a screen or registered with pyplot, so they need not
-be closed.
+Figures are not registered with pyplot, so they need not be closed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,8 +44,8 @@ def figure(
         log: Whether the time axis is logarithmic; by default it is if the
             longest delay is more than 100 times the shortest above zero.
         attempt: How long each attempt takes. A duration, >= 0.
-        retries: Most retries of each policy. Count, 1 to 10,000; by default all
-            retries, or 20 of a policy without an end.
+        retries: Most retries of each policy. Count, 1 to 10,000; by default 1000, or
+            20 of a policy without an end.
     """
     if not isinstance(policies, Mapping):
         raise invalid_setting(
@@ -59,27 +58,27 @@ def figure(
     durations: list[float] = []
     for index, (name, policy) in enumerate(policies.items()):
         most = 1_000 if retries is None else retries
-        seen = preview(policy, attempt=attempt, retries=most, samples=0)
-        bands = [row.band(cumulative=cumulative) for row in seen.shown(retries)]
+        result = preview(policy, attempt=attempt, retries=most, samples=0)
+        bands = [row.band(cumulative=cumulative) for row in result.shown(retries)]
         low, high = ([_drawable(band[side]) for band in bands] for side in (0, 1))
         _draw(axes, name, low, high, _COLORS[index % len(_COLORS)])
         durations += low + high
     axes.set_xlabel("retry")
-    axes.set_ylabel("delays in all" if cumulative else "delay")
+    axes.set_ylabel("total delay" if cumulative else "delay")
     _scale(axes, durations, suits_log(durations) if log is None else log)
-    _decorate(axes, policies)
+    _style_axes(axes, policies)
     return chart
 
 
 def save(chart: Figure, path: Path) -> None:
-    """Write a figure to a file, reproducibly."""
-    dateless = {"Date": None} if path.suffix == ".svg" else {}
+    """Write a figure to a file; the same figure gives the same bytes."""
+    metadata = {"Date": None} if path.suffix.lower() == ".svg" else {}
     # Ids in the SVG are derived from this salt; the default is random.
     with rc_context({"svg.hashsalt": "retrykit"}):
-        chart.savefig(path, dpi=150, metadata=dateless)
+        chart.savefig(path, dpi=150, metadata=metadata)
 
 
-# Anything shorter is labeled 0s; limits a little above the longest stay finite.
+# A shorter delay is labeled 0s; above the longest, limits of the axis overflow.
 _SHORTEST, _LONGEST = 1e-9, 1e308
 
 
@@ -91,21 +90,21 @@ def _draw(
     axes: Axes, name: str, low: list[float], high: list[float], color: str
 ) -> None:
     numbers = range(1, len(high) + 1)
-    looks: dict[str, Any] = {"color": color, "linewidth": 1.6}
+    style: dict[str, Any] = {"color": color, "linewidth": 1.6}
     if len(high) == 1:
-        looks["marker"] = "o"
-    axes.plot(numbers, high, label=name, **looks)
-    axes.plot(numbers, low, **looks)
+        style["marker"] = "o"
+    axes.plot(numbers, high, label=name, **style)
+    axes.plot(numbers, low, **style)
     axes.fill_between(numbers, low, high, color=color, alpha=0.18, linewidth=0)
 
 
 def _scale(axes: Axes, durations: Sequence[float], log: bool) -> None:  # noqa: FBT001
     """Set the limits and the ticks of the time axis."""
-    above = [duration for duration in durations if duration > 0]
+    positive = [duration for duration in durations if duration > 0]
     # If every delay is zero, there is no logarithm.
-    log = log and bool(above)
-    longest = max(above, default=1.0)
-    low, high = (min(above) / 1.3, longest * 1.3) if log else (0.0, longest * 1.05)
+    log = log and bool(positive)
+    longest = max(positive, default=1.0)
+    low, high = (min(positive) / 1.3, longest * 1.3) if log else (0.0, longest * 1.05)
     if log:
         axes.set_yscale("log")
     axes.yaxis.set_major_locator(FixedLocator(ticks(low, high, log=log)))
@@ -116,16 +115,17 @@ def _scale(axes: Axes, durations: Sequence[float], log: bool) -> None:  # noqa: 
     axes.set_ylim(low, high)
 
 
-def _decorate(axes: Axes, names: Iterable[str]) -> None:
+def _style_axes(axes: Axes, names: Iterable[str]) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlim(left=0.5)
     axes.grid(visible=True, color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     # A label with "$" is parsed as math, and one with a leading "_" is omitted.
-    plain = dict(enumerate(map(escape_unprintable, names), 1))
-    if plain:
-        legend = axes.legend(axes.lines[::2], map(str, plain), frameon=False)
-        for text, name in zip(legend.get_texts(), plain.values(), strict=True):
+    labels = [escape_unprintable(name) for name in names]
+    if labels:
+        placeholders = map(str, range(len(labels)))
+        legend = axes.legend(axes.lines[::2], placeholders, frameon=False)
+        for text, label in zip(legend.get_texts(), labels, strict=True):
             text.set_parse_math(False)
-            text.set_text(name)
+            text.set_text(label)

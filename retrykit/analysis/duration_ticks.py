@@ -1,4 +1,4 @@
-"""Ticks of axes of durations, and the scale that suits them."""
+"""Ticks of duration axes, and the choice between a linear and a logarithmic scale."""
 
 import math
 from collections.abc import Iterable
@@ -22,15 +22,13 @@ POWERS = [*_TENS, *(n * u for u in (_SECOND, _MINUTE, _HOUR) for n in (1, 10))]
 
 
 def suits_log(durations: Iterable[float]) -> bool:
-    """Return whether a logarithmic axis suits durations.
-
-    It does if the longest is more than 100 times the shortest above zero.
+    """Return whether the longest duration is over 100 times the shortest above zero.
 
     >>> suits_log([0, 1, 100]), suits_log([0.5, 51])
     (False, True)
     """
-    above = [duration for duration in durations if duration > 0]
-    return bool(above) and max(above) > 100 * min(above)
+    positive = [duration for duration in durations if duration > 0]
+    return bool(positive) and max(positive) > 100 * min(positive)
 
 
 def ticks(low: float, high: float, *, log: bool, most: int = 7) -> list[float]:
