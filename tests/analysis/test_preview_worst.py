@@ -73,7 +73,7 @@ def besides(**settings):
 
 
 BESIDES = {
-    "delays of their own for TimeoutError; attempts of their own for OSError": {
+    "separate delays for TimeoutError; separate max_attempts for OSError": {
         "rules": [
             Rule(on=TimeoutError, schedule=[1], max_attempts=2),
             Rule(on=OSError, max_attempts=2),
@@ -86,8 +86,8 @@ BESIDES = {
     },
     "a budget must pay for each retry": {"budget": TokenBucket()},
     "each attempt takes 1.5s at most": {"attempt_timeout": AsArgument(1.5)},
-    "a call inside of it that has given up is retried": {"nested": "retry"},
-    "a call inside of it that has given up is a NestedRetryError": {"nested": "raise"},
+    "a nested call that has given up is retried": {"nested": "retry"},
+    "a nested call that has given up is a NestedRetryError": {"nested": "raise"},
     "a hint may ask for other delays; each attempt takes 5s at most": {
         "hint": hints.retry_after(),
         "hint_cap": None,

@@ -1,15 +1,15 @@
 """Preview of a policy: every delay, where a call ends, and its total time.
 
-Computed from the objects that run, without calling, sleeping or reading a clock.
+Uses the decision logic of live calls, but makes no call, sleep or clock reading.
 
 >>> from retrykit import Policy
 >>> from retrykit.schedules import exponential
->>> seen = preview(Policy(schedule=exponential(10).jitter(0.5), max_elapsed="2m"))
->>> [(row.low, row.mean, row.high) for row in seen.rows]
+>>> result = preview(Policy(schedule=exponential(10).jitter(0.5), max_elapsed="2m"))
+>>> [(row.low, row.mean, row.high) for row in result.rows]
 [(5.0, 10.0, 15.0), (10.0, 20.0, 30.0), (20.0, 40.0, 60.0), (40.0, 80.0, 120.0)]
->>> print(seen.end)
+>>> print(result.end)
 stops after retry 3 to 4: max_elapsed or max_attempts
->>> seen.worst, seen.calls
+>>> result.worst, result.calls
 (120.0, (4, 5))
 """
 
@@ -46,7 +46,7 @@ __all__ = ["EndOfCall", "Preview", "Quantile", "RetryRow", "TotalWait", "preview
 
 @final
 class Preview(Frozen):
-    """A call under a policy that fails every time.
+    """The preview of a call that fails every time.
 
     Attributes:
         policy: The policy.
@@ -57,16 +57,16 @@ class Preview(Frozen):
         soonest: The number of retries if every delay is the longest; None if
             the call may go on even then.
         limits: Where each setting alone would end the call, by name:
-            `max_attempts`, `max_elapsed` and `schedule`; without those that do
-            not end it within the rows.
-        total_wait: The total delay and the number of calls; None without an
-            end, or without a formula and samples.
+            `max_attempts`, `max_elapsed` and `schedule`. A setting that does not
+            end it within the rows is missing.
+        total_wait: The total delay and the number of calls; None if some calls go
+            on after the last row, or without a formula and samples.
         calls: The fewest and the most calls of the function for one request
             that fails every time; None without an end.
         worst: The longest total time in seconds, including the last attempt;
-            None without an end. If *attempt* is 0, attempts take their
-            `attempt_timeout`, or no time without one.
-        samples: Number of sampled calls; 0 if everything is exact.
+            None without a bound. If *attempt* is 0, each attempt takes the
+            policy's `attempt_timeout`, or no time without one.
+        samples: Number of sampled calls.
     """
 
     __slots__ = (
@@ -93,7 +93,7 @@ class Preview(Frozen):
     samples: int
 
     def shown(self, retries: int | None = None) -> tuple[RetryRow, ...]:
-        """Return the rows to show to people.
+        """Return the rows to display.
 
         Args:
             retries: Most rows; None is all, or 20 without an end.
@@ -116,22 +116,22 @@ def preview(
     retries: int = 1000,
     samples: int = 2000,
 ) -> Preview:
-    """Return what happens to a call under a policy if it fails every time.
+    """Return the preview of a call that fails every time under a policy.
 
-    Only the policy's own schedule and limits are considered. Rules have delays
-    of their own; a hint may ask for longer or shorter ones; a budget, an outer
-    call, or an inner one that has given up may end the call sooner.
+    Only the policy's own schedule and limits are considered. In a live call, a
+    rule or a hint may change delays, and a budget, an outer call, or a nested
+    call that has given up may end the call sooner.
 
     Args:
         policy: The policy.
-        attempt: How long each attempt takes. A duration, >= 0; at most the
-            policy's `attempt_timeout`. With 0, the default, the worst case
-            assumes attempts that take this timeout.
+        attempt: How long each attempt takes. A duration, >= 0; a longer one than the
+            policy's `attempt_timeout` is shortened to it. With 0, the default, the
+            worst case assumes that each attempt times out.
         retries: Most retries to consider. Count, 1 to 10,000.
         samples: Most calls to sample where there is no formula, with the
-            policy's seed or a fixed one. Count, >= 0; with 0 values without a
-            formula are None. Long calls are sampled less often: at most 400,000
-            delays in all, divided by the number of parts of the schedule.
+            policy's seed or a fixed one. Count, >= 0; with 0, values without a
+            formula are None. Fewer long calls are sampled: at most 400,000
+            delays in total, divided by the number of parts of the schedule.
 
     Raises:
         ConfigError: An argument is invalid, or the user's own schedule gave an
@@ -149,12 +149,12 @@ def preview(
     calls: list[Sequence[float]] = []
     ends = projection.soonest is not None
     if None in projection.distributions or (ends and not total_wait):
-        left = _MAX_DRAWS / sum(1 for _ in iter_parts(policy.schedule))
+        draws_left = _MAX_DRAWS / sum(1 for _ in iter_parts(policy.schedule))
         allowed = _longest_sample(policy, projection)
         for call in sample_calls(policy, len(rows), count, allowed=allowed):
             calls.append(call)
-            left -= len(call)
-            if left <= 0:
+            draws_left -= len(call)
+            if draws_left <= 0:
                 break
     return Preview(
         policy=policy,
@@ -189,8 +189,8 @@ def _worst(policy: Policy, attempt: float, projection: Projection) -> float | No
     longest = max((row.begins_high for row in projection.rows), default=0.0)
     if projection.end is None:
         # Shorter delays let a call go on, but not beyond max_elapsed.
-        ended = projection.soonest is not None and policy.deadline != "overshoot"
-        if not ended or policy.max_elapsed is None:
+        bounded = projection.soonest is not None and policy.deadline != "overshoot"
+        if not bounded or policy.max_elapsed is None:
             return None
     if attempt or policy.attempt_timeout is None:
         return min(longest + attempt, MAX_DELAY)

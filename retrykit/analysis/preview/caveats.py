@@ -1,4 +1,4 @@
-"""Settings that can make a call differ from the preview of its policy."""
+"""Caveats of a preview: settings that can make a live call differ from it."""
 
 from collections.abc import Iterator
 
@@ -16,8 +16,8 @@ def has_other_delays(policy: Policy) -> bool:
     >>> has_other_delays(Policy())
     False
     """
-    own = any(rule.schedule is not None for rule in policy.rules)
-    return own or policy.hint is not None
+    by_rule = any(rule.schedule is not None for rule in policy.rules)
+    return by_rule or policy.hint is not None
 
 
 def caveats(policy: Policy) -> Iterator[str]:
@@ -26,14 +26,14 @@ def caveats(policy: Policy) -> Iterator[str]:
     >>> list(caveats(Policy(attempt_timeout="10s")))
     ['each attempt takes 10s at most']
     """
-    for text, own in (("delays", True), ("attempts", False)):
+    for text, scheduled in (("delays", True), ("max_attempts", False)):
         conditions = [
             format_condition(rule.on)
             for rule in policy.rules
-            if (rule.schedule is not None) == own
+            if (rule.schedule is not None) == scheduled
         ]
         if conditions:
-            yield f"{text} of their own for {', '.join(conditions)}"
+            yield f"separate {text} for {', '.join(conditions)}"
     if policy.hint is not None:
         cap = policy.hint_cap
         most = "" if cap is None else f", up to {format_duration(cap)}"
@@ -44,5 +44,5 @@ def caveats(policy: Policy) -> Iterator[str]:
     if limit is not None:
         yield f"each attempt takes {format_duration(limit)} at most"
     if policy.nested != "respect":
-        effect = "retried" if policy.nested == "retry" else "a NestedRetryError"
-        yield f"a call inside of it that has given up is {effect}"
+        effect = "is retried" if policy.nested == "retry" else "is a NestedRetryError"
+        yield f"a nested call that has given up {effect}"

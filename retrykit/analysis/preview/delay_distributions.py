@@ -22,32 +22,32 @@ from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["delay_distributions"]
 
-_Known = Distribution | None
+_Result = Distribution | None
 
 # The work grows with the square of the number of parts; larger schedules are
 # sampled instead.
 _MAX_PARTS = 30
 
-# Close to saturation the formulas do not hold.
+# Near the largest float, the formulas do not hold.
 _TOO_LONG = MAX_DELAY / 16
 
-# Stands for the delay before the first retry.
+# The previous delay of the first retry.
 _NO_DELAY = point(0.0)
 
 
-def delay_distributions(schedule: Schedule) -> Iterator[_Known]:
+def delay_distributions(schedule: Schedule) -> Iterator[_Result]:
     """Yield the distribution of each delay of a schedule, in order.
 
     >>> from retrykit.schedules import constant
-    >>> known = next(delay_distributions(constant(4).full_jitter().cap(3)))
-    >>> known.mean, known.pieces
+    >>> first = next(delay_distributions(constant(4).full_jitter().cap(3)))
+    >>> first.mean, first.pieces
     (1.875, ((0.75, 0.0, 3.0), (0.25, 3.0, 3.0)))
 
     Returns:
         A one-shot iterator, endless if the schedule is; None for a distribution
         without a formula.
     """
-    previous: _Known = _NO_DELAY
+    previous: _Result = _NO_DELAY
     simple = sum(1 for _ in iter_parts(schedule)) <= _MAX_PARTS
     for retry in count(1):  # pragma: no branch  (a count has no end)
         bounds = schedule.bounds(retry)
@@ -60,7 +60,7 @@ def delay_distributions(schedule: Schedule) -> Iterator[_Known]:
         yield previous
 
 
-def _distribution(schedule: Schedule, retry: int, previous: _Known) -> _Known:
+def _distribution(schedule: Schedule, retry: int, previous: _Result) -> _Result:
     """Return the distribution of one delay of a schedule that has not ended."""
     low, high = map(float, schedule.bounds(retry) or (0.0, 0.0))
     if low == high:
@@ -68,35 +68,35 @@ def _distribution(schedule: Schedule, retry: int, previous: _Known) -> _Known:
     compute = _KINDS.get(schedule.kind)
     if compute is None or high > _TOO_LONG:
         return None
-    known = compute(schedule, retry, previous)
+    result = compute(schedule, retry, previous)
     # Rounding can carry a mean past the bounds by a few units in the last place.
-    return known and known.replace(mean=min(max(known.mean, low), high))
+    return result and result.replace(mean=min(max(result.mean, low), high))
 
 
-_Compute = Callable[[Any, int, _Known], _Known]
+_Compute = Callable[[Any, int, _Result], _Result]
 
 
-def _of(transform: Callable[[Any, Distribution], _Known]) -> _Compute:
-    def compute(schedule: Any, retry: int, previous: _Known) -> _Known:
+def _of(transform: Callable[[Any, Distribution], _Result]) -> _Compute:
+    def compute(schedule: Any, retry: int, previous: _Result) -> _Result:
         inner = _distribution(schedule.of, retry, previous)
         return inner and transform(schedule, inner)
 
     return compute
 
 
-def _then(schedule: Any, retry: int, previous: _Known) -> _Known:
+def _then(schedule: Any, retry: int, previous: _Result) -> _Result:
     if schedule.of.bounds(retry) is not None:
         return _distribution(schedule.of, retry, previous)
     later = schedule.later(retry)
     return _distribution(schedule.other, later, previous if later > 1 else _NO_DELAY)
 
 
-def _switch(schedule: Any, retry: int, previous: _Known) -> _Known:
+def _switch(schedule: Any, retry: int, previous: _Result) -> _Result:
     part = schedule.of if retry <= schedule.after else schedule.to
     return _distribution(part, retry, previous)
 
 
-def _sum(schedule: Any, retry: int, previous: _Known) -> _Known:
+def _sum(schedule: Any, retry: int, previous: _Result) -> _Result:
     left = _distribution(schedule.left, retry, previous)
     right = _distribution(schedule.right, retry, previous)
     if left is None or right is None:
@@ -110,9 +110,9 @@ def _sum(schedule: Any, retry: int, previous: _Known) -> _Known:
     return Distribution(left.mean + right.mean, low, high, None)
 
 
-def _union_or_intersection(schedule: Any, retry: int, previous: _Known) -> _Known:
+def _union_or_intersection(schedule: Any, retry: int, previous: _Result) -> _Result:
     union = schedule.kind == "union"
-    # A union may go on with one of its parts, an intersection needs both.
+    # A union may go on with one of its parts; an intersection needs both.
     parts = [part for part in (schedule.left, schedule.right) if part.bounds(retry)]
     if len(parts) == 1:
         return _distribution(parts[0], retry, previous)
@@ -129,13 +129,13 @@ def _union_or_intersection(schedule: Any, retry: int, previous: _Known) -> _Know
     mean = mean_of_smaller(left, right)
     pick = min if union else max
     if mean is not None and not union:
-        # The smaller and the larger of two delays sum up to both.
+        # The smaller and the larger delay have the same sum as the two delays.
         mean = left.mean - mean + right.mean
     low, high = pick(left.low, right.low), pick(left.high, right.high)
     return None if mean is None else Distribution(mean, low, high, None)
 
 
-def _decorrelated(schedule: Any, retry: int, previous: _Known) -> _Known:
+def _decorrelated(schedule: Any, retry: int, previous: _Result) -> _Result:
     low, high = schedule.bounds(retry)
     start = previous and clamp(previous, low, MAX_DELAY)
     top = start and clamp(scale(start, schedule.factor, schedule.factor), 0.0, high)
@@ -145,16 +145,16 @@ def _decorrelated(schedule: Any, retry: int, previous: _Known) -> _Known:
     return Distribution(low / 2 + top.mean / 2, low, top.high, pieces)
 
 
-def _google(schedule: Any, retry: int, _previous: _Known) -> _Known:
-    # Uniform over all whole milliseconds that the draw may be truncated to.
+def _google(schedule: Any, retry: int, _previous: _Result) -> _Result:
+    # A draw is truncated to whole milliseconds.
     interval = schedule.interval(retry)
     delta = schedule.randomization_factor * interval
     drawn = mixture([(1.0, interval - delta, interval + delta + 1)])
-    cut = round_down(drawn, 1.0)
-    steps = cut and cut.pieces
+    rounded = round_down(drawn, 1.0)
+    steps = rounded and rounded.pieces
     pieces = steps and tuple((p, a / 1000, b / 1000) for p, a, b in steps)
     low, high = schedule.bounds(retry)
-    return cut and Distribution(cut.mean / 1000, low, high, pieces)
+    return rounded and Distribution(rounded.mean / 1000, low, high, pieces)
 
 
 _KINDS: dict[str, _Compute] = {

@@ -1,7 +1,7 @@
 """Mixtures of uniform distributions, and their transformations.
 
-Most delays are fixed, or uniform between two bounds, or a mixture of such pieces;
-then their mean stays exact through clamping and rounding.
+Most delays are fixed, uniform between two bounds, or a mixture of such pieces. Their
+means stay exact through clamping and rounding.
 """
 
 import math
@@ -48,26 +48,28 @@ def point(delay: float) -> Distribution:
     return Distribution(delay, delay, delay, ((1.0, delay, delay),))
 
 
-def is_point(known: Distribution) -> bool:
+def is_point(distribution: Distribution) -> bool:
     """Return whether a delay is fixed."""
-    return known.low == known.high
+    return distribution.low == distribution.high
 
 
 def mixture(pieces: Iterable[Piece]) -> Distribution:
     """Return a mixture of pieces whose probabilities sum to 1."""
-    known = tuple(pieces)
-    mean = math.fsum(share * (a / 2 + b / 2) for share, a, b in known)
-    low, high = min(a for _, a, _ in known), max(b for *_, b in known)
-    return Distribution(mean, low, high, known)
+    parts = tuple(pieces)
+    mean = math.fsum(share * (a / 2 + b / 2) for share, a, b in parts)
+    low, high = min(a for _, a, _ in parts), max(b for *_, b in parts)
+    return Distribution(mean, low, high, parts)
 
 
-def clamp(known: Distribution, low: float, high: float) -> Distribution | None:
+def clamp(distribution: Distribution, low: float, high: float) -> Distribution | None:
     """Return the distribution of a delay clamped to two bounds."""
-    if low <= known.low and known.high <= high:
-        return known
-    if known.pieces is None:
+    if low <= distribution.low and distribution.high <= high:
+        return distribution
+    if distribution.pieces is None:
         return None
-    return mixture(part for piece in known.pieces for part in _cut(piece, low, high))
+    return mixture(
+        part for piece in distribution.pieces for part in _cut(piece, low, high)
+    )
 
 
 def _cut(piece: Piece, low: float, high: float) -> Iterator[Piece]:
@@ -86,32 +88,38 @@ def _cut(piece: Piece, low: float, high: float) -> Iterator[Piece]:
         yield share * above, high, high
 
 
-def scale(known: Distribution, low: float, high: float) -> Distribution:
-    """Return the distribution of a delay times a uniform factor."""
-    fixed = low == high or all(a == b for _, a, b in known.pieces or ())
-    if known.pieces is None or not fixed:
-        mean = known.mean * (low / 2 + high / 2)
-        return Distribution(mean, known.low * low, known.high * high, None)
-    return mixture((share, a * low, b * high) for share, a, b in known.pieces)
+def scale(distribution: Distribution, low: float, high: float) -> Distribution:
+    """Return the distribution of a delay times an independent uniform factor."""
+    fixed = low == high or all(a == b for _, a, b in distribution.pieces or ())
+    if distribution.pieces is None or not fixed:
+        mean = distribution.mean * (low / 2 + high / 2)
+        return Distribution(
+            mean, distribution.low * low, distribution.high * high, None
+        )
+    return mixture((share, a * low, b * high) for share, a, b in distribution.pieces)
 
 
-def round_down(known: Distribution, unit: float) -> Distribution | None:
+def round_down(distribution: Distribution, unit: float) -> Distribution | None:
     """Return the distribution of a delay rounded down to multiples of a unit."""
-    if known.pieces is None or known.high / unit > 2**53:
+    if distribution.pieces is None or distribution.high / unit > 2**53:
         return None
     mean = math.fsum(
         share * (_mean_of_floor(a, b, unit) if a < b else round_down_to(a, unit))
-        for share, a, b in known.pieces
+        for share, a, b in distribution.pieces
     )
     steps = None
-    if sum((b - a) / unit for _, a, b in known.pieces) <= _MAX_STEPS:
-        steps = tuple(step for piece in known.pieces for step in _steps(piece, unit))
-    low, high = (round_down_to(end, unit) for end in (known.low, known.high))
+    if sum((b - a) / unit for _, a, b in distribution.pieces) <= _MAX_STEPS:
+        steps = tuple(
+            step for piece in distribution.pieces for step in _steps(piece, unit)
+        )
+    low, high = (
+        round_down_to(end, unit) for end in (distribution.low, distribution.high)
+    )
     return Distribution(mean, low, high, steps)
 
 
 def _steps(piece: Piece, unit: float) -> Iterator[Piece]:
-    """Yield the fixed delays that a rounded piece consists of."""
+    """Yield the fixed delays of a piece that is rounded down."""
     share, a, b = piece
     if a == b:
         only = round_down_to(a, unit)
@@ -153,11 +161,11 @@ def mean_of_smaller(left: Distribution, right: Distribution) -> float | None:
     return area
 
 
-def _above(known: Distribution, delay: float) -> float:
-    """Return the probability of a longer delay."""
+def _above(distribution: Distribution, delay: float) -> float:
+    """Return the probability that a delay is longer than another."""
     return math.fsum(
         share * (float(b > delay) if a == b else min(max((b - delay) / (b - a), 0), 1))
-        for share, a, b in known.pieces or ()
+        for share, a, b in distribution.pieces or ()
     )
 
 

@@ -1,7 +1,7 @@
 """Projection of a call that fails every time: its retries, and where it ends.
 
-The shortest and the longest delays are run through the same decision as live
-calls, so both end alike.
+Decides with the same function as live calls, once with the shortest and once with
+the longest delays.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -29,17 +29,17 @@ class RetryRow(Frozen):
 
     Attributes:
         retry: Its number, from 1; it is attempt ``retry + 1``.
-        low: The shortest delay before it by the schedule, in seconds. With
-            ``deadline="clip"`` the last delay of a call may be shorter.
+        low: The shortest delay that the schedule gives before it, in seconds. With
+            ``deadline="clip"``, the last delay of a call may be shorter.
         mean: The mean of the delay, in seconds; None if unknown.
         mean_error: Half the width of the 95 % confidence interval of the mean,
             in seconds; 0 if exact.
-        high: The longest delay before it by the schedule, in seconds.
+        high: The longest delay that the schedule gives before it, in seconds.
         total_low: The shortest sum of the delays up to it, in seconds.
-        total_high: The longest sum that the policy allows.
+        total_high: The longest sum that the policy allows, in seconds.
         begins_low: Its earliest start, in seconds from the start of the call,
             including the attempts before it.
-        begins_high: Its latest start.
+        begins_high: Its latest start, in seconds from the start of the call.
     """
 
     __slots__ = (
@@ -64,7 +64,7 @@ class RetryRow(Frozen):
     begins_high: float
 
     def band(self, *, cumulative: bool) -> tuple[float, float]:
-        """Return the bounds that a chart shows, in seconds."""
+        """Return the bounds of the delay, or of the sum of delays, in seconds."""
         if cumulative:
             return self.total_low, self.total_high
         return self.low, self.high
@@ -73,11 +73,11 @@ class RetryRow(Frozen):
         """Return the wall-clock time of this retry.
 
         Args:
-            start: The time of the first attempt. If it has a time zone, hours
-                that the zone skips or repeats are accounted for.
+            start: The time of the first attempt. If it has a time zone, changes of
+                its UTC offset are accounted for.
 
         Returns:
-            The earliest and the latest time; None for a time beyond year 9999.
+            The earliest and the latest time; None for a time after year 9999.
         """
         return _later(start, self.begins_low), _later(start, self.begins_high)
 
@@ -106,16 +106,17 @@ class EndOfCall(Frozen):
 
 @final
 class Projection(Frozen):
-    """The calls of a policy, as far as known without sampling.
+    """A call that fails every time, as far as it is known without sampling.
 
     Attributes:
         rows: The possible retries, in order.
         distributions: The distribution of the delay before each of them; None
             without a formula.
-        end: Where the calls end; None if they may go on.
-        soonest: The fewest retries of a call; None if every call goes on.
-        limits: Where each setting alone would end the calls, by name.
-        steady: Whether no limit shortens or drops a delay: every call makes
+        end: Where the call ends; None if it may go on.
+        soonest: The number of retries if every delay is the longest; None if the
+            call goes on even then.
+        limits: Where each setting alone would end the call, by name.
+        steady: Whether no limit shortens or drops a delay, so that every call makes
             all these retries.
     """
 
@@ -129,7 +130,7 @@ class Projection(Frozen):
 
 
 def project(policy: Policy, attempt: float, most: int) -> Projection:
-    """Project the calls of a policy that fail every time."""
+    """Project a call of a policy that fails every time, for at most *most* retries."""
     bounds = _CachedBounds(policy.schedule)
 
     def walks(limits: Policy) -> tuple[_Walk, _Walk]:
@@ -139,9 +140,12 @@ def project(policy: Policy, attempt: float, most: int) -> Projection:
         return longest, shortest
 
     (longest, reason), (shortest, _) = whole = walks(policy)
-    # The user's code may fail beyond the end of the calls.
+    # The user's code may fail for a retry that no call makes.
     bounds.complete = has_user_code(policy.schedule)
-    alone = {name: _limit(walks, policy.replace(**x)) for name, x in _OTHERS.items()}
+    ends = {
+        name: _limit(walks, policy.replace(**removed))
+        for name, removed in _REMOVED_FOR.items()
+    }
     known = tuple(islice(delay_distributions(policy.schedule), len(shortest)))
     lows, highs = (list(islice(bounds.delays(side), len(shortest))) for side in (0, 1))
     return Projection(
@@ -149,8 +153,8 @@ def project(policy: Policy, attempt: float, most: int) -> Projection:
         known,
         _end(whole),
         None if reason is None else len(longest),
-        # A schedule that ends first would end the others' walks too.
-        {name: end for name, end in alone.items() if end and name in end.reasons},
+        # A schedule that ends first ends these calls, too.
+        {name: end for name, end in ends.items() if end and name in end.reasons},
         longest == highs,
     )
 
@@ -160,7 +164,7 @@ _Walk = tuple[list[float], StopReason | None]
 
 def walk(policy: Policy, delays: Iterable[float], attempt: float, most: int) -> _Walk:
     """Return the delays of a call, and why it ends; None if it may go on."""
-    limits = policy.replace(schedule=_Given(iter(delays)))
+    limits = policy.replace(schedule=_DelayIterator(iter(delays)))
     state, elapsed = RetryState("", seed=0, epoch=0.0), 0.0
     waited: list[float] = []
     while True:
@@ -176,7 +180,10 @@ def walk(policy: Policy, delays: Iterable[float], attempt: float, most: int) -> 
 
 
 class _CachedBounds:
-    """Bounds of the delays of a schedule, each computed once, when needed."""
+    """Bounds of the delays of a schedule, each computed once, when needed.
+
+    With *complete* set, no more are computed.
+    """
 
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
@@ -184,12 +191,7 @@ class _CachedBounds:
         self.complete = False
 
     def delays(self, side: int) -> Iterator[float]:
-        """Yield the shortest (0) or the longest (1) delays, in seconds.
-
-        Raises:
-            _UnknownDelayError: A delay is needed that was not computed before
-                the bounds were declared complete.
-        """
+        """Yield the shortest (0) or the longest (1) delays, in seconds."""
         for retry in count():  # pragma: no branch  (a count has no end)
             if retry == len(self._known):
                 if self.complete:
@@ -202,11 +204,11 @@ class _CachedBounds:
 
 
 class _UnknownDelayError(Exception):
-    """A delay is unknown, and must not be computed."""
+    """A delay is needed that must not be computed."""
 
 
-class _Given(Fixed):
-    """Delays taken in order; the decision checks them."""
+class _DelayIterator(Fixed):
+    """Schedule whose delays come from an iterator."""
 
     __slots__ = ("delays",)
     delays: Iterator[float]
@@ -217,8 +219,8 @@ class _Given(Fixed):
         return next(self.delays, None)
 
 
-# Removes all limits but one.
-_OTHERS: dict[str, dict[str, Any]] = {
+# The changes that leave only this limit.
+_REMOVED_FOR: dict[str, dict[str, Any]] = {
     "max_attempts": {"max_elapsed": None, "deadline": "stop"},
     "max_elapsed": {"max_attempts": None},
     "schedule": {"max_attempts": None, "max_elapsed": None, "deadline": "stop"},
@@ -233,7 +235,7 @@ _SETTINGS = {
 def _limit(
     walks: Callable[[Policy], tuple[_Walk, _Walk]], policy: Policy
 ) -> EndOfCall | None:
-    """Return where a policy ends; None if it may go on or that is unknown."""
+    """Return where a policy ends; None if it may go on, or if that is unknown."""
     try:
         return _end(walks(policy))
     except _UnknownDelayError:
@@ -256,15 +258,14 @@ def _rows(
     allowed = MAX_DELAY if policy.max_elapsed is None else policy.max_elapsed
     shortest = longest = 0.0
     for retry, (delay, low, high, distribution) in enumerate(known, 1):
-        taken = retry * attempt
-        # What the attempts before it leave for the delays.
-        left = max(allowed - taken, shortest)
+        attempts = retry * attempt
+        time_left = max(allowed - attempts, shortest)
         shortest = min(shortest + delay, MAX_DELAY)
         if policy.deadline == "overshoot":
-            longest = min(min(longest, left) + high, MAX_DELAY)
+            longest = min(min(longest, time_left) + high, MAX_DELAY)
         else:
-            longest = min(longest + high, max(left, shortest))
-        begins = (min(total + taken, MAX_DELAY) for total in (shortest, longest))
+            longest = min(longest + high, max(time_left, shortest))
+        begins = (min(total + attempts, MAX_DELAY) for total in (shortest, longest))
         mean = distribution and distribution.mean
         yield RetryRow(retry, low, mean, 0.0, high, shortest, longest, *begins)
 

@@ -1,7 +1,7 @@
 """Total delay of a call that gives up: exact, or estimated from a sample.
 
-A sum of independent uniform delays has a formula; with too many terms, or where
-delays depend on each other or on a limit, sampled calls estimate it.
+The sum of a few independent uniform delays has a formula; other totals are estimated
+from sampled calls.
 """
 
 import math
@@ -21,17 +21,17 @@ from retrykit.schedules.randomness import MAX_DELAY
 __all__ = ["Z_95", "Quantile", "TotalWait", "estimate_mean", "exact_total_wait"]
 __all__ += ["sample_calls", "sampled_total_wait", "with_means"]
 
-# The formula has two to that many terms, each of them a large integer.
+# The formula for n delays has 2**n terms, each of them a large integer.
 _MAX_UNIFORMS = 8
 _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
 @final
 class Quantile(Frozen):
-    """A total delay that a share of the calls that give up does not exceed.
+    """A quantile of the total delay of calls that give up.
 
     Attributes:
-        share: Of the calls, 0 < share < 1.
+        share: The share of the calls that wait no longer, 0 < share < 1.
         value: Sum of the delays, in seconds.
         error: Half the width of its 95 % confidence interval, in seconds; 0 if
             exact.
@@ -50,9 +50,10 @@ class TotalWait(Frozen):
     Attributes:
         quantiles: Quantiles of the total delay.
         mean: Mean of the total delay, in seconds.
-        error: Its error, as that of a quantile.
+        error: Half the width of its 95 % confidence interval, in seconds; 0 if
+            exact.
         calls: Mean number of calls of the function, including the first.
-        calls_error: Its error.
+        calls_error: Half the width of its 95 % confidence interval; 0 if exact.
         samples: Number of sampled calls; 0 if everything is exact.
     """
 
@@ -68,21 +69,20 @@ class TotalWait(Frozen):
 def exact_total_wait(
     distributions: Sequence[Distribution | None],
 ) -> TotalWait | None:
-    """Return the total of independent delays, all of which are waited.
-
-    Returns:
-        None without a formula, or with one of too many terms.
+    """Return the total of independent delays; None without a feasible formula.
 
     Source:
         The sum of independent uniform variables: W. Feller, "An Introduction
         to Probability Theory and Its Applications", volume II, 1966, I.9.
     """
-    single = all(each and len(each.pieces or ()) == 1 for each in distributions)
-    uniform = [
-        (a, b) for each in distributions if each for _, a, b in each.pieces or ()
-    ]
+    uniform: list[tuple[float, float]] = []
+    for each in distributions:
+        if each is None or each.pieces is None or len(each.pieces) != 1:
+            return None
+        [(_, low, high)] = each.pieces
+        uniform.append((low, high))
     widths = [b - a for a, b in uniform if a < b]
-    if not single or len(widths) > _MAX_UNIFORMS:
+    if len(widths) > _MAX_UNIFORMS:
         return None
     lowest = saturating_sum(a for a, _ in uniform)
     quantiles = (
@@ -97,7 +97,7 @@ def _quantile_of_sum(widths: Sequence[float], share: float) -> float:
     """Return a quantile of a sum of uniform numbers between 0 and each width."""
     if not widths:
         return 0.0
-    # Terms of opposite sign cancel out, so they are computed as integers, in steps
+    # Terms of opposite sign nearly cancel, so they are computed as integers, in steps
     # finer than the resolution of a float.
     step = Fraction(max(widths)) / 2**59
     steps = [max(round(Fraction(width) / step), 1) for width in widths]
@@ -122,9 +122,9 @@ def sampled_total_wait(
 ) -> TotalWait:
     """Estimate the total delay from sampled calls."""
     totals = sorted(map(saturating_sum, calls))
-    # The bounds stand in where the sample is too small for an interval.
-    known = [0.0, *totals, longest]
-    quantiles = tuple(_quantile(known, share) for share in _SHARES)
+    # The bounds limit the intervals of a small sample.
+    bounded = [0.0, *totals, longest]
+    quantiles = tuple(_quantile(bounded, share) for share in _SHARES)
     counts = [len(call) + 1.0 for call in calls]
     return TotalWait(
         quantiles,
@@ -134,15 +134,15 @@ def sampled_total_wait(
     )
 
 
-def _quantile(known: Sequence[float], share: float) -> Quantile:
+def _quantile(bounded: Sequence[float], share: float) -> Quantile:
     """Return a quantile of a sorted sample between two bounds."""
-    count = len(known) - 2
+    count = len(bounded) - 2
     # The number of values below the quantile is binomially distributed.
     spread = Z_95 * math.sqrt(share * (1 - share) * count)
     rank = share * (count + 1)
-    value = known[min(max(round(rank), 1), count)]
-    low = known[max(round(rank - spread), 0)]
-    high = known[min(round(rank + spread), count + 1)]
+    value = bounded[min(max(round(rank), 1), count)]
+    low = bounded[max(round(rank - spread), 0)]
+    high = bounded[min(round(rank + spread), count + 1)]
     return Quantile(share, value, max(value - low, high - value))
 
 
@@ -153,14 +153,14 @@ Z_95 = 1.959964
 def sample_calls(
     policy: Policy, retries: int, samples: int, *, allowed: float = math.inf
 ) -> Iterator[Sequence[float]]:
-    """Yield the delays of random calls, as the schedule gives them."""
-    timeless = policy.replace(max_elapsed=None, deadline="stop")
+    """Yield the delays of random calls, without the limits of the policy."""
+    unlimited = policy.replace(max_elapsed=None, deadline="stop")
     for index in range(samples):
         drawn = policy.schedule.draw((policy.seed or 0) + index)
         delays = list(_take_until(islice(drawn, retries), allowed))
         if not all(0 <= delay <= MAX_DELAY for delay in delays):
-            # The decision raises the error for them.
-            walk(timeless, delays, 0.0, retries)
+            # Raises the error for an invalid delay.
+            walk(unlimited, delays, 0.0, retries)
         yield array("d", delays)
 
 
@@ -175,20 +175,23 @@ def _take_until(delays: Iterator[float], allowed: float) -> Iterator[float]:
 def with_means(
     rows: Sequence[RetryRow], calls: Sequence[Sequence[float]]
 ) -> Iterator[RetryRow]:
-    """Yield rows, with the means of a sample where they are unknown."""
+    """Yield rows, with means that are unknown estimated from sampled calls."""
     for row in rows:
-        column: list[float] = []
+        delays: list[float] = []
         if row.mean is None:
-            column = [call[row.retry - 1] for call in calls if len(call) >= row.retry]
-        if column:
-            mean, error = estimate_mean(column, row.high - row.low)
+            delays = [call[row.retry - 1] for call in calls if len(call) >= row.retry]
+        if delays:
+            mean, error = estimate_mean(delays, row.high - row.low)
             yield row.replace(mean=mean, mean_error=error)
         else:
             yield row
 
 
 def estimate_mean(sample: Sequence[float], widest: float) -> tuple[float, float]:
-    """Return the mean of a sample, and half its 95 % confidence interval."""
+    """Return the mean of a sample, and half the width of its confidence interval.
+
+    With a single value, this is *widest*.
+    """
     count = len(sample)
     mean = math.fsum(x / count for x in sample)
     # The division loses bits of subnormal numbers.
