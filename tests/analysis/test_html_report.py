@@ -105,7 +105,7 @@ def test_an_end_that_may_come_is_told_beside_one_that_may_not(browser):
         schedule=s.constant(9).full_jitter(), max_attempts=None, max_elapsed=60
     )
     browser.open({"long": policy}, retries=10)
-    told = "stops after retry 6 at the soonest: max_elapsed; or goes on beyond"
+    told = "stops after retry 6 at the earliest: max_elapsed; or goes on beyond"
     assert browser.text(".ending") == f"{told} retry 1000"
     assert browser.texts(".end dt") == ["calls at least", "worst-case total"]
     assert browser.texts(".end dd") == ["7", "1m60 s"]
@@ -125,7 +125,7 @@ CAREFUL = Policy(
 def test_what_the_figures_leave_out_or_assume_is_told_as_show_tells_it(browser):
     browser.open({"careful": CAREFUL})
     told = {name: " ".join(lines) for name, *lines in summarize(preview(CAREFUL))}
-    basis = "with attempts of 10s, by the common schedule"
+    basis = "with attempts of 10s, by the policy's own schedule"
     assert told["at worst"] == f"56.1s in total {basis}"
     assert browser.text(".end dl div:last-child dd").startswith("56.1s")
     assert browser.text(".basis") == f"Worst case: {basis}."
@@ -355,7 +355,7 @@ def test_settings_that_are_not_shown_are_in_both_texts(browser):
     tables = tomllib.loads(toml)["tool"]["retrykit"]["policies"]
     assert Policy.from_dict(tables["pay it"]) == policy
     for text in (toml, browser.text("#python")):
-        assert text.endswith("\n# left out, being code: on_result")
+        assert text.endswith("\n# omitted (code): on_result")
 
 
 def test_what_is_of_retrykit_is_imported_from_it(browser):
@@ -364,7 +364,7 @@ def test_what_is_of_retrykit_is_imported_from_it(browser):
     names = {}
     exec(browser.text("#python"), names)  # noqa: S102  it is what is copied and run
     assert names["policy"] == policy
-    assert browser.text("#toml").endswith("\n# left out, being code: on")
+    assert browser.text("#toml").endswith("\n# omitted (code): on")
 
 
 def test_a_text_is_copied(steady):

@@ -74,7 +74,11 @@ def test_every_file_of_the_page_is_in_it():
 
 def test_what_is_given_is_written():
     found = data({"mine": Policy(schedule=[1, 2])}, attempt="2s", retries=7)
-    assert (found["attempt"], found["retries"], found["looked_at"]) == (2.0, 7, 1000)
+    assert (found["attempt"], found["retries"], found["computed_retries"]) == (
+        2.0,
+        7,
+        1000,
+    )
     assert found["view"] == {"cumulative": False, "log": False}
     assert found["policies"] == [
         {
@@ -89,20 +93,20 @@ def test_what_is_given_is_written():
             "caveats": [],
             "python": {
                 "settings": [],
-                "left_out": [],
+                "omitted": [],
                 "imports": [
                     "from retrykit import Policy",
                     "from retrykit.schedules import sequence",
                 ],
             },
-            "toml": {"settings": [], "left_out": []},
+            "toml": {"settings": [], "omitted": []},
             "preset": None,
         }
     ]
 
 
 def test_more_is_looked_at_where_more_is_shown():
-    assert data({"mine": Policy()}, retries=2000)["looked_at"] == 2000
+    assert data({"mine": Policy()}, retries=2000)["computed_retries"] == 2000
 
 
 def test_an_attempt_timeout_is_written_in_seconds():
@@ -150,10 +154,10 @@ def test_a_policy_of_a_preset_has_its_parameters():
         "limits": {"max_attempts": 26, "max_elapsed": None, "deadline": "stop"},
         "python": {
             "settings": [],
-            "left_out": [],
+            "omitted": [],
             "imports": ["from retrykit import presets"],
         },
-        "toml": {"settings": [], "left_out": []},
+        "toml": {"settings": [], "omitted": []},
     }
 
 
@@ -255,7 +259,7 @@ UNSEEN = {
 def test_settings_that_are_not_shown_are_written_in_both_languages(settings):
     policy = Policy(**settings)
     found = hidden_settings(policy)
-    assert found["python"]["left_out"] == found["toml"]["left_out"] == []
+    assert found["python"]["omitted"] == found["toml"]["omitted"] == []
     assert made(found["python"]) == policy
     toml = "\n".join(found["toml"]["settings"])
     assert Policy.from_dict(tomllib.loads(toml)) == policy
@@ -273,7 +277,7 @@ def test_what_python_alone_can_say_is_left_out_of_toml():
     policy = Policy(on=StatusCodes(["UNAVAILABLE"]), name="pay")
     found = hidden_settings(policy)
     assert made(found["python"]) == policy
-    assert found["toml"] == {"settings": ['name = "pay"'], "left_out": ["on"]}
+    assert found["toml"] == {"settings": ['name = "pay"'], "omitted": ["on"]}
 
 
 def test_settings_that_are_code_are_named():
@@ -286,7 +290,7 @@ def test_settings_that_are_code_are_named():
     )
     found = hidden_settings(policy)
     left_out = ["on", "on_result", "observers"]
-    assert found["python"]["left_out"] == found["toml"]["left_out"] == left_out
+    assert found["python"]["omitted"] == found["toml"]["omitted"] == left_out
     assert found["toml"]["settings"] == ['give_up_on = "KeyError"', 'name = "pay"']
 
 
@@ -299,7 +303,7 @@ def test_what_stands_beside_a_schedule_is_written():
     )
     found = hidden_settings(policy)
     assert made(found["python"]) == policy
-    assert found["toml"]["left_out"] == []
+    assert found["toml"]["omitted"] == []
     table = tomllib.loads("\n".join(found["toml"]["settings"]))
     assert Policy.from_dict(table) == policy
 
@@ -315,7 +319,7 @@ def test_a_type_that_no_module_holds_is_code():
 
     for on in (Inner, (Inner, Local)):
         found = hidden_settings(Policy(on=on))
-        assert found["python"]["left_out"] == found["toml"]["left_out"] == ["on"]
+        assert found["python"]["omitted"] == found["toml"]["omitted"] == ["on"]
 
 
 def test_a_schedule_of_the_users_own_code_is_refused():

@@ -205,14 +205,14 @@ def test_expressions_are_those_of_the_library(browser, drawn):
 
 @given(st.lists(st.floats(0, 1e12) | strategies.durations()))
 def test_durations_are_told_as_the_library_tells_them(browser, drawn):
-    found = browser.run("return arguments[0].map(retrykit.readable)", drawn)
+    found = browser.run("return arguments[0].map(retrykit.formatDuration)", drawn)
     assert found == [format_duration(duration) for duration in drawn]
 
 
 def test_halves_are_rounded_as_the_library_rounds_them(browser):
     halves = [number / 2 for number in range(119, 7400)]
     halves += [number / 8 for number in range(1, 480)] + [86_400e6, 1e12, 1.5e300]
-    found = browser.run("return arguments[0].map(retrykit.readable)", halves)
+    found = browser.run("return arguments[0].map(retrykit.formatDuration)", halves)
     assert found == [format_duration(duration) for duration in halves]
     intervals = [s.google_interval(number / 2000) for number in range(2, 30)]
     data = [schedule_data(interval) for interval in intervals]
@@ -232,11 +232,13 @@ def test_durations_are_read_as_the_library_reads_them(browser):
         "0.1s0.2s",
         "3ms",
     ]
-    found = browser.run("return arguments[0].map(retrykit.parsed)", texts)
+    found = browser.run("return arguments[0].map(retrykit.parseDuration)", texts)
     assert found == [parse_duration("wait", text) for text in texts]
     wrong = ["", "90", "1h-3m", "s", "1.s", ".5s", "1y", "1h;", "\u0661s"]
     wrong += ["\u00a01s", "1s\u00a02s", "1234567890123456s"]
-    assert set(browser.run("return arguments[0].map(retrykit.parsed)", wrong)) == {None}
+    assert set(
+        browser.run("return arguments[0].map(retrykit.parseDuration)", wrong)
+    ) == {None}
 
 
 # One schedule of each kind, with fields of its own.

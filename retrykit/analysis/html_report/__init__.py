@@ -1,7 +1,7 @@
 """Interactive HTML report of policies: one self-contained file.
 
-Assembled from the files beside this one. Its script computes the bounds of every
-kind of schedule (``kinds.js``) and the effect of the limits (``limits.js``).
+Assembled from the files in this folder. Its script computes the bounds of every kind
+of schedule (``kinds.js``) and the effect of the limits (``limits.js``).
 """
 
 import base64
@@ -10,7 +10,7 @@ import html
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.resources import files
 from string import Template
@@ -40,8 +40,8 @@ def page(  # noqa: PLR0913  independent options
 ) -> str:
     """Return an HTML page that shows policies and lets the reader change them.
 
-    Each number of a policy has a field and a slider. A chart and a table of the
-    delays, the end of the policy, and its Python and TOML are updated at once.
+    Numbers have fields and sliders, and limits can be switched off. A chart and a table
+    of the delays, the end of the policy, and its Python and TOML are updated at once.
     The numbers match the library's to a relative error of 1e-12.
 
     >>> from retrykit import presets
@@ -49,11 +49,11 @@ def page(  # noqa: PLR0913  independent options
     >>> text.splitlines()[0], "https://" in text
     ('<!doctype html>', False)
 
-    A policy with the name of the preset zizq, google or polly that the preset
-    can make is shown by the parameters of the preset.
+    If a policy has the name of the preset zizq, google or polly, and that preset can
+    produce it, its fields are the parameters of the preset.
 
-    Settings that the page does not show, such as `on`, are in its Python and
-    TOML; those that are code are listed there as left out.
+    The Python and TOML include settings without a field, such as `on`, and name those
+    that are omitted because they are code.
 
     Args:
         policies: The policies by name, at least one; up to six have distinct colors.
@@ -61,8 +61,8 @@ def page(  # noqa: PLR0913  independent options
         log: Whether the time axis is logarithmic at first; by default it is if
             the longest delay is more than 100 times the shortest above zero.
         attempt: How long each attempt takes at first. A duration, >= 0.
-        retries: Most retries to show of a policy. Count, 1 to 10,000. The end
-            is searched for among at least the first 1000.
+        retries: Most retries to show of a policy. Count, 1 to 10,000. The end is
+            computed from at least the first 1000.
         title: The title of the page.
 
     Raises:
@@ -71,11 +71,12 @@ def page(  # noqa: PLR0913  independent options
     """
     data: dict[str, Any] = {
         "policies": [
-            policy_data(name, policy) for name, policy in _check_policies(policies)
+            policy_data(name, policy)
+            for name, policy in _check_policies(policies).items()
         ],
         "attempt": parse_duration("attempt", attempt),
-        "retries": check_integer("retries", retries, at_least=1, at_most=_MOST),
-        "looked_at": max(retries, _LOOKED_AT),
+        "retries": check_integer("retries", retries, at_least=1, at_most=_MAX_RETRIES),
+        "computed_retries": max(retries, _MIN_COMPUTED),
         "view": {"cumulative": check_instance("cumulative", cumulative, bool)},
         "descriptions": {kind: _describe(kind) for kind in SCHEDULE_KINDS},
         "ticks": {"steps": STEPS, "powers": POWERS},
@@ -90,15 +91,19 @@ def page(  # noqa: PLR0913  independent options
 
 
 def _assemble(data: object, title: str) -> str:
-    """Return the files beside this one as a single one, with the data."""
+    """Return the page: the files in this folder, with the data."""
     script = "\n".join(_file(f"{name}.js") for name in _SCRIPTS)
     style = _file("page.css")
-    # Only these two may run or apply, by hash; no injected script or style.
-    allowed = {"script-src": _hash(script), "style-src": _hash(style)}
-    rules = {"default-src": "'none'", **allowed, "base-uri": "'none'"}
+    # The browser rejects any other script or style, such as an injected one.
+    security_policy = {
+        "default-src": "'none'",
+        "script-src": _hash(script),
+        "style-src": _hash(style),
+        "base-uri": "'none'",
+    }
     return Template(_file("page.html")).substitute(
         title=html.escape(title),
-        policy="; ".join(f"{name} {value}" for name, value in rules.items()),
+        policy="; ".join(f"{name} {value}" for name, value in security_policy.items()),
         style=style,
         # No string may close the script element.
         data=json.dumps(data).replace("<", r"\u003c"),
@@ -122,27 +127,27 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def _check_policies(policies: object) -> Iterable[tuple[str, object]]:
-    named = isinstance(policies, Mapping) and all(isinstance(n, str) for n in policies)
-    if not named or not isinstance(policies, Mapping) or not policies:
-        suggestion = 'write {"name": policy}'
-        raise invalid_setting(
-            "policies", "a dict of policies by name", policies, suggestion
-        )
-    return policies.items()
+def _check_policies(policies: object) -> Mapping[str, object]:
+    if (
+        not isinstance(policies, Mapping)
+        or not policies
+        or not all(isinstance(name, str) for name in policies)
+    ):
+        rule, suggestion = "a dict of policies by name", 'write {"name": policy}'
+        raise invalid_setting("policies", rule, policies, suggestion)
+    return policies
 
 
-# As many as `preview` looks at by default.
-_LOOKED_AT: Final = 1_000
+# The default of `preview`.
+_MIN_COMPUTED: Final = 1_000
 # Browsers take seconds to lay out more.
-_MOST: Final = 10_000
-
+_MAX_RETRIES: Final = 10_000
 
 _OPERATORS: Final = {"sum": "add", "union": "or", "intersection": "and", "scale": "mul"}
 
 
 def _describe(kind: str) -> str:
-    """Return the summary of a kind of schedule's docstring, with names in backticks."""
+    """Return the first line of a kind's docstring, with names in backticks."""
     method = f"__{_OPERATORS[kind]}__" if kind in _OPERATORS else kind
     build: Callable[..., Schedule] = (
         getattr(Schedule, method, None) or vars(schedules)[kind]

@@ -1,12 +1,12 @@
 /*
- * The chart: for each policy the longest and the shortest delay before each retry,
- * and the band of its jitter between them.
+ * The chart: the longest and the shortest delay before each retry of each policy,
+ * with the band of the jitter between them.
  *
- * A line is {name, look, rows}: `look` numbers its color and mark, the rows are
- * those of `preview`.
+ * A line is {name, look, rows}: `look` is the index of its color and mark, and the
+ * rows are those of `preview`.
  */
 
-// There are six colors; repeated colors have other marks.
+// There are six colors; a color that repeats has another mark.
 const LOOKS = 6;
 const MARKS = [
   (x, y) => svgElement("circle", { cx: x, cy: y, r: 3.5 }),
@@ -26,12 +26,12 @@ function colorClass(look) {
   return `look-${look % LOOKS}`;
 }
 
-/** Return the shortest and longest of a row, as charted. */
+/** Return the bounds of a row in the chart, in seconds. */
 function rowBounds(row, view) {
   return view.cumulative ? [row.total_low, row.total_high] : [row.low, row.high];
 }
 
-/** Draw lines into *svg*; return the mapping of retries and durations to pixels. */
+/** Draw lines into *svg*; return {x, y, last, edge}, the geometry in pixels. */
 function drawChart(svg, lines, view) {
   const [width, height] = [
     Math.max(svg.parentNode.clientWidth, 240),
@@ -42,7 +42,7 @@ function drawChart(svg, lines, view) {
     line.rows.flatMap((row) => rowBounds(row, view)),
   );
   const scale = scaleOf(durations.length ? durations : [0], height, view);
-  const labels = scale.ticks.map(readable);
+  const labels = scale.ticks.map(formatDuration);
   const left = 18 + 7.2 * Math.max(...labels.map((label) => label.length));
   const edge = { left, right: width - 16, top: 14, bottom: height - 42 };
   const inset = Math.min(24, (edge.right - edge.left) / (2 * last));
@@ -53,7 +53,7 @@ function drawChart(svg, lines, view) {
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.replaceChildren(
     ...scale.ticks.map((tick, index) => level(edge, y(tick), labels[index])),
-    ...wholeTicks(last, Math.floor((edge.right - edge.left) / 46)).map((tick) =>
+    ...integerTicks(last, Math.floor((edge.right - edge.left) / 46)).map((tick) =>
       retryTick(edge, x(tick), tick),
     ),
     svgElement("path", { class: "axis", d: `M${edge.left} ${edge.bottom}H${edge.right}` }),
@@ -94,7 +94,8 @@ function lineOf(line, x, y, view, step) {
   const [low, high] = [points(0), points(1)];
   const path = (along) =>
     along.map(([px, py]) => `${px.toFixed(2)} ${py.toFixed(2)}`).join("L");
-  const jittered = line.rows.some((row) => rowBounds(row, view)[0] !== rowBounds(row, view)[1]);
+  const ranges = line.rows.map((row) => rowBounds(row, view));
+  const jittered = ranges.some(([shortest, longest]) => shortest !== longest);
   const mark = markOf(line.look);
   // The band of a single retry is drawn as a bar, to be visible.
   const bar =
@@ -135,11 +136,11 @@ function swatch(look) {
 
 /** Format a range of durations for people. */
 function readableRange(low, high) {
-  const [least, most] = [readable(low), readable(high)];
+  const [least, most] = [formatDuration(low), formatDuration(high)];
   return least === most ? least : `${least} to ${most}`;
 }
 
-/** Return the distance between about so many ticks of a linear axis up to *most*. */
+/** Return the step between the ticks of a linear axis from 0 to *most*. */
 function linearStep(most, ticks) {
   const step = DATA.ticks.steps.find((each) => most / each <= ticks);
   if (step) return step;
@@ -148,12 +149,12 @@ function linearStep(most, ticks) {
   return [1, 2, 5, 10].find((x) => x * power >= days * 0.999) * power * 86400;
 }
 
-/** Return a linear scale: `at` maps durations to 0 to 1; `ticks` are durations. */
+/** Return a linear scale: `at` maps durations to [0, 1]; `ticks` are durations. */
 function linearScale(durations, mostTicks) {
   const most = largest(durations) || 1;
   const step = linearStep(most, mostTicks);
   const steps = Math.max(1, Math.ceil(most / step - 1e-9));
-  const top = saturated(steps * step);
+  const top = saturate(steps * step);
   const ticks = [...Array(steps + 1).keys()].map((index) => index * step);
   return {
     at: (duration) => duration / top,
@@ -163,15 +164,15 @@ function linearScale(durations, mostTicks) {
 
 /** Return a logarithmic scale, with zero, if needed, at its lowest tick. */
 function logScale(durations, ticks) {
-  const above = durations.filter((duration) => duration > 0);
-  if (!above.length) return linearScale(durations, ticks);
-  const zero = above.length < durations.length;
-  const [least, most] = [smallest(above), largest(above)].map(Math.log10);
-  // A part of the range, at most a power of ten.
+  const positive = durations.filter((duration) => duration > 0);
+  if (!positive.length) return linearScale(durations, ticks);
+  const zero = positive.length < durations.length;
+  const [least, most] = [smallest(positive), largest(positive)].map(Math.log10);
+  // A margin of 4 % of the range, but at most one decade.
   const part = Math.max((most - least) * 0.04, most === least ? 0.3 : 0.02);
-  const room = Math.min(part, 1);
-  const bottom = least - (zero ? 3 : 1) * room;
-  const height = most + room - bottom;
+  const margin = Math.min(part, 1);
+  const bottom = least - (zero ? 3 : 1) * margin;
+  const height = most + margin - bottom;
   const at = (duration) =>
     duration > 0 ? (Math.log10(duration) - bottom) / height : 0;
   const inside = (duration) => at(duration) > (zero ? 0.06 : 0) && at(duration) <= 1;
@@ -180,20 +181,21 @@ function logScale(durations, ticks) {
   const coarse = [...powers, ...days].filter(inside);
   const fine = [...steps, ...days.flatMap((day) => [day, day * 2, day * 5])];
   const round = coarse.length > 2 ? coarse : fine.filter(inside);
-  // No round number may lie between delays that are close together.
-  const marks = round.length ? round : [...new Set([smallest(above), largest(above)])];
-  const every = Math.ceil(marks.length / ticks);
-  const some = marks.filter((_, index) => index % every === 0);
-  return { at, ticks: zero ? [0, ...some] : some };
+  // There may be no round number between delays that are close together.
+  const ends = [...new Set([smallest(positive), largest(positive)])];
+  const candidates = round.length ? round : ends;
+  const every = Math.ceil(candidates.length / ticks);
+  const shown = candidates.filter((_, index) => index % every === 0);
+  return { at, ticks: zero ? [0, ...shown] : shown };
 }
 
 /** Return the ticks of an axis of integers from 1 to *last*. */
-function wholeTicks(last, most) {
+function integerTicks(last, most) {
   const step =
     [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000, 10000].find(
       (each) => last / each <= most,
     ) ?? Math.ceil(last / most);
-  // Steps of two show odd numbers; larger steps also show the first.
+  // Steps of two show odd numbers; larger steps also show 1.
   const ticks = step > 2 ? [1] : [];
   for (let tick = step === 2 ? 1 : step; tick <= last; tick += step) ticks.push(tick);
   return ticks;

@@ -1,8 +1,9 @@
 /*
- * The cursor on the chart, moved with the mouse or the arrow keys: a tooltip with
- * the delays of one retry, also announced to screen readers.
+ * The cursor on the chart: moved with the mouse or the arrow keys, it shows a tooltip
+ * with the delays of one retry, which screen readers announce.
  *
- * `lines()` and `view()` return what is charted, `geometry()` where.
+ * `lines()` and `view()` return the state of the chart, and `geometry()` the result of
+ * `drawChart`.
  */
 
 /** Attach a cursor to the chart in *frame*; return {refresh}. */
@@ -55,11 +56,11 @@ function chartCursor(frame, tooltip, status, { lines, view, geometry }) {
     placeTooltip(x(retry), edge);
   }
 
-  /** Put the tooltip beside a retry, away from most of its points. */
+  /** Put the tooltip beside a retry, where it covers few points. */
   function placeTooltip(x, edge) {
-    const [room, wide] = [frame.clientWidth, tooltip.offsetWidth];
-    const right = x + 14 + wide <= room;
-    const left = right ? x + 14 : Math.max(0, x - 14 - wide);
+    const [available, width] = [frame.clientWidth, tooltip.offsetWidth];
+    const fitsRight = x + 14 + width <= available;
+    const left = fitsRight ? x + 14 : Math.max(0, x - 14 - width);
     const heights = [...svg.querySelectorAll(".cursor circle")].map(
       (c) => c.cy.baseVal.value,
     );
@@ -67,7 +68,7 @@ function chartCursor(frame, tooltip, status, { lines, view, geometry }) {
     const above = heights.filter((height) => height < middle).length;
     const bottom = above * 2 > heights.length;
     const top = bottom ? edge.bottom - tooltip.offsetHeight - 8 : edge.top + 4;
-    tooltip.style.left = `${Math.min(left, Math.max(0, room - wide))}px`;
+    tooltip.style.left = `${Math.min(left, Math.max(0, available - width))}px`;
     tooltip.style.top = `${top}px`;
   }
 
@@ -85,9 +86,9 @@ function chartCursor(frame, tooltip, status, { lines, view, geometry }) {
 
   function nearestRetry(event) {
     const { x, last } = geometry();
-    const across = event.clientX - svg.getBoundingClientRect().left;
+    const pointerX = event.clientX - svg.getBoundingClientRect().left;
     const step = last > 1 ? x(2) - x(1) : 1;
-    return Math.min(last, Math.max(1, Math.round((across - x(1)) / step) + 1));
+    return Math.min(last, Math.max(1, Math.round((pointerX - x(1)) / step) + 1));
   }
 
   frame.addEventListener("pointermove", (event) => select(nearestRetry(event), false));

@@ -3,8 +3,8 @@
  * like its expression.
  *
  * Each input is {node, refresh, recheck}: its element; a function that shows the
- * current value; and one that checks rejected text again, which may be valid after
- * another change. `owner.get(path)` returns a value of the policy, and
+ * current value; and one that validates rejected text again, since another change may
+ * have made it valid. `owner.get(path)` returns a value of the policy, and
  * `owner.set(path, value)` changes it or throws InvalidInput.
  */
 
@@ -38,7 +38,7 @@ function byId(id) {
 
 let inputsMade = 0;
 
-/** Return the input of one number: label, field, unit, slider, and its error. */
+/** Return the input of one number: label, field, unit, slider and error. */
 function input(name, quantity, path, owner) {
   const id = `input-${++inputsMade}`;
   const dotted = path.join(".");
@@ -57,7 +57,7 @@ function input(name, quantity, path, owner) {
     spellcheck: "false",
     "data-path": dotted,
     "aria-describedby": error.id,
-    oninput: () => take(field.value),
+    oninput: () => change(field.value),
     onblur: () => refresh(),
   });
   const slider =
@@ -69,11 +69,13 @@ function input(name, quantity, path, owner) {
       step: 1,
       "data-slider": dotted,
       "aria-label": `${name}, slider`,
-      oninput: () => take(quantity.edit(quantity.steps[slider.value]), true),
+      oninput: () => {
+        field.value = quantity.edit(quantity.steps[slider.value]);
+        change(field.value);
+      },
     });
 
-  function take(text, overwrite = false) {
-    if (overwrite) field.value = text;
+  function change(text) {
     try {
       const value = quantity.read(name, text);
       showError("");
@@ -100,17 +102,17 @@ function input(name, quantity, path, owner) {
       hint.textContent = "";
       return;
     }
-    // Invalid text stays as it is typed.
+    // Keep invalid text, so that it can be corrected.
     if (field.ariaInvalid === "true") return;
     if (document.activeElement !== field) field.value = quantity.edit(value);
-    const long = quantity.format === readable && value >= 60;
-    hint.textContent = long ? readable(value) : "";
+    const long = quantity.format === formatDuration && value >= 60;
+    hint.textContent = long ? formatDuration(value) : "";
     if (!slider) return;
     slider.value = nearest(quantity.steps, value);
     slider.ariaValueText = quantity.format(value);
   }
 
-  const recheck = () => field.ariaInvalid === "true" && take(field.value);
+  const recheck = () => field.ariaInvalid === "true" && change(field.value);
   const box = element(
     "span",
     { class: "box" },
@@ -131,7 +133,7 @@ function input(name, quantity, path, owner) {
 
 /** Return the index of the step nearest to a value. */
 function nearest(steps, value) {
-  const log = (x) => Math.log1p(saturated(x * 1000));
+  const log = (x) => Math.log1p(saturate(x * 1000));
   const distance = (step) => Math.abs(log(step) - log(value));
   return steps.reduce(
     (best, step, index) => (distance(step) < distance(steps[best]) ? index : best),
@@ -139,10 +141,10 @@ function nearest(steps, value) {
   );
 }
 
-/** Return the input of a limit that can be switched off. */
-function optional(name, otherwise, owner) {
+/** Return the input of a limit with a checkbox that switches it off. */
+function limitInput(name, initial, owner) {
   const { node, refresh, recheck } = input(name, SETTINGS[name], [name], owner);
-  let last = owner.get([name]) ?? otherwise;
+  let last = owner.get([name]) ?? initial;
   const box = element("input", {
     type: "checkbox",
     "data-limit": name,
@@ -216,7 +218,7 @@ function policyControls(policy, owner) {
       ? [presetGroup(policy, context)]
       : scheduleGroups(policy.schedule, ["schedule"], context)),
     limitsGroup(policy, context),
-    group("each attempt", "How long one call of the function takes.", [
+    group("each attempt", "How long each call of the function takes.", [
       context.add(input("attempt", SETTINGS.attempt, ["attempt"], owner)),
     ]),
   ];
@@ -229,7 +231,7 @@ function code(text) {
   return element("code", {}, text);
 }
 
-/** Return a sentence with code between backticks. */
+/** Return the parts of a sentence, with text in backticks as code elements. */
 function markedUp(sentence) {
   return sentence.split("`").map((part, index) => (index % 2 ? code(part) : part));
 }
@@ -294,6 +296,6 @@ function presetGroup(policy, { owner, add }) {
 function limitsGroup(policy, { owner, add }) {
   const inputs = Object.entries({ max_attempts: 5, max_elapsed: 60 })
     .filter(([name]) => !isParameter(policy, name))
-    .map(([name, otherwise]) => add(optional(name, otherwise, owner)));
-  return group("limits of the policy", "", [...inputs, add(deadlineInput(owner))]);
+    .map(([name, initial]) => add(limitInput(name, initial, owner)));
+  return group("limits", "", [...inputs, add(deadlineInput(owner))]);
 }

@@ -1,49 +1,49 @@
-/* The kinds of schedules: a row in each of these tables. */
+/* The kinds of schedules; each has a row in both tables. */
 
 /** The bounds of the delay before a retry, or null. */
 const KINDS = {
   constant: (s) => [s.wait, s.wait],
-  linear: (s, retry) => twice(saturated(s.step * retry)),
-  exponential: (s, retry) => twice(product(s.first, s.factor, retry - 1)),
-  polynomial: (s, retry) => twice(product(s.first, retry, s.exponent)),
-  fibonacci: (s, retry) => twice(saturated(s.first * fibonacci(retry))),
+  linear: (s, retry) => fixed(saturate(s.step * retry)),
+  exponential: (s, retry) => fixed(product(s.first, s.factor, retry - 1)),
+  polynomial: (s, retry) => fixed(product(s.first, retry, s.exponent)),
+  fibonacci: (s, retry) => fixed(saturate(s.first * fibonacci(retry))),
   sequence: (s, retry) =>
-    retry <= s.delays.length ? twice(s.delays[retry - 1]) : null,
+    retry <= s.delays.length ? fixed(s.delays[retry - 1]) : null,
   decorrelated: (s, retry) => [s.first, product(s.first, s.factor, retry)],
   google_interval: (s, retry) => googleRange(s, googleInterval(s, retry)),
   polly_interval: (s, retry) => [0, longestOfPolly(s, retry)],
 
-  cap: mapped((s, delay) => (delay < s.limit ? delay : s.limit)),
-  at_least: mapped((s, delay) => (delay > s.limit ? delay : s.limit)),
-  round_down: mapped((s, delay) => roundedDown(delay, s.unit)),
-  scale: mapped((s, delay) => saturated(delay * s.factor)),
+  cap: mapBounds((s, delay) => (delay < s.limit ? delay : s.limit)),
+  at_least: mapBounds((s, delay) => (delay > s.limit ? delay : s.limit)),
+  round_down: mapBounds((s, delay) => roundDown(delay, s.unit)),
+  scale: mapBounds((s, delay) => saturate(delay * s.factor)),
 
-  full_jitter: spread((s, delay) => [0, delay]),
-  equal_jitter: spread((s, delay) => [delay / 2, delay]),
-  jitter: spread((s, delay) => [
+  full_jitter: spreadBounds((s, delay) => [0, delay]),
+  equal_jitter: spreadBounds((s, delay) => [delay / 2, delay]),
+  jitter: spreadBounds((s, delay) => [
     delay * (1 - s.factor),
-    saturated(delay * (1 + s.factor)),
+    saturate(delay * (1 + s.factor)),
   ]),
 
   take: (s, retry) => (retry <= s.retries ? bounds(s.of, retry) : null),
-  within: (s, retry) => (retry <= fitting(s, retry) ? bounds(s.of, retry) : null),
+  within: (s, retry) => (retry <= countFitting(s, retry) ? bounds(s.of, retry) : null),
   then: (s, retry) =>
-    bounds(s.of, retry) || bounds(s.other, retry - length(s.of, retry)),
+    bounds(s.of, retry) || bounds(s.other, retry - countDelays(s.of, retry)),
   switch: (s, retry) => {
     if (retry <= s.after) return bounds(s.of, retry);
     const ended = s.after > 0 && bounds(s.of, s.after) === null;
     return ended ? null : bounds(s.to, retry);
   },
 
-  sum: joined(whileBoth((a, b) => saturated(a + b))),
-  intersection: joined(whileBoth(Math.max)),
-  union: joined((a, b) => {
+  sum: combineBounds(whileBoth((a, b) => saturate(a + b))),
+  intersection: combineBounds(whileBoth(Math.max)),
+  union: combineBounds((a, b) => {
     const going = [a, b].filter((delay) => delay !== null);
     return going.length ? Math.min(...going) : null;
   }),
 };
 
-/** The numbers of each kind of schedule, in the order of Python. */
+/** The numbers of each kind of schedule, in the order of its Python arguments. */
 const PARTS = {
   constant: { wait: duration() },
   linear: { step: duration() },
@@ -53,7 +53,7 @@ const PARTS = {
     first: duration(),
   },
   fibonacci: { first: duration() },
-  sequence: { delays: LIST },
+  sequence: { delays: DELAY_LIST },
   decorrelated: { first: duration(), factor: number(atLeast(1), GROWTHS) },
   google_interval: {
     initial_interval: duration(milliseconds, DURATIONS),

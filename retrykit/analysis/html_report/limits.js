@@ -1,9 +1,9 @@
 /*
- * The effect of the limits of a policy: its retries, the total delay up to each of
- * them, and where and why it ends.
+ * The effect of the limits of a policy: its retries, the total delay up to each, and
+ * where and why it ends.
  *
- * Computes what retrykit.analysis.preview and retrykit.policy.decision do; `attempt`
- * is how long each attempt takes, in seconds. Pure.
+ * Pure, and equivalent to retrykit.analysis.preview and retrykit.policy.decision.
+ * `attempt` is how long each attempt takes, in seconds.
  */
 
 // Tolerance for floating-point error in clock arithmetic, in seconds.
@@ -11,27 +11,23 @@ const EPSILON = 1e-6;
 const MARGINS = { stop: 0, clip: -EPSILON, overshoot: EPSILON };
 
 /**
- * Return the rows (retry, low, high, total_low, total_high) of a policy, its
- * soonest and latest end ({retry, reason}; null if it goes on after the last row),
- * how long each attempt takes, and the longest total time (null without a bound).
+ * Return the rows (retry, low, high, total_low, total_high) of a policy, its earliest
+ * and latest end ({retry, reason}; null if it goes on after the last row), how long
+ * each attempt takes, and the longest total time (null without a bound).
  */
 function preview(policy, attempt, retries) {
-  const duration = Math.min(attempt, timeoutOf(policy));
+  const duration = Math.min(attempt, policy.attempt_timeout ?? Infinity);
   const shortest = pathOf(policy, duration, retries, 0);
   const longest = pathOf(policy, duration, retries, 1);
   const rows = rowsOf(policy, duration, shortest.delays);
   const [soonest, latest] = [endOf(longest), endOf(shortest)];
-  const ended = isEnded(policy, soonest, latest);
-  const worst = ended ? worstOf(policy, duration, rows) : null;
+  const bounded = isBounded(policy, soonest, latest);
+  const worst = bounded ? worstOf(policy, duration, rows) : null;
   return { rows, soonest, latest, attempt: duration, worst };
 }
 
-/** Return the longest time that an attempt may take. */
-function timeoutOf(policy) {
-  return policy.attempt_timeout ?? Infinity;
-}
 
-function isEnded({ max_elapsed, deadline }, soonest, latest) {
+function isBounded({ max_elapsed, deadline }, soonest, latest) {
   if (soonest && latest) return true;
   // Shorter delays let a call go on, but not beyond max_elapsed.
   return soonest !== null && deadline !== "overshoot" && max_elapsed !== null;
@@ -42,7 +38,7 @@ function worstOf(policy, attempt, rows) {
   // Attempts of unknown duration are assumed to time out.
   if (!attempt && policy.attempt_timeout !== null) return latestOf(policy, rows);
   const begins = rows.map((row) => row.total_high + row.retry * attempt);
-  return saturated(largest([0, ...begins]) + attempt);
+  return saturate(largest([0, ...begins]) + attempt);
 }
 
 /** Return the latest end of a call whose attempts all time out. */
@@ -51,14 +47,14 @@ function latestOf({ max_elapsed, deadline, attempt_timeout }, rows) {
   let begins = 0;
   for (const { high, total_low } of rows) {
     const ends = begins + attempt_timeout;
-    begins = saturated(
+    begins = saturate(
       deadline === "overshoot"
         ? Math.min(ends, allowed) + high
         : Math.min(ends + high, Math.max(allowed, total_low)),
     );
   }
-  const left = deadline === "stop" ? Math.max(allowed - begins, 0) : Infinity;
-  return saturated(begins + Math.min(attempt_timeout, left));
+  const timeLeft = deadline === "stop" ? Math.max(allowed - begins, 0) : Infinity;
+  return saturate(begins + Math.min(attempt_timeout, timeLeft));
 }
 
 /** Return the shortest (0) or longest (1) delays of a call, and why it ends. */
@@ -98,13 +94,12 @@ function rowsOf(policy, attempt, delays) {
   return delays.map((delay, index) => {
     const retry = index + 1;
     const [low, high] = bounds(policy.schedule, retry);
-    // What the attempts before it leave for the delays.
-    const left = Math.max(allowed - retry * attempt, shortest);
-    shortest = saturated(shortest + delay);
+    const timeLeft = Math.max(allowed - retry * attempt, shortest);
+    shortest = saturate(shortest + delay);
     longest =
       policy.deadline === "overshoot"
-        ? saturated(Math.min(longest, left) + high)
-        : Math.min(longest + high, Math.max(left, shortest));
+        ? saturate(Math.min(longest, timeLeft) + high)
+        : Math.min(longest + high, Math.max(timeLeft, shortest));
     return { retry, low, high, total_low: shortest, total_high: longest };
   });
 }
@@ -114,11 +109,11 @@ function endOf({ delays, reason }) {
 }
 
 /** Describe how a policy ends. */
-function ending({ soonest, latest, rows }) {
+function describeEnd({ soonest, latest, rows }) {
   const beyond = `goes on beyond retry ${rows.length}`;
   if (soonest === null) return beyond;
   if (latest === null) {
-    const first = `stops after retry ${soonest.retry} at the soonest`;
+    const first = `stops after retry ${soonest.retry} at the earliest`;
     return `${first}: ${soonest.reason}; or ${beyond}`;
   }
   const span = soonest.retry < latest.retry ? ` to ${latest.retry}` : "";

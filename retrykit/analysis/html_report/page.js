@@ -1,8 +1,8 @@
 /*
- * The page: its state, and everything that follows a change.
+ * The page: its state, and the updates after a change.
  *
- * A change makes a new policy, which is shown everywhere at once: inputs, chart,
- * ends, texts and table.
+ * A change makes a new policy and updates everything: inputs, chart, ends, source and
+ * table.
  */
 
 const DATA = JSON.parse(byId("data").textContent);
@@ -18,7 +18,7 @@ let lines = [];
 let geometry = null;
 let controls = null;
 
-/** Return the edited policy, or another, as it would run. */
+/** Return a policy as it would run; by default the edited one. */
 function effective(policy = state.policies[state.edited]) {
   return policy.max_elapsed === null ? { ...policy, deadline: "stop" } : policy;
 }
@@ -32,8 +32,8 @@ const owner = {
     if (path[0] === "attempt") {
       state.attempt = value;
     } else {
-      const changed = replaced(state.policies[state.edited], path, value);
-      if (path[0] === "schedule") agree(changed.schedule);
+      const changed = replaceAt(state.policies[state.edited], path, value);
+      if (path[0] === "schedule") checkSchedule(changed.schedule);
       state.policies[state.edited] = changed;
     }
     show();
@@ -41,20 +41,20 @@ const owner = {
   },
 };
 
-/** Return a copy of the data with the value at a path replaced. */
-function replaced(data, [name, ...rest], value) {
-  return { ...data, [name]: rest.length ? replaced(data[name], rest, value) : value };
+/** Return a copy of the data with another value at a path. */
+function replaceAt(data, [name, ...rest], value) {
+  return { ...data, [name]: rest.length ? replaceAt(data[name], rest, value) : value };
 }
 
 const PREVIEWS = new WeakMap();
 
 /** Return the preview of a policy, cached, since policies never change. */
 function previewOf(policy) {
-  const known = PREVIEWS.get(policy);
-  if (known?.attempt === state.attempt) return known.found;
-  const found = preview(effective(policy), state.attempt, DATA.looked_at);
-  PREVIEWS.set(policy, { attempt: state.attempt, found });
-  return found;
+  const cached = PREVIEWS.get(policy);
+  if (cached?.attempt === state.attempt) return cached.result;
+  const result = preview(effective(policy), state.attempt, DATA.computed_retries);
+  PREVIEWS.set(policy, { attempt: state.attempt, result });
+  return result;
 }
 
 /** Update everything on the page. */
@@ -62,18 +62,18 @@ function show() {
   const previews = state.policies.map(previewOf);
   const edited = effective();
   const texts = {
-    expression: expression(edited.schedule, written),
+    expression: expression(edited.schedule, toSource),
     python: pythonText(edited),
     toml: tomlText(edited),
   };
   lines = state.policies
-    .map((policy, number) => ({ ...policy, rows: shownRows(previews[number]) }))
+    .map((policy, index) => ({ ...policy, rows: shownRows(previews[index]) }))
     .filter((policy) => policy.visible);
   showChart();
   controls.refresh();
   for (const [id, text] of Object.entries(texts)) byId(id).textContent = text;
   byId("ends").replaceChildren(
-    ...state.policies.map((policy, number) => endCard(policy, previews[number])),
+    ...state.policies.map((policy, index) => endCard(policy, previews[index])),
   );
   showTable(previews[state.edited]);
 }
@@ -92,25 +92,25 @@ function showChart() {
   cursor?.refresh();
 }
 
-function endCard(policy, found) {
+function endCard(policy, result) {
   const fact = (name, ...value) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, ...value));
-  const { soonest, latest, worst } = found;
+  const { soonest, latest, worst } = result;
   const calls = latest
     ? fact("calls at most", String(latest.retry + 1))
     : soonest && fact("calls at least", String(soonest.retry + 1));
   const bounded = worst !== null;
-  const basis = bounded ? basisOf(policy, found) : "";
+  const basis = bounded ? basisOf(policy, result) : "";
   return element(
     "article",
     { class: "card end", "data-name": policy.name },
     element("h3", {}, swatch(policy.look), policy.name),
-    element("p", { class: "ending" }, ending(found)),
+    element("p", { class: "ending" }, describeEnd(result)),
     element(
       "dl",
       {},
       calls,
-      bounded ? fact("worst-case total", ...both(worst)) : null,
+      bounded ? fact("worst-case total", ...withExact(worst)) : null,
     ),
     basis ? element("p", { class: "hint basis" }, basis) : null,
     policy.caveats.length
@@ -119,30 +119,30 @@ function endCard(policy, found) {
   );
 }
 
-/** Return the assumptions of the worst case: attempts, and which schedule. */
+/** Return the assumptions of the worst case. */
 function basisOf(policy, { attempt }) {
   const duration = attempt || policy.attempt_timeout;
   const parts = [
-    duration ? `with attempts of ${readable(duration)}` : null,
-    policy.has_other_delays ? "by the common schedule" : null,
+    duration ? `with attempts of ${formatDuration(duration)}` : null,
+    policy.has_other_delays ? "by the policy's own schedule" : null,
   ].filter(Boolean);
   return parts.length ? `Worst case: ${parts.join(", ")}.` : "";
 }
 
-/** Return a duration for people, and below that exactly. */
-function both(duration) {
+/** Return a readable duration, and an element with the exact seconds. */
+function withExact(duration) {
   return [
-    readable(duration),
-    element("span", { class: "exact" }, `${shortest(Number(duration.toPrecision(14)))} s`),
+    formatDuration(duration),
+    element("span", { class: "exact" }, `${formatNumber(Number(duration.toPrecision(14)))} s`),
   ];
 }
 
-function showTable(found) {
-  const rows = shownRows(found);
-  byId("more").hidden = rows.length === found.rows.length;
+function showTable(result) {
+  const rows = shownRows(result);
+  byId("more").hidden = rows.length === result.rows.length;
   byId("more").textContent = `Retries beyond ${rows.length} are not shown.`;
   byId("table-name").textContent = state.policies[state.edited].name;
-  const cell = (duration) => element("td", {}, ...both(duration));
+  const cell = (duration) => element("td", {}, ...withExact(duration));
   const row = ({ retry, low, high, total_low, total_high }) =>
     element(
       "tr",
@@ -158,13 +158,13 @@ function showTable(found) {
   byId("rows").replaceChildren(...(rows.length ? rows.map(row) : [none]));
 }
 
-function edit(number) {
-  state.edited = number;
-  const policy = state.policies[number];
+function edit(index) {
+  state.edited = index;
+  const policy = state.policies[index];
   controls = policyControls(policy, owner);
   byId("controls").replaceChildren(controls.node);
   byId("controls").className = colorClass(policy.look);
-  byId("edited").value = number;
+  byId("edited").value = index;
   show();
 }
 
@@ -176,12 +176,12 @@ function reset() {
   byId("status").textContent = "Reset.";
 }
 
-function legendItem(policy, number) {
+function legendItem(policy, index) {
   const box = element("input", {
     type: "checkbox",
     checked: true,
     onchange: () => {
-      state.policies[number] = { ...state.policies[number], visible: box.checked };
+      state.policies[index] = { ...state.policies[index], visible: box.checked };
       show();
     },
   });
@@ -189,9 +189,9 @@ function legendItem(policy, number) {
 }
 
 /** Call a function at each change of a group of radio buttons. */
-function onChoice(name, take) {
+function onChoice(name, callback) {
   for (const radio of document.querySelectorAll(`input[name="${name}"]`)) {
-    radio.addEventListener("change", () => take(radio.value));
+    radio.addEventListener("change", () => callback(radio.value));
   }
 }
 
@@ -200,7 +200,7 @@ async function copy(button) {
   try {
     await navigator.clipboard.writeText(text.textContent);
   } catch {
-    // Without permission to write to the clipboard, copy like the keyboard.
+    // Without permission to write to the clipboard, copy a selection.
     getSelection().selectAllChildren(text);
     document.execCommand("copy");
   }
@@ -211,8 +211,8 @@ async function copy(button) {
 
 byId("legend").append(...state.policies.map(legendItem));
 byId("edited").append(
-  ...state.policies.map((policy, number) =>
-    element("option", { value: number }, policy.name),
+  ...state.policies.map((policy, index) =>
+    element("option", { value: index }, policy.name),
   ),
 );
 byId("editing").hidden = byId("legend").hidden = state.policies.length === 1;
@@ -246,9 +246,9 @@ globalThis.retrykit = {
   bounds,
   preview,
   expression,
-  readable,
-  parsed,
-  float,
+  formatDuration,
+  parseDuration,
+  floatRepr,
   kinds: { bounds: KINDS, parts: PARTS },
   state,
 };

@@ -1,4 +1,4 @@
-"""Data of a policy for the page: its settings, and the preset that it is shown as."""
+"""Data of a policy for the page: its settings, and its preset if it has one."""
 
 import inspect
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ from retrykit.schedules.base import Schedule
 __all__ = ["hidden_settings", "policy_data", "schedule_data"]
 
 
-def policy_data(name: str, given: object) -> dict[str, Any]:
+def policy_data(name: str, value: object) -> dict[str, Any]:
     """Return a policy as data for the script of the page."""
-    policy = check_instance(f"policies[{name!r}]", given, Policy)
-    setting_to_data("schedule", policy.schedule)  # refuses user code
-    limits = {
+    policy = check_instance(f"policies[{name!r}]", value, Policy)
+    setting_to_data("schedule", policy.schedule)  # raises for user code
+    settings = {
         "schedule": schedule_data(policy.schedule),
         "max_attempts": policy.max_attempts,
         "max_elapsed": policy.max_elapsed,
@@ -36,13 +36,13 @@ def policy_data(name: str, given: object) -> dict[str, Any]:
     return {
         "name": name,
         "key": toml_key(name),
-        **limits,
+        **settings,
         "deadline": policy.deadline,
         "attempt_timeout": timeout_seconds(policy.attempt_timeout),
         "has_other_delays": has_other_delays(policy),
         "caveats": list(caveats(policy)),
         **hidden_settings(policy),
-        "preset": _find_preset(name, policy, limits),
+        "preset": _find_preset(name, policy, settings),
     }
 
 
@@ -57,19 +57,19 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
 def hidden_settings(policy: Policy, preset: Policy | None = None) -> dict[str, Any]:
     """Return the lines of the settings that the page does not show.
 
-    >>> found = hidden_settings(Policy(on=ConnectionError, on_result=callable))
-    >>> found["toml"]
-    {'settings': ['on = "ConnectionError"'], 'left_out': ['on_result']}
-    >>> found["python"]["settings"]
+    >>> hidden = hidden_settings(Policy(on=ConnectionError, on_result=callable))
+    >>> hidden["toml"]
+    {'settings': ['on = "ConnectionError"'], 'omitted': ['on_result']}
+    >>> hidden["python"]["settings"]
     ['on=ConnectionError']
 
     Returns:
         A dict of ``python`` and ``toml``, each a dict: ``settings``, the lines of the
-        settings that differ from the default or the preset; ``left_out``, the names of
+        settings that differ from the default or the preset; ``omitted``, the names of
         the settings that are code; and, for Python, ``imports``, the import lines.
     """
-    python: dict[str, Any] = {"settings": [], "left_out": []}
-    toml: dict[str, Any] = {"settings": [], "left_out": []}
+    python: dict[str, Any] = {"settings": [], "omitted": []}
+    toml: dict[str, Any] = {"settings": [], "omitted": []}
     if preset is None:
         schedule = to_expression("schedule", policy.schedule)
         imports = ["from retrykit import Policy", *schedule.imports]
@@ -83,19 +83,19 @@ def hidden_settings(policy: Policy, preset: Policy | None = None) -> dict[str, A
             python["settings"].append(f"{name}={expression.text}")
             imports += expression.imports
         except ConfigError:
-            python["left_out"].append(name)
+            python["omitted"].append(name)
         try:
             data = setting_to_data(name, value)
             toml["settings"].append(f"{name} = {toml_value(data)}")
         except ConfigError:
-            toml["left_out"].append(name)
+            toml["omitted"].append(name)
     return {"python": python | {"imports": import_block(imports)}, "toml": toml}
 
 
 _SHOWN: Final = {"schedule", "max_attempts", "max_elapsed", "deadline"}
 
 
-# The path of each parameter in the policy. One in max_attempts counts retries.
+# The path of each parameter in the policy; one in max_attempts counts the retries.
 _PARAMETERS: Final = {
     "google": {
         "initial_interval": "schedule.initial_interval",
@@ -118,25 +118,25 @@ _PARAMETERS: Final = {
 
 
 def _find_preset(
-    name: str, policy: Policy, shown: Mapping[str, Any]
+    name: str, policy: Policy, settings: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the preset that a policy is shown as, if any.
+    """Return the preset whose parameters the page shows, if any.
 
     Returns:
-        None if no preset of this name makes the policy; else a dict of the ``name`` of
-        the preset; its ``summary``; the path of each of its ``parameters`` in *shown*;
-        its own ``limits``; and the result of `hidden_settings`.
+        None if no preset of this name makes the policy. Otherwise a dict of the
+        ``name`` of the preset; its ``summary``; the path of each of its ``parameters``
+        in *settings*; its own ``limits``; and the result of `hidden_settings`.
     """
     preset = preset_key(name)
     paths = {key: path.split(".") for key, path in _PARAMETERS.get(preset, {}).items()}
-    values = {key: _value(shown, path) for key, path in paths.items()}
+    values = {key: _value_at(settings, path) for key, path in paths.items()}
     if not values or None in values.values():
         return None
     try:
-        made = BUILT_IN[preset](**values)
+        preset_policy = BUILT_IN[preset](**values)
     except ConfigError:
         return None
-    if made.schedule != policy.schedule:
+    if preset_policy.schedule != policy.schedule:
         return None
     summary = inspect.getdoc(BUILT_IN[preset]) or ""
     description = summary.partition("\n")[0].removeprefix("Return t")
@@ -144,16 +144,17 @@ def _find_preset(
         "name": preset,
         "summary": f"T{description}",
         "parameters": paths,
-        "limits": {key: getattr(made, key) for key in _LIMITS},
-        **hidden_settings(policy, made),
+        "limits": {key: getattr(preset_policy, key) for key in _LIMITS},
+        **hidden_settings(policy, preset_policy),
     }
 
 
 _LIMITS: Final = ("max_attempts", "max_elapsed", "deadline")
 
 
-def _value(shown: Any, path: list[str]) -> Any:
-    """Return the number at a path, or None."""
+def _value_at(settings: Any, path: list[str]) -> Any:
+    """Return the parameter at a path, or None."""
+    value = settings
     for part in path:
-        shown = shown.get(part) if isinstance(shown, Mapping) else None
-    return shown - 1 if path == ["max_attempts"] and shown else shown
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value - 1 if path == ["max_attempts"] and value else value

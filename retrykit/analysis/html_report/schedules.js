@@ -1,7 +1,7 @@
 /*
  * The bounds of the delay before a retry, as retrykit.schedules computes them. A
- * schedule is an object of its kind and its parts. Math.pow may differ from Python's
- * in the last bits: equal to a relative error of 1e-12.
+ * schedule is an object with its kind and its parts. Since Math.pow may differ from
+ * Python's in the last bits, results agree to a relative error of 1e-12.
  */
 
 const LONGEST = Number.MAX_VALUE;
@@ -11,15 +11,15 @@ function bounds(schedule, retry) {
   return KINDS[schedule.kind](schedule, retry);
 }
 
-function twice(delay) {
+function fixed(delay) {
   return [delay, delay];
 }
 
-function saturated(delay) {
+function saturate(delay) {
   return delay < LONGEST ? delay : LONGEST;
 }
 
-// Math.max(...numbers) fails beyond the limit of arguments.
+// Math.max(...numbers) fails for too many arguments.
 function largest(numbers) {
   return numbers.reduce((a, b) => Math.max(a, b));
 }
@@ -28,16 +28,17 @@ function smallest(numbers) {
   return numbers.reduce((a, b) => Math.min(a, b));
 }
 
+/** Return first * base ** exponent, at most the largest float. */
 function product(first, base, exponent) {
   const power = Math.pow(base, exponent);
   // Zero times infinity would be NaN.
-  return power === Infinity ? first && LONGEST : saturated(first * power);
+  return power === Infinity ? first && LONGEST : saturate(first * power);
 }
 
 const FIBONACCI = [1n, 1n];
 
 function fibonacci(retry) {
-  // Beyond the 1476th they overflow.
+  // The next number would not fit a float.
   const index = Math.min(retry, 1476);
   while (FIBONACCI.length < index) FIBONACCI.push(FIBONACCI.at(-1) + FIBONACCI.at(-2));
   return Number(FIBONACCI[index - 1]);
@@ -62,9 +63,9 @@ function googleRange(s, interval) {
 }
 
 function longestOfPolly(s, retry) {
-  const at = 2 * Math.tanh(2 * Math.sqrt(retry));
-  const was = retry > 1 ? Math.tanh(2 * Math.sqrt(retry - 2)) / 2 : 0;
-  return saturated((at - was) * product(s.median_first_retry_delay / 1.4, 2, retry - 1));
+  const high = 2 * Math.tanh(2 * Math.sqrt(retry));
+  const low = retry > 1 ? Math.tanh(2 * Math.sqrt(retry - 2)) / 2 : 0;
+  return saturate((high - low) * product(s.median_first_retry_delay / 1.4, 2, retry - 1));
 }
 
 /** Round to an integer, half to even, as Python does. */
@@ -75,24 +76,24 @@ function halfEven(x) {
   return below % 2 ? below + 1 : below;
 }
 
-function mapped(map) {
+function mapBounds(map) {
   return (s, retry) => {
     const range = bounds(s.of, retry);
     return range && [map(s, range[0]), map(s, range[1])];
   };
 }
 
-function roundedDown(delay, unit) {
+function roundDown(delay, unit) {
   const steps = delay / unit;
   // Larger floats have no fractions of the unit.
   if (steps > 2 ** 53) return delay;
   // 0.3 / 0.1 is slightly below 3, but counts as 3.
   const nearest = halfEven(steps);
-  const onIt = Math.abs(steps - nearest) <= 1e-15 * Math.max(steps, nearest);
-  return saturated((onIt ? nearest : Math.floor(steps)) * unit);
+  const isWhole = Math.abs(steps - nearest) <= 1e-15 * Math.max(steps, nearest);
+  return saturate((isWhole ? nearest : Math.floor(steps)) * unit);
 }
 
-function spread(range) {
+function spreadBounds(range) {
   return (s, retry) => {
     const whole = bounds(s.of, retry);
     return whole && [range(s, whole[0])[0], range(s, whole[1])[1]];
@@ -102,31 +103,31 @@ function spread(range) {
 const FITTING = new WeakMap();
 
 /** Return the number of delays that fit into .within(), at most *retry*. */
-function fitting(s, retry) {
-  let [number, spent, ended] = FITTING.get(s) || [0, 0, false];
-  // Rounding of the sum must not lose a delay that fits exactly.
-  const allowed = saturated(s.total * (1 + 1e-12));
-  while (number < retry && !ended) {
-    const range = bounds(s.of, number + 1);
-    ended = range === null || spent + range[1] > allowed;
-    if (!ended) [number, spent] = [number + 1, spent + range[1]];
+function countFitting(s, retry) {
+  let [count, total, ended] = FITTING.get(s) || [0, 0, false];
+  // A rounding error of the sum must not drop a delay that fits exactly.
+  const allowed = saturate(s.total * (1 + 1e-12));
+  while (count < retry && !ended) {
+    const range = bounds(s.of, count + 1);
+    ended = range === null || total + range[1] > allowed;
+    if (!ended) [count, total] = [count + 1, total + range[1]];
   }
-  FITTING.set(s, [number, spent, ended]);
-  return number;
+  FITTING.set(s, [count, total, ended]);
+  return count;
 }
 
 /** Return the number of delays of a schedule, at most *retry*. */
-function length(schedule, retry) {
-  let [has, less] = [0, retry];
-  while (has < less) {
-    const middle = Math.floor((has + less) / 2) + 1;
-    if (bounds(schedule, middle) === null) less = middle - 1;
-    else has = middle;
+function countDelays(schedule, retry) {
+  let [low, high] = [0, retry];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2) + 1;
+    if (bounds(schedule, middle) === null) high = middle - 1;
+    else low = middle;
   }
-  return has;
+  return low;
 }
 
-function joined(join) {
+function combineBounds(join) {
   return (s, retry) => {
     const left = bounds(s.left, retry) || [null, null];
     const right = bounds(s.right, retry) || [null, null];

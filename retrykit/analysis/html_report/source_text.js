@@ -1,19 +1,19 @@
 /*
- * A policy as Python and TOML, by its schedule or by its preset. Pure.
+ * A policy as Python and TOML source, with its schedule or its preset. Pure.
  *
- * Lines of settings that the page does not show come from Python.
+ * The lines of settings that the page does not show are made in Python.
  */
 
 const SYMBOLS = { sum: "+", union: "|", intersection: "&" };
 const COMPOUND = ["sum", "union", "intersection", "scale"];
 
-/** Return the Python expression of a schedule, as its repr. */
-function expression(s, number = (quantity, value) => quantity.python(value)) {
+/** Return the Python expression of a schedule; by default its repr. */
+function expression(s, format = (quantity, value) => quantity.python(value)) {
   const parts = Object.entries(PARTS[s.kind]).map(([name, quantity]) => [
     name,
-    number(quantity, s[name]),
+    format(quantity, s[name]),
   ]);
-  const inner = (part) => expression(part, number);
+  const inner = (part) => expression(part, format);
   const operand = (part) =>
     COMPOUND.includes(part.kind) ? `(${inner(part)})` : inner(part);
   if (s.kind in SYMBOLS) {
@@ -32,23 +32,23 @@ function expression(s, number = (quantity, value) => quantity.python(value)) {
   return `${operand(s.of)}.${s.kind}(${s.other ? inner(s.other) : values})`;
 }
 
-/** Return a value as source: durations from a minute up as strings, if exact. */
-function written(quantity, value) {
-  const text = quantity.format === readable && value >= 60 && readable(value);
-  return text && parsed(text) === value ? `"${text}"` : quantity.python(value);
+/** Return a value as source; durations of a minute or more as strings, if exact. */
+function toSource(quantity, value) {
+  const text = quantity.format === formatDuration && value >= 60 && formatDuration(value);
+  return text && parseDuration(text) === value ? `"${text}"` : quantity.python(value);
 }
 
 /** Return the Python source of a policy. */
 function pythonText(policy) {
   if (policy.preset) return presetPython(policy);
   const settings = [
-    `schedule=${expression(policy.schedule, written)}`,
-    ...limits(policy, "None", "="),
+    `schedule=${expression(policy.schedule, toSource)}`,
+    ...limitSettings(policy, "None", "="),
     ...policy.python.settings,
   ];
   const body = settings.map((setting) => `    ${setting},`);
   const lines = [...policy.python.imports, "", "policy = Policy(", ...body, ")"];
-  return [...lines, ...leftOut(policy.python)].join("\n");
+  return [...lines, ...omitted(policy.python)].join("\n");
 }
 
 /** Return the TOML of a policy, for pyproject.toml. */
@@ -58,28 +58,28 @@ function tomlText(policy) {
   const lines = [
     `[tool.retrykit.policies.${policy.key}]`,
     // No expression contains a single quote.
-    `schedule = '${expression(policy.schedule, written)}'`,
-    ...limits(policy, '"unlimited"', " = "),
+    `schedule = '${expression(policy.schedule, toSource)}'`,
+    ...limitSettings(policy, '"unlimited"', " = "),
     ...policy.toml.settings,
   ];
-  return [...lines, ...leftOut(policy.toml)].join("\n");
+  return [...lines, ...omitted(policy.toml)].join("\n");
 }
 
-function limits(policy, none, equals) {
+function limitSettings(policy, none, equals) {
   const names = ["max_attempts", "max_elapsed"];
   if (policy.deadline !== "stop") names.push("deadline");
-  return names.map((name) => limit(policy, name, none, equals));
+  return names.map((name) => limitSetting(policy, name, none, equals));
 }
 
-function limit(policy, name, none, equals) {
+function limitSetting(policy, name, none, equals) {
   const value = policy[name];
   const text = () =>
-    name === "deadline" ? `"${value}"` : written(SETTINGS[name], value);
+    name === "deadline" ? `"${value}"` : toSource(SETTINGS[name], value);
   return `${name}${equals}${value === null ? none : text()}`;
 }
 
-function leftOut({ left_out: names }) {
-  return names.length ? [`# left out, being code: ${names.join(", ")}`] : [];
+function omitted({ omitted: names }) {
+  return names.length ? [`# omitted (code): ${names.join(", ")}`] : [];
 }
 
 /** Return the [name, path, quantity] of each parameter of a policy's preset. */
@@ -121,15 +121,15 @@ function isParameter(policy, limit) {
 function ownLimits(policy, none, equals) {
   return Object.entries(policy.preset.limits)
     .filter(([name, value]) => policy[name] !== value && !isParameter(policy, name))
-    .map(([name]) => limit(policy, name, none, equals));
+    .map(([name]) => limitSetting(policy, name, none, equals));
 }
 
-/** Return the Python source of a policy, by its preset. */
+/** Return the Python source of a policy, with its preset. */
 function presetPython(policy) {
   const { name, python } = policy.preset;
   const values = parametersOf(policy).map(
     ([parameter, path, quantity]) =>
-      `${parameter}=${written(quantity, parameterValue(policy, path))}`,
+      `${parameter}=${toSource(quantity, parameterValue(policy, path))}`,
   );
   const own = [...ownLimits(policy, "None", "="), ...python.settings];
   const indented = (lines) => lines.map((line) => `    ${line},`);
@@ -140,11 +140,11 @@ function presetPython(policy) {
     ...indented(values),
     ...(own.length ? [").replace(", ...indented(own)] : []),
     ")",
-    ...leftOut(python),
+    ...omitted(python),
   ].join("\n");
 }
 
-/** Return the TOML of a policy, by its preset; null if a value has no text. */
+/** Return the TOML of a policy, with its preset; null if a value has no exact text. */
 function presetToml(policy) {
   const values = parametersOf(policy).map(([name, path, quantity]) => {
     const text = bareText(quantity, parameterValue(policy, path));
@@ -157,13 +157,13 @@ function presetToml(policy) {
     `extends = "${name}:${values.join(", ")}"`,
     ...ownLimits(policy, '"unlimited"', " = "),
     ...toml.settings,
-    ...leftOut(toml),
+    ...omitted(toml),
   ].join("\n");
 }
 
-/** Return a value without quotes, a duration with its unit; null if inexact. */
+/** Return a value without quotes, with the unit of a duration; null if inexact. */
 function bareText(quantity, value) {
-  if (quantity.format !== readable) return quantity.edit(value);
-  const texts = [value >= 60 ? readable(value) : "", `${shortest(value)}s`];
-  return texts.find((text) => parsed(text) === value) ?? null;
+  if (quantity.format !== formatDuration) return quantity.edit(value);
+  const texts = [value >= 60 ? formatDuration(value) : "", `${formatNumber(value)}s`];
+  return texts.find((text) => parseDuration(text) === value) ?? null;
 }

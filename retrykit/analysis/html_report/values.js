@@ -1,27 +1,27 @@
 /*
- * Numbers and durations: parsed and formatted as in Python, and checked by the
- * rules and in the words of retrykit.schedules and retrykit.policy. Pure.
+ * Numbers and durations: parsed and formatted as in Python, with the rules and errors
+ * of retrykit.schedules and retrykit.policy. Pure.
  */
 
 /** Return the Python repr of a float: 1.0, 0.25, 1e+16. */
-function float(x) {
+function floatRepr(x) {
   if (!Number.isFinite(x)) return x > 0 ? "inf" : x < 0 ? "-inf" : "nan";
   const [digits, exponent] = x.toExponential().split("e");
   const power = Number(exponent);
-  if (x !== 0 && (power < -4 || power >= 16)) return digits + powerOfTen(power);
+  if (x !== 0 && (power < -4 || power >= 16)) return digits + formatExponent(power);
   return Number.isInteger(x) ? `${x}.0` : String(x);
 }
 
-/** Format a number with at most so many digits, as Python's format "g" does. */
-function general(x, digits = 6) {
-  const [mantissa, exponent] = rounded(x, digits).split("e");
+/** Format a number like Python's format "g", with at most *digits* digits. */
+function formatGeneral(x, digits = 6) {
+  const [mantissa, exponent] = roundToDigits(x, digits).split("e");
   const power = Number(exponent);
-  if (power < -4 || power >= digits) return Number(mantissa) + powerOfTen(power);
+  if (power < -4 || power >= digits) return Number(mantissa) + formatExponent(power);
   return String(Number(`${mantissa}e${exponent}`));
 }
 
-/** Round a number to so many digits, half to even. */
-function rounded(x, digits) {
+/** Round a number to *digits* digits, half to even, in exponential notation. */
+function roundToDigits(x, digits) {
   // Enough digits to recognize a float exactly in the middle.
   const [all, exponent] = x.toExponential(60).split("e");
   const cut = all.slice(0, digits + 1);
@@ -30,18 +30,18 @@ function rounded(x, digits) {
   return middle && even && digits > 1 ? `${cut}e${exponent}` : x.toExponential(digits - 1);
 }
 
-function powerOfTen(power) {
+function formatExponent(power) {
   return `e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
 /** Return the Python repr of a string. */
-function quoted(text) {
+function stringRepr(text) {
   const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
   const inside = text.replaceAll("\\", "\\\\").replaceAll(mark, `\\${mark}`);
   return mark + inside + mark;
 }
 
-// Durations that three digits would round up to the next unit use that unit.
+// Three digits just below these limits would round up to the next unit.
 const SMALL = [
   ["us", 1e-6, 0.9995e-3],
   ["ms", 1e-3, 0.9995],
@@ -60,15 +60,15 @@ const LARGE = [
 ];
 
 /** Format a duration for people, as retrykit._internal.durations.format_duration does. */
-function readable(duration) {
+function formatDuration(duration) {
   if (duration < 1e-9) return "0s";
   for (const [unit, size, end] of SMALL) {
-    if (duration < end) return general(duration / size, 3) + unit;
+    if (duration < end) return formatGeneral(duration / size, 3) + unit;
   }
-  // More digits would not be readable.
-  if (duration >= 86400e6) return `${general(duration / 86400, 3)}d`;
-  const rounded = STEPS.map(([step, end]) => [halfEven(duration / step) * step, end]);
-  const [total] = rounded.find(([seconds, end]) => seconds < end);
+  // Exact days would be too long to read.
+  if (duration >= 86400e6) return `${formatGeneral(duration / 86400, 3)}d`;
+  const totals = STEPS.map(([step, end]) => [halfEven(duration / step) * step, end]);
+  const [total] = totals.find(([value, end]) => value < end);
   const units = LARGE.filter(([, size]) => size <= total);
   const [large, size] = units[0];
   const text = `${Math.floor(total / size)}${large}`;
@@ -83,8 +83,8 @@ const SECONDS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 };
 const TERM = "([0-9]{1,15}(?:\\.[0-9]+)?)(us|ms|[smhdw])";
 const SPACE = "[ \\t\\n\\r\\f\\v]*";
 
-/** Parse a duration such as "1h30m" to seconds; null if it is none. */
-function parsed(text) {
+/** Parse a duration such as "1h30m" to seconds; null if it is invalid. */
+function parseDuration(text) {
   if (!new RegExp(`^${SPACE}(?:${TERM}${SPACE})+$`).test(text)) return null;
   let total = 0;
   for (const [, digits, unit] of text.matchAll(new RegExp(TERM, "g"))) {
@@ -105,36 +105,42 @@ const SECONDS_SUGGESTION =
 const TEXT_RULE = 'a duration such as "12.5s", "500ms" or "1h30m"';
 const TEXT_SUGGESTION = "write the unit (us, ms, s, m, h, d, w)";
 
-/** Parse a number, and format it as Python would. */
-function literal(text) {
+/** Parse a number: its value, NaN if invalid, and its repr in Python for errors. */
+function parseNumber(text) {
   const typed = text.trim();
   if (/^[+-]?[0-9]+$/.test(typed))
     return {
       value: Number(typed),
       got: String(BigInt(typed.replace("+", ""))),
-      whole: true,
+      isInteger: true,
     };
   if (/^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$/i.test(typed)) {
-    return { value: Number(typed), got: float(Number(typed)) };
+    return { value: Number(typed), got: floatRepr(Number(typed)) };
   }
-  return { value: NaN, got: quoted(typed) };
+  return { value: NaN, got: stringRepr(typed) };
 }
 
-function within(name, { value, got }, atLeast = 0, atMost = Infinity, suggestion = "") {
-  const top = atMost < Infinity ? ` and <= ${general(atMost)}` : "";
+function checkNumber(
+  name,
+  { value, got },
+  atLeast = 0,
+  atMost = Infinity,
+  suggestion = "",
+) {
+  const top = atMost < Infinity ? ` and <= ${formatGeneral(atMost)}` : "";
   const inside = atLeast <= value && value <= Math.min(atMost, LONGEST);
   return inside
     ? value
-    : reject(name, `a finite number >= ${general(atLeast)}${top}`, got, suggestion);
+    : reject(name, `a finite number >= ${formatGeneral(atLeast)}${top}`, got, suggestion);
 }
 
-function seconds(name, text) {
-  const found = literal(text);
-  if (!Number.isNaN(found.value))
-    return within(name, found, 0, Infinity, SECONDS_SUGGESTION);
-  const value = parsed(text);
-  if (value === null) reject(name, TEXT_RULE, found.got, TEXT_SUGGESTION);
-  return value < Infinity ? value : reject(name, "a finite duration >= 0", found.got);
+function readDuration(name, text) {
+  const number = parseNumber(text);
+  if (!Number.isNaN(number.value))
+    return checkNumber(name, number, 0, Infinity, SECONDS_SUGGESTION);
+  const value = parseDuration(text);
+  if (value === null) reject(name, TEXT_RULE, number.got, TEXT_SUGGESTION);
+  return value < Infinity ? value : reject(name, "a finite duration >= 0", number.got);
 }
 
 function* between(from, to, step) {
@@ -143,7 +149,7 @@ function* between(from, to, step) {
   }
 }
 
-/** Return durations that people write, from a unit up to a limit. */
+/** Return round durations from a unit up to a limit, for sliders. */
 function durations(unit, end) {
   return [1, 10, 100, 1000, 10000]
     .flatMap((tens) => [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8].map((x) => x * tens * unit))
@@ -168,75 +174,79 @@ const GROWTHS = [
 const COUNTS = [...between(0, 40, 1), ...between(45, 100, 5), ...between(125, 500, 25)];
 
 /**
- * A kind of input is {read, steps, unit, edit, format, python}: `read` parses and
- * checks text, `steps` are the stops of the slider, `edit` formats a value for its
- * field, `format` for people, and `python` as source.
+ * A quantity is {read, steps, unit, edit, format, python}: `read` parses and checks
+ * text, `steps` are the stops of the slider, `edit` formats a value for its field,
+ * `format` for people, and `python` as source.
  */
-function duration(read = seconds, steps = [0, ...DURATIONS]) {
-  return { read, steps, unit: "s", edit: shortest, format: readable, python: float };
+function duration(read = readDuration, steps = [0, ...DURATIONS]) {
+  const [edit, format, python] = [formatNumber, formatDuration, floatRepr];
+  return { read, steps, unit: "s", edit, format, python };
 }
 
 function number(read, steps) {
-  return { read, steps, unit: "", edit: shortest, format: shortest, python: float };
+  const [edit, format, python] = [formatNumber, formatNumber, floatRepr];
+  return { read, steps, unit: "", edit, format, python };
 }
 
 function count(atLeast, suggestion = "") {
   const read = (name, text) => {
-    const { value, got, whole } = literal(text);
+    const { value, got, isInteger } = parseNumber(text);
     const largest = Number.MAX_SAFE_INTEGER;
-    const top = whole && value > largest ? ` and <= ${largest}` : "";
-    return whole && value >= atLeast && value <= largest
+    const top = isInteger && value > largest ? ` and <= ${largest}` : "";
+    return isInteger && value >= atLeast && value <= largest
       ? value
       : reject(name, `an integer >= ${atLeast}${top}`, got, suggestion);
   };
   const steps = COUNTS.filter((x) => x >= atLeast);
-  return { read, steps, unit: "", edit: wholly, format: wholly, python: wholly };
+  const format = formatInteger;
+  return { read, steps, unit: "", edit: format, format, python: format };
 }
 
-function shortest(x) {
-  return float(x).replace(/\.0$/, "");
+function formatNumber(x) {
+  return floatRepr(x).replace(/\.0$/, "");
 }
 
-function wholly(x) {
+function formatInteger(x) {
   return String(BigInt(x));
 }
 
 function atLeast(least) {
-  return (name, text) => within(name, literal(text), least);
+  return (name, text) => checkNumber(name, parseNumber(text), least);
 }
 
 function upToOne(name, text) {
-  return within(name, literal(text), 0, 1);
+  return checkNumber(name, parseNumber(text), 0, 1);
 }
 
 function belowOne(name, text) {
   return upToOne(name, text) < 1
-    ? literal(text).value
-    : reject(name, "a number >= 0 and < 1", literal(text).got);
+    ? parseNumber(text).value
+    : reject(name, "a number >= 0 and < 1", parseNumber(text).got);
 }
 
 function positive(name, text) {
-  return seconds(name, text) || reject(name, "a duration > 0", literal(text).got);
+  const value = readDuration(name, text);
+  return value || reject(name, "a duration > 0", parseNumber(text).got);
 }
 
-/** Google's intervals: durations that are also checked as numbers. */
+/** Google's initial_interval is at least 1 ms; checkSchedule() checks max_interval. */
 function milliseconds(name, text) {
-  const value = seconds(name, text);
+  const value = readDuration(name, text);
   return name === "max_interval"
     ? value
-    : within(name, { value, got: float(value) }, 0.001);
+    : checkNumber(name, { value, got: floatRepr(value) }, 0.001);
 }
 
-function listed(_name, text) {
+function readDelays(_name, text) {
   const delays = text.trim() ? text.trim().split(/\s*[,;]\s*|\s+/) : [];
-  return delays.map((delay, index) => seconds(`schedule[${index}]`, delay));
+  return delays.map((delay, index) => readDuration(`schedule[${index}]`, delay));
 }
 
-const LIST = {
-  read: listed,
+const DELAY_LIST = {
+  read: readDelays,
   unit: "s",
-  edit: (delays) => delays.map(shortest).join(", "),
-  python: (delays) => `[${delays.map(float).join(", ")}]`,
+  edit: (delays) => delays.map(formatNumber).join(", "),
+  python: (delays) => `[${delays.map(floatRepr).join(", ")}]`,
 };
 
 /** The numeric settings of a policy, and the duration of attempts. */
@@ -248,18 +258,18 @@ const SETTINGS = {
 
 const LARGEST_INTERVAL = (2 ** 31 - 1) / 1000;
 
-/** Check the rules between the numbers of a schedule. */
-function agree(schedule) {
+/** Check the numbers of a schedule against each other. */
+function checkSchedule(schedule) {
   for (const part of Object.values(schedule)) {
-    if (part?.kind) agree(part);
+    if (part?.kind) checkSchedule(part);
   }
   if (schedule.kind === "google_interval") {
     const { max_interval: value, initial_interval: least } = schedule;
     const suggestion =
       "no shorter than initial_interval, no longer than 2**31 - 1 ms";
-    within(
+    checkNumber(
       "max_interval",
-      { value, got: float(value) },
+      { value, got: floatRepr(value) },
       least,
       LARGEST_INTERVAL,
       suggestion,
