@@ -11,7 +11,7 @@ Prints::
     max_elapsed alone: stops after retry 5 to 6
     half of the calls that fail every time wait less than 15.0s
     with attempts of 3s it takes 37.5s at worst
-    cap-never-reached: leave out .cap(60.0), or allow the 8 attempts it takes
+    cap-never-reached: remove .cap(60.0), or allow the 8 attempts it takes
 """
 
 from itertools import accumulate

@@ -234,7 +234,7 @@ def _import(name: str) -> ModuleType:
     """Import a module as ``python -m`` does: from the current folder first."""
     with importing.temporary_sys_path([Path.cwd()], forget=False):
         try:
-            module = importing.imported(name)
+            module = importing.try_import(name)
         except ConfigError:
             msg = f"{name} must be importable from this folder, got no such module"
             raise ConfigError(msg) from None

@@ -43,7 +43,7 @@ def test_a_budget_may_end_what_nothing_else_does():
     endless = {"max_attempts": None, "max_elapsed": None}
     assert found(**endless)["unbounded"].reason.endswith("never ends")
     paid = found(**endless, budget=RatioBudget())["unbounded"]
-    assert paid.reason.endswith("every time goes on while its budget pays")
+    assert paid.reason.endswith("every time goes on as long as its budget pays")
 
 
 def test_a_long_policy_without_a_budget_is_no_finding():

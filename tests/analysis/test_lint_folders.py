@@ -135,7 +135,7 @@ def test_a_name_that_another_module_has_is_told(write):
     folder = write(json="@retry\ndef fetch(): ...\n", sys="", jobs="")
     [taken, builtin] = discover(str(folder)).unread
     place = sys.modules["json"].__file__
-    text = "another module of this name is imported, from"
+    text = "another module with this name is already imported, from"
     assert taken == ImportFailure("json", folder / "json.py", None, f"{text} {place}")
     assert builtin.reason == f"{text} the interpreter"
 

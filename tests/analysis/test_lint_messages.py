@@ -21,7 +21,7 @@ EXACT = [
     ),
     Finding(
         "never-retries",
-        "max_attempts=1 counts the first call: no retry is ever made",
+        "max_attempts=1 includes the first call: no retry is ever made",
         "max_attempts=2 for one retry",
     ),
     Finding(
@@ -31,7 +31,7 @@ EXACT = [
     ),
     Finding(
         "deadline-before-first-delay",
-        "max_elapsed=0.2, and retry 1 comes after 250ms at the soonest: no retry is "
+        "max_elapsed=0.2, and retry 1 comes after 250ms at the earliest: no retry is "
         "ever made",
         "max_elapsed above 750ms, or a shorter first delay",
     ),
@@ -78,12 +78,12 @@ EXACT = [
     Finding(
         "cap-never-reached",
         "no delay up to retry 4 reaches .cap(60.0): the longest is 12s",
-        "leave out .cap(60.0), or allow the 8 attempts it takes",
+        "remove .cap(60.0), or allow the 8 attempts it takes",
     ),
     Finding(
         "cap-never-reached",
         "no delay up to retry 2 reaches .cap(60.0): the longest is 9s",
-        "leave out .cap(60.0)",
+        "remove .cap(60.0)",
     ),
     Finding(
         "cap-never-reached",
@@ -92,37 +92,36 @@ EXACT = [
     ),
     Finding(
         "no-jitter",
-        "none of its 4 delays is random: callers that fail together come back "
+        "none of its 4 delays is random: callers that fail together retry "
         "together, 1s later and each time after that",
         "end the schedule with .jitter(0.5)",
     ),
     Finding(
         "no-jitter",
-        "none of its 2 delays is random: callers that fail together come back "
+        "none of its 2 delays is random: callers that fail together retry "
         "together, 5s later and each time after that",
         "write schedules.sequence([...]).jitter(0.5)",
     ),
     Finding(
         "capped-jitter",
-        "2 of 4 delays are 2s for every caller: .cap(2.0) cuts off what the jitter "
-        "before it drew",
+        "2 of 4 delays are 2s for every caller: .cap(2.0) removes the jitter before it",
         "put .cap(2.0) before the jitter",
     ),
     Finding(
         "fixed-seed",
-        "seed=7 gives every call the same delays, so that its jitter spreads nothing",
-        "leave out seed, which is for tests",
+        "seed=7 gives every call the same delays, so jitter does not spread the calls",
+        "remove seed, which is for tests",
     ),
     Finding(
         "retries-at-once",
-        "2 of 3 retries have no delay: what has just failed is retried before it "
-        "can recover",
+        "2 of 3 retries have no delay: a failing service is called again "
+        "before it can recover",
         "schedule=exponential(0.5).cap(60).jitter(0.5)",
     ),
     Finding(
         "retries-every-exception",
         "on is Exception, and give_up_on is empty: a TypeError, which no retry fixes, "
-        "is raised by up to 6 calls before it is seen",
+        "surfaces only after up to 6 calls",
         "on=(ConnectionError, TimeoutError), or give_up_on=(TypeError, ValueError)",
     ),
     Finding(
@@ -204,6 +203,6 @@ def test_a_finding_reads_as_one_line():
     line = str(check(Policy(max_attempts=6))[0])
     assert line.startswith("retries-every-exception: on is Exception, and ")
     assert line.endswith(
-        "is seen; on=(ConnectionError, TimeoutError), or "
+        "after up to 6 calls; on=(ConnectionError, TimeoutError), or "
         "give_up_on=(TypeError, ValueError)"
     )

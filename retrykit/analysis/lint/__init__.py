@@ -1,15 +1,15 @@
 """Warnings about policies, and discovery of the policies of a code base.
 
 Each warning has the name of its rule, a reason with the numbers of the policy,
-and a fix to type. The rules read the `retrykit.analysis.preview` of a policy.
+and a fix. The rules use the `retrykit.analysis.preview` of a policy.
 
 >>> from retrykit import Policy
 >>> from retrykit.schedules import exponential
 >>> policy = Policy(on=OSError, schedule=exponential(1).cap(60).full_jitter())
->>> for found in check(policy):
-...     print(found)
+>>> for finding in check(policy):
+...     print(finding)
 cap-never-reached: no delay up to retry 4 reaches .cap(60.0): the longest is 8s; \
-leave out .cap(60.0), or allow the 8 attempts it takes
+remove .cap(60.0), or allow the 8 attempts it takes
 
 A test can check all policies of a package:
 

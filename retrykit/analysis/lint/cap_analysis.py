@@ -1,6 +1,6 @@
-"""Upper bounds on a delay, anywhere in a schedule, and where they take effect.
+"""Caps in a schedule, and the retries at which they take effect.
 
-A bound takes effect at a retry if the schedule under another bound differs there.
+A cap takes effect at a retry if the delay would differ under another cap.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,47 +14,47 @@ from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["Cap", "caps"]
 
-# A larger difference than the rounding errors that `round_down` tolerates.
+# The difference must exceed the rounding error that `round_down` tolerates.
 _SLIGHTLY_LESS = 1 - 1e-9
 
-# Each is compared for a thousand delays, and no practical schedule has more.
+# Each costs a thousand comparisons, and practical schedules have no more.
 _MAX_CAPS = 5
 
 
 @final
 class Cap(Frozen):
-    """An upper bound on a delay, somewhere in a schedule.
+    """A cap somewhere in a schedule.
 
     Attributes:
         text: Its expression.
-        without: The fix that removes it.
+        fix: The fix if it has no effect.
         schedule: The whole schedule.
-        lower: The whole schedule with a slightly lower bound.
-        higher: The whole schedule without the bound.
+        lower: The whole schedule with a slightly lower cap.
+        higher: The whole schedule without the cap.
     """
 
-    __slots__ = ("higher", "lower", "schedule", "text", "without")
+    __slots__ = ("fix", "higher", "lower", "schedule", "text")
     text: str
-    without: str
+    fix: str
     schedule: Schedule
     lower: Schedule
     higher: Schedule
 
     def reached(self, retry: int) -> bool:
-        """Return whether the delay before a retry may reach the bound."""
+        """Return whether the delay before a retry may reach the cap."""
         bounds = self.schedule.bounds(retry)
         others = self.lower.bounds(retry), self.higher.bounds(retry)
         return others != (bounds, bounds)
 
     def removes_jitter(self, retry: int) -> bool:
-        """Return whether it turns a random delay into a fixed one."""
+        """Return whether the cap makes the random delay before a retry a fixed one."""
         low, high = self.schedule.bounds(retry) or (0.0, 0.0)
         least, most = self.higher.bounds(retry) or (0.0, 0.0)
         return 0 < low == high and least < most
 
 
 def caps(schedule: Schedule) -> Iterator[Cap]:
-    """Yield the bounds in a schedule, outer ones first, five at most.
+    """Yield the caps in a schedule, outer ones first, five at most.
 
     >>> from retrykit.schedules import exponential
     >>> [(cap.text, cap.reached(2)) for cap in caps(exponential(5).cap(60).cap(8))]
@@ -64,28 +64,31 @@ def caps(schedule: Schedule) -> Iterator[Cap]:
 
 
 def _caps(
-    whole: Schedule, part: Any, put: Callable[[Schedule], Schedule]
+    whole: Schedule, part: Any, rebuild: Callable[[Schedule], Schedule]
 ) -> Iterator[Cap]:
-    """Yield the bounds in a part of a schedule."""
+    """Yield the caps in a part of a schedule.
+
+    *rebuild* returns the whole schedule with another part in its place.
+    """
     if part.kind == "cap":
         lower = part.replace(limit=part.limit * _SLIGHTLY_LESS)
         higher = part.replace(limit=MAX_DELAY)
-        text = f".cap({part.limit!r})"
-        yield Cap(text, f"leave out {text}", whole, put(lower), put(higher))
+        text, fix = f".cap({part.limit!r})", f"remove .cap({part.limit!r})"
+        yield Cap(text, fix, whole, rebuild(lower), rebuild(higher))
     elif part.kind == "google_interval":
         less = part.max_interval - 0.001
         first = min(part.initial_interval, less)
         lower = part.replace(initial_interval=first, max_interval=less)
         higher = part.replace(max_interval=MAX_INTERVAL)
-        text = f"max_interval={part.max_interval!r}"
-        yield Cap(text, "a shorter max_interval", whole, put(lower), put(higher))
-    # A schedule class of the user's (without a kind) may not be rebuilt.
+        text, fix = f"max_interval={part.max_interval!r}", "a shorter max_interval"
+        yield Cap(text, fix, whole, rebuild(lower), rebuild(higher))
+    # The user's own schedule classes (without a kind) need not be rebuildable.
     for name, inner in fields_of(part).items() if part.kind else ():
         if isinstance(inner, Schedule):
-            yield from _caps(whole, inner, _put_into(put, part, name))
+            yield from _caps(whole, inner, _rebuild_with(rebuild, part, name))
 
 
-def _put_into(
-    put: Callable[[Schedule], Schedule], part: Schedule, name: str
+def _rebuild_with(
+    rebuild: Callable[[Schedule], Schedule], part: Schedule, name: str
 ) -> Callable[[Schedule], Schedule]:
-    return lambda other: put(part.replace(**{name: other}))
+    return lambda other: rebuild(part.replace(**{name: other}))

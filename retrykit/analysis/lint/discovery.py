@@ -15,11 +15,11 @@ from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.analysis.lint.importing import (
     ImportFailure,
     Source,
-    imported,
     iter_source_files,
     iter_submodules,
     split_target,
     temporary_sys_path,
+    try_import,
 )
 from retrykit.execution.wrapping import WrappedCallable, find_wrapped
 from retrykit.policy.policy import Policy
@@ -28,7 +28,7 @@ __all__ = ["Discovery", "Found", "PolicyReference", "Progress", "discover"]
 __all__ += ["iter_references"]
 
 Progress = Callable[[str, int], object]
-"""Called with the name of each module before its import, and their number."""
+"""Called with the name of each module before its import, and the number of modules."""
 
 
 @final
@@ -59,7 +59,7 @@ class Discovery(Frozen):
     """The policies of a target, and the modules that could not be imported.
 
     Attributes:
-        found: Everything with a policy, each once, module by module.
+        found: The policies and callables with one, each once, module by module.
         unread: The modules that could not be imported.
     """
 
@@ -87,16 +87,16 @@ def discover(
 ) -> Discovery:
     """Import a target, and return the policies that are defined there.
 
-    Includes decorated functions and methods of every kind, also under other
-    decorators that follow `functools.wraps`; results of `with_policy`; and
-    policies: as names of modules and of their classes, and in lists, tuples and
-    dicts under such a name. Excludes names that are imported from elsewhere.
+    Finds policies, results of `with_policy`, and decorated functions and methods of
+    every kind, also under other decorators that use `functools.wraps`. They may be
+    attributes of modules and classes, or in a list, tuple or dict that is one. Names
+    imported from elsewhere do not count.
 
     >>> discover("retrykit.schedules")
     Discovery(found=(), unread=())
 
-    The code of the modules runs, as at any import. A package includes everything
-    below it except ``__main__`` and tests, and so does a folder.
+    The code of the modules runs, as with any import. A package or folder includes
+    everything below it except ``__main__`` and tests.
 
     Args:
         target: The name of a module or a package, the path of a .py file or a
@@ -109,7 +109,7 @@ def discover(
     """
     location, name = split_target(check_instance("target", target, str))
     path = Path(location)
-    # A name in a folder is a name in its package.
+    # "folder:name" is a name in the package of the folder.
     path = path / "__init__.py" if name and path.is_dir() else path
     sources = iter_source_files(str(path))
     reader = _Reader(name, progress)
@@ -135,18 +135,21 @@ class _Reader:
         """Read a module and its submodules."""
         with temporary_sys_path([Path.cwd()], forget=False):
             self._progress(module, 1)
-            top = imported(module)
+            top = try_import(module)
             if isinstance(top, ImportFailure):
                 self.unread.append(top)
                 return
             self._collect(top)
             if not self._name:
-                folders = map(Path, getattr(top, "__path__", []))
-                parts = [each for at in folders for each in iter_submodules(module, at)]
-                self._read(parts, len(parts) + 1)
+                sources = [
+                    source
+                    for folder in map(Path, getattr(top, "__path__", []))
+                    for source in iter_submodules(module, folder)
+                ]
+                self._read(sources, len(sources) + 1)
 
     def read_files(self, sources: Sequence[Source], path: Path) -> None:
-        """Read the files that were found at a path."""
+        """Read the files at a path."""
         for root, group in groupby(sources, lambda source: source.root):
             with temporary_sys_path([root, path], forget=True):
                 self._read([*group], len(sources))
@@ -154,20 +157,20 @@ class _Reader:
     def _read(self, sources: Sequence[Source], count: int) -> None:
         unread: dict[Source, ImportFailure] = {}
         for source in sources:
-            # If a package fails, everything below it fails in the same way.
-            if any(source.name.startswith(f"{bad.name}.") for bad in unread):
+            # If a package fails, everything below it fails with the same error.
+            if any(source.name.startswith(f"{failed.name}.") for failed in unread):
                 continue
             self._progress(source.name, count)
-            module = imported(source.name, source)
+            module = try_import(source.name, source)
             if isinstance(module, ImportFailure):
                 unread[source] = module
             else:
                 self._collect(module)
         for source, failure in unread.items():
-            # A module of an import cycle fails, and is imported with another one.
-            late = source.name in sys.modules and imported(source.name, source)
-            if isinstance(late, ModuleType):
-                self._collect(late)
+            # A module in an import cycle may fail first, and succeed from another one.
+            retried = source.name in sys.modules and try_import(source.name, source)
+            if isinstance(retried, ModuleType):
+                self._collect(retried)
             else:
                 self.unread.append(failure)
 
@@ -193,7 +196,7 @@ def _select(
             raise invalid_setting("target", rule, name, "there is none") from None
     inside = f"{name}.", f"{name}["
     found = [each for each in own if each.name == name or each.name.startswith(inside)]
-    # An imported name counts where it is asked for explicitly.
+    # A target may name something that the module imports.
     found = found or [*iter_references(name, value)]
     if not found:
         rule = "decorated with retry or aretry, or a Policy"
@@ -267,7 +270,7 @@ def iter_references(name: str, value: Any) -> Iterator[PolicyReference]:
 def _find_policy(value: Any) -> Policy | WrappedCallable | None:
     if type(value) is Policy:
         return value
-    # A proxy may fail on any attribute.
+    # Proxies may raise any error for any attribute.
     with suppress(Exception):
         return find_wrapped(value)
     return None
@@ -286,7 +289,7 @@ def _iter_names(
 
 
 def _is_own(reference: PolicyReference, module: ModuleType, *, assigned: bool) -> bool:
-    """Return whether a module defines a reference that no other defined before."""
+    """Return whether a module defines a reference rather than imports it."""
     if isinstance(reference.value, Policy):
         return assigned
     fn = reference.value.fn

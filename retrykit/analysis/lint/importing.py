@@ -1,8 +1,8 @@
-"""Modules named by a lint target: found as files, then imported.
+"""Modules of a lint target: found as files, then imported.
 
-Output printed during an import goes to stderr. Folders are on sys.path only for
-the time of the imports, and no bytecode is written: a file that is saved twice
-within a second would be read in its old form.
+Output printed during an import goes to stderr. Folders are on sys.path only during
+the imports. No bytecode is written: it would be stale for a file that is saved twice
+within a second.
 """
 
 import os
@@ -18,8 +18,8 @@ from typing import final
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
 
-__all__ = ["ImportFailure", "Source", "imported", "iter_source_files"]
-__all__ += ["iter_submodules", "place_of", "split_target", "temporary_sys_path"]
+__all__ = ["ImportFailure", "Source", "iter_source_files", "iter_submodules"]
+__all__ += ["place_of", "split_target", "temporary_sys_path", "try_import"]
 
 _TARGET_RULE = "a module, a .py file or a folder"
 _SKIPPED = {"__pycache__", "node_modules", "site-packages", "build", "dist"}
@@ -91,10 +91,10 @@ def split_target(target: str) -> tuple[str, str]:
 
 
 def iter_source_files(target: str) -> list[Source] | None:
-    """Return the modules at a path; None if it is a module name.
+    """Return the modules at a path; None if the target is a module name.
 
-    An existing path wins over a module of the same name. A folder includes all
-    files below it, except tests (unless the path is in a folder of tests),
+    An existing path takes precedence over a module of the same name. A folder
+    includes all files below it, except tests (unless the path is in a tests folder),
     virtual environments, caches and hidden files.
     """
     path = Path(target).absolute()
@@ -110,7 +110,7 @@ def iter_source_files(target: str) -> list[Source] | None:
 
 
 def iter_submodules(name: str, folder: Path) -> list[Source]:
-    """Return the modules below a package that has a part in a folder."""
+    """Return the modules below a package that are in a folder of it."""
     tests = not _TESTS.isdisjoint(name.split("."))
     files = _walk(folder, tests=tests)
     sources = (Source(_module_name(file, folder, name), file, folder) for file in files)
@@ -118,15 +118,15 @@ def iter_submodules(name: str, folder: Path) -> list[Source]:
 
 
 def _walk(top: Path, *, tests: bool) -> Iterator[Path]:
-    for at, folders, names in os.walk(top):
-        here = Path(at)
+    for path, folders, names in os.walk(top):
+        folder = Path(path)
         folders[:] = (
             each
             for each in folders
-            if not _is_skipped(here / each) and (tests or each not in _TESTS)
+            if not _is_skipped(folder / each) and (tests or each not in _TESTS)
         )
         yield from (
-            here / name
+            folder / name
             for name in names
             if name.endswith(".py")
             and not name.startswith(".")
@@ -186,9 +186,10 @@ def temporary_sys_path(folders: Sequence[Path], *, forget: bool) -> Iterator[Non
         yield
     finally:
         sys.dont_write_bytecode = bytecode
-        # Listed before any is removed: parts of a package need the package.
-        fresh = set(sys.modules) - before if forget else set()
-        for name in [name for name in fresh if _is_below(sys.modules[name], folders)]:
+        added_modules = set(sys.modules) - before if forget else set()
+        # All before any is removed: the paths of a subpackage need its parent.
+        below = [x for x in added_modules if _is_below(sys.modules[x], folders)]
+        for name in below:
             del sys.modules[name]
         for each in added:
             # A module may have removed it, or put others before it.
@@ -196,8 +197,12 @@ def temporary_sys_path(folders: Sequence[Path], *, forget: bool) -> Iterator[Non
                 sys.path.remove(each)
 
 
-def imported(name: str, source: Source | None = None) -> ModuleType | ImportFailure:
-    """Import a module, or return why that failed."""
+def try_import(name: str, source: Source | None = None) -> ModuleType | ImportFailure:
+    """Import a module, or return why that failed.
+
+    Raises:
+        ConfigError: There is no such module, and no *source*.
+    """
     file = source and source.file
     try:
         with redirect_stdout(sys.stderr):
@@ -209,12 +214,13 @@ def imported(name: str, source: Source | None = None) -> ModuleType | ImportFail
             raise invalid_setting(
                 "target", _TARGET_RULE, name, "there is none"
             ) from None
-        at = file or _failed_file(error)
-        return ImportFailure(name, at, _failed_line(error, at), _format_error(error))
+        file = file or _failed_file(error)
+        line = _failed_line(error, file)
+        return ImportFailure(name, file, line, _format_error(error))
     if file is None or file.resolve() in [each.resolve() for each in _paths(module)]:
         return module
     paths = ", ".join(map(str, _paths(module))) or "the interpreter"
-    reason = f"another module of this name is imported, from {paths}"
+    reason = f"another module with this name is already imported, from {paths}"
     return ImportFailure(name, file, None, reason)
 
 
@@ -233,13 +239,13 @@ def _failed_file(error: BaseException) -> Path | None:
     if isinstance(error, SyntaxError) and error.filename:
         return Path(error.filename)
     frames = (Path(frame.filename) for frame in extract_tb(error.__traceback__))
-    # The outer frames are this module and the import system, partly frozen.
+    # The outer frames belong to this module and the import system, partly frozen.
     outside = (each for each in frames if each.is_file() and each != Path(__file__))
     return next((each for each in outside if "importlib" not in each.parts), None)
 
 
 def _failed_line(error: BaseException, file: Path | None) -> int | None:
-    """Return the line of a file that an error comes from."""
+    """Return the last line of a file in the traceback of an error."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return error.lineno
     frames = extract_tb(error.__traceback__)
@@ -255,6 +261,6 @@ def _paths(module: object) -> list[Path]:
 
 
 def _is_below(module: object, folders: Sequence[Path]) -> bool:
-    # Libraries in a virtual environment stay: some cannot be imported twice.
+    # Installed libraries stay: some cannot be imported twice.
     own = [path for path in _paths(module) if "site-packages" not in path.parts]
     return any(path.is_relative_to(folder) for path in own for folder in folders)

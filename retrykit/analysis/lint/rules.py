@@ -21,11 +21,11 @@ Advice = tuple[str, str]
 
 _CENTURY = 36_525 * 86_400.0
 
-# A default policy makes as many calls, and mistakes soon show up under it.
+# The default policy makes as many calls, and retries of bugs soon end.
 _FEW_CALLS = 5
 
 # How many retries are searched for the first one that reaches a cap.
-_FAR = 1000
+_MAX_SEARCHED = 1000
 
 
 @final
@@ -38,7 +38,7 @@ class Finding(Frozen):
     Attributes:
         rule: The name of the rule, in lower case with hyphens.
         reason: What is wrong, with the numbers of the policy.
-        fix: What to write instead.
+        fix: The change that removes the warning.
     """
 
     __slots__ = ("fix", "reason", "rule")
@@ -95,7 +95,7 @@ class LintRule(Frozen):
     """A rule that policies are checked against.
 
     Attributes:
-        about: What it warns of, in one line.
+        about: The problem that it warns of, in one line.
         find: Yields the reason and the fix of each warning.
     """
 
@@ -122,7 +122,7 @@ def _rule(name: str, about: str) -> Callable[[_Find], _Find]:
 def _unbounded(context: LintContext) -> Iterator[Advice]:
     if context.unbounded:
         budget = context.policy.budget
-        ends = "never ends" if budget is None else "goes on while its budget pays"
+        ends = "never ends" if budget is None else "goes on as long as its budget pays"
         reason = (
             "neither max_attempts nor max_elapsed is set, and the schedule goes on "
             f"after retry {len(context.preview.rows)}: a call that fails every time "
@@ -134,14 +134,14 @@ def _unbounded(context: LintContext) -> Iterator[Advice]:
 @_rule("never-retries", "the first attempt is the last")
 def _never_retries(context: LintContext) -> Iterator[Advice]:
     if context.policy.max_attempts == 1:
-        reason = "max_attempts=1 counts the first call: no retry is ever made"
+        reason = "max_attempts=1 includes the first call: no retry is ever made"
         yield reason, "max_attempts=2 for one retry"
     elif context.policy.schedule.bounds(1) is None and context.scheduled:
         reason = "the schedule has no delay: no retry is ever made"
         yield reason, "schedule=[1.0] for one retry after a second"
 
 
-@_rule("deadline-before-first-delay", "max_elapsed is over before the first retry")
+@_rule("deadline-before-first-delay", "max_elapsed ends before the first retry")
 def _deadline_before_first_delay(context: LintContext) -> Iterator[Advice]:
     bounds, end = context.policy.schedule.bounds(1), context.preview.end
     if not context.scheduled or not bounds or not end:
@@ -150,7 +150,7 @@ def _deadline_before_first_delay(context: LintContext) -> Iterator[Advice]:
         soonest, latest = (_readable(each + context.preview.attempt) for each in bounds)
         reason = (
             f"max_elapsed={context.policy.max_elapsed!r}, and retry 1 comes after "
-            f"{soonest} at the soonest: no retry is ever made"
+            f"{soonest} at the earliest: no retry is ever made"
         )
         yield reason, f"max_elapsed above {latest}, or a shorter first delay"
 
@@ -161,8 +161,8 @@ def _deadline_before_first_delay(context: LintContext) -> Iterator[Advice]:
 )
 def _max_attempts_unreachable(context: LintContext) -> Iterator[Advice]:
     most, last = context.policy.max_attempts, context.preview.limits.get("schedule")
-    known = context.scheduled and context.preview.rows and context.preview.end
-    if not known or most is None or context.most_calls >= most:
+    is_known = context.scheduled and context.preview.rows and context.preview.end
+    if not is_known or most is None or context.most_calls >= most:
         return
     reason = f"every call after {context.most_calls} of max_attempts={most}"
     fix = f"max_attempts={context.most_calls}"
@@ -170,7 +170,7 @@ def _max_attempts_unreachable(context: LintContext) -> Iterator[Advice]:
         limit = f"max_elapsed={context.policy.max_elapsed!r}"
         yield f"{limit} ends {reason}", f"{fix}{_or_longer(context, most)}"
     elif most != Policy().max_attempts:
-        # The default of max_attempts is not a wish for that many.
+        # A schedule shorter than the default of max_attempts is no mistake.
         yield f"the schedule ends {reason}", f"{fix}, or a longer schedule"
 
 
@@ -194,15 +194,15 @@ def _delays_never_used(context: LintContext) -> Iterator[Advice]:
 @_rule("cap-never-reached", "no delay reaches a cap")
 def _cap_never_reached(context: LintContext) -> Iterator[Advice]:
     schedule, rows = context.policy.schedule, context.preview.rows
-    # The default schedule is nobody's mistake; and without a known end, a later
+    # The user did not write the default schedule; and without a known end, a later
     # delay may reach the cap.
     if not context.preview.end or not rows or schedule == Policy().schedule:
         return
     longest = _readable(max(row.high for row in rows))
     for cap in caps(schedule):
         if not any(cap.reached(row.retry) for row in rows):
-            # The user's code may fail beyond the end of the calls.
-            last = len(rows) if has_user_code(schedule) else _FAR
+            # The user's code may fail for a retry that no call makes.
+            last = len(rows) if has_user_code(schedule) else _MAX_SEARCHED
             later = filter(cap.reached, range(len(rows) + 1, last + 1))
             first = next(later, None)
             allow = f", or allow the {first + 1} attempts it takes" if first else ""
@@ -210,7 +210,7 @@ def _cap_never_reached(context: LintContext) -> Iterator[Advice]:
                 f"no delay up to retry {len(rows)} reaches {cap.text}: the longest "
                 f"is {longest}"
             )
-            yield reason, f"{cap.without}{allow}"
+            yield reason, f"{cap.fix}{allow}"
 
 
 @_rule("no-jitter", "callers that fail together retry together")
@@ -223,13 +223,13 @@ def _no_jitter(context: LintContext) -> Iterator[Advice]:
         )
         reason = (
             f"none of its {len(delayed)} delays is random: callers that fail together "
-            f"come back together, {_readable(delayed[0].high)} later and each time "
-            "after that"
+            f"retry together, {_readable(delayed[0].high)} later and each time after "
+            "that"
         )
         yield reason, f"{start}.jitter(0.5)"
 
 
-@_rule("capped-jitter", "a cap takes away the jitter before it")
+@_rule("capped-jitter", "a cap removes the jitter before it")
 def _capped_jitter(context: LintContext) -> Iterator[Advice]:
     rows = context.preview.rows
     for cap in caps(context.policy.schedule):
@@ -237,7 +237,7 @@ def _capped_jitter(context: LintContext) -> Iterator[Advice]:
         if len(same) > 1:
             reason = (
                 f"{len(same)} of {len(rows)} delays are {_readable(same[-1].high)} for "
-                f"every caller: {cap.text} cuts off what the jitter before it drew"
+                f"every caller: {cap.text} removes the jitter before it"
             )
             yield reason, f"put {cap.text} before the jitter"
 
@@ -247,10 +247,10 @@ def _fixed_seed(context: LintContext) -> Iterator[Advice]:
     seed = context.policy.seed
     if seed is not None and any(row.low < row.high for row in context.preview.rows):
         reason = (
-            f"seed={seed} gives every call the same delays, so that its jitter spreads "
-            "nothing"
+            f"seed={seed} gives every call the same delays, so jitter does not spread "
+            "the calls"
         )
-        yield reason, "leave out seed, which is for tests"
+        yield reason, "remove seed, which is for tests"
 
 
 @_rule("retries-at-once", "several retries have no delay")
@@ -260,26 +260,26 @@ def _retries_at_once(context: LintContext) -> Iterator[Advice]:
     # A single retry without a delay does no harm.
     if at_once > 1:
         reason = (
-            f"{at_once} of {len(rows)} retries have no delay: what has just failed is "
-            "retried before it can recover"
+            f"{at_once} of {len(rows)} retries have no delay: a failing service is "
+            "called again before it can recover"
         )
         yield reason, "schedule=exponential(0.5).cap(60).jitter(0.5)"
 
 
-@_rule("retries-every-exception", "mistakes in the code are retried often")
+@_rule("retries-every-exception", "bugs in the code are retried many times")
 def _retries_every_exception(context: LintContext) -> Iterator[Advice]:
     policy, most = context.policy, context.most_calls
     every = Exception in types_of(policy.on) and policy.give_up_on == ()
     if every and most > _FEW_CALLS:
         reason = (
             "on is Exception, and give_up_on is empty: a TypeError, which no retry "
-            f"fixes, is raised by {context.up_to} {most} calls before it is seen"
+            f"fixes, surfaces only after {context.up_to} {most} calls"
         )
         types = "on=(ConnectionError, TimeoutError)"
         yield reason, f"{types}, or give_up_on=(TypeError, ValueError)"
 
 
-@_rule("too-many-calls", "one request that fails becomes many calls")
+@_rule("too-many-calls", "a request that fails makes many calls")
 def _too_many_calls(context: LintContext) -> Iterator[Advice]:
     most = context.most_calls
     if most > context.calls and not context.unbounded:
@@ -293,12 +293,13 @@ def _too_many_calls(context: LintContext) -> Iterator[Advice]:
 
 @_rule("window-outlives-process", "a call may take longer than its process lives")
 def _window_outlives_process(context: LintContext) -> Iterator[Advice]:
-    policy, seen = context.policy, context.preview
-    if not seen.rows or context.unbounded:
+    policy, attempt = context.policy, context.preview.attempt
+    rows, worst = context.preview.rows, context.preview.worst
+    if not rows or context.unbounded:
         return
-    longest = seen.rows[-1].begins_high if seen.worst is None else seen.worst
-    if seen.worst is None and policy.max_elapsed is not None:
-        longest = max(longest, policy.max_elapsed + seen.attempt)
+    longest = rows[-1].begins_high if worst is None else worst
+    if worst is None and policy.max_elapsed is not None:
+        longest = max(longest, policy.max_elapsed + attempt)
     if longest > context.lifetime:
         reason = (
             f"a call that fails every time takes up to {_readable(longest)}, and a "
@@ -306,10 +307,10 @@ def _window_outlives_process(context: LintContext) -> Iterator[Advice]:
             "it"
         )
         fix = "run it on a durable job engine"
-        allowed = context.lifetime - seen.attempt
+        allowed = context.lifetime - attempt
         if allowed > 0:
-            # Attempts bounded by their timeout end in time only under "stop".
-            bounded = seen.attempt == 0 and policy.attempt_timeout is not None
+            # Only "stop" also bounds attempts that run into their timeout.
+            bounded = attempt == 0 and policy.attempt_timeout is not None
             late = policy.deadline == "overshoot" or bounded
             stop = ', deadline="stop"' if late and policy.deadline != "stop" else ""
             fix += f", or set max_elapsed={allowed!r}{stop}"
@@ -317,18 +318,18 @@ def _window_outlives_process(context: LintContext) -> Iterator[Advice]:
 
 
 def _or_longer(context: LintContext, attempts: int) -> str:
-    """Return the clause that suggests a max_elapsed for so many attempts."""
+    """Return the clause that suggests a max_elapsed for a number of attempts."""
     if has_user_code(context.policy.schedule):
-        # It may fail beyond the end of the calls.
+        # It may fail for a retry that no call makes.
         return ""
-    free = context.policy.replace(
+    longer = context.policy.replace(
         max_attempts=attempts, max_elapsed=None, deadline="stop"
     )
-    seen = preview(free, attempt=context.preview.attempt, samples=0)
-    if seen.end is None or seen.rows[-1].begins_high > _CENTURY:
+    result = preview(longer, attempt=context.preview.attempt, samples=0)
+    if result.end is None or result.rows[-1].begins_high > _CENTURY:
         return ""
-    # Rounded up: at the limit itself, a retry without a delay is not made.
-    return f", or max_elapsed={floor(seen.rows[-1].begins_high) + 1}"
+    # Not the exact time: a retry without a delay would start at the limit, too late.
+    return f", or max_elapsed={floor(result.rows[-1].begins_high) + 1}"
 
 
 def _readable(duration: float) -> str:
@@ -345,17 +346,17 @@ def check(
 ) -> tuple[Finding, ...]:
     """Return the warnings about a policy.
 
-    The rules read its `preview`, for up to 1000 retries; none of its conditions
-    is called.
+    The rules use its `preview`, for up to 1000 retries. Conditions and hints are not
+    called.
 
     >>> from retrykit.schedules import constant
-    >>> [found] = check(Policy(schedule=constant(1).jitter(0.5), max_attempts=6))
-    >>> found.rule
+    >>> [finding] = check(Policy(schedule=constant(1).jitter(0.5), max_attempts=6))
+    >>> finding.rule
     'retries-every-exception'
-    >>> [found] = check(Policy(on=OSError, schedule=[1, 5, 9]))
-    >>> print(found.reason)
-    none of its 3 delays is random: callers that fail together come back together, \
-1s later and each time after that
+    >>> [finding] = check(Policy(on=OSError, schedule=[1, 5, 9]))
+    >>> print(finding.reason)
+    none of its 3 delays is random: callers that fail together retry together, 1s \
+later and each time after that
     >>> check(Policy())
     ()
 
@@ -363,8 +364,8 @@ def check(
         policy: The policy.
         attempt: How long each attempt takes. A duration, >= 0.
         calls: Most calls that one request should make. Count, >= 1.
-        lifetime: The shortest life of a process: longer calls need a job
-            engine. A duration, >= 0.
+        lifetime: The shortest lifetime of a process; longer calls need a job engine.
+            A duration, >= 0.
         rules: The names of the rules to apply; all by default.
 
     Raises:
@@ -372,9 +373,11 @@ def check(
             invalid delay.
     """
     chosen = {check_choice("rules", name, RULES) for name in rules}
-    seen = preview(policy, attempt=attempt, samples=0)
-    most = check_integer("calls", calls, at_least=1)
-    context = LintContext(seen, most, parse_duration("lifetime", lifetime))
+    context = LintContext(
+        preview(policy, attempt=attempt, samples=0),
+        check_integer("calls", calls, at_least=1),
+        parse_duration("lifetime", lifetime),
+    )
     return tuple(
         Finding(name, reason, fix)
         for name, rule in RULES.items()
