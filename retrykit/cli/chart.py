@@ -1,4 +1,4 @@
-"""``retrykit chart``: the delays of policies as bars, a picture or an HTML page."""
+"""``retrykit chart``: the delays of policies as bars, an image or an HTML page."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -60,17 +60,17 @@ def command(
     """Draw the delays of policies as a chart.
 
     In the terminal, each retry has a bar from its shortest to its longest
-    delay. With --output, the chart is an SVG or PNG picture, or an HTML page of
-    a single file, on which you can change every setting of the policies.
+    delay. With --output, the chart is an SVG or PNG image, or an interactive
+    HTML page, on which you can change the schedules and limits.
     """
     selected = select_policies(policies, flags)
     if output is None:
         ranges: dict[str, Ranges] = {}
         for name, policy in selected.items():
-            seen = preview_policy(name, policy, attempt=attempt, retries=retries)
+            preview = preview_policy(name, policy, attempt=attempt, retries=retries)
             ranges[name] = [
                 (row.retry, *row.band(cumulative=cumulative))
-                for row in seen.shown(retries)
+                for row in preview.shown(retries)
             ]
         out = console()
         for chart in build_charts(ranges, out, log=log):
@@ -78,7 +78,7 @@ def command(
         return
     view: dict[str, Any] = {"attempt": attempt, "cumulative": cumulative, "log": log}
     if output.suffix.lower() in {".svg", ".png"}:
-        _save_picture(selected, output, retries=retries, **view)
+        _save_image(selected, output, retries=retries, **view)
     elif output.suffix.lower() == ".html":
         from retrykit.analysis.html_report import page  # noqa: PLC0415  only used here
 
@@ -87,7 +87,7 @@ def command(
         raise invalid_setting("--output", "a .svg, .png or .html file", str(output))
 
 
-def _save_picture(policies: Mapping[str, Policy], output: Path, **options: Any) -> None:
+def _save_image(policies: Mapping[str, Policy], output: Path, **options: Any) -> None:
     try:
         from retrykit.analysis.charts import figure, save  # noqa: PLC0415  slow to import
     except ModuleNotFoundError as error:
@@ -163,13 +163,13 @@ class _Scale:
         """Return the line of ticks above the bars, without those that overlap."""
         line = [" "] * self.width
         if self.high > self.low:
-            for mark in ticks(self.low, self.high, log=self.log, most=self.width // 9):
-                tick = format_duration(mark)
-                start = min(
-                    int(self.position(mark) * self.width), self.width - len(tick)
-                )
-                if not "".join(line[max(start - 1, 0) : start + len(tick) + 1]).strip():
-                    line[start : start + len(tick)] = tick
+            for tick in ticks(self.low, self.high, log=self.log, most=self.width // 9):
+                label = format_duration(tick)
+                start = int(self.position(tick) * self.width)
+                start = min(start, self.width - len(label))
+                around = line[max(start - 1, 0) : start + len(label) + 1]
+                if not "".join(around).strip():
+                    line[start : start + len(label)] = label
         return "".join(line)
 
 

@@ -53,17 +53,17 @@ def command(
         preview_policy(name, policy, attempt=attempt, retries=retries, samples=samples)
         for name, policy in policies
     ]
-    (left, _), (right, _) = policies
-    names = [left, f"{right} as changed" if right == left else right]
-    first, second = (
-        {label: lines for label, *lines in summarize(seen)} for seen in previews
+    (first, _), (second, _) = policies
+    names = [first, f"{second} (changed)" if second == first else second]
+    left, right = (
+        {label: lines for label, *lines in summarize(preview)} for preview in previews
     )
     rows = [
-        (label, first.get(label, []), second.get(label, []))
-        for label in dict.fromkeys([*first, *second])
+        (label, left.get(label, []), right.get(label, []))
+        for label in dict.fromkeys([*left, *right])
     ]
     columns = ["retry", "delay A", "total A", "delay B", "total B"]
-    pairs = zip_longest(*(seen.shown(retries) for seen in previews))
+    pairs = zip_longest(*(preview.shown(retries) for preview in previews))
     figures = [
         [str(number), *_cells(row), *_cells(other)]
         for number, (row, other) in enumerate(pairs, 1)

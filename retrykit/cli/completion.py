@@ -1,4 +1,4 @@
-"""``retrykit completion``: scripts for completion in bash, zsh and fish."""
+"""``retrykit completion``: shell completion scripts for bash, zsh and fish."""
 
 import os
 import re
@@ -62,15 +62,15 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 class BashComplete(ShellComplete):
     """Completion in bash, which breaks words at colons and equal signs.
 
-    click's own script would take ``zizq:re`` for three words. This one passes the
-    line up to the cursor, and gets the part to insert.
+    click's own script would split ``zizq:re`` into three words. This one passes the
+    line up to the cursor, and receives the text to insert.
     """
 
     name: ClassVar[str] = "bash"
     source_template: ClassVar[str] = _SCRIPT
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the cursor's word, and the start of that."""
+        """Return the words before the cursor, and the incomplete word at it."""
         line = os.environ["COMP_LINE"]
         words = split_arg_string(line)[1:]
         if line.endswith(" "):

@@ -92,9 +92,9 @@ def command(
     """Warn about problems in policies.
 
     Each warning has a reason and a fix. TARGET is a POLICY, a module, module:name, a
-    .py file or a folder. Code is imported, which runs scripts, and its policies and
-    decorated functions are checked. The options that change a policy apply to presets
-    and to TOML and JSON files; without TARGET, they make the policy.
+    .py file or a folder. Modules and files are imported, which runs their code, and
+    their policies and decorated functions are checked. The options that change a policy
+    apply to presets and to TOML and JSON files; without TARGET, they define the policy.
 
     The exit code is 0 without warnings, 1 with warnings, and 2 if something
     cannot be read.
@@ -106,14 +106,14 @@ def command(
     rules = [name for name in select or RULES if name not in ignore]
     limits = {name: options.pop(name) for name in ("attempt", "calls", "lifetime")}
     discoveries = [_read(target, options) for target in targets or (None,)]
-    failures = [each for found in discoveries for each in found.unread]
+    failures = [failure for each in discoveries for failure in each.unread]
     checked: list[tuple[Found, Sequence[Finding]]] = []
-    for each in (each for found in discoveries for each in found.found):
+    for found in (found for each in discoveries for found in each.found):
         try:
-            checked.append((each, check(each.policy, rules=rules, **limits)))
+            checked.append((found, check(found.policy, rules=rules, **limits)))
         except Exception as error:  # noqa: BLE001  of the user's own schedule
             reason = f"{type(error).__name__}: {safe_str(error)}"
-            failures.append(ImportFailure(each.name, each.file, each.line, reason))
+            failures.append(ImportFailure(found.name, found.file, found.line, reason))
     (_print_json if as_json else _print)(checked, failures)
     if failures:
         return 2
@@ -121,7 +121,7 @@ def command(
 
 
 def _read(target: str | None, flags: Mapping[str, Any]) -> Discovery:
-    """Return the policies of a target; None means the policy that flags make."""
+    """Return the policies of a target; without one, the policy that flags define."""
     if target is None or is_preset(target):
         name, policy = select_policy(target, flags)
         return Discovery((Found("", name, policy, None, None),), ())
@@ -139,7 +139,7 @@ def _read(target: str | None, flags: Mapping[str, Any]) -> Discovery:
 
 
 def _read_file(target: str, file: str, flags: Mapping[str, Any]) -> Discovery:
-    """Return the policies of a TOML or JSON file, and the invalid ones."""
+    """Return the policies of a TOML or JSON file, and the errors of invalid ones."""
     path = Path(file).absolute()
     found, failures = [], []
     for text in split_file(target):
@@ -161,18 +161,18 @@ def _print(checked: _Checked, failures: Sequence[ImportFailure]) -> None:
     lines = [(each.place, each.module, "error", each.reason) for each in failures]
     lines += [
         (
-            place_of(each.file, each.line),
-            each.name,
-            found.rule,
-            f"{found.reason}; {found.fix}",
+            place_of(found.file, found.line),
+            found.name,
+            finding.rule,
+            f"{finding.reason}; {finding.fix}",
         )
-        for each, findings in checked
-        for found in findings
+        for found, findings in checked
+        for finding in findings
     ]
     out = console()
     for place, name, rule, text in lines:
-        where = ": ".join(filter(None, [place, name]))
-        styled = ((where, "bold"), (rule, "yellow"), (text, ""))
+        location = ": ".join(filter(None, [place, name]))
+        styled = ((location, "bold"), (rule, "yellow"), (text, ""))
         parts = (out.render_str(part, style=style) for part, style in styled)
         out.print(Text(": ").join(parts), soft_wrap=True)
     count = sum(len(findings) for _, findings in checked)
@@ -183,9 +183,10 @@ def _print(checked: _Checked, failures: Sequence[ImportFailure]) -> None:
 
 def _print_json(checked: _Checked, failures: Sequence[ImportFailure]) -> None:
     findings = [
-        {"place": place_of(each.file, each.line), "name": each.name} | fields_of(found)
-        for each, findings in checked
-        for found in findings
+        {"place": place_of(found.file, found.line), "name": found.name}
+        | fields_of(finding)
+        for found, findings in checked
+        for finding in findings
     ]
     errors = [
         {"place": each.place, "name": each.module, "reason": each.reason}

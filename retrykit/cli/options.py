@@ -1,6 +1,6 @@
-"""Options and arguments that commands share, with their completion in shells.
+"""Options and arguments that commands share, with their shell completion.
 
-``--help`` imports this module, so modules that read policies are imported late.
+``--help`` imports this module, so it imports modules that read policies late.
 """
 
 import inspect
@@ -20,18 +20,18 @@ __all__ = ["CONTEXT", "PolicyText", "attempt", "complete_words", "debug", "durat
 __all__ += ["make_command", "policy_argument", "retries", "samples"]
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 88}
-"""Settings of the help of every command."""
+"""Context settings of every command."""
 
 debug = click.Option(
     ["--debug"], is_flag=True, expose_value=False, help="Show the traceback of errors."
 )
-"""Option of every command, which `retrykit.cli.program.run` looks for."""
+"""An option of every command; `retrykit.cli.program.run` implements it."""
 
 
 def make_command(
     name: str, *examples: str
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return a decorator that makes a command of a function and its docstring."""
+    """Return a decorator that makes a command from a function and its docstring."""
 
     def decorator(function: Callable[..., Any]) -> click.Command:
         command = click.command(name, context_settings=CONTEXT)(function)
@@ -48,13 +48,12 @@ def make_command(
 def complete_words(
     *words: str,
 ) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """Return the completion of an option that takes words, separated by commas."""
+    """Return the completion of an option that takes words separated by commas."""
 
     def complete(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
         before = typed[: typed.rfind(",") + 1]
-        return [
-            f"{before}{word}" for word in words if f"{before}{word}".startswith(typed)
-        ]
+        values = (f"{before}{word}" for word in words)
+        return [value for value in values if value.startswith(typed)]
 
     return complete
 
@@ -70,23 +69,23 @@ class PolicyText(StringParamType):
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Return the policies, files and folders that begin like this."""
-        # Files are plain words too: given the type "file", a shell drops the others.
-        # The shell reads one per line, so names with line breaks are left out.
-        found = _complete_policy(incomplete)
-        return [CompletionItem(each) for each in found if each.isprintable()]
+        """Return the policies, files and folders that begin with *incomplete*."""
+        # Files are plain words, too: an item of type "file" makes shells drop the rest.
+        # Shells read one item per line, so a name must not have line breaks.
+        values = _complete_policy(incomplete)
+        return [CompletionItem(value) for value in values if value.isprintable()]
 
 
 def _complete_policy(typed: str) -> Iterator[str]:
-    """Yield the completions of a POLICY, without importing modules for it."""
+    """Yield the completions of a POLICY, without importing the user's modules."""
     from retrykit.config.preset_names import BUILT_IN  # noqa: PLC0415  not for --help
 
     yield from (name for name in BUILT_IN if name.startswith(typed))
     name, colon, rest = typed.partition(":")
     if colon and name in BUILT_IN:
         parameters = inspect.signature(BUILT_IN[name]).parameters
-        given, comma, part = rest.rpartition(",")
-        before = f"{name}:{given}{comma}"
+        complete, comma, part = rest.rpartition(",")
+        before = f"{name}:{complete}{comma}"
         yield from (f"{before}{each}=" for each in parameters if each.startswith(part))
     elif colon and name.endswith((".toml", ".json")):
         yield from (each for each in _policies_in(name) if each.startswith(typed))
@@ -100,7 +99,7 @@ def _policies_in(path: str) -> Iterator[str]:
     try:
         names = policy_names(path)
     except ConfigError:
-        # The command reports what is wrong with the file.
+        # The command itself reports the error.
         return
     yield from (f"{path}:{name}" for name in names)
 
@@ -119,7 +118,7 @@ policy_argument = click.argument("policy", required=False, type=PolicyText())
 
 
 def duration(_ctx: click.Context, param: click.Parameter, value: str) -> float:
-    """Parse the value of an option into seconds."""
+    """Parse the duration of an option to seconds."""
     return parse_duration(param.opts[0], value)
 
 
@@ -149,4 +148,4 @@ samples = click.option(
     show_default=True,
     help="Calls to simulate if there is no formula.",
 )
-"""Number of calls to sample."""
+"""Number of calls to simulate."""

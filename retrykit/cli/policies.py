@@ -1,4 +1,4 @@
-"""Policies that a command is given: as POLICY arguments, options and variables."""
+"""Policies from the command line: POLICY arguments, options, environment variables."""
 
 import os
 import re
@@ -41,7 +41,7 @@ _FLAGS = {
     "--default-backoff-exponent": ("E", "Zizq: exponent."),
     "--default-backoff-jitter": ("TIME", "Zizq: jitter; in ms without a unit."),
 }
-# The ending of the environment variable that each flag overrides.
+# The environment variable that each flag overrides, without its prefix.
 _KEYS = {
     flag: flag.removeprefix("--").removeprefix("default-").replace("-", "_").upper()
     for flag in _FLAGS
@@ -49,14 +49,14 @@ _KEYS = {
 
 
 def policy_flags(function: F) -> F:
-    """Add the options that change a policy, or make one."""
+    """Add the options that change or define a policy."""
     options = [
         click.option(
             flag, metavar=name, help=text, shell_complete=complete_words(*words)
         )
         for flag, (name, text, *words) in _FLAGS.items()
     ]
-    text = "Apply variables such as PREFIX_MAX_ATTEMPTS."
+    text = "Apply environment variables such as PREFIX_MAX_ATTEMPTS."
     options.append(click.option("--env", metavar="PREFIX", help=text))
     import_ = click.option(
         "--import",
@@ -78,13 +78,13 @@ def _import_modules(ctx: click.Context, _param: click.Parameter, names: Any) -> 
 
 
 def format_config_error(error: ConfigError) -> str:
-    """Return an error in one line, with the option that imports a missing module."""
+    """Return an error on one line, with the option that imports a missing module."""
     text = " ".join(str(error).split())
     return re.sub(r"; import ([\w.]+) first$", r"; add --import \1", text)
 
 
 def apply_flags(base: Policy | None, flags: Mapping[str, Any]) -> Policy:
-    """Change a policy by environment variables, and by flags, which win over them.
+    """Change a policy with environment variables, and with flags, which override them.
 
     >>> flags = {"default_retry_limit": "3", "env": None}
     >>> apply_flags(None, flags).max_attempts
@@ -92,49 +92,50 @@ def apply_flags(base: Policy | None, flags: Mapping[str, Any]) -> Policy:
     """
     stem = (flags.get("env") or "FLAG").removesuffix("_")
     environ = dict(os.environ) if flags.get("env") else {}
-    given = {key: flags.get(flag[2:].replace("-", "_")) for flag, key in _KEYS.items()}
-    # A flag also wins over a variable that sets the same in other words.
+    texts = {key: flags.get(flag[2:].replace("-", "_")) for flag, key in _KEYS.items()}
+    # A flag also overrides the variable that sets the same thing in another way.
     for pair in MUTUALLY_EXCLUSIVE:
         for key, rival in (pair, reversed(pair)):
-            if given[key] is not None:
+            if texts[key] is not None:
                 environ.pop(f"{stem}_{rival}", None)
     environ |= {
-        f"{stem}_{key}": text for key, text in given.items() if text is not None
+        f"{stem}_{key}": text for key, text in texts.items() if text is not None
     }
     # Errors name the flag, unless only the variable is set.
     display_names = {
         f"{stem}_{key}": flag
         for flag, key in _KEYS.items()
-        if given[key] is not None or not environ.get(f"{stem}_{key}")
+        if texts[key] is not None or not environ.get(f"{stem}_{key}")
     }
     return settings_from_env(stem, environ, base=base, display_names=display_names)
 
 
 def select_policy(text: str | None, flags: Mapping[str, Any]) -> tuple[str, Policy]:
-    """Return the name and policy of a POLICY that must be a single one.
+    """Return the name and policy of a POLICY, which must be a single one.
 
-    None means the policy that the flags make.
+    If *text* is None, it is the policy that the flags define.
     """
-    found = select_policies([] if text is None else [text], flags)
-    if len(found) > 1:
-        rule = f"one policy, as {text}:{next(iter(found))}"
-        raise invalid_setting("POLICY", rule, text, f"it contains {', '.join(found)}")
-    [selected] = found.items()
-    return selected
+    selected = select_policies([] if text is None else [text], flags)
+    if len(selected) > 1:
+        rule = f"a single policy, such as {text}:{next(iter(selected))}"
+        suggestion = f"it contains {', '.join(selected)}"
+        raise invalid_setting("POLICY", rule, text, suggestion)
+    [item] = selected.items()
+    return item
 
 
 def select_policies(
     texts: Sequence[str], flags: Mapping[str, Any]
 ) -> dict[str, Policy]:
-    """Return policies as flags change them, by the names to show.
+    """Return policies as the flags change them, by the names to show.
 
-    Without any POLICY in *texts*, it is the policy that the flags make.
+    Without any POLICY, it is the policy that the flags define.
     """
     found: dict[str, Policy] = {}
     for text in texts:
         policies = find_policies(text)
         if not policies:
-            raise invalid_setting("POLICY", "in a file that has policies", text)
+            raise invalid_setting("POLICY", "a file with policies", text)
         for name, policy in policies.items():
             names = chain([name], (f"{name} ({number})" for number in count(2)))
             found[next(each for each in names if each not in found)] = policy
@@ -177,13 +178,13 @@ def find_policies(text: str) -> dict[str, Policy]:
 
 
 def file_of(text: str) -> str | None:
-    """Return the path of the TOML or JSON file of a POLICY; None if it has none."""
+    """Return the path of a POLICY's TOML or JSON file; None if it has none."""
     file = _FILE.fullmatch(text)
     return file and file["path"]
 
 
 def split_file(text: str) -> list[str]:
-    """Return a POLICY for each policy of a file; only *text* if it has a name."""
+    """Return a POLICY for each policy of a file; just *text* if it names one."""
     if file_of(text) != text or _read_service_config(text):
         return [text]
     return [f"{text}:{name}" for name in policy_names(text)]
@@ -195,7 +196,7 @@ def is_preset(text: str) -> bool:
 
 
 def _read_service_config(path: str) -> dict[str, Any] | None:
-    """Return the service config of gRPC in a file; None if it is another file."""
+    """Return the gRPC service config in a file; None if it has none."""
     data = read_document(path) if path.lower().endswith(".json") else {}
     return data if data.keys() & {"methodConfig", "initialBackoff"} else None
 
@@ -226,12 +227,12 @@ def _load_attribute(text: str, module: str, path: str) -> Policy:
         return policy_of(value)
     except ConfigError:
         rule = f"a policy, a schedule or a decorated function at {text}"
-        # Only its type: the value may be long, or contain a secret.
+        # Not the value, which may be long, or contain a secret.
         raise invalid_setting("POLICY", rule, type(value)) from None
 
 
 def _import(name: str) -> ModuleType:
-    """Import a module as ``python -m`` does: from the current folder first."""
+    """Import a module, from the current folder first, as ``python -m`` does."""
     with importing.temporary_sys_path([Path.cwd()], forget=False):
         try:
             module = importing.try_import(name)

@@ -20,7 +20,7 @@ __all__ = ["command"]
 def command(*, as_json: bool) -> None:
     """List the built-in policies.
 
-    Each has its parameters with their defaults, and the source of its figures.
+    Each is shown with its parameters, their defaults, and the source of its figures.
     """
     presets = [_describe(name, preset) for name, preset in BUILT_IN.items()]
     if as_json:

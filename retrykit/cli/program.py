@@ -1,4 +1,4 @@
-"""Program ``retrykit``: its commands, and the exit codes and texts of errors."""
+"""The program ``retrykit``: its commands, exit codes and error messages."""
 
 import io
 import sys
@@ -81,7 +81,7 @@ A POLICY is one of these:
   pyproject.toml:fetch     a policy in a TOML or JSON file
   clients.py:fetch         a policy or decorated function in a Python file
   mypackage.clients:fetch  a policy or decorated function in a module
-Options such as --max-attempts change it, or make a policy on their own.
+Options such as --max-attempts change it, or define a policy on their own.
 Python files and modules are imported, which runs their code.
 
 \b
@@ -106,13 +106,13 @@ add_completion_class(BashComplete)
 
 
 def run(args: Sequence[str]) -> int:
-    """Run the program, print its error in one line, and return the exit code."""
+    """Run the program, print its error on one line, and return the exit code."""
     for stream in (sys.stdout, sys.stderr):
-        # A terminal may not be able to show every name.
+        # Its encoding may lack characters of a name.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        # click itself would print the help without arguments as an error.
+        # Without arguments, click would print the help as an error.
         code = program.main(
             list(args) or ["--help"], prog_name="retrykit", standalone_mode=False
         )
@@ -127,7 +127,7 @@ def run(args: Sequence[str]) -> int:
 
 
 def _format_error(error: Exception) -> str:
-    """Return an error in one line."""
+    """Return an error on one line."""
     from retrykit.state.records import safe_str  # noqa: PLC0415  not for --help
 
     if isinstance(error, click.UsageError):

@@ -14,6 +14,6 @@ __all__ = ["command"]
 def command() -> None:
     """Print the JSON Schema of policy files.
 
-    Editors and validators can check TOML and JSON files of policies with it.
+    Editors and validators can check TOML and JSON files of policies against it.
     """
     click.echo(json.dumps(policy_schema(), indent=2))

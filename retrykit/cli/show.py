@@ -66,7 +66,7 @@ def _parse_start(
     metavar="TIME",
     callback=_parse_start,
     shell_complete=complete_words("now"),
-    help="Show dates of a call that starts at TIME: now, or 2026-01-31T09:00.",
+    help="Show dates for a call that starts at TIME: now, or 2026-01-31T09:00.",
 )
 @retries
 @samples
@@ -92,9 +92,9 @@ def command(
 ) -> None:
     """Show every delay of a policy in a table.
 
-    A summary below it says where retries end, how many calls are made, and how long a
-    call that fails every time waits. Random delays are shown as the shortest, the mean
-    and the longest one. Without POLICY, the default policy of @retry is shown.
+    A summary says where retries end, how many calls are made, and how long a call that
+    fails every time waits. For random delays, the table has the shortest, the mean and
+    the longest. Without POLICY, the default policy of @retry is shown.
     """
     if as_json and (as_csv or columns):
         other = "--csv" if as_csv else "--columns"
@@ -102,19 +102,19 @@ def command(
         raise click.UsageError(msg, click.get_current_context())
     chosen = _parse_columns(columns, start) if columns else None
     name, selected = select_policy(policy, flags)
-    seen = preview_policy(
+    preview = preview_policy(
         name, selected, attempt=attempt, retries=retries, samples=samples
     )
-    rows = seen.shown(retries)
+    rows = preview.shown(retries)
     if not (as_json or as_csv):
-        _print(name, seen, rows, start, chosen)
+        _print(name, preview, rows, start, chosen)
         return
     chosen = chosen or [each for each in _COLUMNS if start or each != "at"]
     figures = [_figures(row, start, chosen) for row in rows]
     if as_csv:
         click.echo(_to_csv(figures), nl=False)
     else:
-        data = _to_data(name, seen, figures)
+        data = _to_data(name, preview, figures)
         click.echo(json.dumps(data, indent=2, default=fields_of))
 
 
@@ -131,7 +131,7 @@ def _parse_columns(text: str, start: datetime | None) -> list[str]:
 def _figures(
     row: RetryRow, start: datetime | None, columns: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the figures of a retry in some columns, with the names for programs."""
+    """Return the figures of a retry, by their names in JSON and CSV."""
     mean = row.mean
     soonest, latest = row.at(start) if start else (None, None)
     figures: dict[str, dict[str, Any]] = {
@@ -152,21 +152,21 @@ def _figures(
 
 
 def _to_data(
-    name: str, seen: Preview, rows: Sequence[dict[str, Any]]
+    name: str, preview: Preview, rows: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     return {
         "name": name,
-        "policy": repr(seen.policy),
-        "attempt": seen.attempt,
-        "end": seen.end,
-        "limits": seen.limits,
-        "calls": seen.calls,
-        "worst": seen.worst,
-        "total_wait": seen.total_wait,
-        "samples": seen.samples,
+        "policy": repr(preview.policy),
+        "attempt": preview.attempt,
+        "end": preview.end,
+        "limits": preview.limits,
+        "calls": preview.calls,
+        "worst": preview.worst,
+        "total_wait": preview.total_wait,
+        "samples": preview.samples,
         "rows": [
             figures | {"seconds_error": row.mean_error}
-            for figures, row in zip(rows, seen.rows, strict=False)
+            for figures, row in zip(rows, preview.rows, strict=False)
         ],
     }
 
@@ -183,29 +183,29 @@ def _to_csv(rows: Sequence[dict[str, Any]]) -> str:
 
 def _print(
     name: str,
-    seen: Preview,
+    preview: Preview,
     rows: Sequence[RetryRow],
     start: datetime | None,
     columns: Sequence[str] | None,
 ) -> None:
-    columns = columns or _fitting_columns(rows, start)
-    random = any(row.low != row.high for row in seen.rows)
-    named = _HEADS if random else {}
-    heads = [head for column in columns for head in named.get(column, [column])]
+    columns = columns or _default_columns(rows, start)
+    random = any(row.low != row.high for row in preview.rows)
+    headings = _HEADINGS if random else {}
+    heads = [head for column in columns for head in headings.get(column, [column])]
     cells = [
         [str(row.retry), *_cells(row, start, columns, random=random)] for row in rows
     ]
     out = console()
     out.print(name, style="bold")
     print_uncut(out, build_figures(["retry", *heads], cells))
-    if len(rows) < len(seen.rows):
+    if len(rows) < len(preview.rows):
         out.print(f"... and so on; --retries {2 * len(rows)} shows more")
     out.print()
-    out.print(build_pairs(summarize(seen)))
+    out.print(build_pairs(summarize(preview)))
 
 
-def _fitting_columns(rows: Sequence[RetryRow], start: datetime | None) -> list[str]:
-    """Return the columns that suit the delays, and fit into a terminal."""
+def _default_columns(rows: Sequence[RetryRow], start: datetime | None) -> list[str]:
+    """Return the columns that suit the delays and fit a terminal."""
     if start:
         return ["seconds", "cumulative", "at"]
     longest = max((row.high for row in rows), default=0.0)
@@ -213,7 +213,7 @@ def _fitting_columns(rows: Sequence[RetryRow], start: datetime | None) -> list[s
     return ["seconds", *units, "cumulative"]
 
 
-_HEADS = {
+_HEADINGS = {
     "seconds": ["low s", "mean s", "high s"],
     "minutes": ["mean min"],
     "hours": ["mean h"],
@@ -238,7 +238,7 @@ def _cells(
 
 def _format_dates(soonest: datetime | None, latest: datetime | None) -> str:
     if soonest is None:
-        return "beyond the calendar"
+        return "after year 9999"
     first = soonest.isoformat(" ", "seconds")
     if latest is None or latest - soonest < timedelta(seconds=1):
         return first

@@ -1,4 +1,4 @@
-"""Previews of policies, and their summary in a few lines."""
+"""Previews of policies, and their summaries."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ def preview_policy(
     retries: int | None = None,
     samples: int = 0,
 ) -> Preview:
-    """Return the preview of a policy, for the values of options."""
+    """Return the preview of a policy for the options of a command."""
     most = max(retries or 0, 1_000)
     try:
         return preview(policy, attempt=attempt, retries=most, samples=samples)
@@ -32,44 +32,46 @@ def preview_policy(
         raise ConfigError(msg) from error
 
 
-def summarize(seen: Preview) -> Iterator[tuple[str, ...]]:
+def summarize(result: Preview) -> Iterator[tuple[str, ...]]:
     """Yield the parts of a summary: a label, and the lines beside it."""
-    yield "policy", repr(seen.policy)
-    yield "ends", *_ends(seen)
-    if seen.soonest is not None:
-        yield "calls", f"{_calls(seen)} for a request that fails every time"
-    if seen.total_wait:
-        yield "waits", _total_wait(seen.total_wait)
-    if seen.worst is not None:
-        took = seen.attempt or timeout_seconds(seen.policy.attempt_timeout)
-        attempts = f" with attempts of {format_duration(took)}" if took else ""
-        basis = ", by the common schedule" if has_other_delays(seen.policy) else ""
-        yield "at worst", f"{format_duration(seen.worst)} in total{attempts}{basis}"
-    notes = "; ".join(caveats(seen.policy))
+    yield "policy", repr(result.policy)
+    yield "ends", *_ends(result)
+    if result.soonest is not None:
+        yield "calls", f"{_calls(result)} for a request that fails every time"
+    if result.total_wait:
+        yield "waits", _total_wait(result.total_wait)
+    if result.worst is not None:
+        attempt = result.attempt or timeout_seconds(result.policy.attempt_timeout)
+        text = f"{format_duration(result.worst)} in total"
+        text += f" with attempts of {format_duration(attempt)}" if attempt else ""
+        if has_other_delays(result.policy):
+            text += ", by the policy's own schedule"
+        yield "at worst", text
+    notes = "; ".join(caveats(result.policy))
     if notes:
         yield "notes", notes
 
 
-def _ends(seen: Preview) -> Iterator[str]:
-    if seen.end:
-        yield str(seen.end)
-    elif seen.soonest is not None:
-        yield f"stops after retry {seen.soonest} or later: delays may be near zero"
-    elif seen.limits or seen.policy.max_attempts or seen.policy.max_elapsed:
-        yield f"not within the first {len(seen.rows)} retries"
+def _ends(result: Preview) -> Iterator[str]:
+    if result.end:
+        yield str(result.end)
+    elif result.soonest is not None:
+        yield f"stops after retry {result.soonest} or later: delays may be near zero"
+    elif result.limits or result.policy.max_attempts or result.policy.max_elapsed:
+        yield f"not within the first {len(result.rows)} retries"
     else:
         yield "never: no setting ends it"
-    for name, end in seen.limits.items():
-        if seen.end is None or name not in seen.end.reasons:
+    for name, end in result.limits.items():
+        if result.end is None or name not in result.end.reasons:
             yield f"{name} alone: {str(end).rpartition(':')[0]}"
 
 
-def _calls(seen: Preview) -> str:
-    fewest = (seen.soonest or 0) + 1
-    most = seen.calls and seen.calls[1]
+def _calls(result: Preview) -> str:
+    fewest = (result.soonest or 0) + 1
+    most = result.calls and result.calls[1]
     if fewest == most:
         return f"{most}"
-    mean = seen.total_wait and f", {seen.total_wait.calls:.1f} on average"
+    mean = result.total_wait and f", {result.total_wait.calls:.1f} on average"
     return f"{fewest} {f'to {most}' if most else 'or more'}{mean or ''}"
 
 

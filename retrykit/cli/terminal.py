@@ -1,6 +1,6 @@
 """Output to the terminal: console, tables and numbers.
 
-rich decides about color, width and encoding; it respects NO_COLOR.
+rich chooses color, width and encoding, and respects NO_COLOR.
 """
 
 import re
@@ -19,18 +19,18 @@ __all__ += ["format_range", "print_uncut"]
 
 
 class _Console(Console):
-    """Console that prints every string as one line without control characters.
+    """Console that prints each string on one line, with control characters escaped.
 
-    Names of a file or a module may contain any character. Our own line breaks are
+    The name of a file or a module may contain any character. Intended line breaks are
     separate prints, or a `rich.console.Group`.
     """
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return a string to print, with its control characters escaped."""
+        """Return a string with its control characters escaped, ready to print."""
         return super().render_str(escape_unprintable(text), **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print; without the blanks at the ends of lines, unless to a terminal."""
+        """Print, without trailing spaces unless to a terminal."""
         if self.is_terminal:
             super().print(*objects, **options)
             return
@@ -45,7 +45,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def format_decimal(number: float, digits: int = 6) -> str:
-    """Return a number rounded to some digits after the point, without zeros there.
+    """Return a number rounded to some decimals, without trailing zeros.
 
     >>> format_decimal(60.0), format_decimal(60 / 3600), format_decimal(3.5629999999)
     ('60', '0.016667', '3.563')
@@ -55,7 +55,7 @@ def format_decimal(number: float, digits: int = 6) -> str:
 
 
 def format_range(low: float, high: float) -> str:
-    """Return one duration or two, in seconds, for people to read.
+    """Return one or two durations in seconds for people to read.
 
     >>> format_range(60, 60), format_range(0.25, 0.75)
     ('1m', '250ms to 750ms')
@@ -83,7 +83,7 @@ def build_figures(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Tabl
     table = build_table([], [])
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
-    # A single cell per column: rich measures and wraps each cell.
+    # A single cell per column, since rich measures and wraps each cell.
     cells = ["\n".join(map(escape_unprintable, x)) for x in zip(*rows, strict=True)]
     if cells:
         table.add_row(*map(Text, cells))
