@@ -1,16 +1,16 @@
-"""Policies in a file, and what the environment lays over them.
+"""Read policies from a TOML file, and override them by environment variables.
 
-A file is data: it may say what is retried and when, and runs no code. Here it
-is written to a temporary folder first; a program has it beside its code.
+Reading a file runs no code. This example writes the file to a temporary folder
+first; a program keeps it beside its code.
 
 Prints::
 
     base: Policy(schedule=exponential(0.5, factor=2.0).cap(30.0).full_jitter())
     fetch: Policy(schedule=exponential(0.5, factor=2.0).cap(30.0).full_jitter(), \
 max_attempts=8, on=(ConnectionError, TimeoutError))
-    fetch here: 3 attempts, 20.0 s
+    fetch, overridden: 3 attempts, 20.0 s
     jobs: 11 attempts, the first delay from 16.0 to 46.0 s
-    the mistake: typo.toml, policy 'fetch': max_atempts is not a policy setting, \
+    error: typo.toml, policy 'fetch': max_atempts is not a policy setting, \
 got 3; did you mean max_attempts?
 """
 
@@ -38,17 +38,18 @@ max_atempts = 3
 
 
 def main(folder: Path) -> None:
-    """Print the policies of a file, one that is changed, and a mistake."""
+    """Print the policies of a file, one with overrides, and the error for a typo."""
     path = folder / "pyproject.toml"
     path.write_text(TEXT, "utf-8")
     for name in ("base", "fetch"):
         print(f"{name}: {Policy.from_toml(path, name)!r}")
 
-    # By default these come from the environment of the process.
+    # By default, environ is os.environ.
     variables = {"FETCH_MAX_ATTEMPTS": "3", "FETCH_MAX_ELAPSED": "20s"}
     base = Policy.from_toml(path, "fetch")
-    here = Policy.from_env("FETCH", base=base, environ=variables)
-    print(f"fetch here: {here.max_attempts} attempts, {here.max_elapsed} s")
+    overridden = Policy.from_env("FETCH", base=base, environ=variables)
+    attempts, seconds = overridden.max_attempts, overridden.max_elapsed
+    print(f"fetch, overridden: {attempts} attempts, {seconds} s")
 
     jobs = Policy.from_toml(path, "jobs")
     low, high = jobs.schedule.bounds(1) or (0.0, 0.0)
@@ -59,7 +60,7 @@ def main(folder: Path) -> None:
     try:
         Policy.from_toml(wrong, "fetch")
     except ConfigError as error:
-        print(f"the mistake: {error}".replace(str(wrong), wrong.name))
+        print(f"error: {error}".replace(str(wrong), wrong.name))
 
 
 if __name__ == "__main__":

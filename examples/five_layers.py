@@ -1,9 +1,8 @@
-"""Retry on five layers over a dependency that is dead, and call it three times.
+"""Retry in five nested layers, without multiplying the attempts.
 
-Each layer makes up to three attempts. An error with which one of them has given
-up is not retried by those around it: they let it out, with what happened inside
-of them. Without that guard, under ``nested="retry"``, each attempt of a layer is
-three attempts of the layer below. Time is virtual, so nothing is waited for.
+Each layer makes up to three attempts. When the innermost gives up, the layers around
+it do not retry its error. With ``nested="retry"`` they do, and each attempt of a layer
+becomes three attempts of the layer below. Time is virtual, so nothing waits.
 
 Prints::
 
@@ -11,23 +10,23 @@ Prints::
       retrykit: gave up after 1 attempt in 3s: nested call database gave up
       after 3 attempts in 3s: the schedule has ended
       gateway: nested
-        attempt 1, ConnectionError: nobody answers
+        attempt 1, ConnectionError: connection refused
       shop: nested
-        attempt 1, ConnectionError: nobody answers
-      catalogue: nested
-        attempt 1, ConnectionError: nobody answers
+        attempt 1, ConnectionError: connection refused
+      catalog: nested
+        attempt 1, ConnectionError: connection refused
       storage: nested
-        attempt 1, ConnectionError: nobody answers
+        attempt 1, ConnectionError: connection refused
       database: schedule ended
-        attempt 1, ConnectionError: nobody answers
-        attempt 2, ConnectionError: nobody answers
-        attempt 3, ConnectionError: nobody answers
+        attempt 1, ConnectionError: connection refused
+        attempt 2, ConnectionError: connection refused
+        attempt 3, ConnectionError: connection refused
     nested='retry': called 243 times in 363 s
       retrykit: gave up after 3 attempts in 6m3s: the schedule has ended
       gateway: schedule ended
-        attempt 1, ConnectionError: nobody answers
-        attempt 2, ConnectionError: nobody answers
-        attempt 3, ConnectionError: nobody answers
+        attempt 1, ConnectionError: connection refused
+        attempt 2, ConnectionError: connection refused
+        attempt 3, ConnectionError: connection refused
 """
 
 from collections.abc import Callable
@@ -37,18 +36,18 @@ from retrykit import Policy, retry, state_of
 from retrykit.testing import ScriptedFunction, virtual_time
 
 POLICY = Policy(on=ConnectionError, schedule=[1, 2], max_elapsed=None)
-LAYERS = ["database", "storage", "catalogue", "shop", "gateway"]
+LAYERS = ["database", "storage", "catalog", "shop", "gateway"]
 
 
-def in_layers(call: Callable[[], object], policy: Policy) -> Callable[[], object]:
-    """Return what makes a call through all layers, the first one innermost."""
+def add_layers(call: Callable[[], object], policy: Policy) -> Callable[[], object]:
+    """Wrap a function in all layers, the first one innermost."""
     for layer in LAYERS:
         call = retry(policy, name=layer)(call)
     return call
 
 
-def tell(error: ConnectionError) -> None:
-    """Print what is recorded on an error of the call that gave up with it."""
+def print_history(error: ConnectionError) -> None:
+    """Print the history of the call that raised an error, and of those inside it."""
     for line in wrap(error.__notes__[-1]):
         print(f"  {line}")
     layer = state_of(error)
@@ -60,16 +59,16 @@ def tell(error: ConnectionError) -> None:
 
 
 def main() -> None:
-    """Call a dead dependency with the guard, which is the default, and without."""
+    """Call a dependency that is down, with the default setting and without it."""
     for policy in POLICY, POLICY.replace(nested="retry"):
-        dead = ScriptedFunction([ConnectionError("nobody answers"), ...])
+        dependency = ScriptedFunction([ConnectionError("connection refused"), ...])
         with virtual_time() as clock:
             try:
-                in_layers(dead, policy)()
+                add_layers(dependency, policy)()
             except ConnectionError as error:
-                called = f"called {len(dead.calls)} times in {clock.now():g} s"
+                called = f"called {len(dependency.calls)} times in {clock.now():g} s"
                 print(f"nested={policy.nested!r}: {called}")
-                tell(error)
+                print_history(error)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
-"""A real HTTP service that fails on a script, and a client that gets through.
+"""A real HTTP service that fails several times, and a client that retries.
 
-The service refuses a connection, drops one, lets one time out and answers one
-with 503; only then does it say hello. The same policy carries a blocking client
-and a coroutine through all of it. At last the service is down for good, and a
-handler reads from the error what had happened.
+The service refuses one connection, drops another, lets a third time out, answers 503,
+and then answers hello. A sync client and an async one call it under the same policy.
+In the end the service stays down, and the history of the call is read from its error.
 
-Prints, where ``...`` is a number or a text that is another one elsewhere::
+Prints, where ``...`` differs from run to run::
 
-    A service that comes back, called by a thread
+    A service that recovers, with a sync client
       attempt 1: ConnectionRefusedError(...)
                  next attempt in ... ms
       attempt 2: RemoteDisconnected('Remote end closed connection without response')
@@ -17,21 +16,21 @@ Prints, where ``...`` is a number or a text that is another one elsewhere::
       attempt 4: StatusError(503, 'Service Unavailable')
                  next attempt in ... ms
       attempt 5: succeeded, ... ms after the first began
-    The service says: hello
+    The service answers: hello
 
-    The same, awaited by a task
+    The same, with an async client
       attempt 1: ConnectionRefusedError(...)
                  next attempt in ... ms
-      attempt 2: ConnectionResetError('closed without an answer')
+      attempt 2: ConnectionResetError('closed without a response')
                  next attempt in ... ms
       attempt 3: TimeoutError()
                  next attempt in ... ms
       attempt 4: StatusError(503, 'Service Unavailable')
                  next attempt in ... ms
       attempt 5: succeeded, ... ms after the first began
-    The service says: hello
+    The service answers: hello
 
-    A service that is down for good
+    A service that stays down
       attempt 1: ConnectionRefusedError(...)
                  next attempt in ... ms
       attempt 2: RemoteDisconnected('Remote end closed connection without response')
@@ -42,13 +41,13 @@ Prints, where ``...`` is a number or a text that is another one elsewhere::
                  next attempt in ... ms
       attempt 5: StatusError(503, 'Service Unavailable')
                  no further attempt
-    In the handler, from the error alone: StatusError(503, 'Service Unavailable')
-      attempt  error                     took  delay after it
+    The history of StatusError(503, 'Service Unavailable')
+      attempt  error                     took  next after
             1  ConnectionRefusedError  ... ms  ... ms
             2  RemoteDisconnected      ... ms  ... ms
             3  TimeoutError            ... ms  ... ms
             4  StatusError             ... ms  ... ms
-            5  StatusError             ... ms            none
+            5  StatusError             ... ms        none
       stop reason: attempts
       note: retrykit: gave up after 5 attempts in ...: max attempts reached
 """
@@ -78,11 +77,11 @@ TIMEOUT = 0.3
 
 
 class StatusError(Exception):
-    """The service answered, but not with what it was asked for."""
+    """The service answered with an error status."""
 
 
-def narrate(event: Event) -> None:
-    """Print what happens in a call, as it happens."""
+def print_event(event: Event) -> None:
+    """Print the events of a call; an observer."""
     match event:
         case AttemptFailed(_, failure):
             print(f"  attempt {failure.attempt}: {failure.error!r}")
@@ -99,24 +98,24 @@ POLICY = Policy(
     schedule=exponential("20ms").jitter(0.5),
     max_attempts=5,
     on=(OSError, StatusError),
-    observers=[narrate],
+    observers=[print_event],
 )
 
 
 @retry(POLICY)
 def fetch(port: int) -> str:
-    """Return what the service says."""
+    """Return the response of the service."""
     with closing(HTTPConnection(HOST, port, timeout=TIMEOUT)) as connection:
         connection.request("GET", "/")
-        with connection.getresponse() as answer:
-            if answer.status != HTTPStatus.OK:
-                raise StatusError(answer.status, answer.reason)
-            return answer.read().decode()
+        with connection.getresponse() as response:
+            if response.status != HTTPStatus.OK:
+                raise StatusError(response.status, response.reason)
+            return response.read().decode()
 
 
 @aretry(POLICY)
 async def afetch(port: int) -> str:
-    """Return what the service says; other tasks run meanwhile."""
+    """Return the response of the service; other tasks run meanwhile."""
     async with asyncio.timeout(TIMEOUT):
         reader, writer = await asyncio.open_connection(HOST, port)
         with closing(writer):
@@ -124,7 +123,7 @@ async def afetch(port: int) -> str:
             head, _, body = (await reader.read()).partition(b"\r\n\r\n")
         await writer.wait_closed()
     if not head:
-        msg = "closed without an answer"
+        msg = "closed without a response"
         raise ConnectionResetError(msg)
     _version, status, reason = head.decode().splitlines()[0].split(maxsplit=2)
     if int(status) != HTTPStatus.OK:
@@ -133,86 +132,85 @@ async def afetch(port: int) -> str:
 
 
 class FlakyService(TCPServer):
-    """An HTTP service on a free port that fails on a script.
+    """An HTTP service on a free port that fails as scripted.
 
-    Its port refuses connections until a client has heard that and will come
-    again: let it `listen` to the calls, and nothing depends on a timer. When
-    its script is over, the last turn is repeated.
+    Its port refuses connections until `open_port`, an observer, sees that the client
+    will retry; so nothing depends on timing.
 
     Args:
-        *script: What happens to one request after the other: ``"drop"``,
-            ``"hang"``, or a status to answer with.
+        *script: The outcome of each request: ``"drop"``, ``"hang"``, or a status.
+            The last one is repeated.
     """
 
     def __init__(self, *script: str | int) -> None:
-        super().__init__((HOST, 0), Turn, bind_and_activate=False)
+        super().__init__((HOST, 0), Handler, bind_and_activate=False)
         self.script: Iterator[str | int] = chain(script, repeat(script[-1]))
         self.thread = Thread(target=self.serve_forever, args=[0.01])
         self.server_bind()
         self.port = self.server_address[1]
 
-    def listen(self, event: Event) -> None:
-        """Open the port once the first retry is scheduled."""
+    def open_port(self, event: Event) -> None:
+        """Accept connections once the first retry is scheduled."""
         if isinstance(event, RetryScheduled) and event.state.attempt == 1:
             self.server_activate()
             self.thread.start()
 
     def server_close(self) -> None:
-        """Stop, and close the port."""
+        """Stop the service, and close the port."""
         if self.thread.is_alive():
             self.shutdown()
             self.thread.join()
         super().server_close()
 
 
-class Turn(BaseHTTPRequestHandler):
-    """One request, and what the script has for it."""
+class Handler(BaseHTTPRequestHandler):
+    """Handles each request as the script says."""
 
     server: FlakyService
 
     def do_GET(self) -> None:
-        """Drop the connection, never answer, or answer."""
-        turn = next(self.server.script)
-        if turn == "hang":
-            self.rfile.read(1)  # returns when the client has hung up
-        elif isinstance(turn, int):
-            self.send_response_only(turn)
+        """Drop the connection, hang, or answer."""
+        outcome = next(self.server.script)
+        if outcome == "hang":
+            self.rfile.read(1)  # returns when the client closes the connection
+        elif isinstance(outcome, int):
+            self.send_response_only(outcome)
             self.end_headers()
             self.wfile.write(b"hello")
 
 
-def tell(error: Exception) -> None:
-    """Print what is recorded of the call that gave up with this error."""
+def print_history(error: Exception) -> None:
+    """Print the history of the call that raised an error."""
     state = state_of(error)
-    if state is None:  # it came from elsewhere
+    if state is None:  # not raised by a retried call
         raise error
-    print(f"In the handler, from the error alone: {error!r}")
-    print("  attempt  error                     took  delay after it")
+    print(f"The history of {error!r}")
+    print("  attempt  error                     took  next after")
     for failure in state.failures:
         kind = type(failure.error).__name__
         took = f"{failure.duration * 1000:.0f} ms"
         delay = "none" if failure.delay is None else f"{failure.delay * 1000:.0f} ms"
-        print(f"  {failure.attempt:>7}  {kind:22}  {took:>6}  {delay:>14}")
+        print(f"  {failure.attempt:>7}  {kind:22}  {took:>6}  {delay:>10}")
     print(f"  stop reason: {state.stop_reason}")
     print(f"  note: {error.__notes__[-1]}")
 
 
 def main() -> None:
     """Call three services."""
-    print("A service that comes back, called by a thread")
-    with FlakyService("drop", "hang", 503, 200) as service, observe(service.listen):
-        print(f"The service says: {fetch(service.port)}\n")
+    print("A service that recovers, with a sync client")
+    with FlakyService("drop", "hang", 503, 200) as service, observe(service.open_port):
+        print(f"The service answers: {fetch(service.port)}\n")
 
-    print("The same, awaited by a task")
-    with FlakyService("drop", "hang", 503, 200) as service, observe(service.listen):
-        print(f"The service says: {asyncio.run(afetch(service.port))}\n")
+    print("The same, with an async client")
+    with FlakyService("drop", "hang", 503, 200) as service, observe(service.open_port):
+        print(f"The service answers: {asyncio.run(afetch(service.port))}\n")
 
-    print("A service that is down for good")
-    with FlakyService("drop", "hang", 503) as service, observe(service.listen):
+    print("A service that stays down")
+    with FlakyService("drop", "hang", 503) as service, observe(service.open_port):
         try:
             fetch(service.port)
         except StatusError as error:
-            tell(error)
+            print_history(error)
 
 
 if __name__ == "__main__":

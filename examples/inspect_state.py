@@ -1,10 +1,10 @@
-"""Ask a call what has happened: from within, and in the handler of its error.
+"""Read the history of a call, in the function and in the handler of its error.
 
-`current_state()` is for the function that is retried, `state_of(error)` for
-the ``except`` clause around it. Under ``raises="group"`` the call raises all of
-its errors at once, and ``except*`` sorts them.
+`current_state()` is for the retried function, `state_of(error)` for the ``except``
+clause around the call. With ``raises="group"`` the call raises all its errors as an
+``ExceptionGroup``, for ``except*``.
 
-Prints, where ``...`` is a length of time::
+Prints, where ``...`` is a duration::
 
     attempt 1 of read
     attempt 2 of read, after ConnectionResetError('hung up')
@@ -12,14 +12,14 @@ Prints, where ``...`` is a length of time::
     in the handler of PermissionError()
       status       dead
       stop_reason  not retryable
-      slept        0.03
+      total_delay  0.03
       errors       ConnectionResetError, TimeoutError, PermissionError
-      note         gave up after 3 attempts in ...: the error is not retryable
+      describe()   gave up after 3 attempts in ...: the error is not retryable
 
     attempt 1 of read
     attempt 2 of read, after ConnectionResetError('hung up')
-    except* ConnectionError has hung up
-    except* TimeoutError has slow
+    except* ConnectionError: hung up
+    except* TimeoutError: slow
 """
 
 from retrykit import current_state, retry, state_of, with_policy
@@ -27,7 +27,7 @@ from retrykit import current_state, retry, state_of, with_policy
 
 @retry(on=(ConnectionError, TimeoutError), schedule=["10ms", "20ms"])
 def read() -> str:
-    """Fail, each time with another error."""
+    """Fail with a different error each time."""
     state = current_state()
     after = f", after {state.errors[-1]!r}" if state.errors else ""
     print(f"attempt {state.attempt} of {state.name}{after}")
@@ -36,7 +36,7 @@ def read() -> str:
 
 
 def main() -> None:
-    """Handle what the call raises, one error or all of them."""
+    """Handle the last error of a call, or all of them."""
     try:
         read()
     except PermissionError as error:
@@ -44,16 +44,16 @@ def main() -> None:
         if (state := state_of(error)) is not None:
             print(f"  status       {state.status}")
             print(f"  stop_reason  {state.stop_reason}")
-            print(f"  slept        {state.total_delay}")
+            print(f"  total_delay  {state.total_delay}")
             print(f"  errors       {', '.join(type(e).__name__ for e in state.errors)}")
-            print(f"  note         {state.describe()}\n")
+            print(f"  describe()   {state.describe()}\n")
 
     try:
         with_policy(read, max_attempts=2, raises="group")()
     except* ConnectionError as group:
-        print("except* ConnectionError has", *group.exceptions)
+        print("except* ConnectionError:", *group.exceptions)
     except* TimeoutError as group:
-        print("except* TimeoutError has", *group.exceptions)
+        print("except* TimeoutError:", *group.exceptions)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """Write the loop yourself, and take only the delays from a policy.
 
-`Backoff` is for code that a decorator does not fit, such as a connection that
-is kept for months: it fails now and then, and each time that it works again
-the delays start afresh.
+`Backoff` is for code that a decorator does not fit, such as a connection that is kept
+open for months. After each success the delays start again from the first.
 
 Prints::
 
@@ -14,30 +13,29 @@ Prints::
     failed, next in 0.01 s
     failed, next in 0.02 s
     failed, next in 0.04 s
-    failed, and no retry any more
+    failed, giving up
 """
 
 import time
 
-from retrykit import Policy
-from retrykit.execution.backoff import STOP, Backoff
+from retrykit import STOP, Backoff, Policy
 from retrykit.schedules import exponential
 
-# What the connection does: a message arrives, or there is none.
-LINE = [None, None, "good morning", None, "good evening", None, None, None, None]
+# The messages of the connection; None is a failure.
+MESSAGES = [None, None, "good morning", None, "good evening", None, None, None, None]
 
 
 def main() -> None:
-    """Receive until the line has been dead for too long."""
+    """Receive messages until the schedule ends."""
     backoff = Backoff(Policy(schedule=exponential("10ms").take(3)))
-    for message in LINE:
+    for message in MESSAGES:
         if message is not None:
             print(f"received: {message}")
             backoff.reset()
             continue
         delay = backoff.next()
         if delay is STOP:
-            print("failed, and no retry any more")
+            print("failed, giving up")
             break
         print(f"failed, next in {delay} s")
         time.sleep(delay)

@@ -1,12 +1,11 @@
-"""The schedules of three real systems, as tables beside those they come from.
+"""The schedules of three presets, as tables like those in their documentation.
 
-Nothing is called and nothing is slept: a schedule is a value that can be looked
-at. Retries that have the same delay share a row.
+Nothing is called and nothing sleeps. Retries with the same delay share a row.
 
 Prints::
 
     "Hostname verification backoff schedule", custom hostnames, 2021
-      retry  retry_attempt  in seconds               in all
+      retry  retry_attempt  in seconds                total
           1              0          60              0:01:00
           2              1          63              0:02:03
           3              2          66              0:03:09
@@ -63,7 +62,7 @@ Prints::
             10          19.210  STOP
 
     "Backoff & Retry Policies", Zizq: t = B + a^E + a * rand(0 to J)
-       a  low in s  high in s       low in all      high in all
+       a  low in s  high in s        low total       high total
        1        16         46            0:00:16            0:00:46
        2        31         91            0:00:47            0:02:17
        3        96        186            0:02:23            0:05:23
@@ -76,17 +75,16 @@ from datetime import timedelta
 from itertools import groupby
 from operator import itemgetter
 
-from retrykit import Policy, presets
-from retrykit.execution.backoff import Backoff
+from retrykit import Backoff, Policy, presets
 from retrykit.testing import FakeClock
 
 SHOWN = {1, 2, 3, 10, 20, 25}
 
 
 def hostname_verification() -> None:
-    """Print each delay, and the time that has passed at its end."""
+    """Print each delay, and the total so far."""
     print('"Hostname verification backoff schedule", custom hostnames, 2021')
-    print("  retry  retry_attempt  in seconds               in all")
+    print("  retry  retry_attempt  in seconds                total")
     total = 0.0
     delays = enumerate(presets.hostname_verification().schedule.draw(), 1)
     for delay, group in groupby(delays, itemgetter(1)):
@@ -98,7 +96,7 @@ def hostname_verification() -> None:
 
 
 def google() -> None:
-    """Print each interval, and the range that its delay is drawn from."""
+    """Print each interval, and the range of its random delay."""
     print("\nExponentialBackOff, Google HTTP Client Library for Java")
     print("  request#  retry_interval  randomized_interval")
     policy, clock = presets.google(), FakeClock()
@@ -112,9 +110,9 @@ def google() -> None:
 
 
 def zizq() -> None:
-    """Print the range of each delay, and of the time that has passed at its end."""
+    """Print the range of each delay, and of the total so far."""
     print('\n"Backoff & Retry Policies", Zizq: t = B + a^E + a * rand(0 to J)')
-    print("   a  low in s  high in s       low in all      high in all")
+    print("   a  low in s  high in s        low total       high total")
     shortest = longest = timedelta()
     for a, low, high in ranges(presets.zizq(), 25):
         shortest += timedelta(seconds=low)

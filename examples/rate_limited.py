@@ -1,22 +1,21 @@
-"""Wait as long as a server asks for, if that is not too long.
+"""Wait as long as a server asks with ``Retry-After``, within a limit.
 
-A real HTTP server answers 429 with ``Retry-After``, in seconds and as a date, and
-is out of order for a moment. The policy has a rule for each of the two errors,
-a hint that reads the header, and the longest wait that it lets itself be asked
-for. Time is virtual, so nothing is waited for.
+A real HTTP server answers 429 with ``Retry-After``, in seconds and as a date, and 503
+once. The policy has a rule for each of the two errors, a hint that reads the header,
+and a cap for the hint. Time is virtual, so nothing waits.
 
 Prints::
 
-    A server that is busy for a while
-      HTTP Error 429: Too Many Requests; asked for: 0 s, waited: 1 s
-      HTTP Error 429: Too Many Requests; asked for: 3 s, waited: 3 s
-      HTTP Error 429: Too Many Requests; asked for: 5 s, waited: 5 s
-      HTTP Error 429: Too Many Requests; asked for: -, waited: 4 s
-      HTTP Error 503: Service Unavailable; asked for: -, waited: 0.25 s
-      it succeeded after 6 attempts in 13.2s
-    A server that is closed for today
-      HTTP Error 429: Too Many Requests; asked for: 86400 s, waited: -
-      it gave up after 1 attempt in 0s: it was asked to wait longer than allowed: 1d
+    A server that is busy for some seconds
+      HTTP Error 429: Too Many Requests; hint: 0 s, delay: 1 s
+      HTTP Error 429: Too Many Requests; hint: 3 s, delay: 3 s
+      HTTP Error 429: Too Many Requests; hint: 5 s, delay: 5 s
+      HTTP Error 429: Too Many Requests; hint: -, delay: 4 s
+      HTTP Error 503: Service Unavailable; hint: -, delay: 0.25 s
+      succeeded after 6 attempts in 13.2s
+    A server that asks to wait for a day
+      HTTP Error 429: Too Many Requests; hint: 86400 s, delay: -
+      gave up after 1 attempt in 0s: it was asked to wait longer than allowed: 1d
 """
 
 from collections.abc import Iterator
@@ -30,14 +29,14 @@ from retrykit import Policy, Rule
 from retrykit.hints import retry_after
 from retrykit.testing import virtual_time
 
-Answer = tuple[int, dict[str, str]]
+Response = tuple[int, dict[str, str]]
 
-# Its clock is wrong, which does no harm: the date is relative to the other one.
+# The clock of the server is wrong, so Retry-After counts from its own Date.
 DATES = {
     "Date": "Thu, 01 Jan 1970 00:00:00 GMT",
     "Retry-After": "Thu, 01 Jan 1970 00:00:05 GMT",
 }
-BUSY_FOR_A_WHILE: list[Answer] = [
+BUSY: list[Response] = [
     (429, {"Retry-After": "0"}),
     (429, {"Retry-After": "3"}),
     (429, DATES),
@@ -45,23 +44,23 @@ BUSY_FOR_A_WHILE: list[Answer] = [
     (503, {}),
     (200, {}),
 ]
-CLOSED_FOR_TODAY: list[Answer] = [(429, {"Retry-After": "86400"})]
+BUSY_FOR_A_DAY: list[Response] = [(429, {"Retry-After": "86400"})]
 
 
-def is_limited(error: Exception) -> bool:
-    """Return whether there were too many requests."""
+def is_rate_limited(error: Exception) -> bool:
+    """Return whether the status is 429."""
     return isinstance(error, HTTPError) and error.code == 429
 
 
-def is_broken(error: Exception) -> bool:
-    """Return whether the server is out of order."""
+def is_server_error(error: Exception) -> bool:
+    """Return whether the status is that of a transient server error."""
     return isinstance(error, HTTPError) and error.code in {500, 502, 503, 504}
 
 
 POLICY = Policy(
     rules=[
-        Rule(on=is_limited, schedule=[1, 1, 2, 4]),
-        Rule(on=is_broken, schedule=["250ms"], max_attempts=2),
+        Rule(on=is_rate_limited, schedule=[1, 1, 2, 4]),
+        Rule(on=is_server_error, schedule=["250ms"], max_attempts=2),
     ],
     on=ConnectionError,
     max_attempts=8,
@@ -71,61 +70,61 @@ POLICY = Policy(
 
 
 def fetch(port: int) -> str:
-    """Return what the server says."""
-    # The server is in this process, and no proxy finds it there.
-    web = build_opener(ProxyHandler({}))
+    """Return the response of the server."""
+    # A proxy of the environment could not reach the server.
+    opener = build_opener(ProxyHandler({}))
     try:
-        with web.open(f"http://127.0.0.1:{port}/", timeout=5) as answer:
-            text: bytes = answer.read()
-            return text.decode()
+        with opener.open(f"http://127.0.0.1:{port}/", timeout=5) as response:
+            body: bytes = response.read()
+            return body.decode()
     except HTTPError as error:
         error.close()
         raise
 
 
 @contextmanager
-def server(answers: list[Answer]) -> Iterator[int]:
-    """Give these answers, one after the other, on a free port."""
-    left = iter(answers)
+def serve(responses: list[Response]) -> Iterator[int]:
+    """Send these responses, one after the other, on a free port."""
+    remaining = iter(responses)
 
-    class Request(BaseHTTPRequestHandler):
+    class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            status, headers = next(left)
+            status, headers = next(remaining)
             self.send_response_only(status)
             for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(b"hello")
 
-    with HTTPServer(("127.0.0.1", 0), Request) as serving:
-        Thread(target=serving.serve_forever, args=[0.01]).start()
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, args=[0.01]).start()
         try:
-            yield serving.server_port
+            yield server.server_port
         finally:
-            serving.shutdown()
+            server.shutdown()
 
 
-def told(length: float | None) -> str:
-    """Return a length of time as it is printed."""
-    return "-" if length is None else f"{length:g} s"
+def format_seconds(duration: float | None) -> str:
+    """Format a duration; None is a dash."""
+    return "-" if duration is None else f"{duration:g} s"
 
 
-def show(answers: list[Answer]) -> None:
-    """Call a server that gives these answers, and print how it went."""
-    with server(answers) as port, virtual_time():
+def show(responses: list[Response]) -> None:
+    """Call a server that sends these responses, and print the history."""
+    with serve(responses) as port, virtual_time():
         outcome = POLICY.run(fetch, port)
     for failure in outcome.state.failures:
-        asked, waited = told(failure.hint), told(failure.delay)
-        print(f"  {failure.error}; asked for: {asked}, waited: {waited}")
-    print(f"  it {outcome.state.describe()}")
+        hint, delay = format_seconds(failure.hint), format_seconds(failure.delay)
+        print(f"  {failure.error}; hint: {hint}, delay: {delay}")
+    print(f"  {outcome.state.describe()}")
 
 
 def main() -> None:
     """Call two servers."""
-    print("A server that is busy for a while")
-    show(BUSY_FOR_A_WHILE)
-    print("A server that is closed for today")
-    show(CLOSED_FOR_TODAY)
+    print("A server that is busy for some seconds")
+    show(BUSY)
+    print("A server that asks to wait for a day")
+    show(BUSY_FOR_A_DAY)
 
 
 if __name__ == "__main__":

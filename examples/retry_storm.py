@@ -1,18 +1,16 @@
-"""Keep a service alive that the retries of its callers would keep dead.
+"""Simulate a service that recovers from an outage only under a retry budget.
 
-A service can serve ten calls a second, and six customers come each second. For
-five seconds it stands still. It serves calls in turn, those too whose customer
-has hung up: as long as its queue is longer than customers wait, it works for
-nobody. Backoff and jitter spread their retries out, and make them no fewer:
-each customer calls four times, and the queue never ends. Under a budget there
-is one retry for five customers, so the queue gets shorter, and is gone.
+A service can serve ten calls a second, and six customers arrive each second. For five
+seconds it serves none. It serves calls in order, including those whose customer has
+timed out, so while its queue is longer than the timeout, all its work is wasted.
+Backoff and jitter spread the retries out but do not reduce them: each customer calls
+four times, and the queue never ends. A budget allows one retry for five customers, so
+the queue shrinks until it is empty.
 
-The numbers come out of a simulation, which runs in virtual time.
-
-Prints the calls and answers of some of the seconds, and of all::
+Prints the calls and successes of some seconds of virtual time, and the totals::
 
                   without a budget       with a budget
-                    calls  answers      calls  answers
+                    calls   served      calls   served
     second 5            6        6          6        6
     second 10           6        0          6        0
     second 15          26        0          6        0
@@ -24,8 +22,8 @@ Prints the calls and answers of some of the seconds, and of all::
     second 45          22        0          6        6
     second 50          23        0          6        6
     second 55          21        0          6        6
-    in all           1260       60        385      260
-    served again          not in 45 s          after 12 s
+    total            1260       60        385      260
+    recovered             not in 45 s          after 12 s
 """
 
 import asyncio
@@ -47,16 +45,16 @@ POLICY = Policy(
 
 
 class Service:
-    """Serves one call after the other, and those too that nobody waits for."""
+    """Serves calls in order, including those that have timed out."""
 
     def __init__(self, clock: FakeClock) -> None:
         self.clock = clock
         self.queue_ends = 0.0
         self.calls: Counter[int] = Counter()
-        self.answers: Counter[int] = Counter()
+        self.served: Counter[int] = Counter()
 
     async def call(self) -> None:
-        """Return when it is this call's turn and the answer is there."""
+        """Return when this call has been served."""
         now = self.clock.now()
         begins = max(now, self.queue_ends)
         if OUTAGE <= begins < BACK:
@@ -64,24 +62,24 @@ class Service:
         self.queue_ends = begins + 1 / CAPACITY
         self.calls[int(now)] += 1
         await self.clock.asleep(self.queue_ends - now)
-        self.answers[int(now)] += 1
+        self.served[int(now)] += 1
 
     def recovered(self) -> str:
-        """Return when as many were served in a second as come in one."""
+        """Return when all customers of one second are served at once."""
         for second in range(BACK, END):
-            if self.answers[second] == CUSTOMERS:
+            if self.served[second] == CUSTOMERS:
                 return f"after {second - BACK} s"
         return f"not in {END - BACK} s"
 
 
 async def visit(number: int, service: Service, policy: Policy) -> None:
-    """Come in one's own time, and call until there is an answer or no hope."""
+    """Call the service as one customer, with retries."""
     await service.clock.asleep(number / CUSTOMERS)
     await policy.replace(seed=number).arun(service.call)
 
 
 async def simulate(clock: FakeClock, budget: Budget | None) -> Service:
-    """Return the service after the visits of all customers."""
+    """Return the service after all customers have called it."""
     service, policy = Service(clock), POLICY.replace(budget=budget)
     numbers = range(CUSTOMERS * END)
     await asyncio.gather(*(visit(number, service, policy) for number in numbers))
@@ -90,23 +88,23 @@ async def simulate(clock: FakeClock, budget: Budget | None) -> Service:
 
 def show(title: str, *columns: tuple[int, int]) -> None:
     """Print a line of the table."""
-    cells = (f"{calls:11}{answers:9}" for calls, answers in columns)
+    cells = (f"{calls:11}{served:9}" for calls, served in columns)
     print(f"{title:10}{''.join(cells)}")
 
 
 def main() -> None:
-    """Simulate it without a budget and with one."""
+    """Simulate the outage without a budget and with one."""
     both = []
     for budget in None, RatioBudget(0.2, reserve=0):
         with virtual_time() as clock:
             both.append(asyncio.run(simulate(clock, budget)))
 
     print("              without a budget       with a budget")
-    print("                calls  answers      calls  answers")
+    print("                calls   served      calls   served")
     for second in range(5, END, 5):
-        show(f"second {second}", *((s.calls[second], s.answers[second]) for s in both))
-    show("in all", *((s.calls.total(), s.answers.total()) for s in both))
-    print(f"served again{both[0].recovered():>21}{both[1].recovered():>20}")
+        show(f"second {second}", *((s.calls[second], s.served[second]) for s in both))
+    show("total", *((s.calls.total(), s.served.total()) for s in both))
+    print(f"recovered{both[0].recovered():>24}{both[1].recovered():>20}")
 
 
 if __name__ == "__main__":

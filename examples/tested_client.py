@@ -1,7 +1,7 @@
-"""A client of an HTTP API, and the tests that its author writes for it.
+"""A client of an HTTP API, and its tests.
 
-The tests talk to a real server on a free port, and wait for nothing: the
-fixtures come with retrykit. A test runner would find them; here `main` calls it.
+The tests talk to a real server on a free port, and wait for nothing: retrykit's pytest
+plugin provides the fixtures. Here `main` calls pytest.
 
 Prints::
 
@@ -36,11 +36,11 @@ from retrykit.testing import (
 
 
 class BusyError(Exception):
-    """The service asks to come back later."""
+    """The service is overloaded."""
 
 
-class RefusedError(Exception):
-    """The service will not answer this, now or later."""
+class RejectedError(Exception):
+    """The service will never answer this request."""
 
 
 POLICY = Policy(
@@ -52,7 +52,7 @@ POLICY = Policy(
 
 
 class Shop:
-    """What a shop's API knows of its goods."""
+    """Client of a shop's API."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -60,14 +60,14 @@ class Shop:
     @retry(POLICY)
     def price(self, article: str) -> int:
         """Return the price of an article, in cents."""
-        with closing(HTTPConnection("127.0.0.1", self.port, timeout=5)) as line:
-            line.request("GET", f"/{article}")
-            answer = line.getresponse()
-            body = answer.read()
-        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            raise BusyError(answer.status)
-        if answer.status != HTTPStatus.OK:
-            raise RefusedError(answer.status)
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=5)) as connection:
+            connection.request("GET", f"/{article}")
+            response = connection.getresponse()
+            body = response.read()
+        if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise BusyError(response.status)
+        if response.status != HTTPStatus.OK:
+            raise RejectedError(response.status)
         cents: int = json.loads(body)["cents"]
         return cents
 
@@ -79,17 +79,17 @@ Serve = Callable[[ScriptedFunction], Shop]
 
 @pytest.fixture(name="serve")
 def serve_on_a_free_port() -> Iterator[Serve]:
-    """Return what starts a server whose answers are on a script."""
+    """Start servers that respond with the statuses of a scripted function."""
     servers = []
 
     def serve(statuses: ScriptedFunction) -> Shop:
-        class Answer(BaseHTTPRequestHandler):
+        class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 self.send_response_only(statuses(self.path))
                 self.end_headers()
                 self.wfile.write(b'{"cents": 250}')
 
-        servers.append(HTTPServer(("127.0.0.1", 0), Answer))
+        servers.append(HTTPServer(("127.0.0.1", 0), Handler))
         Thread(target=servers[-1].serve_forever, args=[0.01]).start()
         return Shop(servers[-1].server_port)
 
@@ -100,26 +100,24 @@ def serve_on_a_free_port() -> Iterator[Serve]:
 
 
 def test_waits_longer_each_time(serve: Serve, retry_clock: FakeClock) -> None:
-    """It has the price after two delays, and no time has passed."""
+    """The delays grow, and take no real time."""
     shop = serve(ScriptedFunction([503, 500, 200]))
     assert shop.price("tea") == 250
     assert retry_clock.sleeps == [1.0, 2.0]
 
 
-def test_does_not_ask_again_what_is_refused(
-    serve: Serve, retry_events: Recording
-) -> None:
-    """A 404 stays one."""
+def test_does_not_retry_a_404(serve: Serve, retry_events: Recording) -> None:
+    """The call has one attempt, and the reason is recorded."""
     shop = serve(ScriptedFunction([404]))
-    with pytest.raises(RefusedError):
+    with pytest.raises(RejectedError):
         shop.price("gold")
     retry_events.assert_attempts(shop.price, 1)
     retry_events.assert_gave_up(shop.price, StopReason.NOT_RETRYABLE)
 
 
 @pytest.mark.retry_time(start=1_000)
-def test_gives_up_in_the_end(serve: Serve) -> None:
-    """The error has the history of the call."""
+def test_gives_up_after_six_attempts(serve: Serve) -> None:
+    """The error has the state of the call."""
     statuses = ScriptedFunction([503, ...])
     with pytest.raises(BusyError) as caught:
         serve(statuses).price("tea")
@@ -130,30 +128,30 @@ def test_gives_up_in_the_end(serve: Serve) -> None:
 
 
 @pytest.mark.usefixtures("no_retries")
-def test_asks_once_where_the_rest_of_a_suite_is_in_a_hurry(serve: Serve) -> None:
-    """The first error passes through."""
+def test_raises_the_first_error_without_retries(serve: Serve) -> None:
+    """A fixture switches retries off."""
     statuses = ScriptedFunction([503, 200])
     with pytest.raises(BusyError):
         serve(statuses).price("tea")
     assert [call.args for call in statuses.calls] == [("/tea",)]
 
 
-def test_customers_do_not_come_back_together(retry_clock: FakeClock) -> None:
-    """A hundred tasks side by side, each with a chance of its own."""
+def test_jitter_spreads_retries_out(retry_clock: FakeClock) -> None:
+    """A hundred concurrent tasks retry at different times."""
     customers = [AsyncScriptedFunction([BusyError, "served"]) for _ in range(100)]
 
-    async def open_the_doors() -> None:
+    async def call_all() -> None:
         policy = POLICY.replace(schedule=exponential("1m").full_jitter())
         await asyncio.gather(*(aretry(policy)(customer)() for customer in customers))
 
-    asyncio.run(open_the_doors())
-    came_back = [customer.times[1] for customer in customers]
-    assert len(set(came_back)) == 100
-    assert max(came_back) == retry_clock.now() <= 60
+    asyncio.run(call_all())
+    retried_at = [customer.times[1] for customer in customers]
+    assert len(set(retried_at)) == 100
+    assert max(retried_at) == retry_clock.now() <= 60
 
 
 def main() -> None:
-    """Run the tests, whatever the settings of the project around them."""
+    """Run the tests, regardless of pytest's settings in the project."""
     settings = ["-o", "addopts=", "-p", "no:cacheprovider", "--noconftest"]
     plugins = ["--disable-plugin-autoload", "-p", "retrykit.testing.pytest_plugin"]
     command = ["-m", "pytest", "-q", *settings, *plugins]

@@ -1,14 +1,13 @@
 """Test a retried function without waiting: days pass in milliseconds.
 
-Inside `virtual_time()` the retried calls see a clock that moves only when
-somebody sleeps on it. Nothing is patched: the function under test is the one
-that will be deployed. A test runner would find the tests; here `main` calls them.
+Inside `virtual_time()`, retried calls use a clock that moves only when they sleep.
+Nothing is patched. pytest would find these tests; here `main` calls them.
 
 Prints::
 
-    test_asks_after_an_hour_and_again_after_a_day: passed
-    test_does_not_wait_for_an_attempt_beyond_the_week: passed
-    test_a_slow_attempt_spends_the_time_too: passed
+    test_waits_an_hour_and_then_a_day: passed
+    test_does_not_wait_beyond_max_elapsed: passed
+    test_a_slow_attempt_counts_as_elapsed_time: passed
 """
 
 from collections.abc import Callable
@@ -22,12 +21,12 @@ HOUR, DAY = 3_600.0, 86_400.0
 
 @retry(on=LookupError, schedule=["1h", "1d", "6d"], max_elapsed="7d")
 def verify(look_up: Callable[[], str]) -> str:
-    """Return the address of a host, once it has one."""
+    """Return the address of a host."""
     return look_up()
 
 
-def test_asks_after_an_hour_and_again_after_a_day() -> None:
-    """The address is there on the second day."""
+def test_waits_an_hour_and_then_a_day() -> None:
+    """The host has an address on the second day."""
     with virtual_time() as clock:
 
         def look_up() -> str:
@@ -39,8 +38,8 @@ def test_asks_after_an_hour_and_again_after_a_day() -> None:
         assert clock.sleeps == [HOUR, DAY]
 
 
-def test_does_not_wait_for_an_attempt_beyond_the_week() -> None:
-    """A third delay would end an hour after the seven days."""
+def test_does_not_wait_beyond_max_elapsed() -> None:
+    """A third delay would end an hour after seven days."""
 
     def look_up() -> str:
         raise LookupError
@@ -50,8 +49,8 @@ def test_does_not_wait_for_an_attempt_beyond_the_week() -> None:
     assert clock.sleeps == [HOUR, DAY]
 
 
-def test_a_slow_attempt_spends_the_time_too() -> None:
-    """An attempt of a week leaves no time for another."""
+def test_a_slow_attempt_counts_as_elapsed_time() -> None:
+    """An attempt of a week leaves no time for another one."""
     with virtual_time() as clock, suppress(LookupError):
 
         def look_up() -> str:
@@ -65,9 +64,9 @@ def test_a_slow_attempt_spends_the_time_too() -> None:
 def main() -> None:
     """Run the tests."""
     for test in (
-        test_asks_after_an_hour_and_again_after_a_day,
-        test_does_not_wait_for_an_attempt_beyond_the_week,
-        test_a_slow_attempt_spends_the_time_too,
+        test_waits_an_hour_and_then_a_day,
+        test_does_not_wait_beyond_max_elapsed,
+        test_a_slow_attempt_counts_as_elapsed_time,
     ):
         test()
         print(f"{test.__name__}: passed")
