@@ -1,4 +1,4 @@
-"""What retrykit costs, beside a loop written by hand and beside its peers.
+"""Benchmarks: retrykit, a hand-written loop, and other retry libraries.
 
-``python -m benchmarks`` measures everything in one run and prints one table.
+``python -m benchmarks`` prints one table; docs/benchmarks.md lists the other commands.
 """

@@ -1,4 +1,4 @@
-"""The one command: measure everything, print the table."""
+"""Measure everything, and print the table of docs/benchmarks.md."""
 
 import argparse
 import logging
@@ -8,27 +8,27 @@ from pathlib import Path
 from benchmarks import calls, imports, memory
 from benchmarks.contenders import installed
 from benchmarks.proofs import prove
-from benchmarks.table import printed
+from benchmarks.table import format_table
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-parser.add_argument("-o", "--output", type=Path, help="write it as Markdown, too")
-parser.add_argument("--rounds", type=int, default=25, help="laps of each (25)")
-given = parser.parse_args()
+parser.add_argument("-o", "--output", type=Path, help="also write it to a file")
+parser.add_argument("--rounds", type=int, default=25, help="laps of each library (25)")
+arguments = parser.parse_args()
 
-# What stamina logs of each retry is made, and written nowhere.
+# stamina logs each retry; the records are made, but not written.
 logging.getLogger().addHandler(logging.NullHandler())
 
 contenders = installed()
 for contender in contenders:
-    print(f"proving that {contender.name} works", file=sys.stderr)
+    print(f"checking {contender.name}", file=sys.stderr)
     prove(contender)
 rows = []
-for row in calls.measure(contenders, given.rounds):
+for row in calls.measure(contenders, arguments.rounds):
     print(f"measured: {row.title}", file=sys.stderr)
     rows.append(row)
-rows.append(imports.measure(contenders, given.rounds))
+rows.append(imports.measure(contenders, arguments.rounds))
 rows.append(memory.measure(contenders))
-text = printed(contenders, rows, given.rounds)
+text = format_table(contenders, rows, arguments.rounds)
 print(text)
-if given.output:
-    given.output.write_text(text, encoding="utf-8")
+if arguments.output:
+    arguments.output.write_text(text, encoding="utf-8")

@@ -1,8 +1,7 @@
-"""What a budget or a timeout costs: ``python -m benchmarks.budgets``.
+"""Cost of budgets and attempt timeouts: ``python -m benchmarks.budgets``.
 
-Whole calls that succeed at once of a decorated function that returns its argument,
-as in the table of all contenders; here all are retrykit, with one setting or
-another.
+Calls of a decorated function that succeed at once, as in the main table, under
+different settings of retrykit.
 """
 
 import asyncio
@@ -19,11 +18,11 @@ __all__ = ["main"]
 _ROUNDS = 50
 
 _CALLS = 10_000_000
-"""More than are made here of one function."""
+"""More calls than one function gets here."""
 
 
 def main() -> None:
-    """Print the nanoseconds of a call, and how many more a setting makes them."""
+    """Print the nanoseconds of a call, and how many more each setting costs."""
     plain = _with("without", budget=None)
     budgets = [_with(name, budget=budget) for name, budget in _budgets().items()]
     timeouts = [_with("attempt_timeout", attempt_timeout=60), _BY_HAND]
@@ -33,9 +32,9 @@ def main() -> None:
     }.items():
         (row,) = measure(contenders, _ROUNDS, title)
         print(f"{title} ({row.unit})")
-        without, *_ = figures = [figure or 0.0 for figure in row.figures]
-        for contender, figure in zip(contenders, figures, strict=True):
-            print(f"  {contender.name:24}{figure:8,.0f}{figure - without:+8,.0f}")
+        for contender, figure in zip(contenders, row.figures, strict=True):
+            extra = figure - row.figures[0]
+            print(f"  {contender.name:24}{figure:8,.0f}{extra:+8,.0f}")
 
 
 def _with(name: str, **settings: Any) -> Contender:
@@ -66,7 +65,7 @@ _BY_HAND = Contender(
 
 
 def _budgets() -> dict[str, Budget]:
-    # To a full one nothing is added, which is quicker.
+    # A full budget is faster, since a success adds nothing to it.
     bucket = TokenBucket(_CALLS, cost=_CALLS)
     bucket.withdraw(None)
     throttle = Throttle(_CALLS // 1000, token_ratio=0.001)

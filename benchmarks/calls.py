@@ -1,10 +1,8 @@
-"""What one call costs: the best of many short laps.
+"""Times of single calls: the best of many short laps.
 
-A lap of each contender follows a lap of the one before, round after round, so
-a busy moment of the machine hits all of them alike; and the best lap of each
-counts, since nothing but noise makes a lap slower. pyperf measures one thing
-after the other, each in processes of its own, which for a ratio between them
-is the wrong way round: hence `timeit`.
+In each round, every contender runs one lap, so that a busy moment of the machine
+affects all of them alike. The best lap counts, since noise only makes a lap slower.
+pyperf would measure one contender after the other, which distorts their ratios.
 """
 
 import asyncio
@@ -22,35 +20,34 @@ from benchmarks.proofs import FAILURES, aflaky, flaky
 __all__ = ["Lap", "Row", "best", "measure"]
 
 _LAP = 0.02
-"""How long a lap should take, in seconds."""
+"""Duration of a lap, in seconds."""
 
 Lap = Callable[[int], float]
-"""Makes a number of calls and returns how long they took, in seconds."""
+"""Makes a number of calls, and returns the seconds that they took."""
 
 
 @final
 class Row(NamedTuple):
-    """One thing measured of every contender.
+    """One row of the table.
 
     Attributes:
-        title: What it is.
-        figures: A number for each contender, in order; None where there is
-            nothing to measure.
-        unit: What the numbers are.
+        title: Its title.
+        figures: A number for each contender, in order.
+        unit: The unit of the numbers.
     """
 
     title: str
-    figures: list[float | None]
+    figures: list[float]
     unit: str
 
 
 def measure(contenders: list[Contender], rounds: int, *titles: str) -> Iterator[Row]:
-    """Yield the rows about calls, in nanoseconds for each call.
+    """Yield the rows about calls, in nanoseconds per call.
 
     Args:
-        contenders: Who is measured.
-        rounds: How many laps each of them runs for each row. Count, >= 1.
-        *titles: The rows to measure; all of them by default.
+        contenders: The libraries to measure.
+        rounds: Laps of each of them for each row. Count, >= 1.
+        *titles: The rows to measure; all by default.
     """
     rows: list[tuple[str, Callable[[Contender], Lap], bool]] = [
         ("function, success", _function, False),
@@ -72,30 +69,30 @@ def measure(contenders: list[Contender], rounds: int, *titles: str) -> Iterator[
 def best(
     laps: list[Lap], rounds: int, stubs: list[Callable[..., Any]] | None = None
 ) -> list[float]:
-    """Return the seconds for each call of each one's best lap.
+    """Return the seconds per call of each one's best lap.
 
     Args:
-        laps: What is run, in turns.
-        rounds: How many laps each of them runs. Count, >= 1.
-        stubs: Opens, around the laps of each, what does not sleep.
+        laps: The laps to run, in turns.
+        rounds: Laps of each of them. Count, >= 1.
+        stubs: For each of them, a context manager that replaces sleeping.
     """
     runners = list(zip(laps, stubs or [nullcontext] * len(laps), strict=True))
     sizes = []
     for lap, stub in runners:
-        with stub(_no_nap):
+        with stub(_no_sleep):
             lap(200)
             sizes.append(max(1, int(_LAP / (lap(200) / 200))))
     fastest = [float("inf")] * len(runners)
     for _ in range(rounds):
         for index, (lap, stub) in enumerate(runners):
             gc.collect()
-            with stub(_no_nap):
+            with stub(_no_sleep):
                 taken = lap(sizes[index]) / sizes[index]
             fastest[index] = min(fastest[index], taken)
     return fastest
 
 
-def _no_nap(_delay: float) -> None:
+def _no_sleep(_delay: float) -> None:
     """Return at once."""
 
 
@@ -105,7 +102,7 @@ def _lap(call: str, **names: object) -> Lap:
 
 def _alap(run: Callable[[int], Coroutine[Any, Any, float]]) -> Lap:
     def lap(number: int) -> float:
-        # As timeit does: what is left for the collector is not this lap's.
+        # As timeit does, so that no lap pays for the garbage of another.
         gc.disable()
         try:
             return asyncio.run(run(number))

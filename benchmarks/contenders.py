@@ -1,13 +1,12 @@
-"""Who is measured, each set up as its users would set it up.
+"""The libraries to compare, each configured as its users would.
 
-All make up to `ATTEMPTS` attempts on `ConnectionError`, with delays that grow
-exponentially and are jittered; but google-api-core counts no attempts, and
-redress retries what it classifies itself. What a library does by default beside
-that, it does here, too: stamina and backoff log each retry, google-api-core
-keeps time.
+All make up to `ATTEMPTS` attempts on `ConnectionError`, with exponential delays and
+jitter; but google-api-core has no limit of attempts, and redress classifies errors
+itself. Other defaults are kept: stamina and backoff log each retry, google-api-core
+checks a time limit.
 """
 
-# ruff: noqa: PLC0415  a peer is imported only where it is asked for
+# ruff: noqa: PLC0415  a library is imported only if it is measured
 
 import asyncio
 import functools
@@ -23,72 +22,72 @@ __all__ = ["ASLEEP", "ATTEMPTS", "CONTENDERS", "USUAL", "Contender", "Terms"]
 __all__ += ["importable", "installed"]
 
 ATTEMPTS = 4
-"""Most calls of the function in all, so that three may fail."""
+"""Most attempts of a call, so that three may fail."""
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-Nap = Callable[[float], None]
+Sleep = Callable[[float], None]
 
 
 @final
 @dataclass(frozen=True)
 class Terms:
-    """How long to wait.
+    """The delays and the time limit of a policy, in seconds.
 
     Attributes:
-        first: The first delay, before jitter, in seconds.
-        longest: The bound on one delay, in seconds.
-        allowed: The time allowed in all, in seconds.
+        first: The first delay, before jitter.
+        cap: The longest delay.
+        max_elapsed: The time limit of a call.
     """
 
     first: float
-    longest: float
-    allowed: float
+    cap: float
+    max_elapsed: float
 
 
-USUAL = Terms(first=0.5, longest=60.0, allowed=60.0)
+USUAL = Terms(first=0.5, cap=60.0, max_elapsed=60.0)
 
-# Long enough that of thousands of jittered delays none ends while we look.
-ASLEEP = Terms(first=1e6, longest=1e7, allowed=1e9)
+# Delays so long that none of thousands ends during a measurement.
+ASLEEP = Terms(first=1e6, cap=1e7, max_elapsed=1e9)
 
 
 @contextmanager
-def _without_sleep(nap: Nap) -> Iterator[None]:
-    """Call *nap* wherever the standard library is asked to sleep.
+def _replace_sleep(sleep: Sleep) -> Iterator[None]:
+    """Replace `time.sleep` and `asyncio.sleep`.
 
-    Every peer looks the function up when it sleeps, so none has to be set up
-    otherwise than in earnest.
+    All of these libraries look the function up whenever they sleep, so none needs
+    another configuration.
     """
 
-    async def anap(delay: float) -> None:
-        nap(delay)
+    async def asleep(delay: float) -> None:
+        sleep(delay)
 
-    kept = time.sleep, asyncio.sleep
-    time.sleep, asyncio.sleep = nap, anap  # type: ignore[assignment]
+    original = time.sleep, asyncio.sleep
+    time.sleep, asyncio.sleep = sleep, asleep  # type: ignore[assignment]
     try:
         yield
     finally:
-        time.sleep, asyncio.sleep = kept
+        time.sleep, asyncio.sleep = original
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Contender:
-    """One way of retrying.
+    """A library, or the hand-written loop.
 
     Attributes:
-        name: What it is called, and the distribution that it comes in.
-        module: What its users import; empty for what they write themselves.
-        make: Takes terms and returns a decorator of functions.
+        name: The name of its distribution.
+        module: The module that users import; empty for the hand-written loop.
+        make: Takes terms, and returns a decorator of functions.
         amake: The same for coroutine functions.
-        stub: Calls a function of the delay instead of sleeping.
-        counts: Whether it stops after `ATTEMPTS`, and not by time alone.
+        stub: A context manager that replaces sleeping by a function of the delay.
+        counts: Whether it can limit the number of attempts.
     """
 
     name: str
     module: str
     make: Callable[[Terms], Decorator]
     amake: Callable[[Terms], Decorator]
-    stub: Callable[[Nap], AbstractContextManager[None]] = _without_sleep
+    stub: Callable[[Sleep], AbstractContextManager[None]] = _replace_sleep
     counts: bool = True
 
 
@@ -104,7 +103,7 @@ def _by_hand(terms: Terms) -> Decorator:
                     failures += 1
                     if failures == ATTEMPTS:
                         raise
-                delay = min(terms.first * 2 ** (failures - 1), terms.longest)
+                delay = min(terms.first * 2 ** (failures - 1), terms.cap)
                 time.sleep(delay * random.uniform(0.5, 1.5))  # noqa: S311  jitter
 
         return wrapper
@@ -124,7 +123,7 @@ def _by_hand_async(terms: Terms) -> Decorator:
                     failures += 1
                     if failures == ATTEMPTS:
                         raise
-                delay = min(terms.first * 2 ** (failures - 1), terms.longest)
+                delay = min(terms.first * 2 ** (failures - 1), terms.cap)
                 await asyncio.sleep(delay * random.uniform(0.5, 1.5))  # noqa: S311
 
         return wrapper
@@ -135,12 +134,12 @@ def _by_hand_async(terms: Terms) -> Decorator:
 def _retrykit(terms: Terms) -> Decorator:
     from retrykit import retry, schedules
 
-    delays = schedules.exponential(terms.first).cap(terms.longest).jitter(0.5)
+    delays = schedules.exponential(terms.first).cap(terms.cap).jitter(0.5)
     return retry(
         on=ConnectionError,
         schedule=delays,
         max_attempts=ATTEMPTS,
-        max_elapsed=terms.allowed,
+        max_elapsed=terms.max_elapsed,
     )
 
 
@@ -150,7 +149,7 @@ def _tenacity(terms: Terms) -> Decorator:
     return tenacity.retry(
         retry=tenacity.retry_if_exception_type(ConnectionError),
         stop=tenacity.stop_after_attempt(ATTEMPTS),
-        wait=tenacity.wait_random_exponential(terms.first, terms.longest),
+        wait=tenacity.wait_random_exponential(terms.first, terms.cap),
         reraise=True,
     )
 
@@ -161,10 +160,10 @@ def _stamina(terms: Terms) -> Decorator:
     return stamina.retry(
         on=ConnectionError,
         attempts=ATTEMPTS,
-        timeout=terms.allowed,
+        timeout=terms.max_elapsed,
         wait_initial=terms.first,
         wait_jitter=terms.first,
-        wait_max=terms.longest,
+        wait_max=terms.cap,
     )
 
 
@@ -176,7 +175,7 @@ def _backoff(terms: Terms) -> Decorator:
         ConnectionError,
         max_tries=ATTEMPTS,
         factor=terms.first,
-        max_value=terms.longest,
+        max_value=terms.cap,
     )
 
 
@@ -187,8 +186,8 @@ def _google(terms: Terms, *, awaited: bool) -> Decorator:
     decorate: Decorator = kind(
         predicate=retry.if_exception_type(ConnectionError),
         initial=terms.first,
-        maximum=terms.longest,
-        timeout=terms.allowed,
+        maximum=terms.cap,
+        timeout=terms.max_elapsed,
     )
     return decorate
 
@@ -197,9 +196,9 @@ def _redress(terms: Terms) -> Decorator:
     import redress
 
     return redress.retry(
-        strategy=redress.decorrelated_jitter(terms.first, terms.longest),
+        strategy=redress.decorrelated_jitter(terms.first, terms.cap),
         max_attempts=ATTEMPTS,
-        deadline_s=terms.allowed,
+        deadline_s=terms.max_elapsed,
     )
 
 
@@ -226,12 +225,12 @@ CONTENDERS = (
 
 
 def installed() -> list[Contender]:
-    """Return the contenders that can be imported here, hand-written first."""
+    """Return the contenders that are installed, the hand-written loop first."""
     return [c for c in CONTENDERS if not c.module or importable(c.module)]
 
 
 def importable(module: str) -> bool:
-    """Return whether a module can be imported here."""
+    """Return whether a module can be imported."""
     try:
         import_module(module)
     except ImportError:

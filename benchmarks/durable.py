@@ -1,8 +1,8 @@
-"""What durable jobs cost that wait: ``python -m benchmarks.durable``.
+"""Cost of durable jobs that wait: ``python -m benchmarks.durable``.
 
-On the embedded engine, DBOS with a file of SQLite. Ten thousand jobs are started,
-wait beside a process that is started anew, and come due at once. Beside them the
-other way to wait for days: a workflow for each job, which sleeps.
+On DBOS with SQLite. Ten thousand jobs are started, wait while a new process starts, and
+come due at once. Compared with the usual way to wait for days: a workflow for each job,
+which sleeps.
 """
 
 import argparse
@@ -26,21 +26,20 @@ __all__ = ["SETTINGS", "Setting", "due", "waiting"]
 _HOUR = 3600
 
 _NOTES = """\
-Each figure comes from a process of its own, once. Memory is what the process holds
-(RSS) with all that it has imported; for each, what it holds beyond one beside which
-nothing waits. Of three new jobs the slowest is told. The file keeps each attempt
-until its workflow is deleted; here it has one of each job that came due, and none of
-those that wait.
+Each figure is measured once, in a separate process. Memory is RSS, including imported
+modules; "for each", the difference to a process without jobs. Of three new jobs, the
+slowest counts. The file keeps each attempt until its workflow is deleted: here one for
+each job that came due, and none for those that wait.
 """
 
 
 class Setting(NamedTuple):
-    """How a process attempts jobs that have come due at once.
+    """Settings of a process that attempts jobs.
 
     Attributes:
-        concurrency: How many attempts it makes at the same time.
-        polling: How often it looks which jobs are due, in seconds.
-        journal: How SQLite undoes what was not committed.
+        concurrency: The number of concurrent attempts.
+        polling: The interval between two looks for due jobs, in seconds.
+        journal: The journal mode of SQLite.
     """
 
     concurrency: int = 20
@@ -59,13 +58,13 @@ SETTINGS = [
 
 
 def waiting(folder: Path, jobs: int, sleeping: int, idle: float) -> str:
-    """Return the table of what waits.
+    """Return the table of waiting jobs and sleeping workflows.
 
     Args:
         folder: For databases.
-        jobs: How many jobs wait.
-        sleeping: How many workflows sleep.
-        idle: For how long processes are looked at that do nothing, in seconds.
+        jobs: The number of jobs.
+        sleeping: The number of workflows.
+        idle: How long idle processes are measured, in seconds.
     """
     empty, rows, asleep = (str(folder / name) for name in ("empty", "rows", "asleep"))
     without = _figures(Run(phase="rest", path=empty, number=0, idle=idle))
@@ -73,10 +72,10 @@ def waiting(folder: Path, jobs: int, sleeping: int, idle: float) -> str:
     postpone(rows, time.time() + _HOUR)
     rest = _figures(Run(phase="rest", path=rows, number=jobs, idle=idle))
     slept = _figures(Run(phase="sleep", path=asleep, number=sleeping))
-    woken = _figures(Run(phase="wake", path=asleep, number=sleeping, idle=idle))
-    memory = [each["memory"] for each in (without, rest, woken)]
+    awake = _figures(Run(phase="wake", path=asleep, number=sleeping, idle=idle))
+    memory = [each["memory"] for each in (without, rest, awake)]
     beyond = [(memory[1] - memory[0]) / jobs, (memory[2] - memory[0]) / sleeping]
-    again = rest["ready"], woken["ready"] + woken["again"]
+    again = rest["ready"], awake["ready"] + awake["again"]
     sizes = size(rows) / jobs, size(asleep) / sleeping
     return markdown(
         ["", "nothing waits", f"{jobs:,} jobs wait", f"{sleeping:,} workflows sleep"],
@@ -105,59 +104,60 @@ def due(folder: Path, jobs: int, sample: int) -> str:
 
     Args:
         folder: For databases.
-        jobs: How many, under the second of the settings.
-        sample: How many under each of them.
+        jobs: The number of jobs, under the second of the settings.
+        sample: The number of jobs under each of the settings.
     """
     runs = [*((sample, setting) for setting in SETTINGS), (jobs, SETTINGS[1])]
     rows = []
     for row, (number, setting) in enumerate(runs):
-        came, bytes_each = _attempted(str(folder / f"due-{row}"), number, setting)
+        path = str(folder / f"due-{row}")
+        measured, bytes_each = _attempt_all(path, number, setting)
         figures = [
-            came["rate"],
-            came["busy"] * 100,
-            came["cpu"] * 1e3,
+            measured["rate"],
+            measured["busy"] * 100,
+            measured["cpu"] * 1e3,
             bytes_each / 1e3,
         ]
-        told = [setting.journal, f"{number:,}", *map(str, setting[:2])]
-        rows.append([*told, *(f"{figure:.1f}" for figure in figures)])
+        words = [setting.journal, f"{number:,}", *map(str, setting[:2])]
+        rows.append([*words, *(f"{figure:.1f}" for figure in figures)])
     heads = ["journal", "jobs due", "concurrency", "polling (s)", "attempts a second"]
     return markdown(
         [*heads, "CPU (%)", "CPU for each (ms)", "file for each (kB)"], rows
     )
 
 
-def _attempted(path: str, number: int, setting: Setting) -> tuple[Figures, float]:
+def _attempt_all(path: str, number: int, setting: Setting) -> tuple[Figures, float]:
     with closing(sqlite3.connect(path)) as database:
-        # It is kept in the file, for all processes that open it.
+        # Stored in the file, for every process that opens it.
         database.execute(f"PRAGMA journal_mode = {setting.journal}")
     _figures(Run(phase="start", path=path, number=number))
     postpone(path, time.time() + _HOUR)
     concurrency, polling, _ = setting
-    how = Run(
+    run = Run(
         phase="attempt",
         path=path,
         number=number,
         concurrency=concurrency,
         polling=polling,
     )
-    return _figures(how), size(path) / number
+    return _figures(run), size(path) / number
 
 
 def _figures(run: Run) -> Figures:
-    """Return what a process has measured."""
+    """Return the figures that a process has measured."""
     print(f"measuring: {run}", file=sys.stderr)
     command = [sys.executable, "-m", "benchmarks.durable_jobs", json.dumps(asdict(run))]
-    done = subprocess.run(  # noqa: S603  this interpreter, and a module beside
+    done = subprocess.run(  # noqa: S603  this interpreter, and a module of ours
         command, check=True, stdout=subprocess.PIPE, text=True
     )
     figures: Figures = json.loads(done.stdout)
     return figures
 
 
-def _tables(given: argparse.Namespace) -> Iterator[str]:
+def _tables(options: argparse.Namespace) -> Iterator[str]:
     with TemporaryDirectory() as folder:
-        yield waiting(Path(folder), given.jobs, given.sleeping, given.idle)
-        yield due(Path(folder), given.jobs, given.sample)
+        yield waiting(Path(folder), options.jobs, options.sleeping, options.idle)
+        yield due(Path(folder), options.jobs, options.sample)
     yield _NOTES
     yield f"{machine()}, {versions(['dbos', 'sqlalchemy'])}"
 

@@ -1,8 +1,8 @@
-"""What `benchmarks.durable` measures, each in a process of its own.
+"""The processes that `benchmarks.durable` measures.
 
-``python -m benchmarks.durable_jobs RUN`` does one thing with the database in a
-folder, prints its figures as a line of JSON, and ends as if it were killed: the
-next process finds what this one has left.
+``python -m benchmarks.durable_jobs RUN`` runs one phase with a database, prints its
+figures as a line of JSON, and exits as if it were killed. The next process continues
+with that database.
 """
 
 import json
@@ -35,15 +35,15 @@ _asleep: list[int] = []
 @final
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What a process does.
+    """The task of a process.
 
     Attributes:
         phase: The name of one of the functions below.
-        path: The database, a file of SQLite.
-        number: How many jobs or workflows there are.
-        concurrency: How many attempts it makes at the same time.
-        polling: How often it looks which jobs are due, in seconds.
-        idle: For how long it is looked at while it does nothing, in seconds.
+        path: The SQLite database.
+        number: The number of jobs or workflows.
+        concurrency: The number of concurrent attempts.
+        polling: The interval between two looks for due jobs, in seconds.
+        idle: How long the idle process is measured, in seconds.
     """
 
     phase: str
@@ -56,72 +56,72 @@ class Run:
 
 @durable.job(_POLICY, name="check")
 def check(number: int) -> None:
-    """Make an attempt that fails, so that the job waits for an hour."""
+    """Fail, so that the job waits for an hour."""
     _attempted.append(number)
-    raise ConnectionError(_refused(number))
+    raise ConnectionError(_message(number))
 
 
 @DBOS.workflow()
 async def sleeper(number: int) -> None:
-    """Do the same in a loop that sleeps: the other design."""
+    """Do the same in a loop that sleeps, as the usual design."""
     while True:
-        await DBOS.run_step_async({"name": "check"}, _failed, number)
+        await DBOS.run_step_async({"name": "check"}, _fail, number)
         _asleep.append(number)
         await DBOS.sleep_async(_HOUR)
 
 
-async def _failed(number: int) -> str:
-    return _refused(number)
+async def _fail(number: int) -> str:
+    return _message(number)
 
 
-def _refused(number: int) -> str:
+def _message(number: int) -> str:
     return f"job {number}: connection refused"
 
 
 def start(run: Run) -> Figures:
     """Start jobs, in a process that attempts none."""
-    begun = _now()
+    started = _now()
     for each in range(run.number):
         check.start_as(f"job-{each}", each)
-    return _spent(run, begun)
+    return _spent(run, started)
 
 
 def rest(run: Run) -> Figures:
-    """Do nothing beside jobs that wait; then start some more, and attempt them."""
+    """Idle while jobs wait; then start some new jobs, and attempt them."""
     time.sleep(run.idle)
-    memory, (begun, cpu) = _memory(), _now()
+    memory, (started, cpu) = _memory(), _now()
     time.sleep(run.idle)
-    busy = (time.process_time() - cpu) / (time.perf_counter() - begun)
+    busy = (time.process_time() - cpu) / (time.perf_counter() - started)
     first = max(_attempt_of(run, number) for number in range(3))
     return {"memory": memory, "busy": busy, "first": first}
 
 
 def attempt(run: Run) -> Figures:
-    """Make an attempt of each job, when all have come due at once."""
+    """Make one attempt of each job, when all are due at once."""
     postpone(run.path, time.time())
-    begun = _now()
+    started = _now()
     _until(run, lambda: len(_attempted) >= run.number)
     _until(run, lambda: _waiting(run.path) == run.number)
     if sorted(_attempted) != list(range(run.number)):
         msg = f"each of {run.number} jobs must be attempted once, got {_attempted}"
         raise RuntimeError(msg)
-    return _spent(run, begun)
+    return _spent(run, started)
 
 
 def sleep(run: Run) -> Figures:
     """Start workflows that sleep."""
-    begun = _now()
+    started = _now()
     for each in range(run.number):
         DBOS.start_workflow(sleeper, each)
     _until(run, lambda: len(_asleep) == run.number)
-    return _spent(run, begun)
+    return _spent(run, started)
 
 
 def wake(run: Run) -> Figures:
-    """Find workflows that slept when their process was killed, and let them sleep."""
-    begun = time.perf_counter()
+    """Recover workflows that slept when their process was killed."""
+    started = time.perf_counter()
     _until(run, lambda: len(_asleep) == run.number)
-    again = time.perf_counter() - begun
+    again = time.perf_counter() - started
     time.sleep(run.idle)
     return {"again": again, "memory": _memory()}
 
@@ -130,7 +130,7 @@ _PHASES = {phase.__name__: phase for phase in (start, rest, attempt, sleep, wake
 
 
 def postpone(path: str, when: float) -> None:
-    """Let all jobs that wait be due at a time, in seconds since 1970."""
+    """Make all waiting jobs due at a time, in seconds since 1970."""
     with closing(sqlite3.connect(path, timeout=30)) as database, database:
         database.execute(
             "UPDATE workflow_status SET status = 'DELAYED', delay_until_epoch_ms = ?"
@@ -140,7 +140,7 @@ def postpone(path: str, when: float) -> None:
 
 
 def size(path: str) -> int:
-    """Return how many bytes of a database are in use."""
+    """Return the bytes of a database that are in use."""
     with closing(sqlite3.connect(path)) as database:
         names = "page_count", "freelist_count", "page_size"
         pages, free, each = (
@@ -150,15 +150,15 @@ def size(path: str) -> int:
 
 
 def _attempt_of(run: Run, number: int) -> float:
-    """Return how long a new job waits for its first attempt, in seconds."""
-    begun = time.perf_counter()
+    """Return the seconds that a new job waits for its first attempt."""
+    started = time.perf_counter()
     check.start_as(f"new-{number}", number)
     _until(run, lambda: number in _attempted)
-    return time.perf_counter() - begun
+    return time.perf_counter() - started
 
 
 def _waiting(path: str) -> int:
-    """Return how many jobs wait for a time that has not come."""
+    """Return the number of jobs that are due in the future."""
     with closing(sqlite3.connect(path, timeout=30)) as database:
         [[number]] = database.execute(
             "SELECT count(*) FROM workflow_status"
@@ -172,8 +172,8 @@ def _now() -> tuple[float, float]:
     return time.perf_counter(), time.process_time()
 
 
-def _spent(run: Run, begun: tuple[float, float]) -> Figures:
-    seconds, used = (now - before for now, before in zip(_now(), begun, strict=True))
+def _spent(run: Run, started: tuple[float, float]) -> Figures:
+    seconds, used = (now - before for now, before in zip(_now(), started, strict=True))
     return {
         "rate": run.number / seconds,
         "cpu": used / run.number,
@@ -182,22 +182,22 @@ def _spent(run: Run, begun: tuple[float, float]) -> Figures:
 
 
 def _memory() -> float:
-    """Return the memory that this process holds, in bytes; 0 where it is not told."""
-    told = Path("/proc/self/statm")
-    pages = told.read_text(encoding="ascii").split()[1] if told.exists() else "0"
+    """Return the RSS of this process in bytes, or 0 where that is unknown."""
+    statm = Path("/proc/self/statm")
+    pages = statm.read_text(encoding="ascii").split()[1] if statm.exists() else "0"
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _until(run: Run, holds: Callable[[], bool]) -> None:
-    """Wait until something holds.
+    """Wait until a condition holds.
 
     Raises:
-        TimeoutError: It took longer than a minute, and a second for four jobs.
+        TimeoutError: It took longer than a minute, and a second for every four jobs.
     """
     end = time.monotonic() + 60 + run.number / 4
     while not holds():
         if time.monotonic() > end:
-            msg = f"{run} made {len(_attempted)} attempts, {len(_asleep)} are asleep"
+            msg = f"{run} made {len(_attempted)} attempts, {len(_asleep)} sleep"
             raise TimeoutError(msg)
         time.sleep(0.02)
 
@@ -215,13 +215,13 @@ def _open(run: Run) -> None:
 
 
 def main() -> None:
-    """Do what the command line asks for, and end at once."""
+    """Run the phase of the command line, and exit at once."""
     run = Run(**json.loads(sys.argv[1]))
-    begun = time.perf_counter()
+    started = time.perf_counter()
     _open(run)
-    ready = time.perf_counter() - begun
+    ready = time.perf_counter() - started
     print(json.dumps({"ready": ready} | _PHASES[run.phase](run)), flush=True)
-    # What sleeps would not let it end.
+    # Sleeping workflows would keep it alive.
     os._exit(0)
 
 

@@ -1,9 +1,8 @@
-"""A server that fails by plan, in a process of its own.
+"""HTTP server that fails as scripted, in a separate process.
 
-What is open in the process that measures is then its own. It answers thousands of
-requests in a second; every so many it does the next of `FAULTS` instead.
-``python -m benchmarks.faulty N`` prints its port, then its counts for each line that
-it reads, and ends when its input does.
+So all files open in the measuring process belong to its client. Every N-th request gets
+the next of `FAULTS`. ``python -m benchmarks.faulty N`` prints its port, then its counts
+for each line that it reads, and stops at the end of its input.
 """
 
 import argparse
@@ -19,46 +18,46 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple, Self, final
 
-__all__ = ["FAULTS", "Counts", "Faulty", "obey"]
+__all__ = ["FAULTS", "Counts", "Faulty", "serve_counts"]
 
 _ABORT = struct.pack("ii", 1, 0)
 
 
-def _answer(status: str, body: bytes, *fields: str) -> bytes:
-    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *fields, "", ""]
+def _response(status: str, body: bytes, *headers: str) -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
     return "\r\n".join(lines).encode("ascii") + body
 
 
-_GOOD = _answer("200 OK", b"ok")
+_OK = _response("200 OK", b"ok")
 
 _BUSY = "503 Service Unavailable"
 
 FAULTS = {
-    "503": _answer(_BUSY, b""),
-    "503 with a body": _answer(_BUSY, b"busy" * 4096),
-    "429, Retry-After: 0": _answer("429 Too Many Requests", b"no", "Retry-After: 0"),
+    "503": _response(_BUSY, b""),
+    "503 with a body": _response(_BUSY, b"busy" * 4096),
+    "429, Retry-After: 0": _response("429 Too Many Requests", b"no", "Retry-After: 0"),
     "reset": None,
     "closed": b"",
-    "cut in the status line": _GOOD[:8],
+    "cut in the status line": _OK[:8],
 }
-"""What is sent in place of an answer, by its name; None resets the connection.
+"""The bytes sent in place of a response, by name; None resets the connection.
 
-The connection is kept after whole answers only. A head that is cut later is whole to
-Python's own HTTP client, and so to all who stand on it.
+The connection stays open only after complete responses. There is no fault within the
+headers, since Python's HTTP client takes truncated headers for complete ones.
 """
 
-_WHOLE = frozenset(list(FAULTS)[:3])
+_COMPLETE = frozenset(list(FAULTS)[:3])
 
 
 @final
 class Counts(NamedTuple):
-    """What a server has seen so far.
+    """The counts of a server.
 
     Attributes:
-        requests: How many requests came, those that failed included.
-        faults: How many of them failed.
-        accepted: How many connections were made.
-        open: How many connections are open now.
+        requests: Requests so far, including those that it failed.
+        faults: Requests that it failed.
+        accepted: Connections so far.
+        open: Connections that are open now.
     """
 
     requests: int = 0
@@ -69,14 +68,15 @@ class Counts(NamedTuple):
 
 @final
 class Faulty:
-    """A running server, for the process that measures it; to be used by `with`.
-
-    Attributes:
-        url: Where it is.
+    """A running server, as seen by the process that uses it; a context manager.
 
     Args:
-        every: Each request of that number fails. Count, >= 1; 0 is none.
-        module: What is run: this one, or another that talks as it does.
+        every: Every request with a multiple of this number fails. Count, >= 1; 0 is
+            none.
+        module: The module of the server: this one, or one with the same interface.
+
+    Attributes:
+        url: Its URL.
     """
 
     def __init__(self, every: int = 0, module: str = __name__) -> None:
@@ -89,13 +89,13 @@ class Faulty:
         self.url = f"http://127.0.0.1:{self._read()}/"
 
     def counts(self) -> Counts:
-        """Return what it has seen so far."""
+        """Return its counts so far."""
         assert self._process.stdin is not None  # noqa: S101  it is a pipe
         print(file=self._process.stdin, flush=True)
         return Counts(*json.loads(self._read()))
 
     def settled(self, within: float) -> Counts:
-        """Return its counts when no connection is open, or after that many seconds."""
+        """Return its counts once no connection is open, or after a timeout."""
         end = time.monotonic() + within
         while (counts := self.counts()).open and time.monotonic() < end:
             time.sleep(0.01)
@@ -118,13 +118,13 @@ class Faulty:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # Its input ends, and so does it.
+        # It stops at the end of its input.
         self._process.communicate(timeout=10)
 
 
 @final
-class _Line(asyncio.Protocol):
-    """One connection; requests have no bodies."""
+class _Connection(asyncio.Protocol):
+    """One connection; requests have no body."""
 
     counts = Counts()
     every = 0
@@ -133,43 +133,47 @@ class _Line(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)  # noqa: S101  it is TCP
         self._transport = transport
         self._data = b""
-        counts = _Line.counts
-        _Line.counts = counts._replace(
+        counts = _Connection.counts
+        _Connection.counts = counts._replace(
             accepted=counts.accepted + 1, open=counts.open + 1
         )
 
     def data_received(self, data: bytes) -> None:
         *requests, self._data = (self._data + data).split(b"\r\n\r\n")
         for _ in requests:
-            self._serve()
+            self._respond()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  asyncio's
-        _Line.counts = _Line.counts._replace(open=_Line.counts.open - 1)
+        _Connection.counts = _Connection.counts._replace(
+            open=_Connection.counts.open - 1
+        )
 
-    def _serve(self) -> None:
-        counts = _Line.counts
+    def _respond(self) -> None:
+        counts = _Connection.counts
         number = counts.requests + 1
         fails = bool(self.every) and number % self.every == 0
-        _Line.counts = counts._replace(requests=number, faults=counts.faults + fails)
+        _Connection.counts = counts._replace(
+            requests=number, faults=counts.faults + fails
+        )
         if fails:
             self._fail(list(FAULTS)[counts.faults % len(FAULTS)])
         else:
-            self._transport.write(_GOOD)
+            self._transport.write(_OK)
 
     def _fail(self, fault: str) -> None:
-        sent = FAULTS[fault]
-        if sent is None:
+        response = FAULTS[fault]
+        if response is None:
             sock = self._transport.get_extra_info("socket")
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
             self._transport.abort()
             return
-        self._transport.write(sent)
-        if fault not in _WHOLE:
+        self._transport.write(response)
+        if fault not in _COMPLETE:
             self._transport.close()
 
 
-def obey(counts: Callable[[], Counts], end: Callable[[], object]) -> None:
-    """Print the counts for each line of the input; call *end* where that ends."""
+def serve_counts(counts: Callable[[], Counts], end: Callable[[], object]) -> None:
+    """Print the counts for each line of the input; call *end* at the end of input."""
 
     def listen() -> None:
         for _ in sys.stdin:
@@ -181,13 +185,13 @@ def obey(counts: Callable[[], Counts], end: Callable[[], object]) -> None:
 
 async def _serve() -> None:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    server = await loop.create_server(_Line, "127.0.0.1", 0, backlog=1024)
+    server = await loop.create_server(_Connection, "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
 
     def end() -> None:
         loop.call_soon_threadsafe(ended.set)
 
-    obey(lambda: _Line.counts, end)
+    serve_counts(lambda: _Connection.counts, end)
     await ended.wait()
     server.close()
 
@@ -195,5 +199,5 @@ async def _serve() -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.faulty")
     parser.add_argument("every", type=int)
-    _Line.every = parser.parse_args().every
+    _Connection.every = parser.parse_args().every
     asyncio.run(_serve())

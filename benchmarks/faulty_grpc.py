@@ -1,7 +1,7 @@
-"""The server of `benchmarks.faulty` for gRPC: it fails by plan, and talks as that.
+"""gRPC server with the interface of `benchmarks.faulty`.
 
-What fails is UNAVAILABLE, and every second time asks to be called again at once. Its
-connections are not seen here. ``python -m benchmarks.faulty_grpc N``
+A failed call is UNAVAILABLE; every second one has a pushback of 0 ms. Connections are
+not counted. ``python -m benchmarks.faulty_grpc N``
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 from grpc import aio
 
-from benchmarks.faulty import Counts, obey
+from benchmarks.faulty import Counts, serve_counts
 
 __all__: list[str] = []
 
@@ -25,8 +25,8 @@ async def _serve(every: int) -> None:
         fails = bool(every) and number % every == 0
         counts = counts._replace(requests=number, faults=counts.faults + fails)
         if fails:
-            again = [("grpc-retry-pushback-ms", "0")] * (counts.faults % 2)
-            await context.abort(grpc.StatusCode.UNAVAILABLE, "busy", tuple(again))
+            pushback = [("grpc-retry-pushback-ms", "0")] * (counts.faults % 2)
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "busy", tuple(pushback))
         return b"ok"
 
     async def stream(request: bytes, context: aio.ServicerContext[Any, Any]) -> Any:
@@ -42,7 +42,7 @@ async def _serve(every: int) -> None:
     )
     print(server.add_insecure_port("127.0.0.1:0"), flush=True)
     await server.start()
-    obey(lambda: counts, lambda: loop.call_soon_threadsafe(ended.set))
+    serve_counts(lambda: counts, lambda: loop.call_soon_threadsafe(ended.set))
     await ended.wait()
     await server.stop(None)
 

@@ -1,8 +1,7 @@
-"""What a transport costs where nothing fails: ``python -m benchmarks.http``.
+"""Cost of retries in HTTP clients if nothing fails: ``python -m benchmarks.http``.
 
-Each client, bare and with what retries around it, sends requests to something in
-its own process that answers at once, which shows the cost itself, and to a server
-on loopback, in another process, beside which it has to be seen.
+Each client, bare and with retries, sends requests to a stub in the same process, which
+shows the cost alone, and to a server on loopback, for comparison.
 """
 
 import argparse
@@ -20,25 +19,24 @@ from benchmarks.faulty import Faulty
 from benchmarks.table import machine, markdown, versions
 from benchmarks.ways import SUBJECTS, Fetch, Subject, Way
 
-__all__ = ["Cost", "costs", "proven"]
+__all__ = ["Cost", "costs", "prove"]
 
 _NOTES = """\
-Times are microseconds for each request, the best of {rounds} laps, run in turns; in
-brackets is how much more that is than the bare client takes, and how many times.
-"At once" is answered in the process itself. Before, every way but the bare one has
-been shown to send again what failed.
+Times are microseconds per request, the best of {rounds} laps, run in turns; brackets
+show the difference to the bare client, and the multiple of it. "At once" is answered in
+the same process. Every way but the bare one was first checked to retry.
 """
 
 
 @final
 class Cost(NamedTuple):
-    """What a request costs.
+    """The time of a request.
 
     Attributes:
-        client: Of whom.
-        way: What is around it.
-        at_once: Where it is answered in the process itself, in seconds.
-        loopback: Where a server answers, in seconds.
+        client: The name of the client.
+        way: How it retries.
+        at_once: Answered in the same process, in seconds.
+        loopback: Answered by a server, in seconds.
     """
 
     client: str
@@ -48,27 +46,27 @@ class Cost(NamedTuple):
 
 
 def costs(subject: Subject, url: str, rounds: int) -> list[Cost]:
-    """Return what the ways of a client cost, the bare one first.
+    """Return the costs of a client in each way, the bare one first.
 
     Args:
         subject: The client.
-        url: Where a server is that never fails.
-        rounds: How many laps each of them runs. Count, >= 1.
+        url: The URL of a server that never fails.
+        rounds: Laps of each way. Count, >= 1.
     """
     ways = _ways(subject)
-    at_once, loopback = (_measured(subject, ways, to, rounds) for to in ("", url))
+    at_once, loopback = (_measure(subject, ways, to, rounds) for to in ("", url))
     return [
-        Cost(subject.name, subject.called(way), *times)
+        Cost(subject.name, subject.title(way), *times)
         for way, *times in zip(ways, at_once, loopback, strict=True)
     ]
 
 
-def proven(subject: Subject, server: Faulty) -> None:
-    """Check that each way sends again what failed, but for the bare one.
+def prove(subject: Subject, server: Faulty) -> None:
+    """Check that each way but the bare one retries.
 
     Args:
         subject: The client.
-        server: Fails every second request.
+        server: A server that fails every second request.
 
     Raises:
         RuntimeError: One does not.
@@ -76,10 +74,10 @@ def proven(subject: Subject, server: Faulty) -> None:
     for way in _ways(subject):
         before = server.counts()
         with asyncio.Runner() as runner:
-            passed = runner.run(_passes(subject, way, server.url))
+            passed = runner.run(_succeeds(subject, way, server.url))
         if server.counts().faults == before.faults or passed is (way is Way.BARE):
-            told = "send once" if way is Way.BARE else "send again"
-            msg = f"{subject.name}, {subject.called(way)} must {told} what failed"
+            rule = "not retry" if way is Way.BARE else "retry"
+            msg = f"{subject.name}, {subject.title(way)} must {rule}"
             raise RuntimeError(msg)
 
 
@@ -88,14 +86,14 @@ def _ways(subject: Subject) -> list[Way]:
     return [way for way in Way if way is not Way.PEER or peer]
 
 
-async def _passes(subject: Subject, way: Way, url: str) -> bool:
-    """Return whether three requests give good answers; one of them fails first."""
+async def _succeeds(subject: Subject, way: Way, url: str) -> bool:
+    """Return whether three requests succeed, of which the server fails at least one."""
     async with AsyncExitStack() as stack:
-        fetch = await _opened(stack, subject, way, url)
+        fetch = await _open(stack, subject, way, url)
         for _ in range(3):
             try:
                 response = await fetch() if subject.aopen else fetch()
-            except Exception:  # noqa: BLE001  whatever the client says of it
+            except Exception:  # noqa: BLE001  errors differ by client
                 return False
             status = getattr(response, "status_code", None) or response.status
             if status != 200:  # noqa: PLR2004  OK
@@ -103,21 +101,21 @@ async def _passes(subject: Subject, way: Way, url: str) -> bool:
     return True
 
 
-async def _opened(stack: AsyncExitStack, subject: Subject, way: Way, url: str) -> Fetch:
+async def _open(stack: AsyncExitStack, subject: Subject, way: Way, url: str) -> Fetch:
     if subject.aopen is not None:
         return await stack.enter_async_context(subject.aopen(way, url))
     assert subject.open is not None  # noqa: S101  it has one of the two
     return stack.enter_context(subject.open(way, url))
 
 
-def _measured(subject: Subject, ways: list[Way], url: str, rounds: int) -> list[float]:
-    """Return the seconds for a request in each way, measured in turns."""
-    # One loop for all: to it their connections belong.
+def _measure(subject: Subject, ways: list[Way], url: str, rounds: int) -> list[float]:
+    """Return the seconds per request in each way, measured in turns."""
+    # One event loop for all, since connections belong to a loop.
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        fetches = [runner.run(_opened(stack, subject, way, url)) for way in ways]
-        made = _alap(runner) if subject.aopen else _lap
-        times = best([made(fetch) for fetch in fetches], rounds)
+        fetches = [runner.run(_open(stack, subject, way, url)) for way in ways]
+        make_lap = _alap(runner) if subject.aopen else _lap
+        times = best([make_lap(fetch) for fetch in fetches], rounds)
         runner.run(stack.aclose())
     return times
 
@@ -127,21 +125,21 @@ def _lap(fetch: Fetch) -> Lap:
 
 
 def _alap(runner: asyncio.Runner) -> Callable[[Fetch], Lap]:
-    async def fetched(fetch: Callable[[], Any], number: int) -> float:
+    async def run(fetch: Callable[[], Any], number: int) -> float:
         start = perf_counter()
         for _ in range(number):
             await fetch()
         return perf_counter() - start
 
-    return lambda fetch: lambda number: runner.run(fetched(fetch, number))
+    return lambda fetch: lambda number: runner.run(run(fetch, number))
 
 
 def _row(cost: Cost, bare: Cost) -> list[str]:
     cells = [
         f"{time * 1e6:,.1f}"
         if cost is bare
-        else f"{time * 1e6:,.1f} ({(time - than) * 1e6:+.1f}, {time / than:.2f})"
-        for time, than in zip(cost[2:], bare[2:], strict=True)
+        else f"{time * 1e6:,.1f} ({(time - base) * 1e6:+.1f}, {time / base:.2f})"
+        for time, base in zip(cost[2:], bare[2:], strict=True)
     ]
     return [cost.client, cost.way, *cells]
 
@@ -149,18 +147,17 @@ def _row(cost: Cost, bare: Cost) -> list[str]:
 def main() -> None:
     """Print a line for each way of each client."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.http")
-    parser.add_argument("--rounds", type=int, default=15, help="laps of each (15)")
+    parser.add_argument("--rounds", type=int, default=15, help="laps of each way (15)")
     rounds = parser.parse_args().rounds
     subjects = [each for each in SUBJECTS if importable(each.module)]
     if importable("grpc"):
-        # Imported here: who measures HTTP may not have it.
-        from benchmarks.ways_of_grpc import GRPC  # noqa: PLC0415  see above
+        from benchmarks.ways_of_grpc import GRPC  # noqa: PLC0415  may be missing
 
         subjects += GRPC
     for subject in subjects:
-        print(f"proving that {subject.name} is sent again", file=sys.stderr)
+        print(f"checking that {subject.name} retries", file=sys.stderr)
         with Faulty(every=2, module=subject.server) as server:
-            proven(subject, server)
+            prove(subject, server)
     rows = []
     for subject in subjects:
         print(f"measuring {subject.name}", file=sys.stderr)

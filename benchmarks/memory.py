@@ -1,9 +1,9 @@
-"""What a call in flight keeps in memory while it waits to be retried.
+"""Memory of a call that waits for its retry.
 
-``python -m benchmarks.memory NAME`` prints the bytes for one contender, in a
-process of its own so that nobody pays for another's caches. tracemalloc counts
-them: it is exact to the byte and sees no noise of the allocator, as the size
-of the process would. The asyncio task and its timer are part of the figure.
+``python -m benchmarks.memory NAME`` prints the bytes for one contender, including the
+asyncio task and its timer. Each is measured in a separate process, so that none counts
+the caches of another, and by tracemalloc, since the size of a process includes noise
+of the allocator.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from benchmarks.contenders import ASLEEP, CONTENDERS, Contender
 __all__ = ["CALLS", "measure"]
 
 CALLS = 10_000
-"""How many calls wait at once."""
+"""Calls that wait at the same time."""
 
 
 def measure(contenders: list[Contender]) -> Row:
-    """Return the row about memory, in bytes for each call in flight."""
-    figures: list[float | None] = []
+    """Return the row about memory, in bytes per call."""
+    figures = []
     for contender in contenders:
         done = subprocess.run(  # noqa: S603  this interpreter, and this module
             [sys.executable, "-m", "benchmarks.memory", contender.name],
@@ -37,7 +37,7 @@ def measure(contenders: list[Contender]) -> Row:
 
 
 async def weigh(contender: Contender) -> float:
-    """Return the bytes for each of many calls that wait after one failure.
+    """Return the bytes per call that waits after one failure.
 
     Raises:
         RuntimeError: Not every call waits.
@@ -56,7 +56,7 @@ async def weigh(contender: Contender) -> float:
             await asyncio.sleep(0)
         return tasks
 
-    # What is made once for all calls is made by the first.
+    # The first call creates what all calls share.
     tasks = await all_asleep(1)
     gc.collect()
     tracemalloc.start()
@@ -65,7 +65,7 @@ async def weigh(contender: Contender) -> float:
     taken = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     if attempts != len(tasks) or any(task.done() for task in tasks):
-        msg = f"{contender.name} must wait in every call, {attempts} attempts made"
+        msg = f"{contender.name} must wait in every call, got {attempts} attempts"
         raise RuntimeError(msg)
     for task in tasks:
         task.cancel()

@@ -1,9 +1,8 @@
-"""Modules that a failing call goes through: ``python -m benchmarks.path``.
+"""Functions that a failing call runs: ``python -m benchmarks.path``.
 
-"Two failures, then give up", under retrykit and tenacity. Counts the Python functions
-that are called in each package, the modules that they are in, and how often one
-function is called after another of a different module. Prints each call of retrykit,
-with ``-v``.
+A call that gives up after two failures, under retrykit and tenacity. Counts the
+function calls in each package, their modules, and the switches between modules. With
+``-v``, lists the calls in retrykit.
 """
 
 import sys
@@ -38,13 +37,13 @@ def main() -> None:
 
 
 def fail() -> None:
-    """Fail, as a service does that is down."""
+    """Fail like a service that is down."""
     msg = "refused"
     raise ConnectionError(msg)
 
 
 def path(function: Callable[[], object]) -> list[tuple[str, str]]:
-    """Return the module and the name of each function that a call goes through."""
+    """Return the module and the name of each function that is called."""
     calls: list[tuple[str, str]] = []
 
     def profile(frame: FrameType, event: str, _: Any) -> None:
@@ -56,7 +55,7 @@ def path(function: Callable[[], object]) -> list[tuple[str, str]]:
         with suppress(ConnectionError, tenacity.RetryError):
             function()
 
-    # The first call imports what only failures need.
+    # The first call imports modules.
     attempt()
     sys.setprofile(profile)
     try:

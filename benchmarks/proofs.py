@@ -1,7 +1,6 @@
-"""Proofs that a contender does the work that it is timed for.
+"""Checks that a contender retries correctly before it is timed, sync and async.
 
-They run before anything is timed, in both colours, and count what is called
-and what is slept. A contender that skips its work is an error, not a winner.
+They count attempts and sleeps. A contender that skips work is an error, not a winner.
 """
 
 import asyncio
@@ -14,17 +13,17 @@ from benchmarks.contenders import ATTEMPTS, USUAL, Contender
 __all__ = ["FAILURES", "aflaky", "flaky", "prove"]
 
 FAILURES = ATTEMPTS - 1
-"""How many attempts of a call fail before one succeeds."""
+"""Failed attempts of a call before one succeeds."""
 
 
 @final
 class Run(NamedTuple):
-    """What one call did.
+    """The history of one call.
 
     Attributes:
-        result: What it gave; None if it gave up.
-        calls: How often the function was called.
-        sleeps: What was slept, in seconds.
+        result: Its result; None if it gave up.
+        calls: The number of attempts.
+        sleeps: Its delays, in seconds.
     """
 
     result: int | None
@@ -33,7 +32,7 @@ class Run(NamedTuple):
 
 
 def flaky(fails: Iterator[bool]) -> Callable[[int], int]:
-    """Return a function that fails, or not, as *fails* says of each call."""
+    """Return a function that fails in those calls for which *fails* yields True."""
 
     def fetch(number: int) -> int:
         if next(fails):
@@ -55,7 +54,7 @@ def aflaky(fails: Iterator[bool]) -> Callable[[int], Any]:
 
 
 def prove(contender: Contender) -> None:
-    """Check that a contender calls, waits, spreads out and gives up.
+    """Check that a contender retries, waits, jitters its delays and gives up.
 
     Raises:
         RuntimeError: It does not.
@@ -63,11 +62,11 @@ def prove(contender: Contender) -> None:
     for run in (_run, _arun):
         smooth, rough, again = (run(contender, n) for n in (0, FAILURES, FAILURES))
         claims = {
-            "call once where nothing fails": smooth == Run(7, 1, []),
+            "call once if nothing fails": smooth == Run(7, 1, []),
             "call again after each failure": rough[:2] == (7, FAILURES + 1),
             "wait after each failure": len(rough.sleeps) == FAILURES,
-            "wait for longer than nothing": min(rough.sleeps, default=0) > 0,
-            "draw its delays anew": rough.sleeps != again.sleeps,
+            "wait longer than 0 s": min(rough.sleeps, default=0) > 0,
+            "jitter its delays": rough.sleeps != again.sleeps,
         }
         if contender.counts:
             claims["give up in the end"] = run(contender, 99)[:2] == (None, ATTEMPTS)

@@ -1,8 +1,8 @@
-"""Whether a transport leaks: ``python -m benchmarks.soak``.
+"""Soak test for leaks in transports: ``python -m benchmarks.soak``.
 
-Thousands of requests go through each transport, from many threads or tasks at
-once, to a server that fails every fifth of them. Then everything is counted that
-could be left over. What is left over is said, and makes the exit code 1.
+Sends thousands of requests through each transport, from many threads or tasks at once,
+to a server that fails every fifth of them. Then counts leaked connections, files,
+threads, tasks and memory. Exits with 1 if there are any.
 """
 
 import argparse
@@ -25,42 +25,41 @@ from benchmarks.transports import Client, Pool, Transport, installed
 from retrykit import Policy
 from retrykit.schedules import constant
 
-__all__ = ["EVERY", "WORKERS", "Soaked", "soak"]
+__all__ = ["EVERY", "WORKERS", "Report", "soak"]
 
 WORKERS = 16
-"""How many threads or tasks send requests, and how many connections there may be."""
+"""Threads or tasks that send requests, and the size of the connection pool."""
 
 EVERY = 5
-"""Each request of that number fails."""
+"""Every request with a multiple of this number fails."""
 
 _POLICY = Policy(schedule=constant(0), max_attempts=12, max_elapsed=None)
 
 _NONE = Pool(0, 0)
 
 _FEW = 2000
-"""So many requests at least, before what grows is told from what is cached."""
+"""With fewer requests, leaked memory cannot be told from caches."""
 
 
 @final
 @dataclass(kw_only=True)
-class Soaked:
-    """What came of a soak, and what was left over.
+class Report:
+    """The counts of a soak test.
 
     Attributes:
-        name: Of the transport.
-        requests: How many were asked for.
-        attempts: How many requests the server saw.
-        faults: How many of them it failed.
-        errors: What came out instead of an answer; a transport is left alone
-            after the first.
-        pool: The connections in the pool, when all is done.
-        accepted: How many connections were made.
-        files: The open file descriptors before, at rest, and after the client was
-            closed; zeros where they cannot be counted.
+        name: The name of the transport.
+        requests: The number of requests.
+        attempts: The requests that the server received.
+        faults: The number of them that it failed.
+        errors: Errors of requests; the test stops after the first.
+        pool: The connections in the pool, after all requests.
+        accepted: The connections that the server accepted.
+        files: The open file descriptors before the test, after all requests, and
+            after the client was closed; zeros where they cannot be counted.
         left: The threads or tasks that the client left behind.
         open: The connections that the server still sees, after that.
-        forgotten: What the collector had to close, as Python warns.
-        growth: Blocks of memory that each request leaves behind, once warm.
+        forgotten: The warnings about resources that the garbage collector closed.
+        growth: Blocks of memory that each request leaks, once warm.
     """
 
     name: str
@@ -77,107 +76,107 @@ class Soaked:
     growth: float = 0.0
 
     def leaks(self) -> Iterator[str]:
-        """Yield what is wrong, in words; nothing if all is well."""
+        """Describe each leak or error."""
         before, _, after = self.files
         wrong = {
-            f"errors came out, first {''.join(self.errors[:1])}": self.errors,
+            f"requests failed, first with {''.join(self.errors[:1])}": self.errors,
             f"{self.attempts} attempts for {self.requests} requests with "
             f"{self.faults} faults": not self.errors
             and self.attempts != self.requests + self.faults,
-            f"{self.pool.busy} connections are in use, with nobody using them": (
+            f"{self.pool.busy} connections are busy, with no request using them": (
                 self.pool.busy
             ),
             f"{sum(self.pool)} connections in a pool of {WORKERS}": (
                 sum(self.pool) > WORKERS
             ),
-            f"{self.accepted} connections were made, more than {WORKERS} and one "
-            "after each fault": self.accepted > WORKERS + self.faults,
+            f"{self.accepted} connections were made, more than {WORKERS} and one for "
+            "each fault": self.accepted > WORKERS + self.faults,
             f"{after - before} file descriptors are left open": after > before,
             f"{self.left} threads or tasks are left": self.left,
             f"the server still sees {self.open} connections": self.open,
-            f"the collector closed {len(self.forgotten)}, first "
+            f"the garbage collector closed {len(self.forgotten)}, first "
             f"{''.join(self.forgotten[:1])}": self.forgotten,
-            f"each request leaves {self.growth:.2f} blocks of memory": (
+            f"each request leaks {self.growth:.2f} blocks of memory": (
                 self.requests >= _FEW and self.growth > 1 / 2
             ),
         }
-        return (told for told, holds in wrong.items() if holds)
+        return (description for description, holds in wrong.items() if holds)
 
 
 def soak(
     transport: Transport, server: Faulty, requests: int, within: float = 2.0
-) -> Soaked:
-    """Send requests through a transport, and count what is left over.
+) -> Report:
+    """Send requests through a transport, and count leaks.
 
     Args:
-        transport: What is soaked.
-        server: Fails some of them, and tells what it sees.
-        requests: How many. Count, >= 5.
-        within: How long files and connections may need to be closed, in seconds.
+        transport: The transport to test.
+        server: A server that fails some requests.
+        requests: The number of requests. Count, >= 5.
+        within: How long files and connections may take to close, in seconds.
     """
-    came = Soaked(name=transport.name, requests=requests)
+    report = Report(name=transport.name, requests=requests)
     start = server.counts()
     threads = threading.active_count()
-    came.files.append(_files())
+    report.files.append(_files())
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", ResourceWarning)
         if transport.open is not None:
             with transport.open(_POLICY, WORKERS, server.url) as client:
-                _threads(came, client)
-            came.left = max(0, threading.active_count() - threads)
+                _run_threads(report, client)
+            report.left = max(0, threading.active_count() - threads)
         else:
-            asyncio.run(_tasks(came, transport, server.url))
-        came.files.append(_closed(came.files[0], within))
+            asyncio.run(_run_tasks(report, transport, server.url))
+        report.files.append(_wait_for_close(report.files[0], within))
         end = server.settled(within)
         gc.collect()
-    came.forgotten = [str(each.message) for each in warned]
-    came.attempts = end.requests - start.requests
-    came.faults = end.faults - start.faults
-    came.accepted = end.accepted - start.accepted
-    came.open = end.open - start.open
-    return came
+    report.forgotten = [str(each.message) for each in warned]
+    report.attempts = end.requests - start.requests
+    report.faults = end.faults - start.faults
+    report.accepted = end.accepted - start.accepted
+    report.open = end.open - start.open
+    return report
 
 
-def _threads(came: Soaked, client: Client) -> None:
+def _run_threads(report: Report, client: Client) -> None:
     def work(turns: Iterator[None]) -> None:
         for _ in turns:
-            if came.errors:
+            if report.errors:
                 return
             try:
                 _check(client.get())
-            except Exception as error:  # noqa: BLE001  all that comes out is told
-                came.errors.append(repr(error))
+            except Exception as error:  # noqa: BLE001  reported below
+                report.errors.append(repr(error))
 
     blocks = []
-    for turns in _stages(came.requests):
+    for turns in _stages(report.requests):
         with ThreadPoolExecutor(WORKERS) as workers:
             list(workers.map(work, repeat(turns, WORKERS)))
         blocks.append(_blocks())
-    _rest(came, client, blocks)
+    _count_at_rest(report, client, blocks)
 
 
-async def _tasks(came: Soaked, transport: Transport, url: str) -> None:
+async def _run_tasks(report: Report, transport: Transport, url: str) -> None:
     async def work(client: Client, turns: Iterator[None]) -> None:
         for _ in turns:
-            if came.errors:
+            if report.errors:
                 return
             try:
                 _check(await client.get())
-            except Exception as error:  # noqa: BLE001  all that comes out is told
-                came.errors.append(repr(error))
+            except Exception as error:  # noqa: BLE001  reported below
+                report.errors.append(repr(error))
 
     assert transport.aopen is not None  # noqa: S101  it has one of the two
     blocks = []
     async with transport.aopen(_POLICY, WORKERS, url) as client:
-        for turns in _stages(came.requests):
+        for turns in _stages(report.requests):
             await asyncio.gather(*(work(client, turns) for _ in range(WORKERS)))
             blocks.append(_blocks())
-        _rest(came, client, blocks)
-    came.left = len(asyncio.all_tasks()) - 1
+        _count_at_rest(report, client, blocks)
+    report.left = len(asyncio.all_tasks()) - 1
 
 
 def _stages(requests: int) -> Iterator[Iterator[None]]:
-    """Yield the turns of a fifth of the requests, to get warm, and of the rest."""
+    """Yield turns for a fifth of the requests, as a warm-up, and for the rest."""
     warm = requests // 5
     yield repeat(None, warm)
     yield repeat(None, requests - warm)
@@ -189,11 +188,11 @@ def _check(status: int) -> None:
         raise RuntimeError(msg)
 
 
-def _rest(came: Soaked, client: Client, blocks: list[int]) -> None:
-    came.pool = client.pool()
-    came.files.append(_files())
+def _count_at_rest(report: Report, client: Client, blocks: list[int]) -> None:
+    report.pool = client.pool()
+    report.files.append(_files())
     warm, done = blocks
-    came.growth = (done - warm) / (came.requests - came.requests // 5)
+    report.growth = (done - warm) / (report.requests - report.requests // 5)
 
 
 def _blocks() -> int:
@@ -205,13 +204,13 @@ _OPEN = Path("/dev/fd")
 
 
 def _files() -> int:
-    # One of them is the folder itself, each time.
+    # Includes the folder itself, in every count.
     return sum(1 for _ in _OPEN.iterdir()) if _OPEN.is_dir() else 0
 
 
-def _closed(before: int, within: float) -> int:
-    """Return how many are open when they are no more than before, or in the end."""
-    # A client may close in a thread of its own, as that of gRPC does.
+def _wait_for_close(before: int, within: float) -> int:
+    """Count the open files once they are no more than before, or after a timeout."""
+    # A client may close files in a thread, as gRPC does.
     end = time.monotonic() + within
     while (now := _files()) > before and time.monotonic() < end:
         time.sleep(0.01)
@@ -220,35 +219,41 @@ def _closed(before: int, within: float) -> int:
 
 _HEADS = "transport", "requests", "attempts", "faults", "errors", "connections made"
 _MORE = "idle / busy / limit", "files before / open / after", "threads or tasks left"
-_LAST = "open at the server", "left to the collector", "blocks a request"
+_LAST = "open at the server", "closed by the collector", "blocks a request"
 
 
-def _row(came: Soaked) -> list[str]:
-    numbers = came.requests, came.attempts, came.faults, len(came.errors), came.accepted
+def _row(report: Report) -> list[str]:
+    numbers = (
+        report.requests,
+        report.attempts,
+        report.faults,
+        len(report.errors),
+        report.accepted,
+    )
     return [
-        came.name,
+        report.name,
         *(f"{number:,}" for number in numbers),
-        f"{came.pool.idle} / {came.pool.busy} / {WORKERS}",
-        " / ".join(map(str, came.files)),
-        *map(str, (came.left, came.open, len(came.forgotten))),
-        f"{came.growth:.3f}",
+        f"{report.pool.idle} / {report.pool.busy} / {WORKERS}",
+        " / ".join(map(str, report.files)),
+        *map(str, (report.left, report.open, len(report.forgotten))),
+        f"{report.growth:.3f}",
     ]
 
 
 def main() -> int:
-    """Print a line for each transport; return 1 if one of them leaks."""
+    """Print a line for each transport; return 1 if any leaks."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak")
     parser.add_argument("--requests", type=int, default=10_000)
     requests = parser.parse_args().requests
-    came = []
+    reports = []
     for transport in installed():
-        print(f"soaking {transport.name}", file=sys.stderr)
+        print(f"testing {transport.name}", file=sys.stderr)
         with Faulty(EVERY, transport.server) as server:
-            came.append(soak(transport, server, requests))
-    print(markdown([*_HEADS, *_MORE, *_LAST], [_row(each) for each in came]))
-    leaks = [f"{each.name}: {told}" for each in came for told in each.leaks()]
-    for told in leaks:
-        print(told, file=sys.stderr)
+            reports.append(soak(transport, server, requests))
+    print(markdown([*_HEADS, *_MORE, *_LAST], [_row(each) for each in reports]))
+    leaks = [f"{each.name}: {leak}" for each in reports for leak in each.leaks()]
+    for leak in leaks:
+        print(leak, file=sys.stderr)
     return 1 if leaks else 0
 
 

@@ -1,4 +1,7 @@
-"""How long the command line takes to print its help, beside importing rich."""
+"""Start-up time of the command line, compared with ``import rich``.
+
+``python -m benchmarks.start_up``
+"""
 
 import os
 import subprocess
@@ -23,10 +26,10 @@ _CASES = {
 
 
 def main() -> None:
-    """Print each case, and how many times it takes what importing rich does."""
+    """Print the time of each case, and its ratio to that of importing rich."""
     best = dict.fromkeys(_CASES, float("inf"))
     with TemporaryDirectory() as folder:
-        # The first round compiles, and is beaten by any other.
+        # The first round compiles, and is slower than any other.
         for _ in range(_ROUNDS + 1):
             for name, arguments in _CASES.items():
                 best[name] = min(best[name], _seconds(arguments, folder))

@@ -1,4 +1,4 @@
-"""The table, as Markdown that reads well in a terminal, too."""
+"""Tables as Markdown that is also readable in a terminal."""
 
 import os
 import platform
@@ -13,27 +13,25 @@ from benchmarks.calls import Row
 from benchmarks.contenders import ATTEMPTS, CONTENDERS, Contender
 from benchmarks.memory import CALLS
 
-__all__ = ["machine", "markdown", "printed", "versions"]
+__all__ = ["format_table", "machine", "markdown", "versions"]
 
 _NOTES = """\
-Times are the best of {rounds} laps, run in turns; what is in brackets is how many
-times the hand-written loop of the same row. Before, every contender has been shown
-to make up to {attempts} attempts and to wait between them, for jittered times;
-google-api-core has no limit but time. In the rows with failures nothing sleeps:
-`time.sleep` and `asyncio.sleep` are replaced for all. Imports are the best of
-{rounds} fresh interpreters that find modules compiled. Memory is counted by
-tracemalloc, task and timer included, with {calls:,} calls at once.
+Times are the best of {rounds} laps, run in turns; brackets show the multiple of the
+hand-written loop. Every library was first checked to make up to {attempts} attempts
+with jittered delays; google-api-core has only a time limit. In the rows with failures,
+`time.sleep` and `asyncio.sleep` are replaced and nothing sleeps. Imports are the best
+of {rounds} fresh interpreters with compiled modules. Memory is counted by tracemalloc,
+including task and timer, with {calls:,} calls at once.
 """
 
 
-def printed(contenders: list[Contender], rows: list[Row], rounds: int) -> str:
-    """Return the table with all that is needed to read it.
+def format_table(contenders: list[Contender], rows: list[Row], rounds: int) -> str:
+    """Return the table, with notes on how to read it.
 
     Args:
-        contenders: Who was measured; one column for each.
-        rows: What was measured; the first contender is what others are
-            compared with.
-        rounds: How many laps each of them ran.
+        contenders: One for each column; the others are compared with the first.
+        rows: The rows.
+        rounds: Laps of each of them.
     """
     cells = [
         [f"{row.title} ({row.unit})", *(_cell(x, row.figures[0]) for x in row.figures)]
@@ -42,7 +40,7 @@ def printed(contenders: list[Contender], rows: list[Row], rounds: int) -> str:
     notes = _NOTES.format(rounds=rounds, attempts=ATTEMPTS, calls=CALLS)
     absent = [c.name for c in CONTENDERS if c not in contenders]
     missing = (
-        f"Not installed, so not measured: {', '.join(absent)}.\n" if absent else ""
+        f"Not installed, and not measured: {', '.join(absent)}.\n" if absent else ""
     )
     named = [c.name for c in contenders if c.module]
     return (
@@ -55,9 +53,10 @@ def markdown(heads: list[str], rows: list[list[str]], words: int = 1) -> str:
     """Return a table.
 
     Args:
-        heads: Of its columns.
-        rows: Its cells.
-        words: How many columns are words, and come first; the others are numbers.
+        heads: The head of each column.
+        rows: The cells of each row.
+        words: The number of columns with words, which come first; the others have
+            numbers.
     """
     table = Table(*heads, box=box.MARKDOWN)
     for column in table.columns[words:]:
@@ -71,16 +70,14 @@ def markdown(heads: list[str], rows: list[list[str]], words: int = 1) -> str:
     return "\n".join(lines)
 
 
-def _cell(figure: float | None, reference: float | None) -> str:
-    if figure is None or not (figure or reference):
-        return "-" if figure is None else f"{figure:.1f}"
+def _cell(figure: float, reference: float) -> str:
     if not reference:
         return f"{figure:,.1f}"
     return f"{figure:,.0f} ({figure / reference:.1f})"
 
 
 def machine() -> str:
-    """Return what it was measured on: Python, system and processor."""
+    """Return the Python, the system and the processor of this computer."""
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return f"{python}, {_system()}, {os.cpu_count()} x {_processor()}"
 

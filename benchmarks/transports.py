@@ -1,10 +1,10 @@
-"""The transports that are put to the soak: one small entry for each.
+"""The transports that `benchmarks.soak` tests.
 
-An entry opens a client with a transport on a pool of a given size, and tells how
-many of the connections in that pool are at rest, and how many are in use.
+Each opens a client with a connection pool of a given size, and counts the idle and the
+busy connections in it.
 """
 
-# ruff: noqa: PLC0415  a client is imported only where it is asked for
+# ruff: noqa: PLC0415  a client is imported only if it is tested
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import (
@@ -24,17 +24,17 @@ from retrykit import Policy
 
 __all__ = ["TRANSPORTS", "Client", "Pool", "Transport", "in_pool", "installed"]
 
-PATIENCE = 5.0
-"""How long a client waits for a connection or an answer, in seconds."""
+TIMEOUT = 5.0
+"""Of a client, for a connection or a response, in seconds."""
 
 
 @final
 class Pool(NamedTuple):
-    """The connections that a client has.
+    """The connections of a client.
 
     Attributes:
-        idle: How many are at rest.
-        busy: How many are in use.
+        idle: The number that no request uses.
+        busy: The number in use.
     """
 
     idle: int
@@ -46,9 +46,9 @@ class Client(NamedTuple):
     """An open client.
 
     Attributes:
-        get: Makes a request, reads the body too, and returns the status; awaited,
-            if its transport is.
-        pool: Returns what is in its pool.
+        get: Sends a request, reads the body, and returns the status; async if the
+            transport is.
+        pool: Counts the connections in its pool.
     """
 
     get: Callable[[], Any]
@@ -65,12 +65,12 @@ class Transport:
     """One transport that retries.
 
     Attributes:
-        name: What it is called.
-        module: What its users import.
+        name: Its name.
+        module: The module that users import.
         open: Takes a policy, the size of the pool and the URL of a server, and opens a
             client.
-        aopen: The same for a client of asyncio; one of the two is None.
-        server: The module of the server that it is soaked with.
+        aopen: The same for an async client; one of the two is None.
+        server: The module of the server.
     """
 
     name: str
@@ -88,7 +88,7 @@ def _httpx(policy: Policy, limit: int, url: str) -> Iterator[Client]:
 
     inner = httpx.HTTPTransport(limits=httpx.Limits(max_connections=limit))
     transport = RetryTransport(policy, inner)
-    with httpx.Client(transport=transport, timeout=PATIENCE) as client:
+    with httpx.Client(transport=transport, timeout=TIMEOUT) as client:
         yield Client(lambda: client.get(url).status_code, lambda: in_pool(inner))
 
 
@@ -100,7 +100,7 @@ async def _httpx_awaited(policy: Policy, limit: int, url: str) -> AsyncIterator[
 
     inner = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=limit))
     transport = AsyncRetryTransport(policy, inner)
-    async with httpx.AsyncClient(transport=transport, timeout=PATIENCE) as client:
+    async with httpx.AsyncClient(transport=transport, timeout=TIMEOUT) as client:
 
         async def get() -> int:
             return (await client.get(url)).status_code
@@ -109,8 +109,8 @@ async def _httpx_awaited(policy: Policy, limit: int, url: str) -> AsyncIterator[
 
 
 def in_pool(inner: Any) -> Pool:
-    """Return what is in the pool of a transport of httpx."""
-    idle = [line.is_idle() for line in inner._pool.connections]  # noqa: SLF001  no other way
+    """Count the connections in the pool of an httpx transport."""
+    idle = [each.is_idle() for each in inner._pool.connections]  # noqa: SLF001  no other way
     return Pool(sum(idle), len(idle) - sum(idle))
 
 
@@ -126,7 +126,7 @@ def _requests(policy: Policy, limit: int, url: str) -> Iterator[Client]:
         session.mount("http://", RetryAdapter(policy, inner))
 
         def get() -> int:
-            return session.get(url, timeout=PATIENCE).status_code
+            return session.get(url, timeout=TIMEOUT).status_code
 
         yield Client(get, lambda: _in_pools(inner.poolmanager))
 
@@ -137,7 +137,7 @@ def _urllib3(policy: Policy, limit: int, url: str) -> Iterator[Client]:
 
     from retrykit.integrations.urllib3 import RetryPoolManager
 
-    inner = urllib3.PoolManager(maxsize=limit, timeout=PATIENCE)
+    inner = urllib3.PoolManager(maxsize=limit, timeout=TIMEOUT)
     with RetryPoolManager(policy, inner) as pools:
 
         def get() -> int:
@@ -147,15 +147,14 @@ def _urllib3(policy: Policy, limit: int, url: str) -> Iterator[Client]:
 
 
 def _in_pools(manager: Any) -> Pool:
-    """Return what is in the pools of a manager of urllib3."""
-    found, pools = Pool(0, 0), manager.pools
-    for key in pools.keys():  # noqa: SIM118  it cannot be iterated
-        places = pools.get(key).pool
-        # Who takes a connection takes its place out of the queue, until it is back.
-        busy = found.busy + places.maxsize - places.qsize()
-        made = [line for line in places.queue if line is not None]
-        found = Pool(found.idle + sum(line.sock is not None for line in made), busy)
-    return found
+    """Count the connections in the pools of a urllib3 manager."""
+    idle = busy = 0
+    for key in manager.pools.keys():  # noqa: SIM118  it cannot be iterated
+        slots = manager.pools.get(key).pool
+        # A busy connection is missing from the queue; None is a free slot.
+        busy += slots.maxsize - slots.qsize()
+        idle += sum(each is not None and each.sock is not None for each in slots.queue)
+    return Pool(idle, busy)
 
 
 @asynccontextmanager
@@ -165,9 +164,9 @@ async def _aiohttp(policy: Policy, limit: int, url: str) -> AsyncIterator[Client
     from retrykit.integrations.aiohttp import RetryMiddleware
 
     inner: Any = aiohttp.TCPConnector(limit=limit)
-    again, patience = RetryMiddleware(policy), aiohttp.ClientTimeout(PATIENCE)
+    middleware, timeout = RetryMiddleware(policy), aiohttp.ClientTimeout(TIMEOUT)
     async with aiohttp.ClientSession(
-        connector=inner, middlewares=[again], timeout=patience
+        connector=inner, middlewares=[middleware], timeout=timeout
     ) as session:
 
         async def get() -> int:
@@ -196,16 +195,16 @@ def _grpc(policy: Policy, _limit: int, url: str) -> Iterator[Client]:
     from retrykit.integrations.grpc import RetryInterceptor
 
     with grpc.insecure_channel(urlsplit(url).netloc, _OPTIONS) as channel:
-        again = grpc.intercept_channel(channel, RetryInterceptor(policy))
-        one: Any = again.unary_unary("/shop.Cart/One")
-        many: Any = again.unary_stream("/shop.Cart/Many")
+        retrying = grpc.intercept_channel(channel, RetryInterceptor(policy))
+        one: Any = retrying.unary_unary("/shop.Cart/One")
+        many: Any = retrying.unary_stream("/shop.Cart/Many")
 
         turns: Iterator[Any] = cycle(
             [lambda **given: [one(b"", **given)], partial(many, b"")]
         )
 
         def get() -> int:
-            got = list(next(turns)(timeout=PATIENCE))
+            got = list(next(turns)(timeout=TIMEOUT))
             return _GOOD if got == [b"ok"] else 0
 
         yield Client(get, lambda: _NO_POOL)
@@ -217,15 +216,15 @@ async def _grpc_awaited(policy: Policy, _limit: int, url: str) -> AsyncIterator[
 
     from retrykit.integrations.grpc import async_interceptors
 
-    target, again = urlsplit(url).netloc, async_interceptors(policy)
-    async with aio.insecure_channel(target, _OPTIONS, interceptors=again) as channel:
+    target, added = urlsplit(url).netloc, async_interceptors(policy)
+    async with aio.insecure_channel(target, _OPTIONS, interceptors=added) as channel:
         one: Any = channel.unary_unary("/shop.Cart/One")
         many: Any = channel.unary_stream("/shop.Cart/Many")
 
         turns: Iterator[Any] = cycle([one, many])
 
         async def get() -> int:
-            call = next(turns)(b"", timeout=PATIENCE)
+            call = next(turns)(b"", timeout=TIMEOUT)
             if isinstance(call, aio.UnaryStreamCall):
                 got = [message async for message in call]
             else:
@@ -261,5 +260,5 @@ TRANSPORTS = (
 
 
 def installed() -> list[Transport]:
-    """Return the transports whose clients can be imported here."""
+    """Return the transports whose clients are installed."""
     return [each for each in TRANSPORTS if importable(each.module)]

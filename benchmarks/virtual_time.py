@@ -1,7 +1,7 @@
-"""How long seven virtual days take: ``python -m benchmarks.virtual_time``.
+"""Speed of virtual time: ``python -m benchmarks.virtual_time``.
 
-The hostname verification schedule to its end, 76 calls in 7.06 days, and a
-thousand tasks side by side with four jittered delays each. Best of five.
+The hostname verification schedule to its end, 76 calls in 7.06 days; and a thousand
+concurrent tasks with four jittered delays each. Best of five.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ async def a_week() -> None:
 
 
 async def a_crowd() -> None:
-    """Await a thousand calls side by side."""
+    """Await a thousand concurrent calls."""
     calls = (CROWD.arun(AsyncScriptedFunction([LookupError, ...])) for _ in range(1000))
     await asyncio.gather(*calls)
 
 
-WAYS: dict[str, Callable[[], object]] = {
-    "hostname verification, blocking": lambda: WEEK.run(
+CASES: dict[str, Callable[[], object]] = {
+    "hostname verification, sync": lambda: WEEK.run(
         ScriptedFunction([LookupError, ...])
     ),
     "hostname verification, asyncio": lambda: asyncio.run(a_week()),
@@ -40,18 +40,18 @@ WAYS: dict[str, Callable[[], object]] = {
 }
 
 
-def lap(way: Callable[[], object]) -> tuple[float, float]:
-    """Return the real seconds that a way took, and the virtual ones."""
+def lap(case: Callable[[], object]) -> tuple[float, float]:
+    """Return the real and the virtual seconds that a case took."""
     before = time.perf_counter()
     with virtual_time() as clock:
-        way()
+        case()
     return time.perf_counter() - before, clock.now()
 
 
 def main() -> None:
-    """Print a line for each way."""
-    for name, way in WAYS.items():
-        took, passed = min(lap(way) for _ in range(LAPS))
+    """Print a line for each case."""
+    for name, case in CASES.items():
+        took, passed = min(lap(case) for _ in range(LAPS))
         print(f"{name:32} {passed:>10,.0f} virtual s {took * 1000:>6.0f} ms")
 
 

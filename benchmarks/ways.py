@@ -1,10 +1,10 @@
-"""The ways to send a request that is measured: bare, and with one retry or another.
+"""HTTP clients to measure, each bare and with retries of several kinds.
 
-A subject is a client; it opens itself in each way, on a server or on something in
-its own process that answers at once, and gives what fetches a response.
+A subject opens its client in one of these ways, on a server or on a stub in the same
+process, and yields a function that sends a request.
 """
 
-# ruff: noqa: PLC0415  a client is imported only where it is asked for
+# ruff: noqa: PLC0415  a client is imported only if it is measured
 
 import io
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -25,17 +25,17 @@ from retrykit.schedules import constant
 __all__ = ["NOWHERE", "POLICY", "SUBJECTS", "Fetch", "Subject", "Way"]
 
 POLICY = Policy(schedule=constant(0), max_attempts=ATTEMPTS)
-"""No delay is ever measured, as nothing fails; the proofs need not wait."""
+"""Without delays, so that the checks do not wait."""
 
 NOWHERE = "http://127.0.0.1/"
 
 Fetch = Callable[[], Any]
-"""Fetches one response, with its body; awaited, if the client is."""
+"""Fetches one response with its body; async if the client is."""
 
 
 @final
 class Way(Enum):
-    """What is around a request."""
+    """How a request is retried."""
 
     BARE = auto()
     TRANSPORT = auto()
@@ -49,14 +49,14 @@ class Subject:
     """A client.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         module: The module of retrykit for it.
-        transport: What that calls its transport.
-        peer: What another way to retry with it is called; empty if none is measured.
-        needs: What users of that one import, named as its distribution.
-        open: Takes a way and a URL, which is empty where no server is asked.
-        aopen: The same for a client of asyncio; one of the two is None.
-        server: The module of the server that it asks.
+        transport: The class of that module that retries.
+        peer: Another library that retries with it; empty if none is measured.
+        needs: The module of that library.
+        open: Takes a way, and the URL of a server; empty for the stub.
+        aopen: The same for an async client; one of the two is None.
+        server: The module of the server.
     """
 
     name: str
@@ -68,10 +68,10 @@ class Subject:
     aopen: Callable[[Way, str], AbstractAsyncContextManager[Fetch]] | None = None
     server: str = "benchmarks.faulty"
 
-    def called(self, way: Way) -> str:
-        """Return what a way is called in the table."""
-        names = "bare", self.transport, "decorator", self.peer
-        return names[way.value - 1]
+    def title(self, way: Way) -> str:
+        """Return the title of a way in the table."""
+        titles = "bare", self.transport, "decorator", self.peer
+        return titles[way.value - 1]
 
 
 @contextmanager
@@ -178,7 +178,7 @@ def _urllib3_at_once() -> Any:
     import urllib3
     from urllib3.connection import HTTPConnection
 
-    class Line(HTTPConnection):
+    class Connection(HTTPConnection):
         def request(self, *_: Any, **__: Any) -> None:
             """Send nothing."""
 
@@ -187,10 +187,10 @@ def _urllib3_at_once() -> Any:
                 io.BytesIO(b"ok"), {"Content-Length": "2"}, 200, preload_content=False
             )
 
-    class Lines(urllib3.HTTPConnectionPool):
-        ConnectionCls: Any = Line
+    class Pool(urllib3.HTTPConnectionPool):
+        ConnectionCls: Any = Connection
 
-    return Lines
+    return Pool
 
 
 @asynccontextmanager
@@ -203,17 +203,17 @@ async def _aiohttp(way: Way, url: str) -> AsyncIterator[Fetch]:
     if way is Way.TRANSPORT:
         middlewares.insert(0, retries.RetryMiddleware(POLICY))
     async with aiohttp.ClientSession(middlewares=middlewares) as session:
-        asked: Any = session
+        client: Any = session
         if way is Way.PEER:
             import aiohttp_retry
 
             options = aiohttp_retry.ExponentialRetry(
                 ATTEMPTS, start_timeout=0, statuses={429}
             )
-            asked = aiohttp_retry.RetryClient(session, retry_options=options)
+            client = aiohttp_retry.RetryClient(session, retry_options=options)
 
         async def fetch() -> Any:
-            async with asked.get(url or NOWHERE) as response:
+            async with client.get(url or NOWHERE) as response:
                 await response.read()
                 return response
 
@@ -222,14 +222,14 @@ async def _aiohttp(way: Way, url: str) -> AsyncIterator[Fetch]:
 
 
 def _aiohttp_at_once() -> Any:
-    """Return the last of middlewares: it asks no server, and answers at once."""
+    """Return the innermost middleware, which answers without a server."""
     import aiohttp
 
     class Response(aiohttp.ClientResponse):
         headers: Any = ()
 
         def __init__(self) -> None:
-            # Of the others, the class has what is true before an answer.
+            # Other attributes have defaults on the class.
             self.status, self.method, self._raw_cookie_headers = 200, "GET", ()
 
         async def read(self) -> bytes:

@@ -1,4 +1,4 @@
-"""The ways to make a call of gRPC that is measured, as those of `benchmarks.ways`."""
+"""gRPC channels to measure, as the clients of `benchmarks.ways`."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -26,9 +26,9 @@ def _grpc(way: Way, url: str) -> Iterator[Fetch]:
         channel = grpc.intercept_channel(bare, *around) if around else bare
         one: Any = channel.unary_unary("/shop.Cart/One")
 
-        def fetch() -> Answered:
+        def fetch() -> Response:
             one(b"")
-            return Answered()
+            return Response()
 
         again = retry(retries.policy(POLICY))
         yield again(fetch) if way is Way.DECORATED else fetch
@@ -43,17 +43,17 @@ async def _grpc_awaited(way: Way, url: str) -> AsyncIterator[Fetch]:
     async with aio.insecure_channel(target, _OPTIONS, interceptors=around) as channel:
         one: Any = channel.unary_unary("/shop.Cart/One")
 
-        async def fetch() -> Answered:
+        async def fetch() -> Response:
             await one(b"")
-            return Answered()
+            return Response()
 
         again = aretry(retries.policy(POLICY))
         yield again(fetch) if way is Way.DECORATED else fetch
 
 
 @final
-class Answered:
-    """The response to a call of gRPC, which raises where there is none."""
+class Response:
+    """The response to a gRPC call, which raises an error if it fails."""
 
     status = 200
 
@@ -62,7 +62,7 @@ class Answered:
         return b"ok"
 
     def done(self) -> bool:
-        """Return that it is there."""
+        """Return that the response has arrived."""
         return True
 
 
@@ -71,17 +71,17 @@ def _target(url: str) -> str:
 
 
 def _grpc_at_once() -> Any:
-    """Return the last of interceptors: it asks no server, and answers at once."""
+    """Return the innermost interceptor, which answers without a server."""
 
     class AtOnce(grpc.UnaryUnaryClientInterceptor):
         def intercept_unary_unary(self, *_: object) -> Any:
-            return Answered()
+            return Response()
 
     return AtOnce()
 
 
 def _grpc_awaited_at_once() -> Any:
-    """Return the same for calls that are awaited."""
+    """Return the same for async calls."""
 
     class AtOnce(aio.UnaryUnaryClientInterceptor):
         async def intercept_unary_unary(self, *_: object) -> Any:

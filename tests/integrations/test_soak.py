@@ -71,7 +71,7 @@ def forgetful(policy, limit, url):
 def test_catches_a_transport_that_closes_no_discarded_response(server):
     leaking = Transport(name="forgetful", module="httpx", open=forgetful)
     told = list(soak(leaking, server, 50).leaks())
-    assert any(words.endswith("are in use, with nobody using them") for words in told)
+    assert any(words.endswith("are busy, with no request using them") for words in told)
 
 
 def test_catches_a_client_that_is_not_closed(server):
@@ -113,4 +113,4 @@ def test_catches_an_error_that_comes_out(server):
         yield Client(lambda: 503, lambda: Pool(0, 0))
 
     came = soak(Transport(name="", module="httpx", open=impatient), server, 20)
-    assert next(came.leaks()).startswith("errors came out, first RuntimeError(")
+    assert next(came.leaks()).startswith("requests failed, first with RuntimeError(")
