@@ -247,7 +247,7 @@ CAUSE = "write raise GiveUp from error, or raise an error"
 LOGGER = "write observer() for an observer, logging.getLogger(name) for a name"
 ERRORS = "a list or tuple of Exception types and instances, at least one"
 NO_OTHER = "no other is ever retried"
-RAISED = "what it raises belongs to errors"
+RAISED = "exceptions belong in errors"
 LATER = "its errors are raised where it is iterated: retry that code"
 
 # What is wrong with a setting is told where the setting is written.

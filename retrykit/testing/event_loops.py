@@ -13,8 +13,8 @@ from retrykit.testing.scheduler import CHECK_INTERVAL, VirtualScheduler
 
 __all__ = ["AsyncioBackend", "Backend", "Wake", "running_loop"]
 
-# A task that was woken has so many rounds of the loop to start a call or to
-# sleep again. Handing something from task to task takes one or two of them.
+# Rounds of the loop in which a woken task may start a call or sleep again. Passing
+# something from task to task takes one or two.
 _ROUNDS: Final = 20
 
 Wake = Callable[[BaseException | None], None]
@@ -101,11 +101,11 @@ class AsyncioBackend(Backend):
         self._rounds = 0
         self._counting = False
         self._timer: asyncio.TimerHandle | None = None
-        # Callbacks run in none of the calls that led to them.
+        # Callbacks must not run in the context of a call.
         self._context = contextvars.Context()
 
     def holds_time(self) -> bool:
-        """Return whether the last change was a few rounds of the loop ago at most."""
+        """Return whether the last change was at most a few rounds of the loop ago."""
         busy = self._rounds > 0 or bool(self.posted)
         return busy and self._loop.is_running()
 
@@ -129,7 +129,7 @@ class AsyncioBackend(Backend):
     def post(self, wake: Wake) -> None:
         """Call *wake* in the loop, from any thread, and hold time until then."""
         self.posted.add(wake)
-        # A loop that is closed wakes nobody.
+        # A closed loop wakes nothing.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._deliver, wake, context=self._context)
 

@@ -26,10 +26,10 @@ _SHOWN = 6
 
 @final
 class FakeClock:
-    """A clock whose time passes only by sleeping on it.
+    """A clock whose time passes only by `sleep`, `asleep` and `advance`.
 
-    Sleeping takes no real time. Threads and tasks wake in the order of their times, and
-    time stands still while an attempt runs.
+    They take no real time. Threads and tasks wake in the order of their times, and time
+    stands still while an attempt runs.
 
     >>> clock = FakeClock()
     >>> clock.sleep(1.5)
@@ -144,7 +144,7 @@ class FakeClock:
         _trace: TracebackType | None,
         /,
     ) -> None:
-        """Track no call any more; raise the first error that was lost."""
+        """Stop tracking calls; raise the first error that was suppressed."""
         for call in self._scheduler.end():
             unguard(call)
         if error is None and self.errors:

@@ -64,7 +64,7 @@ def retry_loop(
     ``asyncio.timeout`` and ``asyncio.sleep`` take no time there. Fixtures with a wider
     ``loop_scope`` than the test keep an ordinary loop.
     """
-    hook = getattr(request.config.hook, _LOOPS, None)
+    hook = getattr(request.config.hook, _LOOP_HOOK, None)
     if hook is None or not hook.has_spec():
         msg = "retry_loop needs pytest-asyncio 1.4 or later, which is not loaded"
         raise RetrykitError(msg)
@@ -73,7 +73,7 @@ def retry_loop(
     yield retry_clock
     if not all(loop.is_closed() for loop in loops):
         msg = "retry_loop must be closed after the event loop of its test; leave "
-        msg += "loop_scope at 'function', since every test has a clock of its own"
+        msg += "loop_scope at 'function', since each test has its own clock"
         raise RetrykitError(msg)
 
 
@@ -128,13 +128,11 @@ def pytest_runtest_call(item: pytest.Item) -> None:
     uses_loop = "retry_loop" in getattr(item, "fixturenames", [])
     if uses_loop and not item.config.stash.get(_loops, []):
         msg = "retry_loop is for tests that pytest-asyncio runs, and must come before "
-        msg += "fixtures that are async: this test runs on no virtual loop"
+        msg += "async fixtures; this test does not run on a virtual loop"
         pytest.fail(msg, pytrace=False)
 
 
-_LOOPS: Final = "pytest_asyncio_loop_factories"
-
-
+_LOOP_HOOK: Final = "pytest_asyncio_loop_factories"
 _loops: Final = pytest.StashKey["list[VirtualLoop]"]()
 
 
@@ -154,7 +152,7 @@ def _new_loop(loops: "list[VirtualLoop]") -> asyncio.AbstractEventLoop:
 
     clock = sync_clock.current()
     if not isinstance(clock, FakeClock):
-        # A loop of a wider scope, loops before the clock.
+        # The loop of a wider scope is created before the clock.
         return asyncio.new_event_loop()
     loops.append(clock.new_event_loop())
     return loops[-1]
@@ -181,7 +179,7 @@ class _Histories(ForkSafe):
         super().__init__()
         self._running: dict[int, RetryState] = {}
         # As text: states hold errors, and errors hold frames.
-        self._ended: deque[str] = deque(maxlen=_MOST)
+        self._ended: deque[str] = deque(maxlen=_MAX_HISTORIES)
         self._left_out = 0
 
     def on_event(self, event: Event) -> None:
@@ -191,7 +189,7 @@ class _Histories(ForkSafe):
                 self._running[id(state)] = state
                 return
             self._running.pop(id(state), None)
-            self._left_out += len(self._ended) == _MOST
+            self._left_out += len(self._ended) == _MAX_HISTORIES
             self._ended.append(_history(state))
 
     def format(self) -> str:
@@ -202,7 +200,7 @@ class _Histories(ForkSafe):
             return "\n\n".join(texts)
 
 
-_MOST: Final = 20
+_MAX_HISTORIES: Final = 20
 _failed: Final = pytest.StashKey[bool]()
 _histories: Final = pytest.StashKey[_Histories]()
 

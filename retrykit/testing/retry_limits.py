@@ -48,10 +48,9 @@ class disable_retries(Block[None]):  # noqa: N801  used as a function
         return f"disable_retries(process_wide={self._process_wide})"
 
     def _open(self, opened: ExitStack) -> None:
-        process_wide = self._process_wide
-        held = RetryOverrides(max_attempts=None, disabled=True)
+        overrides = RetryOverrides(max_attempts=None, disabled=True)
         opened.enter_context(
-            retry_overrides.push(self.what, held, process_wide=process_wide)
+            retry_overrides.push(self.what, overrides, process_wide=self._process_wide)
         )
 
 
@@ -90,9 +89,11 @@ class limit_retries(Block[None]):  # noqa: N801  used as a function
         process_wide: bool = False,
     ) -> None:
         if max_attempts is not None:
-            suggestion = "the first attempt counts"
             check_integer(
-                "max_attempts", max_attempts, at_least=1, suggestion=suggestion
+                "max_attempts",
+                max_attempts,
+                at_least=1,
+                suggestion="the first attempt counts",
             )
         self._max_attempts = max_attempts
         self._no_delay = check_instance("no_delay", no_delay, bool)
@@ -106,62 +107,58 @@ class limit_retries(Block[None]):  # noqa: N801  used as a function
     def _open(self, opened: ExitStack) -> None:
         what, process_wide = self.what, self._process_wide
         outer = retry_overrides.get()
-        known = (outer.max_attempts, self._max_attempts)
-        fewest = min((most for most in known if most is not None), default=None)
-        held = outer.replace(max_attempts=fewest)
+        limits = (outer.max_attempts, self._max_attempts)
+        smallest = min((each for each in limits if each is not None), default=None)
+        overrides = outer.replace(max_attempts=smallest)
         opened.enter_context(
-            retry_overrides.push(what, held, process_wide=process_wide)
+            retry_overrides.push(what, overrides, process_wide=process_wide)
         )
         if self._no_delay:
-            blocking, awaited = (
-                _Skipping(sync_clock.current()),
-                _Awaited(async_clock.current()),
-            )
+            clock = _SkippingClock(sync_clock.current())
+            opened.enter_context(sync_clock.use(clock, what, process_wide=process_wide))
+            aclock = _AsyncSkippingClock(async_clock.current())
             opened.enter_context(
-                sync_clock.use(blocking, what, process_wide=process_wide)
-            )
-            opened.enter_context(
-                async_clock.use(awaited, what, process_wide=process_wide)
+                async_clock.use(aclock, what, process_wide=process_wide)
             )
 
 
 _skipped: ContextVar[float] = ContextVar("retrykit skipped delays", default=0.0)
-"""Seconds of delay that were left out: by this thread or task, so that calls
-which run side by side do not spend each other's time."""
+"""Seconds of skipped delays in this thread or task, so that concurrent calls do not
+spend each other's time."""
 
 
-class _Skipping:
-    """A clock on which a delay takes no time, although it counts."""
+class _SkippingClock:
+    """A clock on which delays take no real time, but count as elapsed."""
 
     def __init__(self, clock: Clock) -> None:
-        # On a clock that skips already it would count twice.
-        self.counted: Clock = clock.counted if isinstance(clock, _Skipping) else clock
+        # Nested skipping clocks would count each delay twice.
+        self.inner: Clock = clock.inner if isinstance(clock, _SkippingClock) else clock
 
     def now(self) -> float:
-        return self.counted.now() + _skipped.get()
+        return self.inner.now() + _skipped.get()
 
     def sleep(self, delay: float, /) -> None:
         _skipped.set(_skipped.get() + delay)
 
 
-class _Awaited:
+class _AsyncSkippingClock:
     """The same for coroutines."""
 
     def __init__(self, clock: AsyncClock) -> None:
-        self.counted: AsyncClock = (
-            clock.counted if isinstance(clock, _Awaited) else clock
+        self.inner: AsyncClock = (
+            clock.inner if isinstance(clock, _AsyncSkippingClock) else clock
         )
 
     def now(self) -> float:
-        return self.counted.now() + _skipped.get()
+        return self.inner.now() + _skipped.get()
 
     def reader(self) -> Callable[[], float]:
-        clock = self.counted
+        clock = self.inner
         read = clock.reader() if isinstance(clock, LoopClock) else clock.now
         return lambda: read() + _skipped.get()
 
     def timeout_scope(self, timeout: float, /) -> TimeoutScope:
-        return timeout_scope(timeout, self.counted)
+        return timeout_scope(timeout, self.inner)
 
     async def sleep(self, delay: float, /) -> None:
         _skipped.set(_skipped.get() + delay)

@@ -161,7 +161,7 @@ class VirtualScheduler(ForkSafe):
             return call
 
     def end(self) -> list[TrackedCall]:
-        """Track no call any more; return those that had not ended."""
+        """Stop tracking calls; return those that had not ended."""
         with self._lock:
             remaining = [*self._calls.values()]
             for call in remaining:
@@ -175,13 +175,13 @@ class VirtualScheduler(ForkSafe):
             return self._running[loop] > 0 or not self._calls
 
     def advance(self, duration: float) -> None:
-        """Let *duration* virtual seconds pass, and wake those who are due."""
+        """Let *duration* virtual seconds pass, and wake sleepers that are due."""
         with self._lock:
             self.now = self._after(duration)
-            self._wake_those_due()
+            self._wake_due()
 
     def suspend(self) -> list[TrackedCall]:
-        """Let the calls that run this code hold time no more; return them."""
+        """Let the calls that run this code no longer hold time; return them."""
         with self._lock:
             calls, call = [], current_call()
             while call is not None:
@@ -242,7 +242,7 @@ class VirtualScheduler(ForkSafe):
             earliest = self._earliest()
             if earliest is not None:
                 self.now = earliest.when
-                self._wake_those_due()
+                self._wake_due()
 
     def check(self) -> TimeStalledError | None:
         """Move time if a loop was stopped; return an error if time has stalled."""
@@ -265,7 +265,7 @@ class VirtualScheduler(ForkSafe):
             f"it, got {holder} still running; clock.sleep() and clock.asleep() stand "
             "for a slow attempt, clock.new_event_loop() and the fixture retry_loop run "
             "attempts that wait for timeouts or for other calls, and a longer "
-            "stall_timeout allows for what really takes so long"
+            "stall_timeout allows for slow attempts"
         )
 
     def _end(self, call: TrackedCall) -> None:
@@ -286,7 +286,7 @@ class VirtualScheduler(ForkSafe):
             heappop(self._sleepers)
         return self._sleepers[0] if self._sleepers else None
 
-    def _wake_those_due(self) -> None:
+    def _wake_due(self) -> None:
         while (sleeper := self._earliest()) and sleeper.when <= self.now:
             wake = sleeper.wake
             self.cancel(sleeper)

@@ -16,7 +16,7 @@ from retrykit.testing.scheduler import TrackedCall, current_call
 
 __all__ = ["RealSleepError", "guard", "unguard"]
 
-# Real seconds: shorter sleeps of event loops let other tasks have a turn.
+# Real seconds. Shorter async sleeps are meant to let other tasks run.
 _SHORT: Final = 0.05
 
 
@@ -57,7 +57,7 @@ def unguard(call: TrackedCall) -> None:
         sys.setprofile(None)
 
 
-# Python does not trace profilers: coverage sees nothing of these three.
+# Python does not trace profilers, so coverage does not see these three.
 def _on_call(  # pragma: no cover
     frame: FrameType, event: str, called: object
 ) -> None:

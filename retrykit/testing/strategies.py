@@ -47,8 +47,8 @@ def durations(
     low, high = parse_duration("at_least", at_least), parse_duration("at_most", at_most)
     check_number("at_most", high, at_least=low)
     known = [x for x in _ORDINARY + _EXTREME if low <= x <= high]
-    usual = min(max(1e6, low), high)
-    drawn = st.floats(low, usual) | st.floats(low, high)
+    ordinary = min(max(1e6, low), high)
+    drawn = st.floats(low, ordinary) | st.floats(low, high)
     return st.sampled_from(known) | drawn if known else drawn
 
 
@@ -97,7 +97,7 @@ def _formulas(*, walking: bool) -> SearchStrategy[Schedule]:
     """Draw schedules without operands."""
     factors = st.just(1.0) | st.floats(1, 1e300)
     intervals = durations(0.001, MAX_INTERVAL)
-    # So that the interval reaches its maximum after a few steps.
+    # Large enough for the interval to reach its maximum after a few steps.
     multipliers = st.just(1.0) | st.floats(1.25, 1e300)
     kinds = [
         st.builds(s.constant, durations()),
@@ -107,11 +107,11 @@ def _formulas(*, walking: bool) -> SearchStrategy[Schedule]:
         st.builds(s.fibonacci, durations()),
         st.builds(s.sequence, st.lists(durations(), max_size=6)),
         st.builds(
-            lambda two, part, growth: s.google_interval(
-                min(two),
-                randomization_factor=part,
+            lambda pair, jitter, growth: s.google_interval(
+                min(pair),
+                randomization_factor=jitter,
                 multiplier=growth,
-                max_interval=max(two),
+                max_interval=max(pair),
             ),
             st.tuples(intervals, intervals),
             st.floats(0, 1, exclude_max=True),
@@ -140,7 +140,7 @@ def _methods(
         st.builds(s.Schedule.__mul__, parts, durations()),
         st.builds(s.Schedule.switch, parts, after=counts, to=parts),
         st.builds(lambda a, n, b: a.take(n).then(b), parts, counts, parts),
-        # It adds up delay by delay, so it must end soon.
+        # `within` adds up delay by delay, so it must end soon.
         st.builds(lambda a, t: a.at_least(t / 30).within(t), parts, total),
     ]
     if rounding:
@@ -233,7 +233,7 @@ def failure_scripts(
         raise invalid_setting("errors", rule, errors, "no other is ever retried")
     if _is_a(BaseException, value):
         rule = "anything but an exception"
-        raise invalid_setting("value", rule, value, "what it raises belongs to errors")
+        raise invalid_setting("value", rule, value, "exceptions belong in errors")
     most = check_integer("max_failures", max_failures, at_least=1)
     raised = st.sampled_from(kinds)
     failing = st.lists(raised, min_size=1, max_size=most)

@@ -31,7 +31,7 @@ class TrioBackend(Backend):
         """Hold time until all tasks are blocked."""
         self._unsettled = True
         if self._changed is None:
-            # The task runs in none of the calls that led to it.
+            # The task must not run in the context of a call.
             context = contextvars.Context()
             trio.lowlevel.spawn_system_task(self._settle, context=context)
             self._changed = trio.Event()
@@ -68,7 +68,7 @@ class TrioBackend(Backend):
             raise errors[0]
 
     def on_stop(self) -> None:
-        """Let the system task see that nothing waits any more."""
+        """Wake the system task, which ends when nothing waits."""
         if self._changed is not None:
             self._changed.set()
 

@@ -34,7 +34,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._executing: set[object] = set()
         self._files = _Selector(self)
         super().__init__(self._files)
-        # Other threads wake the loop by files of its own.
+        # The files by which other threads wake the loop.
         self._files.own = frozenset(self._files.get_map())
         scheduler.loops.append(self)
 
@@ -142,7 +142,7 @@ class _Selector(selectors.BaseSelector):
         self.idle = self.external = False
 
     def select(self, timeout: float | None = None) -> list[Any]:
-        """Return the files that are ready, or none when the virtual time is over."""
+        """Return the files that are ready, or none after the virtual timeout."""
         ready: list[Any] = self._real.select(0)
         if ready or (timeout is not None and timeout <= 0):
             return ready

@@ -213,7 +213,7 @@ class TestAnAttemptThatHangs:
             "got attempt 1 of fetch still running; clock.sleep() and clock.asleep() "
             "stand for a slow attempt, clock.new_event_loop() and the fixture "
             "retry_loop run attempts that wait for timeouts or for other calls, and a "
-            "longer stall_timeout allows for what really takes so long"
+            "longer stall_timeout allows for slow attempts"
         )
 
 
