@@ -1,7 +1,7 @@
 """Tasks of the project: ``nox`` before a commit, ``nox -s test-all`` before a merge.
 
-CONTRIBUTING.md lists them. Servers and a browser, which some tests need, are not
-installed here.
+CONTRIBUTING.md lists them, and the servers and the browser that some tests need, which
+nox does not install.
 """
 
 import shutil
@@ -18,15 +18,15 @@ nox.options.reuse_venv = "yes"
 nox.options.sessions = ["check", "test"]
 
 PROJECT = nox.project.load_toml("pyproject.toml")
-# Airflow has a session of its own: it is too large to be installed beside the others.
+# Airflow has its own session, since it is too large to be installed with the others.
 EXTRAS = ",".join(PROJECT["project"]["optional-dependencies"].keys() - {"airflow"})
-OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
-OTHERS = {*nox.project.python_versions(PROJECT), "3.14"} - {OWN}
-LEAF = "retrykit/integrations/airflow.py"
-# The files at the top that tests read.
+CURRENT = f"{sys.version_info.major}.{sys.version_info.minor}"
+OTHERS = {*nox.project.python_versions(PROJECT), "3.14"} - {CURRENT}
+AIRFLOW = "retrykit/integrations/airflow.py"
+# The files in the root folder that tests read.
 FILES = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"]
 FILES += ["conftest.py", "noxfile.py", "pyproject.toml"]
-# The modules that users import, beside those that `retrykit` itself exports.
+# The public modules besides those that `retrykit` itself exports.
 REFERENCE = """
     analysis.charts analysis.html_report analysis.lint analysis.preview
     config.grpc_service_config config.json_schema config.rendering durable errors
@@ -39,14 +39,14 @@ REFERENCE = """
 
 
 def install_everything(session: nox.Session, *groups: str) -> None:
-    """Install the project with every extra, and some groups of dependencies."""
-    wanted = nox.project.dependency_groups(PROJECT, *groups)
-    session.install("-e", f".[{EXTRAS}]", *wanted)
+    """Install the project with every extra, and some dependency groups."""
+    dependencies = nox.project.dependency_groups(PROJECT, *groups)
+    session.install("-e", f".[{EXTRAS}]", *dependencies)
 
 
 @nox.session
 def check(session: nox.Session) -> None:
-    """Check the format, the style and the types of every file."""
+    """Check format, style and types."""
     install_everything(session, "check", "everything", "benchmark")
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
@@ -56,14 +56,14 @@ def check(session: nox.Session) -> None:
 
 @nox.session
 def test(session: nox.Session) -> None:
-    """Run the tests of the README: those that need no library of an integration."""
+    """Run the tests that need no library of an integration."""
     session.install("-e", ".[test]")
     session.run("python", "-m", "pytest", "-n", "auto", *session.posargs)
 
 
 @nox.session(name="test-all", python=False)
 def test_all(session: nox.Session) -> None:
-    """Run every session of tests below, one after another."""
+    """Run the sessions of tests below, one after another."""
     for name in ("full", "fuzz", "engines", "airflow", "wheel"):
         session.notify(name)
     for python in sorted(OTHERS):
@@ -78,32 +78,32 @@ def docs(session: nox.Session) -> None:
         *("python", "-W", "error", "-m", "pdoc", "--docformat", "google"),
         *("--template-directory", "docs/reference", "-o", "build/reference"),
         *(f"retrykit{module and '.'}{module}" for module in ["", *REFERENCE.split()]),
-        # DBOS starts a program when it is imported; sets are printed in one order.
+        # Importing DBOS starts a program. The hash seed fixes the order of sets.
         env={"PDOC_ALLOW_EXEC": "1", "PYTHONHASHSEED": "0"},
     )
 
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Print the table of the README, or what is named: ``-- http``."""
+    """Print the table of docs/benchmarks.md, or another one: ``-- http``."""
     install_everything(session, "benchmark")
     session.run("python", "-m", ".".join(["benchmarks", *session.posargs]))
 
 
 @nox.session(python=sorted(OTHERS))
 def versions(session: nox.Session) -> None:
-    """Run the tests of the README on every other CPython that is installed."""
+    """Run `test` on every other CPython that is installed."""
     test.func(session)
 
 
 @nox.session(reuse_venv=False)
 def wheel(session: nox.Session) -> None:
-    """Build the wheel, and test it with the package's folder out of the way."""
+    """Build the wheel, and test it without the source folder of the package."""
     session.install("build")
     folder = Path(session.create_tmp())
     session.run("python", "-m", "build", "--outdir", str(folder), ".", silent=True)
-    [built] = folder.glob("*.whl")
-    session.install(f"{built}[test]")
+    [path] = folder.glob("*.whl")
+    session.install(f"{path}[test]")
     for name in ("benchmarks", "docs", "examples", "tests"):
         shutil.copytree(name, folder / name)
     for name in FILES:
@@ -114,26 +114,26 @@ def wheel(session: nox.Session) -> None:
 
 @nox.session
 def full(session: nox.Session) -> None:
-    """Run every test but those of ``tests/engines``, thoroughly, with coverage."""
+    """Run every test except ``tests/engines``, thoroughly, with coverage."""
     install_everything(session, "everything", "benchmark")
-    profile = ["--require-all", "--hypothesis-profile", "thorough"]
-    covered = ["--cov", "--cov-report", "term", "--durations", "10"]
     session.run(
-        "python", "-m", "pytest", "-n", "auto", *profile, *covered, *session.posargs
+        *("python", "-m", "pytest", "-n", "auto", "--require-all"),
+        *("--hypothesis-profile", "thorough", "--durations", "10"),
+        *("--cov", "--cov-report", "term", *session.posargs),
     )
 
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """Feed drawn inputs, most of them wrong, to everything that reads data."""
+    """Feed random inputs, most of them invalid, to everything that reads data."""
     session.install("-e", ".[test]")
-    told = session.posargs or ["--count", "50000", "--seed", "1"]
-    session.run("python", "-m", "tests.fuzz", *told)
+    arguments = session.posargs or ["--count", "50000", "--seed", "1"]
+    session.run("python", "-m", "tests.fuzz", *arguments)
 
 
 @nox.session
 def engines(session: nox.Session) -> None:
-    """Kill the workers and servers of durable jobs, and soak the transports."""
+    """Test durable jobs while their workers and servers are killed; soak transports."""
     install_everything(session, "everything", "benchmark")
     session.run(
         *("python", "-m", "pytest", "-n", "6", "-m", "engines", "tests/engines"),
@@ -144,13 +144,14 @@ def engines(session: nox.Session) -> None:
 
 @nox.session
 def airflow(session: nox.Session) -> None:
-    """Test the retry policies of Airflow, beside nothing else of Airflow."""
+    """Test the integration of Airflow, without the dependencies of Airflow."""
     session.install("-e", ".[test]", "mypy", "pytest-cov")
-    # All that it depends on is 130 packages; its retry policies need none of them.
+    # These are 130 packages, and its retry policies need none of them.
     extra = PROJECT["project"]["optional-dependencies"]["airflow"]
     session.install("--no-deps", *extra)
-    covered = ["--cov=retrykit.integrations.airflow", "--cov-branch"]
-    covered += ["--cov-config=/dev/null", "--cov-fail-under=100"]
-    tested = ["tests/integrations/test_airflow.py", LEAF]
-    session.run("python", "-m", "pytest", *covered, *tested)
-    session.run("mypy", "--config-file=", "--strict", LEAF)
+    session.run(
+        *("python", "-m", "pytest", "tests/integrations/test_airflow.py", AIRFLOW),
+        *("--cov=retrykit.integrations.airflow", "--cov-branch"),
+        *("--cov-config=/dev/null", "--cov-fail-under=100"),
+    )
+    session.run("mypy", "--config-file=", "--strict", AIRFLOW)
