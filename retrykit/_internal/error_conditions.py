@@ -11,8 +11,8 @@ from types import UnionType
 from typing import Any
 from weakref import ref
 
-from retrykit._internal.exceptions import add_note_once
 from retrykit._internal.introspection import accepts_one_argument
+from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import invalid_setting, safe_repr
 

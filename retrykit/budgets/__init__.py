@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from retrykit.budgets.base import Budget
     from retrykit.budgets.ratio import RatioBudget
     from retrykit.budgets.registry import Registry
-    from retrykit.budgets.scoped import balances, shared
     from retrykit.budgets.serialization import budget_from
+    from retrykit.budgets.shared_budgets import balances, shared
     from retrykit.budgets.throttle import Throttle
     from retrykit.budgets.token_bucket import TokenBucket
 else:
@@ -36,7 +36,7 @@ else:
         __name__,
         {
             "retrykit.budgets.base": ["Budget"],
-            "retrykit.budgets.scoped": ["balances", "shared"],
+            "retrykit.budgets.shared_budgets": ["balances", "shared"],
             "retrykit.budgets.ratio": ["RatioBudget"],
             "retrykit.budgets.registry": ["Registry"],
             "retrykit.budgets.serialization": ["budget_from"],

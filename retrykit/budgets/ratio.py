@@ -9,7 +9,7 @@ from retrykit._internal.clocks import sync_clock
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.fast_path import blockers
 from retrykit._internal.validation import check_number, invalid_setting
-from retrykit.budgets.scoped import ScopedBudget
+from retrykit.budgets.shared_budgets import ScopedBudget
 
 __all__ = ["RatioBudget"]
 

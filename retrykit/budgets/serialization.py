@@ -5,7 +5,7 @@ from functools import partial
 
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.budgets.ratio import RatioBudget
-from retrykit.budgets.scoped import ScopedBudget, shared
+from retrykit.budgets.shared_budgets import ScopedBudget, shared
 from retrykit.budgets.throttle import Throttle
 from retrykit.budgets.token_bucket import Costs, TokenBucket
 

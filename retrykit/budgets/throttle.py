@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from retrykit._internal.validation import check_integer, check_number
-from retrykit.budgets.scoped import ScopedBudget
+from retrykit.budgets.shared_budgets import ScopedBudget
 
 __all__ = ["Throttle"]
 

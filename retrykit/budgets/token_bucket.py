@@ -12,7 +12,7 @@ from retrykit._internal.error_conditions import (
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.type_names import type_from_name, type_to_name
 from retrykit._internal.validation import check_integer, invalid_setting
-from retrykit.budgets.scoped import ScopedBudget
+from retrykit.budgets.shared_budgets import ScopedBudget
 
 __all__ = ["Costs", "TokenBucket"]
 

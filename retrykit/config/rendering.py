@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.validation import invalid_setting
-from retrykit.budgets.scoped import ScopedBudget
+from retrykit.budgets.shared_budgets import ScopedBudget
 from retrykit.hints.base import FirstOf, SerializableHint
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.policy import Policy

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from retrykit._internal import fast_path
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wall
 from retrykit._internal.durations import format_duration
-from retrykit._internal.exceptions import (
+from retrykit._internal.tracebacks import (
     drop_frames,
     skip_wrapper_frames,
     trim_traceback,

@@ -146,7 +146,7 @@ def _hint(text: object) -> Hint:
 
 
 def _budget_data(budget: Budget) -> dict[str, Any]:
-    from retrykit.budgets.scoped import ScopedBudget  # noqa: PLC0415  see above
+    from retrykit.budgets.shared_budgets import ScopedBudget  # noqa: PLC0415  see above
 
     if not isinstance(budget, ScopedBudget):
         rule = "one of retrykit.budgets in a policy that is written as data"

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple, final
 
-from retrykit._internal.exceptions import FrameLocations
 from retrykit._internal.redaction import request_summary
+from retrykit._internal.tracebacks import FrameLocations
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import safe_repr
 from retrykit.state.records import (

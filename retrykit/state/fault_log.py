@@ -2,7 +2,7 @@
 
 import logging
 
-from retrykit._internal.exceptions import add_note_once
+from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.type_names import type_name
 from retrykit.state.records import error_text, traceback_text
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any, final
 
-from retrykit._internal.exceptions import add_note_once
+from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import AttemptTimeout, RetrykitError
 from retrykit.state.records import ErrorRecord, attributes_of

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
-from retrykit._internal.exceptions import FrameLocations, format_traceback
 from retrykit._internal.frozen import Frozen, fields_of
 from retrykit._internal.redaction import redact_urls, request_summary
+from retrykit._internal.tracebacks import FrameLocations, format_traceback
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import safe_repr
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, final
 
 from retrykit._internal.durations import format_duration
-from retrykit._internal.exceptions import FrameLocations
+from retrykit._internal.tracebacks import FrameLocations
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
 from retrykit.state.failures import (

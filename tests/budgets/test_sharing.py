@@ -21,7 +21,7 @@ from retrykit.budgets import (
     shared,
 )
 from retrykit.budgets.base import withdraw_safely
-from retrykit.budgets.scoped import ScopedBudget
+from retrykit.budgets.shared_budgets import ScopedBudget
 from retrykit.state.failures import Evaluation
 
 ERROR = OSError()

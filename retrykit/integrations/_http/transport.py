@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
-from retrykit._internal.exceptions import add_note_once
+from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import check_instance
 from retrykit.execution.call import current_state
 from retrykit.execution.callables import check_sync_compatible

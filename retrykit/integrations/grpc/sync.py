@@ -7,7 +7,7 @@ from typing import Any, Unpack, final
 
 import grpc
 
-from retrykit._internal.exceptions import add_note_once
+from retrykit._internal.tracebacks import add_note_once
 from retrykit.execution.call import current_state
 from retrykit.integrations.grpc.interceptor import (
     CallRunner,
