@@ -36,9 +36,9 @@ def main() -> None:
     limit = str(projection.limits["max_elapsed"])
     print(f"max_elapsed alone: {limit.partition(':')[0]}")
     if wait := projection.total_wait:
-        median = next(each for each in wait.quantiles if each.share == 0.5)
+        median = next(each for each in wait.quantiles if each.probability == 0.5)
         print(f"median total wait: {median.value:.1f}s")
-    worst = preview(POLICY, attempt="3s").worst
+    worst = preview(POLICY, attempt="3s").worst_case
     print(f"worst case with attempts of 3s: {worst}s")
     for warning in check(POLICY):
         print(f"{warning.rule}: {warning.fix}")

@@ -906,7 +906,7 @@ WRITTEN |= {
     f"rules must be one of {', '.join(map(repr, RULES))}, got 'jitter'": (
         lambda: check(Policy(), rules=["jitter"])
     ),
-    "calls must be an integer >= 1, got 0": lambda: check(Policy(), calls=0),
+    "attempts must be an integer >= 1, got 0": lambda: check(Policy(), attempts=0),
     f"lifetime must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: check(Policy(), lifetime=-1)
     ),

@@ -43,18 +43,18 @@ _RULE = click.Choice(list(RULES))
     "lint",
     "retrykit lint src/mypackage",
     "retrykit lint mypackage.clients:fetch --attempt 2s",
-    "retrykit lint pyproject.toml zizq --ignore window-outlives-process",
+    "retrykit lint pyproject.toml zizq --ignore call-outlives-process",
     "retrykit lint --rules",
 )
 @click.argument("targets", nargs=-1, type=PolicyText(), metavar="[TARGET]...")
 @attempt
 @click.option(
-    "--calls",
+    "--attempts",
     metavar="N",
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Warn if a request may make more than N calls.",
+    help="Warn if a call may make more than N attempts.",
 )
 @click.option(
     "--lifetime",
@@ -100,13 +100,13 @@ def command(
     cannot be read.
     """
     if list_rules:
-        rows = ((name, rule.about) for name, rule in RULES.items())
+        rows = ((name, rule.summary) for name, rule in RULES.items())
         console().print(build_table(("rule", "warns that"), rows))
         return 0
     rules = [name for name in select or RULES if name not in ignore]
-    limits = {name: options.pop(name) for name in ("attempt", "calls", "lifetime")}
+    limits = {name: options.pop(name) for name in ("attempt", "attempts", "lifetime")}
     discoveries = [_read(target, options) for target in targets or (None,)]
-    failures = [failure for each in discoveries for failure in each.unread]
+    failures = [failure for each in discoveries for failure in each.failures]
     checked: list[tuple[Found, Sequence[Finding]]] = []
     for found in (found for each in discoveries for found in each.found):
         try:

@@ -164,7 +164,7 @@ def find_policies(text: str) -> dict[str, Policy]:
         return {name: load_policy(path, name) for name in names}
     if _SCRIPT.fullmatch(text):
         discovery = discover(text)
-        for failure in discovery.unread:
+        for failure in discovery.failures:
             raise _import_error(text, failure)
         return {each.name: each.policy for each in discovery.found}
     if is_preset(text):

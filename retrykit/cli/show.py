@@ -92,9 +92,9 @@ def command(
 ) -> None:
     """Show every delay of a policy in a table.
 
-    A summary says where retries end, how many calls are made, and how long a call that
-    fails every time waits. For random delays, the table has the shortest, the mean and
-    the longest. Without POLICY, the default policy of @retry is shown.
+    A summary says where retries end, how many attempts are made, and how long a call
+    that fails every time waits. For random delays, the table has the shortest, the mean
+    and the longest. Without POLICY, the default policy of @retry is shown.
     """
     if as_json and (as_csv or columns):
         other = "--csv" if as_csv else "--columns"
@@ -133,7 +133,7 @@ def _figures(
 ) -> dict[str, Any]:
     """Return the figures of a retry, by their names in JSON and CSV."""
     mean = row.mean
-    soonest, latest = row.at(start) if start else (None, None)
+    earliest, latest = row.at(start) if start else (None, None)
     figures: dict[str, dict[str, Any]] = {
         "seconds": {"seconds_low": row.low, "seconds": mean, "seconds_high": row.high},
         "minutes": {"minutes": None if mean is None else round(mean / 60, 6)},
@@ -143,7 +143,7 @@ def _figures(
             "cumulative_high": row.total_high,
         },
         "at": {
-            "at_low": soonest and soonest.isoformat(),
+            "at_low": earliest and earliest.isoformat(),
             "at_high": latest and latest.isoformat(),
         },
     }
@@ -160,8 +160,8 @@ def _to_data(
         "attempt": preview.attempt,
         "end": preview.end,
         "limits": preview.limits,
-        "calls": preview.calls,
-        "worst": preview.worst,
+        "attempts": preview.attempts,
+        "worst_case": preview.worst_case,
         "total_wait": preview.total_wait,
         "samples": preview.samples,
         "rows": [
@@ -214,9 +214,9 @@ def _default_columns(rows: Sequence[RetryRow], start: datetime | None) -> list[s
 
 
 _HEADINGS = {
-    "seconds": ["low s", "mean s", "high s"],
-    "minutes": ["mean min"],
-    "hours": ["mean h"],
+    "seconds": ["min (s)", "mean (s)", "max (s)"],
+    "minutes": ["mean (m)"],
+    "hours": ["mean (h)"],
 }
 
 
@@ -236,12 +236,12 @@ def _cells(
             yield "?" if mean is None else format_decimal(mean / _UNITS[column])
 
 
-def _format_dates(soonest: datetime | None, latest: datetime | None) -> str:
-    if soonest is None:
+def _format_dates(earliest: datetime | None, latest: datetime | None) -> str:
+    if earliest is None:
         return "after year 9999"
-    first = soonest.isoformat(" ", "seconds")
-    if latest is None or latest - soonest < timedelta(seconds=1):
+    first = earliest.isoformat(" ", "seconds")
+    if latest is None or latest - earliest < timedelta(seconds=1):
         return first
-    same_day = soonest.date() == latest.date()
+    same_day = earliest.date() == latest.date()
     last = latest.strftime("%H:%M:%S") if same_day else latest.isoformat(" ", "seconds")
     return f"{first} to {last}"

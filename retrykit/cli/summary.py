@@ -36,13 +36,13 @@ def summarize(result: Preview) -> Iterator[tuple[str, ...]]:
     """Yield the parts of a summary: a label, and the lines beside it."""
     yield "policy", repr(result.policy)
     yield "ends", *_ends(result)
-    if result.soonest is not None:
-        yield "calls", f"{_calls(result)} for a request that fails every time"
+    if result.min_retries is not None:
+        yield "attempts", f"{_attempts(result)} if every attempt fails"
     if result.total_wait:
         yield "waits", _total_wait(result.total_wait)
-    if result.worst is not None:
+    if result.worst_case is not None:
         attempt = result.attempt or timeout_seconds(result.policy.attempt_timeout)
-        text = f"{format_duration(result.worst)} in total"
+        text = f"{format_duration(result.worst_case)} in total"
         text += f" with attempts of {format_duration(attempt)}" if attempt else ""
         if has_other_delays(result.policy):
             text += ", by the policy's own schedule"
@@ -55,8 +55,9 @@ def summarize(result: Preview) -> Iterator[tuple[str, ...]]:
 def _ends(result: Preview) -> Iterator[str]:
     if result.end:
         yield str(result.end)
-    elif result.soonest is not None:
-        yield f"stops after retry {result.soonest} or later: delays may be near zero"
+    elif result.min_retries is not None:
+        last = result.min_retries
+        yield f"stops after retry {last} or later: delays may be near zero"
     elif result.limits or result.policy.max_attempts or result.policy.max_elapsed:
         yield f"not within the first {len(result.rows)} retries"
     else:
@@ -66,23 +67,25 @@ def _ends(result: Preview) -> Iterator[str]:
             yield f"{name} alone: {str(end).rpartition(':')[0]}"
 
 
-def _calls(result: Preview) -> str:
-    fewest = (result.soonest or 0) + 1
-    most = result.calls and result.calls[1]
-    if fewest == most:
+def _attempts(result: Preview) -> str:
+    least = (result.min_retries or 0) + 1
+    most = result.attempts and result.attempts[1]
+    if least == most:
         return f"{most}"
-    mean = result.total_wait and f", {result.total_wait.calls:.1f} on average"
-    return f"{fewest} {f'to {most}' if most else 'or more'}{mean or ''}"
+    mean = result.total_wait and f", {result.total_wait.attempts:.1f} on average"
+    return f"{least} {f'to {most}' if most else 'or more'}{mean or ''}"
 
 
 def _total_wait(wait: TotalWait) -> str:
     values = {each.value for each in wait.quantiles}
     if len(values) == 1 and not wait.error:
         return f"{format_duration(wait.mean)} in total"
-    quantiles = {each.share: each for each in wait.quantiles}
+    quantiles = {each.probability: each for each in wait.quantiles}
     median, most = quantiles[0.5], quantiles[0.95]
-    text = f"{format_duration(wait.mean)} on average; half of the calls up to "
-    text += f"{format_duration(median.value)}, 95% up to {format_duration(most.value)}"
+    text = (
+        f"mean {format_duration(wait.mean)}, median {format_duration(median.value)}, "
+    )
+    text += f"95th percentile {format_duration(most.value)}"
     if not wait.samples:
         return f"{text} (exact)"
     error = max(median.error, most.error)

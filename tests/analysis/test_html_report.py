@@ -107,7 +107,7 @@ def test_an_end_that_may_come_is_told_beside_one_that_may_not(browser):
     browser.open({"long": policy}, retries=10)
     told = "stops after retry 6 at the earliest: max_elapsed; or goes on beyond"
     assert browser.text(".ending") == f"{told} retry 1000"
-    assert browser.texts(".end dt") == ["calls at least", "worst-case total"]
+    assert browser.texts(".end dt") == ["attempts at least", "worst-case total"]
     assert browser.texts(".end dd") == ["7", "1m60 s"]
 
 
@@ -287,7 +287,7 @@ def test_a_policy_without_retries_says_so(browser):
     browser.open({"once": Policy(max_attempts=1)})
     assert browser.find("#nothing").text == "no retries"
     assert browser.text("#rows") == "no retries"
-    assert browser.text(".ending") == "stops before a retry: max_attempts"
+    assert browser.text(".ending") == "never retries: max_attempts"
     browser.press(browser.find("#chart"), "ARROW_RIGHT")
     assert browser.text("#status") == "Retry 1. once: no retry"
 

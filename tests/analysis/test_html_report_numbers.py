@@ -65,7 +65,7 @@ def test_a_preset_has_the_numbers_of_the_library(browser, name, attempt):
     seen = preview(policy, attempt=attempt, samples=0)
     assert browser.text(".ending") == str(seen.end)
     worst = browser.text(".end div:last-child .exact")
-    assert math.isclose(float(worst.removesuffix(" s")), seen.worst, rel_tol=1e-12)
+    assert math.isclose(float(worst.removesuffix(" s")), seen.worst_case, rel_tol=1e-12)
 
 
 @pytest.mark.parametrize("name", ENDLESS)
@@ -118,11 +118,13 @@ def assert_previews(browser, calls, retries=50):
         theirs = rows(policy, seen.attempt, retries)
         assert near([tuple(row.values()) for row in ours["rows"]], theirs), policy
         assert ours["attempt"] == seen.attempt
-        worst = [[] if each is None else [each] for each in (ours["worst"], seen.worst)]
+        worst = [
+            [] if each is None else [each] for each in (ours["worst"], seen.worst_case)
+        ]
         assert near(worst[:1], worst[1:]), policy
-        ends = [ours["soonest"], ours["latest"]]
+        ends = [ours["earliest"], ours["latest"]]
         numbers = [end and end["retry"] for end in ends]
-        assert numbers == [seen.soonest, seen.end and seen.end.latest]
+        assert numbers == [seen.min_retries, seen.end and seen.end.max_retries]
         if seen.end:
             assert tuple(each["reason"] for each in ends) == seen.end.reasons
 
@@ -155,12 +157,12 @@ def test_limits_have_the_numbers_that_were_worked_out_by_hand(browser):
     for case, ours in zip(cases, browser.run(PREVIEWS, given), strict=True):
         found = [list(row.values())[1:] for row in ours["rows"]]
         assert found == case["rows"], case["name"]
-        ends = [ours["soonest"], ours["latest"]]
+        ends = [ours["earliest"], ours["latest"]]
         numbers = [end and end["retry"] for end in ends]
-        assert numbers == [case["soonest"], case["latest"]], case["name"]
+        assert numbers == [case["min_retries"], case["max_retries"]], case["name"]
         if case["reasons"]:
             assert [end["reason"] for end in ends] == case["reasons"], case["name"]
-        assert ours["worst"] == case["worst"], case["name"]
+        assert ours["worst"] == case["worst_case"], case["name"]
 
 
 def test_an_end_beyond_the_rows_that_are_shown_is_known(browser):

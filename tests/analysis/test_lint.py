@@ -185,11 +185,11 @@ POLICIES = {
     "ten calls": (polite(schedule=s.constant(1).jitter(0.1), max_attempts=10), set()),
     "eleven calls": (
         polite(schedule=s.constant(1).jitter(0.1), max_attempts=11),
-        {"too-many-calls"},
+        {"too-many-attempts"},
     ),
     "ever so many calls in a minute": (
         polite(schedule=s.constant(0), max_attempts=None),
-        {"retries-at-once", "too-many-calls"},
+        {"retries-at-once", "too-many-attempts"},
     ),
     "an hour": (
         polite(schedule=["30m", "30m"], max_elapsed=None),
@@ -197,25 +197,25 @@ POLICIES = {
     ),
     "more than an hour": (
         polite(schedule=["30m", "31m"], max_elapsed=None),
-        {"no-jitter", "window-outlives-process"},
+        {"no-jitter", "call-outlives-process"},
     ),
     "a schedule of one's own": (polite(schedule=Mine()), set()),
     "a generator function": (polite(schedule=halving), {"no-jitter"}),
     "google": (
         presets.google(),
-        {"retries-every-exception", "too-many-calls"},
+        {"retries-every-exception", "too-many-attempts"},
     ),
     "zizq": (
         presets.zizq(),
-        {"retries-every-exception", "too-many-calls", "window-outlives-process"},
+        {"retries-every-exception", "too-many-attempts", "call-outlives-process"},
     ),
     "hostname verification": (
         presets.hostname_verification(),
         {
             "no-jitter",
             "retries-every-exception",
-            "too-many-calls",
-            "window-outlives-process",
+            "too-many-attempts",
+            "call-outlives-process",
         },
     ),
 }
@@ -243,10 +243,10 @@ def test_every_rule_has_a_stable_name_and_says_in_a_line_what_it_warns_of():
         "fixed-seed",
         "retries-at-once",
         "retries-every-exception",
-        "too-many-calls",
-        "window-outlives-process",
+        "too-many-attempts",
+        "call-outlives-process",
     ]
-    assert all(0 < len(rule.about) <= 64 for rule in RULES.values())
+    assert all(0 < len(rule.summary) <= 64 for rule in RULES.values())
 
 
 def test_warns_in_the_order_of_the_table():
@@ -263,17 +263,17 @@ def test_holds_a_policy_to_the_rules_that_are_chosen():
 
 
 @pytest.mark.parametrize(
-    ("calls", "rules"),
-    [(4, {"too-many-calls"}), (5, set()), (6, set())],
+    ("attempts", "rules"),
+    [(4, {"too-many-attempts"}), (5, set()), (6, set())],
     ids=["one less", "as many", "one more"],
 )
-def test_warns_of_more_calls_than_are_allowed(calls, rules):
-    assert found(polite(), calls=calls) == rules
+def test_warns_of_more_calls_than_are_allowed(attempts, rules):
+    assert found(polite(), attempts=attempts) == rules
 
 
 @pytest.mark.parametrize(
     ("lifetime", "rules"),
-    [("59s", {"window-outlives-process"}), ("1m", set()), ("61s", set())],
+    [("59s", {"call-outlives-process"}), ("1m", set()), ("61s", set())],
     ids=["shorter", "as long", "longer"],
 )
 def test_warns_of_calls_longer_than_a_process_lives(lifetime, rules):
@@ -338,11 +338,11 @@ def test_the_fix_of_a_long_window_is_one_that_shortens_it():
         max_elapsed=7200,
         deadline="overshoot",
     )
-    [found] = check(slow, lifetime=600, attempt=5, rules=["window-outlives-process"])
+    [found] = check(slow, lifetime=600, attempt=5, rules=["call-outlives-process"])
     assert found.fix.endswith('or set max_elapsed=595.0, deadline="stop"')
     shorter = slow.replace(max_elapsed=595.0, deadline="stop")
     assert check(shorter, lifetime=600, attempt=5) == ()
-    [found] = check(slow, lifetime=60, attempt=61, rules=["window-outlives-process"])
+    [found] = check(slow, lifetime=60, attempt=61, rules=["call-outlives-process"])
     assert found.fix == "run it on a durable job engine"
 
 
@@ -362,7 +362,7 @@ def test_what_lies_beyond_the_retries_looked_at_is_not_taken_for_absent():
     month = polite(
         schedule=s.constant(1).jitter(0.5), max_attempts=None, max_elapsed="30d"
     )
-    assert "window-outlives-process" in found(month)
+    assert "call-outlives-process" in found(month)
 
 
 def test_the_calls_of_delays_near_zero_are_the_fewest():
@@ -372,7 +372,7 @@ def test_the_calls_of_delays_near_zero_are_the_fewest():
         max_elapsed=60,
     )
     [every] = check(full)
-    assert "at least 9 calls" in every.reason
+    assert "at least 9 attempts" in every.reason
 
 
 def tripling():

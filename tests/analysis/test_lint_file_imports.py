@@ -51,7 +51,7 @@ def test_a_long_policy_without_a_budget_is_no_finding():
     assert found(schedule=schedule, max_attempts=10, max_elapsed="30m") == {}
 
 
-WINDOW = "window-outlives-process"
+WINDOW = "call-outlives-process"
 
 
 def test_attempts_that_may_take_long_belong_to_the_window():

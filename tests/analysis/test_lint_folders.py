@@ -41,7 +41,7 @@ def test_a_module_that_cannot_be_imported_is_told(package, text, reason, line):
         (shop / "zero.py").write_text("1 / 0")
     searched = discover(str(shop))
     assert [str(found) for found in searched.found] == ["shop.pay:pay"]
-    assert searched.unread[0] == ImportFailure(
+    assert searched.failures[0] == ImportFailure(
         "shop.orders", shop / "orders.py", line, reason
     )
 
@@ -53,7 +53,7 @@ def test_what_is_below_a_package_that_cannot_be_imported_is_not_tried(package):
     (shop / "deep" / "__init__.py").write_text("raise OSError('closed')")
     told = []
     searched = discover(str(shop), progress=lambda *each: told.append(each))
-    assert [unread.module for unread in searched.unread] == ["shop.deep"]
+    assert [unread.module for unread in searched.failures] == ["shop.deep"]
     assert told == [("shop", 5), ("shop.deep", 5), ("shop.pay", 5)]
 
 
@@ -62,9 +62,9 @@ def test_a_module_that_is_named_and_cannot_be_imported_is_told(package):
         orders="1 / 0", pay="import nowhere_at_all", ship="pass\ndef ship(: ..."
     )
     with importable(shop.parent):
-        [unread] = discover("shop.orders").unread
-        [missing] = discover("shop.pay").unread
-        [mistyped] = discover("shop.ship").unread
+        [unread] = discover("shop.orders").failures
+        [missing] = discover("shop.pay").failures
+        [mistyped] = discover("shop.ship").failures
     zero = "ZeroDivisionError: division by zero"
     assert unread.reason == zero
     assert (unread.file, unread.line) == (shop / "orders.py", 2)
@@ -99,7 +99,7 @@ def test_one_of_a_circle_is_looked_at_when_another_has_imported_it(package):
         a="from shop.b import early\n@retry\ndef last(): ...\n",
         b="from shop.a import last\n@retry\ndef early(): ...\n",
     )
-    assert [bad.module for bad in discover(str(shop)).unread] == ["shop.a", "shop.b"]
+    assert [bad.module for bad in discover(str(shop)).failures] == ["shop.a", "shop.b"]
     (shop / "b.py").write_text(
         f"{HEAD}@retry\ndef early(): ...\nfrom shop.a import last\n"
     )
@@ -116,7 +116,7 @@ def test_files_of_the_same_name_are_each_looked_at(write):
         c__jobs="import a.near\n@retry\ndef fifth(): ...\n",
     )
     searched = discover(str(folder))
-    assert searched.unread == ()
+    assert searched.failures == ()
     assert [(found.name, found.file.parent.name) for found in searched.found] == [
         ("first", folder.name),
         ("second", "a"),
@@ -133,7 +133,7 @@ def test_parts_of_a_package_are_forgotten_with_it(package):
 
 def test_a_name_that_another_module_has_is_told(write):
     folder = write(json="@retry\ndef fetch(): ...\n", sys="", jobs="")
-    [taken, builtin] = discover(str(folder)).unread
+    [taken, builtin] = discover(str(folder)).failures
     place = sys.modules["json"].__file__
     text = "another module with this name is already imported, from"
     assert taken == ImportFailure("json", folder / "json.py", None, f"{text} {place}")

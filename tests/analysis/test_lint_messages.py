@@ -21,7 +21,7 @@ EXACT = [
     ),
     Finding(
         "never-retries",
-        "max_attempts=1 includes the first call: no retry is ever made",
+        "max_attempts=1 includes the first attempt: no retry is ever made",
         "max_attempts=2 for one retry",
     ),
     Finding(
@@ -121,35 +121,35 @@ EXACT = [
     Finding(
         "retries-every-exception",
         "on is Exception, and give_up_on is empty: a TypeError, which no retry fixes, "
-        "surfaces only after up to 6 calls",
+        "surfaces only after up to 6 attempts",
         "on=(ConnectionError, TimeoutError), or give_up_on=(TypeError, ValueError)",
     ),
     Finding(
-        "too-many-calls",
-        "a request that fails every time makes up to 12 calls: an outage multiplies "
+        "too-many-attempts",
+        "a call that fails every time makes up to 12 attempts: an outage multiplies "
         "the load by 12, and by 144 if its caller retries as often",
         "max_attempts=10",
     ),
     Finding(
-        "too-many-calls",
-        "a request that fails every time makes at least 1001 calls: an outage "
+        "too-many-attempts",
+        "a call that fails every time makes at least 1001 attempts: an outage "
         "multiplies the load by 1001, and by 1002001 if its caller retries as often",
         "max_attempts=10",
     ),
     Finding(
-        "window-outlives-process",
+        "call-outlives-process",
         "a call that fails every time takes up to 2h, and a process may live for 1h: "
         "its retries end with it",
         "run it on a durable job engine, or set max_elapsed=3600.0",
     ),
     Finding(
-        "window-outlives-process",
+        "call-outlives-process",
         "a call that fails every time takes up to 7d, and a process may live "
         "for 1h: its retries end with it",
         "run it on a durable job engine, or set max_elapsed=3600.0",
     ),
     Finding(
-        "window-outlives-process",
+        "call-outlives-process",
         "a call that fails every time takes up to over a century, and a process may "
         "live for 1h: its retries end with it",
         "run it on a durable job engine, or set max_elapsed=3600.0",
@@ -203,6 +203,6 @@ def test_a_finding_reads_as_one_line():
     line = str(check(Policy(max_attempts=6))[0])
     assert line.startswith("retries-every-exception: on is Exception, and ")
     assert line.endswith(
-        "after up to 6 calls; on=(ConnectionError, TimeoutError), or "
+        "after up to 6 attempts; on=(ConnectionError, TimeoutError), or "
         "give_up_on=(TypeError, ValueError)"
     )

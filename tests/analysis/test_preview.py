@@ -24,17 +24,20 @@ def test_limits_have_the_numbers_that_were_worked_out_by_hand(case):
     seen = preview(policy, attempt=case["attempt"], retries=case["retries"], samples=0)
     rows = [[row.low, row.high, row.total_low, row.total_high] for row in seen.rows]
     assert rows == case["rows"]
-    assert (seen.soonest, seen.worst) == (case["soonest"], case["worst"])
-    assert (seen.end and seen.end.latest) == case["latest"]
+    assert (seen.min_retries, seen.worst_case) == (
+        case["min_retries"],
+        case["worst_case"],
+    )
+    assert (seen.end and seen.end.max_retries) == case["max_retries"]
     assert (seen.end and list(seen.end.reasons)) == case["reasons"]
 
 
 def test_attempts_count_as_time():
     seen = preview(Policy(schedule=[1, 2, 3], max_elapsed=None), attempt="10s")
     assert [row.total_low for row in seen.rows] == [1.0, 3.0, 6.0]
-    assert [row.begins_low for row in seen.rows] == [11.0, 23.0, 36.0]
-    assert [row.begins_high for row in seen.rows] == [11.0, 23.0, 36.0]
-    assert (seen.attempt, seen.worst) == (10.0, 46.0)
+    assert [row.start_low for row in seen.rows] == [11.0, 23.0, 36.0]
+    assert [row.start_high for row in seen.rows] == [11.0, 23.0, 36.0]
+    assert (seen.attempt, seen.worst_case) == (10.0, 46.0)
 
 
 def test_hostname_verification_is_its_table():
@@ -49,10 +52,14 @@ def test_hostname_verification_is_its_table():
         assert round(row.low / 3600, 6) == told["hours"]
         assert row.mean_error == 0.0
     assert seen.rows[9].total_low == seen.rows[9].total_high == 751
-    assert round(seen.worst / DAY, 2) == 7.06
+    assert round(seen.worst_case / DAY, 2) == 7.06
     assert str(seen.end) == "stops after retry 75: schedule"
     assert seen.limits == {"schedule": seen.end}
-    assert (seen.calls, seen.samples, seen.total_wait.mean) == ((76, 76), 0, seen.worst)
+    assert (seen.attempts, seen.samples, seen.total_wait.mean) == (
+        (76, 76),
+        0,
+        seen.worst_case,
+    )
 
 
 def test_zizq_lasts_as_long_as_its_formula_says():
@@ -80,7 +87,7 @@ def test_google_has_the_randomized_intervals_of_its_table():
         assert (row.low, row.high) == pytest.approx((low, high), abs=0.0011)
         assert row.mean == pytest.approx(request["retry_interval_s"], abs=0.001)
     assert seen.end.reasons == ("max_elapsed", "max_elapsed")
-    assert seen.worst == pytest.approx(900 + 90, abs=0.001)
+    assert seen.worst_case == pytest.approx(900 + 90, abs=0.001)
 
 
 FOURS = s.constant(4)
@@ -92,9 +99,9 @@ ENDS = {
         "stops after retry 3: max_elapsed",
     ),
     "schedule": ({"schedule": FOURS.take(2)}, "stops after retry 2: schedule"),
-    "ends at once": ({"schedule": []}, "stops before a retry: schedule"),
-    "one attempt": ({"max_attempts": 1}, "stops before a retry: max_attempts"),
-    "no time": ({"max_elapsed": 0}, "stops before a retry: max_elapsed"),
+    "ends at once": ({"schedule": []}, "never retries: schedule"),
+    "one attempt": ({"max_attempts": 1}, "never retries: max_attempts"),
+    "no time": ({"max_elapsed": 0}, "never retries: max_elapsed"),
     "chance": (
         {"schedule": FOURS.full_jitter(), "max_elapsed": 7, "max_attempts": 5},
         "stops after retry 1 to 4: max_elapsed or max_attempts",
@@ -107,9 +114,9 @@ def test_each_end_tells_its_setting(changes, told):
     whole = {"schedule": FOURS, "max_attempts": None, "max_elapsed": None} | changes
     seen = preview(Policy(**whole))
     assert str(seen.end) == told
-    assert len(seen.rows) == seen.end.latest
-    assert seen.calls == (seen.end.soonest + 1, seen.end.latest + 1)
-    assert seen.total_wait.calls >= seen.calls[0]
+    assert len(seen.rows) == seen.end.max_retries
+    assert seen.attempts == (seen.end.min_retries + 1, seen.end.max_retries + 1)
+    assert seen.total_wait.attempts >= seen.attempts[0]
 
 
 def test_each_limit_is_told_as_if_it_were_the_only_one():
@@ -133,7 +140,7 @@ def test_each_limit_is_told_as_if_it_were_the_only_one():
 def test_an_end_that_is_not_in_sight_is_none(most):
     seen = preview(Policy(max_attempts=most, max_elapsed=None), retries=50)
     assert len(seen.rows) == 50
-    assert (seen.end, seen.total_wait, seen.calls, seen.worst) == (None,) * 4
+    assert (seen.end, seen.total_wait, seen.attempts, seen.worst_case) == (None,) * 4
     assert (seen.limits, seen.samples) == ({}, 0)
 
 
@@ -148,14 +155,16 @@ def test_the_last_retry_that_is_looked_at_may_be_the_last():
     seen = preview(Policy(schedule=FOURS, max_attempts=4), retries=3)
     assert str(seen.end) == "stops after retry 3: max_attempts"
     assert preview(seen.policy, retries=2).end is None
-    assert preview(Policy(schedule=[4] * 3), retries=3).limits["schedule"].latest == 3
+    assert (
+        preview(Policy(schedule=[4] * 3), retries=3).limits["schedule"].max_retries == 3
+    )
     assert "schedule" not in preview(Policy(schedule=[4] * 3), retries=2).limits
 
 
 def test_an_attempt_may_take_longer_than_all_that_is_allowed():
     seen = preview(Policy(max_elapsed=10), attempt=11)
-    assert str(seen.end) == "stops before a retry: max_elapsed"
-    assert (seen.rows, seen.worst, seen.total_wait.mean) == ((), 11.0, 0.0)
+    assert str(seen.end) == "never retries: max_elapsed"
+    assert (seen.rows, seen.worst_case, seen.total_wait.mean) == ((), 11.0, 0.0)
 
 
 def test_a_hair_beyond_the_limit_makes_no_total_lower_than_the_lowest():
@@ -172,9 +181,9 @@ def test_times_saturate():
     seen = preview(
         Policy(schedule=[MAX_DELAY] * 2, max_elapsed=None), attempt=MAX_DELAY
     )
-    assert [row.begins_high for row in seen.rows] == [MAX_DELAY, MAX_DELAY]
+    assert [row.start_high for row in seen.rows] == [MAX_DELAY, MAX_DELAY]
     assert [row.total_high for row in seen.rows] == [MAX_DELAY, MAX_DELAY]
-    assert seen.worst == MAX_DELAY
+    assert seen.worst_case == MAX_DELAY
 
 
 AT_NOON = datetime(2024, 3, 30, 12, 0)  # noqa: DTZ001  naive is what is tested
@@ -272,7 +281,7 @@ def test_ones_own_schedule_is_told_the_delay_before():
 def test_ones_own_schedule_may_end_by_chance():
     seen = preview(own(lambda n, chance: 1.0 if n == 1 and chance < 0.5 else None))
     assert [row.mean for row in seen.rows] == [1.0, None, None, None]
-    assert 1.4 < seen.total_wait.calls < 1.6
+    assert 1.4 < seen.total_wait.attempts < 1.6
 
 
 @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf], ids=str)
@@ -315,7 +324,7 @@ def doubling():
 def test_a_generator_function_is_looked_at_as_far_as_needed():
     seen = preview(Policy(schedule=doubling, max_elapsed=None), retries=100)
     assert [row.mean for row in seen.rows] == [1.0, 2.0, 4.0, 8.0]
-    assert (seen.samples, seen.worst) == (0, 15.0)
+    assert (seen.samples, seen.worst_case) == (0, 15.0)
 
 
 def tripling():
@@ -357,7 +366,7 @@ def test_code_of_the_users_is_asked_for_what_calls_wait_and_no_more(schedule):
 def test_limits_beyond_the_end_are_told_where_the_schedule_is_known():
     policy = Policy(schedule=s.exponential(1), max_attempts=5, max_elapsed=100)
     limits = preview(policy).limits
-    assert {name: end.latest for name, end in limits.items()} == {
+    assert {name: end.max_retries for name, end in limits.items()} == {
         "max_attempts": 4,
         "max_elapsed": 6,
     }
@@ -369,10 +378,10 @@ FULL = s.exponential(1).cap(10).full_jitter()
 def test_delays_near_zero_leave_no_latest_end_but_a_worst_case():
     policy = Policy(schedule=FULL, max_attempts=None, max_elapsed=60)
     seen = preview(policy, samples=500)
-    assert (seen.end, seen.calls, seen.soonest) == (None, None, 8)
-    assert seen.worst == 60
+    assert (seen.end, seen.attempts, seen.min_retries) == (None, None, 8)
+    assert seen.worst_case == 60
     assert seen.total_wait.samples == seen.samples == 500
-    assert 9 < seen.total_wait.calls < 25
+    assert 9 < seen.total_wait.attempts < 25
     assert seen.total_wait.mean < 60
     assert preview(policy, samples=0).total_wait is None
 
@@ -381,16 +390,16 @@ def test_what_overshoots_has_no_worst_case_where_it_has_no_latest_end():
     policy = Policy(
         schedule=FULL, max_attempts=None, max_elapsed=60, deadline="overshoot"
     )
-    assert preview(policy, samples=0).worst is None
+    assert preview(policy, samples=0).worst_case is None
 
 
 def test_nothing_is_told_of_calls_that_were_not_drawn_to_their_end():
     policy = Policy(schedule=FULL, max_attempts=None, max_elapsed="1d")
     seen = preview(policy, retries=20, samples=50)
-    assert (seen.soonest, seen.total_wait, seen.worst) == (None, None, None)
+    assert (seen.min_retries, seen.total_wait, seen.worst_case) == (None, None, None)
     soon = policy.replace(schedule=s.constant(4).full_jitter(), max_elapsed=60)
     seen = preview(soon, retries=20, samples=50)
-    assert (seen.soonest, seen.total_wait, seen.worst) == (15, None, 60)
+    assert (seen.min_retries, seen.total_wait, seen.worst_case) == (15, None, 60)
 
 
 @given(policies(), durations())
@@ -399,11 +408,11 @@ def test_every_number_is_finite(policy, taken):
     for row in seen.rows:
         assert row.low <= row.mean <= row.high
         assert row.total_low <= row.total_high
-        told = (row.mean_error, row.total_high, row.begins_low, row.begins_high)
+        told = (row.mean_error, row.total_high, row.start_low, row.start_high)
         assert all(0 <= moment < math.inf for moment in told)
-        assert row.begins_low <= row.begins_high
+        assert row.start_low <= row.start_high
     if seen.end:
-        assert seen.worst < math.inf
+        assert seen.worst_case < math.inf
         assert all(max(q.value, q.error) < math.inf for q in seen.total_wait.quantiles)
         # Sums in another order differ by rounding errors.
-        assert 0 <= seen.total_wait.mean <= seen.worst * (1 + 1e-9)
+        assert 0 <= seen.total_wait.mean <= seen.worst_case * (1 + 1e-9)

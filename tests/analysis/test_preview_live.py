@@ -54,16 +54,16 @@ def off(moment):
 
 def assert_agree(seen, call):
     made, end = len(call.sleeps), seen.end
-    assert end.soonest <= made <= end.latest
+    assert end.min_retries <= made <= end.max_retries
     assert SETTINGS[call.state.stop_reason] in end.reasons
-    assert seen.calls[0] <= len(call.began) <= seen.calls[1]
-    assert call.state.elapsed <= seen.worst + off(seen.worst)
+    assert seen.attempts[0] <= len(call.began) <= seen.attempts[1]
+    assert call.state.elapsed <= seen.worst_case + off(seen.worst_case)
     moments = zip(seen.rows, call.sleeps, call.began[1:], strict=False)
     for row, nap, began in moments:
         clipped = seen.policy.deadline == "clip" and row.retry == made
         assert (0 if clipped else row.low) <= nap <= row.high
-        assert row.begins_low - off(began) <= began
-        assert began <= row.begins_high + off(row.begins_high)
+        assert row.start_low - off(began) <= began
+        assert began <= row.start_high + off(row.start_high)
         waited = saturating_sum(call.sleeps[: row.retry])
         assert row.total_low - off(waited) <= waited <= row.total_high + off(waited)
 
@@ -116,15 +116,18 @@ STEADY = policies(
 )
 def test_the_shortest_and_the_longest_delays_come_to_both_ends(policy, taken):
     seen = preview(policy, attempt=taken, samples=0)
-    for chance, end in [(0.0, seen.end.latest), (1 - 2**-53, seen.end.soonest)]:
+    for chance, end in [
+        (0.0, seen.end.max_retries),
+        (1 - 2**-53, seen.end.min_retries),
+    ]:
         edge = policy.replace(schedule=Edge(policy.schedule, chance))
         call = play(edge, taken)
         assert_agree(seen, call)
         assert len(call.sleeps) == end
         if chance == 0.0:
-            begins = [row.begins_low for row in seen.rows]
+            begins = [row.start_low for row in seen.rows]
             assert call.began[1:] == pytest.approx(begins)
-    assert len(seen.rows) == seen.end.latest
+    assert len(seen.rows) == seen.end.max_retries
 
 
 @pytest.mark.parametrize(
@@ -142,6 +145,6 @@ def test_the_worst_case_is_one_that_happens(rule, begins, worst):
         schedule=s.constant(54).jitter(46 / 54), max_elapsed=10, deadline=rule
     )
     seen = preview(policy, attempt=0.5)
-    found = [(row.begins_low, row.begins_high) for row in seen.rows]
+    found = [(row.start_low, row.start_high) for row in seen.rows]
     assert [*map(pytest.approx, begins)] == found
-    assert seen.worst == pytest.approx(worst)
+    assert seen.worst_case == pytest.approx(worst)

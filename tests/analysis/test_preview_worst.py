@@ -35,12 +35,12 @@ def test_the_worst_case_has_attempts_that_take_their_time(
     policy = Policy(
         schedule=STEPS, max_elapsed=limit, deadline=rule, attempt_timeout=kind(told)
     )
-    assert preview(policy).worst == worst
+    assert preview(policy).worst_case == worst
 
 
 def test_attempts_take_no_longer_than_they_may():
     policy = Policy(schedule=STEPS, attempt_timeout=5)
-    assert preview(policy, attempt=3).worst == 39
+    assert preview(policy, attempt=3).worst_case == 39
     assert preview(policy, attempt="1m") == preview(policy, attempt=5)
     assert preview(policy.replace(attempt_timeout=None), attempt="1m").attempt == 60
 
@@ -60,7 +60,7 @@ def test_no_call_takes_longer_than_its_preview_says(policy, longest, parts):
         made.append(timeout)
         raise ConnectionError
 
-    worst = preview(policy, samples=0).worst
+    worst = preview(policy, samples=0).worst_case
     with virtual_time() as clock:
         elapsed = policy.run(fetch).state.elapsed
     # Sums in another order differ by rounding errors.

@@ -21,7 +21,7 @@ def window_of(schedule, retries, **changes):
 
 
 def values(window):
-    assert [quantile.share for quantile in window.quantiles] == SHARES
+    assert [quantile.probability for quantile in window.quantiles] == SHARES
     return [quantile.value for quantile in window.quantiles]
 
 
@@ -44,7 +44,7 @@ def test_of_delays_without_chance_every_quantile_is_their_sum():
     window = window_of(s.linear(1), 4)
     assert values(window) == [10.0] * 6
     assert {quantile.error for quantile in window.quantiles} == {0.0}
-    told = (window.mean, window.error, window.calls, window.calls_error)
+    told = (window.mean, window.error, window.attempts, window.attempts_error)
     assert told == (10.0, 0.0, 5.0, 0.0)
     assert window.samples == 0
 
@@ -52,7 +52,7 @@ def test_of_delays_without_chance_every_quantile_is_their_sum():
 def test_of_no_delays_every_quantile_is_zero():
     window = window_of(ONE_SECOND, 0)
     assert values(window) == [0.0] * 6
-    assert (window.mean, window.calls, window.samples) == (0.0, 1.0, 0)
+    assert (window.mean, window.attempts, window.samples) == (0.0, 1.0, 0)
 
 
 def test_one_jittered_delay_is_uniform():
@@ -83,7 +83,7 @@ def test_many_alike_are_the_sum_of_irwin_and_hall(count):
     shares = [float(at_most(value, count)) for value in values(window)]
     assert shares == pytest.approx(SHARES, rel=1e-12)
     assert window.mean == count / 2
-    assert (window.samples, window.calls) == (0, count + 1)
+    assert (window.samples, window.attempts) == (0, count + 1)
 
 
 def test_a_delay_without_chance_moves_the_whole_window():
@@ -101,8 +101,8 @@ def test_eight_that_differ_are_those_of_a_big_sample():
     assert window.samples == 0
     for quantile in window.quantiles:
         below = sum(total <= quantile.value for total in totals) / count
-        error = math.sqrt(quantile.share * (1 - quantile.share) / count)
-        assert below == pytest.approx(quantile.share, abs=4 * error)
+        error = math.sqrt(quantile.probability * (1 - quantile.probability) / count)
+        assert below == pytest.approx(quantile.probability, abs=4 * error)
 
 
 @given(st.lists(st.just(0.0) | st.floats(0.001, 1e9), max_size=8))
@@ -131,8 +131,8 @@ NINE = [exact_quantile(share, 9) for share in SHARES]
 def test_nine_jittered_delays_are_sampled():
     window = window_of(ONE_SECOND, 9)
     assert window.samples == 2000
-    assert window.calls == 10.0
-    assert window.calls_error == 0.0
+    assert window.attempts == 10.0
+    assert window.attempts_error == 0.0
     for quantile, exact in zip(window.quantiles, NINE, strict=True):
         assert 0 < quantile.error < 0.3
         assert abs(quantile.value - exact) <= quantile.error
@@ -165,7 +165,7 @@ def test_an_error_is_an_interval_of_95_percent():
         for quantile, exact in zip(
             preview(policy, samples=150).total_wait.quantiles, NINE, strict=True
         ):
-            held[quantile.share] += abs(quantile.value - exact) <= quantile.error
+            held[quantile.probability] += abs(quantile.value - exact) <= quantile.error
     assert all(count >= 181 for count in held.values()), held
     # Symmetrical about its value, it is slightly too wide for some.
     assert held[0.5] < 200
@@ -196,7 +196,7 @@ def test_a_small_sample_says_that_it_knows_little():
     assert values(window) == [3.0] * 6
     assert [quantile.error for quantile in window.quantiles] == [3, 3, 5, 5, 5, 5]
     assert (window.mean, window.error) == (3.0, 8.0)
-    assert (window.calls, window.calls_error, window.samples) == (3.0, 2.0, 1)
+    assert (window.attempts, window.attempts_error, window.samples) == (3.0, 2.0, 1)
 
 
 def test_calls_that_a_limit_ends_are_sampled():
@@ -213,7 +213,9 @@ def test_calls_that_a_limit_ends_are_sampled():
     totals, calls = zip(*made, strict=True)
     assert values(window)[2] == pytest.approx(sorted(totals)[999])
     assert (window.mean, window.error) == pytest.approx(estimate_mean(totals, 10))
-    assert (window.calls, window.calls_error) == pytest.approx(estimate_mean(calls, 10))
+    assert (window.attempts, window.attempts_error) == pytest.approx(
+        estimate_mean(calls, 10)
+    )
     assert window.samples == 2000
 
 
@@ -221,7 +223,7 @@ def test_clipped_calls_are_sampled():
     """All make three calls, but limits shorten some delays."""
     clipped = {"max_attempts": 3, "max_elapsed": 10, "deadline": "clip"}
     policy = Policy(schedule=s.constant(4).jitter(0.5), **clipped)
-    assert preview(policy).end.soonest == preview(policy).end.latest == 2
+    assert preview(policy).end.min_retries == preview(policy).end.max_retries == 2
     window = preview(policy).total_wait
     assert window.samples == 2000
     assert values(window)[-1] == 10.0

@@ -63,7 +63,7 @@ def test_hostname_verification_as_csv_equals_its_documentation():
 def test_json_has_every_figure_unrounded():
     data = json.loads(typed("show", "google", "--json", "--samples", "0").out)
     assert data["rows"][3]["cumulative_low"] == 0.25 + 0.375 + 0.562 + 0.843
-    assert (data["end"]["soonest"], data["end"]["latest"]) == (20, 40)
+    assert (data["end"]["min_retries"], data["end"]["max_retries"]) == (20, 40)
     assert data["total_wait"] is None
 
 

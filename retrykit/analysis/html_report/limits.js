@@ -20,17 +20,17 @@ function preview(policy, attempt, retries) {
   const shortest = pathOf(policy, duration, retries, 0);
   const longest = pathOf(policy, duration, retries, 1);
   const rows = rowsOf(policy, duration, shortest.delays);
-  const [soonest, latest] = [endOf(longest), endOf(shortest)];
-  const bounded = isBounded(policy, soonest, latest);
+  const [earliest, latest] = [endOf(longest), endOf(shortest)];
+  const bounded = isBounded(policy, earliest, latest);
   const worst = bounded ? worstOf(policy, duration, rows) : null;
-  return { rows, soonest, latest, attempt: duration, worst };
+  return { rows, earliest, latest, attempt: duration, worst };
 }
 
 
-function isBounded({ max_elapsed, deadline }, soonest, latest) {
-  if (soonest && latest) return true;
+function isBounded({ max_elapsed, deadline }, earliest, latest) {
+  if (earliest && latest) return true;
   // Shorter delays let a call go on, but not beyond max_elapsed.
-  return soonest !== null && deadline !== "overshoot" && max_elapsed !== null;
+  return earliest !== null && deadline !== "overshoot" && max_elapsed !== null;
 }
 
 /** Return the longest total time, including the last attempt. */
@@ -109,15 +109,16 @@ function endOf({ delays, reason }) {
 }
 
 /** Describe how a policy ends. */
-function describeEnd({ soonest, latest, rows }) {
+function describeEnd({ earliest, latest, rows }) {
   const beyond = `goes on beyond retry ${rows.length}`;
-  if (soonest === null) return beyond;
+  if (earliest === null) return beyond;
   if (latest === null) {
-    const first = `stops after retry ${soonest.retry} at the earliest`;
-    return `${first}: ${soonest.reason}; or ${beyond}`;
+    const first = `stops after retry ${earliest.retry} at the earliest`;
+    return `${first}: ${earliest.reason}; or ${beyond}`;
   }
-  const span = soonest.retry < latest.retry ? ` to ${latest.retry}` : "";
-  const reasons = [...new Set([soonest.reason, latest.reason])];
-  const last = latest.retry ? `after retry ${soonest.retry}${span}` : "before a retry";
-  return `stops ${last}: ${reasons.join(" or ")}`;
+  const [first, last] = [earliest.retry, latest.retry];
+  const span = first < last ? `${first} to ${last}` : last;
+  const reasons = [...new Set([earliest.reason, latest.reason])];
+  const ends = last ? `stops after retry ${span}` : "never retries";
+  return `${ends}: ${reasons.join(" or ")}`;
 }

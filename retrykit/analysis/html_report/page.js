@@ -95,10 +95,10 @@ function showChart() {
 function endCard(policy, result) {
   const fact = (name, ...value) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, ...value));
-  const { soonest, latest, worst } = result;
-  const calls = latest
-    ? fact("calls at most", String(latest.retry + 1))
-    : soonest && fact("calls at least", String(soonest.retry + 1));
+  const { earliest, latest, worst } = result;
+  const attempts = latest
+    ? fact("attempts at most", String(latest.retry + 1))
+    : earliest && fact("attempts at least", String(earliest.retry + 1));
   const bounded = worst !== null;
   const basis = bounded ? basisOf(policy, result) : "";
   return element(
@@ -109,7 +109,7 @@ function endCard(policy, result) {
     element(
       "dl",
       {},
-      calls,
+      attempts,
       bounded ? fact("worst-case total", ...withExact(worst)) : null,
     ),
     basis ? element("p", { class: "hint basis" }, basis) : null,

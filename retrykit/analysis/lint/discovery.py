@@ -60,12 +60,12 @@ class Discovery(Frozen):
 
     Attributes:
         found: The policies and callables with one, each once, module by module.
-        unread: The modules that could not be imported.
+        failures: The modules that could not be imported.
     """
 
-    __slots__ = ("found", "unread")
+    __slots__ = ("failures", "found")
     found: tuple[Found, ...]
-    unread: tuple[ImportFailure, ...]
+    failures: tuple[ImportFailure, ...]
 
 
 @final
@@ -93,7 +93,7 @@ def discover(
     imported from elsewhere do not count.
 
     >>> discover("retrykit.schedules")
-    Discovery(found=(), unread=())
+    Discovery(found=(), failures=())
 
     The code of the modules runs, as with any import. A package or folder includes
     everything below it except ``__main__`` and tests.
@@ -117,7 +117,7 @@ def discover(
         reader.read_module(location)
     else:
         reader.read_files(sources, path.absolute())
-    return Discovery(tuple(reader.found), tuple(reader.unread))
+    return Discovery(tuple(reader.found), tuple(reader.failures))
 
 
 class _Reader:
@@ -125,7 +125,7 @@ class _Reader:
 
     def __init__(self, name: str, progress: Progress) -> None:
         self.found: list[Found] = []
-        self.unread: list[ImportFailure] = []
+        self.failures: list[ImportFailure] = []
         self._name = name
         self._progress = progress
         # By identity; the values are kept alive, so that no id is reused.
@@ -137,7 +137,7 @@ class _Reader:
             self._progress(module, 1)
             top = try_import(module)
             if isinstance(top, ImportFailure):
-                self.unread.append(top)
+                self.failures.append(top)
                 return
             self._collect(top)
             if not self._name:
@@ -172,7 +172,7 @@ class _Reader:
             if isinstance(retried, ModuleType):
                 self._collect(retried)
             else:
-                self.unread.append(failure)
+                self.failures.append(failure)
 
     def _collect(self, module: ModuleType) -> None:
         lines = _read_lines(module)

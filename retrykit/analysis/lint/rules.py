@@ -54,9 +54,9 @@ class Finding(Frozen):
 class LintContext(Frozen):
     """The policy under inspection, and the thresholds of the rules."""
 
-    __slots__ = ("calls", "lifetime", "preview")
+    __slots__ = ("attempts", "lifetime", "preview")
     preview: Preview
-    calls: int
+    attempts: int
     lifetime: float
 
     @property
@@ -78,10 +78,10 @@ class LintContext(Frozen):
 
     @property
     def most_calls(self) -> int:
-        """The most calls of the function; without an end, the fewest."""
-        if self.preview.calls:
-            return self.preview.calls[1]
-        soonest = self.preview.soonest
+        """The maximum number of attempts; without an end, the minimum."""
+        if self.preview.attempts:
+            return self.preview.attempts[1]
+        soonest = self.preview.min_retries
         return (len(self.preview.rows) if soonest is None else soonest) + 1
 
     @property
@@ -95,12 +95,12 @@ class LintRule(Frozen):
     """A rule that policies are checked against.
 
     Attributes:
-        about: The problem that it warns of, in one line.
+        summary: The problem that it warns of, in one line.
         find: Yields the reason and the fix of each warning.
     """
 
-    __slots__ = ("about", "find")
-    about: str
+    __slots__ = ("find", "summary")
+    summary: str
     find: Callable[[LintContext], Iterable[Advice]]
 
 
@@ -110,9 +110,9 @@ RULES: dict[str, LintRule] = {}
 _Find = Callable[[LintContext], Iterator[Advice]]
 
 
-def _rule(name: str, about: str) -> Callable[[_Find], _Find]:
+def _rule(name: str, summary: str) -> Callable[[_Find], _Find]:
     def register(find: _Find) -> _Find:
-        RULES[name] = LintRule(about, find)
+        RULES[name] = LintRule(summary, find)
         return find
 
     return register
@@ -134,7 +134,7 @@ def _unbounded(context: LintContext) -> Iterator[Advice]:
 @_rule("never-retries", "the first attempt is the last")
 def _never_retries(context: LintContext) -> Iterator[Advice]:
     if context.policy.max_attempts == 1:
-        reason = "max_attempts=1 includes the first call: no retry is ever made"
+        reason = "max_attempts=1 includes the first attempt: no retry is ever made"
         yield reason, "max_attempts=2 for one retry"
     elif context.policy.schedule.bounds(1) is None and context.scheduled:
         reason = "the schedule has no delay: no retry is ever made"
@@ -146,7 +146,7 @@ def _deadline_before_first_delay(context: LintContext) -> Iterator[Advice]:
     bounds, end = context.policy.schedule.bounds(1), context.preview.end
     if not context.scheduled or not bounds or not end:
         return
-    if (end.latest, end.reasons[1]) == (0, "max_elapsed"):
+    if (end.max_retries, end.reasons[1]) == (0, "max_elapsed"):
         soonest, latest = (_readable(each + context.preview.attempt) for each in bounds)
         reason = (
             f"max_elapsed={context.policy.max_elapsed!r}, and retry 1 comes after "
@@ -166,7 +166,7 @@ def _max_attempts_unreachable(context: LintContext) -> Iterator[Advice]:
         return
     reason = f"every call after {context.most_calls} of max_attempts={most}"
     fix = f"max_attempts={context.most_calls}"
-    if last is None or last.latest + 1 >= most:
+    if last is None or last.max_retries + 1 >= most:
         limit = f"max_elapsed={context.policy.max_elapsed!r}"
         yield f"{limit} ends {reason}", f"{fix}{_or_longer(context, most)}"
     elif most != Policy().max_attempts:
@@ -177,13 +177,13 @@ def _max_attempts_unreachable(context: LintContext) -> Iterator[Advice]:
 @_rule("delays-never-used", "a limit ends every call before its schedule ends")
 def _delays_never_used(context: LintContext) -> Iterator[Advice]:
     end, last = context.preview.end, context.preview.limits.get("schedule")
-    if context.preview.rows and end and last and end.latest < last.soonest:
+    if context.preview.rows and end and last and end.max_retries < last.min_retries:
         if end.reasons[1] == "max_elapsed" and not context.scheduled:
             return
-        limit, count = end.reasons[1], last.soonest
+        limit, count = end.reasons[1], last.min_retries
         reason = (
             f"{limit}={getattr(context.policy, limit)!r} ends every call after "
-            f"{end.latest} of the {count} delays of its schedule"
+            f"{end.max_retries} of the {count} delays of its schedule"
         )
         if limit == "max_attempts":
             yield reason, f"a shorter schedule, or max_attempts={count + 1}"
@@ -273,31 +273,31 @@ def _retries_every_exception(context: LintContext) -> Iterator[Advice]:
     if every and most > _FEW_CALLS:
         reason = (
             "on is Exception, and give_up_on is empty: a TypeError, which no retry "
-            f"fixes, surfaces only after {context.up_to} {most} calls"
+            f"fixes, surfaces only after {context.up_to} {most} attempts"
         )
         types = "on=(ConnectionError, TimeoutError)"
         yield reason, f"{types}, or give_up_on=(TypeError, ValueError)"
 
 
-@_rule("too-many-calls", "a request that fails makes many calls")
+@_rule("too-many-attempts", "a call that fails every time makes many attempts")
 def _too_many_calls(context: LintContext) -> Iterator[Advice]:
     most = context.most_calls
-    if most > context.calls and not context.unbounded:
+    if most > context.attempts and not context.unbounded:
         reason = (
-            f"a request that fails every time makes {context.up_to} {most} calls: an "
+            f"a call that fails every time makes {context.up_to} {most} attempts: an "
             f"outage multiplies the load by {most}, and by {most**2} if its caller "
             "retries as often"
         )
-        yield reason, f"max_attempts={context.calls}"
+        yield reason, f"max_attempts={context.attempts}"
 
 
-@_rule("window-outlives-process", "a call may take longer than its process lives")
+@_rule("call-outlives-process", "a call may take longer than its process lives")
 def _window_outlives_process(context: LintContext) -> Iterator[Advice]:
     policy, attempt = context.policy, context.preview.attempt
-    rows, worst = context.preview.rows, context.preview.worst
+    rows, worst = context.preview.rows, context.preview.worst_case
     if not rows or context.unbounded:
         return
-    longest = rows[-1].begins_high if worst is None else worst
+    longest = rows[-1].start_high if worst is None else worst
     if worst is None and policy.max_elapsed is not None:
         longest = max(longest, policy.max_elapsed + attempt)
     if longest > context.lifetime:
@@ -326,10 +326,10 @@ def _or_longer(context: LintContext, attempts: int) -> str:
         max_attempts=attempts, max_elapsed=None, deadline="stop"
     )
     result = preview(longer, attempt=context.preview.attempt, samples=0)
-    if result.end is None or result.rows[-1].begins_high > _CENTURY:
+    if result.end is None or result.rows[-1].start_high > _CENTURY:
         return ""
     # Not the exact time: a retry without a delay would start at the limit, too late.
-    return f", or max_elapsed={floor(result.rows[-1].begins_high) + 1}"
+    return f", or max_elapsed={floor(result.rows[-1].start_high) + 1}"
 
 
 def _readable(duration: float) -> str:
@@ -340,7 +340,7 @@ def check(
     policy: Policy,
     *,
     attempt: Duration = 0.0,
-    calls: int = 10,
+    attempts: int = 10,
     lifetime: Duration = 3600.0,
     rules: Iterable[str] = RULES.keys(),
 ) -> tuple[Finding, ...]:
@@ -363,7 +363,7 @@ later and each time after that
     Args:
         policy: The policy.
         attempt: How long each attempt takes. A duration, >= 0.
-        calls: Most calls that one request should make. Count, >= 1.
+        attempts: Most attempts that a call should make. Count, >= 1.
         lifetime: The shortest lifetime of a process; longer calls need a job engine.
             A duration, >= 0.
         rules: The names of the rules to apply; all by default.
@@ -375,7 +375,7 @@ later and each time after that
     chosen = {check_choice("rules", name, RULES) for name in rules}
     context = LintContext(
         preview(policy, attempt=attempt, samples=0),
-        check_integer("calls", calls, at_least=1),
+        check_integer("attempts", attempts, at_least=1),
         parse_duration("lifetime", lifetime),
     )
     return tuple(

@@ -9,7 +9,7 @@ Uses the decision logic of live calls, but makes no call, sleep or clock reading
 [(5.0, 10.0, 15.0), (10.0, 20.0, 30.0), (20.0, 40.0, 60.0), (40.0, 80.0, 120.0)]
 >>> print(result.end)
 stops after retry 3 to 4: max_elapsed or max_attempts
->>> result.worst, result.calls
+>>> result.worst_case, result.attempts
 (120.0, (4, 5))
 """
 
@@ -54,16 +54,16 @@ class Preview(Frozen):
         rows: The possible retries, in order.
         end: Where the call ends, by all settings together; None if it may go
             on after the last row.
-        soonest: The number of retries if every delay is the longest; None if
+        min_retries: The number of retries if every delay is the longest; None if
             the call may go on even then.
         limits: Where each setting alone would end the call, by name:
             `max_attempts`, `max_elapsed` and `schedule`. A setting that does not
             end it within the rows is missing.
-        total_wait: The total delay and the number of calls; None if some calls go
+        total_wait: The total delay and the number of attempts; None if some calls go
             on after the last row, or without a formula and samples.
-        calls: The fewest and the most calls of the function for one request
-            that fails every time; None without an end.
-        worst: The longest total time in seconds, including the last attempt;
+        attempts: The minimum and the maximum number of attempts; None without an
+            end.
+        worst_case: The longest total time in seconds, including the last attempt;
             None without a bound. If *attempt* is 0, each attempt takes the
             policy's `attempt_timeout`, or no time without one.
         samples: Number of sampled calls.
@@ -71,25 +71,25 @@ class Preview(Frozen):
 
     __slots__ = (
         "attempt",
-        "calls",
+        "attempts",
         "end",
         "limits",
+        "min_retries",
         "policy",
         "rows",
         "samples",
-        "soonest",
         "total_wait",
-        "worst",
+        "worst_case",
     )
     policy: Policy
     attempt: float
     rows: tuple[RetryRow, ...]
     end: EndOfCall | None
-    soonest: int | None
+    min_retries: int | None
     limits: dict[str, EndOfCall]
     total_wait: TotalWait | None
-    calls: tuple[int, int] | None
-    worst: float | None
+    attempts: tuple[int, int] | None
+    worst_case: float | None
     samples: int
 
     def shown(self, retries: int | None = None) -> tuple[RetryRow, ...]:
@@ -147,7 +147,7 @@ def preview(
     if end and projection.steady:
         total_wait = exact_total_wait(projection.distributions)
     calls: list[Sequence[float]] = []
-    ends = projection.soonest is not None
+    ends = projection.min_retries is not None
     if None in projection.distributions or (ends and not total_wait):
         draws_left = _MAX_DRAWS / sum(1 for _ in iter_parts(policy.schedule))
         allowed = _longest_sample(policy, projection)
@@ -161,11 +161,11 @@ def preview(
         attempt=duration,
         rows=tuple(with_means(rows, calls)),
         end=end,
-        soonest=projection.soonest,
+        min_retries=projection.min_retries,
         limits=projection.limits,
         total_wait=total_wait or _sample_total(policy, duration, projection, calls),
-        calls=end and (end.soonest + 1, end.latest + 1),
-        worst=_worst(policy, duration, projection),
+        attempts=end and (end.min_retries + 1, end.max_retries + 1),
+        worst_case=_worst_case(policy, duration, projection),
         samples=len(calls),
     )
 
@@ -184,12 +184,12 @@ def _attempt_limit(policy: Policy) -> float:
     return math.inf if limit is None else limit
 
 
-def _worst(policy: Policy, attempt: float, projection: Projection) -> float | None:
+def _worst_case(policy: Policy, attempt: float, projection: Projection) -> float | None:
     """Return the longest total time, or None without a bound."""
-    longest = max((row.begins_high for row in projection.rows), default=0.0)
+    longest = max((row.start_high for row in projection.rows), default=0.0)
     if projection.end is None:
         # Shorter delays let a call go on, but not beyond max_elapsed.
-        bounded = projection.soonest is not None and policy.deadline != "overshoot"
+        bounded = projection.min_retries is not None and policy.deadline != "overshoot"
         if not bounded or policy.max_elapsed is None:
             return None
     if attempt or policy.attempt_timeout is None:
@@ -205,7 +205,7 @@ def _latest(policy: Policy, rows: Sequence[RetryRow]) -> float:
         if policy.deadline == "overshoot":
             begins = min(begins + limit, allowed) + row.high
         else:
-            begins = min(begins + limit + row.high, max(allowed, row.begins_low))
+            begins = min(begins + limit + row.high, max(allowed, row.start_low))
         begins = min(begins, MAX_DELAY)
     if policy.deadline == "stop":
         limit = min(limit, max(allowed - begins, 0.0))
@@ -219,11 +219,11 @@ def _sample_total(
     calls: Sequence[Sequence[float]],
 ) -> TotalWait | None:
     """Estimate the total delay from sampled calls under the policy's limits."""
-    if projection.soonest is None or not calls:
+    if projection.min_retries is None or not calls:
         return None
     if not projection.steady:
         calls = [walk(policy, call, attempt, len(call))[0] for call in calls]
-    most = projection.end.latest if projection.end else max(map(len, calls))
+    most = projection.end.max_retries if projection.end else max(map(len, calls))
     if not projection.end and most == len(projection.rows):
         return None
     longest = max(row.total_high for row in projection.rows)

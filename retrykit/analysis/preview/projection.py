@@ -37,19 +37,19 @@ class RetryRow(Frozen):
         high: The longest delay that the schedule gives before it, in seconds.
         total_low: The shortest sum of the delays up to it, in seconds.
         total_high: The longest sum that the policy allows, in seconds.
-        begins_low: Its earliest start, in seconds from the start of the call,
+        start_low: Its earliest start, in seconds from the start of the call,
             including the attempts before it.
-        begins_high: Its latest start, in seconds from the start of the call.
+        start_high: Its latest start, in seconds from the start of the call.
     """
 
     __slots__ = (
-        "begins_high",
-        "begins_low",
         "high",
         "low",
         "mean",
         "mean_error",
         "retry",
+        "start_high",
+        "start_low",
         "total_high",
         "total_low",
     )
@@ -60,8 +60,8 @@ class RetryRow(Frozen):
     high: float
     total_low: float
     total_high: float
-    begins_low: float
-    begins_high: float
+    start_low: float
+    start_high: float
 
     def band(self, *, cumulative: bool) -> tuple[float, float]:
         """Return the bounds of the delay, or of the sum of delays, in seconds."""
@@ -79,7 +79,7 @@ class RetryRow(Frozen):
         Returns:
             The earliest and the latest time; None for a time after year 9999.
         """
-        return _later(start, self.begins_low), _later(start, self.begins_high)
+        return _later(start, self.start_low), _later(start, self.start_high)
 
 
 @final
@@ -87,21 +87,22 @@ class EndOfCall(Frozen):
     """The retry after which a call that fails every time ends, and why.
 
     Attributes:
-        soonest: The number of retries if every delay is the longest.
-        latest: The number of retries if every delay is the shortest.
+        min_retries: The number of retries if every delay is the longest.
+        max_retries: The number of retries if every delay is the shortest.
         reasons: The settings that end it in these two cases: `max_attempts`,
             `max_elapsed` or `schedule`.
     """
 
-    __slots__ = ("latest", "reasons", "soonest")
-    soonest: int
-    latest: int
+    __slots__ = ("max_retries", "min_retries", "reasons")
+    min_retries: int
+    max_retries: int
     reasons: tuple[str, str]
 
     def __str__(self) -> str:
-        span = f" to {self.latest}" if self.soonest < self.latest else ""
-        last = f"after retry {self.soonest}{span}" if self.latest else "before a retry"
-        return f"stops {last}: {' or '.join(dict.fromkeys(self.reasons))}"
+        least, most = self.min_retries, self.max_retries
+        span = f"{least} to {most}" if least < most else f"{most}"
+        ends = f"stops after retry {span}" if most else "never retries"
+        return f"{ends}: {' or '.join(dict.fromkeys(self.reasons))}"
 
 
 @final
@@ -113,18 +114,18 @@ class Projection(Frozen):
         distributions: The distribution of the delay before each of them; None
             without a formula.
         end: Where the call ends; None if it may go on.
-        soonest: The number of retries if every delay is the longest; None if the
+        min_retries: The number of retries if every delay is the longest; None if the
             call goes on even then.
         limits: Where each setting alone would end the call, by name.
         steady: Whether no limit shortens or drops a delay, so that every call makes
             all these retries.
     """
 
-    __slots__ = ("distributions", "end", "limits", "rows", "soonest", "steady")
+    __slots__ = ("distributions", "end", "limits", "min_retries", "rows", "steady")
     rows: tuple[RetryRow, ...]
     distributions: tuple[Distribution | None, ...]
     end: EndOfCall | None
-    soonest: int | None
+    min_retries: int | None
     limits: dict[str, EndOfCall]
     steady: bool
 

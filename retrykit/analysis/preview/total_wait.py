@@ -31,38 +31,38 @@ class Quantile(Frozen):
     """A quantile of the total delay of calls that give up.
 
     Attributes:
-        share: The share of the calls that wait no longer, 0 < share < 1.
+        probability: The share of the calls that wait no longer, between 0 and 1.
         value: Sum of the delays, in seconds.
         error: Half the width of its 95 % confidence interval, in seconds; 0 if
             exact.
     """
 
-    __slots__ = ("error", "share", "value")
-    share: float
+    __slots__ = ("error", "probability", "value")
+    probability: float
     value: float
     error: float
 
 
 @final
 class TotalWait(Frozen):
-    """The total delay and the number of calls of requests that fail every time.
+    """The total delay and the number of attempts of calls that fail every time.
 
     Attributes:
         quantiles: Quantiles of the total delay.
         mean: Mean of the total delay, in seconds.
         error: Half the width of its 95 % confidence interval, in seconds; 0 if
             exact.
-        calls: Mean number of calls of the function, including the first.
-        calls_error: Half the width of its 95 % confidence interval; 0 if exact.
+        attempts: Mean number of attempts, including the first.
+        attempts_error: Half the width of its 95 % confidence interval; 0 if exact.
         samples: Number of sampled calls; 0 if everything is exact.
     """
 
-    __slots__ = ("calls", "calls_error", "error", "mean", "quantiles", "samples")
+    __slots__ = ("attempts", "attempts_error", "error", "mean", "quantiles", "samples")
     quantiles: tuple[Quantile, ...]
     mean: float
     error: float
-    calls: float
-    calls_error: float
+    attempts: float
+    attempts_error: float
     samples: int
 
 
