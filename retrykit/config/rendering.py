@@ -200,7 +200,7 @@ def _rule_expression(rule: Rule) -> Expression:
     values = fields_of(rule).items()
     parts = {name: to_expression(name, x) for name, x in values if x is not None}
     text = ", ".join(f"{name}={part.text}" for name, part in parts.items())
-    own = Expression("", (_import_line("policy.rules", ["Rule"]),))
+    own = Expression("", ("from retrykit import Rule",))
     return Expression(f"Rule({text})", _import_lines([own, *parts.values()]))
 
 
@@ -223,7 +223,7 @@ def _find_imports(value: object) -> tuple[str, ...]:
         errors = (kind for kind, _ in value.settings.get("costs", ()))
         return _import_lines([own, *(to_expression("costs", each) for each in errors)])
     if isinstance(value, AsArgument):
-        return (_import_line("policy.timeouts", ["AsArgument"]),)
+        return ("from retrykit import AsArgument",)
     return ()
 
 

@@ -207,8 +207,7 @@ def test_each_module_is_imported_once():
     policy = Policy(schedule=[1], rules=[Rule(on=OSError, schedule=s.constant(5))])
     (found,) = data({"own": policy})["policies"]
     assert found["python"]["imports"] == [
-        "from retrykit import Policy",
-        "from retrykit.policy.rules import Rule",
+        "from retrykit import Policy, Rule",
         "from retrykit.schedules import constant, sequence",
     ]
 
