@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import subprocess
 
@@ -57,6 +58,9 @@ class Server:
 
     def send(self, number):
         self.process.send_signal(number)
+        if number == signal.SIGSTOP:
+            # Until then it may still answer.
+            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 
     def kill(self):
         self.process.kill()
