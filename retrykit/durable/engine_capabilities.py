@@ -17,31 +17,31 @@ class Capabilities(Frozen):
 
     Attributes:
         engine: Its name.
-        max_hop: The longest time for which it can hold a job, in seconds; a longer
+        max_hold: The longest time for which it can hold a job, in seconds; a longer
             delay takes several hops. None means unlimited.
         granularity: How late a job may be while workers are idle, in seconds.
         min_delay: The shortest delay, in seconds; shorter ones are extended to it.
         at_least_once: Whether an attempt is repeated, under the same number, if its
             worker is killed.
-        async_ok: Whether a job may be a coroutine function.
+        supports_async: Whether a job may be a coroutine function.
     """
 
     __slots__ = (
-        "async_ok",
         "at_least_once",
         "engine",
         "granularity",
-        "max_hop",
+        "max_hold",
         "min_delay",
+        "supports_async",
     )
     engine: str
-    max_hop: float | None
+    max_hold: float | None
     granularity: float
     min_delay: float
     at_least_once: bool
-    async_ok: bool
+    supports_async: bool
 
     def next_hold(self, left: float) -> float:
         """Return for how long to hold a job that is due in *left* seconds."""
         hold = max(left, self.min_delay)
-        return hold if self.max_hop is None else min(hold, self.max_hop)
+        return hold if self.max_hold is None else min(hold, self.max_hold)

@@ -101,14 +101,14 @@ class Job:
         return Envelope(job, name, self.fingerprint, state, now, now, {}, run)
 
     def attempt(
-        self, envelope: Envelope, args: Sequence[Any], kw: Mapping[str, Any]
+        self, envelope: Envelope, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> JobAttempt:
         """Make one attempt, and return its outcome.
 
         Args:
             envelope: The history so far. Its due time is not checked.
             args: The positional arguments of the function.
-            kw: Its keyword arguments.
+            kwargs: Its keyword arguments.
 
         Raises:
             ConfigError: The job has ended, or the envelope names another policy. No
@@ -119,7 +119,7 @@ class Job:
         envelope = self._adopt(envelope)
         with RunningAttempt(self.policy, envelope, sync_clock) as running:
             try:
-                result = self._fn(*args, **kw)
+                result = self._fn(*args, **kwargs)
             except Exception as error:  # noqa: BLE001  the policy decides
                 running.fail(error, running.call.fail(error))
             else:
@@ -130,13 +130,13 @@ class Job:
         return running.take_outcome()
 
     async def aattempt(
-        self, envelope: Envelope, args: Sequence[Any], kw: Mapping[str, Any]
+        self, envelope: Envelope, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> JobAttempt:
         """Make one attempt of a coroutine function, as `attempt` does."""
         envelope = self._adopt(envelope)
         with RunningAttempt(self.policy, envelope, async_clock) as running:
             try:
-                result = await self._fn(*args, **kw)
+                result = await self._fn(*args, **kwargs)
             except Exception as error:  # noqa: BLE001  the policy decides
                 running.fail(error, await running.call.afail(error))
             else:

@@ -25,17 +25,17 @@ class JobReport(Frozen):
         status: ``waiting``, ``running``, ``succeeded`` or ``dead``.
         envelope: Its history; None if the stored one is unreadable.
         result: Its result, if it has succeeded.
-        why: Why it is dead, or why its envelope is unreadable; otherwise empty.
-        place: Its id in the engine: that of a workflow, a task or a row.
+        reason: Why it is dead, or why its envelope is unreadable; otherwise empty.
+        engine_id: The id of its workflow, task or row in the engine.
     """
 
-    __slots__ = ("envelope", "job", "place", "result", "status", "why")
+    __slots__ = ("engine_id", "envelope", "job", "reason", "result", "status")
     job: str
     status: JobStatus
     envelope: Envelope | None
     result: Any
-    why: str
-    place: str
+    reason: str
+    engine_id: str
 
     @property
     def due(self) -> datetime | None:
@@ -62,7 +62,7 @@ class JobReport(Frozen):
               1. ... UTC, ValueError: invalid literal for int() with base 10: 'seven'
         """
         if self.envelope is None:
-            return f"{self.job}: {self.status}: {self.why}"
+            return f"{self.job}: {self.status}: {self.reason}"
         lines = [f"{self.job}: {self._summary(self.envelope)}"]
         counts = sorted(self.envelope.counts.items(), key=lambda item: -item[1])
         if counts:
@@ -88,7 +88,7 @@ class JobReport(Frozen):
         text = f"{self.status}, {failed} failed attempt{'' if failed == 1 else 's'}"
         if envelope.due is not None and self.status == "waiting":
             return f"{text}, next due {_format_time(envelope.due)}"
-        return f"{text}: {self.why}" if self.why else text
+        return f"{text}: {self.reason}" if self.reason else text
 
 
 def _format_time(seconds: float) -> str:

@@ -84,23 +84,23 @@ REFUSED = {
     f"result_expires must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: able(result_expires=-1)
     ),
-    f"max_hop must be a finite number >= 0, got -1; {SECONDS}": (
-        lambda: able(task={"max_hop": -1})
+    f"max_hold must be a finite number >= 0, got -1; {SECONDS}": (
+        lambda: able(task={"max_hold": -1})
     ),
-    "max_hop must be a duration > 0, got '0s'": lambda: able(task={"max_hop": "0s"}),
-    "max_hop must be less than half of the visibility timeout of 60 seconds, got "
+    "max_hold must be a duration > 0, got '0s'": lambda: able(task={"max_hold": "0s"}),
+    "max_hold must be less than half of the visibility timeout of 60 seconds, got "
     "30.0; a job held for longer is delivered twice: set "
     'broker_transport_options={"visibility_timeout": 120}': (
         lambda: able(
-            task={"max_hop": 30}, broker_transport_options={"visibility_timeout": 60}
+            task={"max_hold": 30}, broker_transport_options={"visibility_timeout": 60}
         )
     ),
     "visibility_timeout must be a finite number >= 0, got '1h'": (
         lambda: able(broker_transport_options={"visibility_timeout": "1h"})
     ),
-    "max_hop must be at most 900 seconds on a classic queue, got 1200.0; RabbitMQ "
+    "max_hold must be at most 900 seconds on a classic queue, got 1200.0; RabbitMQ "
     "disconnects a worker that holds a job for half an hour": (
-        lambda: able(AMQP, {"max_hop": "20m"}, broker_transport_options=CONFIRMED)
+        lambda: able(AMQP, {"max_hold": "20m"}, broker_transport_options=CONFIRMED)
     ),
     "confirm_publish must be True, or RabbitMQ may lose an unconfirmed job, "
     'got None; set broker_transport_options={"confirm_publish": True}': (

@@ -45,7 +45,7 @@ def ended(job_id):
     """Wait until a job has ended, and return the report of it."""
     while (report := durable.status(job_id)).status not in {"succeeded", "dead"}:
         with contextlib.suppress(Exception):
-            attempt = DBOS.retrieve_workflow(report.place)
+            attempt = DBOS.retrieve_workflow(report.engine_id)
             attempt.get_result(polling_interval_sec=0.01)
     return report
 

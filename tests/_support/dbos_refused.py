@@ -137,9 +137,9 @@ REFUSED = {
         lambda: durable.retry_at("waiting", NOON)
     ),
     f"before must be an aware datetime, got {NOON!r}; write datetime.now(UTC)": (
-        lambda: durable.forget(NOON)
+        lambda: durable.delete_finished(NOON)
     ),
-    "before must be a datetime, got '1d'": lambda: durable.forget("1d"),
+    "before must be a datetime, got '1d'": lambda: durable.delete_finished("1d"),
     "settings must be a dict, got 'tests'; pass "
     "retrykit.integrations.dbos.config(...)": (lambda: durable.listen("tests")),
     "settings must be a dict, got 'test'; pass "

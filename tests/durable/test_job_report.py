@@ -127,5 +127,5 @@ def test_shows_rejected_results():
 
 def test_is_a_value():
     report = JobReport("verify-7", "succeeded", carried(0), 0, "", "verify-7:1")
-    assert report == report.replace(place="verify-7:1")
-    assert (report.result, report.place, report.why) == (0, "verify-7:1", "")
+    assert report == report.replace(engine_id="verify-7:1")
+    assert (report.result, report.engine_id, report.reason) == (0, "verify-7:1", "")

@@ -46,7 +46,7 @@ if KIND == "quorum":
 HOP = None if KIND == "quorum" else 2
 
 
-@app.task(base=durable.DurableTask, policy=job.policy(), name="verify", max_hop=HOP)
+@app.task(base=durable.DurableTask, policy=job.policy(), name="verify", max_hold=HOP)
 def verify(plan):
     return job.verify(plan)
 

@@ -264,7 +264,7 @@ def as_data(report):
     failures = report.failures
     return {
         "status": report.status,
-        "why": report.why,
+        "why": report.reason,
         "due": report.due and report.due.timestamp(),
         "result": report.result,
         "failed": report.envelope and report.envelope.failed,

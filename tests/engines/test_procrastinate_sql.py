@@ -97,7 +97,7 @@ def test_an_error_may_say_what_jsonb_cannot_hold(jobs, caplog):
     [report] = durable.dead(jobs.blocking)
     kept = r"OSError: \x00 \ud800 'quoted' %s {}" + " \\"
     assert report.failures[0].describe() == kept
-    assert report.why.endswith(kept)
+    assert report.reason.endswith(kept)
 
 
 def test_a_job_may_wait_beyond_the_last_year(jobs):
@@ -204,7 +204,7 @@ def test_jobs_are_rescued_of_workers_that_are_dead_and_of_no_others(jobs):
     told = [durable.status(jobs.blocking, name).status
             for name in ("of none", "of a dead one", "of one that lives")]  # fmt: skip
     assert told == ["waiting", "waiting", "running"]
-    assert "it was killed" in durable.status(jobs.blocking, "to be killed").why
+    assert "it was killed" in durable.status(jobs.blocking, "to be killed").reason
 
 
 def test_what_another_worker_has_kept_is_not_overwritten(jobs):

@@ -36,7 +36,7 @@ class TestAJob:
 
     def test_waits_in_hops_that_are_not_attempts(self, desk, clock):
         verify = Verify(fails=1)
-        desk.sent(verify, max_hop="10m")
+        desk.sent(verify, max_hold="10m")
         desk.wake()
         for hop in range(1, 6):
             clock.advance(600)
@@ -49,7 +49,7 @@ class TestAJob:
         assert verify.keys == ["job-7:1", "job-7:2"]
 
     def test_is_never_held_longer_than_a_hop(self, desk):
-        desk.sent(Verify(fails=1), max_hop=7)
+        desk.sent(Verify(fails=1), max_hold=7)
         desk.wake()
         assert desk.held() == pytest.approx(7, abs=1)
         assert desk.envelope()["due"] - wall() == 3600
@@ -74,7 +74,7 @@ class TestAJob:
         desk.work()
         assert isinstance(result.result, ValueError)
         assert (desk.state(), desk.buried()) == ("FAILURE", 1)
-        assert "gave up" in status(desk.app, "job-7").why
+        assert "gave up" in status(desk.app, "job-7").reason
 
     def test_fails_if_its_result_is_rejected_too_often(self, desk):
         policy = Policy(schedule=[], on_result=lambda result: result == "pending")
@@ -199,7 +199,7 @@ class TestAnEnvelope:
         desk.wake(**{HEADER: change(desk.envelope())})
         report = status(desk.app, "job-7")
         assert (report.status, report.envelope.failed) == ("dead", 1)
-        assert why in report.why
+        assert why in report.reason
         assert (desk.state(), desk.buried(), desk.lying()) == ("FAILURE", 1, [])
         assert verify.keys == ["job-7:1"]
 

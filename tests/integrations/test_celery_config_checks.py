@@ -20,36 +20,36 @@ def able(*args, **options):
 
 class TestAHop:
     def test_on_redis_is_a_quarter_of_the_visibility_timeout(self):
-        assert able().max_hop == 900
+        assert able().max_hold == 900
         options = {"visibility_timeout": 43_200}
-        assert able(broker_transport_options=options).max_hop == 10_800
+        assert able(broker_transport_options=options).max_hold == 10_800
 
     def test_on_redis_may_be_up_to_half_of_it(self):
-        assert able(task={"max_hop": "29m"}).max_hop == 1740
+        assert able(task={"max_hold": "29m"}).max_hold == 1740
 
     def test_on_a_classic_queue_is_well_below_the_limit_of_rabbitmq(self):
         told = able(AMQP, broker_transport_options=CONFIRMED)
-        assert (told.max_hop, told.min_delay) == (600, 0)
-        told = able(AMQP, {"max_hop": 30}, broker_transport_options=CONFIRMED)
-        assert told.max_hop == 30
-        told = able(AMQP, {"max_hop": "15m"}, broker_transport_options=CONFIRMED)
-        assert told.max_hop == 900
+        assert (told.max_hold, told.min_delay) == (600, 0)
+        told = able(AMQP, {"max_hold": 30}, broker_transport_options=CONFIRMED)
+        assert told.max_hold == 30
+        told = able(AMQP, {"max_hold": "15m"}, broker_transport_options=CONFIRMED)
+        assert told.max_hold == 900
 
     def test_on_a_quorum_queue_is_shorter_than_the_life_of_the_ledger(self):
-        assert able(AMQP, **QUORUM).max_hop == 21_600
-        told = able(AMQP, {"max_hop": "1h"}, **QUORUM)
-        assert (told.max_hop, told.min_delay, told.granularity) == (3600, 1, 2)
+        assert able(AMQP, **QUORUM).max_hold == 21_600
+        told = able(AMQP, {"max_hold": "1h"}, **QUORUM)
+        assert (told.max_hold, told.min_delay, told.granularity) == (3600, 1, 2)
         keeps = {"result_expires": timedelta(days=40)}
-        assert able(AMQP, **QUORUM, **keeps).max_hop == 10 * 86_400
+        assert able(AMQP, **QUORUM, **keeps).max_hold == 10 * 86_400
 
     def test_on_a_quorum_queue_is_within_the_limit_of_native_delays(self):
-        for task in ({}, {"max_hop": "9000d"}):
+        for task in ({}, {"max_hold": "9000d"}):
             told = able(AMQP, task, **QUORUM, result_expires=None)
-            assert told.max_hop == 2**28 - 1
+            assert told.max_hold == 2**28 - 1
 
     def test_in_memory_is_for_tests(self):
         told = able("memory://")
-        assert (told.max_hop, told.at_least_once) == (60, False)
+        assert (told.max_hold, told.at_least_once) == (60, False)
 
 
 class TestAJobThatWouldBeLost:
@@ -58,7 +58,7 @@ class TestAJobThatWouldBeLost:
             able(task={"reject_on_worker_lost": False})
 
     def test_includes_one_whose_ledger_expires_at_its_second_hop(self):
-        assert able(result_expires=1801).max_hop == 900
+        assert able(result_expires=1801).max_hold == 900
         with pytest.raises(ConfigError, match="twice as long as a hop"):
             able(result_expires=1800)
 

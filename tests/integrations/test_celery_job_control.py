@@ -51,7 +51,7 @@ class TestStatus:
         start(verify, "fails")
         desk.wake()
         report = status(desk.app, "job-7")
-        assert (report.status, report.place) == ("waiting", "job-7")
+        assert (report.status, report.engine_id) == ("waiting", "job-7")
         assert report.due.timestamp() == pytest.approx(wall() + 3600)
         assert report.describe().startswith("job-7: waiting, 1 failed attempt, next")
 
@@ -104,7 +104,7 @@ class TestDead:
         desk.work()
         [report] = dead(desk.app)
         assert report.status == "dead"
-        assert report.why.endswith("last failure: ConnectionError: refused")
+        assert report.reason.endswith("last failure: ConnectionError: refused")
         assert report.envelope.counts == {"ConnectionError": 1}
 
     def test_is_empty_if_no_job_is_dead(self, desk, verify):
@@ -263,7 +263,7 @@ class TestKill:
         desk.work()
         assert keys == ["job-7:1"]
         [report] = dead(desk.app)
-        assert (report.why, report.envelope.failed) == ("killed by hand", 1)
+        assert (report.reason, report.envelope.failed) == ("killed by hand", 1)
 
     def test_does_not_apply_to_a_later_run(self, desk, verify, keys):
         start(verify, "fails")

@@ -99,7 +99,7 @@ class TestAWorkerThatIsKilled:
         desk.wake()
         report = status(desk.app, "job-7")
         assert (report.status, desk.buried()) == ("dead", 1)
-        assert "envelope must be" in report.why
+        assert "envelope must be" in report.reason
 
     def test_before_the_result_was_stored_does_not_lose_it(self, desk):
         verify = Verify()

@@ -49,7 +49,7 @@ def test_a_job_of_an_unknown_task_is_dead_and_can_be_requeued(desk, drop):
     drop()
     report = status(desk.app, "job-7")
     assert (report.status, desk.lying()) == ("dead", [])
-    assert report.why == "its worker has no task 'verify'"
+    assert report.reason == "its worker has no task 'verify'"
     assert [each.job for each in dead(desk.app)] == ["job-7"]
     requeue(desk.app, "job-7")
     desk.work()

@@ -125,13 +125,13 @@ class TestAJob:
     def test_dies_when_every_attempt_has_failed(self, job):
         report = ended(job.start(9))
         assert (report.status, report.envelope.failed) == ("dead", 3)
-        assert "the schedule has ended; last failure: ConnectionError" in report.why
+        assert "the schedule has ended; last failure: ConnectionError" in report.reason
 
     def test_waits_as_a_row_with_the_time_when_it_is_due(self):
         job_id = patient.start()
         DBOS.retrieve_workflow(f"{job_id}:1").get_result(polling_interval_sec=0.01)
         report = durable.status(job_id)
-        assert (report.status, report.place) == ("waiting", f"{job_id}:2")
+        assert (report.status, report.engine_id) == ("waiting", f"{job_id}:2")
         assert report.due.timestamp() - report.envelope.written == pytest.approx(
             3600, abs=5
         )
@@ -163,7 +163,7 @@ class TestAJob:
     def test_dies_of_a_result_that_json_cannot_hold(self, value):
         report = ended(odd.start(value))
         assert report.status == "dead"
-        assert "result must be" in report.why
+        assert "result must be" in report.reason
 
     def test_is_refused_with_an_argument_that_json_cannot_hold(self, job):
         with pytest.raises(ConfigError, match=r"args|kwargs"):
@@ -171,7 +171,7 @@ class TestAJob:
 
     def test_ends_and_not_its_worker_when_it_exits(self):
         for left in (leaves, aleaves, cancels, acancels):
-            why = ended(left.start()).why
+            why = ended(left.start()).reason
             assert why.startswith("the job would have stopped its worker: ")
         assert ended(awaited.start(0, "alive")).result == "alive"
 
@@ -205,8 +205,8 @@ class TestAJob:
         jobs.enqueue(unknown, unknown.envelope("unknown"), [0], {})
         report = ended("unknown")
         assert report.status == "dead"
-        assert "the name of a job that this process has imported" in report.why
-        assert "did you mean blocking?" in report.why
+        assert "the name of a job that this process has imported" in report.reason
+        assert "did you mean blocking?" in report.reason
 
 
 class TestStartingAJob:

@@ -67,7 +67,7 @@ def waiting(job_id=None, why="refused"):
 class TestAStatus:
     def test_tells_a_job_that_waits_with_its_errors(self):
         report = durable.status(waiting(why="no route"))
-        assert (report.status, report.why, report.result) == ("waiting", "", None)
+        assert (report.status, report.reason, report.result) == ("waiting", "", None)
         assert [each.describe() for each in report.failures] == [
             "ConnectionError: no route"
         ]
@@ -75,14 +75,14 @@ class TestAStatus:
 
     def test_tells_a_job_that_runs(self):
         report = durable.status(running("now"))
-        assert (report.status, report.place) == ("running", "now:1")
+        assert (report.status, report.engine_id) == ("running", "now:1")
         LEFT["now"].set()
         assert ended("now").result == "now"
 
     def test_tells_a_dead_job_with_its_errors_and_why(self):
         report = ended(dies.start(why="no route"))
         assert (report.status, report.envelope.failed, report.due) == ("dead", 1, None)
-        assert report.why.endswith("last failure: ConnectionError: no route")
+        assert report.reason.endswith("last failure: ConnectionError: no route")
         assert "1 x ConnectionError" in report.describe()
 
     def test_tells_a_dead_job_whose_history_is_spoilt(self, launched):
@@ -91,21 +91,21 @@ class TestAStatus:
         durable.retry_at(job_id, datetime.now(UTC))
         report = ended(job_id)
         assert (report.status, report.envelope) == ("dead", None)
-        assert report.why
+        assert report.reason
 
     def test_tells_a_job_that_waits_with_a_spoilt_history(self, launched):
         job_id = waiting()
         spoil(launched, f"{job_id}:2", "no JSON")
         report = durable.status(job_id)
         assert (report.status, report.envelope) == ("waiting", None)
-        assert "envelope must be" in report.why
+        assert "envelope must be" in report.reason
 
     def test_tells_a_job_that_dbos_has_given_up(self, launched):
         job_id = waiting()
         stand(launched, f"{job_id}:2", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
         report = durable.status(job_id)
         assert report.status == "dead"
-        assert report.why == "max_recovery_attempts_exceeded"
+        assert report.reason == "max_recovery_attempts_exceeded"
         assert report.envelope.failed == 1
 
     def test_tells_a_job_that_was_cancelled_between_its_success_and_its_end(
@@ -114,7 +114,7 @@ class TestAStatus:
         ended(works.start_as("nearly", 7))
         stand(launched, "nearly:1", "CANCELLED")
         report = durable.status("nearly")
-        assert (report.status, report.result, report.why) == ("succeeded", 7, "")
+        assert (report.status, report.result, report.reason) == ("succeeded", 7, "")
         assert "nearly" not in [each.job for each in durable.dead(limit=1000)]
 
     def test_tells_a_job_whose_next_attempt_was_deleted(self):
@@ -123,7 +123,7 @@ class TestAStatus:
         DBOS.delete_workflow(f"{job_id}:2")
         report = durable.status(job_id)
         assert report.status == "dead"
-        assert report.why == f"{job_id}:2, its next attempt, was deleted"
+        assert report.reason == f"{job_id}:2, its next attempt, was deleted"
         durable.requeue(job_id)
         assert durable.status(job_id).envelope.run == 2
 
@@ -165,11 +165,11 @@ class TestTheDead:
         durable.requeue(second)
         ended(second)
         listed = [each for each in durable.dead(limit=2) if each.job != first]
-        assert [(each.job, each.place) for each in listed] == [
+        assert [(each.job, each.engine_id) for each in listed] == [
             (second, f"{second}#2:1")
         ]
         durable.requeue(second)
-        assert ended(second).place == f"{second}#3:1"
+        assert ended(second).engine_id == f"{second}#3:1"
         assert first in [each.job for each in durable.dead(limit=2)]
 
     def test_are_not_those_that_go_on_with_another_attempt(self, launched):
@@ -191,7 +191,7 @@ class TestTheDead:
         durable.requeue(job_id)
         DBOS.retrieve_workflow(f"{job_id}#2:1").get_result(polling_interval_sec=0.01)
         report = durable.status(job_id)
-        assert (report.status, report.place) == ("waiting", f"{job_id}#2:2")
+        assert (report.status, report.engine_id) == ("waiting", f"{job_id}#2:2")
         assert (report.envelope.run, report.envelope.failed) == (2, 1)
         assert "again" in report.describe()
 
@@ -205,13 +205,13 @@ class TestWhatIsDone:
         job_id = waiting()
         durable.kill(job_id)
         report = durable.status(job_id)
-        assert (report.status, report.why) == ("dead", "cancelled")
+        assert (report.status, report.reason) == ("dead", "cancelled")
         assert (report.envelope.failed, report.due) == (1, None)
 
     def test_kills_a_job_that_runs(self):
         durable.kill(running("killed"))
         LEFT["killed"].set()
-        assert ended("killed").why == "cancelled"
+        assert ended("killed").reason == "cancelled"
         assert durable.status("killed").result is None
 
     def test_kills_nothing_that_has_ended(self):
@@ -230,9 +230,9 @@ class TestWhatIsDone:
         ended(works.start_as("over"))
         ended(dies.start_as("died"))
         waiting("goes-on")
-        assert durable.forget(datetime(2026, 1, 1, tzinfo=UTC)) == 0
-        assert durable.forget(TOMORROW) >= 1
-        assert durable.forget(TOMORROW) == 0
+        assert durable.delete_finished(datetime(2026, 1, 1, tzinfo=UTC)) == 0
+        assert durable.delete_finished(TOMORROW) >= 1
+        assert durable.delete_finished(TOMORROW) == 0
         with pytest.raises(ConfigError, match="of a job that was started"):
             durable.status("over")
         assert durable.status("died").status == "dead"
@@ -242,10 +242,10 @@ class TestWhatIsDone:
         waiting("goes-on-once")
         durable.retry_at("goes-on-once", datetime.now(UTC))
         ended("goes-on-once")
-        durable.forget(TOMORROW)
+        durable.delete_finished(TOMORROW)
         waits.start_as("goes-on-once")
         report = durable.status("goes-on-once")
-        assert (report.status, report.place) == ("dead", "goes-on-once:2")
+        assert (report.status, report.engine_id) == ("dead", "goes-on-once:2")
 
     def test_forgets_a_job_that_was_queued_again_as_a_whole(self):
         OUTCOMES["revived"] = iter([GiveUp(), ConnectionError(), None])
@@ -253,11 +253,11 @@ class TestWhatIsDone:
         ended("revived")
         durable.requeue("revived")
         DBOS.retrieve_workflow("revived#2:1").get_result(polling_interval_sec=0.01)
-        durable.forget(TOMORROW)
+        durable.delete_finished(TOMORROW)
         assert "revived" not in [each.job for each in durable.dead(limit=1000)]
         durable.retry_at("revived", datetime.now(UTC))
         assert ended("revived").status == "succeeded"
-        durable.forget(TOMORROW)
+        durable.delete_finished(TOMORROW)
         assert "revived" not in [each.job for each in durable.dead(limit=1000)]
         with pytest.raises(ConfigError, match="of a job that was started"):
             durable.requeue("revived")
@@ -268,7 +268,7 @@ class TestWhatIsDone:
         DBOS.retrieve_workflow("healed:1").get_result(polling_interval_sec=0.01)
         durable.retry_at("healed", datetime.now(UTC))
         assert ended("healed").status == "succeeded"
-        durable.forget(TOMORROW)
+        durable.delete_finished(TOMORROW)
         with pytest.raises(ConfigError, match="of a job that was started"):
             durable.status("healed")
 

@@ -38,7 +38,7 @@ class TestAJob:
         assert report.failures[1].describe() == (
             "ConnectionError: ('example.com',):80 refused"
         )
-        assert (hosts.row()["status"], report.place) == ("succeeded", "1")
+        assert (hosts.row()["status"], report.engine_id) == ("succeeded", "1")
 
     def test_waits_in_the_table_until_it_is_due(self, started):
         row, envelope = started.row(), started.envelope()
@@ -67,7 +67,7 @@ class TestAJob:
         hosts.work()
         report = hosts.status()
         assert (hosts.row()["status"], report.status) == ("failed", "dead")
-        assert report.why.endswith("last failure: ConnectionError: ():443 refused")
+        assert report.reason.endswith("last failure: ConnectionError: ():443 refused")
         assert "JobFailed" in caplog.text
         assert "in verify" in caplog.text, "the traceback of the last error"
 
@@ -76,21 +76,21 @@ class TestAJob:
         hosts.task.start_as("host")
         hosts.work()
         assert hosts.keys == ["host:1"]
-        assert "KeyError" in hosts.status().why
+        assert "KeyError" in hosts.status().reason
 
     def test_dies_of_a_cancellation_of_its_own(self, hosts):
         hosts = hosts(error=asyncio.CancelledError())
         hosts.task.start_as("host")
         hosts.work()
         assert hosts.status().status == "dead"
-        assert "would have stopped its worker" in hosts.status().why
+        assert "would have stopped its worker" in hosts.status().reason
 
     def test_is_dead_if_what_it_returns_cannot_be_kept(self, hosts):
         hosts = hosts(fails=0)
         hosts.value = {1, 2}
         hosts.task.start_as("host")
         hosts.work()
-        assert "result must be" in hosts.status().why
+        assert "result must be" in hosts.status().reason
         hosts.wake()
         assert hosts.keys == ["host:1"], "and is not attempted again"
 
@@ -220,7 +220,7 @@ def test_a_job_is_dead_whose_envelope_cannot_be_followed(started, spoil, why):
     started.wake()
     started.wake()
     [report] = durable.dead(started.app)
-    assert why in report.why
+    assert why in report.reason
     assert started.keys == ["host:1"]
     assert started.connector.kept[1]["envelope"] == kept.get("envelope"), "as it was"
 
@@ -229,7 +229,7 @@ def test_what_stands_in_an_envelope_is_told_before_the_job_is_dead(started):
     spoilt(lambda data: data | {"version": 99})(started)
     report = started.status()
     assert (report.status, report.envelope) == ("waiting", None)
-    assert "upgrade retrykit" in report.why
+    assert "upgrade retrykit" in report.reason
 
 
 def test_a_job_goes_on_whose_policy_was_renamed(started):

@@ -56,7 +56,7 @@ class TestFromOutside:
     def test_a_killed_job_makes_no_attempt(self, started, ask):
         ask.kill(started.app, "host")
         report = ask.status(started.app, "host")
-        assert (report.status, report.why) == ("dead", "cancelled")
+        assert (report.status, report.reason) == ("dead", "cancelled")
         assert [each.job for each in ask.dead(started.app)] == ["host"]
 
     def test_a_job_that_waits_goes_on_when_it_is_told_to(self, started, ask):
@@ -135,7 +135,7 @@ def test_a_job_that_was_never_attempted_is_told_with_its_task(started):
     started.task.start_as("another")
     started.row(2)["status"] = "failed"
     why = "it was killed, or its worker does not import the task 'verify'"
-    assert started.status("another").why == why
+    assert started.status("another").reason == why
 
 
 def test_it_holds_a_job_for_as_long_as_it_likes_and_polls_for_those_due():

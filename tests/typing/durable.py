@@ -76,12 +76,12 @@ def reports(report: JobReport) -> None:
 def engines() -> None:
     engine = Capabilities(
         engine="mine",
-        max_hop=None,
+        max_hold=None,
         granularity=1.0,
         min_delay=0.0,
         at_least_once=True,
-        async_ok=False,
+        supports_async=False,
     )
     assert_type(engine.next_hold(5), float)
-    assert_type(engine.max_hop, float | None)
+    assert_type(engine.max_hold, float | None)
     Capabilities("mine")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

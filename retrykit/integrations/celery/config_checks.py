@@ -60,7 +60,7 @@ def capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
         suggestion = "set it to a redis:// or a db+ URL"
         raise invalid_setting("result_backend", rule, kind, suggestion)
     result = _transport_capabilities(app, task)
-    minimum = 2 * (result.max_hop or 0.0)
+    minimum = 2 * (result.max_hold or 0.0)
     expires = app.conf.result_expires
     if _retention(app) <= minimum:
         rule = f"more than {minimum:g} seconds, twice as long as a hop"
@@ -125,10 +125,10 @@ def _check_task(app: Celery, task: Task[..., Any]) -> None:
 
 def _transport_capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
     driver = _driver(app)
-    max_hop = getattr(task, "max_hop", None)
-    hop = None if max_hop is None else parse_duration("max_hop", max_hop)
+    max_hold = getattr(task, "max_hold", None)
+    hop = None if max_hold is None else parse_duration("max_hold", max_hold)
     if hop == 0:
-        raise invalid_setting("max_hop", "a duration > 0", max_hop)
+        raise invalid_setting("max_hold", "a duration > 0", max_hold)
     options = app.conf.broker_transport_options
     if driver == "redis":
         return _on_redis(options.get("visibility_timeout", _VISIBILITY_TIMEOUT), hop)
@@ -161,7 +161,7 @@ def _on_redis(visibility: object, hop: float | None) -> Capabilities:
             "a job held for longer is delivered twice: set "
             f'broker_transport_options={{"visibility_timeout": {4 * hop:g}}}'
         )
-        raise invalid_setting("max_hop", rule, hop, suggestion)
+        raise invalid_setting("max_hold", rule, hop, suggestion)
     return _build("redis", hop)
 
 
@@ -170,7 +170,7 @@ def _on_classic_queue(hop: float | None) -> Capabilities:
     if hop > _MAX_CLASSIC_HOP:
         rule = f"at most {_MAX_CLASSIC_HOP:g} seconds on a classic queue"
         suggestion = "RabbitMQ disconnects a worker that holds a job for half an hour"
-        raise invalid_setting("max_hop", rule, hop, suggestion)
+        raise invalid_setting("max_hold", rule, hop, suggestion)
     return _build("rabbitmq, classic queue", hop)
 
 
@@ -179,11 +179,11 @@ def _build(
 ) -> Capabilities:
     return Capabilities(
         engine=f"celery on {engine}",
-        max_hop=hop,
+        max_hold=hop,
         granularity=1.0 + min_delay,
         min_delay=min_delay,
         at_least_once=at_least_once,
-        async_ok=False,
+        supports_async=False,
     )
 
 

@@ -53,7 +53,7 @@ class DurableTask(Task[..., Any]):
     Attributes:
         policy: The policy of its jobs.
         previous_names: Former names of the policy.
-        max_hop: The longest time for which a worker holds a waiting job; by default a
+        max_hold: The longest time for which a worker holds a waiting job; by default a
             time that is safe with the broker. A duration, > 0.
     """
 
@@ -64,7 +64,7 @@ class DurableTask(Task[..., Any]):
     max_retries = None
     policy: ClassVar[Policy | None] = None
     previous_names: ClassVar[Sequence[str]] = ()
-    max_hop: ClassVar[Duration | None] = None
+    max_hold: ClassVar[Duration | None] = None
 
     @classmethod
     def on_bound(cls, app: Celery) -> None:

@@ -2,7 +2,7 @@
 
 from retrykit.integrations.dbos.job_control import (
     dead,
-    forget,
+    delete_finished,
     kill,
     requeue,
     retry_at,
@@ -13,5 +13,6 @@ from retrykit.integrations.dbos.jobs import DurableJob, job
 from retrykit.integrations.dbos.lifecycle import connect, listen
 from retrykit.integrations.dbos.settings import CAPABILITIES, config
 
-__all__ = ["CAPABILITIES", "DurableJob", "config", "connect", "dead", "forget"]
-__all__ += ["job", "kill", "listen", "requeue", "retry_at", "status", "take_over"]
+__all__ = ["CAPABILITIES", "DurableJob", "config", "connect", "dead"]
+__all__ += ["delete_finished", "job", "kill", "listen", "requeue", "retry_at"]
+__all__ += ["status", "take_over"]

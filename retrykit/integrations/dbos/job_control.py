@@ -24,7 +24,15 @@ from retrykit.integrations.dbos.workflow_ids import (
     parse_workflow_id,
 )
 
-__all__ = ["dead", "forget", "kill", "requeue", "retry_at", "status", "take_over"]
+__all__ = [
+    "dead",
+    "delete_finished",
+    "kill",
+    "requeue",
+    "retry_at",
+    "status",
+    "take_over",
+]
 
 _STATUSES: Final[dict[str, JobStatus]] = {
     "DELAYED": "waiting",
@@ -148,7 +156,7 @@ def take_over(executor: str) -> list[str]:
     return [parse_workflow_id(row.workflow_id).job for row in rows]
 
 
-def forget(before: datetime) -> int:
+def delete_finished(before: datetime) -> int:
     """Delete the records of attempts that ended before a time, except dead jobs.
 
     DBOS itself deletes none. A job that is waiting or dead keeps its last attempt and
@@ -214,8 +222,8 @@ def _build_report(row: WorkflowStatus) -> JobReport:
         status=status,
         envelope=envelope,
         result=result,
-        why=why or unreadable,
-        place=row.workflow_id,
+        reason=why or unreadable,
+        engine_id=row.workflow_id,
     )
 
 

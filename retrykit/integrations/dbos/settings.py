@@ -13,12 +13,12 @@ __all__ += ["mark_launched"]
 
 CAPABILITIES: Final = Capabilities(
     engine="dbos",
-    max_hop=None,
+    max_hold=None,
     # Delays are checked once a second, and then the queue is polled.
     granularity=2.2,
     min_delay=0.0,
     at_least_once=True,
-    async_ok=True,
+    supports_async=True,
 )
 """Capabilities of DBOS for waiting jobs."""
 

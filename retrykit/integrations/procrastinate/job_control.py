@@ -221,8 +221,8 @@ def _build_report(row: _Row) -> JobReport:
         status=status,
         envelope=envelope,
         result=result,
-        why=why,
-        place=str(row.id),
+        reason=why,
+        engine_id=str(row.id),
     )
 
 

@@ -19,12 +19,12 @@ __all__ = ["CAPABILITIES", "RESCUE", "prepare", "rescue"]
 
 CAPABILITIES: Final = Capabilities(
     engine="procrastinate",
-    max_hop=None,
+    max_hold=None,
     # Workers are notified of new jobs, but not of jobs that become due.
     granularity=5.0,
     min_delay=0.0,
     at_least_once=True,
-    async_ok=True,
+    supports_async=True,
 )
 """Capabilities of Procrastinate for waiting jobs.
 
