@@ -37,67 +37,28 @@ else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "retrykit.errors": ["AttemptTimeout", "ConfigError", "RetrykitError"],
-            "retrykit.execution.backoff": ["STOP", "Backoff"],
-            "retrykit.execution.blocks": ["aretrying", "retrying"],
-            "retrykit.execution.decorators": [
-                "aretry",
-                "policy_of",
-                "resume",
-                "retry",
-                "with_policy",
-            ],
-            "retrykit.execution.call": ["current_state"],
-            "retrykit.policy.decision": ["Again", "Decision", "Stop"],
-            "retrykit.policy.policy": ["Outcome", "Policy"],
-            "retrykit.policy.rules": ["Rule"],
-            "retrykit.policy.timeouts": ["AsArgument"],
-            "retrykit.state.events": ["observe"],
-            "retrykit.state.final_error": [
-                "NestedRetryError",
-                "RetryError",
-                "state_of",
-            ],
-            "retrykit.state.retry_state": ["Failure", "RetryState", "StopReason"],
-            "retrykit.state.signals": ["GiveUp", "RetryAfter"],
+            "errors": "AttemptTimeout ConfigError RetrykitError",
+            "execution.backoff": "STOP Backoff",
+            "execution.blocks": "aretrying retrying",
+            "execution.decorators": "aretry policy_of resume retry with_policy",
+            "execution.call": "current_state",
+            "policy.decision": "Again Decision Stop",
+            "policy.policy": "Outcome Policy",
+            "policy.rules": "Rule",
+            "policy.timeouts": "AsArgument",
+            "state.events": "observe",
+            "state.final_error": "NestedRetryError RetryError state_of",
+            "state.retry_state": "Failure RetryState StopReason",
+            "state.signals": "GiveUp RetryAfter",
         },
         modules=["budgets", "presets", "hints", "schedules"],
     )
 
-__all__ = [
-    "STOP",
-    "Again",
-    "AsArgument",
-    "AttemptTimeout",
-    "Backoff",
-    "ConfigError",
-    "Decision",
-    "Failure",
-    "GiveUp",
-    "NestedRetryError",
-    "Outcome",
-    "Policy",
-    "RetryAfter",
-    "RetryError",
-    "RetryState",
-    "RetrykitError",
-    "Rule",
-    "Stop",
-    "StopReason",
-    "aretry",
-    "aretrying",
-    "budgets",
-    "current_state",
-    "hints",
-    "observe",
-    "policy_of",
-    "presets",
-    "resume",
-    "retry",
-    "retrying",
-    "schedules",
-    "state_of",
-    "with_policy",
-]
+__all__ = ["STOP", "Again", "AsArgument", "AttemptTimeout", "Backoff", "ConfigError"]
+__all__ += ["Decision", "Failure", "GiveUp", "NestedRetryError", "Outcome", "Policy"]
+__all__ += ["RetryAfter", "RetryError", "RetryState", "RetrykitError", "Rule", "Stop"]
+__all__ += ["StopReason", "aretry", "aretrying", "budgets", "current_state", "hints"]
+__all__ += ["observe", "policy_of", "presets", "resume", "retry", "retrying"]
+__all__ += ["schedules", "state_of", "with_policy"]
 
 __version__ = "0.1.0"

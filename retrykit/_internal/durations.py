@@ -6,14 +6,8 @@ from datetime import timedelta
 
 from retrykit._internal.validation import check_number, invalid_setting
 
-__all__ = [
-    "DURATION_PATTERN",
-    "LONGEST_TEXT",
-    "Duration",
-    "format_duration",
-    "parse_duration",
-    "parse_positive_duration",
-]
+__all__ = ["DURATION_PATTERN", "LONGEST_TEXT", "Duration", "format_duration"]
+__all__ += ["parse_duration", "parse_positive_duration"]
 
 Duration = float | timedelta | str
 """Seconds as a number, a `timedelta`, or a string such as ``"1h30m"``."""

@@ -8,10 +8,17 @@ __all__ = ["lazy_exports"]
 
 
 def lazy_exports(
-    package: str, homes: Mapping[str, list[str]], modules: Iterable[str] = ()
+    package: str, homes: Mapping[str, str], modules: Iterable[str] = ()
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the functions ``__getattr__`` and ``__dir__`` for a package."""
-    home = {name: module for module, names in homes.items() for name in names}
+    """Return the functions ``__getattr__`` and ``__dir__`` for a package.
+
+    Args:
+        package: Its name.
+        homes: By each module of retrykit that defines public names of the package,
+            these names, separated by spaces.
+        modules: Its public modules.
+    """
+    home = {name: module for module, names in homes.items() for name in names.split()}
 
     def get(name: str) -> object:
         if name in modules:
@@ -19,7 +26,7 @@ def lazy_exports(
         if name not in home:
             msg = f"module {package!r} has no attribute {name!r}"
             raise AttributeError(msg)
-        value = getattr(import_module(home[name]), name)
+        value = getattr(import_module(f"retrykit.{home[name]}"), name)
         vars(sys.modules[package])[name] = value
         return value
 

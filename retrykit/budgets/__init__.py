@@ -35,13 +35,13 @@ else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "retrykit.budgets.base": ["Budget"],
-            "retrykit.budgets.shared_budgets": ["balances", "shared"],
-            "retrykit.budgets.ratio": ["RatioBudget"],
-            "retrykit.budgets.registry": ["Registry"],
-            "retrykit.budgets.serialization": ["budget_from"],
-            "retrykit.budgets.throttle": ["Throttle"],
-            "retrykit.budgets.token_bucket": ["TokenBucket"],
+            "budgets.base": "Budget",
+            "budgets.shared_budgets": "balances shared",
+            "budgets.ratio": "RatioBudget",
+            "budgets.registry": "Registry",
+            "budgets.serialization": "budget_from",
+            "budgets.throttle": "Throttle",
+            "budgets.token_bucket": "TokenBucket",
         },
     )
 

@@ -56,11 +56,7 @@ class RatioBudget(ScopedBudget):
     kind = "ratio_budget"
 
     def __init__(
-        self,
-        ratio: float = 0.2,
-        *,
-        reserve: float = 10,
-        window: Duration = "10s",
+        self, ratio: float = 0.2, *, reserve: float = 10, window: Duration = "10s"
     ) -> None:
         self.ratio = check_number(
             "ratio", ratio, at_most=1000, suggestion="0.2 is 20 %"

@@ -19,15 +19,8 @@ from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules import CONSTRUCTORS
 from retrykit.schedules.base import Schedule, iter_parts
 
-__all__ = [
-    "Expression",
-    "non_default_settings",
-    "to_data",
-    "to_expression",
-    "to_python",
-    "to_toml",
-]
-__all__ += ["import_block", "toml_key", "toml_value"]
+__all__ = ["Expression", "import_block", "non_default_settings", "to_data"]
+__all__ += ["to_expression", "to_python", "to_toml", "toml_key", "toml_value"]
 
 
 def to_python(name: str, policy: Policy) -> str:

@@ -161,9 +161,7 @@ class Attempt:
         self._token: Token[Entry | None] = call.enter()
         if call.policy.attempt_timeout is not None:
             # Imported here: it needs an event loop, and sync code none.
-            from retrykit.execution.attempt_timeout import (  # noqa: PLC0415
-                timeout_scope,
-            )
+            from retrykit.execution.attempt_timeout import timeout_scope  # noqa: PLC0415
 
             self._timeout = timeout_scope(call.attempt_time_limit())
             self._timeout.__enter__()

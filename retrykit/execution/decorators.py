@@ -180,11 +180,7 @@ def resume(
 
 
 def _decorator(
-    name: str,
-    policy: object,
-    changes: Changes,
-    *,
-    awaited: bool | None,
+    name: str, policy: object, changes: Changes, *, awaited: bool | None
 ) -> Any:
     if policy is None or isinstance(policy, Policy):
         changed = (policy or Policy()).replace(**changes)

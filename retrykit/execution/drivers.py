@@ -66,10 +66,7 @@ def prepare_attempt(
     if timeout is None:
         return ensure_awaitable(fn) if awaited else fn
     # Imported here: it needs an event loop, and few policies have a timeout.
-    from retrykit.execution.attempt_timeout import (  # noqa: PLC0415
-        with_timeout,
-        with_timeout_argument,
-    )
+    from retrykit.execution.attempt_timeout import with_timeout, with_timeout_argument  # noqa: PLC0415
 
     if not isinstance(timeout, AsArgument):
         return with_timeout(ensure_awaitable(fn), attempt_time_limit)

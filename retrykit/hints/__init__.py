@@ -24,12 +24,12 @@ else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "retrykit.hints.base": ["Hint", "first_of"],
-            "retrykit.hints.error_attribute": ["attribute"],
-            "retrykit.hints.retry_after_header": ["milliseconds", "retry_after"],
-            "retrykit.hints.parsing": ["hint_named", "name_of_hint"],
-            "retrykit.hints.grpc_metadata": ["grpc_pushback"],
-            "retrykit.hints.rate_limit_reset": ["reset_at"],
+            "hints.base": "Hint first_of",
+            "hints.error_attribute": "attribute",
+            "hints.retry_after_header": "milliseconds retry_after",
+            "hints.parsing": "hint_named name_of_hint",
+            "hints.grpc_metadata": "grpc_pushback",
+            "hints.rate_limit_reset": "reset_at",
         },
     )
 

@@ -16,16 +16,8 @@ from retrykit.state.fault_log import log_fault
 from retrykit.state.records import error_text
 from retrykit.state.signals import GiveUp, RetryAfter
 
-__all__ = [
-    "FirstOf",
-    "Hint",
-    "SerializableHint",
-    "check_hint",
-    "first_of",
-    "parse_answer",
-    "read_hint",
-    "requested_delay",
-]
+__all__ = ["FirstOf", "Hint", "SerializableHint", "check_hint", "first_of"]
+__all__ += ["parse_answer", "read_hint", "requested_delay"]
 
 Hint = Callable[[Any], Duration | RetryAfter | GiveUp | None]
 """A function of the error that was raised, or of the result that was rejected.

@@ -14,10 +14,7 @@ __all__ = ["aws_adaptive", "aws_standard", "throttling"]
 
 
 def aws_standard(
-    *,
-    version: str = "2.1",
-    max_attempts: int = 3,
-    throttled: Condition | None = None,
+    *, version: str = "2.1", max_attempts: int = 3, throttled: Condition | None = None
 ) -> Policy:
     """Return the standard mode of the AWS SDKs.
 
@@ -70,10 +67,7 @@ def aws_standard(
 
 
 def aws_adaptive(
-    *,
-    version: str = "2.1",
-    max_attempts: int = 3,
-    throttled: Condition | None = None,
+    *, version: str = "2.1", max_attempts: int = 3, throttled: Condition | None = None
 ) -> Policy:
     """Return the retries of the adaptive mode of the AWS SDKs.
 

@@ -147,10 +147,7 @@ def tenacity_default() -> Policy:
         "Basic Retry", documentation of Tenacity 9.
     """
     return Policy(
-        schedule=constant(0),
-        max_attempts=None,
-        max_elapsed=None,
-        raises="retry_error",
+        schedule=constant(0), max_attempts=None, max_elapsed=None, raises="retry_error"
     )
 
 

@@ -3,15 +3,9 @@
 Every number of these tables is reproduced in a test.
 """
 
-from retrykit._internal.durations import (
-    Duration,
-    parse_positive_duration,
-)
+from retrykit._internal.durations import Duration, parse_positive_duration
 from retrykit.policy.policy import Policy
-from retrykit.schedules import (
-    exponential,
-    google_interval,
-)
+from retrykit.schedules import exponential, google_interval
 
 __all__ = ["google", "hostname_verification"]
 
@@ -82,8 +76,5 @@ def google(
         max_interval=max_interval,
     )
     return Policy(
-        schedule=schedule,
-        max_attempts=None,
-        max_elapsed=limit,
-        deadline="overshoot",
+        schedule=schedule, max_attempts=None, max_elapsed=limit, deadline="overshoot"
     )

@@ -6,15 +6,8 @@ from functools import partial
 from random import Random as Generator
 from typing import Protocol
 
-__all__ = [
-    "MAX_DELAY",
-    "CallRandom",
-    "Random",
-    "call_random",
-    "new_seed",
-    "previous_draw",
-    "uniform_between",
-]
+__all__ = ["MAX_DELAY", "CallRandom", "Random", "call_random", "new_seed"]
+__all__ += ["previous_draw", "uniform_between"]
 
 MAX_DELAY = sys.float_info.max
 """Delays saturate here, in seconds: the largest float."""

@@ -45,9 +45,7 @@ class Sequence(Fixed):
         return f"sequence({getattr(delays, '__qualname__', None) or repr(delays)})"
 
 
-def sequence(
-    delays: Iterable[Duration] | Callable[[], Iterator[Duration]],
-) -> Schedule:
+def sequence(delays: Iterable[Duration] | Callable[[], Iterator[Duration]]) -> Schedule:
     """Wait for the delays of a list, or of another re-iterable.
 
     Lists are accepted wherever a schedule is.

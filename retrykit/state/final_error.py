@@ -14,14 +14,8 @@ from retrykit.errors import AttemptTimeout, RetrykitError
 from retrykit.state.records import ErrorRecord, attributes_of
 from retrykit.state.retry_state import RetryState, StopReason
 
-__all__ = [
-    "FailureGroup",
-    "NestedRetryError",
-    "RetryError",
-    "attach_state",
-    "is_own_timeout",
-]
-__all__ += ["attached_state", "build_final_error", "state_of"]
+__all__ = ["FailureGroup", "NestedRetryError", "RetryError", "attach_state"]
+__all__ += ["attached_state", "build_final_error", "is_own_timeout", "state_of"]
 
 
 @final

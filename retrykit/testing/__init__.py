@@ -34,27 +34,18 @@ else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "retrykit.errors": ["NestingError"],
-            "retrykit.testing.fake_clock": ["FakeClock", "virtual_time"],
-            "retrykit.testing.retry_limits": ["limit_retries", "disable_retries"],
-            "retrykit.testing.scheduler": ["TimeStalledError"],
-            "retrykit.testing.sleep_guard": ["RealSleepError"],
-            "retrykit.testing.recording": ["Recording", "record"],
-            "retrykit.testing.scripted_function": [
-                "AsyncScriptedFunction",
-                "RecordedCall",
-                "ScriptedFunction",
-                "ScriptError",
-            ],
+            "errors": "NestingError",
+            "testing.fake_clock": "FakeClock virtual_time",
+            "testing.retry_limits": "limit_retries disable_retries",
+            "testing.scheduler": "TimeStalledError",
+            "testing.sleep_guard": "RealSleepError",
+            "testing.recording": "Recording record",
+            "testing.scripted_function": "AsyncScriptedFunction RecordedCall "
+            "ScriptedFunction ScriptError",
         },
     )
 
-__all__ = [
-    "AsyncScriptedFunction",
-    "FakeClock",
-    "NestingError",
-    "RealSleepError",
-    "RecordedCall",
-]
-__all__ += ["Recording", "ScriptError", "ScriptedFunction", "TimeStalledError"]
-__all__ += ["disable_retries", "limit_retries", "record", "virtual_time"]
+__all__ = ["AsyncScriptedFunction", "FakeClock", "NestingError", "RealSleepError"]
+__all__ += ["RecordedCall", "Recording", "ScriptError", "ScriptedFunction"]
+__all__ += ["TimeStalledError", "disable_retries", "limit_retries", "record"]
+__all__ += ["virtual_time"]

@@ -12,6 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Final, Protocol, final
@@ -45,6 +46,7 @@ class EventLoop(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
 class TrackedCall:
     """A running retried call.
 
@@ -58,22 +60,13 @@ class TrackedCall:
         ended: Whether the call is over.
     """
 
-    __slots__ = ("ended", "guarded", "loop", "outer", "scheduler", "sleepers", "state")
-
-    def __init__(
-        self,
-        scheduler: "VirtualScheduler",
-        state: RetryState,
-        outer: "TrackedCall | None",
-        loop: EventLoop | None,
-    ) -> None:
-        self.scheduler = scheduler
-        self.state = state
-        self.outer = outer
-        self.loop = loop
-        self.guarded: tuple[int, Any] | None = None
-        self.sleepers = 0
-        self.ended = False
+    scheduler: "VirtualScheduler"
+    state: RetryState
+    outer: "TrackedCall | None"
+    loop: EventLoop | None
+    guarded: tuple[int, Any] | None = None
+    sleepers: int = 0
+    ended: bool = False
 
 
 _innermost: ContextVar[TrackedCall | None] = ContextVar("retrykit call", default=None)
@@ -87,6 +80,7 @@ def current_call() -> TrackedCall | None:
     return call
 
 
+@dataclass(slots=True, eq=False)
 class Sleeper:
     """A thread, task or timer that waits for a time.
 
@@ -98,20 +92,11 @@ class Sleeper:
         awake: Whether it was woken or canceled.
     """
 
-    __slots__ = ("awake", "calls", "order", "wake", "when")
-
-    def __init__(
-        self,
-        when: float,
-        order: int,
-        wake: Callable[[], object],
-        calls: list[TrackedCall],
-    ) -> None:
-        self.when = when
-        self.order = order
-        self.wake = wake
-        self.calls = calls
-        self.awake = False
+    when: float
+    order: int
+    wake: Callable[[], object]
+    calls: list[TrackedCall]
+    awake: bool = False
 
     def __lt__(self, other: "Sleeper") -> bool:
         return (self.when, self.order) < (other.when, other.order)

@@ -153,9 +153,7 @@ def _operators(parts: SearchStrategy[Schedule]) -> SearchStrategy[Schedule]:
     """Draw schedules that operators make of two *parts*."""
     return st.builds(
         lambda join, left, right: join(left, right),
-        st.sampled_from(
-            [s.Schedule.__add__, s.Schedule.__or__, s.Schedule.__and__],
-        ),
+        st.sampled_from([s.Schedule.__add__, s.Schedule.__or__, s.Schedule.__and__]),
         parts,
         parts,
     )

@@ -70,10 +70,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return super().call_at(due, callback, *args, context=context)
 
     def run_in_executor(
-        self,
-        executor: Executor | None,
-        func: Callable[[Unpack[Ts]], T],
-        *args: *Ts,
+        self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts
     ) -> asyncio.Future[T]:
         """Run a function in a thread of a pool, which holds time."""
         future = super().run_in_executor(executor, func, *args)

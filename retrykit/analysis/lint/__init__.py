@@ -23,13 +23,5 @@ from retrykit.analysis.lint.discovery import Discovery, Found, discover
 from retrykit.analysis.lint.importing import ImportFailure
 from retrykit.analysis.lint.rules import RULES, Finding, LintRule, check
 
-__all__ = [
-    "RULES",
-    "Discovery",
-    "Finding",
-    "Found",
-    "ImportFailure",
-    "LintRule",
-    "check",
-]
-__all__ += ["discover"]
+__all__ = ["RULES", "Discovery", "Finding", "Found", "ImportFailure", "LintRule"]
+__all__ += ["check", "discover"]

@@ -110,11 +110,7 @@ _MAX_DRAWS = 400_000
 
 
 def preview(
-    policy: Policy,
-    *,
-    attempt: Duration = 0.0,
-    retries: int = 1000,
-    samples: int = 2000,
+    policy: Policy, *, attempt: Duration = 0.0, retries: int = 1000, samples: int = 2000
 ) -> Preview:
     """Return the preview of a call that fails every time under a policy.
 

@@ -66,9 +66,7 @@ class TotalWait(Frozen):
     samples: int
 
 
-def exact_total_wait(
-    distributions: Sequence[Distribution | None],
-) -> TotalWait | None:
+def exact_total_wait(distributions: Sequence[Distribution | None]) -> TotalWait | None:
     """Return the total of independent delays; None without a feasible formula.
 
     Source:

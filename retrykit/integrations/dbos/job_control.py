@@ -24,15 +24,8 @@ from retrykit.integrations.dbos.workflow_ids import (
     parse_workflow_id,
 )
 
-__all__ = [
-    "dead",
-    "delete_finished",
-    "kill",
-    "requeue",
-    "retry_at",
-    "status",
-    "take_over",
-]
+__all__ = ["dead", "delete_finished", "kill", "requeue", "retry_at", "status"]
+__all__ += ["take_over"]
 
 _STATUSES: Final[dict[str, JobStatus]] = {
     "DELAYED": "waiting",

@@ -48,9 +48,7 @@ def find_attempts(job_id: str) -> list[WorkflowStatus]:
     """Return the workflows of a job, without their input."""
     check_launched()
     rows = DBOS.list_workflows(
-        workflow_id_prefix=[f"{job_id}:", f"{job_id}#"],
-        name=WORKFLOW,
-        load_input=False,
+        workflow_id_prefix=[f"{job_id}:", f"{job_id}#"], name=WORKFLOW, load_input=False
     )
     return [row for row in rows if parse_workflow_id(row.workflow_id).job == job_id]
 
