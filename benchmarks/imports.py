@@ -1,6 +1,6 @@
 """Import times, each in a fresh interpreter.
 
-The interpreters keep compiled modules in a folder of their own, so the times are those
+The interpreters keep compiled modules in their own folder, so the times are those
 that users see from the second time on.
 """
 

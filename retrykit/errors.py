@@ -6,7 +6,7 @@
     └── RetrykitError          base class
         ├── ConfigError        a setting is invalid; also a ValueError
         ├── NestingError       context blocks are closed out of order
-        ├── NestedRetryError   a retried call runs inside of another one
+        ├── NestedRetryError   a retried call runs inside another one
         ├── AttemptTimeout     an attempt took too long; also a TimeoutError
         ├── RetryError         a call gave up, under raises="retry_error"
         └── Signal             raised by a retried function to control its call
@@ -29,7 +29,7 @@ class RetrykitError(Exception):
 class ConfigError(RetrykitError, ValueError):
     """An argument or a setting is invalid.
 
-    Every function raises it for an argument outside of its documented bounds, where the
+    Every function raises it for an argument outside its documented bounds, where the
     argument is given. The message has the form
     ``{name} must be {rule}, got {value!r}; {suggestion}``.
     """

@@ -17,7 +17,7 @@ BANNED = re.compile(
     r"|\blets? (it )?out\b|colour|honour|behaviour|finalis(e|i)|written down"
     r"|writes? down|a text that is not empty|a whole number(?! of)|refused results?"
     r"|results? (is|are) refused|made again|told of\b|nobody knows|who mistypes"
-    r"|\bcomes? of (a|an|the) (attempt|call)",
+    r"|\bcomes? of (a|an|the) (attempt|call)|(in|out)side of\b|\bfor ever\b",
     re.IGNORECASE,
 )
 RIDDLE = re.compile(r"(What|Whether|Who|Whose|How)\b")

@@ -65,7 +65,7 @@ class ContextOverride(Generic[T]):
             here = here.previous
         rule = "in the thread or task that opened it"
         if innermost is not None and here is not None:
-            rule = f"after {innermost.what}, opened inside of it"
+            rule = f"after {innermost.what}, opened inside it"
         msg = f"{override.what} must be closed {rule}"
         raise NestingError(msg)
 

@@ -55,7 +55,7 @@ class Registry(ForkSafe, Generic[B]):
             if key in self._budgets:
                 self._budgets.move_to_end(key)
                 return self._budgets[key]
-        # The user's code runs outside of the lock.
+        # The user's code runs outside the lock.
         budget: object = self._make()
         if not isinstance(budget, Budget):
             rule = "a new Budget"

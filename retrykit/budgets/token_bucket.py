@@ -87,7 +87,7 @@ class TokenBucket(ScopedBudget):
 
     def withdraw(self, error: Exception | None, /) -> float | None:
         """Take the cost of a retry after this error, if there are enough tokens."""
-        # A predicate is the user's code: it may fail, and runs outside of the lock.
+        # A predicate is the user's code: it may fail, and runs outside the lock.
         cost = self.costs.of(error, self.cost)
         with self._lock:
             if self._tokens < cost:

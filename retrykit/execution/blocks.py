@@ -27,8 +27,8 @@ def retrying(
 ) -> "Attempts":
     """Retry a block of code: each iteration of the loop is one attempt.
 
-    A generator must not yield inside of the ``with``: the code of its consumer would
-    run inside of that attempt.
+    A generator must not yield inside the ``with``: the code of its consumer would
+    run inside that attempt.
 
     >>> numbers = iter([0, 0, 4])
     >>> for attempt in retrying(Policy(schedule=[0, 0], on=ZeroDivisionError)):

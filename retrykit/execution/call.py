@@ -1,4 +1,4 @@
-"""The running call: its record, and which call runs inside of which.
+"""The running call: its record, and which call runs inside which.
 
 A call knows the call around it wherever its context reaches: in its task or
 thread, in the tasks that it starts, and in ``asyncio.to_thread``.

@@ -175,7 +175,7 @@ async def _send(
             raise
         # The total timeout: another request would be sent, and fail.
         raise GiveUp from error
-    # From another middleware of retrykit, inside of this one.
+    # From another middleware of retrykit, inside this one.
     return response.raise_error() if type(response) is _FailedResponse else response
 
 

@@ -109,7 +109,7 @@ the first attempt counts; None is unlimited
             forms. None by default.
         on_result: Predicate of the result: true rejects it, and the attempt counts
             as failed. None by default.
-        rules: Errors with a schedule or a limit of their own: a list of `Rule`, of
+        rules: Errors with their own schedule or limit: a list of `Rule`, of
             which the first that matches applies. Empty by default.
         hint: Reads the delay that an error or a rejected result asks for: one of
             `retrykit.hints`, or a function. If it returns a duration, the delay is

@@ -1,4 +1,4 @@
-"""Rules: schedules and limits of their own for some errors of a policy."""
+"""Rules: some errors of a policy with their own schedules and limits."""
 
 from typing import final
 

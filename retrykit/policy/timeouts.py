@@ -13,7 +13,7 @@ __all__ = ["AsArgument", "timeout_seconds"]
 class AsArgument(Frozen):
     """An attempt timeout that is passed to the function as an argument.
 
-    For blocking clients with a timeout of their own, since no thread can be stopped
+    For blocking clients with their own timeout, since no thread can be stopped
     from outside.
 
     >>> AsArgument("5s")

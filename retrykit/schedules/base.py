@@ -64,7 +64,7 @@ class Schedule(Frozen, ABC):
     def bounds(self, retry: int, /) -> Bounds | None:
         """Return the bounds of the delay before a retry.
 
-        No delay is outside of them. They are exact, except for schedules made from
+        No delay is outside them. They are exact, except for schedules made from
         `decorrelated` by changing its delays, which may stay well within them.
 
         Args:

@@ -43,7 +43,7 @@ class RetryError(RetrykitError):
 
 @final
 class NestedRetryError(RetrykitError, RuntimeError):
-    """A retried call runs inside of another retried call.
+    """A retried call runs inside another retried call.
 
     Raised under ``nested="raise"``, from the final error of the nested call;
     `state_of` returns the history of the outer call, whose `nested_state` is that of

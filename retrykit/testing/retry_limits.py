@@ -59,7 +59,7 @@ class limit_retries(Block[None]):  # noqa: N801  used as a function
     """Limit the attempts of calls, and skip their delays.
 
     Skipped delays count as elapsed time, so `max_elapsed` ends a call at the same
-    attempt. Inside of another such block the smaller limit applies, and delays are
+    attempt. Inside another such block the smaller limit applies, and delays are
     skipped if either says so.
 
     >>> from retrykit import retry, state_of

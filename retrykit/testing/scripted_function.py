@@ -116,7 +116,7 @@ class ScriptedFunction(_Script):
     Args:
         outcomes: The outcome of each call, in order: an exception or its type is
             raised, anything else is returned. ``...`` at the end repeats the outcome
-            before it for ever.
+            before it forever.
         name: Its name in logs and states.
 
     Attributes:

@@ -85,7 +85,7 @@ def test_closing_the_outer_one_first_is_an_error_that_names_both():
     with pytest.raises(NestingError) as caught:
         outer.__exit__(None, None, None)
     assert str(caught.value) == (
-        "virtual_time() must be closed after virtual_time(start=5), opened inside of it"
+        "virtual_time() must be closed after virtual_time(start=5), opened inside it"
     )
     assert scope.get() == "inner"
     inner.__exit__(None, None, None)
