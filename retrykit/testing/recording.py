@@ -110,8 +110,8 @@ class Recording:
         details = "\n\n".join(tables)
         if not actual:
             others = ", ".join(sorted({call.name for call in self.calls}))
-            details = f"this recording has calls of: {others or 'no function'}"
-        difference = f"{[*actual]!r}, not {[*expected]!r}"
+            details = f"recorded calls: {others or 'none'}"
+        difference = f"expected {[*expected]!r}, got {[*actual]!r}"
         msg = f"{what} of {_name(fn)}: {difference}\n\n{details}"
         raise AssertionError(msg)
 

@@ -402,7 +402,7 @@ def test_fetch(retry_events, retry_clock):
         result.stdout.fnmatch_lines(
             [
                 ">       retry_events.assert_attempts(fetch, 2)",
-                "E       AssertionError: attempts of fetch: [[]3], not [[]2]",
+                "E       AssertionError: attempts of fetch: expected [[]2], got [[]3]",
                 "E*",
                 "E       fetch succeeded after 3 attempts in 1h1m",
                 "E         attempt  began after  took  next after  outcome",

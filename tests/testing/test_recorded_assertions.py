@@ -152,30 +152,37 @@ HOLD = {
 }
 
 FAIL = {
-    "attempts of fetch: [2, 3], not [2]": (lambda it: it.assert_attempts("fetch", 2)),
-    "attempts of fetch: [2, 3], not []": lambda it: it.assert_attempts("fetch"),
-    "attempts of fetch: [2, 3], not [3, 2]": (
+    "attempts of fetch: expected [2], got [2, 3]": (
+        lambda it: it.assert_attempts("fetch", 2)
+    ),
+    "attempts of fetch: expected [], got [2, 3]": lambda it: it.assert_attempts(
+        "fetch"
+    ),
+    "attempts of fetch: expected [3, 2], got [2, 3]": (
         lambda it: it.assert_attempts("fetch", 3, 2)
     ),
-    "attempts of other: [], not [1]": lambda it: it.assert_attempts("other", 1),
-    "delays of fetch: [[1.0], [1.0, 60.0]], not [[1]]": (
+    "attempts of other: expected [1], got []": lambda it: it.assert_attempts(
+        "other", 1
+    ),
+    "delays of fetch: expected [[1]], got [[1.0], [1.0, 60.0]]": (
         lambda it: it.assert_delays("fetch", [1])
     ),
-    "delays of load: [[]], not []": lambda it: it.assert_delays("load"),
-    "outcomes of fetch: ['succeeded', 'gave up'], not ['succeeded', 'succeeded']": (
-        lambda it: it.assert_succeeded("fetch")
-    ),
-    "outcomes of other: [], not ['succeeded']": (
+    "delays of load: expected [], got [[]]": lambda it: it.assert_delays("load"),
+    "outcomes of fetch: expected ['succeeded', 'succeeded'], "
+    "got ['succeeded', 'gave up']": (lambda it: it.assert_succeeded("fetch")),
+    "outcomes of other: expected ['succeeded'], got []": (
         lambda it: it.assert_succeeded("other")
     ),
-    "outcomes of fetch: ['succeeded', 'gave up'], not ['gave up', 'gave up']": (
-        lambda it: it.assert_gave_up("fetch")
-    ),
-    "outcomes of fetch: ['succeeded', 'schedule ended'], not ['elapsed', 'elapsed']": (
+    "outcomes of fetch: expected ['gave up', 'gave up'], "
+    "got ['succeeded', 'gave up']": (lambda it: it.assert_gave_up("fetch")),
+    "outcomes of fetch: expected ['elapsed', 'elapsed'], "
+    "got ['succeeded', 'schedule ended']": (
         lambda it: it.assert_gave_up("fetch", StopReason.ELAPSED)
     ),
-    "outcomes of other: [], not ['gave up']": lambda it: it.assert_gave_up("other"),
-    "outcomes of other: [], not ['attempts']": (
+    "outcomes of other: expected ['gave up'], got []": lambda it: it.assert_gave_up(
+        "other"
+    ),
+    "outcomes of other: expected ['attempts'], got []": (
         lambda it: it.assert_gave_up("other", StopReason.ATTEMPTS)
     ),
 }
@@ -196,7 +203,7 @@ class TestAssertions:
         with pytest.raises(AssertionError) as caught:
             recorded_calls().assert_attempts("fetch", 2)
         assert str(caught.value) == cleandoc("""
-            attempts of fetch: [2, 3], not [2]
+            attempts of fetch: expected [2], got [2, 3]
 
             fetch succeeded after 2 attempts in 1s
               attempt  began after  took  next after  outcome
@@ -214,9 +221,9 @@ class TestAssertions:
         with pytest.raises(AssertionError) as caught:
             recorded_calls().assert_attempts("fetsh", 2)
         assert str(caught.value) == cleandoc("""
-            attempts of fetsh: [], not [2]
+            attempts of fetsh: expected [2], got []
 
-            this recording has calls of: fetch, shop.load
+            recorded calls: fetch, shop.load
         """)
 
     def test_tell_of_ten_calls_at_most(self):
@@ -240,9 +247,9 @@ class TestAssertions:
         with record() as recorded, pytest.raises(AssertionError) as caught:
             recorded.assert_succeeded(fetch)
         assert str(caught.value) == cleandoc("""
-            outcomes of fetch: [], not ['succeeded']
+            outcomes of fetch: expected ['succeeded'], got []
 
-            this recording has calls of: no function
+            recorded calls: none
         """)
 
     @pytest.mark.parametrize("reason", [None, StopReason.ATTEMPTS])
@@ -250,10 +257,12 @@ class TestAssertions:
         def fetch():
             with pytest.raises(AssertionError) as caught:
                 recorded.assert_gave_up("fetch", reason)
-            return str(caught.value).partition(", ")[0]
+            return str(caught.value).partition("\n")[0]
 
         with record() as recorded:
-            assert POLICY.call(fetch) == "outcomes of fetch: ['running']"
+            expected = str(reason or "gave up")
+            outcomes = f"outcomes of fetch: expected [{expected!r}], got ['running']"
+            assert POLICY.call(fetch) == outcomes
 
     def test_know_the_delays_that_the_state_does_not_keep(self):
         with virtual_time(), record() as recorded:
