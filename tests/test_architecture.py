@@ -38,13 +38,15 @@ ROOMS = {
     "cli": "errors _internal schedules state policy execution config analysis",
 }
 
-# Imports that point up or back, each with its reason; all of them in functions.
+# Imports that point up or back, each with its reason; those in functions are late.
 UPWARD = {
     # Methods of schedules return kinds of schedules, which derive from `Schedule`.
     ("schedules.base", "schedules"),
     ("schedules.base", "schedules.structure"),
-    # Methods of a policy run calls, and read files and variables.
+    # Methods of a policy run calls. This one is not late: the first call may be made in
+    # the child of a fork, which hangs in an import that another thread had begun.
     ("policy.policy", "execution.drivers"),
+    # Methods of a policy read files and variables.
     ("policy.policy", "config.environment"),
     ("policy.policy", "config.files"),
     # A proxy wraps the methods that are bound to it; few programs need one.
@@ -176,10 +178,13 @@ def test_no_modules_import_each_other_in_a_circle():
     TopologicalSorter(graph).prepare()
 
 
-def test_every_upward_import_is_made_in_a_function():
+def test_every_upward_import_but_one_is_made_in_a_function():
     assert set() == UPWARD - ARROWS
-    for name, other in UPWARD:
-        assert f"retrykit.{other}" not in imported_by(name, TREES[name].body)
+    assert {
+        (name, other)
+        for name, other in UPWARD
+        if f"retrykit.{other}" in imported_by(name, TREES[name].body)
+    } == {("policy.policy", "execution.drivers")}
 
 
 @pytest.mark.parametrize("door", DOORS)

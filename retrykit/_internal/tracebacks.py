@@ -8,7 +8,7 @@ from itertools import islice
 from types import CodeType, TracebackType
 
 __all__ = ["FrameLocations", "add_note_once", "drop_frames", "format_traceback"]
-__all__ += ["skip_wrapper_frames", "trim_traceback", "with_traceback"]
+__all__ += ["keep_context", "skip_wrapper_frames", "trim_traceback", "with_traceback"]
 
 with_traceback = BaseException.with_traceback
 """Sets the traceback of an error; its class may override the method."""
@@ -24,6 +24,25 @@ def add_note_once(error: BaseException, text: str) -> None:
     notes = notes if isinstance(notes, list | tuple) else ()
     others = [x for x in notes if not (isinstance(x, str) and x.startswith(start))]
     vars(error)["__notes__"] = [*others, f"retrykit: {text}"]
+
+
+class keep_context:  # noqa: N801  used as a function
+    """Keep the ``__context__`` of an error that the ``with`` block raises.
+
+    Raised inside a caller's ``except`` clause, it would get that clause's error.
+    """
+
+    __slots__ = ("_context", "_error")
+
+    def __init__(self, error: BaseException) -> None:
+        self._error, self._context = error, error.__context__
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(self, *_: object) -> None:
+        # The class of the error may override its own method.
+        BaseException.__setattr__(self._error, "__context__", self._context)
 
 
 def skip_wrapper_frames(trace: TracebackType | None) -> TracebackType | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.loop_clock import async_clock as clock
+from retrykit._internal.tracebacks import keep_context
 from retrykit.budgets.base import adeposit_safely as deposit_safely
 from retrykit.execution.call import Entry, RetryCall, current_entry
 from retrykit.execution.controller import (
@@ -46,14 +47,15 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
         entry: Entry = [own, now(), _current()]
         call: RetryCall | None = None
         token: Any = None
+        outcome: Any
         try:
             token = _enter(entry)
             if watch:
                 controller = own.with_overrides()
                 call = controller.open_call(entry, watched=True)
-                delay = controller.start(call)
-                if delay is not None:
-                    await clock.sleep(delay)
+                outcome = controller.start(call)
+                if outcome is not None:
+                    await clock.sleep(outcome)
                     controller.start_next_attempt(call)
             while True:
                 try:
@@ -80,13 +82,11 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                         return result
                     outcome = await handle_failure(controller, call, None, result)
                 if isinstance(outcome, BaseException):
-                    context = outcome.__context__
-                    try:
-                        raise outcome
-                    finally:
-                        # Its context stays as it was.
-                        BaseException.__setattr__(outcome, "__context__", context)
-                        del outcome, context
+                    with keep_context(outcome):
+                        try:
+                            raise outcome
+                        finally:
+                            del outcome
                 await clock.sleep(outcome)
                 controller.start_next_attempt(call)
         except BaseException as error:

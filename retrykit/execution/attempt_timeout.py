@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from retrykit._internal.clocks import AsyncClock
 from retrykit._internal.loop_clock import async_clock, running_trio
+from retrykit._internal.tracebacks import keep_context
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import AttemptTimeout
 from retrykit.policy.timeouts import AsArgument
@@ -88,13 +89,12 @@ class TimeoutScope:
         final_error = self.exit_with(error)
         if final_error is None or final_error is error:
             return
-        context = final_error.__context__
-        try:
-            raise final_error
-        finally:
-            # Not the cancellation, which is an implementation detail.
-            BaseException.__setattr__(final_error, "__context__", context)
-            del final_error, error, trace, context
+        # Not the cancellation, which is an implementation detail.
+        with keep_context(final_error):
+            try:
+                raise final_error
+            finally:
+                del final_error, error, trace
 
     def exit_with(self, error: BaseException | None) -> BaseException | None:
         """Leave the block, and return the error to raise.

@@ -6,6 +6,7 @@ from contextvars import Token
 from typing import TYPE_CHECKING, NoReturn, final
 
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, sync_clock
+from retrykit._internal.tracebacks import keep_context
 from retrykit._internal.validation import invalid_setting
 from retrykit.execution.call import Entry, current_entry
 from retrykit.execution.manual import ManualCall
@@ -190,12 +191,11 @@ class Attempt:
             return False
         # The final error has this frame in its traceback.
         del error, trace, raised
-        context = outcome.__context__
-        try:
-            raise outcome
-        finally:
-            BaseException.__setattr__(outcome, "__context__", context)
-            del outcome, context
+        with keep_context(outcome):
+            try:
+                raise outcome
+            finally:
+                del outcome
 
     def _succeed(self) -> BaseException | float:
         """Return the delay after a rejected result, the final error, or 0."""

@@ -8,7 +8,7 @@ the end differ in ``await`` alone.
 import inspect
 import logging
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -177,6 +177,8 @@ class RetryController:
                     # The time that was spent before counts.
                     started_at_clock=started - resumed.elapsed_at_end,
                 )
+            # The state has it now.
+            entry[1] = None
             call = RetryCall()
             call.controller, call.before, call.state = self, before, state
             call.exhausted_marker = call.last_traceback = None
@@ -210,26 +212,24 @@ class RetryController:
 
     def prepare_failure(
         self, call: RetryCall, error: Exception | None, result: object
-    ) -> tuple[object | None, Callable[[], float]]:
+    ) -> object | None:
         """Trim the tracebacks of a failed attempt, and look for a nested call in it.
 
         Returns:
-            The outcome of a nested call that has given up, or None; and the function
-            that reads the clock of this call.
+            The outcome of a nested call that has given up, or None.
         """
-        # Drivers run in the event loop, where there always is a reader.
-        read_clock: Any = call.state.read_clock
-        if read_clock is None:
-            read_clock = call.state.read_clock = self._clock.reader()
+        if call.state.read_clock is None:
+            # Drivers run in the event loop, where there always is a reader.
+            call.state.read_clock = self._clock.reader()
         if error is None:
             bare, outcome = False, result
         else:
             bare, outcome = self._trim_tracebacks(call, error), error
         if bare or self.policy.nested == "retry":
-            return None, read_clock
+            return None
         # A function that raises RetryAfter from an error has seen that error.
         deep = not isinstance(error, RetryAfter)
-        return find_exhausted(outcome, call, deep=deep), read_clock
+        return find_exhausted(outcome, call, deep=deep)
 
     def apply_budget(
         self, call: RetryCall, evaluation: Evaluation, cost: float | None
@@ -435,13 +435,15 @@ def handle_failure(
         error to raise, which may be *error* itself.
     """
     policy = controller.policy
-    exhausted, read_clock = controller.prepare_failure(call, error, result)
+    exhausted = controller.prepare_failure(call, error, result)
     state = call.state
     own = policy.attempt_timeout is not None and is_own_timeout(error)
     matched = None if error is None else match_error(policy, error, own_timeout=own)
+    read_clock: Any = state.read_clock
     elapsed = read_clock() - state.started_at_clock
+    warn_once = None if policy.hint is None else call.warn_once
     evaluation = evaluate(
-        policy, state, elapsed, error, result, matched, exhausted, call.warn_once
+        policy, state, elapsed, error, result, matched, exhausted, warn_once
     )
     if policy.budget is not None:
         try:
@@ -464,15 +466,17 @@ async def ahandle_failure(
 ) -> float | Exception:
     """Handle a failed attempt, as `handle_failure` does."""
     policy = controller.policy
-    exhausted, read_clock = controller.prepare_failure(call, error, result)
+    exhausted = controller.prepare_failure(call, error, result)
     state = call.state
     own = policy.attempt_timeout is not None and is_own_timeout(error)
     matched = (
         None if error is None else await amatch_error(policy, error, own_timeout=own)
     )
+    read_clock: Any = state.read_clock
     elapsed = read_clock() - state.started_at_clock
+    warn_once = None if policy.hint is None else call.warn_once
     evaluation = evaluate(
-        policy, state, elapsed, error, result, matched, exhausted, call.warn_once
+        policy, state, elapsed, error, result, matched, exhausted, warn_once
     )
     if policy.budget is not None:
         try:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.clocks import sync_clock as clock
+from retrykit._internal.tracebacks import keep_context
 from retrykit.budgets.base import deposit_safely
 from retrykit.execution.call import Entry, RetryCall, current_entry
 from retrykit.execution.controller import RetryController, handle_failure, handle_result
@@ -44,14 +45,15 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
         entry: Entry = [own, now(), _current()]
         call: RetryCall | None = None
         token: Any = None
+        outcome: Any
         try:
             token = _enter(entry)
             if watch:
                 controller = own.with_overrides()
                 call = controller.open_call(entry, watched=True)
-                delay = controller.start(call)
-                if delay is not None:
-                    clock.sleep(delay)
+                outcome = controller.start(call)
+                if outcome is not None:
+                    clock.sleep(outcome)
                     controller.start_next_attempt(call)
             while True:
                 try:
@@ -78,13 +80,11 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                         return result
                     outcome = handle_failure(controller, call, None, result)
                 if isinstance(outcome, BaseException):
-                    context = outcome.__context__
-                    try:
-                        raise outcome
-                    finally:
-                        # Its context stays as it was.
-                        BaseException.__setattr__(outcome, "__context__", context)
-                        del outcome, context
+                    with keep_context(outcome):
+                        try:
+                            raise outcome
+                        finally:
+                            del outcome
                 clock.sleep(outcome)
                 controller.start_next_attempt(call)
         except BaseException as error:

@@ -11,6 +11,7 @@ from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.budgets.base import Budget
 from retrykit.errors import ConfigError
+from retrykit.execution.drivers import build_driver
 from retrykit.hints.base import Hint, read_hint
 from retrykit.policy.conditions import (
     ResultCondition,
@@ -280,7 +281,7 @@ the first attempt counts; None is unlimited
         Raises:
             ConfigError: The function is async.
         """
-        result: T = _driver(self, fn, awaited=False)(*args, **kwargs)
+        result: T = build_driver(self, fn, awaited=False)(*args, **kwargs)
         return result
 
     async def acall(
@@ -291,7 +292,7 @@ the first attempt counts; None is unlimited
         Raises:
             ConfigError: The function returns no awaitable.
         """
-        result: T = await _driver(self, fn, awaited=True)(*args, **kwargs)
+        result: T = await build_driver(self, fn, awaited=True)(*args, **kwargs)
         return result
 
     def run(
@@ -312,7 +313,7 @@ the first attempt counts; None is unlimited
         """
         events: deque[Event] = deque(maxlen=1)
         try:
-            call = _driver(self._with_observer(events.append), fn, awaited=False)
+            call = build_driver(self._with_observer(events.append), fn, awaited=False)
             return Outcome(call(*args, **kwargs), None, events[-1].state)
         except Exception as error:
             if _is_unhandled(events):
@@ -328,7 +329,7 @@ the first attempt counts; None is unlimited
         """Call an async function and return its outcome, as `run` does."""
         events: deque[Event] = deque(maxlen=1)
         try:
-            call = _driver(self._with_observer(events.append), fn, awaited=True)
+            call = build_driver(self._with_observer(events.append), fn, awaited=True)
             return Outcome(await call(*args, **kwargs), None, events[-1].state)
         except Exception as error:
             if _is_unhandled(events):
@@ -478,15 +479,6 @@ the first attempt counts; None is unlimited
 
 
 _DEFAULTS: dict[str, object] = {each.name: each.default for each in fields(Policy)}
-
-
-def _driver(
-    policy: Policy, fn: Callable[..., Any], *, awaited: bool
-) -> Callable[..., Any]:
-    # Imported here: the drivers are built on policies.
-    from retrykit.execution.drivers import build_driver  # noqa: PLC0415
-
-    return build_driver(policy, fn, awaited=awaited)
 
 
 def _all_within(types: tuple[type, ...], others: tuple[type, ...]) -> bool:
