@@ -8,9 +8,9 @@ the end differ in ``await`` alone.
 import inspect
 import logging
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 from retrykit._internal import fast_path
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wall
@@ -53,7 +53,7 @@ from retrykit.state.final_error import (
     state_of,
 )
 from retrykit.state.retry_state import RetryState
-from retrykit.state.signals import RetryAfter, Signal
+from retrykit.state.signals import Signal
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
@@ -210,26 +210,41 @@ class RetryController:
             waited = max(state.elapsed - (last.started + last.duration), 0.0)
         return max(state.next_delay - waited, 0.0)
 
-    def prepare_failure(
-        self, call: RetryCall, error: Exception | None, result: object
-    ) -> object | None:
-        """Trim the tracebacks of a failed attempt, and look for a nested call in it.
+    def attach_clock(self, state: RetryState) -> Callable[[], float]:
+        """Return the reader of a clock that could not be found when the call began."""
+        # Drivers run in the event loop, where there always is one.
+        reader = cast("Callable[[], float]", self._clock.reader())
+        state.read_clock = reader
+        return reader
+
+    def trim_tracebacks(self, call: RetryCall, error: Exception) -> bool:
+        """Remove retrykit's frames from an error, and release those of the last one.
 
         Returns:
-            The outcome of a nested call that has given up, or None.
+            Whether the error is bare: it has no cause, no context, no members and no
+            attributes, such as the state of a call that has given up.
         """
-        if call.state.read_clock is None:
-            # Drivers run in the event loop, where there always is a reader.
-            call.state.read_clock = self._clock.reader()
-        if error is None:
-            bare, outcome = False, result
-        else:
-            bare, outcome = self._trim_tracebacks(call, error), error
-        if bare or self.policy.nested == "retry":
-            return None
-        # A function that raises RetryAfter from an error has seen that error.
-        deep = not isinstance(error, RetryAfter)
-        return find_exhausted(outcome, call, deep=deep)
+        alone = error.__context__ is None and error.__cause__ is None
+        alone = alone and not isinstance(error, BaseExceptionGroup)
+        state, last = call.state, None
+        if state.failures:
+            before = state.failures[-1]
+            last = before.error
+            release = last is not error and not self._keeps_frames
+            if release and isinstance(last, Exception):
+                locations = drop_frames(last, None if alone else error)
+                state.frame_locations += ((before.attempt, locations),)
+        trace = error.__traceback__
+        if self._driven and trace is not None:
+            trace = trace.tb_next
+            if self._timed:
+                trace = skip_wrapper_frames(trace)
+            with_traceback(error, trace)
+        if last is error:
+            trim_traceback(trace, call.last_traceback)
+        call.last_traceback = trace
+        # Not through __dict__, which would create it.
+        return alone and len(_reduce(error)) == _WITHOUT_DICT
 
     def apply_budget(
         self, call: RetryCall, evaluation: Evaluation, cost: float | None
@@ -339,35 +354,6 @@ class RetryController:
             return None
         return None if state.read_clock is None else policy.max_elapsed - state.elapsed
 
-    def _trim_tracebacks(self, call: RetryCall, error: Exception) -> bool:
-        """Remove retrykit's frames from an error, and release those of the last one.
-
-        Returns:
-            Whether the error is bare: it has no cause, no context, no members and no
-            attributes, such as the state of a call that has given up.
-        """
-        alone = error.__context__ is None and error.__cause__ is None
-        alone = alone and not isinstance(error, BaseExceptionGroup)
-        state, last = call.state, None
-        if state.failures:
-            before = state.failures[-1]
-            last = before.error
-            release = last is not error and not self._keeps_frames
-            if release and isinstance(last, Exception):
-                locations = drop_frames(last, None if alone else error)
-                state.frame_locations += ((before.attempt, locations),)
-        trace = error.__traceback__
-        if self._driven and trace is not None:
-            trace = trace.tb_next
-            if self._timed:
-                trace = skip_wrapper_frames(trace)
-            with_traceback(error, trace)
-        if last is error:
-            trim_traceback(trace, call.last_traceback)
-        call.last_traceback = trace
-        # Not through __dict__, which would create it.
-        return alone and len(_reduce(error)) == _WITHOUT_DICT
-
     def _reject_awaitable(self, result: object) -> NoReturn:
         if inspect.iscoroutine(result):
             result.close()
@@ -434,12 +420,14 @@ def handle_failure(
         The delay before the next attempt, in seconds; or, if the call has ended, the
         error to raise, which may be *error* itself.
     """
-    policy = controller.policy
-    exhausted = controller.prepare_failure(call, error, result)
-    state = call.state
+    policy, state = controller.policy, call.state
+    bare = error is not None and controller.trim_tracebacks(call, error)
+    exhausted = None
+    if not bare and policy.nested != "retry":
+        exhausted = find_exhausted(call, error, result)
     own = policy.attempt_timeout is not None and is_own_timeout(error)
     matched = None if error is None else match_error(policy, error, own_timeout=own)
-    read_clock: Any = state.read_clock
+    read_clock = state.read_clock or controller.attach_clock(state)
     elapsed = read_clock() - state.started_at_clock
     warn_once = None if policy.hint is None else call.warn_once
     evaluation = evaluate(
@@ -465,14 +453,16 @@ async def ahandle_failure(
     result: object = None,
 ) -> float | Exception:
     """Handle a failed attempt, as `handle_failure` does."""
-    policy = controller.policy
-    exhausted = controller.prepare_failure(call, error, result)
-    state = call.state
+    policy, state = controller.policy, call.state
+    bare = error is not None and controller.trim_tracebacks(call, error)
+    exhausted = None
+    if not bare and policy.nested != "retry":
+        exhausted = find_exhausted(call, error, result)
     own = policy.attempt_timeout is not None and is_own_timeout(error)
     matched = (
         None if error is None else await amatch_error(policy, error, own_timeout=own)
     )
-    read_clock: Any = state.read_clock
+    read_clock = state.read_clock or controller.attach_clock(state)
     elapsed = read_clock() - state.started_at_clock
     warn_once = None if policy.hint is None else call.warn_once
     evaluation = evaluate(

@@ -12,6 +12,7 @@ from retrykit.execution.call import RetryCall, state_lock
 from retrykit.state.final_error import RetryError, attach_state, attached_state
 from retrykit.state.records import attributes_of
 from retrykit.state.retry_state import RetryState, StopReason
+from retrykit.state.signals import RetryAfter
 
 __all__ = ["copy_state", "find_exhausted", "has_exhausted_retries"]
 __all__ += ["limit_nested_states", "mark_exhausted"]
@@ -86,15 +87,18 @@ _WALL_CLOCK_PRECISION: Final = 1e-6
 
 
 def find_exhausted(
-    outcome: object, call: RetryCall, *, deep: bool = True
+    call: RetryCall, error: Exception | None, result: object
 ) -> object | None:
     """Return the error or result with which a call nested in this attempt gave up.
 
-    A nested call leaves a marker where contexts reach, and its state wherever its
-    error goes, from any thread or process. A call that began before the attempt was
-    not made by it. A *deep* search includes the causes and the context of an error,
-    groups and responses.
+    It is the outcome of the attempt, or belongs to it as a cause, a context, a member
+    of a group or a response. A nested call leaves a marker where contexts reach, and
+    its state wherever its error goes, from any thread or process. A call that began
+    before the attempt was not made by it.
     """
+    # A function that raises RetryAfter from an error has seen that error.
+    deep = not isinstance(error, RetryAfter)
+    outcome = result if error is None else error
     start = call.state.epoch + call.state.attempt_started
     marker = call.exhausted_marker
     seen: set[int] = set()
