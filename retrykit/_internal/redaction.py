@@ -33,9 +33,11 @@ def redact_urls(text: str) -> str:
 _WORD = r'(?:[^\s"<>]|(?<==)["<])+'
 # JSON may escape slashes.
 _USER_INFO = r"(/\\?/)[^/?#]*@"
-# No port follows the colon.
-_UNESCAPED = r"(/\\?/)(?!\[)[^/?#@:]*:(?!\d*[/?#])[^@]*@"
-_WITHOUT_SCHEME = r"(^|/)([^/:@]*):[^/]*@"
+# A password may contain an unescaped slash or question mark, but no port follows its
+# colon. Anchored: after a host, it would take the query of a valid URL for user info.
+_UNESCAPED = r"^([^/]*/\\?/)(?!\[)[^/?#@:]*:(?!\d*[/?#])[^@]*@"
+_WITHOUT_SCHEME = r"^()(?![^/:@]*\[[\da-fA-F:.]*\])([^/:@?#]*):(?!\d*[/?#])[^/]*@"
+_IN_A_PATH = r"(/)([^/:@?#]*):[^/?#]*@"
 
 # They may belong to a query, but more often end the text around a URL.
 _CLOSING = "'),.;:]}"
@@ -45,10 +47,11 @@ _OPENING = "'\"([{=,;"
 def _redact(word: str) -> str:
     before, at, host = word.rpartition("@")
     if "/" in before or ":" in before:
-        # All three end at an @, so no search runs to the end of the text repeatedly.
+        # All four end at an @, so no search runs to the end of the text repeatedly.
         user_info = re.sub(_USER_INFO, r"\1", before + at)
         user_info = re.sub(_UNESCAPED, r"\1", user_info)
-        word = re.sub(_WITHOUT_SCHEME, _before_user, user_info) + host
+        user_info = re.sub(_WITHOUT_SCHEME, _before_user, user_info)
+        word = re.sub(_IN_A_PATH, _before_user, user_info) + host
     start = _query_start(word)
     query = word[start:].rstrip(_CLOSING)
     return f"{word[:start]}...{word[start + len(query) :]}" if query else word

@@ -1,4 +1,4 @@
-"""What is left out of the texts that retrykit writes."""
+"""Redaction of secrets in messages, logs and histories."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ URL = f"http://bob:{SECRET}@host:80/p?token={SECRET}"
 
 
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("text", "redacted"),
     {
         "": "",
         "refused": "refused",
@@ -47,6 +47,12 @@ URL = f"http://bob:{SECRET}@host:80/p?token={SECRET}"
         "http://host:4873/@scope/p": "http://host:4873/@scope/p",
         "http://[::1]/@scope/p": "http://[::1]/@scope/p",
         "https://host?to=bob@d": "https://host?...",
+        "https://bob@host:80?a@b": "https://host:80?...",
+        "https://bob@[::1]:80?@b": "https://[::1]:80?...",
+        "https://host/:a:?@b": "https://host/:a:?...",
+        "https://host?:@b": "https://host?...",
+        "https://host//a:b?@c": "https://host//a:b?...",
+        "[bob:a@host]": "[host]",
         r"'https:\/\/bob:c@host\/p?a=b'": r"'https:\/\/host\/p?...'",
         "'/p?a=b c&d=e' (found ' ')": "'/p?... c&...' (found ' ')",
         "https://host/p#a=b&c=d": "https://host/p#...",
@@ -56,9 +62,9 @@ URL = f"http://bob:{SECRET}@host:80/p?token={SECRET}"
         '<a href="bob:c@host/p?a=b">text</a>': '<a href="host/p?...">text</a>',
     }.items(),
 )
-def test_user_info_and_queries_are_left_out(text, left):
-    assert redact_urls(text) == left
-    assert redact_urls(left) == left
+def test_user_info_and_queries_are_left_out(text, redacted):
+    assert redact_urls(text) == redacted
+    assert redact_urls(redacted) == redacted
 
 
 @pytest.mark.parametrize(
@@ -69,7 +75,7 @@ def test_user_info_and_queries_are_left_out(text, left):
     ],
 )
 @pytest.mark.parametrize("end", ["", "?@", "/@="])
-def test_a_long_text_takes_no_long_time(part, end):
+def test_a_long_text_is_redacted_quickly(part, end):
     began = time.process_time()
     redact_urls(part * 50_000 + end)
     assert time.process_time() - began < 1
@@ -107,9 +113,9 @@ TEXTS = st.sampled_from(
 
 
 @given(url=urls(), text=TEXTS, kind=st.sampled_from([OSError, KeyError, SyntaxError]))
-def test_no_text_has_the_secrets_of_a_url(url, text, kind):
-    """Whatever is written of an error or a result, URLs have no secrets in it."""
-    told = text.format(url, url)
+def test_no_message_log_or_history_contains_secrets_of_a_url(url, text, kind):
+    """Messages of errors, log records and stored histories, of errors and results."""
+    message = text.format(url, url)
     records = []
     handler = logging.Handler()
     handler.emit = lambda record: records.append(logging.Formatter().format(record))
@@ -117,31 +123,31 @@ def test_no_text_has_the_secrets_of_a_url(url, text, kind):
     log.addHandler(handler)
 
     def fail():
-        cause = kind(told)
-        cause.add_note(told)
-        raise OSError(told) from cause
+        cause = kind(message)
+        cause.add_note(message)
+        raise OSError(message) from cause
 
     policy = Policy(schedule=[0], on=OSError, raises="retry_error")
     with observe(observer(log)):
         error = policy.run(fail).error
-        refused = policy.replace(on_result=lambda _: True).run(lambda: told).error
-    for each in (error, refused):
+        rejected = policy.replace(on_result=lambda _: True).run(lambda: message).error
+    for each in (error, rejected):
         assert len(records) >= 2
         records += [str(each), json.dumps(each.state.to_dict())]
     with pytest.raises(ConfigError) as caught:
-        Policy(max_attempts=told)
+        Policy(max_attempts=message)
     assert SECRET not in "".join([*records, str(caught.value)])
 
 
-class AboutError(Exception):
-    """An error that is about a request, with whatever attributes."""
+class RequestError(Exception):
+    """An error about a request, with any attributes."""
 
     def __init__(self, **attributes):
         super().__init__("the message")
         vars(self).update(attributes)
 
 
-class Of:
+class Namespace:
     """Anything with attributes."""
 
     def __init__(self, **attributes):
@@ -156,39 +162,48 @@ class Broken:
         raise ZeroDivisionError
 
 
-GET = Of(method="GET", url=URL)
+GET = Namespace(method="GET", url=URL)
 
 
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (AboutError(request=GET), "GET host"),
-        (AboutError(request=GET, status=503), "GET host, status 503"),
-        (AboutError(request=GET, response=Of(status_code=503)), "GET host, status 503"),
-        (AboutError(request_info=GET, status=503), "GET host, status 503"),
-        (AboutError(response=Of(request=GET, status=503)), "GET host, status 503"),
-        (AboutError(response=Of(status=503)), "status 503"),
-        (AboutError(request=Of(method="GET", url="http://[")), "GET"),
-        (AboutError(request=Of(method="GET", url=Broken())), "GET"),
-        (AboutError(pool=Of(host="host"), url="/p?a=b"), "host"),
-        (AboutError(pool=Of(host="host")), "the message"),
-        (AboutError(request=None, response=None, status=503), "the message"),
-        (AboutError(request=Broken(), response=Broken()), "the message"),
-        (AboutError(request={"id": 7}, response={"status": 503}), "the message"),
+        (RequestError(request=GET), "GET host"),
+        (RequestError(request=GET, status=503), "GET host, status 503"),
+        (
+            RequestError(request=GET, response=Namespace(status_code=503)),
+            "GET host, status 503",
+        ),
+        (RequestError(request_info=GET, status=503), "GET host, status 503"),
+        (
+            RequestError(response=Namespace(request=GET, status=503)),
+            "GET host, status 503",
+        ),
+        (RequestError(response=Namespace(status=503)), "status 503"),
+        (RequestError(request=Namespace(method="GET", url="http://[")), "GET"),
+        (RequestError(request=Namespace(method="GET", url=Broken())), "GET"),
+        (RequestError(pool=Namespace(host="host"), url="/p?a=b"), "host"),
+        (RequestError(pool=Namespace(host="host")), "the message"),
+        (RequestError(request=None, response=None, status=503), "the message"),
+        (RequestError(request=Broken(), response=Broken()), "the message"),
+        (
+            RequestError(request={"id": 7}, response={"status": 503}),
+            "the message",
+        ),
         (OSError(URL), "http://host:80/p?..."),
     ],
 )
-def test_an_error_about_a_request_is_told_without_its_message(error, text):
+def test_an_error_about_a_request_is_shown_without_its_message(error, text):
     assert error_text(error) == text
     assert error_text(error, redact=False) == str(error)
 
 
 @pytest.mark.parametrize("redact", [True, False])
-def test_a_text_that_is_a_result_is_redacted_like_others(redact):
-    left = "http://host:80/p?..." if redact else URL
-    assert result_to_data(URL, redact=redact) == left
+def test_string_results_are_redacted(redact):
+    redacted = "http://host:80/p?..." if redact else URL
+    assert result_to_data(URL, redact=redact) == redacted
     record = result_to_data((URL,), redact=redact)["record"]
-    assert record == {"type": "tuple", "text": f"('{left}',)"}
+    assert record == {"type": "tuple", "text": f"('{redacted}',)"}
 
 
 class Response:
@@ -196,8 +211,8 @@ class Response:
         self.status_code = status
 
 
-def test_a_refused_result_is_told_by_its_type_alone(caplog):
-    """In a call around another one, too, which logs the RetryError of that."""
+def test_a_rejected_result_is_shown_by_its_type_alone(caplog):
+    """Also by an outer call, which logs the RetryError of the inner one."""
     inner = Policy(schedule=[0], on_result=lambda _: True)
     outer = Policy(nested="retry", schedule=[0], observers=[observer()])
     outer.run(inner.call, lambda: {"token": SECRET})
@@ -206,7 +221,7 @@ def test_a_refused_result_is_told_by_its_type_alone(caplog):
 
 
 @pytest.mark.parametrize(
-    ("result", "told"),
+    ("result", "shown"),
     [
         ({"token": SECRET}, "dict"),
         (SECRET, "str"),
@@ -214,11 +229,13 @@ def test_a_refused_result_is_told_by_its_type_alone(caplog):
         (Response(503), f"{__name__}.Response with status 503"),
     ],
 )
-def test_a_retry_error_has_the_result_in_its_state(result, told):
+def test_a_retry_error_shows_the_type_of_the_result_and_its_state_the_result(
+    result, shown
+):
     state = RetryState("fetch", 7, 0.0)
     state.record(Failure(1, None, result, 0.0, 0.0, None))
     assert str(RetryError(state)).endswith(
-        f"; last failure: a rejected result of type {told}"
+        f"; last failure: a rejected result of type {shown}"
     )
     again = RetryState.from_dict(state.to_dict())
     assert str(RetryError(again)) == str(RetryError(state))
@@ -235,8 +252,8 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_traceback_of_a_part_of_the_policy_that_fails_has_no_secret(fault, caplog):
-    """Python tells in it which error was being handled, too."""
+def test_the_log_of_a_failing_part_of_the_policy_has_no_secret(fault, caplog):
+    """A traceback shows the error that was being handled, too."""
 
     def fail():
         raise OSError(URL)
@@ -245,13 +262,13 @@ def test_the_traceback_of_a_part_of_the_policy_that_fails_has_no_secret(fault, c
         Policy(schedule=[0], **FAULTS[fault]).call(fail)
     assert caplog.records != []
     formatter = logging.Formatter()
-    told = [formatter.format(record) for record in caplog.records]
+    logged = [formatter.format(record) for record in caplog.records]
     notes = getattr(caught.value, "__notes__", [])
-    assert SECRET not in "".join([*told, *notes])
+    assert SECRET not in "".join([*logged, *notes])
     assert state_of(caught.value) is not None
 
 
-def test_a_failure_that_is_printed_has_no_secrets_of_a_url():
+def test_the_repr_of_a_failure_has_no_secrets_of_a_url():
     failure = Failure(2, OSError(f"503 for {URL}"), None, 0.5, 0.25, None)
     assert repr((failure,)) == (
         "(Failure(attempt=2, error=OSError('503 for http://host:80/p?...'), "
@@ -259,17 +276,17 @@ def test_a_failure_that_is_printed_has_no_secrets_of_a_url():
     )
 
 
-def test_a_failure_that_is_printed_tells_an_error_about_a_request_as_logs_do():
-    error = AboutError(request=GET, status=503, headers={"Authorization": SECRET})
+def test_the_repr_of_a_failure_shows_an_error_about_a_request_like_logs():
+    error = RequestError(request=GET, status=503, headers={"Authorization": SECRET})
     printed = repr(Failure(2, error, None, 0.5, 0.25, None))
-    shown = "error=<tests._internal.test_redaction.AboutError: GET host, status 503>"
+    shown = "error=<tests._internal.test_redaction.RequestError: GET host, status 503>"
     assert shown in printed
     assert SECRET not in printed
 
 
 @pytest.mark.parametrize("inner", [False, True])
 @pytest.mark.parametrize("outer", [False, True])
-def test_what_an_inner_call_keeps_is_redacted_if_either_policy_says_so(inner, outer):
+def test_a_nested_state_is_redacted_if_either_policy_says_so(inner, outer):
     def fail():
         raise OSError(URL)
 
