@@ -8,30 +8,30 @@ import trio
 
 from retrykit import Policy, aretry, retry
 from retrykit.testing import ScriptedFunction, virtual_time
-from tests._support.side import Under, under_asyncio, under_trio
+from tests._support.concurrency import AsyncLibrary, under_asyncio, under_trio
 
-# Checked, never run; and what the command line is tried on.
+# Only type-checked, and input files of the command line.
 collect_ignore = ["typing", "cli/transcripts"]
 
 
-class Colour:
-    """One way to run a retried function: blocking, under asyncio, under trio."""
+class Backend:
+    """Runs retried functions: sync, under asyncio, or under trio."""
 
     def __init__(self, name):
         self.name = name
 
     def __call__(self, policy=None, /, **changes):
-        """Decorate a plain function, and return it as one that blocks."""
+        """Return a decorator of sync functions; the decorated function is sync, too."""
         return functools.partial(self._decorate, policy, changes)
 
     def run(self, policy, fn):
-        """Return what came of a plain function under a policy."""
-        if self.name == "blocking":
+        """Return the outcome of a sync function under a policy."""
+        if self.name == "sync":
             return policy.run(fn)
         return self._await(functools.partial(policy.arun, _coroutine(fn)))
 
     def _decorate(self, policy, changes, fn):
-        if self.name == "blocking":
+        if self.name == "sync":
             return retry(policy or Policy(), **changes)(fn)
         decorated = aretry(policy or Policy(), **changes)(_coroutine(fn))
 
@@ -55,9 +55,9 @@ def _coroutine(fn):
     return coroutine
 
 
-@pytest.fixture(params=["blocking", "asyncio", "trio"])
-def colour(request):
-    return Colour(request.param)
+@pytest.fixture(params=["sync", "asyncio", "trio"])
+def backend(request):
+    return Backend(request.param)
 
 
 @pytest.fixture
@@ -68,18 +68,18 @@ def clock():
 
 @pytest.fixture
 def flaky():
-    """What makes a function that fails as it is told, and is done after that."""
+    """Return a factory of functions with these outcomes, and "done" from then on."""
     return lambda *outcomes: ScriptedFunction([*outcomes, "done", ...])
 
 
 LOOPS = ["asyncio", "trio", "virtual loop"]
-# There is none for every platform.
+# It is not available on every platform.
 LOOPS += ["uvloop"] if find_spec("uvloop") else []
 
 
 @pytest.fixture(params=LOOPS)
 def loop(request):
-    """What runs an async function: each kind of event loop there is."""
+    """Return a function that runs a coroutine function, on each kind of event loop."""
     if request.param == "trio":
         return trio.run
 
@@ -97,8 +97,8 @@ def loop(request):
 
 
 @pytest.fixture(params=["asyncio", "trio"])
-def under(request):
-    """An event loop whose time is virtual by itself, as retrykit knows none."""
+def library(request):
+    """Asyncio or trio on a virtual clock that is not retrykit's."""
     if request.param == "trio":
-        return Under(trio, under_trio)
-    return Under(asyncio, under_asyncio)
+        return AsyncLibrary(trio, under_trio)
+    return AsyncLibrary(asyncio, under_asyncio)

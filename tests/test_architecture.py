@@ -1,7 +1,7 @@
 """The rooms of the package and what each may import: read this file first.
 
 A new module goes into the room of its subject. A new import from one room into
-another is one more name in a row below, and an arrow that points up is refused.
+another is one more name in a row below. An arrow that points up is an error.
 """
 
 import ast
@@ -18,7 +18,7 @@ import retrykit
 
 PACKAGE = Path(retrykit.__file__).parent
 
-# From the ground up: each room, and the rooms below it that it imports.
+# From the bottom up: each room, and the rooms below it that it imports.
 ROOMS = {
     "errors": "",
     "_internal": "errors",
@@ -38,7 +38,7 @@ ROOMS = {
     "cli": "errors _internal schedules state policy execution config analysis",
 }
 
-# Imports that point up or back, each with its reason; those in functions are late.
+# Imports that point up, each with its reason; those in functions are late.
 UPWARD = {
     # Methods of schedules return kinds of schedules, which derive from `Schedule`.
     ("schedules.base", "schedules"),
@@ -53,7 +53,7 @@ UPWARD = {
     ("execution.wrapping", "execution.proxies"),
 }
 
-# Standard modules by which a module meets the outside, and who imports them.
+# Standard modules for input and output, time and chance, and their importers.
 DOORS = {
     "random": "schedules.randomness",
     "time": "_internal.clocks testing.sleep_guard",
@@ -73,7 +73,7 @@ READS_THE_CLOCK = {
     "hints.rate_limit_reset",
 }
 
-# The libraries, beside wrapt, that a module or all modules of a package may import.
+# The libraries, besides wrapt, that a module or the modules of a package may import.
 LIBRARIES = {
     "analysis.charts": "matplotlib",
     "cli": "click rich",
@@ -94,19 +94,19 @@ LIBRARIES = {
 }
 
 
-def name_of(path):
+def module_name(path):
     name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
     return name.removesuffix(".__init__")
 
 
 TREES = {
-    name_of(path): ast.parse(path.read_text("utf-8"))
+    module_name(path): ast.parse(path.read_text("utf-8"))
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 
 
-def imported_by(name, nodes=None):
-    """Give the absolute names that a module imports, also in its functions."""
+def imports_of(name, nodes=None):
+    """Yield the absolute names that a module imports, also in its functions."""
     for node in nodes or ast.walk(TREES[name]):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -117,8 +117,8 @@ def imported_by(name, nodes=None):
             yield from own or [node.module]
 
 
-IMPORTS = {name: {*imported_by(name)} for name in TREES}
-# The package itself names all that is public, and imports it when it is asked for.
+IMPORTS = {name: {*imports_of(name)} for name in TREES}
+# The package itself imports public names on first access.
 OWN = {
     name: {
         each.removeprefix("retrykit.")
@@ -133,7 +133,7 @@ ARROWS = {
 }
 
 
-# Names that only annotations need.
+# Names that only annotations use.
 TYPES_ONLY = {
     (name, node.module.removeprefix("retrykit."))
     for name, tree in TREES.items()
@@ -160,7 +160,7 @@ def test_rooms_import_only_what_is_below_them():
 
 
 @pytest.mark.parametrize("name", ROOMS)
-def test_a_room_imports_what_its_row_says(name):
+def test_a_room_imports_what_its_row_lists(name):
     used = {
         room(other)
         for module, other in ARROWS - UPWARD
@@ -169,7 +169,7 @@ def test_a_room_imports_what_its_row_says(name):
     assert used == set(ROOMS[name].split())
 
 
-def test_no_modules_import_each_other_in_a_circle():
+def test_there_are_no_import_cycles():
     graph = {name: set() for name in OWN}
     for name, other in ARROWS - TYPES_ONLY - UPWARD:
         # A package imports its own modules, to name what is public.
@@ -183,12 +183,12 @@ def test_every_upward_import_but_one_is_made_in_a_function():
     assert {
         (name, other)
         for name, other in UPWARD
-        if f"retrykit.{other}" in imported_by(name, TREES[name].body)
+        if f"retrykit.{other}" in imports_of(name, TREES[name].body)
     } == {("policy.policy", "execution.drivers")}
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_every_door_has_its_keepers(door):
+def test_standard_modules_are_imported_only_by_the_listed_modules(door):
     users = {
         name
         for name, imported in IMPORTS.items()
@@ -215,7 +215,7 @@ def test_nothing_but_wrapt_is_needed_at_run_time():
         assert found <= process_wide | {*" ".join(own).split()}, name
 
 
-class Erased(ast.NodeTransformer):
+class AsyncEraser(ast.NodeTransformer):
     """A program without ``async`` and ``await``."""
 
     def visit_AsyncFunctionDef(self, node):
@@ -229,14 +229,14 @@ class Erased(ast.NodeTransformer):
 DRIVERS = ["execution.sync_driver", "execution.async_driver"]
 
 
-def program(name):
-    tree = Erased().visit(ast.parse(ast.unparse(TREES[name])))
+def erased_source(name):
+    tree = AsyncEraser().visit(ast.parse(ast.unparse(TREES[name])))
     ignored = (ast.Expr, ast.Import, ast.ImportFrom)
     return [ast.dump(node) for node in tree.body if not isinstance(node, ignored)]
 
 
-def test_the_two_drivers_are_one_program():
-    sync, awaited = map(program, DRIVERS)
+def test_the_sync_and_async_drivers_are_the_same_program():
+    sync, awaited = map(erased_source, DRIVERS)
     assert sync == awaited
     assert any("While" in node for node in sync)
 
@@ -273,7 +273,7 @@ def test_a_function_and_its_async_twin_are_one_program(module, name):
         for each in (name, f"a{name}")
     )
     # Without the docstring and the signature.
-    erased = [ast.unparse(Erased().visit(node)) for node in awaited.body[1:]]
+    erased = [ast.unparse(AsyncEraser().visit(node)) for node in awaited.body[1:]]
     one = [re.sub(r"\ba(\w+)\(", _without_prefix, line) for line in erased]
     assert one == [ast.unparse(node) for node in sync.body[1:]]
 
@@ -288,7 +288,7 @@ def _without_prefix(called):
     return f"{called[1]}(" if called[1] in twins else called[0]
 
 
-def test_a_call_that_gives_up_goes_through_few_modules():
+def test_a_call_that_gives_up_uses_few_modules():
     """Two failures, then the end; ``python -m benchmarks.path -v`` lists the calls."""
     modules = []
 
@@ -299,7 +299,7 @@ def test_a_call_that_gives_up_goes_through_few_modules():
 
     fetch = retrykit.retry(schedule=[0, 0], max_attempts=2)(lambda: 1 / 0)
     for profiled in (None, profile):
-        # Another test may have left an ended call in the context of this one.
+        # Another test may have left a call in this context.
         context = contextvars.Context()
         sys.setprofile(profiled)
         try:

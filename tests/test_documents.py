@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md and CONTRIBUTING.md name what is there."""
+"""All files and functions that ARCHITECTURE.md and CONTRIBUTING.md name exist."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ DOCUMENTS = {
 }
 
 
-def test_the_picture_of_the_rooms_is_the_table_of_imports():
+def test_the_diagram_of_rooms_matches_the_table_of_imports():
     text = DOCUMENTS["ARCHITECTURE.md"]
     picture = re.search("```text\n(.*?)```", text, re.DOTALL)[1].splitlines()
     lines = [{*line.split()} for line in picture]
@@ -26,7 +26,7 @@ def test_the_picture_of_the_rooms_is_the_table_of_imports():
         assert {each for name in line for each in ROOMS[name].split()} <= below, line
 
 
-def test_every_room_has_its_line_in_the_table_of_rooms():
+def test_every_room_is_in_the_table_of_rooms():
     table = DOCUMENTS["ARCHITECTURE.md"].partition("| open first |")[2]
     rows = re.findall(r"^\| `(\w+)` \|", table.partition("## ")[0], re.MULTILINE)
     assert rows == [*ROOMS]
@@ -36,7 +36,7 @@ FILES = re.compile(r"`([\w./*]+\.(?:py|js|md|toml|json|yaml))`")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_file_that_a_document_names_exists(document):
+def test_every_file_named_in_a_document_exists(document):
     named = FILES.findall(DOCUMENTS[document])
     found = {
         name
@@ -48,10 +48,10 @@ def test_every_file_that_a_document_names_exists(document):
     assert len(named) > 9
 
 
-def names_in(node, prefix):
-    """Give the name of all that a module or a class defines, behind a prefix.
+def qualified_names(node, prefix):
+    """Yield the qualified names of all that a module or a class defines.
 
-    What a function defines counts as its module's.
+    Definitions inside of a function count as those of its module.
     """
     for child in ast.iter_child_nodes(node):
         inner = prefix
@@ -61,13 +61,15 @@ def names_in(node, prefix):
         elif isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield f"{prefix}.{child.name}"
             inner += f".{child.name}" * isinstance(child, ast.ClassDef)
-        yield from names_in(child, inner)
+        yield from qualified_names(child, inner)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_function_that_a_document_names_exists(document):
+def test_every_function_named_in_a_document_exists(document):
     modules = ((name, f".retrykit.{name}") for name in TREES)
-    known = [each for name, path in modules for each in names_in(TREES[name], path)]
+    known = [
+        each for name, path in modules for each in qualified_names(TREES[name], path)
+    ]
     dotted = re.findall(r"`([A-Za-z_]\w*(?:\.\w+)+)(?:\(\))?`", DOCUMENTS[document])
     for name in {*dotted} - set(FILES.findall(DOCUMENTS[document])):
         # A module may be named without its room, and a class without its module.

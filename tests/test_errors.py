@@ -1,4 +1,4 @@
-"""Every error of a wrong setting, and where it is raised."""
+"""The message of every ConfigError, and which check raises it."""
 
 import asyncio
 import contextlib
@@ -83,8 +83,8 @@ from retrykit.testing import (
 )
 from tests._support import required
 from tests._support.config_checks import untested_checks
-from tests._support.durable_errors import REFUSED as REFUSED_BY_JOBS
-from tests._support.preset_errors import REFUSED
+from tests._support.durable_errors import ERRORS as JOB_ERRORS
+from tests._support.preset_errors import ERRORS as PRESET_ERRORS
 
 
 def rows():
@@ -119,26 +119,26 @@ RETRY_POLICY = {
 }
 
 
-def grpc(**changes):
-    """Return what reads a retryPolicy of gRPC with some of its keys changed."""
+def read_retry_policy(**changes):
+    """Return a function that reads a gRPC retryPolicy with changed keys."""
     return lambda: from_service_config(RETRY_POLICY | changes)
 
 
-def part(method=None, **keys):
-    """Return what reads a config with one part, which is for all methods."""
+def read_part(method=None, **keys):
+    """Return a function that reads a config with one part, for all methods."""
     config = {"methodConfig": [{"name": [{}], **keys}]}
     return lambda: from_service_config(config, method=method)
 
 
-def throttled(**config):
-    """Return what reads a config with a throttle."""
+def read_throttle(**config):
+    """Return a function that reads a config with a throttle."""
     entries = [{"name": [{}], "retryPolicy": RETRY_POLICY}]
     read = {"methodConfig": entries, "retryThrottling": config}
     return lambda: from_service_config(read)
 
 
-def to_grpc(method="a.B/C", jitter="proportional", **changes):
-    """Return what writes a policy of gRPC with some settings changed."""
+def write_config(method="a.B/C", jitter="proportional", **changes):
+    """Return a function that writes a gRPC policy with changed settings."""
     schedule = s.exponential(1).cap(9).jitter(0.2)
     policy = Policy(schedule=schedule, on=StatusCodes([14])).replace(**changes)
     return lambda: to_service_config(policy, method, jitter=jitter)
@@ -156,7 +156,7 @@ async def fetch(_outcome=None):
     return True
 
 
-class Asked:
+class AsyncPredicate:
     async def __call__(self, _event): ...
 
     def __repr__(self):
@@ -171,14 +171,14 @@ class Answer:
         return "Answer()"
 
 
-class Broken(s.Schedule):
+class NegativeSchedule(s.Schedule):
     def delay(self, _retry, _previous, _random, /):
         return -1.0
 
     bounds = NotImplemented
 
 
-class Mine(s.Schedule):
+class CustomSchedule(s.Schedule):
     def delay(self, _retry, _previous, _random, /):
         return 1.0
 
@@ -189,7 +189,7 @@ class Mine(s.Schedule):
         return "mine"
 
 
-# Held by its module, but by a name that no one can write.
+# Its module has it under a name that cannot be written.
 UNWRITABLE = globals()["class"] = type("class", (OSError,), {"__module__": __name__})
 COVERED = functools.lru_cache(retry(plain))
 
@@ -242,7 +242,7 @@ NAMED = "the name of an exception type, as OSError or module:Name"
 PLAIN = "a sync function where nothing can await it"
 CALLS = "a function, or the name of its calls"
 NAME = "a block is named after its function"
-HELD = "shorter than initial_interval, no longer than 2**31 - 1 ms"
+INTERVAL_RULE = "shorter than initial_interval, no longer than 2**31 - 1 ms"
 TUPLE = "put the types in a tuple, as (ConnectionError, TimeoutError)"
 CAUSE = "write raise GiveUp from error, or raise an error"
 LOGGER = "write observer() for an observer, logging.getLogger(name) for a name"
@@ -251,14 +251,14 @@ NO_OTHER = "no other is ever retried"
 RAISED = "exceptions belong in errors"
 LATER = "its errors are raised where it is iterated: retry that code"
 
-# What is wrong with a setting is told where the setting is written.
+# Errors at the line that writes the setting.
 DOTS = "a list in which ... comes last and after an outcome"
 GRPC = (
     "maxAttempts, initialBackoff, maxBackoff, backoffMultiplier, retryableStatusCodes"
 )
 SHORT = 'longer than 0s, such as "0.1s", with at most nine decimals'
 
-WRITTEN = {
+SETTING_ERRORS = {
     f"wait must be a finite number >= 0, got -1; {SECONDS}": lambda: s.constant(-1),
     f"wait must be a finite number >= 0, got None; {SECONDS}": lambda: s.constant(None),
     f"wait must be a finite number >= 0, got {HUGE}; {SECONDS}": (
@@ -401,7 +401,7 @@ WRITTEN = {
     f"observers[0] must be {OBSERVER}, got {fetch!r}; to await something, "
     "start a task in it": lambda: Policy(observers=[fetch]),
     f"observers[0] must be {OBSERVER}, got Asked(); to await something, start "
-    "a task in it": lambda: Policy(observers=[Asked()]),
+    "a task in it": lambda: Policy(observers=[AsyncPredicate()]),
     "observers[0] must be a function that takes the event, and nothing else, got "
     f"{unannotated!r}": lambda: Policy(observers=[unannotated]),
     f"observer must be {OBSERVER}, got 5": (lambda: observe(5)),
@@ -412,10 +412,10 @@ WRITTEN = {
     "max_attemps is not a policy setting, got 3; did you mean max_attempts?": (
         lambda: Policy().replace(max_attemps=3)
     ),
-    f"colour is not a policy setting, got 3; there are {NAMES}": (
-        lambda: retry(colour=3)
+    f"color is not a policy setting, got 3; there are {NAMES}": (
+        lambda: retry(color=3)
     ),
-    # decorators, and what else takes a function
+    # decorators and other functions that take a function
     f"policy must be a Policy, got {[1, 2]!r}; write retry(schedule=...)": (
         lambda: retry([1, 2])
     ),
@@ -485,12 +485,12 @@ WRITTEN = {
         lambda: presets.google(multiplier=0.9)
     ),
     "max_interval must be a finite number >= 0.5 and <= 2.14748e+06, got 0.25; no "
-    f"{HELD}": lambda: presets.google(max_interval="250ms"),
+    f"{INTERVAL_RULE}": lambda: presets.google(max_interval="250ms"),
     "initial_interval must be a finite number >= 0.001, got 0.0005": (
         lambda: s.google_interval("500us")
     ),
     "max_interval must be a finite number >= 2 and <= 2.14748e+06, got 1.0; no "
-    f"{HELD}": (lambda: s.google_interval(2, max_interval=1)),
+    f"{INTERVAL_RULE}": (lambda: s.google_interval(2, max_interval=1)),
     f"max_interval must be a finite number >= 0, got nan; {SECONDS}": (
         lambda: s.google_interval(2, max_interval=math.nan)
     ),
@@ -566,7 +566,7 @@ WRITTEN = {
     "observers must be left out of a policy that is written as data, got "
     f"{(print,)!r}": lambda: Policy(observers=[print]).to_dict(),
     "schedule must be made of retrykit's own parts, to be written as data, got mine; "
-    "list its delays": lambda: Policy(schedule=Mine()).to_dict(),
+    "list its delays": lambda: Policy(schedule=CustomSchedule()).to_dict(),
     f"fn must be a function whose outermost decorator is retry or aretry, "
     f"got {COVERED!r}; put retry above the other decorator": lambda: with_policy(
         COVERED
@@ -588,7 +588,7 @@ WRITTEN = {
     "state must be a dict from RetryState.to_dict, unchanged, got "
     "{'version': 1}": lambda: RetryState.from_dict({"version": 1}),
     "state must be a dict from RetryState.to_dict, unchanged, got "
-    f"{DATA | {'colour': 5}!r}": lambda: RetryState.from_dict(DATA | {"colour": 5}),
+    f"{DATA | {'color': 5}!r}": lambda: RetryState.from_dict(DATA | {"color": 5}),
     "state must be a dict from RetryState.to_dict, unchanged, got "
     f"{DATA | {'now': 5}!r}": lambda: RetryState.from_dict(DATA | {"now": 5}),
     # files
@@ -707,7 +707,7 @@ WRITTEN = {
     "jitter must be one of 'proportional', 'full', got 'none'": lambda: (
         from_service_config({}, jitter="none")
     ),
-    "jitter must be one of 'proportional', 'full', got 0.2": to_grpc(jitter=0.2),
+    "jitter must be one of 'proportional', 'full', got 0.2": write_config(jitter=0.2),
     "config must be JSON, got '{'; Expecting property name enclosed in double quotes: "
     "line 1 column 2 (char 1)": lambda: from_service_config("{"),
     "config must be a service config or a retryPolicy, as a dict or as JSON, got []": (
@@ -719,34 +719,38 @@ WRITTEN = {
     f"retryPolicy must be a dict with the keys {GRPC}, got {{}}; a whole service "
     "config has the key methodConfig": lambda: from_service_config({}),
     "retryThrottling must be a dict with the keys maxTokens, tokenRatio, got "
-    "{'maxTokens': 9}": throttled(maxTokens=9),
-    "maxTokens must be an integer >= 1, got 0": throttled(maxTokens=0, tokenRatio=0.1),
-    "maxTokens must be an integer <= 1000, for gRPC, got 1001": throttled(
+    "{'maxTokens': 9}": read_throttle(maxTokens=9),
+    "maxTokens must be an integer >= 1, got 0": read_throttle(
+        maxTokens=0, tokenRatio=0.1
+    ),
+    "maxTokens must be an integer <= 1000, for gRPC, got 1001": read_throttle(
         maxTokens=1001, tokenRatio=0.1
     ),
-    "tokenRatio must be a finite number >= 0.001, got 0": throttled(
+    "tokenRatio must be a finite number >= 0.001, got 0": read_throttle(
         maxTokens=10, tokenRatio=0
     ),
     "budget must be a Throttle or None in a policy for gRPC, got TokenBucket()": (
-        to_grpc(budget=TokenBucket())
+        write_config(budget=TokenBucket())
     ),
     "hint must be grpc_pushback() or None in a policy for gRPC, got retry_after(); "
     "the only hint that gRPC supports is pushback from its servers": (
-        to_grpc(hint=retry_after())
+        write_config(hint=retry_after())
     ),
     "hedgingPolicy must be left out, got {'maxAttempts': 2}; retrykit does not hedge "
-    "requests": part(hedgingPolicy={"maxAttempts": 2}),
+    "requests": read_part(hedgingPolicy={"maxAttempts": 2}),
     "methodConfig must be a list of dicts, got {}": lambda: from_service_config(
         {"methodConfig": {}}
     ),
-    "methodConfig must be a list with unique names, got ['/', '/']": part(
+    "methodConfig must be a list with unique names, got ['/', '/']": read_part(
         name=[{}, {"service": None}]
     ),
-    "name must be a dict of strings, got {'service': 5}": part(name=[{"service": 5}]),
-    "name must be a method with its service, got {'method': 'C'}": part(
+    "name must be a dict of strings, got {'service': 5}": read_part(
+        name=[{"service": 5}]
+    ),
+    "name must be a method with its service, got {'method': 'C'}": read_part(
         name=[{"method": "C"}]
     ),
-    "method must be one that the config retries: none, got None": part(),
+    "method must be one that the config retries: none, got None": read_part(),
     "method must be one that the config retries: /, got 'a.B/C'; without "
     "retries, write Policy(max_attempts=1)": lambda: from_service_config(
         {
@@ -757,11 +761,11 @@ WRITTEN = {
         },
         method="a.B/C",
     ),
-    "method must be like \"package.Service/Method\", got 'a/b/c'": part("a/b/c"),
-    "maxAttempts must be an integer >= 2, got 1": grpc(maxAttempts=1),
-    f"initialBackoff must be {SHORT}, got '0s'": grpc(initialBackoff="0s"),
-    f"maxBackoff must be {SHORT}, got 1": grpc(maxBackoff=1),
-    f"timeout must be {SHORT}, got '1m'": part(
+    "method must be like \"package.Service/Method\", got 'a/b/c'": read_part("a/b/c"),
+    "maxAttempts must be an integer >= 2, got 1": read_retry_policy(maxAttempts=1),
+    f"initialBackoff must be {SHORT}, got '0s'": read_retry_policy(initialBackoff="0s"),
+    f"maxBackoff must be {SHORT}, got 1": read_retry_policy(maxBackoff=1),
+    f"timeout must be {SHORT}, got '1m'": read_part(
         timeout="1m",
         retryPolicy=dict.fromkeys(GRPC.split(", "), 2)
         | {
@@ -770,37 +774,39 @@ WRITTEN = {
             "retryableStatusCodes": [14],
         },
     ),
-    "backoffMultiplier must be a finite number >= 0, got '2'": grpc(
+    "backoffMultiplier must be a finite number >= 0, got '2'": read_retry_policy(
         backoffMultiplier="2"
     ),
-    "backoffMultiplier must be a number > 0, got 0": grpc(backoffMultiplier=0),
-    "retryableStatusCodes must be a list of status codes, at least one, got []": grpc(
-        retryableStatusCodes=[]
+    "backoffMultiplier must be a number > 0, got 0": read_retry_policy(
+        backoffMultiplier=0
+    ),
+    "retryableStatusCodes must be a list of status codes, at least one, got []": (
+        read_retry_policy(retryableStatusCodes=[])
     ),
     "codes must be names of status codes of failures, or their numbers, 1 to 16, got "
     "'OK'": lambda: StatusCodes([14, "OK"]),
     "policy must be a Policy, got None": lambda: to_service_config(None),
     "deadline must be 'stop' in a policy for gRPC, got 'clip'; write "
-    ".replace(deadline='stop')": to_grpc(deadline="clip"),
+    ".replace(deadline='stop')": write_config(deadline="clip"),
     "name must be None in a policy for gRPC, got 'add'; write .replace(name=None)": (
-        to_grpc(name="add")
+        write_config(name="add")
     ),
     f'on must be a StatusCodes, got {OSError}; write StatusCodes(["UNAVAILABLE"])': (
-        to_grpc(on=OSError)
+        write_config(on=OSError)
     ),
-    "max_attempts must be an integer from 2 to 5, for gRPC, got None": to_grpc(
+    "max_attempts must be an integer from 2 to 5, for gRPC, got None": write_config(
         max_attempts=None
     ),
     "schedule must be a capped exponential with gRPC's jitter, such as exponential("
     "0.1, factor=2.0).cap(1.0).full_jitter(), got exponential(1.0, factor=2.0).cap(9.0)"
-    ".jitter(0.2); jitter='full' requires this form": to_grpc(jitter="full"),
+    ".jitter(0.2); jitter='full' requires this form": write_config(jitter="full"),
     "max_elapsed must be from a nanosecond to 315576000000 seconds, for gRPC, "
-    "got 0.0": (to_grpc(max_elapsed=0)),
+    "got 0.0": (write_config(max_elapsed=0)),
     "first must be from a nanosecond to 315576000000 seconds, for gRPC, got 0.0": (
-        to_grpc(schedule=s.exponential(0).cap(9).jitter(0.2))
+        write_config(schedule=s.exponential(0).cap(9).jitter(0.2))
     ),
     "limit must be from a nanosecond to 315576000000 seconds, for gRPC, got 1e+300": (
-        to_grpc(schedule=s.exponential(1).cap(1e300).jitter(0.2))
+        write_config(schedule=s.exponential(1).cap(1e300).jitter(0.2))
     ),
     f"outcomes must be a list, got {OSError!r}; write ScriptedFunction([...]), errors "
     "and values in their order": lambda: AsyncScriptedFunction(OSError),
@@ -867,7 +873,7 @@ WRITTEN = {
     f"fn must be {CALLS}, got ''; {NAME}": (lambda: Recording().assert_attempts("", 1)),
 }
 
-WRITTEN |= {
+SETTING_ERRORS |= {
     "policy must be a Policy, got 5; write Policy(schedule=...)": lambda: preview(5),
     f"attempt must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: preview(Policy(), attempt=-1)
@@ -903,7 +909,7 @@ WRITTEN |= {
 }
 
 A_PLACE = "a module, a .py file or a folder"
-WRITTEN |= {
+SETTING_ERRORS |= {
     f"rules must be one of {', '.join(map(repr, RULES))}, got 'jitter'": (
         lambda: check(Policy(), rules=["jitter"])
     ),
@@ -928,7 +934,7 @@ WRITTEN |= {
 OF_DATA = "one of retrykit.hints in a policy that is written as data"
 TEXTS = "retry_after, milliseconds:HEADER, grpc_pushback, attribute:PATH, reset_at"
 OUTCOME = "the error or result"
-WRITTEN |= {
+SETTING_ERRORS |= {
     f"hint must be a function of {OUTCOME}, got 5; write one, or use one of "
     "retrykit.hints": lambda: check_hint("hint", 5),
     f"hint must be a function of {OUTCOME}, got {timedelta}; write one, or use one "
@@ -982,8 +988,8 @@ BUCKET_KEYS = "kind, capacity, cost, costs, reward, scope"
 BUDGETS = "token_bucket, throttle, ratio_budget"
 
 
-async def too_late(error):
-    """Answer later than a cost can be paid."""
+async def async_predicate(error):
+    """Do nothing, asynchronously."""
 
 
 def share_twice():
@@ -991,7 +997,7 @@ def share_twice():
     shared("key:errors", Throttle)
 
 
-WRITTEN |= {
+SETTING_ERRORS |= {
     f"capacity must be {TOKENS}, got -1; {WHOLE}": lambda: TokenBucket(capacity=-1),
     f"capacity must be {TOKENS} and <= {2**53 - 1}, got {2**53}; {WHOLE}": (
         lambda: TokenBucket(capacity=2**53)
@@ -1002,8 +1008,8 @@ WRITTEN |= {
     f"costs must be {PAIRS}, got (10,); {COMMAS}": lambda: TokenBucket(costs=(10,)),
     f"costs[0] must be {SELECTS}, got 'TimeoutError'; name the type itself, without "
     "quotes": lambda: TokenBucket(costs=[("TimeoutError", 10)]),
-    f"costs[0] must be a sync predicate, got {too_late!r}": (
-        lambda: TokenBucket(costs=[(too_late, 10)])
+    f"costs[0] must be a sync predicate, got {async_predicate!r}": (
+        lambda: TokenBucket(costs=[(async_predicate, 10)])
     ),
     f"costs[1] must be {TOKENS}, got -2": (
         lambda: TokenBucket(costs=[(OSError, 2), (ValueError, -2)])
@@ -1072,8 +1078,8 @@ WRITTEN |= {
 }
 
 
-class Remote(Budget):
-    """A budget that must be awaited."""
+class AsyncBudget(Budget):
+    """An async budget."""
 
     balance = 1.0
 
@@ -1088,9 +1094,9 @@ class Remote(Budget):
 
 BROAD = Rule(OSError, [1])
 NARROW = Rule((ConnectionError, TimeoutError), [1])
-KEPT = "in a policy that is written as data"
+AS_DATA = "in a policy that is written as data"
 
-WRITTEN |= {
+SETTING_ERRORS |= {
     # rules
     "rules[0]: on must be at least one Exception type, got (); write Exception": (
         lambda: Policy.from_dict({"rules": [{"on": [], "schedule": [1]}]})
@@ -1116,7 +1122,7 @@ WRITTEN |= {
     f"got <class 'OSError'>; there is {NARROW!r}": (
         lambda: Policy(rules=[NARROW], give_up_on=OSError)
     ),
-    # what else there is beside the schedule
+    # other settings beside the schedule
     f"hint must be a hint, not a function that builds one, got {retry_after!r}; "
     "call it: retry_after(...)": lambda: Policy(hint=retry_after),
     f"hint_cap must be a finite number >= 0, got -1; {SECONDS}": (
@@ -1130,7 +1136,7 @@ WRITTEN |= {
         lambda: Policy(budget=500)
     ),
     "budget must be a sync budget where nothing can await it, got Remote(); "
-    "async functions need aretry": lambda: retry(budget=Remote())(plain),
+    "async functions need aretry": lambda: retry(budget=AsyncBudget())(plain),
     f"attempt_timeout must be a finite number >= 0, got -1; {SECONDS}": (
         lambda: Policy(attempt_timeout=-1)
     ),
@@ -1161,8 +1167,10 @@ WRITTEN |= {
     "module:Name": (
         lambda: Policy.from_dict({"rules": [{"on": 5, "max_attempts": 2}]})
     ),
-    f"budget must be one of retrykit.budgets {KEPT}, got Remote(); leave it out, and "
-    "add it with .replace(budget=...)": lambda: Policy(budget=Remote()).to_dict(),
+    f"budget must be one of retrykit.budgets {AS_DATA}, got Remote(); leave it out, "
+    "and add it with .replace(budget=...)": lambda: Policy(
+        budget=AsyncBudget()
+    ).to_dict(),
     "attempt_timeout must be a duration, or a dict of argument and seconds, got "
     "{'seconds': 5}": lambda: Policy.from_dict({"attempt_timeout": {"seconds": 5}}),
     "attempt_timeout: name must be the name of a parameter, got 'time out'": (
@@ -1176,7 +1184,7 @@ WRITTEN |= {
 IN_AIRFLOW = Policy(max_elapsed=None)
 RULED = Policy(rules=[NARROW])
 
-WRITTEN |= {
+SETTING_ERRORS |= {
     "rules must be empty on an engine that keeps no errors to count, got "
     f"{RULED.rules!r}; list the retried errors in on, and their delays in schedule": (
         lambda: check_replayable(RULED)
@@ -1198,8 +1206,8 @@ WRITTEN |= {
     ),
 }
 
-# What cannot be seen there is told by the first call.
-CALLED = {
+# Errors that only the first call can show.
+CALL_ERRORS = {
     "its answer must be a delay, not an awaitable, even under aretry, got "
     "Answer()": lambda: parse_answer(Answer()),
     f"its answer must be a finite number >= 0, got -1; {SECONDS}": (
@@ -1216,7 +1224,7 @@ CALLED = {
         lambda: Policy(on_result=lambda _: Answer()).call(unannotated)
     ),
     "schedule must be a schedule of finite numbers >= 0, got -1.0; see its delay "
-    "method": lambda: Policy(schedule=Broken()).decide(STATE, FAILURE),
+    "method": lambda: Policy(schedule=NegativeSchedule()).decide(STATE, FAILURE),
     f"schedule[0] must be a finite number >= 0, got -2; {SECONDS}": (
         lambda: Policy(schedule=functools.partial(doubling, -2)).decide(STATE, FAILURE)
     ),
@@ -1228,36 +1236,38 @@ CALLED = {
 
 # Only jobs on engines take a datetime.
 NAIVE = datetime(2026, 11, 23)  # noqa: DTZ001  naive, to be rejected
-WRITTEN |= {
+SETTING_ERRORS |= {
     "when must be a datetime, got '1h'": lambda: check_aware("when", "1h"),
     "when must be an aware datetime, got datetime.datetime(2026, 11, 23, 0, 0); write "
     "datetime.now(UTC)": lambda: check_aware("when", NAIVE),
 }
 
-for more in [REFUSED, REFUSED_BY_JOBS]:
-    # Or a row would be lost.
-    assert not WRITTEN.keys() & more.keys()
-    WRITTEN |= more
+for more in [PRESET_ERRORS, JOB_ERRORS]:
+    # Or a row would overwrite another.
+    assert not SETTING_ERRORS.keys() & more.keys()
+    SETTING_ERRORS |= more
 
 
 @pytest.mark.parametrize(
-    ("message", "write"),
-    (WRITTEN | CALLED).items(),
-    ids=[message.partition(", got")[0][:60] for message in WRITTEN | CALLED],
+    ("message", "raise_error"),
+    (SETTING_ERRORS | CALL_ERRORS).items(),
+    ids=[
+        message.partition(", got")[0][:60] for message in SETTING_ERRORS | CALL_ERRORS
+    ],
 )
-def test_config_errors_name_the_argument_the_rule_and_the_value(message, write):
-    """`{name} must be {rule}, got {value!r}; {way out}`."""
+def test_config_errors_name_the_argument_the_rule_and_the_value(message, raise_error):
+    """`{name} must be {rule}, got {value!r}; {suggestion}`."""
     with pytest.raises(ConfigError) as caught:
-        write()
+        raise_error()
     assert str(caught.value) == message
 
 
-def test_every_check_of_the_package_has_a_row_in_the_table():
-    """Those of integrations are held by ``test_errors_of_integrations.py``."""
+def test_every_check_of_the_package_is_in_the_table():
+    """Except those of integrations: see ``test_errors_of_integrations.py``."""
     package = Path(retrykit.__file__).parent
     files = [path for path in package.rglob("*.py") if not required.needs(path)]
     outside = [path for path in files if "integrations" not in path.parts]
-    assert untested_checks(WRITTEN | CALLED, outside) == []
+    assert untested_checks(SETTING_ERRORS | CALL_ERRORS, outside) == []
 
 
 LONG_NAME = "\x1b[31m" + "x" * 10**5
@@ -1267,22 +1277,24 @@ LONG = {
     "a module": lambda: Policy.from_dict({"on": f"{LONG_NAME}:Error"}),
     "a policy": lambda: in_a_file("a.json", json.dumps(NESTED).encode(), LONG_NAME),
     "many policies": lambda: in_a_file("a.json", json.dumps(MANY).encode(), "?"),
-    "odd policies": lambda: in_a_file("a.json", json.dumps(ODD).encode(), "a b"),
+    "odd policies": lambda: in_a_file(
+        "a.json", json.dumps(UNPRINTABLE_NAMES).encode(), "a b"
+    ),
 }
 NESTED = {"policies": {LONG_NAME: {"on": 5}}}
-ODD = {"policies": {"a\nb": {}, "\x1b[31mred": {}, "\u202ea": {}}}
+UNPRINTABLE_NAMES = {"policies": {"a\nb": {}, "\x1b[31mred": {}, "\u202ea": {}}}
 MANY = {"policies": {f"policy{place}": {} for place in range(1000)}}
 
 
-@pytest.mark.parametrize("write", LONG.values(), ids=LONG)
-def test_however_long_a_name_is_the_error_is_short_and_can_be_printed(write):
+@pytest.mark.parametrize("raise_error", LONG.values(), ids=LONG)
+def test_an_error_about_a_long_name_is_short_and_printable(raise_error):
     with pytest.raises(ConfigError) as caught:
-        write()
+        raise_error()
     assert len(str(caught.value)) < 2100
     assert str(caught.value).isprintable()
 
 
-def test_a_wrong_setting_is_a_value_error_too():
+def test_config_error_is_a_value_error():
     with pytest.raises(ValueError, match="max_attempts"):
         Policy(max_attempts=0)
     assert issubclass(ConfigError, RetrykitError)

@@ -1,4 +1,4 @@
-"""Every error of a wrong setting of a leaf that has a library of its own."""
+"""The message of every ConfigError of integrations that need a library."""
 
 from pathlib import Path
 
@@ -25,15 +25,15 @@ from retrykit.integrations.urllib3 import RetryPoolManager
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 from tests import test_errors
-from tests._support.celery_refused import REFUSED as REFUSED_BY_CELERY
+from tests._support.celery_errors import ERRORS as CELERY_ERRORS
 from tests._support.config_checks import untested_checks
-from tests._support.dbos_refused import REFUSED as REFUSED_BY_DBOS, USABLE
-from tests._support.procrastinate_refused import REFUSED as REFUSED_BY_PROCRASTINATE
+from tests._support.dbos_errors import ERRORS as DBOS_ERRORS, USABLE
+from tests._support.procrastinate_errors import ERRORS as PROCRASTINATE_ERRORS
 
 SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 RULED = Policy(rules=[Rule((ConnectionError, TimeoutError), [1])])
 
-WRITTEN = {
+SETTING_ERRORS = {
     "policy must be a Policy, got 9; write settings by their names, as "
     "max_attempts=4": lambda: httpx_policy(9),
     "methods must be a set of HTTP methods, at least one, got 'POST'; "
@@ -78,7 +78,7 @@ def on_redis(client=None, bucket=None, kind=RedisBudget, **settings):
     return kind(client or Redis(), bucket or TokenBucket(), **settings)
 
 
-WRITTEN |= {
+SETTING_ERRORS |= {
     f"client must be a redis.Redis, got {str}; AsyncRedisBudget takes a "
     "redis.asyncio.Redis": lambda: on_redis("redis://:secret@localhost"),
     f"client must be a redis.asyncio.Redis, got {Redis}; RedisBudget takes a "
@@ -103,7 +103,7 @@ WRITTEN |= {
     ),
 }
 
-WRITTEN |= {
+SETTING_ERRORS |= {
     "attempt_timeout must be a duration in a middleware, which cannot set aiohttp's "
     "timeouts, got AsArgument(5.0, 'timeout'); write attempt_timeout=5.0": (
         lambda: RetryMiddleware(attempt_timeout=AsArgument(5))
@@ -112,7 +112,7 @@ WRITTEN |= {
 
 RETRYING = HTTPAdapter(max_retries=3)
 
-WRITTEN |= {
+SETTING_ERRORS |= {
     f"adapter must be a BaseAdapter, got {HTTPAdapter!r}": (
         lambda: RetryAdapter(adapter=HTTPAdapter)
     ),
@@ -125,25 +125,25 @@ WRITTEN |= {
 }
 
 
-for more in [REFUSED_BY_CELERY, REFUSED_BY_DBOS, REFUSED_BY_PROCRASTINATE]:
-    # Or a row would be lost.
-    assert not WRITTEN.keys() & more.keys()
-    WRITTEN |= more
+for more in [CELERY_ERRORS, DBOS_ERRORS, PROCRASTINATE_ERRORS]:
+    # Or a row would overwrite another.
+    assert not SETTING_ERRORS.keys() & more.keys()
+    SETTING_ERRORS |= more
 
 
 @pytest.mark.parametrize(
-    ("message", "write"),
-    WRITTEN.items(),
-    ids=[message.partition(", got")[0][:60] for message in WRITTEN],
+    ("message", "raise_error"),
+    SETTING_ERRORS.items(),
+    ids=[message.partition(", got")[0][:60] for message in SETTING_ERRORS],
 )
-def test_config_errors_name_the_argument_the_rule_and_the_value(message, write):
-    """`{name} must be {rule}, got {value!r}; {way out}`."""
+def test_config_errors_name_the_argument_the_rule_and_the_value(message, raise_error):
+    """`{name} must be {rule}, got {value!r}; {suggestion}`."""
     with pytest.raises(ConfigError) as caught:
-        write()
+        raise_error()
     assert str(caught.value) == message
 
 
 @pytest.mark.skipif(not USABLE, reason="DBOS cannot use this SQLite")
-def test_every_check_of_the_package_has_a_row_in_one_of_the_tables():
-    rows = test_errors.WRITTEN | test_errors.CALLED | WRITTEN
+def test_every_check_of_the_package_is_in_one_of_the_tables():
+    rows = test_errors.SETTING_ERRORS | test_errors.CALL_ERRORS | SETTING_ERRORS
     assert untested_checks(rows, Path(retrykit.__file__).parent.rglob("*.py")) == []

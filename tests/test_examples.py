@@ -18,9 +18,9 @@ EXAMPLES = sorted(each for each in FOLDER.glob("*.py") if not required.missing(e
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_prints_what_its_docstring_says(example):
-    said = what_it_prints(example.read_text("utf-8"))
-    run = subprocess.run(  # noqa: S603  this interpreter, and a file beside this one
+def test_an_example_prints_what_its_docstring_says(example):
+    said = expected_output(example.read_text("utf-8"))
+    run = subprocess.run(  # noqa: S603  a fixed command
         [sys.executable, "-W", "error", example],
         capture_output=True,
         check=False,
@@ -28,8 +28,8 @@ def test_prints_what_its_docstring_says(example):
         timeout=60,
     )
     assert (run.returncode, run.stderr) == (0, "")
-    if not agrees(said, run.stdout):
-        # A comparison of texts that differ, for its readable report.
+    if not matches(said, run.stdout):
+        # Compared as strings if they differ, for pytest's report.
         assert run.stdout == said
 
 
@@ -37,9 +37,9 @@ def test_finds_the_examples():
     assert "flaky_service" in {example.stem for example in EXAMPLES}
 
 
-def test_an_example_that_does_not_say_what_it_prints_is_refused():
+def test_an_example_without_expected_output_is_rejected():
     with pytest.raises(AssertionError, match="no section"):
-        what_it_prints('"""Print a line."""\nprint("a line")\n')
+        expected_output('"""Print a line."""\nprint("a line")\n')
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_an_example_that_does_not_say_what_it_prints_is_refused():
     ],
     ids=["the same", "another text", "a line more", "a line less", "a line within"],
 )
-def test_dots_stand_for_what_differs_within_a_line(printed, agreed):
+def test_dots_match_any_text_within_a_line(printed, agreed):
     source = '"""Wait.\n\nPrints::\n\n    took ... ms\n\n    done\n"""\n'
-    assert agrees(what_it_prints(source), printed) is agreed
+    assert matches(expected_output(source), printed) is agreed
 
 
-def what_it_prints(source):
-    """The indented end of the docstring, below a line of ``Prints ...::``."""
+def expected_output(source):
+    """Return the indented end of the docstring, after a line of ``Prints ...::``."""
     docstring = cleandoc(ast.get_docstring(ast.parse(source)) or "")
     text, _, printed = docstring.rpartition("::\n\n")
     suggestion = "no section: the docstring must end with Prints:: and the output"
@@ -67,7 +67,7 @@ def what_it_prints(source):
     return dedent(printed) + "\n"
 
 
-def agrees(said, printed):
+def matches(said, printed):
     check = OutputChecker().check_output
     lines = zip_longest(said.splitlines(), printed.splitlines(), fillvalue=None)
     return all(

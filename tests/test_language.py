@@ -1,4 +1,4 @@
-"""The words of docstrings, comments and messages: plain English of the field."""
+"""Docstrings, comments and messages of the package are in plain English."""
 
 import ast
 import io
@@ -26,7 +26,7 @@ MODULES = {path.relative_to(ROOT).as_posix(): path for path in ROOT.rglob("*.py"
 CHECKED = sorted(MODULES)
 
 
-def words(source):
+def texts(source):
     """Yield line and text of each comment and string, with lines joined by spaces."""
     line, before = 0, ""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -46,7 +46,7 @@ def is_property(node):
 
 
 def riddles(tree):
-    """Yield line and docstring of what begins with a question word."""
+    """Yield line and text of each docstring that begins with a question word."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for node in ast.walk(tree):
         # "Whether the call succeeded." is the usual form for a property.
@@ -61,7 +61,7 @@ def test_a_module_is_written_in_plain_english(name):
     source = MODULES[name].read_text("utf-8")
     found = [
         f"{name}:{line}: {match[0]!r} in {text!r}"
-        for line, text in words(source)
+        for line, text in texts(source)
         for match in BANNED.finditer(text)
     ]
     found += [f"{name}:{line}: {text!r}" for line, text in riddles(ast.parse(source))]
@@ -79,5 +79,5 @@ def test_a_module_is_written_in_plain_english(name):
     ids=["docstring", "comment of two lines", "riddle", "message of two parts"],
 )
 def test_a_banned_phrase_is_found(source):
-    found = [*(x for _, x in words(source) if BANNED.search(x))]
+    found = [*(x for _, x in texts(source) if BANNED.search(x))]
     assert found or [*riddles(ast.parse(source))]

@@ -1,4 +1,4 @@
-"""What users may rely on: the names, each with its documentation."""
+"""The public API: names, docstrings and lazy imports."""
 
 import ast
 import importlib.metadata
@@ -28,7 +28,7 @@ MODULES = sorted(
 )
 
 
-def test_the_front_door_has_these_names_and_no_others():
+def test_the_package_exports_these_names_and_no_others():
     assert retrykit.__all__ == [
         "STOP",
         "Again",
@@ -70,7 +70,7 @@ def test_the_version_is_that_of_the_distribution():
     assert retrykit.__version__ == importlib.metadata.version("retrykit")
 
 
-def test_every_module_says_what_it_is_and_what_is_public_in_it():
+def test_every_module_has_a_docstring_and_all():
     for name in MODULES:
         module = importlib.import_module(name)
         assert module.__doc__, f"{name} needs a docstring"
@@ -87,7 +87,7 @@ def test_every_public_name_has_a_docstring():
         assert {each for each in own if not written[each]} == set(), name
 
 
-def test_every_name_of_the_front_door_is_documented_where_it_is_written():
+def test_every_exported_name_has_a_docstring():
     written = {}
     for module in MODULES:
         written |= docstrings(Path(importlib.import_module(module).__file__))
@@ -120,7 +120,7 @@ def is_method(value):
 
 @cache
 def docstrings(path):
-    """The docstring of each name that a module defines; None without one."""
+    """Return the docstring of each name that a module defines, or None."""
     found = {}
     body = ast.parse(path.read_text("utf-8")).body
     for node, after in zip(body, [*body[1:], ast.Pass()], strict=True):
@@ -129,23 +129,23 @@ def docstrings(path):
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             text = after.value if isinstance(after, ast.Expr) else None
-            told = isinstance(text, ast.Constant) and text.value
-            found |= {t.id: told for t in targets if isinstance(t, ast.Name)}
+            docstring = isinstance(text, ast.Constant) and text.value
+            found |= {t.id: docstring for t in targets if isinstance(t, ast.Name)}
     return found
 
 
-def test_changes_are_the_settings_of_a_policy():
+def test_changes_has_the_settings_of_a_policy():
     assert list(Changes.__annotations__) == [each.name for each in fields(Policy)]
     assert Changes.__required_keys__ == frozenset()
 
 
-def test_a_policy_has_no_setting_that_its_docstring_does_not_explain():
+def test_the_docstring_of_policy_explains_every_setting():
     explained = inspect.getdoc(Policy).split("Args:")[1].split("Raises:")[0]
     for each in fields(Policy):
         assert f"\n    {each.name}: " in explained, each.name
 
 
-def test_every_public_function_can_be_read_with_its_types():
+def test_every_public_function_has_resolvable_annotations():
     for name in retrykit.__all__:
         value = getattr(retrykit, name)
         if inspect.isfunction(value):
@@ -154,8 +154,8 @@ def test_every_public_function_can_be_read_with_its_types():
 
 
 def loaded_by(script):
-    """The modules that a fresh interpreter has loaded after a script."""
-    return subprocess.run(  # noqa: S603  this interpreter, and a line from below
+    """Return the modules that a new interpreter has loaded after a script."""
+    return subprocess.run(  # noqa: S603  a fixed command
         [sys.executable, "-c", f"{script}\nimport sys; print(*sys.modules)"],
         capture_output=True,
         check=True,
@@ -163,7 +163,7 @@ def loaded_by(script):
     ).stdout.split()
 
 
-def test_import_star_loads_no_leaf_and_no_library():
+def test_import_star_loads_no_integration_and_no_library():
     loaded = loaded_by("from retrykit import *")
     leaves = {"retrykit.testing", "retrykit.cli", "retrykit.testing.pytest_plugin"}
     assert leaves & set(loaded) == set()
@@ -175,16 +175,16 @@ def test_import_star_loads_no_leaf_and_no_library():
     assert "retrykit.policy.policy" in loaded
     # Proxies need wrapt, and coroutines an event loop.
     assert {"wrapt", "asyncio"} & set(loaded) == set()
-    # What reads settings is there for those who keep them somewhere.
+    # Only users with stored settings need the config room.
     readers = {"retrykit.config", "retrykit.schedules.parsing"}
     assert readers & set(loaded) == set()
     assert "difflib" not in loaded
 
 
-def test_a_name_is_imported_when_it_is_first_asked_for():
-    asked = loaded_by("import retrykit; retrykit.Policy().call(int)")
-    assert "retrykit.policy.policy" in asked
-    assert "retrykit.execution.decorators" not in asked
+def test_a_name_is_imported_on_first_access():
+    loaded = loaded_by("import retrykit; retrykit.Policy().call(int)")
+    assert "retrykit.policy.policy" in loaded
+    assert "retrykit.execution.decorators" not in loaded
     for name in ("presets", "schedules"):
         assert f"retrykit.{name}" in loaded_by(f"import retrykit; retrykit.{name}")
 
@@ -194,18 +194,18 @@ def test_a_name_is_imported_when_it_is_first_asked_for():
     [retrykit, retrykit.budgets, retrykit.hints, retrykit.testing],
     ids=lambda package: package.__name__,
 )
-def test_every_name_is_what_type_checkers_are_told(package):
+def test_every_name_is_what_type_checkers_see(package):
     tree = ast.parse(Path(package.__file__).read_text("utf-8"))
-    [told] = [node for node in tree.body if isinstance(node, ast.If)]
-    names = [alias.name for node in told.body for alias in node.names]
+    [guard] = [node for node in tree.body if isinstance(node, ast.If)]
+    names = [alias.name for node in guard.body for alias in node.names]
     assert sorted(names) == sorted(package.__all__)
-    for node in told.body:
+    for node in guard.body:
         home = importlib.import_module(node.module)
         for alias in node.names:
             assert getattr(package, alias.name) is getattr(home, alias.name)
 
 
-def test_the_front_door_has_no_other_names():
+def test_an_unknown_name_raises_attribute_error():
     assert set(retrykit.__all__) <= set(dir(retrykit))
     with pytest.raises(AttributeError, match="'retrykit' has no attribute 'Retry'"):
         _ = retrykit.Retry

@@ -1,4 +1,4 @@
-"""The code of the README and of docs runs, in the order in which it is read."""
+"""The code blocks of the README and of docs run, in their order."""
 
 import re
 from contextlib import redirect_stdout
@@ -39,9 +39,9 @@ def test_every_block_of_code_runs(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_somewhere(page):
+def test_every_link_has_a_target(page):
     text = page.read_text("utf-8")
-    # A wheel is tested without the files that are not named here.
+    # The tests of a wheel do not have all files.
     for link in re.findall(r"\]\(((?!https?:|[A-Z])[^)]+)\)", text):
         name, _, anchor = link.partition("#")
         target = page.parent / name if name else page
@@ -60,7 +60,7 @@ def test_the_readme_is_short():
 def run(block, page, names):
     """Run a block of code, and return the text that it prints."""
     with redirect_stdout(StringIO()) as output:
-        exec(compile(block, str(page), "exec"), names)  # noqa: S102  the docs' own
+        exec(compile(block, str(page), "exec"), names)  # noqa: S102  under test
     return output.getvalue()
 
 

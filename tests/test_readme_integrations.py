@@ -1,4 +1,4 @@
-"""The code of the README and of docs that needs a library beside retrykit."""
+"""The code blocks of the README and of docs that need a library."""
 
 import re
 import subprocess
@@ -8,25 +8,25 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def blocks(name):
+def code_blocks(name):
     text = (ROOT / name).read_text("utf-8")
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
 def run(code):
-    """Run code in a separate process, since engines keep what was registered."""
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)  # noqa: S603  the docs' own
+    """Run code in a separate process, since engines keep registered jobs."""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)  # noqa: S603  a fixed command
 
 
 def test_the_code_of_the_readme_about_httpx_runs():
-    [code] = [each for each in blocks("README.md") if "import httpx" in each]
+    [code] = [each for each in code_blocks("README.md") if "import httpx" in each]
     run(f"from retrykit import retry\n{code}\nclient.close()")
 
 
 def test_the_code_about_clients_runs():
-    run("\n".join([*blocks("docs/http.md"), "client.close()"]))
+    run("\n".join([*code_blocks("docs/http.md"), "client.close()"]))
 
 
 def test_the_code_about_durable_jobs_runs():
     checked = "assert verify('') == verify_soon('') == None"
-    run("\n".join([*blocks("docs/durable.md"), checked]))
+    run("\n".join([*code_blocks("docs/durable.md"), checked]))

@@ -1,4 +1,4 @@
-"""The clocks of the system, and of event loops: tests that really wait a moment."""
+"""The system clocks and those of event loops: these tests really sleep, briefly."""
 
 import asyncio
 import signal
@@ -23,20 +23,20 @@ def fail():
     raise OSError("refused")
 
 
-def test_the_clock_of_threads_is_the_monotonic_one():
+def test_the_sync_clock_is_monotonic():
     """5. Time is monotonic: a wall clock that is set back changes nothing."""
     assert SystemClock.now is time.monotonic
     assert sync_clock.real.now is time.monotonic
 
 
-def test_the_clock_of_threads_really_sleeps():
+def test_the_sync_clock_really_sleeps():
     clock = SystemClock()
     before = clock.now()
     clock.sleep(MOMENT)
     assert clock.now() - before >= MOMENT
 
 
-def test_what_no_timer_can_hold_is_slept_in_naps():
+def test_a_sleep_too_long_for_a_timer_is_split():
     clock = SystemClock(longest_sleep=0.0)
     reached = []
 
@@ -44,16 +44,16 @@ def test_what_no_timer_can_hold_is_slept_in_naps():
         reached.append(clock.now() - before)
         raise KeyboardInterrupt
 
-    # Without sleeps, time.sleep itself would refuse what is too long for it.
+    # In one piece, time.sleep would raise OverflowError.
     before = clock.now()
-    kept = signal.signal(signal.SIGALRM, interrupt)
+    previous_handler = signal.signal(signal.SIGALRM, interrupt)
     signal.setitimer(signal.ITIMER_REAL, MOMENT)
     try:
         with pytest.raises(KeyboardInterrupt):
             clock.sleep(1e30)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, kept)
+        signal.signal(signal.SIGALRM, previous_handler)
     assert reached[0] >= MOMENT * 0.9
     clock = SystemClock(longest_sleep=MOMENT / 4)
     before = clock.now()
@@ -61,11 +61,11 @@ def test_what_no_timer_can_hold_is_slept_in_naps():
     assert clock.now() - before >= MOMENT
 
 
-def test_the_wall_clock_is_that_of_the_system():
+def test_the_wall_clock_is_the_system_clock():
     assert abs(wall() - time.time()) < 60
 
 
-def test_the_clock_of_tasks_is_that_of_the_event_loop():
+def test_the_async_clock_is_the_event_loop_clock():
     async def main():
         before = LoopClock().now()
         assert before <= asyncio.get_running_loop().time()
@@ -75,7 +75,7 @@ def test_the_clock_of_tasks_is_that_of_the_event_loop():
     assert asyncio.run(main()) >= MOMENT * 0.9
 
 
-def test_the_clock_of_tasks_is_that_of_trio():
+def test_the_async_clock_is_the_trio_clock():
     async def main():
         before = LoopClock().now()
         await LoopClock().sleep(3600)
@@ -85,7 +85,7 @@ def test_the_clock_of_tasks_is_that_of_trio():
     assert trio.run(main, clock=clock) == pytest.approx(3600)
 
 
-def test_a_virtual_loop_is_obeyed():
+def test_the_time_of_a_custom_event_loop_is_used():
     class VirtualLoop(asyncio.SelectorEventLoop):
         ahead = 0.0
 
@@ -104,7 +104,7 @@ def test_a_virtual_loop_is_obeyed():
         loop.close()
 
 
-def test_a_trio_that_is_being_imported_disturbs_nobody(monkeypatch):
+def test_a_partially_imported_trio_does_not_break_asyncio_calls(monkeypatch):
     monkeypatch.setitem(sys.modules, "trio", ModuleType("trio"))
 
     @aretry
@@ -114,7 +114,7 @@ def test_a_trio_that_is_being_imported_disturbs_nobody(monkeypatch):
     assert asyncio.run(fetch()) == "value"
 
 
-def test_without_trio_the_clock_of_tasks_is_that_of_asyncio(monkeypatch):
+def test_the_async_clock_works_without_trio(monkeypatch):
     monkeypatch.delitem(sys.modules, "trio")
 
     async def main():
@@ -125,13 +125,13 @@ def test_without_trio_the_clock_of_tasks_is_that_of_asyncio(monkeypatch):
     assert now == pytest.approx(expected, abs=1)
 
 
-def test_outside_of_any_loop_there_is_no_time_for_tasks():
+def test_the_async_clock_raises_outside_of_an_event_loop():
     with pytest.raises(RuntimeError):
         LoopClock().now()
     assert async_clock.reader() is None
 
 
-def test_a_clock_that_is_handed_in_nests_and_is_given_back():
+def test_nested_clocks_are_restored():
     outer, inner = FakeClock(10), FakeClock(20)
     with sync_clock.use(outer):
         with sync_clock.use(inner):
@@ -143,7 +143,7 @@ def test_a_clock_that_is_handed_in_nests_and_is_given_back():
     assert sync_clock.now() > 20.0
 
 
-def test_sleeping_in_a_task_lets_other_tasks_run():
+def test_an_async_sleep_lets_other_tasks_run():
     order = []
 
     @aretry(schedule=[MOMENT])
@@ -163,18 +163,18 @@ def test_sleeping_in_a_task_lets_other_tasks_run():
 
 
 @pytest.mark.parametrize("changes", [{}, {"max_attempts": 9}], ids=["time", "attempts"])
-def test_a_sleep_that_takes_no_time_is_told_where_only_time_ends_a_call(
+def test_warns_if_a_patched_sleep_would_make_a_call_endless(
     monkeypatch, caplog, changes
 ):
     monkeypatch.setattr(time, "sleep", lambda _delay: None)
     limits = {"max_attempts": None, "max_elapsed": 0.02, "deadline": "overshoot"}
     with pytest.raises(OSError):
         Policy(schedule=constant(1), **limits | changes).call(fail)
-    told = [record.getMessage() for record in caplog.records]
+    messages = [record.getMessage() for record in caplog.records]
     if changes:
-        assert told == []
+        assert messages == []
     else:
-        (message,) = told
+        (message,) = messages
         assert (
             "fail slept 1s before its next attempt, but its clock advanced only"
             in message
@@ -182,7 +182,7 @@ def test_a_sleep_that_takes_no_time_is_told_where_only_time_ends_a_call(
         assert "retrykit.testing.virtual_time" in message
 
 
-def test_short_sleeps_and_virtual_ones_are_not_told(monkeypatch, caplog):
+def test_does_not_warn_about_short_or_virtual_sleeps(monkeypatch, caplog):
     limits = {"max_attempts": None, "max_elapsed": 30}
     with virtual_time(), pytest.raises(OSError):
         Policy(schedule=constant(1), **limits).call(fail)

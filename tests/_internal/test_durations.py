@@ -1,4 +1,4 @@
-"""Lengths of time, as people write them and as they are told."""
+"""Durations: parsing and formatting."""
 
 import math
 import re
@@ -71,7 +71,7 @@ NO_TEXTS += ["\xa05s", "5s\u2003", "5s\x1c"]
 NO_TEXTS += [f"{10**15}us", "0" * 16 + "s", "9" * 400 + "s", f"1s{10**308}w"]
 NO_NUMBERS = [-1, -0.001, math.nan, math.inf, -math.inf, HUGE, True, False, None]
 NO_NUMBERS += [b"5s", [5], (5,), {}, 5j, object, Decimal(5), Fraction(5)]
-REFUSED = [
+INVALID = [
     *((text, f"{TEXT}, got {safe_repr(text)}; {UNITS}") for text in NO_TEXTS),
     (" 90 ", f"{TEXT}, got ' 90 '; {UNITS}"),
     *((value, f"{NUMBER}, got {safe_repr(value)}; {KINDS}") for value in NO_NUMBERS),
@@ -79,19 +79,19 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("value", "rule"), REFUSED, ids=lambda x: repr(x)[:30])
-def test_what_is_no_duration_is_refused_by_name(value, rule):
+@pytest.mark.parametrize(("value", "rule"), INVALID, ids=lambda x: repr(x)[:30])
+def test_an_invalid_duration_is_rejected_by_name(value, rule):
     with pytest.raises(ConfigError, match=f"^{re.escape(f'cap must be {rule}')}$"):
         parse_duration("cap", value)
 
 
 @given(durations())
-def test_numbers_are_taken_as_they_are(value):
+def test_numbers_are_seconds(value):
     assert parse_duration("delay", value) == value
 
 
 @given(st.timedeltas(min_value=timedelta(0)))
-def test_a_timedelta_is_its_total_of_seconds(value):
+def test_a_timedelta_is_its_total_seconds(value):
     assert parse_duration("delay", value) == value.total_seconds()
 
 
@@ -107,18 +107,18 @@ UNIT_SIZES = {
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(sorted(UNIT_SIZES)))))
-def test_a_text_is_the_sum_of_its_parts(parts):
+def test_a_string_is_the_sum_of_its_parts(parts):
     text = "".join(f"{count}{unit}" for count, unit in parts) or "0s"
     exact = sum(count * UNIT_SIZES[unit] for count, unit in parts)
     assert math.isclose(parse_duration("delay", text), exact, rel_tol=1e-15)
 
 
 @given(st.integers(0, 10**9), st.sampled_from(["us", "ms", "s"]))
-def test_a_text_of_one_part_is_the_float_nearest_to_it(count, unit):
+def test_a_string_of_one_part_is_the_nearest_float(count, unit):
     assert parse_duration("delay", f"{count}{unit}") == float(count * UNIT_SIZES[unit])
 
 
-def test_every_border_takes_durations_of_every_kind():
+def test_durations_of_every_type_are_accepted_everywhere():
     half_an_hour = (1800, "30m", timedelta(minutes=30))
     assert len({Policy(max_elapsed=each) for each in half_an_hour}) == 1
     assert len({s.constant(each) for each in half_an_hour}) == 1
@@ -126,7 +126,7 @@ def test_every_border_takes_durations_of_every_kind():
     assert s.sequence(half_an_hour) == s.sequence([1800] * 3)
 
 
-READABLE = {
+FORMATTED = {
     0: "0s",
     1e-12: "0s",
     1e-9: "0.001us",
@@ -166,27 +166,27 @@ READABLE = {
 }
 
 
-@pytest.mark.parametrize(("duration", "text"), READABLE.items())
-def test_durations_are_told_in_three_digits_or_two_units(duration, text):
+@pytest.mark.parametrize(("duration", "text"), FORMATTED.items())
+def test_durations_are_formatted_with_three_digits_or_two_units(duration, text):
     assert format_duration(duration) == text
 
 
 @given(durations(1e-9, 1e10))
-def test_what_is_told_is_near_to_what_it_is(duration):
+def test_a_formatted_duration_is_near_the_exact_one(duration):
     text = format_duration(duration)
-    assert math.isclose(parse_duration("told", text), duration, rel_tol=0.025)
+    assert math.isclose(parse_duration("delay", text), duration, rel_tol=0.025)
 
 
 @given(durations(0, 8e10), durations(0, 8e10))
-def test_the_longer_is_never_told_as_the_shorter(one, other):
+def test_a_longer_duration_is_never_formatted_as_a_shorter_one(one, other):
     short, long = sorted([one, other])
-    assert parse_duration("told", format_duration(short)) <= parse_duration(
-        "told", format_duration(long)
+    assert parse_duration("delay", format_duration(short)) <= parse_duration(
+        "delay", format_duration(long)
     )
 
 
 @given(durations(0, 1e12))
-def test_no_part_of_what_is_told_fills_the_unit_above_it(duration):
+def test_no_part_of_a_formatted_duration_reaches_the_next_unit(duration):
     full = {"us": 1000, "ms": 1000, "s": 60, "m": 60, "h": 24, "d": math.inf}
     parts = re.findall(r"([\d.e+-]+)(us|ms|[smhd])", format_duration(duration))
     assert parts

@@ -19,26 +19,26 @@ class Named(Point):
     name: str
 
 
-class Free(Frozen):
+class NoFields(Frozen):
     pass
 
 
-class Loose(Frozen):
-    __slots__ = "kept"  # noqa: PLC0205  one may write it so
+class Untyped(Frozen):
+    __slots__ = "value"  # noqa: PLC0205  a string is allowed, too
 
-    def __init__(self, kept):
-        self.kept = kept
+    def __init__(self, value):
+        self.value = value
 
 
-class Looser(Loose):
+class UntypedSubclass(Untyped):
     __slots__ = ("more",)
 
 
-def by_pickle(value):
+def pickled(value):
     return pickle.loads(pickle.dumps(value))  # noqa: S301
 
 
-def test_has_the_parts_of_its_classes_in_the_order_of_their_types():
+def test_has_the_fields_of_its_base_classes_first():
     assert Named.field_names == ("x", "y", "name")
     assert Named(1, 2, name="p").name == "p"
 
@@ -55,35 +55,35 @@ def test_has_the_parts_of_its_classes_in_the_order_of_their_types():
         ((1, 2), {"z": 3}),
     ],
 )
-def test_takes_each_part_once_and_nothing_else(values, named):
+def test_accepts_each_field_once_and_nothing_else(values, named):
     with pytest.raises(TypeError, match=r"^Point takes x, y$"):
         Point(*values, **named)
 
 
-def test_prints_as_what_builds_it():
+def test_repr_is_the_expression_that_builds_it():
     point = Named(1, y=2.5, name="p")
     assert repr(point) == "Named(x=1, y=2.5, name='p')"
     assert eval(repr(point)) == point  # noqa: S307
 
 
-def test_prints_as_any_object_where_it_has_no_parts():
-    assert repr(Free()).startswith(f"<{__name__}.Free object at ")
+def test_repr_is_the_default_without_fields():
+    assert repr(NoFields()).startswith(f"<{__name__}.NoFields object at ")
 
 
-def test_matches_by_its_parts_in_order():
+def test_matches_patterns_by_its_fields_in_order():
     match Named(1, 2, "p"):
         case Named(x, y, name):
             assert (x, y, name) == (1, 2, "p")
 
 
-def test_compares_and_hashes_by_its_parts_and_its_kind():
+def test_compares_and_hashes_by_fields_and_class():
     assert Point(1, 2) == Point(1, 2) != Point(1, 3)
     assert hash(Point(1, 2)) == hash(Point(1, 2))
     assert Point(1, 2) != Named(1, 2, "p")
     assert Point(1, 2) != (1, 2)
 
 
-def test_a_part_cannot_be_set_or_deleted():
+def test_fields_cannot_be_set_or_deleted():
     point = Point(1, 2)
     with pytest.raises(AttributeError, match="Point is frozen: x cannot be set"):
         point.x = 5
@@ -94,23 +94,26 @@ def test_a_part_cannot_be_set_or_deleted():
     assert point == Point(1, 2)
 
 
-def test_a_class_without_slots_may_keepmore():
-    one, other = Free(), Free()
-    one.kept = 1
+def test_other_attributes_of_a_class_without_slots_are_compared():
+    one, other = NoFields(), NoFields()
+    one.value = 1
     assert one != other
-    other.kept = 1
+    other.value = 1
     assert one == other
 
 
-def test_slots_without_a_type_are_compared_copied_and_pickled_as_they_are():
-    one = Looser([1])
+def test_untyped_slots_are_compared_copied_and_pickled():
+    one = UntypedSubclass([1])
     one.more = 2
     for same in (copy.copy(one), pickle.loads(pickle.dumps(one))):  # noqa: S301
         assert same == one
-        assert (same.kept, same.more) == ([1], 2)
-    assert one != Looser([1])
-    assert Loose(1) != Loose(2)
-    assert (Loose.field_names, Looser.untyped_slots) == ((), ("kept", "more"))
+        assert (same.value, same.more) == ([1], 2)
+    assert one != UntypedSubclass([1])
+    assert Untyped(1) != Untyped(2)
+    assert (Untyped.field_names, UntypedSubclass.untyped_slots) == (
+        (),
+        ("value", "more"),
+    )
 
 
 class Mixed(Frozen):
@@ -123,38 +126,38 @@ class Open(Mixed):
 
 
 @pytest.mark.parametrize("kind", [Mixed, Open])
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, by_pickle])
-def test_parts_and_other_slots_are_copied_together(kind, again):
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled])
+def test_fields_and_untyped_slots_are_copied(kind, again):
     one = kind(2.0)
     one.cache = [1]
-    kept = weakref.ref(one)
+    reference = weakref.ref(one)
     same = again(one)
     assert (same.step, same.cache) == (2.0, [1])
-    assert same == one == kept()
+    assert same == one == reference()
     assert kind(2.0) != one
 
 
-class Chosen(Frozen):
+class CustomMatchArgs(Frozen):
     __slots__ = ("x", "y")
     __match_args__ = ("y",)
     x: float
     y: float
 
 
-def test_a_class_may_say_itself_how_it_is_matched():
-    match Chosen(1, 2):
-        case Chosen(y):
+def test_a_class_may_define_its_match_args():
+    match CustomMatchArgs(1, 2):
+        case CustomMatchArgs(y):
             assert y == 2
 
 
 def test_a_class_without_slots_may_have_attributes_of_any_name():
-    one, other = Free(), Free()
+    one, other = NoFields(), NoFields()
     one.field_names = one.untyped_slots = other.field_names = other.untyped_slots = 5
     assert repr(one).startswith("<")
     assert one == other
 
 
-def test_a_changed_copy_leaves_the_original():
+def test_replace_leaves_the_original_unchanged():
     point = Point(1, 2)
     assert point.replace(y=5) == Point(1, 5)
     assert point == Point(1, 2)

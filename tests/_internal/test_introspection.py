@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from retrykit import Policy, aretry, retry
-from tests._support.ways import passing
+from tests._support.function_variants import passthrough
 
 POLICY = Policy(schedule=[1, 2], on=OSError)
 
@@ -83,8 +83,8 @@ PLAIN = {
     "builtin": len,
     "method of a builtin": "here".encode,
     "cached function": functools.lru_cache(fetch),
-    "function under wrapt": passing(fetch),
-    "coroutine function under wrapt": passing(afetch),
+    "function under wrapt": passthrough(fetch),
+    "coroutine function under wrapt": passthrough(afetch),
     "singledispatch function": functools.singledispatch(Page.get),
     "callable object": PAGE,
     "bound method": PAGE.get,
@@ -92,7 +92,7 @@ PLAIN = {
     "bound classmethod": Page.made,
     "bound method of a callable object": PAGE.__call__,
 }
-# Each with what it is when it is not decorated.
+# The undecorated callable and the decorated one.
 SUBJECTS = {kind: (fn, retry(POLICY)(fn)) for kind, fn in PLAIN.items()}
 SUBJECTS |= {
     "method": (Page.get, Retried.get),
@@ -136,7 +136,7 @@ PROBES = {
 
 
 def answer(probe, fn):
-    """What a probe says of a callable; a refusal is an answer too."""
+    """Return the answer of a probe about a callable, or the type of its error."""
     try:
         return PROBES[probe](fn)
     except (AttributeError, TypeError, ValueError) as error:
@@ -144,7 +144,7 @@ def answer(probe, fn):
 
 
 @pytest.mark.parametrize("kind", SUBJECTS)
-def test_a_decorated_callable_looks_as_before(kind):
+def test_a_decorated_callable_looks_like_the_original(kind):
     before, after = (
         {probe: answer(probe, fn) for probe in PROBES} for fn in SUBJECTS[kind]
     )
@@ -153,19 +153,19 @@ def test_a_decorated_callable_looks_as_before(kind):
 
 @pytest.mark.parametrize("probe", PROBES)
 def test_a_probe_can_tell_one_callable_from_another(probe):
-    said = [answer(probe, plain) for plain, _ in SUBJECTS.values()]
+    answers = [answer(probe, plain) for plain, _ in SUBJECTS.values()]
     always = {"inspect.isawaitable", "inspect.isclass", "inspect.isabstract"}
     always |= {"inspect.isgeneratorfunction", "inspect.isasyncgenfunction", "callable"}
     always |= {"__isabstractmethod__"}
-    assert any(one != said[0] for one in said) is (probe not in always)
+    assert any(one != answers[0] for one in answers) is (probe not in always)
 
 
-# Of an object, help would tell its class as well.
+# For an object, help would describe its class as well.
 HELPED = [kind for kind in SUBJECTS if kind[:7] not in {"partial", "callabl"}]
 
 
 @pytest.mark.parametrize("kind", HELPED)
-def test_help_tells_of_the_function_itself(kind):
+def test_help_shows_the_function_itself(kind):
     plain, decorated = (pydoc.plaintext.document(fn) for fn in SUBJECTS[kind])
     assert decorated.replace("Retried", "Page") == plain
 
@@ -179,20 +179,20 @@ OLDER = {
 
 @pytest.mark.parametrize("probe", OLDER)
 @pytest.mark.parametrize("kind", ["function", "coroutine function", "lambda"])
-def test_what_does_not_look_through_wrapped_sees_the_function_too(kind, probe):
+def test_tools_that_ignore_wrapped_see_the_function_too(kind, probe):
     plain, decorated = SUBJECTS[kind]
     assert OLDER[probe](decorated) == OLDER[probe](plain)
 
 
 @pytest.mark.filterwarnings("ignore:'?asyncio.iscoroutinefunction:DeprecationWarning")
 @pytest.mark.parametrize("kind", SUBJECTS)
-def test_asyncio_sees_the_same_colour(kind):
+def test_asyncio_sees_the_same_kind_of_function(kind):
     plain, decorated = SUBJECTS[kind]
-    colour = asyncio.iscoroutinefunction(plain)
-    assert asyncio.iscoroutinefunction(decorated) is colour
+    is_coroutine_function = asyncio.iscoroutinefunction(plain)
+    assert asyncio.iscoroutinefunction(decorated) is is_coroutine_function
 
 
-def test_aretry_says_what_it_makes_of_a_function():
+def test_aretry_makes_a_coroutine_function():
     assert inspect.iscoroutinefunction(aretry(task))
     assert inspect.iscoroutinefunction(aretry(afetch))
     assert not inspect.iscoroutinefunction(task)
@@ -208,12 +208,12 @@ def test_wrapped_is_the_function_itself(kind):
 @pytest.mark.parametrize("kind", SUBJECTS)
 def test_a_callable_is_equal_to_itself_and_keeps_its_hash(kind):
     _, decorated = SUBJECTS[kind]
-    assert decorated == decorated  # noqa: PLR0124  its own __eq__ is asked
+    assert decorated == decorated  # noqa: PLR0124  calls its __eq__
     assert hash(decorated) == hash(decorated)
     assert {decorated: kind}[decorated] == kind
 
 
-def test_attributes_of_a_function_are_kept_and_can_be_set():
+def test_attributes_of_a_function_are_visible_and_can_be_set():
     def get():
         return get
 
@@ -230,7 +230,7 @@ def test_attributes_of_a_function_are_kept_and_can_be_set():
     assert not hasattr(get, "timeout")
 
 
-def test_attributes_of_a_method_are_seen_from_its_objects():
+def test_attributes_of_a_method_are_visible_on_its_objects():
     class Client:
         @retry
         def get(self): ...
@@ -242,7 +242,7 @@ def test_attributes_of_a_method_are_seen_from_its_objects():
         Client().get.route = "/other"
 
 
-def test_attributes_of_a_callable_object_are_its_own():
+def test_setting_an_attribute_sets_it_on_the_callable_object():
     page = Page()
     decorated = retry(page)
     decorated.url = "there"
@@ -250,9 +250,9 @@ def test_attributes_of_a_callable_object_are_its_own():
     assert isinstance(decorated, Page)
 
 
-def test_a_wrong_attribute_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="colour"):
-        _ = retry(fetch).colour
+def test_a_misspelled_attribute_raises_attribute_error():
+    with pytest.raises(AttributeError, match="attempts"):
+        _ = retry(fetch).attempts
 
 
 def test_doctest_finds_the_examples_of_a_decorated_function():
@@ -265,7 +265,7 @@ def test_doctest_finds_the_examples_of_a_decorated_function():
     ]
 
 
-def test_a_function_whose_signature_cannot_be_told_is_decorated_all_the_same():
+def test_a_function_with_an_invalid_signature_can_be_decorated():
     def get(page):
         return page
 

@@ -1,4 +1,4 @@
-"""Sessions of aiohttp under the middleware, and one request of each kind of end."""
+"""aiohttp sessions with the retry middleware, and single requests."""
 
 import asyncio
 
@@ -8,18 +8,18 @@ import pytest
 from retrykit import state_of, testing
 from retrykit.integrations.aiohttp import RetryMiddleware
 
-__all__ = ["failing", "fetch", "session", "virtual_time"]
+__all__ = ["fetch", "fetch_error", "session", "virtual_time"]
 
 
 def virtual_time(stall_timeout=0.05):
-    """Return virtual time that does not wait for long on idle connections."""
+    """Return virtual time that waits only briefly for idle connections."""
     return testing.virtual_time(stall_timeout=stall_timeout)
 
 
 def session(*inner, **settings):
-    """Return a session that hangs when a connection is not given back.
+    """Return a session of one connection: it hangs if that is not released.
 
-    What is named as a parameter of a session is one; all else is the policy's.
+    Settings are parameters of the session if they are named so, else of the policy.
     """
     names = {"raise_for_status", "timeout", "trace_configs"}
     own = {name: settings.pop(name) for name in names & settings.keys()}
@@ -46,8 +46,8 @@ def fetch(url, method="GET", *inner, data=None, headers=None, **settings):
     return asyncio.run(main())
 
 
-def failing(url, method="GET", *inner, data=None, kind=Exception, **settings):
-    """Return the error of a request, and the sleeps."""
+def fetch_error(url, method="GET", *inner, data=None, kind=Exception, **settings):
+    """Return the error and the sleeps of a request."""
 
     async def main():
         with virtual_time() as clock, pytest.raises(kind) as caught:

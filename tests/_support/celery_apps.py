@@ -1,4 +1,4 @@
-"""Apps of Celery whose settings are good, unless they are told otherwise."""
+"""Celery apps with valid settings, apart from the given ones."""
 
 from celery import Celery
 
@@ -7,7 +7,7 @@ from retrykit.integrations.celery import DurableTask
 
 __all__ = ["AMQP", "CONFIRMED", "QUORUM", "REDIS", "app"]
 
-# Where nobody listens: it is never connected to.
+# Nothing listens there: no test connects.
 REDIS = "redis://127.0.0.1:1/0"
 AMQP = "amqp://guest:guest@127.0.0.1:1//"
 CONFIRMED = {"confirm_publish": True}

@@ -1,4 +1,4 @@
-"""Jobs on DBOS in this process, with a file of the tests' own."""
+"""Jobs on DBOS in this process, with a private SQLite file."""
 
 import contextlib
 import sqlite3
@@ -10,11 +10,18 @@ from retrykit import ConfigError
 from retrykit.integrations import dbos as durable
 from retrykit.integrations.dbos.lifecycle import check_sqlite
 
-__all__ = ["changed", "ended", "launched", "read", "settings", "usable"]
+__all__ = [
+    "execute",
+    "launched",
+    "read",
+    "settings",
+    "skip_if_unusable",
+    "wait_until_ended",
+]
 
 
 def settings(folder, **other):
-    """Settings of DBOS with a database in a folder."""
+    """Return settings of DBOS with a database in a folder."""
     database = f"sqlite:///{folder / 'jobs.sqlite'}"
     quick = {
         "log_level": "CRITICAL",
@@ -23,8 +30,8 @@ def settings(folder, **other):
     return durable.config("tests", database=database, **quick | other)
 
 
-def usable():
-    """Skip where DBOS cannot use the SQLite of this Python."""
+def skip_if_unusable():
+    """Skip the test if DBOS cannot use this Python's SQLite."""
     try:
         check_sqlite()
     except ConfigError as error:
@@ -33,16 +40,16 @@ def usable():
 
 @pytest.fixture(scope="module")
 def launched(tmp_path_factory):
-    """A process that attempts jobs, until the module is over: the database."""
-    usable()
+    """Run jobs in this process until the module ends; return the database."""
+    skip_if_unusable()
     folder = tmp_path_factory.mktemp("dbos")
     durable.listen(settings(folder), polling=0.01)
     yield folder / "jobs.sqlite"
     DBOS.destroy()
 
 
-def ended(job_id):
-    """Wait until a job has ended, and return the report of it."""
+def wait_until_ended(job_id):
+    """Wait until a job has ended, and return its report."""
     while (report := durable.status(job_id)).status not in {"succeeded", "dead"}:
         with contextlib.suppress(Exception):
             attempt = DBOS.retrieve_workflow(report.engine_id)
@@ -50,13 +57,13 @@ def ended(job_id):
     return report
 
 
-def changed(database, statement, *values):
-    """Change by hand what DBOS has kept."""
+def execute(database, statement, *values):
+    """Change the database of DBOS by hand."""
     with contextlib.closing(sqlite3.connect(database, timeout=10)) as opened, opened:
         opened.execute(statement, values)
 
 
 def read(database, query, *values):
-    """Return the first column of what DBOS has kept."""
+    """Return the first column of a query to the database of DBOS."""
     with contextlib.closing(sqlite3.connect(database, timeout=10)) as opened:
         return [row[0] for row in opened.execute(query, values)]

@@ -1,4 +1,4 @@
-"""What is wrong with jobs and their envelopes, each with the message that it gets."""
+"""Invalid settings of jobs and invalid envelopes, by the message of their error."""
 
 import math
 
@@ -9,43 +9,45 @@ from retrykit.durable.durable_function import job_of
 from retrykit.durable.json_payloads import as_json, from_json
 from tests._support.reference_data import reference_data
 
-__all__ = ["REFUSED"]
+__all__ = ["ERRORS"]
 
-KEPT = reference_data("envelope")
+STORED = reference_data("envelope")
 POLICY = Policy(name="hosts")
 JOB = Job(int, POLICY, "parse")
 NAMELESS = f"{__name__}.<lambda>"
-EMPTY = dict.fromkeys(KEPT) | {"version": 1}
-NEVER = KEPT | {"run": 0}
+EMPTY = dict.fromkeys(STORED) | {"version": 1}
+NEVER = STORED | {"run": 0}
 DEAD = Envelope.from_dict(
-    KEPT
+    STORED
     | {
         "due": None,
-        "state": KEPT["state"]
+        "state": STORED["state"]
         | {
             "stop_reason": "attempts",
             "next_delay": None,
         },
     }
 )
-WHOLE = "envelope must be as retrykit wrote it"
-HOLDS = "JSON-serializable: None, bools, finite numbers, strings, lists and dicts"
+ENVELOPE_RULE = "envelope must be as retrykit wrote it"
+JSON_RULE = "JSON-serializable: None, bools, finite numbers, strings, lists and dicts"
 
 
-nameless = lambda: None  # noqa: E731  so that it has no name
+nameless = lambda: None  # noqa: E731  without a name
 
 
-def attempted(envelope):
+def attempt(envelope):
     return lambda: JOB.attempt(envelope, [], {})
 
 
-REFUSED = {
+ERRORS = {
     "envelope must be of version 1, got 'version 2'; upgrade retrykit in this worker": (
         lambda: Envelope.from_dict({"version": 2})
     ),
-    f"{WHOLE}, got []": lambda: Envelope.from_dict([]),
-    f"{WHOLE}, got {EMPTY}; None is not of type str": lambda: Envelope.from_dict(EMPTY),
-    f"{WHOLE}, got {safe_repr(NEVER)}; its run contradicts the rest": (
+    f"{ENVELOPE_RULE}, got []": lambda: Envelope.from_dict([]),
+    f"{ENVELOPE_RULE}, got {EMPTY}; None is not of type str": lambda: (
+        Envelope.from_dict(EMPTY)
+    ),
+    f"{ENVELOPE_RULE}, got {safe_repr(NEVER)}; its run contradicts the rest": (
         lambda: Envelope.from_dict(NEVER)
     ),
     "policy must be a Policy, got 'hosts'; write policy=Policy(...)": (
@@ -69,12 +71,12 @@ REFUSED = {
     ),
     "run must be an integer >= 1, got 0": lambda: JOB.envelope("a", 0),
     "envelope must be that of a waiting job, got 'dead'; Job.envelope creates a new "
-    "one": attempted(DEAD),
+    "one": attempt(DEAD),
     "policy must be 'hosts', the policy of parse, got 'hostnames'; if it was renamed, "
-    "add its old name to previous_names=[...]": attempted(Envelope.from_dict(KEPT)),
-    f"args must be {HOLDS}, not nested too deeply and not too long, got <int that "
+    "add its old name to previous_names=[...]": attempt(Envelope.from_dict(STORED)),
+    f"args must be {JSON_RULE}, not nested too deeply and not too long, got <int that "
     "cannot be shown>": lambda: as_json("args", 10**5000),
-    f"args[0] must be {HOLDS}, got {{1}}; pass an id or a string instead": (
+    f"args[0] must be {JSON_RULE}, got {{1}}; pass an id or a string instead": (
         lambda: as_json("args", [{1}])
     ),
     "args must be a dict with string keys, got {1: 2}; JSON would turn them into "

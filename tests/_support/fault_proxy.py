@@ -1,11 +1,10 @@
-"""A TCP proxy on 127.0.0.1 that does to each connection what a plan says.
+"""A TCP proxy on 127.0.0.1 that injects the planned fault into each connection.
 
     with proxy(server.port, refused(), cut_down(after=10), through()) as faults:
         fetch(f"http://127.0.0.1:{faults.port}")
         faults.listen()
 
-It knows nothing of HTTP. Each connection takes the next plan, and the last plan
-is for all that follow.
+It knows no HTTP. Each connection takes the next plan; the last plan is repeated.
 """
 
 import selectors
@@ -13,7 +12,7 @@ import socket
 import sys
 from dataclasses import dataclass
 
-from tests._support.accepting import PATIENCE, Acceptor
+from tests._support.socket_server import TIMEOUT, SocketServer
 
 __all__ = ["Plan", "Proxy", "cut_down", "delay", "hang", "proxy", "refused"]
 __all__ += ["reset_at_once", "reset_upload", "slow", "through"]
@@ -21,13 +20,12 @@ __all__ += ["reset_at_once", "reset_upload", "slow", "through"]
 
 @dataclass(frozen=True)
 class Plan:
-    """What becomes of a connection.
+    """The plan of a connection.
 
-    The kind is "through", "refused", "reset" or "hang". What goes through waits
-    *delay* seconds before the server's first byte, comes from the server in
-    pieces of *size* bytes with *pause* seconds before each, and ends *after*
-    so many of them, with RST or with FIN; or with RST when the client has sent
-    *taken* bytes.
+    The kind is "through", "refused", "reset" or "hang". A connection that goes
+    through gets the server's first byte *delay* seconds later, and its bytes in
+    pieces of *size* with *pause* seconds before each. It ends *after* so many bytes,
+    with RST or FIN; or with RST when the client has sent *taken* bytes.
     """
 
     kind: str = "through"
@@ -40,161 +38,161 @@ class Plan:
 
 
 def through():
-    """Hand on all that comes, the server's FIN and RST among it."""
+    """Forward everything, the server's FIN and RST included."""
     return Plan()
 
 
 def refused():
-    """Let nobody listen while this is the next plan, until `listen` is called."""
+    """Refuse connections while this is the next plan, until `listen` is called."""
     return Plan("refused")
 
 
 def reset_at_once():
-    """Accept, and reset when the client begins to send, handing nothing on.
+    """Accept, and reset when the client begins to send, forwarding nothing.
 
-    Sooner, it would meet some clients while they connect and some later.
+    An earlier reset would reach some clients while they connect and some later.
     """
     return Plan("reset")
 
 
 def hang():
-    """Accept and read, and hand nothing on for as long as the client stays."""
+    """Accept and read, and forward nothing, until the client closes."""
     return Plan("hang")
 
 
 def cut_down(after, *, reset=False):
-    """End the connection after so many bytes from the server to the client.
+    """End the connection after so many of the server's bytes.
 
-    After 0 bytes means: when the server begins to answer.
+    0 ends it when the server begins to answer.
     """
     return Plan(after=after, reset=reset)
 
 
 def reset_upload(taken):
-    """Reset the connection when the client has sent so many bytes, or more."""
+    """Reset the connection when the client has sent at least so many bytes."""
     return Plan(taken=taken)
 
 
 def delay(seconds):
-    """Hold the server's first byte back."""
+    """Delay the server's first byte."""
     return Plan(delay=seconds)
 
 
 def slow(size, pause):
-    """Hand the server's bytes on so many at a time, with a pause before each."""
+    """Forward the server's bytes in pieces, with a pause before each."""
     return Plan(size=size, pause=pause)
 
 
-class Proxy(Acceptor):
-    """What `proxy` gives: where it is, and who listens."""
+class Proxy(SocketServer):
+    """The proxy that `proxy` returns."""
 
     def __init__(self, target, plans):
         super().__init__()
         self._target = target
         self._plans = list(plans)
-        self._known = 0
-        self._follow()
+        self._accepted_before = 0
+        self._listen_if_planned()
 
     def refuse(self):
-        """Let nobody listen from here on, until `listen` is called.
+        """Refuse connections until `listen` is called.
 
-        Connections that are open stay so, and the plans that are left are kept.
+        Open connections stay open; the remaining plans follow later.
         """
         super().refuse()
         if self._plans[0].kind != "refused":
             self._plans.insert(0, refused())
 
     def listen(self):
-        """Go past one plan that refuses, and listen if the next one does not.
+        """Skip one plan that refuses, and listen if the next one does not refuse.
 
-        As the last plan it refuses for ever.
+        If the last plan refuses, it refuses forever.
         """
         if self._plans[0].kind == "refused":
             self._advance()
-        self._follow()
+        self._listen_if_planned()
 
-    def failed(self):
-        """Listen again if an attempt was refused; to be told after each failure.
+    def attempt_failed(self):
+        """Listen again if the failed attempt was refused.
 
-        It was, if nobody was accepted since the failure before.
+        It was, if no connection was accepted since the failure before.
         """
-        if self.accepted == self._known:
+        if self.accepted == self._accepted_before:
             self.listen()
-        self._known = self.accepted
+        self._accepted_before = self.accepted
 
-    def meet(self, line):
+    def handler_for(self, connection):
         plan = self._plans[0]
         self._advance()
         if self._plans[0].kind == "refused":
             self._listening = False
-        return lambda: self._do(line, plan)
+        return lambda: self._do(connection, plan)
 
     def _advance(self):
         if len(self._plans) > 1:
             del self._plans[0]
 
-    def _follow(self):
+    def _listen_if_planned(self):
         if self._plans[0].kind != "refused":
             super().listen()
 
-    def _do(self, line, plan):
+    def _do(self, connection, plan):
         if plan.kind == "reset":
-            _reset(line)
+            _reset(connection)
         elif plan.kind == "hang":
-            line.swallow()
+            connection.drain()
         else:
-            with self._reach(line) as far:
-                _carry(line, far, plan)
+            with self._reach(connection) as far:
+                _forward(connection, far, plan)
 
-    def _reach(self, line):
+    def _reach(self, connection):
         try:
-            far = socket.create_connection(("127.0.0.1", self._target), PATIENCE)
+            far = socket.create_connection(("127.0.0.1", self._target), TIMEOUT)
         except OSError:
-            _reset(line)
+            _reset(connection)
             raise
-        line.others.append(far)
+        connection.others.append(far)
         return far
 
 
 def proxy(target, *plans):
-    """Return a proxy in front of a port, to be closed by `with`."""
+    """Return a proxy in front of a port; a context manager."""
     return Proxy(target, plans or (through(),))
 
 
-def _reset(line):
-    line.sock.recv(1, socket.MSG_PEEK)
-    line.reset()
+def _reset(connection):
+    connection.sock.recv(1, socket.MSG_PEEK)
+    connection.reset()
 
 
-def _carry(line, far, plan):
+def _forward(connection, far, plan):
     with selectors.DefaultSelector() as sides:
-        sides.register(line.sock, selectors.EVENT_READ)
+        sides.register(connection.sock, selectors.EVENT_READ)
         sides.register(far, selectors.EVENT_READ)
-        left, held, taken = plan.after, plan.delay, plan.taken
-        # If the proxy has closed meanwhile, it did not know of the far side.
-        line.pause(0)
-        while ready := {key.fileobj for key, _ in sides.select(PATIENCE)}:
-            if line.sock in ready:
-                sent = _up(line, far)
+        remaining, delay, taken = plan.after, plan.delay, plan.taken
+        # If the proxy was closed meanwhile, it did not close the far side.
+        connection.pause(0)
+        while ready := {key.fileobj for key, _ in sides.select(TIMEOUT)}:
+            if connection.sock in ready:
+                sent = _up(connection, far)
                 taken -= len(sent)
                 if taken <= 0:
-                    line.reset()
+                    connection.reset()
                     return
                 if not sent:
-                    sides.unregister(line.sock)
+                    sides.unregister(connection.sock)
             if far in ready:
-                data = _down(line, far, plan.size)
-                line.pause(held + plan.pause)
-                line.send(data[:left])
-                left, held = left - len(data), 0.0
-                if left <= 0 and plan.reset:
-                    line.reset()
-                if left <= 0 or not data:
+                data = _down(connection, far, plan.size)
+                connection.pause(delay + plan.pause)
+                connection.send(data[:remaining])
+                remaining, delay = remaining - len(data), 0.0
+                if remaining <= 0 and plan.reset:
+                    connection.reset()
+                if remaining <= 0 or not data:
                     return
 
 
-def _up(line, far):
-    data = line.sock.recv(65536)
+def _up(connection, far):
+    data = connection.sock.recv(65536)
     if data:
         far.sendall(data)
     else:
@@ -202,9 +200,9 @@ def _up(line, far):
     return data
 
 
-def _down(line, far, size):
+def _down(connection, far, size):
     try:
         return far.recv(size)
     except ConnectionResetError:
-        line.reset()
+        connection.reset()
         raise

@@ -1,7 +1,8 @@
-"""Every HTTP client that there is a part for, to be tried by one table.
+"""All HTTP clients with an integration, behind one interface for tests.
 
-Each fetches a URL some times, in one of two ways: through its transport, which
-sends requests again, or whole, in a decorated function that reads the body too.
+Each fetches a URL a number of times, with retries in one of two layers: in its
+transport, which repeats requests, or in a decorated function, which also reads the
+body.
 """
 
 import asyncio
@@ -23,22 +24,22 @@ from retrykit.integrations import (
     urllib3 as for_urllib3,
 )
 
-__all__ = ["CLIENTS", "NO_FILES", "PATIENCE", "READS_BODIES", "WAYS", "Came"]
+__all__ = ["CLIENTS", "LAYERS", "NO_FILES", "READS_BODIES", "TIMEOUT", "Fetched"]
 
-WAYS = ["transport", "whole"]
+LAYERS = ["transport", "function"]
 
 NO_FILES = ["httpx, asyncio", "httpx, trio"]
-"""The clients that take no file: it is a stream to them, to be read once."""
+"""The clients for which a file is a stream that can be read once."""
 
 READS_BODIES = ["urllib3"]
-"""The clients whose transport reads the body, and so sees that it is cut short."""
+"""The clients whose transport reads the body, and so notices a truncated one."""
 
-PATIENCE = 0.5
-"""How long a client waits for a server that hangs, in seconds."""
+TIMEOUT = 0.5
+"""The timeout of the clients, in seconds."""
 
 
-class Came(NamedTuple):
-    """What came of a fetch: a status and a body, or an error of the client's."""
+class Fetched(NamedTuple):
+    """The result of a fetch: a status and a body, or an error of the client."""
 
     status: int | None
     body: bytes | None
@@ -46,105 +47,105 @@ class Came(NamedTuple):
     state: object
 
 
-def blocking(own, fetch):
-    """Fetch, and tell what came of it; other errors than the client's come out."""
+def fetched(own_errors, fetch):
+    """Fetch, and return the result; errors that are not the client's are raised."""
     try:
         answer, status, body = fetch()
-    except own as error:
-        return Came(None, None, error, state_of(error))
-    return Came(status, body, None, state_of(answer))
+    except own_errors as error:
+        return Fetched(None, None, error, state_of(error))
+    return Fetched(status, body, None, state_of(answer))
 
 
-async def awaited(own, fetch):
-    """Fetch, and tell what came of it, as `blocking` does."""
+async def afetched(own_errors, fetch):
+    """Fetch, and return the result, like `fetched`."""
     try:
         answer, status, body = await fetch()
-    except own as error:
-        return Came(None, None, error, state_of(error))
-    return Came(status, body, None, state_of(answer))
+    except own_errors as error:
+        return Fetched(None, None, error, state_of(error))
+    return Fetched(status, body, None, state_of(answer))
 
 
-def httpx_in_a_thread(way, policy, times, url, method, headers, body):
-    transport = for_httpx.RetryTransport(policy) if way == "transport" else None
-    client = httpx.Client(transport=transport, timeout=PATIENCE, follow_redirects=True)
+def httpx_in_a_thread(layer, policy, times, url, method, headers, body):
+    transport = for_httpx.RetryTransport(policy) if layer == "transport" else None
+    client = httpx.Client(transport=transport, timeout=TIMEOUT, follow_redirects=True)
 
     def fetch():
         answer = client.request(method, url, headers=headers, content=body())
-        if way == "whole":
+        if layer == "function":
             answer.raise_for_status()
         return answer, answer.status_code, answer.content
 
-    whole = fetch if way == "transport" else retry(for_httpx.policy(policy))(fetch)
+    call = fetch if layer == "transport" else retry(for_httpx.policy(policy))(fetch)
     with client:
-        return [blocking(httpx.HTTPError, whole) for _ in range(times)]
+        return [fetched(httpx.HTTPError, call) for _ in range(times)]
 
 
-def requests_in_a_thread(way, policy, times, url, method, headers, body):
+def requests_in_a_thread(layer, policy, times, url, method, headers, body):
     session = requests.Session()
     # Nothing is taken from the environment: the server is on this machine.
     session.trust_env = False
-    if way == "transport":
+    if layer == "transport":
         session.mount("http://", for_requests.RetryAdapter(policy))
 
     def fetch():
         answer = session.request(
-            method, url, headers=headers, data=body(), timeout=PATIENCE
+            method, url, headers=headers, data=body(), timeout=TIMEOUT
         )
-        if way == "whole":
+        if layer == "function":
             answer.raise_for_status()
         return answer, answer.status_code, answer.content
 
-    whole = fetch if way == "transport" else retry(for_requests.policy(policy))(fetch)
+    call = fetch if layer == "transport" else retry(for_requests.policy(policy))(fetch)
     with session:
-        return [blocking(requests.RequestException, whole) for _ in range(times)]
+        return [fetched(requests.RequestException, call) for _ in range(times)]
 
 
-def urllib3_in_a_thread(way, policy, times, url, method, headers, body):
+def urllib3_in_a_thread(layer, policy, times, url, method, headers, body):
     # urllib3 by itself would retry three times.
     pool = for_urllib3.RetryPoolManager(
-        policy if way == "transport" else ONCE, urllib3.PoolManager(timeout=PATIENCE)
+        policy if layer == "transport" else ONCE, urllib3.PoolManager(timeout=TIMEOUT)
     )
 
     def fetch():
         answer = pool.request(method, url, headers=headers, body=body())
-        if way == "whole" and answer.status >= 400:
-            # It has no error for a status; the policy knows those that may pass.
-            raise Refused(answer)
+        if layer == "function" and answer.status >= 400:
+            # urllib3 has no error for a status.
+            raise StatusError(answer)
         return answer, answer.status, answer.data
 
-    whole = fetch
-    if way == "whole":
+    call = fetch
+    if layer == "function":
         hint = for_urllib3.policy(policy).hint
-        asks = partial(Refused.asks, hint)
-        ready = for_urllib3.policy(policy, on=Refused.may_pass, hint=asks)
-        whole = retry(ready)(fetch)
+        delay = partial(StatusError.requested_delay, hint)
+        ready = for_urllib3.policy(policy, on=StatusError.is_transient, hint=delay)
+        call = retry(ready)(fetch)
     with pool:
-        return [blocking(urllib3.exceptions.HTTPError, whole) for _ in range(times)]
+        return [fetched(urllib3.exceptions.HTTPError, call) for _ in range(times)]
 
 
 ONCE = Policy(max_attempts=1)
 
 
-class Refused(urllib3.exceptions.HTTPError):
-    """A status that a function does not take for an answer."""
+class StatusError(urllib3.exceptions.HTTPError):
+    """The error of a function for a response with an error status."""
 
     def __init__(self, answer):
         super().__init__(answer.status)
         self.answer = answer
 
     @staticmethod
-    def may_pass(error):
+    def is_transient(error):
         return for_urllib3.transient(getattr(error, "answer", error))
 
     @staticmethod
-    def asks(hint, error):
+    def requested_delay(hint, error):
         return hint(getattr(error, "answer", error))
 
 
-async def httpx_in_a_task(way, policy, times, url, method, headers, body):
-    transport = for_httpx.AsyncRetryTransport(policy) if way == "transport" else None
+async def httpx_in_a_task(layer, policy, times, url, method, headers, body):
+    transport = for_httpx.AsyncRetryTransport(policy) if layer == "transport" else None
     client = httpx.AsyncClient(
-        transport=transport, timeout=PATIENCE, follow_redirects=True
+        transport=transport, timeout=TIMEOUT, follow_redirects=True
     )
 
     async def fetch():
@@ -152,38 +153,38 @@ async def httpx_in_a_task(way, policy, times, url, method, headers, body):
         if isinstance(content, Iterator):
             content = one_by_one(content)
         answer = await client.request(method, url, headers=headers, content=content)
-        if way == "whole":
+        if layer == "function":
             answer.raise_for_status()
         return answer, answer.status_code, answer.content
 
-    whole = fetch if way == "transport" else aretry(for_httpx.policy(policy))(fetch)
+    call = fetch if layer == "transport" else aretry(for_httpx.policy(policy))(fetch)
     async with client:
-        return [await awaited(httpx.HTTPError, whole) for _ in range(times)]
+        return [await afetched(httpx.HTTPError, call) for _ in range(times)]
 
 
-async def aiohttp_in_a_task(way, policy, times, url, method, headers, body):
-    again = for_aiohttp.RetryMiddleware(policy) if way == "transport" else None
+async def aiohttp_in_a_task(layer, policy, times, url, method, headers, body):
+    middleware = for_aiohttp.RetryMiddleware(policy) if layer == "transport" else None
     client = aiohttp.ClientSession(
-        middlewares=[again] if again else [],
-        timeout=aiohttp.ClientTimeout(sock_connect=PATIENCE, sock_read=PATIENCE),
+        middlewares=[middleware] if middleware else [],
+        timeout=aiohttp.ClientTimeout(sock_connect=TIMEOUT, sock_read=TIMEOUT),
     )
-    if again is None:
-        # It would send some requests twice by itself, before the policy may.
-        client._retry_connection = False  # noqa: SLF001  there is no other way
+    if middleware is None:
+        # Or aiohttp itself would repeat some requests once.
+        client._retry_connection = False  # noqa: SLF001  there is no setting
 
     async def fetch():
         data = body()
         if isinstance(data, Iterator) and not hasattr(data, "read"):
             data = one_by_one(data)
         async with client.request(method, url, headers=headers, data=data) as answer:
-            if way == "whole":
+            if layer == "function":
                 answer.raise_for_status()
             return answer, answer.status, await answer.read()
 
-    whole = fetch if way == "transport" else aretry(for_aiohttp.policy(policy))(fetch)
-    own = (aiohttp.ClientError, TimeoutError)
+    call = fetch if layer == "transport" else aretry(for_aiohttp.policy(policy))(fetch)
+    own_errors = (aiohttp.ClientError, TimeoutError)
     async with client:
-        return [await awaited(own, whole) for _ in range(times)]
+        return [await afetched(own_errors, call) for _ in range(times)]
 
 
 async def one_by_one(pieces):
@@ -207,5 +208,5 @@ CLIENTS = {
     "requests": requests_in_a_thread,
     "urllib3": urllib3_in_a_thread,
 }
-"""What fetches: by way, policy, how often, URL, method, headers and what makes
-the body, it gives a list of `Came`."""
+"""Functions of layer, policy, number of fetches, URL, method, headers and a function
+that makes the body; they return a list of `Fetched`."""

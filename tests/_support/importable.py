@@ -1,4 +1,4 @@
-"""What the tests send to other processes, which import this module by its name."""
+"""Decorated callables that tests pickle for other processes."""
 
 import asyncio
 import functools
@@ -11,37 +11,37 @@ from retrykit.testing import virtual_time
 POLICY = Policy(schedule=[1, 2], on=OSError)
 
 
-class RefusedError(OSError):
-    """An error with a mind of its own: arguments, attributes, no message."""
+class TwoArgumentError(OSError):
+    """An error with several arguments and an attribute, without a message."""
 
     def __init__(self, host, port):
         super().__init__(host, port)
         self.port = port
 
 
-def at_last(*facts):
-    """Fail until the third attempt, then give the facts back; or fail for ever."""
-    if current_state().attempt < 3 or "never" in facts:
-        raise RefusedError("localhost", current_state().attempt)
-    return facts
+def fail_twice(*arguments):
+    """Fail twice, then return the arguments; fail forever if "never" is among them."""
+    if current_state().attempt < 3 or "never" in arguments:
+        raise TwoArgumentError("localhost", current_state().attempt)
+    return arguments
 
 
 def plain(key):
-    return at_last(key)
+    return fail_twice(key)
 
 
 @retry(POLICY)
 def fetch(key):
-    return at_last(key)
+    return fail_twice(key)
 
 
 @retry(POLICY)
 async def afetch(key):
-    return at_last(key)
+    return fail_twice(key)
 
 
 async def later(key):
-    return at_last(key)
+    return fail_twice(key)
 
 
 def started(key):
@@ -56,19 +56,19 @@ def task(key):
 @retry(POLICY)
 @functools.lru_cache
 def cached(key):
-    return at_last(key)
+    return fail_twice(key)
 
 
 @functools.lru_cache
 @retry(POLICY)
 def cached_above(key):
-    return at_last(key)
+    return fail_twice(key)
 
 
 @retry(POLICY)
 @functools.singledispatch
 def described(key):
-    return at_last(key)
+    return fail_twice(key)
 
 
 @dataclass(unsafe_hash=True)
@@ -79,48 +79,48 @@ class Client:
 
     @retry(POLICY)
     def get(self, key):
-        return at_last(self, key)
+        return fail_twice(self, key)
 
     @retry(POLICY)
     async def aget(self, key):
-        return at_last(self, key)
+        return fail_twice(self, key)
 
     @retry(POLICY)
     @classmethod
     def made(cls, key):
-        return at_last(cls, key)
+        return fail_twice(cls, key)
 
     @classmethod
     @retry(POLICY)
     def also_made(cls, key):
-        return at_last(cls, key)
+        return fail_twice(cls, key)
 
     @retry(POLICY)
     @staticmethod
     def given(key):
-        return at_last(key)
+        return fail_twice(key)
 
     @staticmethod
     @retry(POLICY)
     def also_given(key):
-        return at_last(key)
+        return fail_twice(key)
 
     @retry(POLICY)
-    @functools.lru_cache  # noqa: B019  the tests clear it
+    @functools.lru_cache  # noqa: B019  tests clear it
     def cached(self, key):
-        return at_last(self, key)
+        return fail_twice(self, key)
 
     quick = with_policy(get, schedule=[7, 7])
 
     def plain(self, key):
-        return at_last(self, key)
+        return fail_twice(self, key)
 
     def __call__(self, key):
-        return at_last(self, key)
+        return fail_twice(self, key)
 
 
 class Holder:
-    """An object that decorates a method of its own when it is made."""
+    """An object that decorates its own bound method."""
 
     def __init__(self):
         self.get = retry(POLICY)(self.plain)
@@ -138,7 +138,7 @@ bound_later = retry(POLICY)(CLIENT.plain)
 callable_object = retry(POLICY)(CLIENT)
 builtin = retry(POLICY)(len)
 
-# Under another policy or name than what is found by their own.
+# Under another policy or name than the object of their own qualified name.
 quick = with_policy(fetch, schedule=[7, 7])
 quick_method = with_policy(CLIENT.get, schedule=[7, 7])
 quick_classmethod = with_policy(Client.made, schedule=[7, 7])
@@ -147,15 +147,15 @@ quick_partial = with_policy(partial, schedule=[7, 7])
 renamed = retry(POLICY)(plain)
 
 
-def called(fn, *args):
-    """Call, and tell what it came to, and the delays; in whatever process this is."""
+def call_with_delays(fn, *args):
+    """Return the result of a call, or the attempts that failed, and its delays."""
     cached.cache_clear()
     cached_above.cache_clear()
     Client.cached.cache_clear()
     with virtual_time() as clock:
         try:
             return asyncio.run(awaited(fn, args)), clock.sleeps
-        except RefusedError as error:
+        except TwoArgumentError as error:
             return error.port, clock.sleeps
 
 
@@ -165,10 +165,10 @@ async def awaited(fn, args):
 
 
 def give_up(raises):
-    """Give up after three attempts, with the error that the policy wants."""
+    """Give up after three attempts, with the form of error that *raises* names."""
 
     def fail():
-        raise RefusedError("localhost", current_state().attempt)
+        raise TwoArgumentError("localhost", current_state().attempt)
 
     with virtual_time():
         POLICY.replace(raises=raises, name="fetch").call(fail)

@@ -1,7 +1,6 @@
-"""A real mountebank of the tests' own: an HTTP server that others have written.
+"""A private mountebank, a third-party server of scripted HTTP responses.
 
-It comes from npm, as `npm install mountebank@2.9.1`. Its command `mb` is found on
-the PATH.
+`npm install mountebank@2.9.1` installs it; its command `mb` must be on the PATH.
 """
 
 import contextlib
@@ -17,46 +16,46 @@ from tests._support.required import program
 __all__ = ["DROPPED", "Mountebank", "running", "started"]
 
 DROPPED = "CONNECTION_RESET_BY_PEER"
-"""What a script says in place of a status: the connection ends without a word.
+"""Used in a script in place of a status: the connection closes without an answer.
 
-For all its name no RST is sent: mountebank 2.9.1 closes with FIN.
+In spite of the name, mountebank 2.9.1 closes with FIN, not RST.
 """
 
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Mountebank:
-    """A server that runs, and makes others that follow a script."""
+    """A running mountebank, which makes servers that follow a script."""
 
     def __init__(self, port):
         self.url = f"http://127.0.0.1:{port}"
 
     @contextlib.contextmanager
     def imposter(self, *script):
-        """Make a server that does this, over and over; give its URL, and end it.
+        """Run a server that repeats a script; yield its URL.
 
-        A script is of statuses, pairs of a status and headers, and DROPPED.
+        A script has statuses, pairs of a status and headers, and DROPPED.
         """
         stub = {"responses": [_response(each) for each in script]}
-        made = self.ask(
+        imposter = self.request(
             "POST",
             "/imposters",
             {"protocol": "http", "host": "127.0.0.1", "stubs": [stub]},
         )
         try:
-            yield f"http://127.0.0.1:{made['port']}"
+            yield f"http://127.0.0.1:{imposter['port']}"
         finally:
-            self.ask("DELETE", f"/imposters/{made['port']}")
+            self.request("DELETE", f"/imposters/{imposter['port']}")
 
-    def ask(self, method, path, content=None):
+    def request(self, method, path, content=None):
         request = urllib.request.Request(  # noqa: S310  of 127.0.0.1
             self.url + path,
             None if content is None else json.dumps(content).encode(),
             {"Content-Type": "application/json"},
             method=method,
         )
-        with _DIRECT.open(request, timeout=10) as answered:
-            return json.load(answered)
+        with _DIRECT.open(request, timeout=10) as response:
+            return json.load(response)
 
 
 def _response(each):
@@ -68,7 +67,7 @@ def _response(each):
 
 @contextlib.contextmanager
 def started(folder):
-    """Start it with nothing of a person's, and end it."""
+    """Run mountebank with its files in a folder."""
     with reserved_port() as port, _process(port, folder) as process:
         try:
             yield _ready(process, Mountebank(port))
@@ -78,7 +77,7 @@ def started(folder):
 
 def _process(port, folder):
     settings = f"start --port {port} --host 127.0.0.1 --localOnly --nologfile"
-    return subprocess.Popen(  # noqa: S603  as it is installed
+    return subprocess.Popen(  # noqa: S603  a fixed command
         [program("mb"), *settings.split(), "--pidfile", str(folder / "mb.pid")],
         cwd=folder,
         stdout=subprocess.DEVNULL,
@@ -86,10 +85,10 @@ def _process(port, folder):
 
 
 def _ready(process, server):
-    """Return what runs once it answers, 20 s from here at most."""
+    """Return the server once it answers, within 20 s."""
     for _ in range(1000):
         with contextlib.suppress(OSError):
-            server.ask("GET", "/")
+            server.request("GET", "/")
             return server
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.02)

@@ -1,4 +1,4 @@
-"""Policies as data, right and wrong ones, for those who read such data."""
+"""Valid and invalid policies as data, for the loader and the JSON Schema."""
 
 import math
 
@@ -124,7 +124,7 @@ VALID = {
     "an attempt timeout": {"attempt_timeout": "1.5s"},
     "no attempt timeout": {"attempt_timeout": None},
     "attempts of any length": {"attempt_timeout": "unlimited"},
-    "a timeout that is told": {
+    "a timeout passed as an argument": {
         "attempt_timeout": {"argument": "timeout", "seconds": "500ms"}
     },
     "respecting the inside": {"nested": "respect"},
@@ -237,7 +237,7 @@ INVALID = {
     "a throttle that never fills": budget("throttle", token_ratio=0.0009),
     "more than a ratio": budget("ratio_budget", ratio=1001),
     "a ratio in no time": budget("ratio_budget", window=0.9),
-    "a ratio for ever": budget("ratio_budget", window="unlimited"),
+    "an unlimited ratio": budget("ratio_budget", window="unlimited"),
     "a scope that is none": budget("throttle", scope="data.example"),
     "a scope of nothing": budget("throttle", scope="host: "),
     "a scope of more than the process": budget("throttle", scope="process\n"),

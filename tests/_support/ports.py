@@ -1,4 +1,4 @@
-"""A port for a server of the tests' own, which may go away and come back."""
+"""Reserves ports for test servers, which may be restarted on the same port."""
 
 import contextlib
 import secrets
@@ -6,12 +6,12 @@ import socket
 
 __all__ = ["free_port", "reserved_port"]
 
-# Below those that systems give to whoever connects somewhere, or asks for any.
+# Below the ephemeral ports, which systems assign to clients and to port 0.
 _FIRST, _COUNT = 20_000, 6_000
 
 
 def free_port():
-    """Return a port that is reserved for as long as this process runs."""
+    """Return a port that is reserved until this process ends."""
     port, guard = _reserve()
     guard.detach()
     return port
@@ -19,17 +19,17 @@ def free_port():
 
 @contextlib.contextmanager
 def reserved_port():
-    """Give a port that is reserved until the block ends."""
+    """Yield a port that is reserved until the block ends."""
     port, guard = _reserve()
     with guard:
         yield port
 
 
 def _reserve():
-    """Return a port on which nothing listens, and nothing will by chance.
+    """Return a free port, and a socket that reserves it.
 
-    No other process of these tests gets it meanwhile: another port is taken, which
-    stands for it while no server has it.
+    The socket is bound to another port, which other processes of these tests check,
+    so that the reserved one stays free for its server.
     """
     while True:
         port = _FIRST + secrets.randbelow(_COUNT)

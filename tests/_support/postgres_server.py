@@ -1,4 +1,4 @@
-"""A real PostgreSQL of the tests' own, which can die and come back."""
+"""A private PostgreSQL server, which can be killed and restarted."""
 
 import contextlib
 import os
@@ -23,12 +23,12 @@ class PostgresServer:
     """A server on a free port of loopback, with its log in a folder.
 
     Attributes:
-        url: Where its clients find it.
+        url: The URL for clients.
     """
 
     def __init__(self, folder):
         self.binaries = Path(program("postgres")).parent
-        # Not in pytest's own folder, whose access another run of it may take away.
+        # Not in pytest's folder, to which another run may revoke access.
         home = Path(tempfile.mkdtemp(prefix="retrykit-"))
         weakref.finalize(self, shutil.rmtree, home, ignore_errors=True)
         self.folder = home / "postgres"
@@ -39,7 +39,7 @@ class PostgresServer:
         self._prepare()
 
     def start(self):
-        """Start it, and wait until it answers."""
+        """Start it, and wait until it accepts connections."""
         settings = ["-h", "127.0.0.1", "-p", str(self.port), "-F", "-k", ""]
         self.process = self._run("postgres", "-D", str(self.folder), *settings)
         end = time.monotonic() + 90
@@ -49,9 +49,9 @@ class PostgresServer:
             time.sleep(0.1)
 
     def stop(self, number=signal.SIGQUIT):
-        """End it, by default at once and without tidying up."""
+        """Stop it, by default immediately and without cleanup."""
         for _ in range(60):
-            # Again, as it may have begun to wait when the first one came.
+            # Again: the first signal may have come too early.
             self.process.send_signal(number)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(2)
@@ -61,26 +61,26 @@ class PostgresServer:
     def _prepare(self):
         self.folder.mkdir()
         if self.user is not None:
-            # Its own user must reach the folder, and own it.
+            # Its user must own the folder and be able to reach it.
             shutil.chown(self.folder, self.user)
             self.folder.parent.chmod(0o711)
-        made = self._run(
+        initdb = self._run(
             "initdb", "-D", str(self.folder), "-U", "retrykit", "-A", "trust",
             "--no-sync", "--locale=C", "-E", "UTF8",
         )  # fmt: skip
-        if made.wait(120):
+        if initdb.wait(120):
             pytest.fail(f"initdb failed: {self.log.read_text()}")
 
     def _run(self, command, *arguments):
         with self.log.open("a") as log:
-            return subprocess.Popen(  # noqa: S603  as it is installed
+            return subprocess.Popen(  # noqa: S603  a fixed command
                 [str(self.binaries / command), *arguments],
                 stdout=log, stderr=log, user=self.user, cwd="/",
             )  # fmt: skip
 
 
 def _user():
-    """Return whom it runs as: root itself it refuses."""
+    """Return the user to run as, as PostgreSQL refuses to run as root."""
     if os.getuid() != 0:
         return None
     try:

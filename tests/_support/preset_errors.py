@@ -1,12 +1,12 @@
-"""Settings of presets that are wrong, each with the message that it gets."""
+"""Invalid settings of presets, by the message of their error."""
 
 from retrykit import presets
 
-__all__ = ["REFUSED"]
+__all__ = ["ERRORS"]
 
 SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 
-REFUSED = {
+ERRORS = {
     "version must be one of '2.0', '2.1', got '2.2'": (
         lambda: presets.aws_standard(version="2.2")
     ),

@@ -1,4 +1,4 @@
-"""A real RabbitMQ of the tests' own, which can die and come back."""
+"""A private RabbitMQ server, which can be killed and restarted."""
 
 import os
 import signal
@@ -19,11 +19,11 @@ class RabbitServer:
     """A node on free ports of loopback, with its data in a folder.
 
     Attributes:
-        url: Where its clients find it.
+        url: The URL for clients.
     """
 
     def __init__(self, folder):
-        # Itself: what Debian has on the path asks who is logged in.
+        # Not the wrapper that Debian has on the PATH, which checks the user.
         self.command = program("rabbitmq-server")
         self.folder = folder / "rabbitmq"
         self.folder.mkdir()
@@ -34,15 +34,15 @@ class RabbitServer:
         self._configure()
 
     def start(self):
-        """Start it, and wait until it answers."""
+        """Start it, and wait until it accepts connections."""
         with self.log.open("a") as log:
-            # Its own daemon of names, which would else stay behind.
-            self.namer = subprocess.Popen(  # noqa: S603  as it is installed
+            # Its own name daemon, which would otherwise outlive the test.
+            self.namer = subprocess.Popen(  # noqa: S603  a fixed command
                 [program("epmd"),
                  "-address", "127.0.0.1", "-port", str(self.names)],
                 stdout=log, stderr=log,
             )  # fmt: skip
-            self.process = subprocess.Popen(  # noqa: S603  as it is installed
+            self.process = subprocess.Popen(  # noqa: S603  a fixed command
                 [self.command], env=self.environ, stdout=log, stderr=log,
                 start_new_session=True,
             )  # fmt: skip
@@ -53,14 +53,14 @@ class RabbitServer:
             time.sleep(0.2)
 
     def stop(self, number=signal.SIGKILL):
-        """End it with all that it started, by default at once."""
+        """Stop it and its child processes, by default immediately."""
         os.killpg(self.process.pid, number)
         self.process.wait(120)
         self.namer.kill()
         self.namer.wait(120)
 
     def _answers(self):
-        """Return whether it speaks AMQP: it begins with its protocol's frame."""
+        """Return whether it answers with a frame of AMQP."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), 1) as client:
                 client.settimeout(2)
@@ -82,8 +82,8 @@ class RabbitServer:
             "RABBITMQ_DIST_PORT": str(self.distribution),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
                 "-kernel inet_dist_use_interface {127,0,0,1}"
-                # What it moved from queue to queue when it was killed, it moves
-                # again after this, in milliseconds; by default after 3 minutes.
+                # After a kill it repeats moves between queues after this time, in
+                # milliseconds; by default after 3 minutes.
                 " -rabbit dead_letter_worker_publisher_confirm_timeout 5000"
             ),
             "RABBITMQ_CONFIG_FILE": str(settings),

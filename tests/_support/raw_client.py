@@ -1,25 +1,25 @@
-"""A client of bare sockets, which tells one end of a connection from another."""
+"""A client of bare sockets, which distinguishes FIN from RST."""
 
 import contextlib
 import os
 import socket
 import threading
 
-__all__ = ["GET", "connected", "ending", "left_clean", "talk"]
+__all__ = ["GET", "connected", "exchange", "no_leaks", "read_to_end"]
 
 GET = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 
 
 @contextlib.contextmanager
 def connected(port, sent=GET):
-    """Give a socket that has sent something, and waits 5 s for an answer."""
+    """Yield a socket that has sent a request; its timeout is 5 s."""
     with socket.create_connection(("127.0.0.1", port), 5) as sock:
         sock.sendall(sent)
         yield sock
 
 
-def ending(sock):
-    """Return what comes until the connection ends, and how it does."""
+def read_to_end(sock):
+    """Return all bytes until the connection ends, and whether with FIN or RST."""
     data = b""
     while True:
         try:
@@ -31,15 +31,15 @@ def ending(sock):
         data += more
 
 
-def talk(port, sent=GET):
-    """Return that of a connection of its own."""
+def exchange(port, sent=GET):
+    """Send a request on a new connection; return the answer like `read_to_end`."""
     with connected(port, sent) as sock:
-        return ending(sock)
+        return read_to_end(sock)
 
 
 @contextlib.contextmanager
-def left_clean():
-    """Fail if threads or open files are left that were not there before."""
+def no_leaks():
+    """Fail if the block leaves threads or open files behind."""
     threads, files = set(threading.enumerate()), _files()
     yield
     assert set(threading.enumerate()) <= threads
@@ -47,4 +47,4 @@ def left_clean():
 
 
 def _files():
-    return len(os.listdir("/dev/fd"))  # noqa: PTH208  their number is enough
+    return len(os.listdir("/dev/fd"))  # noqa: PTH208  only their number matters

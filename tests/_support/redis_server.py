@@ -1,4 +1,4 @@
-"""A real Redis of the tests' own, which can die, hang and come back."""
+"""A private Redis server, which can be killed, stopped and restarted."""
 
 import asyncio
 import contextlib
@@ -17,36 +17,36 @@ from retrykit.integrations.redis.budgets import SCRIPT
 from tests._support.ports import free_port
 from tests._support.required import program
 
-__all__ = ["KEY", "Server", "Way", "short_timeouts"]
-__all__ += ["live", "served", "server", "way"]
+__all__ = ["KEY", "Backend", "RedisServer", "short_timeouts"]
+__all__ += ["backend", "live_backend", "served", "server"]
 
 KEY = "retrykit:tests"
 
 
 def short_timeouts(kind=Retry):
-    """The settings of a client that waits no longer than a test may."""
+    """Return settings of a client that does not wait long."""
     retry = kind(NoBackoff(), 0)
     return {"socket_timeout": 0.1, "socket_connect_timeout": 0.1, "retry": retry}
 
 
-class Server:
-    """A server on a free port.
+class RedisServer:
+    """A Redis server on a free port.
 
     Args:
-        folder: Where it works.
-        keeps: Whether it keeps on disk what it has said to have.
+        folder: Its working folder.
+        persistent: Whether each write is on disk before it is acknowledged.
     """
 
-    def __init__(self, folder, *, keeps=False):
-        self.keeps = "yes --appendfsync always" if keeps else "no"
+    def __init__(self, folder, *, persistent=False):
+        self.append_only = "yes --appendfsync always" if persistent else "no"
         self.command = program("redis-server")
         self.folder = folder
         self.port = free_port()
 
     def start(self):
         settings = f"--port {self.port} --bind 127.0.0.1"
-        settings += f" --appendonly {self.keeps} --save"
-        self.process = subprocess.Popen(  # noqa: S603  as it is installed
+        settings += f" --appendonly {self.append_only} --save"
+        self.process = subprocess.Popen(  # noqa: S603  a fixed command
             [self.command, *settings.split(), "", "--dir", str(self.folder)],
             stdout=subprocess.PIPE,
             text=True,
@@ -72,21 +72,21 @@ class Server:
         return redis.Redis(port=self.port, decode_responses=True, **short_timeouts())
 
     def scripts(self):
-        """Return how many scripts were run since this was asked."""
+        """Return the number of scripts run since the last call of this method."""
         with self.client as client:
             ran = client.info("commandstats").get("cmdstat_evalsha", {"calls": 0})
             client.config_resetstat()
         return ran["calls"]
 
 
-class Way:
-    """How a budget is asked: by what blocks, or by what is awaited."""
+class Backend:
+    """Sync or async use of budgets on Redis, with one interface for tests."""
 
     def __init__(self, name, port, stack):
         self.awaited = name == "asyncio"
         self.port = port
         self.stack = stack
-        # What it runs sees the clock of the test, which is handed in before.
+        # Coroutines see the test's clock: it is set before this runner is made.
         self.runner = stack.enter_context(asyncio.Runner())
 
     def client(self, **settings):
@@ -105,12 +105,12 @@ class Way:
         settings = {"key": KEY} | settings
         return make(client or self.client(), bucket or TokenBucket(), **settings)
 
-    def __call__(self, answer):
-        """Return an answer, which is awaited if it must be."""
-        return self.runner.run(answer) if asyncio.iscoroutine(answer) else answer
+    def __call__(self, result):
+        """Return a result; a coroutine is awaited."""
+        return self.runner.run(result) if asyncio.iscoroutine(result) else result
 
     def run(self, policy, fn):
-        """Return what came of a plain function under a policy."""
+        """Return the outcome of a sync function under a policy."""
 
         async def awaited():
             return fn()
@@ -120,7 +120,7 @@ class Way:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("redis"))
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
     server.start()
     yield server
     server.kill()
@@ -128,7 +128,7 @@ def served(tmp_path_factory):
 
 @pytest.fixture
 def server(served):
-    # What a failed test has left is not to fail the next one.
+    # A failed test must not fail the next one.
     served.send(signal.SIGCONT)
     if served.process.poll() is not None:
         served.start()
@@ -141,13 +141,13 @@ def server(served):
 
 
 @pytest.fixture(params=["blocking", "asyncio"])
-def live(request, server):
-    """Both ways, in real time."""
+def live_backend(request, server):
+    """Sync and async use, in real time."""
     with contextlib.ExitStack() as stack:
-        yield Way(request.param, server.port, stack)
+        yield Backend(request.param, server.port, stack)
 
 
 @pytest.fixture
-def way(clock, live):
-    """Both ways, at a time that stands still."""
-    return live
+def backend(clock, live_backend):
+    """Sync and async use, in virtual time."""
+    return live_backend

@@ -1,6 +1,6 @@
-"""Libraries and programs that parts of the suite need, and the files of each part.
+"""The libraries and programs that parts of the suite need, by their files.
 
-Everything else runs with the extra `test` alone. A part with something missing is
+Everything else needs only the extra `test`. If something is missing, its part is
 not collected, which ``conftest.py`` reports at the end of the run.
 """
 
@@ -56,13 +56,13 @@ PARTS = {
     "tests/integrations/*mountebank*": "mb",
     "tests/_support/*mountebank*": "mb",
     "tests/integrations/test_soak.py": f"{CLIENTS} grpc",
-    # All leaves that have a library of their own.
+    # All integrations that have a library.
     "tests/test_errors_of_integrations.py": (
         f"{CLIENTS} celery dbos grpc matplotlib procrastinate redis temporalio"
     ),
     "tests/test_readme_integrations.py": "dbos httpx requests",
-    # The page, in a browser.
-    "tests/_support/browsing.py": BROWSER,
+    # The HTML report, in a browser.
+    "tests/_support/chromium.py": BROWSER,
     "tests/analysis/test_html_report.py": BROWSER,
     "tests/analysis/test_html_report_appearance.py": BROWSER,
     "tests/analysis/test_html_report_numbers.py": BROWSER,
@@ -73,15 +73,15 @@ PARTS = {
         "redis-server rabbitmq-server epmd postgres"
     ),
 }
-"""What the files of each pattern need, by its name."""
+"""The needs of the files of each pattern, by name."""
 
 PROGRAMS = {
     *("chromedriver", "chromium", "epmd", "mb"),
     *("postgres", "rabbitmq-server", "redis-server"),
 }
-"""Those of them that are programs; the others are libraries."""
+"""The needs that are programs; all others are libraries."""
 
-# Debian keeps these off the path, and shadows one of them there.
+# Debian keeps these off the PATH, or has a wrapper of the same name there.
 _SERVERS = [
     *sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True),
     Path("/usr/lib/rabbitmq/bin"),
@@ -96,18 +96,18 @@ def program(name):
 
 @cache
 def installed(name):
-    """Return whether a library or a program is there."""
+    """Return whether a library or a program is installed."""
     return (program if name in PROGRAMS else find_spec)(name) is not None
 
 
 def needs(path):
-    """Return the names of what a file needs."""
+    """Return the names of the libraries and programs that a file needs."""
     wanted = (names for part, names in PARTS.items() if Path(path).match(part))
     return {name for names in wanted for name in names.split()}
 
 
 def missing(path=None):
-    """Return what is not installed of what a file needs, or of what any part does."""
+    """Return the needs of a file, or of all files, that are not installed."""
     every = {name for names in PARTS.values() for name in names.split()}
     return sorted(
         name for name in (needs(path) if path else every) if not installed(name)

@@ -1,4 +1,4 @@
-"""Schedules as the nested data of the HTML report, and back."""
+"""Converts schedules to the nested data of the HTML report, and back."""
 
 import operator
 

@@ -1,11 +1,11 @@
-"""An HTTP/1.1 server on 127.0.0.1 that does to each request what a script says.
+"""An HTTP/1.1 server on 127.0.0.1 that answers requests by a script.
 
     with serve(answer(503, [("Retry-After", "2")]), reset(), answer()) as server:
         fetch(server.url)
 
-Each request takes the next step, and the last step is for all that follow. A step
-may be a function too, which returns the step for the request that it is shown.
-It speaks through bare sockets, as no library makes faults that are exact.
+Each request takes the next step; the last step is repeated. A step may also be a
+function that returns a step for the request. It uses bare sockets, because no library
+produces exact faults.
 """
 
 import threading
@@ -14,21 +14,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 
-from tests._support.accepting import Acceptor
+from tests._support.socket_server import SocketServer
 
 __all__ = ["Seen", "Server", "Step", "serve"]
 __all__ += ["answer", "close", "cut", "cut_in_head", "drop_after", "garbage"]
 __all__ += ["hang", "redirect", "reset", "reset_in_body", "slow"]
 
 FULL = b"0123456789" * 10
-"""The body of an answer that is cut short."""
+"""The whole body of an answer that is cut short."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A request as it came, read to its end before anything is done to it.
+    """A request, recorded when it was read completely.
 
-    The connections are numbered from 1; values of a repeated header are joined.
+    Connections are numbered from 1; values of a repeated header are joined.
     """
 
     method: str
@@ -41,10 +41,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class Step:
-    """What is sent, and what becomes of the connection after that.
+    """The bytes to send, and the state of the connection after that.
 
-    It ends as "kept", "closed" (FIN), "reset" (RST) or "hanging". With a pause,
-    in seconds, what is sent comes in eight pieces with the pause before each.
+    The end is "kept", "closed" (FIN), "reset" (RST) or "hanging". With a pause, in
+    seconds, the bytes are sent in eight pieces with the pause before each.
     """
 
     head: bytes = b""
@@ -52,23 +52,23 @@ class Step:
     end: str = "closed"
     pause: float = 0.0
 
-    def take(self, line, method):
-        """Do it, and return whether the connection is kept."""
-        # In one piece: what is sent before a reset is there before it.
+    def take(self, connection, method):
+        """Answer a request, and return whether the connection is kept."""
+        # In one piece: bytes that are sent before a reset arrive before it.
         data = self.head + (b"" if method == "HEAD" else self.body)
         size = max(1, -(-len(data) // 8)) if self.pause else len(data) or 1
         for start in range(0, len(data), size):
-            line.pause(self.pause)
-            line.send(data[start : start + size])
+            connection.pause(self.pause)
+            connection.send(data[start : start + size])
         if self.end == "hanging":
-            line.swallow()
+            connection.drain()
         elif self.end == "reset":
-            line.reset()
+            connection.reset()
         return self.end == "kept"
 
 
 def answer(status=200, headers=(), body=b"ok", *, chunked=False, close=False):
-    """Answer; headers are pairs, so that one can be there twice."""
+    """Answer; headers are pairs, so that a header can be repeated."""
     body = b"" if status in {204, 304} else body
     fields = list(headers)
     if chunked:
@@ -85,64 +85,64 @@ def answer(status=200, headers=(), body=b"ok", *, chunked=False, close=False):
 
 
 def drop_after(step):
-    """Answer as one who keeps the connection, and close it then.
+    """Answer as if the connection were kept, and close it.
 
-    Most clients see that before they use it again. One that does not see it in
-    time meets `close()` on its second request, which a test can count on.
+    Most clients notice before they use it again. For one that does not, `close()` as
+    the next step has the same effect every time.
     """
     return replace(step, end="closed")
 
 
 def close():
-    """Read the request, and close the connection without a word."""
+    """Read the request, and close the connection without an answer."""
     return Step()
 
 
 def reset():
-    """Read the request, and reset the connection without a word."""
+    """Read the request, and reset the connection without an answer."""
     return Step(end="reset")
 
 
 def cut(after, *, chunked=False):
-    """Close the connection when so many bytes of the body (of 100) are sent."""
+    """Close the connection after so many of the 100 bytes of the body."""
     if chunked:
-        # The chunk is whole: what is missing is the end of them all.
+        # The chunk is complete; the last chunk is missing.
         return replace(answer(chunked=True), body=_chunks(FULL[:after]), end="closed")
     return replace(answer(body=FULL), body=FULL[:after], end="closed")
 
 
 def reset_in_body(after, *, chunked=False):
-    """Reset it there."""
+    """Reset the connection after so many of the 100 bytes of the body."""
     return replace(cut(after, chunked=chunked), end="reset")
 
 
 def cut_in_head(after):
-    """Close the connection when so many bytes of the head are sent."""
+    """Close the connection after so many bytes of the head."""
     return Step(answer(body=FULL).head[:after])
 
 
 def hang():
-    """Read the request, and say nothing for as long as the client stays."""
+    """Read the request, and send nothing until the client closes."""
     return Step(end="hanging")
 
 
 def slow(pause, step):
-    """Send that in eight pieces, with a pause in seconds before each."""
+    """Send a step in eight pieces, with a pause in seconds before each."""
     return replace(step, pause=pause)
 
 
 def garbage():
-    """Send what is no HTTP, and close the connection."""
+    """Send bytes that are not HTTP, and close the connection."""
     return Step(b"\x16\x03 no HTTP at all\r\n\r\n\x00\xff")
 
 
 def redirect(to):
-    """Send the client elsewhere: a path, or a whole URL."""
+    """Redirect the client to a path or a URL."""
     return answer(302, [("Location", to)], b"")
 
 
-class Server(Acceptor):
-    """What `serve` gives: where it is, and what it has seen."""
+class Server(SocketServer):
+    """The server that `serve` returns, with the requests that it has seen."""
 
     def __init__(self, steps, now):
         super().__init__()
@@ -152,19 +152,21 @@ class Server(Acceptor):
         self._now = now
         self._lock = threading.Lock()
 
-    def meet(self, line):
-        return lambda: self._talk(line)
+    def handler_for(self, connection):
+        return lambda: self._talk(connection)
 
-    def _talk(self, line):
-        with line.sock.makefile("rb") as stream:
-            while request := _read(line, stream):
-                seen, step = self._note(Seen(*request, line.number, self._now()))
+    def _talk(self, connection):
+        with connection.sock.makefile("rb") as stream:
+            while request := _read(connection, stream):
+                seen, step = self._record(
+                    Seen(*request, connection.number, self._now())
+                )
                 while not isinstance(step, Step):
                     step = step(seen)
-                if not step.take(line, seen.method):
+                if not step.take(connection, seen.method):
                     return
 
-    def _note(self, seen):
+    def _record(self, seen):
         with self._lock:
             step = self._steps[min(len(self.seen), len(self._steps) - 1)]
             self.seen.append(seen)
@@ -174,7 +176,7 @@ class Server(Acceptor):
 def serve(
     *steps: Step | Callable[[Seen], Step], now: Callable[[], float] = time.monotonic
 ) -> Server:
-    """Return a server that listens, to be closed by `with`."""
+    """Return a server that listens; a context manager."""
     server = Server(steps or (answer(),), now)
     server.listen()
     return server
@@ -199,15 +201,15 @@ def _chunks(body):
     return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
 
 
-def _read(line, stream):
-    """Return a request in its parts; None if the client has left before its end."""
+def _read(connection, stream):
+    """Return the parts of a request; None if the client closed before its end."""
     first = stream.readline()
     headers = _fields(stream)
     if headers is None:
         return None
     method, path, _ = first.decode("latin-1").split()
     if headers.get("expect", "").lower() == "100-continue":
-        line.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
     body = _body(headers, stream)
     return None if body is None else (method, path, headers, body)
 

@@ -1,6 +1,6 @@
-"""The command line in a terminal of a fixed width.
+"""Runs the command line as in a terminal of a fixed width.
 
-A transcript is a text of commands and their output. ``python -m
+A transcript is a file of commands and their output. ``python -m
 tests._support.terminal`` rewrites all of them; look at the diff before a commit.
 """
 
@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from retrykit.cli import main
 
-__all__ = ["FOLDER", "TRANSCRIPTS", "Printed", "replayed", "typed"]
+__all__ = ["FOLDER", "TRANSCRIPTS", "Printed", "replay", "run_command"]
 
 FOLDER = Path(__file__).parents[1] / "cli" / "transcripts"
 TRANSCRIPTS = sorted(FOLDER.glob("*.txt"))
@@ -27,8 +27,8 @@ class Printed(NamedTuple):
     err: str
 
 
-def typed(*args, folder=FOLDER, width=80, charset="utf-8", **environ):
-    """Run a command in a folder, and return its output."""
+def run_command(*args, folder=FOLDER, width=80, charset="utf-8", **environ):
+    """Run a command in a folder, and return its exit code and output."""
     runner = CliRunner(charset=charset)
     variables = {
         "COLUMNS": str(width),
@@ -47,7 +47,7 @@ def typed(*args, folder=FOLDER, width=80, charset="utf-8", **environ):
 
 @contextlib.contextmanager
 def _imports_forgotten(folder):
-    """Forget the modules of a folder afterwards, as a process does at its end."""
+    """Forget the imported modules of a folder afterwards."""
     path = [*sys.path]
     try:
         yield
@@ -59,11 +59,11 @@ def _imports_forgotten(folder):
                 del sys.modules[name]
 
 
-def replayed(text):
+def replay(text):
     """Return a transcript with the present output of its commands."""
     lines = []
     for line in re.findall(r"^\$ retrykit (.*)$", text, re.MULTILINE):
-        code, out, err = typed(*shlex.split(line))
+        code, out, err = run_command(*shlex.split(line))
         printed = [each.rstrip() for each in (out + err).splitlines()]
         ending = [f"[exit {code}]"] if code else []
         lines += [f"$ retrykit {line}", *printed, *ending, ""]
@@ -72,4 +72,4 @@ def replayed(text):
 
 if __name__ == "__main__":
     for path in TRANSCRIPTS:
-        path.write_text(replayed(path.read_text("utf-8")), "utf-8")
+        path.write_text(replay(path.read_text("utf-8")), "utf-8")

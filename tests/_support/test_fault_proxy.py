@@ -1,4 +1,4 @@
-"""The fault proxy does what its plans say, byte by byte, and ends clean."""
+"""The fault proxy follows its plans exactly and releases its resources."""
 
 import socket
 import time
@@ -16,7 +16,7 @@ from tests._support.fault_proxy import (
     slow,
     through,
 )
-from tests._support.raw_client import GET, connected, ending, left_clean, talk
+from tests._support.raw_client import GET, connected, exchange, no_leaks, read_to_end
 from tests._support.scripted_server import (
     answer,
     close,
@@ -32,19 +32,19 @@ ENDING = drop_after(answer())
 
 
 def outcome(faults):
-    """Return what comes of a request, or that nobody listens."""
+    """Return the response to a request and the end of its connection, or "refused"."""
     try:
-        return talk(faults.port)
+        return exchange(faults.port)
     except ConnectionRefusedError:
         return "refused"
 
 
-def outcomes(faults, count):
-    """Return what comes of requests that are told of as failures."""
+def report_outcomes(faults, count):
+    """Return the outcomes of requests; report each to the proxy as a failure."""
     found = []
     for _ in range(count):
         found.append(outcome(faults))
-        faults.failed()
+        faults.attempt_failed()
     return found
 
 
@@ -54,7 +54,7 @@ def server():
         yield server
 
 
-def test_what_goes_through_is_what_was_sent():
+def test_forwards_requests_and_responses_unchanged():
     big = bytes(range(256)) * 4000
 
     def echo(seen):
@@ -62,19 +62,19 @@ def test_what_goes_through_is_what_was_sent():
 
     with serve(echo) as server, proxy(server.port) as faults:
         head = f"PUT / HTTP/1.1\r\nContent-Length: {len(big)}\r\n\r\n".encode()
-        data, end = talk(faults.port, head + big)
+        data, end = exchange(faults.port, head + big)
     assert (data.endswith(b"\r\n\r\n" + big), end) == (True, "FIN")
 
 
-def test_a_connection_is_kept_through_it():
+def test_keeps_connections_alive():
     with serve() as server, proxy(server.port) as faults:
         with connected(faults.port) as sock:
             assert sock.recv(100) == OK
             sock.sendall(GET)
             assert sock.recv(100) == OK
             assert (faults.accepted, faults.open) == (1, 1)
-        assert faults.settled()
-        assert server.settled()
+        assert faults.wait_for_open()
+        assert server.wait_for_open()
     assert [seen.connection for seen in server.seen] == [1, 1]
 
 
@@ -90,16 +90,16 @@ def test_a_connection_is_kept_through_it():
     ],
     ids=["closed", "reset", "reset in the body"],
 )
-def test_the_end_that_the_server_makes_goes_through(step, end):
+def test_forwards_the_end_of_the_server(step, end):
     with serve(step) as server, proxy(server.port, through()) as faults:
-        assert talk(faults.port) == end
+        assert exchange(faults.port) == end
 
 
-def test_the_client_may_end_its_side_first(server):
+def test_the_client_may_close_its_side_first(server):
     with proxy(server.port) as faults, connected(faults.port, b"") as sock:
         sock.sendall(GET)
         sock.shutdown(socket.SHUT_WR)
-        assert ending(sock) == (OK, "FIN")
+        assert read_to_end(sock) == (OK, "FIN")
 
 
 @pytest.mark.parametrize(
@@ -115,26 +115,30 @@ def test_the_client_may_end_its_side_first(server):
     ],
     ids=str,
 )
-def test_it_cuts_after_so_many_bytes(server, plan, end):
+def test_cuts_a_response_after_some_bytes(server, plan, end):
     with proxy(server.port, plan, through()) as faults:
-        assert outcomes(faults, 2) == [end, (OK, "FIN")]
+        assert report_outcomes(faults, 2) == [end, (OK, "FIN")]
     assert len(server.seen) == 2
 
 
-def test_it_resets_before_the_server_knows(server):
+def test_resets_before_the_server_gets_a_connection(server):
     with proxy(server.port, reset_at_once(), through()) as faults:
         assert outcome(faults) == (b"", "RST")
         assert server.accepted == 0
         assert outcome(faults) == (OK, "FIN")
 
 
-def test_the_last_plan_is_for_all_that_follow(server):
+def test_repeats_the_last_plan(server):
     with proxy(server.port, through(), cut_down(9)) as faults:
-        assert outcomes(faults, 3) == [(OK, "FIN"), (OK[:9], "FIN"), (OK[:9], "FIN")]
+        assert report_outcomes(faults, 3) == [
+            (OK, "FIN"),
+            (OK[:9], "FIN"),
+            (OK[:9], "FIN"),
+        ]
         assert faults.accepted == 3
 
 
-def test_nobody_listens_until_it_is_told_to(server):
+def test_refuses_connections_until_listen_is_called(server):
     with proxy(server.port, refused(), through()) as faults:
         assert [outcome(faults) for _ in range(3)] == ["refused"] * 3
         faults.listen()
@@ -142,10 +146,10 @@ def test_nobody_listens_until_it_is_told_to(server):
         assert faults.accepted == 1
 
 
-def test_each_plan_that_refuses_refuses_once_more(server):
+def test_each_refused_plan_lasts_for_one_failed_attempt(server):
     plans = [refused(), refused(), cut_down(9), refused(), through()]
     with proxy(server.port, *plans) as faults:
-        assert outcomes(faults, 6) == [
+        assert report_outcomes(faults, 6) == [
             "refused",
             "refused",
             (OK[:9], "FIN"),
@@ -155,13 +159,13 @@ def test_each_plan_that_refuses_refuses_once_more(server):
         ]
 
 
-def test_it_refuses_before_anyone_can_come_back(server):
+def test_refuses_before_a_client_can_reconnect(server):
     for _ in range(50):
         with proxy(server.port, cut_down(9), refused(), through()) as faults:
             assert [outcome(faults) for _ in range(2)] == [(OK[:9], "FIN"), "refused"]
 
 
-def test_it_refuses_from_the_moment_it_is_told(server):
+def test_refuse_and_listen_apply_at_once(server):
     with proxy(server.port, through(), cut_down(9)) as faults:
         for _ in range(20):
             faults.refuse()
@@ -170,10 +174,10 @@ def test_it_refuses_from_the_moment_it_is_told(server):
             faults.listen()
             faults.listen()
         assert faults.accepted == 0
-        assert outcomes(faults, 2) == [(OK, "FIN"), (OK[:9], "FIN")]
+        assert report_outcomes(faults, 2) == [(OK, "FIN"), (OK[:9], "FIN")]
 
 
-def test_connections_that_are_open_stay_so_while_it_refuses():
+def test_open_connections_stay_open_while_it_refuses_others():
     with serve() as server, proxy(server.port) as faults:
         with connected(faults.port) as sock:
             assert sock.recv(100) == OK
@@ -181,15 +185,20 @@ def test_connections_that_are_open_stay_so_while_it_refuses():
             assert outcome(faults) == "refused"
             sock.sendall(GET)
             assert sock.recv(100) == OK
-        assert faults.settled()
+        assert faults.wait_for_open()
 
 
-def test_as_the_last_plan_it_refuses_for_ever(server):
+def test_refuses_forever_if_that_is_the_last_plan(server):
     with proxy(server.port, through(), refused()) as faults:
-        assert outcomes(faults, 4) == [(OK, "FIN"), "refused", "refused", "refused"]
+        assert report_outcomes(faults, 4) == [
+            (OK, "FIN"),
+            "refused",
+            "refused",
+            "refused",
+        ]
 
 
-def test_where_no_server_is_the_connection_is_reset():
+def test_resets_connections_if_the_server_is_gone():
     with serve() as server:
         pass
     with proxy(server.port) as faults:
@@ -197,21 +206,21 @@ def test_where_no_server_is_the_connection_is_reset():
 
 
 @pytest.mark.parametrize("plan", [delay(0.02), slow(10, 0.005)], ids=str)
-def test_it_takes_its_time(server, plan):
+def test_delays_the_response(server, plan):
     with proxy(server.port, plan) as faults:
         started = time.monotonic()
-        assert talk(faults.port) == (OK, "FIN")
+        assert exchange(faults.port) == (OK, "FIN")
         assert time.monotonic() - started >= 0.02
 
 
-def test_what_hangs_is_accepted_and_hears_nothing(server):
+def test_hang_accepts_connections_and_sends_nothing(server):
     with proxy(server.port, hang()) as faults:
         with connected(faults.port) as sock:
-            assert faults.settled(open=1)
+            assert faults.wait_for_open(1)
             sock.settimeout(0.02)
             with pytest.raises(TimeoutError):
                 sock.recv(1)
-        assert faults.settled()
+        assert faults.wait_for_open()
     assert server.accepted == 0
 
 
@@ -228,28 +237,28 @@ def test_what_hangs_is_accepted_and_hears_nothing(server):
     ],
     ids=["silent", "server hangs", "hang", "delay", "slow", "not read", "refused"],
 )
-def test_it_ends_at_once_whatever_its_connections_do(plan, step, sent):
-    with left_clean(), serve(step) as server, ExitStack() as stack:
+def test_ends_at_once_in_every_state_of_its_connections(plan, step, sent):
+    with no_leaks(), serve(step) as server, ExitStack() as stack:
         with proxy(server.port, plan) as faults:
             if sent is not None:
                 for _ in range(3):
                     stack.enter_context(connected(faults.port, sent))
-                assert faults.settled(open=3)
+                assert faults.wait_for_open(3)
             started = time.monotonic()
         assert time.monotonic() - started < 1
         assert faults.open == 0
-        assert server.settled()
+        assert server.wait_for_open()
         assert outcome(faults) == "refused"
 
 
-def test_it_ends_at_once_before_a_server_that_never_answers():
+def test_ends_at_once_if_the_server_never_responds():
     with (
-        left_clean(),
-        socket.create_server(("127.0.0.1", 0)) as deaf,
-        ExitStack() as on,
+        no_leaks(),
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        ExitStack() as stack,
     ):
-        with proxy(deaf.getsockname()[1]) as faults:
-            on.enter_context(connected(faults.port))
-            on.callback(deaf.accept()[0].close)
+        with proxy(silent.getsockname()[1]) as faults:
+            stack.enter_context(connected(faults.port))
+            stack.callback(silent.accept()[0].close)
             started = time.monotonic()
         assert time.monotonic() - started < 1

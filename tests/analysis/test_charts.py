@@ -13,52 +13,52 @@ from retrykit.schedules.randomness import MAX_DELAY
 ZIZQ = {"zizq": presets.zizq()}
 
 
-def lines(drawn):
+def lines(chart):
     """Return the data of each line, high before low."""
-    return [list(line.get_ydata()) for line in drawn.axes[0].lines]
+    return [list(line.get_ydata()) for line in chart.axes[0].lines]
 
 
 def test_draws_two_lines_and_the_band_between_them():
-    drawn = figure(ZIZQ)
+    chart = figure(ZIZQ)
     rows = preview(presets.zizq()).rows
-    assert isinstance(drawn, Figure)
-    assert lines(drawn) == [[row.high for row in rows], [row.low for row in rows]]
-    [band] = drawn.axes[0].collections
+    assert isinstance(chart, Figure)
+    assert lines(chart) == [[row.high for row in rows], [row.low for row in rows]]
+    [band] = chart.axes[0].collections
     corners = {tuple(point) for point in band.get_paths()[0].vertices}
     assert {(row.retry, row.low) for row in rows} <= corners
     assert {(row.retry, row.high) for row in rows} <= corners
 
 
-def test_adds_delays_up_where_asked_to():
+def test_draws_cumulative_delays():
     rows = preview(presets.zizq()).rows
     high, low = lines(figure(ZIZQ, cumulative=True))
     assert high == [row.total_high for row in rows]
     assert low == [row.total_low for row in rows]
 
 
-def test_each_policy_has_its_colour_and_its_name():
-    drawn = figure(ZIZQ | {"google": presets.google()})
-    axes = drawn.axes[0]
-    colours = [line.get_color() for line in axes.lines]
-    assert colours[0] == colours[1] != colours[2] == colours[3]
-    told = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert told == ["zizq", "google"]
+def test_each_policy_has_its_color_and_its_name():
+    chart = figure(ZIZQ | {"google": presets.google()})
+    axes = chart.axes[0]
+    colors = [line.get_color() for line in axes.lines]
+    assert colors[0] == colors[1] != colors[2] == colors[3]
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["zizq", "google"]
 
 
-def test_time_is_told_as_people_tell_it():
+def test_ticks_are_readable_durations():
     axes = figure(ZIZQ, log=False).axes[0]
     format_of = axes.yaxis.get_major_formatter()
-    told = [format_of(mark) for mark in axes.yaxis.get_majorticklocs()]
-    assert told == ["0s", "1d", "2d", "3d", "4d"]
+    labels = [format_of(mark) for mark in axes.yaxis.get_majorticklocs()]
+    assert labels == ["0s", "1d", "2d", "3d", "4d"]
 
 
-def test_a_logarithmic_scale_is_marked_at_units():
+def test_a_logarithmic_scale_has_ticks_at_units():
     axes = figure(ZIZQ, log=True).axes[0]
     assert axes.get_yscale() == "log"
     assert {60, 3_600, 86_400} <= set(axes.yaxis.get_majorticklocs())
 
 
-def test_the_scale_suits_what_is_drawn():
+def test_the_scale_depends_on_the_delays():
     def scale(*delays, **settings):
         policy = Policy(schedule=delays, max_elapsed=None)
         return figure({"own": policy}, **settings).axes[0].get_yscale()
@@ -80,14 +80,14 @@ NAMES = {
 }
 
 
-def test_a_name_is_shown_as_it_is_written(tmp_path):
-    drawn = figure(dict.fromkeys(NAMES, Policy()))
-    legend = drawn.axes[0].get_legend()
+def test_a_name_is_shown_verbatim(tmp_path):
+    chart = figure(dict.fromkeys(NAMES, Policy()))
+    legend = chart.axes[0].get_legend()
     assert [text.get_text() for text in legend.get_texts()] == [*NAMES.values()]
-    colours = [line.get_color() for line in legend.get_lines()]
-    assert colours == [line.get_color() for line in drawn.axes[0].lines[::2]]
-    save(drawn, tmp_path / "named.svg")
-    xml.dom.minidom.parse(str(tmp_path / "named.svg"))  # noqa: S318  it is our own
+    colors = [line.get_color() for line in legend.get_lines()]
+    assert colors == [line.get_color() for line in chart.axes[0].lines[::2]]
+    save(chart, tmp_path / "named.svg")
+    xml.dom.minidom.parse(str(tmp_path / "named.svg"))  # noqa: S318  trusted
 
 
 @pytest.mark.parametrize("log", [True, False, None])
@@ -95,13 +95,13 @@ def test_a_name_is_shown_as_it_is_written(tmp_path):
     "delays", [[MAX_DELAY], [5e-324] * 3, [0, 5e-324, 1, MAX_DELAY]]
 )
 def test_the_shortest_and_the_longest_delays_are_drawn(delays, log, tmp_path):
-    """A warning of matplotlib would be an error here."""
+    """A warning of matplotlib would be an error in this suite."""
     policy = Policy(schedule=delays, max_elapsed=None)
     for cumulative in (True, False):
-        drawn = figure({"odd": policy}, log=log, cumulative=cumulative)
-        save(drawn, tmp_path / "odd.png")
-        low, high = drawn.axes[0].get_ylim()
-        assert low <= min(lines(drawn)[0][-1], 1e308) <= high
+        chart = figure({"odd": policy}, log=log, cumulative=cumulative)
+        save(chart, tmp_path / "odd.png")
+        low, high = chart.axes[0].get_ylim()
+        assert low <= min(lines(chart)[0][-1], 1e308) <= high
 
 
 def test_zero_delays_do_not_break_a_logarithmic_scale(tmp_path):
@@ -114,27 +114,27 @@ def test_zero_delays_do_not_break_a_logarithmic_scale(tmp_path):
     assert some.axes[0].get_yscale() == "log"
 
 
-def test_a_policy_without_end_is_drawn_for_twenty_retries():
+def test_an_endless_policy_is_drawn_for_twenty_retries():
     endless = {"endless": Policy(max_attempts=None, max_elapsed=None)}
     assert len(lines(figure(endless))[0]) == 20
     assert len(lines(figure(endless, retries=33))[0]) == 33
 
 
-def test_attempts_take_their_time():
+def test_the_duration_of_attempts_is_added():
     limited = {"limited": Policy(schedule=[10] * 9, max_attempts=9, max_elapsed=60)}
     assert len(lines(figure(limited))[0]) == 6
     assert len(lines(figure(limited, attempt="10s"))[0]) == 3
 
 
 @pytest.mark.parametrize("policy", [Policy(schedule=[1]), Policy(schedule=[])])
-def test_one_retry_is_a_point_and_none_is_an_empty_picture(policy, tmp_path):
-    drawn = figure({"short": policy})
-    drawn.savefig(tmp_path / "short.png")
-    markers = {line.get_marker() for line in drawn.axes[0].lines}
+def test_one_retry_is_a_point_and_none_an_empty_chart(policy, tmp_path):
+    chart = figure({"short": policy})
+    chart.savefig(tmp_path / "short.png")
+    markers = {line.get_marker() for line in chart.axes[0].lines}
     assert markers == ({"o"} if preview(policy).rows else {"None"})
 
 
-def test_no_policy_is_an_empty_picture(tmp_path):
+def test_no_policy_is_an_empty_chart(tmp_path):
     empty = figure({})
     save(empty, tmp_path / "empty.png")
     assert empty.axes[0].get_legend() is None
@@ -149,14 +149,14 @@ def test_the_same_policy_gives_the_same_file(tmp_path):
     assert b"dc:date" not in (tmp_path / "one.SVG").read_bytes()
 
 
-def test_what_is_no_dict_of_policies_is_refused():
+def test_rejects_anything_but_a_dict_of_policies():
     with pytest.raises(ConfigError, match="policies must be a dict of policies"):
         figure(presets.zizq())
     with pytest.raises(ConfigError, match="policy must be a Policy"):
         figure({"zizq": "zizq"})
 
 
-def test_no_window_system_is_asked_for():
+def test_no_window_system_is_used():
     import sys
 
     figure(ZIZQ)

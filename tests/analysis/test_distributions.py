@@ -24,12 +24,12 @@ from retrykit.testing.strategies import durations, schedules
 FOUR = s.constant(4).full_jitter()
 TWO = s.constant(2).full_jitter()
 THREE = s.constant(2).jitter(0.5)
-DICE = FOUR.round_down(1)  # 0, 1, 2 or 3, all of them alike
+DICE = FOUR.round_down(1)  # 0, 1, 2 or 3, equally likely
 WALK = s.decorrelated(1)
-LONG = s.constant(1000).full_jitter()  # too many steps of a second to be told
+LONG = s.constant(1000).full_jitter()  # too many steps of a second to be listed
 
 
-class Own(s.Schedule):
+class CustomSchedule(s.Schedule):
     """A schedule of unknown distribution."""
 
     def delay(self, retry, _previous, random, /):
@@ -122,18 +122,18 @@ WORKED_OUT = {
     "capped walk": (WALK.cap(2), [0.5 * 1.5 + 0.5 * 2, None, None]),
     "walk with a cap far away": (WALK.cap(9), [2, 3.5, None]),
     "walk and a fixed one": (WALK + s.constant(0), [2, 3.5, 5.75]),
-    "one's own": (Own(), [None, None]),
-    "of one's own": (Own().full_jitter(), [None]),
-    "with one's own": (Own() + FOUR, [None]),
-    "smaller than one's own": (Own() | FOUR, [None]),
-    "larger than one's own": (FOUR & Own(), [None]),
-    "one's own, and then": (Own().take(1).then(WALK), [None, 2, 3.5]),
-    "one's own, and a walk": (Own().switch(after=1, to=WALK), [None, None]),
+    "one's own": (CustomSchedule(), [None, None]),
+    "of one's own": (CustomSchedule().full_jitter(), [None]),
+    "with one's own": (CustomSchedule() + FOUR, [None]),
+    "smaller than one's own": (CustomSchedule() | FOUR, [None]),
+    "larger than one's own": (FOUR & CustomSchedule(), [None]),
+    "one's own, and then": (CustomSchedule().take(1).then(WALK), [None, 2, 3.5]),
+    "one's own, and a walk": (CustomSchedule().switch(after=1, to=WALK), [None, None]),
 }
 
 
 @pytest.mark.parametrize(("schedule", "means"), WORKED_OUT.values(), ids=WORKED_OUT)
-def test_means_are_those_worked_out_by_hand(schedule, means):
+def test_means_are_those_calculated_by_hand(schedule, means):
     found = [
         spread and spread.mean
         for spread in islice(delay_distributions(schedule), len(means))
@@ -143,13 +143,13 @@ def test_means_are_those_worked_out_by_hand(schedule, means):
     assert [mean for mean in found if mean is not None] == pytest.approx(known)
 
 
-def test_a_schedule_that_ends_has_as_many_spreads():
+def test_a_finite_schedule_has_as_many_distributions():
     assert len(list(delay_distributions(FOUR.take(3)))) == 3
     assert list(delay_distributions(s.sequence([]))) == []
     assert len(list(delay_distributions(FOUR.within(10)))) == 2
 
 
-def counted(interval, part):
+def mean_by_counting(interval, part):
     """Return the mean over all whole milliseconds of a draw."""
     delta = Fraction(part) * interval
     low, high = interval - delta, interval + delta + 1
@@ -167,12 +167,12 @@ def test_google_interval_has_the_mean_of_its_milliseconds(first, part):
     schedule = s.google_interval(first, randomization_factor=part)
     for retry, spread in enumerate(islice(delay_distributions(schedule), 5), 1):
         interval = round(schedule.without_jitter().bounds(retry)[0] * 1000)
-        assert spread.mean == pytest.approx(counted(interval, part), rel=1e-9)
+        assert spread.mean == pytest.approx(mean_by_counting(interval, part), rel=1e-9)
         low, high = schedule.bounds(retry)
         assert low <= spread.mean <= high
 
 
-def test_few_milliseconds_are_known_one_by_one():
+def test_a_few_milliseconds_are_a_discrete_distribution():
     few = s.google_interval(0.002, randomization_factor=0.5)
     # 1, 2 and 3 ms: the draw is uniform from 1 to 4.
     assert next(delay_distributions(few.cap(0.002))).mean == pytest.approx(0.005 / 3)
@@ -180,7 +180,7 @@ def test_few_milliseconds_are_known_one_by_one():
     assert next(delay_distributions(many.cap(40))) is None
 
 
-def in_reach(schedule):
+def reachable(schedule):
     return schedule.cap("1h")
 
 
@@ -190,19 +190,19 @@ def assert_is_the_mean(mean, sample, width):
     found = math.fsum(sample) / count
     error = math.hypot(*(x - found for x in sample)) / count
     # The smallest float has no half.
-    hair = 6 * error + 8 * width / count + math.ulp(0.0)
-    assert mean == pytest.approx(found, abs=hair, rel=1e-9)
+    tolerance = 6 * error + 8 * width / count + math.ulp(0.0)
+    assert mean == pytest.approx(found, abs=tolerance, rel=1e-9)
 
 
 MANY = 300
 
 
-@given(schedules().map(in_reach))
+@given(schedules().map(reachable))
 @example((FOUR & TWO + s.constant(1)).round_down(0.5))
 @example((WALK * 0.5 + s.constant(1)).cap(50))
 @example(s.decorrelated(0.5).cap(5).at_least(1))
 @example(s.constant(5e-324).full_jitter())
-def test_a_mean_is_that_of_many_draws(schedule):
+def test_a_mean_is_near_that_of_many_samples(schedule):
     known = list(islice(delay_distributions(schedule), 4))
     drawn = [list(islice(schedule.draw(seed), len(known))) for seed in range(MANY)]
     for spread, sample in zip(known, zip(*drawn, strict=True), strict=True):
@@ -213,7 +213,7 @@ def test_a_mean_is_that_of_many_draws(schedule):
             assert min(sample) >= spread.low - 1e-9 * width - 1e-12
 
 
-@given(schedules() | schedules().map(in_reach))
+@given(schedules() | schedules().map(reachable))
 @example(s.constant(MAX_DELAY) + s.constant(MAX_DELAY).full_jitter())
 @example(s.constant(MAX_DELAY).full_jitter() * 2)
 @example(s.decorrelated(1e308))
@@ -235,14 +235,14 @@ def test_every_mean_lies_within_the_bounds_of_its_delay(schedule):
 
 
 @given(schedules())
-def test_the_shares_of_a_mixture_are_the_whole(schedule):
+def test_the_weights_of_a_mixture_add_up_to_one(schedule):
     for spread in islice(delay_distributions(schedule), 10):
         if spread is not None and spread.pieces is not None:
             assert math.fsum(share for share, *_ in spread.pieces) == pytest.approx(1)
             assert all(a <= b for _, a, b in spread.pieces)
 
 
-def test_where_delays_saturate_nothing_is_worked_out():
+def test_saturated_delays_have_no_exact_mean():
     assert next(delay_distributions(s.constant(MAX_DELAY).full_jitter())) is None
     assert next(delay_distributions(s.constant(MAX_DELAY))) == point(MAX_DELAY)
     assert (
@@ -255,7 +255,7 @@ def test_where_delays_saturate_nothing_is_worked_out():
     )
 
 
-def test_a_delay_that_is_cut_to_one_number_is_that_number():
+def test_a_delay_clamped_to_one_number_is_that_number():
     even = mixture([(1.0, 2.0, 4.0)])
     assert clamp(even, 5.0, 9.0) == Distribution(5.0, 5.0, 5.0, ((1.0, 5.0, 5.0),))
     assert clamp(even, 0.0, 1.0) == Distribution(1.0, 1.0, 1.0, ((1.0, 1.0, 1.0),))
@@ -264,7 +264,7 @@ def test_a_delay_that_is_cut_to_one_number_is_that_number():
 
 
 @given(durations(0.001, 1e6), durations(0.001, 1e6))
-def test_steps_and_their_mean_tell_the_same(width, unit):
+def test_a_stepped_distribution_has_the_mean_of_its_steps(width, unit):
     low = width / 3
     found = round_down(mixture([(1.0, low, low + width)]), unit)
     if found.pieces is not None:
@@ -272,12 +272,12 @@ def test_steps_and_their_mean_tell_the_same(width, unit):
         assert mixture(found.pieces).mean == pytest.approx(found.mean, abs=1e-9 * unit)
 
 
-def test_what_is_rounded_down_has_ends_that_are():
+def test_the_bounds_of_a_rounded_distribution_are_rounded():
     found = round_down(mixture([(1.0, 1.5, 3.5)]), 1.0)
     assert (found.low, found.high) == (1.0, 3.0)
 
 
-def test_a_width_that_is_lost_in_the_division_is_none():
+def test_a_width_lost_to_rounding_is_zero():
     low, unit = 5e-324, 4.0
     assert round_down(mixture([(1.0, low, 2 * low)]), unit).mean == 0.0
 

@@ -24,17 +24,17 @@ MINUTE, HOUR, DAY = 60, 3_600, 86_400
     ],
     ids=str,
 )
-def test_marks_are_whole_numbers_of_a_step_that_people_count_in(high, step):
+def test_ticks_are_multiples_of_a_readable_step(high, step):
     marks = ticks(0, high, log=False)
     assert marks == pytest.approx([step * n for n in range(len(marks))])
     assert high - step < marks[-1] <= high
 
 
-def test_an_axis_that_does_not_begin_at_zero_is_marked_where_it_is():
+def test_an_axis_that_does_not_start_at_zero_has_ticks():
     assert ticks(100, 280, log=False) == [120, 150, 180, 210, 240, 270]
 
 
-def test_a_logarithmic_axis_is_marked_at_units_and_their_tens():
+def test_a_logarithmic_axis_has_ticks_at_units_and_their_tens():
     assert ticks(1, 2 * DAY, log=True) == [1, 10, 60, 600, 3_600, 36_000, DAY]
     assert ticks(1, 2 * DAY, log=True, most=4) == [1, 60, 3_600, DAY]
     assert ticks(50, 70, log=True) == [60]
@@ -48,7 +48,7 @@ def test_a_logarithmic_axis_is_marked_at_units_and_their_tens():
     st.booleans(),
     st.integers(2, 12),
 )
-def test_marks_lie_in_order_on_the_axis_and_are_no_more_than_asked_for(
+def test_ticks_are_on_the_axis_in_order_and_no_more_than_requested(
     low, length, log, most
 ):
     high = low + length

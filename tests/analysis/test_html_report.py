@@ -12,18 +12,10 @@ from retrykit.analysis.preview import preview
 from retrykit.cli.summary import summarize
 from retrykit.config.grpc_service_config import StatusCodes
 from retrykit.schedules.randomness import MAX_DELAY
-from tests._support import browsing
-from tests._support.browsing import STEADY, THREE
+from tests._support import chromium
+from tests._support.chromium import STEADY, THREE
 
-browser, steady, three = browsing.browser, browsing.steady, browsing.three
-
-
-def paths(browser):
-    """Return the paths of the chart's lines."""
-    script = (
-        "return [...document.querySelectorAll('.line path')].map((p) => p.outerHTML)"
-    )
-    return browser.run(script)
+browser, steady, three = chromium.browser, chromium.steady, chromium.three
 
 
 def switches(browser):
@@ -37,13 +29,13 @@ def ticks(browser):
     return browser.texts(".level text")
 
 
-def test_a_slider_moved_by_key_moves_field_chart_table_and_texts(steady):
-    was = paths(steady)
+def test_a_slider_moved_by_key_updates_field_chart_table_and_texts(steady):
+    was = steady.line_paths()
     steady.press(steady.slider("schedule.of.of.first"), "ARROW_RIGHT")
     assert steady.field("schedule.of.of.first").get_property("value") == "1.5"
     slider = steady.slider("schedule.of.of.first")
     assert slider.get_attribute("aria-valuetext") == "1.5s"
-    assert paths(steady) != was
+    assert steady.line_paths() != was
     assert steady.rows()[0] == (1, 0.75, 2.25, 0.75, 2.25)
     assert "exponential(1.5, factor=2.0)" in steady.text("#python")
     assert "exponential(1.5, factor=2.0)" in steady.text("#toml")
@@ -61,7 +53,7 @@ def test_a_number_typed_moves_its_slider(steady):
     assert steady.field("schedule.of.limit").get_property("value") == "5400"
 
 
-def test_each_slider_goes_from_its_least_to_its_most(browser):
+def test_each_slider_moves_from_its_minimum_to_its_maximum(browser):
     schedule = (s.constant(1) + s.google_interval() * 2).round_down(1).take(3)
     browser.open({"all": Policy(schedule=schedule.then(s.polynomial(2).jitter(0.5)))})
     for slider in browser.all("[data-slider]"):
@@ -73,40 +65,40 @@ def test_each_slider_goes_from_its_least_to_its_most(browser):
             if browser.error(path) == "" or "interval" not in path:
                 assert browser.error(path) == ""
                 assert place == slider.get_attribute(end)
-    assert browser.complaints() == []
+    assert browser.console_messages() == []
 
 
-def test_reset_brings_back_what_was_given(steady):
+def test_reset_restores_the_given_policy(steady):
     was = steady.rows(), steady.text("#python")
     steady.type("schedule.of.of.first", "7")
     steady.type("attempt", "3")
-    steady.limit("max_attempts", wanted=False)
+    steady.set_limit("max_attempts", enabled=False)
     assert (steady.rows(), steady.text("#python")) != was
     steady.find("#reset").click()
     assert (steady.rows(), steady.text("#python")) == was
     assert steady.field("attempt").get_property("value") == "0"
 
 
-def test_a_limit_can_be_taken_away_and_comes_back(steady):
+def test_a_limit_can_be_removed_and_restored(steady):
     steady.type("max_attempts", "7")
-    steady.limit("max_attempts", wanted=False)
+    steady.set_limit("max_attempts", enabled=False)
     assert not steady.field("max_attempts").is_enabled()
     assert not steady.slider("max_attempts").is_enabled()
     assert len(steady.rows()) == 100
     assert steady.text(".ending") == "goes on beyond retry 1000"
     assert "max_attempts=None" in steady.text("#python")
     assert 'max_attempts = "unlimited"' in steady.text("#toml")
-    steady.limit("max_attempts", wanted=True)
+    steady.set_limit("max_attempts", enabled=True)
     assert steady.field("max_attempts").get_property("value") == "7"
 
 
-def test_an_end_that_may_come_is_told_beside_one_that_may_not(browser):
+def test_shows_which_limits_can_end_a_call(browser):
     policy = Policy(
         schedule=s.constant(9).full_jitter(), max_attempts=None, max_elapsed=60
     )
     browser.open({"long": policy}, retries=10)
-    told = "stops after retry 6 at the earliest: max_elapsed; or goes on beyond"
-    assert browser.text(".ending") == f"{told} retry 1000"
+    ending = "stops after retry 6 at the earliest: max_elapsed; or goes on beyond"
+    assert browser.text(".ending") == f"{ending} retry 1000"
     assert browser.texts(".end dt") == ["attempts at least", "worst-case total"]
     assert browser.texts(".end dd") == ["7", "1m60 s"]
 
@@ -122,14 +114,14 @@ CAREFUL = Policy(
 )
 
 
-def test_what_the_figures_leave_out_or_assume_is_told_as_show_tells_it(browser):
+def test_caveats_are_those_of_the_show_command(browser):
     browser.open({"careful": CAREFUL})
-    told = {name: " ".join(lines) for name, *lines in summarize(preview(CAREFUL))}
+    summary = {name: " ".join(lines) for name, *lines in summarize(preview(CAREFUL))}
     basis = "with attempts of 10s, by the policy's own schedule"
-    assert told["at worst"] == f"56.1s in total {basis}"
+    assert summary["at worst"] == f"56.1s in total {basis}"
     assert browser.text(".end dl div:last-child dd").startswith("56.1s")
     assert browser.text(".basis") == f"Worst case: {basis}."
-    assert browser.text(".caveats") == f"Notes: {told['notes']}."
+    assert browser.text(".caveats") == f"Notes: {summary['notes']}."
     browser.type("attempt", "1m")
     assert browser.text(".end dl div:last-child dd").startswith("56.1s")
     browser.type("attempt", "1s")
@@ -143,10 +135,10 @@ def test_a_policy_of_a_schedule_and_limits_alone_needs_no_caveats(steady):
 
 def test_the_deadline_rules_need_max_elapsed(steady):
     assert not steady.field("deadline").is_enabled()
-    steady.limit("max_elapsed", wanted=True)
+    steady.set_limit("max_elapsed", enabled=True)
     steady.select("deadline", "overshoot")
     assert 'deadline="overshoot"' in steady.text("#python")
-    steady.limit("max_elapsed", wanted=False)
+    steady.set_limit("max_elapsed", enabled=False)
     assert steady.field("deadline").get_property("value") == "stop"
     assert "deadline" not in steady.text("#python") + steady.text("#toml")
 
@@ -157,36 +149,36 @@ def test_a_chart_has_two_lines_and_the_band_between_them(steady):
     assert len(steady.all(".marks > *")) == 8 + 2  # and two in the legends
 
 
-def test_exact_seconds_are_without_what_floats_add_to_a_sum(three):
+def test_exact_seconds_have_no_rounding_errors(three):
     """0.25 + 0.375 + 0.562 and so on is 2.0300000000000002 in floats."""
-    three.edit("google")
-    told = three.text("table")
-    assert "2.03 s" in told
-    assert "00000" not in told
+    three.edit_policy("google")
+    table = three.text("table")
+    assert "2.03 s" in table
+    assert "00000" not in table
 
 
-def test_cumulative_and_logarithmic_are_a_switch_each(three):
+def test_cumulative_and_logarithmic_have_a_switch_each(three):
     three.open(THREE, log=False)
-    delays, linear = paths(three), ticks(three)
+    delays, linear = three.line_paths(), ticks(three)
     three.choose("cumulative", "yes")
-    sums = paths(three)
+    sums = three.line_paths()
     assert sums != delays
     assert three.text("#chart-title") == "Total delay up to each retry"
     three.choose("log", "yes")
-    assert paths(three) != sums
+    assert three.line_paths() != sums
     assert {"10s", "1m", "1h", "1d"} <= set(ticks(three))
     three.choose("log", "no")
     three.choose("cumulative", "no")
-    assert (paths(three), ticks(three)) == (delays, linear)
+    assert (three.line_paths(), ticks(three)) == (delays, linear)
     assert ticks(three) == ["0s", "1d", "2d", "3d", "4d", "5d"]
 
 
-def test_the_page_begins_with_the_view_that_is_asked_for(three):
+def test_the_page_starts_with_the_requested_view(three):
     three.choose("cumulative", "yes")
     three.choose("log", "no")
-    chosen = paths(three)
+    chosen = three.line_paths()
     three.open(THREE, cumulative=True, log=False)
-    assert paths(three) == chosen
+    assert three.line_paths() == chosen
     assert switches(three) == {"cumulative": "yes", "log": "no"}
     three.choose("cumulative", "no")
     three.find("#reset").click()
@@ -196,7 +188,7 @@ def test_the_page_begins_with_the_view_that_is_asked_for(three):
     assert three.text("#chart-title") == "Total delay up to each retry"
 
 
-def test_the_band_of_zizq_is_seen_as_its_documentation_shows_it(browser):
+def test_the_band_of_zizq_is_that_of_its_documentation(browser):
     """Of the delay before retry 1, between 16 s and 46 s."""
     browser.open({"zizq": presets.zizq()})
     assert switches(browser) == {"cumulative": "no", "log": "yes"}
@@ -208,7 +200,7 @@ def test_the_band_of_zizq_is_seen_as_its_documentation_shows_it(browser):
     assert low - high > chart / 20
 
 
-def test_the_mouse_reads_the_retry_below_it(three):
+def test_the_tooltip_shows_the_retry_under_the_mouse(three):
     from selenium.webdriver import ActionChains
 
     chart = three.find("#chart")
@@ -223,14 +215,14 @@ def test_the_mouse_reads_the_retry_below_it(three):
     assert not tooltip.is_displayed()
 
 
-def test_the_arrow_keys_read_retry_by_retry_and_tell_it(three):
+def test_the_arrow_keys_move_through_the_retries_and_announce_them(three):
     chart = three.find("#chart")
     three.press(chart, "ARROW_RIGHT", "ARROW_RIGHT", "ARROW_LEFT", "ARROW_UP")
     assert three.find("#tooltip").text.splitlines()[0] == "Retry 2"
-    told = (
+    announcement = (
         "Retry 2. zizq: 31s to 1m31s. google: 375ms to 1.12s. hostname-verification: "
     )
-    assert three.text("#status") == f"{told}1m3s"
+    assert three.text("#status") == f"{announcement}1m3s"
     assert three.find("#status").get_attribute("aria-live") == "polite"
     for keys, retry in [(["END"], 75), (["PAGE_DOWN"], 65), (["HOME"], 1)]:
         three.press(chart, *keys)
@@ -254,7 +246,7 @@ def test_the_tooltip_stays_on_the_chart(three):
         assert within
 
 
-def test_policies_lie_over_one_another_and_can_be_hidden(three):
+def test_policies_are_drawn_over_one_another_and_can_be_hidden(three):
     assert three.attributes("#chart .line", "data-name") == list(THREE)
     three.choose("log", "no")
     three.all("#legend input")[0].click()
@@ -265,20 +257,20 @@ def test_policies_lie_over_one_another_and_can_be_hidden(three):
     assert three.find("#nothing").is_displayed()
 
 
-def test_the_policy_that_is_edited_is_chosen(three):
+def test_the_edited_policy_can_be_selected(three):
     zizq = three.text("[data-name='zizq'].end")
-    three.edit("google")
+    three.edit_policy("google")
     assert len(three.rows()) == 40
     three.type("schedule.multiplier", "3")
     assert "multiplier=3.0" in three.text("#python")
     assert three.text("[data-name='zizq'].end") == zizq
-    three.edit("zizq")
-    three.edit("google")
+    three.edit_policy("zizq")
+    three.edit_policy("google")
     assert three.field("schedule.multiplier").get_property("value") == "3"
     assert three.text("#table-name") == "google"
 
 
-def test_one_policy_needs_no_legend_and_no_choice(steady):
+def test_one_policy_has_no_legend_and_no_selection(steady):
     assert not steady.find("#legend").is_displayed()
     assert not steady.find("#edited").is_displayed()
 
@@ -301,7 +293,7 @@ LARGEST = {
 
 
 @pytest.mark.parametrize("policy", LARGEST.values(), ids=LARGEST)
-def test_the_scale_holds_the_longest_delays_there_are(browser, policy):
+def test_the_scale_contains_the_longest_delays(browser, policy):
     browser.open({"odd": policy}, retries=1100)
     for log in ("yes", "no"):
         browser.choose("log", log)
@@ -312,25 +304,25 @@ def test_the_scale_holds_the_longest_delays_there_are(browser, policy):
     assert math.isclose(browser.rows()[-1][2], longest, rel_tol=1e-12)
 
 
-def test_an_axis_without_a_round_number_is_marked_all_the_same(browser):
+def test_an_axis_without_a_round_number_has_ticks(browser):
     browser.open({"near": Policy(schedule=[37, 38], max_elapsed=None)}, log=True)
     assert ticks(browser) == ["37s", "38s"]
-    assert browser.complaints() == []
+    assert browser.console_messages() == []
 
 
-def test_a_logarithmic_axis_begins_where_its_delays_begin(browser):
+def test_a_logarithmic_axis_starts_at_the_shortest_delay(browser):
     browser.open({"overflowing": LARGEST["overflowing"]}, retries=1100, log=True)
     assert ticks(browser)[0] == "1s"
 
 
-def test_delays_that_overflow_are_shown_everywhere_at_once(browser):
+def test_delays_that_overflow_are_shown_everywhere(browser):
     browser.open({"zizq": presets.zizq()})
-    was = paths(browser)
+    was = browser.line_paths()
     browser.type("schedule.left.right.exponent", "300")
     assert "polynomial(300.0" in browser.text("#expression")
     assert "exponent=300.0" in browser.text("#python")
     assert "exponent=300," in browser.text("#toml")
-    assert paths(browser) != was
+    assert browser.line_paths() != was
     assert math.isclose(browser.rows()[-1][2], MAX_DELAY, rel_tol=1e-12)
     exponent = browser.slider("schedule.left.right.exponent")
     assert exponent.get_property("value") == exponent.get_property("max")
@@ -339,17 +331,17 @@ def test_delays_that_overflow_are_shown_everywhere_at_once(browser):
     assert slider.get_property("value") == slider.get_property("max")
 
 
-def test_more_rows_are_drawn_than_a_function_takes_arguments(browser):
+def test_draws_more_rows_than_javascript_allows_arguments(browser):
     many = {f"{n}": Policy(max_attempts=None, max_elapsed=None) for n in range(7)}
     browser.open(many, retries=10_000)
     assert len(browser.rows()) == 10_000
 
 
-def test_settings_that_are_not_shown_are_in_both_texts(browser):
+def test_hidden_settings_are_in_both_texts(browser):
     policy = Policy(on=(OSError, BadZipFile), raises="group", seed=7, name="pay")
     browser.open({"pay it": policy.replace(on_result=callable)})
     names = {}
-    exec(browser.text("#python"), names)  # noqa: S102  it is what is copied and run
+    exec(browser.text("#python"), names)  # noqa: S102  under test
     assert names["policy"] == policy
     toml = browser.text("#toml")
     tables = tomllib.loads(toml)["tool"]["retrykit"]["policies"]
@@ -358,16 +350,16 @@ def test_settings_that_are_not_shown_are_in_both_texts(browser):
         assert text.endswith("\n# omitted (code): on_result")
 
 
-def test_what_is_of_retrykit_is_imported_from_it(browser):
+def test_names_of_retrykit_are_imported(browser):
     policy = Policy(on=StatusCodes(["UNAVAILABLE"]), give_up_on=BadZipFile)
     browser.open({"grpc": policy})
     names = {}
-    exec(browser.text("#python"), names)  # noqa: S102  it is what is copied and run
+    exec(browser.text("#python"), names)  # noqa: S102  under test
     assert names["policy"] == policy
     assert browser.text("#toml").endswith("\n# omitted (code): on")
 
 
-def test_a_text_is_copied(steady):
+def test_the_copy_button_copies_the_text(steady):
     from selenium.webdriver.common.keys import Keys
 
     steady.find("[data-copies='toml']").click()
@@ -384,7 +376,7 @@ def test_a_text_is_copied(steady):
 
 def test_no_request_leaves_the_page(three):
     assert three.run("return performance.getEntriesByType('resource')") == []
-    assert three.complaints() == []
+    assert three.console_messages() == []
     blocked = three.chrome.execute_async_script(
         "const done = arguments[0];"
         "const violation = 'securitypolicyviolation';"
@@ -392,7 +384,7 @@ def test_no_request_leaves_the_page(three):
         "fetch('http://127.0.0.1:9/').catch(() => {})"
     )
     assert blocked == "connect-src"
-    three.complaints()
+    three.console_messages()
 
 
 def test_a_name_is_never_markup(browser):
@@ -402,4 +394,4 @@ def test_a_name_is_never_markup(browser):
     assert browser.text(".end h3") == name
     tables = tomllib.loads(browser.text("#toml"))["tool"]["retrykit"]["policies"]
     assert Policy.from_dict(tables[name]) == STEADY
-    assert browser.complaints() == []
+    assert browser.console_messages() == []

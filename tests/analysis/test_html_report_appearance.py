@@ -6,10 +6,10 @@ import re
 import pytest
 
 from retrykit import presets
-from tests._support import browsing
-from tests._support.browsing import STEADY
+from tests._support import chromium
+from tests._support.chromium import STEADY
 
-browser, steady, three = browsing.browser, browsing.steady, browsing.three
+browser, steady, three = chromium.browser, chromium.steady, chromium.three
 
 
 @contextlib.contextmanager
@@ -24,7 +24,7 @@ def emulated(browser, **media):
 
 
 def test_the_theme_follows_the_system_and_a_switch(steady):
-    def paper():
+    def background():
         return steady.run(
             "return getComputedStyle(document.documentElement).backgroundColor"
         )
@@ -34,20 +34,20 @@ def test_the_theme_follows_the_system_and_a_switch(steady):
         steady.chrome.execute_cdp_cmd(
             "Emulation.setEmulatedMedia", {"features": [feature]}
         )
-        return paper()
+        return background()
 
     light, dark = system("light"), system("dark")
     assert light != dark
     steady.choose("theme", "light")
-    assert paper() == light
+    assert background() == light
     steady.choose("theme", "dark")
     assert system("light") == dark
     steady.choose("theme", "system")
-    assert paper() == light
+    assert background() == light
 
 
-def luminance(colour):
-    channels = [int(each) / 255 for each in re.findall(r"\d+", colour)[:3]]
+def luminance(color):
+    channels = [int(each) / 255 for each in re.findall(r"\d+", color)[:3]]
     red, green, blue = (
         each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4
         for each in channels
@@ -61,7 +61,7 @@ def contrast(one, other):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_lines_and_texts_stand_out_from_the_paper(browser, theme):
+def test_lines_and_texts_have_enough_contrast(browser, theme):
     """WCAG 2.2: contrast of 3 to 1 for graphics, 4.5 to 1 for text."""
     browser.open({f"policy {number}": STEADY for number in range(7)})
     browser.choose("theme", theme)
@@ -98,14 +98,14 @@ def chosen_and_track(browser):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_what_is_chosen_stands_out_from_its_switch(steady, theme):
+def test_the_selected_option_of_a_switch_has_enough_contrast(steady, theme):
     steady.choose("theme", theme)
     chosen, text, track = chosen_and_track(steady)
     assert contrast(chosen, track) >= 3
     assert contrast(chosen, text) >= 4.5
 
 
-def test_what_is_chosen_is_seen_in_forced_colours(steady):
+def test_the_selected_option_is_visible_in_forced_colors(steady):
     feature = {"name": "forced-colors", "value": "active"}
     with emulated(steady, features=[feature]):
         assert steady.run("return matchMedia('(forced-colors: active)').matches")
@@ -114,7 +114,7 @@ def test_what_is_chosen_is_seen_in_forced_colours(steady):
         assert contrast(chosen, text) >= 4.5
 
 
-def test_all_of_the_table_is_printed_and_no_control(three):
+def test_the_whole_table_is_printed_without_controls(three):
     with emulated(three, media="print"):
         shown = [
             each.is_displayed() for each in three.all("input, select, button, #keys")
@@ -127,7 +127,7 @@ def test_all_of_the_table_is_printed_and_no_control(three):
         assert three.find("#chart svg").is_displayed()
 
 
-def test_what_joins_two_parts_stands_between_them(browser):
+def test_an_operator_is_shown_between_its_operands(browser):
     """At this width, groups are side by side."""
     browser.open({"sum": presets.zizq()})
     browser.resize(800)
@@ -143,14 +143,14 @@ def test_what_joins_two_parts_stands_between_them(browser):
         browser.chrome.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_each_landmark_has_a_name_of_its_own(three):
+def test_each_landmark_has_its_own_name(three):
     landmarks = three.all("section, [role='region']")
     names = [each.accessible_name for each in landmarks]
     assert all(names)
     assert len(set(names)) == len(names)
 
 
-def test_everything_is_reached_by_keyboard_and_shows_it(three):
+def test_every_control_is_reachable_by_keyboard_and_shows_focus(three):
     reached = []
     for _ in range(60):
         three.press(three.chrome.switch_to.active_element, "TAB")
@@ -170,13 +170,13 @@ def test_everything_is_reached_by_keyboard_and_shows_it(three):
     } <= set(reached)
 
 
-def test_everything_has_a_name_for_those_who_do_not_see_it(three):
+def test_every_control_has_an_accessible_name(three):
     for control in three.all("input, select, button, [tabindex]"):
         assert control.accessible_name.strip(), control.get_attribute("outerHTML")
 
 
 @pytest.mark.parametrize("width", [400, 700, 1100, 1600], ids="{} px".format)
-def test_no_width_makes_the_page_scroll_sideways(three, width):
+def test_no_width_makes_the_page_scroll_horizontally(three, width):
     three.resize(width)
     try:
         assert three.run("return document.documentElement.scrollWidth") <= width

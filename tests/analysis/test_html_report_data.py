@@ -20,7 +20,7 @@ from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules import SCHEDULE_KINDS
 
 
-class Read(HTMLParser):
+class PageParser(HTMLParser):
     """The texts and attributes of the page."""
 
     def __init__(self, text):
@@ -39,11 +39,11 @@ class Read(HTMLParser):
 
 
 def data(policies, **settings):
-    return json.loads(Read(page(policies, **settings)).texts["script"][0])
+    return json.loads(PageParser(page(policies, **settings)).texts["script"][0])
 
 
-def test_the_page_needs_no_other_file():
-    read = Read(page({"default": Policy()}))
+def test_the_page_loads_no_other_file():
+    read = PageParser(page({"default": Policy()}))
     assert {name for name, _ in read.attributes} & {"src", "href", "action"} == set()
     text = page({"default": Policy()})
     # The namespace of SVG is never fetched.
@@ -52,7 +52,7 @@ def test_the_page_needs_no_other_file():
 
 
 def test_the_page_allows_its_own_style_and_script_and_nothing_else():
-    read = Read(page({"default": Policy()}))
+    read = PageParser(page({"default": Policy()}))
     allowed = next(
         value for name, value in read.attributes if (value or "").startswith("default")
     )
@@ -72,7 +72,7 @@ def test_every_file_of_the_page_is_in_it():
             assert len(file.read_text("utf-8").splitlines()) <= 350
 
 
-def test_what_is_given_is_written():
+def test_the_page_contains_the_given_policy():
     found = data({"mine": Policy(schedule=[1, 2])}, attempt="2s", retries=7)
     assert (found["attempt"], found["retries"], found["computed_retries"]) == (
         2.0,
@@ -105,11 +105,11 @@ def test_what_is_given_is_written():
     ]
 
 
-def test_more_is_looked_at_where_more_is_shown():
+def test_more_retries_are_projected_if_more_are_shown():
     assert data({"mine": Policy()}, retries=2000)["computed_retries"] == 2000
 
 
-def test_an_attempt_timeout_is_written_in_seconds():
+def test_an_attempt_timeout_is_in_seconds():
     limited = {
         "own": Policy(attempt_timeout="10s"),
         "handed on": Policy(attempt_timeout=AsArgument("5s")),
@@ -118,7 +118,7 @@ def test_an_attempt_timeout_is_written_in_seconds():
     assert found == [10.0, 5.0]
 
 
-def test_the_scale_suits_what_is_shown():
+def test_the_scale_depends_on_the_delays():
     def is_log(*delays, **settings):
         policy = Policy(schedule=delays, max_elapsed=None)
         return data({"own": policy}, **settings)["view"]["log"]
@@ -141,7 +141,7 @@ def preset(name, policy):
     return found["preset"]
 
 
-def test_a_policy_of_a_preset_has_its_parameters():
+def test_the_policy_of_a_preset_has_its_parameters():
     assert preset("zizq", presets.zizq()) == {
         "name": "zizq",
         "summary": "The backoff policy of the Zizq job queue.",
@@ -161,7 +161,7 @@ def test_a_policy_of_a_preset_has_its_parameters():
     }
 
 
-def test_what_a_preset_does_not_set_is_written_beside_it():
+def test_settings_beside_a_preset_are_in_its_data():
     policy = presets.zizq(retry_limit=200).replace(on=BadZipFile, max_failures=100)
     found = preset("zizq:retry_limit=200", policy)
     assert found["python"]["settings"] == ["on=zipfile.BadZipFile", "max_failures=100"]
@@ -199,7 +199,7 @@ NO_PRESETS = {
 
 
 @pytest.mark.parametrize(("name", "policy"), NO_PRESETS.values(), ids=NO_PRESETS)
-def test_a_policy_that_no_preset_makes_has_its_schedule(name, policy):
+def test_the_policy_of_no_preset_has_its_schedule(name, policy):
     assert preset(name, policy) is None
 
 
@@ -212,26 +212,27 @@ def test_each_module_is_imported_once():
     ]
 
 
-def test_every_kind_is_told_in_plain_words():
-    told = data({"default": Policy()})["descriptions"]
-    assert set(told) == set(SCHEDULE_KINDS)
-    assert told["scale"] == "Multiply each delay by `factor`, >= 0."
-    assert told["exponential"].endswith(
+def test_every_kind_has_a_description():
+    descriptions = data({"default": Policy()})["descriptions"]
+    assert set(descriptions) == set(SCHEDULE_KINDS)
+    assert descriptions["scale"] == "Multiply each delay by `factor`, >= 0."
+    assert descriptions["exponential"].endswith(
         "longer each time: `first * factor ** (n - 1)`."
     )
     assert all(
-        re.fullmatch(r"[A-Z][^`*]*(`[^`]+`[^`*]*)*\.", each) for each in told.values()
+        re.fullmatch(r"[A-Z][^`*]*(`[^`]+`[^`*]*)*\.", each)
+        for each in descriptions.values()
     )
 
 
 @pytest.mark.parametrize("name", ["a b", "ä", 'quo"te', "", "back\\slash\n", "a.b"])
-def test_any_name_is_a_key_of_toml(name):
+def test_any_name_becomes_a_valid_toml_key(name):
     (found,) = data({name: Policy()})["policies"]
     assert tomllib.loads(f"[{found['key']}]") == {name: {}}
 
 
 def test_markup_in_a_name_stays_text():
-    read = Read(page({"</script><b>": Policy()}, title="</title><b>"))
+    read = PageParser(page({"</script><b>": Policy()}, title="</title><b>"))
     assert json.loads(read.texts["script"][0])["policies"][0]["name"] == "</script><b>"
     assert read.texts["title"] == ["</title><b>"]
 
@@ -240,7 +241,7 @@ def is_busy(error):
     return "busy" in str(error)
 
 
-class Local(Exception):  # noqa: N818  named by the test alone
+class OtherError(Exception):
     pass
 
 
@@ -255,27 +256,27 @@ UNSEEN = {
 
 
 @pytest.mark.parametrize("settings", UNSEEN.values(), ids=UNSEEN)
-def test_settings_that_are_not_shown_are_written_in_both_languages(settings):
+def test_hidden_settings_are_in_python_and_toml(settings):
     policy = Policy(**settings)
     found = hidden_settings(policy)
     assert found["python"]["omitted"] == found["toml"]["omitted"] == []
-    assert made(found["python"]) == policy
+    assert executed(found["python"]) == policy
     toml = "\n".join(found["toml"]["settings"])
     assert Policy.from_dict(tomllib.loads(toml)) == policy
 
 
-def made(python):
+def executed(python):
     names = {}
     settings = ", ".join(python["settings"])
     lines = [*python["imports"], f"policy = Policy({settings})"]
-    exec("\n".join(lines), names)  # noqa: S102  it is what is copied and run
+    exec("\n".join(lines), names)  # noqa: S102  under test
     return names["policy"]
 
 
-def test_what_python_alone_can_say_is_left_out_of_toml():
+def test_settings_that_are_code_are_left_out_of_toml():
     policy = Policy(on=StatusCodes(["UNAVAILABLE"]), name="pay")
     found = hidden_settings(policy)
-    assert made(found["python"]) == policy
+    assert executed(found["python"]) == policy
     assert found["toml"] == {"settings": ['name = "pay"'], "omitted": ["on"]}
 
 
@@ -293,7 +294,7 @@ def test_settings_that_are_code_are_named():
     assert found["toml"]["settings"] == ['give_up_on = "KeyError"', 'name = "pay"']
 
 
-def test_what_stands_beside_a_schedule_is_written():
+def test_settings_beside_a_schedule_are_in_the_data():
     policy = Policy(
         rules=[Rule(on=TimeoutError, schedule=[1, 5])],
         hint=retry_after(),
@@ -301,29 +302,29 @@ def test_what_stands_beside_a_schedule_is_written():
         attempt_timeout=AsArgument(5),
     )
     found = hidden_settings(policy)
-    assert made(found["python"]) == policy
+    assert executed(found["python"]) == policy
     assert found["toml"]["omitted"] == []
     table = tomllib.loads("\n".join(found["toml"]["settings"]))
     assert Policy.from_dict(table) == policy
 
 
-def test_what_ends_a_call_is_written_beside_a_predicate():
+def test_a_predicate_does_not_hide_give_up_on():
     found = hidden_settings(Policy(on=is_busy, give_up_on=Exception))
     assert found["python"]["settings"] == ["give_up_on=Exception"]
 
 
-def test_a_type_that_no_module_holds_is_code():
-    class Inner(Local):
+def test_a_local_type_counts_as_code():
+    class InnerError(OtherError):
         pass
 
-    for on in (Inner, (Inner, Local)):
+    for on in (InnerError, (InnerError, OtherError)):
         found = hidden_settings(Policy(on=on))
         assert found["python"]["omitted"] == found["toml"]["omitted"] == ["on"]
 
 
-def test_a_schedule_of_the_users_own_code_is_refused():
-    def own():
+def test_a_custom_schedule_is_rejected():
+    def generate():
         yield 1.0
 
     with pytest.raises(ConfigError, match="list its delays"):
-        page({"own": Policy(schedule=s.constant(1) + s.sequence(own))})
+        page({"own": Policy(schedule=s.constant(1) + s.sequence(generate))})

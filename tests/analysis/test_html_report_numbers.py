@@ -17,15 +17,15 @@ from retrykit.analysis.preview.projection import project
 from retrykit.policy.timeouts import timeout_seconds
 from retrykit.schedules import SCHEDULE_KINDS
 from retrykit.testing import strategies
-from tests._support import browsing
-from tests._support.browsing import near
+from tests._support import chromium
+from tests._support.chromium import almost_equal
 from tests._support.reference_data import reference_data
 from tests._support.schedule_data import schedule_data, schedule_from
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    with browsing.started(tmp_path_factory.mktemp("browser")) as browser:
+    with chromium.started(tmp_path_factory.mktemp("browser")) as browser:
         browser.open({"blank": Policy()})
         yield browser
 
@@ -61,7 +61,7 @@ ENDING = [name for name in presets.__all__ if name not in ENDLESS]
 def test_a_preset_has_the_numbers_of_the_library(browser, name, attempt):
     policy = getattr(presets, name)()
     browser.open({name: policy}, attempt=attempt)
-    assert near(browser.rows(), rows(policy, attempt))
+    assert almost_equal(browser.rows(), rows(policy, attempt))
     seen = preview(policy, attempt=attempt, samples=0)
     assert browser.text(".ending") == str(seen.end)
     worst = browser.text(".end div:last-child .exact")
@@ -69,10 +69,10 @@ def test_a_preset_has_the_numbers_of_the_library(browser, name, attempt):
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-def test_a_preset_that_never_ends_goes_on(browser, name):
+def test_an_endless_preset_has_the_numbers_of_the_library(browser, name):
     policy = getattr(presets, name)()
     browser.open({name: policy})
-    assert near(browser.rows(), rows(policy))
+    assert almost_equal(browser.rows(), rows(policy))
     assert preview(policy, samples=0).end is None
     assert browser.text(".ending") == "goes on beyond retry 1000"
     assert browser.text("#more") == "Retries beyond 100 are not shown."
@@ -94,7 +94,9 @@ def test_bounds_are_those_of_the_library(browser, drawn):
         theirs = [schedule.bounds(retry) for retry in RETRIES]
         assert [each is None for each in ours] == [each is None for each in theirs]
         going = [each for each in theirs if each is not None]
-        assert near([each for each in ours if each is not None], going), schedule
+        assert almost_equal([each for each in ours if each is not None], going), (
+            schedule
+        )
 
 
 def as_on_the_page(policy):
@@ -116,12 +118,14 @@ def assert_previews(browser, calls, retries=50):
     for (policy, attempt), ours in zip(calls, found, strict=True):
         seen = preview(policy, attempt=attempt, retries=retries, samples=0)
         theirs = rows(policy, seen.attempt, retries)
-        assert near([tuple(row.values()) for row in ours["rows"]], theirs), policy
+        assert almost_equal([tuple(row.values()) for row in ours["rows"]], theirs), (
+            policy
+        )
         assert ours["attempt"] == seen.attempt
         worst = [
             [] if each is None else [each] for each in (ours["worst"], seen.worst_case)
         ]
-        assert near(worst[:1], worst[1:]), policy
+        assert almost_equal(worst[:1], worst[1:]), policy
         ends = [ours["earliest"], ours["latest"]]
         numbers = [end and end["retry"] for end in ends]
         assert numbers == [seen.min_retries, seen.end and seen.end.max_retries]
@@ -129,7 +133,7 @@ def assert_previews(browser, calls, retries=50):
             assert tuple(each["reason"] for each in ends) == seen.end.reasons
 
 
-def timed(policies):
+def policies_with_timeouts(policies):
     """Draw policies with and without an attempt timeout, and attempt durations."""
     timeouts = st.none() | strategies.durations(at_least=1e-6)
     drawn = st.builds(
@@ -140,7 +144,7 @@ def timed(policies):
     return st.tuples(drawn, st.just(0.0) | strategies.durations(at_most=1e6))
 
 
-@given(st.lists(timed(strategies.policies()), min_size=4, max_size=8))
+@given(st.lists(policies_with_timeouts(strategies.policies()), min_size=4, max_size=8))
 def test_previews_are_those_of_the_library(browser, drawn):
     assert_previews(browser, drawn)
 
@@ -148,7 +152,7 @@ def test_previews_are_those_of_the_library(browser, drawn):
 CASES = reference_data("limits")
 
 
-def test_limits_have_the_numbers_that_were_worked_out_by_hand(browser):
+def test_limits_have_the_numbers_calculated_by_hand(browser):
     cases = CASES["cases"]
     given = [
         (as_on_the_page(Policy.from_dict(c["policy"])), c["attempt"], c["retries"])
@@ -165,7 +169,7 @@ def test_limits_have_the_numbers_that_were_worked_out_by_hand(browser):
         assert ours["worst"] == case["worst_case"], case["name"]
 
 
-def test_an_end_beyond_the_rows_that_are_shown_is_known(browser):
+def test_an_end_beyond_the_shown_rows_is_known(browser):
     policy = Policy(
         schedule=s.exponential(1, factor=1000), max_attempts=110, max_elapsed=None
     )
@@ -178,7 +182,7 @@ def test_an_end_beyond_the_rows_that_are_shown_is_known(browser):
     assert not browser.find("#more").is_displayed()
 
 
-def test_sums_that_are_off_by_a_hair_are_judged_as_the_library_judges_them(browser):
+def test_rounding_errors_of_sums_are_tolerated_like_by_the_library(browser):
     def endless(delay):
         return Policy(schedule=s.constant(delay), max_attempts=None)
 
@@ -206,12 +210,12 @@ def test_expressions_are_those_of_the_library(browser, drawn):
 
 
 @given(st.lists(st.floats(0, 1e12) | strategies.durations()))
-def test_durations_are_told_as_the_library_tells_them(browser, drawn):
+def test_durations_are_formatted_like_by_the_library(browser, drawn):
     found = browser.run("return arguments[0].map(retrykit.formatDuration)", drawn)
     assert found == [format_duration(duration) for duration in drawn]
 
 
-def test_halves_are_rounded_as_the_library_rounds_them(browser):
+def test_halves_are_rounded_like_by_the_library(browser):
     halves = [number / 2 for number in range(119, 7400)]
     halves += [number / 8 for number in range(1, 480)] + [86_400e6, 1e12, 1.5e300]
     found = browser.run("return arguments[0].map(retrykit.formatDuration)", halves)
@@ -222,7 +226,7 @@ def test_halves_are_rounded_as_the_library_rounds_them(browser):
     assert found == [[*interval.bounds(1)] for interval in intervals]
 
 
-def test_durations_are_read_as_the_library_reads_them(browser):
+def test_durations_are_parsed_like_by_the_library(browser):
     texts = [
         "0s",
         "12.5s",
@@ -243,7 +247,7 @@ def test_durations_are_read_as_the_library_reads_them(browser):
     ) == {None}
 
 
-# One schedule of each kind, with fields of its own.
+# One schedule of each kind that has its own fields.
 ONE = s.constant(1)
 KINDS = {
     "constant": ONE,
@@ -309,7 +313,7 @@ def drawn(kind, part, random):
     return round(random.uniform(least, most), 3)
 
 
-def changed(data, path, random):
+def change_a_number(data, path, random):
     """Change a number of a policy's data, and return the text to type for it."""
     *parents, part = path.split(".")
     for name in parents:
@@ -321,34 +325,34 @@ def changed(data, path, random):
 def on_screen(browser, name, folder):
     """Return the policies that the page's Python and TOML make."""
     names = {}
-    exec(browser.text("#python"), names)  # noqa: S102  it is what is copied and run
+    exec(browser.text("#python"), names)  # noqa: S102  under test
     path = folder / "policies.toml"
     path.write_text(browser.text("#toml"), "utf-8")
     return names["policy"], Policy.from_toml(path, name)
 
 
-def test_each_kind_is_typed_into():
+def test_each_kind_has_an_input_for_every_number():
     assert set(KINDS) == set(SCHEDULE_KINDS)
     assert all(KINDS[name].kind in {name, "scale"} for name in KINDS)
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_what_is_typed_has_the_numbers_of_the_library(browser, name, tmp_path):
+def test_typed_numbers_have_the_results_of_the_library(browser, name, tmp_path):
     random = Random(name)  # noqa: S311  the same parameters in every run
     browser.open({name: POLICIES[name]})
     data = POLICIES[name].to_dict()
     data["schedule"] = schedule_data(POLICIES[name].schedule)
     fields = browser.attributes("[data-path]", "data-path")
-    browser.limit("max_elapsed", wanted=True)
+    browser.set_limit("max_elapsed", enabled=True)
     for path in fields:
         if path.startswith("schedule"):
-            browser.type(path, changed(data, path, random))
+            browser.type(path, change_a_number(data, path, random))
     for path in ("max_attempts", "max_elapsed"):
         limited = random.random() < 0.6
-        browser.limit(path, wanted=limited)
+        browser.set_limit(path, enabled=limited)
         data[path] = "unlimited"
         if limited:
-            browser.type(path, changed(data, path, random))
+            browser.type(path, change_a_number(data, path, random))
     if data["max_elapsed"] != "unlimited":
         data["deadline"] = random.choice(["stop", "clip", "overshoot"])
         browser.select("deadline", data["deadline"])
@@ -357,7 +361,7 @@ def test_what_is_typed_has_the_numbers_of_the_library(browser, name, tmp_path):
     data["schedule"] = repr(schedule_from(data["schedule"]))
     policy = Policy.from_dict(data)
     assert browser.all("[aria-invalid='true']") == []
-    assert near(browser.rows(), rows(policy, attempt)), policy
+    assert almost_equal(browser.rows(), rows(policy, attempt)), policy
     end = project(policy, attempt, 100).end
     if end:
         assert browser.text(f"[data-name='{name}'] .ending") == str(end)
@@ -391,7 +395,7 @@ def type_in(browser, typed):
 
 
 @pytest.mark.parametrize("name", TYPED)
-def test_a_preset_is_shown_and_written_by_its_own_parameters(browser, name, tmp_path):
+def test_a_preset_is_shown_by_its_own_parameters(browser, name, tmp_path):
     make = getattr(presets, name)
     assert {*inspect.signature(make).parameters} == {*TYPED[name]}
     browser.open({name: make()})
@@ -404,22 +408,22 @@ def test_a_preset_is_shown_and_written_by_its_own_parameters(browser, name, tmp_
     assert head == f"[tool.retrykit.policies.{name}]"
     assert extends.startswith(f'extends = "{name}:')
     assert f"policy = presets.{name}(" in browser.text("#python")
-    assert near(browser.rows(), rows(policy))
-    assert browser.complaints() == []
+    assert almost_equal(browser.rows(), rows(policy))
+    assert browser.console_messages() == []
 
 
-def test_what_differs_from_a_preset_is_written_beside_it(browser, tmp_path):
+def test_changes_of_a_preset_are_written_beside_it(browser, tmp_path):
     policy = presets.google().replace(on=BadZipFile, deadline="clip")
     browser.open({"google": policy})
     assert on_screen(browser, "google", tmp_path) == (policy, policy)
     browser.select("deadline", "stop")
-    browser.limit("max_attempts", wanted=True)
+    browser.set_limit("max_attempts", enabled=True)
     browser.type("max_attempts", "7")
     policy = policy.replace(deadline="stop", max_attempts=7)
     assert on_screen(browser, "google", tmp_path) == (policy, policy)
 
 
-def test_a_number_that_a_presets_text_cannot_hold_is_in_the_schedule(browser, tmp_path):
+def test_a_number_that_a_preset_cannot_express_is_in_the_schedule(browser, tmp_path):
     browser.open({"zizq": presets.zizq()})
     type_in(browser, {"base": "1e-7"})
     policy = presets.zizq(base=1e-7)
@@ -428,10 +432,10 @@ def test_a_number_that_a_presets_text_cannot_hold_is_in_the_schedule(browser, tm
 
 
 @pytest.mark.parametrize("parameter", TYPED["zizq"])
-def test_a_wrong_parameter_is_told_in_the_words_of_the_preset(browser, parameter):
-    with pytest.raises(ConfigError) as refused:
+def test_an_invalid_parameter_has_the_message_of_the_preset(browser, parameter):
+    with pytest.raises(ConfigError) as caught:
         presets.zizq(**{parameter: -1})
     browser.open({"zizq": presets.zizq()})
     type_in(browser, {parameter: -1})
     [error] = filter(None, browser.texts(".error"))
-    assert error == str(refused.value)
+    assert error == str(caught.value)

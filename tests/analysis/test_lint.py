@@ -16,11 +16,11 @@ def polite(**settings):
     return Policy(**{"on": OSError} | settings)
 
 
-def found(policy, **thresholds):
+def rule_names(policy, **thresholds):
     return {finding.rule for finding in check(policy, **thresholds)}
 
 
-class Mine(s.Schedule):
+class CustomSchedule(s.Schedule):
     """A user-defined schedule around another."""
 
     def delay(self, retry, _previous, _random, /):
@@ -91,15 +91,15 @@ POLICIES = {
         {"max-attempts-unreachable"},
     ),
     "a schedule shorter than by default": (polite(schedule=GROWING.take(2)), set()),
-    "a schedule shorter than asked for": (
+    "a schedule shorter than max_attempts": (
         polite(schedule=GROWING.take(2), max_attempts=4),
         {"max-attempts-unreachable"},
     ),
-    "a schedule as long as asked for": (
+    "a schedule as long as max_attempts": (
         polite(schedule=GROWING.take(3), max_attempts=4),
         set(),
     ),
-    "a schedule longer than asked for": (
+    "a schedule longer than max_attempts": (
         polite(schedule=GROWING.take(4), max_attempts=4),
         {"delays-never-used"},
     ),
@@ -199,7 +199,7 @@ POLICIES = {
         polite(schedule=["30m", "31m"], max_elapsed=None),
         {"no-jitter", "call-outlives-process"},
     ),
-    "a schedule of one's own": (polite(schedule=Mine()), set()),
+    "a schedule of one's own": (polite(schedule=CustomSchedule()), set()),
     "a generator function": (polite(schedule=halving), {"no-jitter"}),
     "google": (
         presets.google(),
@@ -222,15 +222,15 @@ POLICIES = {
 
 
 @pytest.mark.parametrize(("policy", "rules"), POLICIES.values(), ids=POLICIES)
-def test_warns_of_what_is_wrong_and_of_nothing_else(policy, rules):
-    assert found(policy) == rules
+def test_each_rule_warns_about_the_expected_policies(policy, rules):
+    assert rule_names(policy) == rules
 
 
-def test_every_rule_is_broken_by_some_policy_of_the_table():
+def test_every_rule_is_in_the_table():
     assert set().union(*(rules for _, rules in POLICIES.values())) == set(RULES)
 
 
-def test_every_rule_has_a_stable_name_and_says_in_a_line_what_it_warns_of():
+def test_every_rule_has_a_stable_name_and_a_description():
     assert list(RULES) == [
         "unbounded",
         "never-retries",
@@ -249,17 +249,17 @@ def test_every_rule_has_a_stable_name_and_says_in_a_line_what_it_warns_of():
     assert all(0 < len(rule.summary) <= 64 for rule in RULES.values())
 
 
-def test_warns_in_the_order_of_the_table():
+def test_findings_are_in_the_order_of_the_rules():
     policy = presets.hostname_verification()
-    told = [finding.rule for finding in check(policy)]
-    assert told == sorted(told, key=list(RULES).index)
+    broken = [finding.rule for finding in check(policy)]
+    assert broken == sorted(broken, key=list(RULES).index)
 
 
-def test_holds_a_policy_to_the_rules_that_are_chosen():
+def test_checks_only_the_selected_rules():
     policy = presets.hostname_verification()
-    assert found(policy, rules=["no-jitter", "unbounded"]) == {"no-jitter"}
+    assert rule_names(policy, rules=["no-jitter", "unbounded"]) == {"no-jitter"}
     assert check(policy, rules=()) == ()
-    assert found(policy, rules=iter(RULES)) == found(policy)
+    assert rule_names(policy, rules=iter(RULES)) == rule_names(policy)
 
 
 @pytest.mark.parametrize(
@@ -267,8 +267,8 @@ def test_holds_a_policy_to_the_rules_that_are_chosen():
     [(4, {"too-many-attempts"}), (5, set()), (6, set())],
     ids=["one less", "as many", "one more"],
 )
-def test_warns_of_more_calls_than_are_allowed(attempts, rules):
-    assert found(polite(), attempts=attempts) == rules
+def test_warns_about_more_attempts_than_allowed(attempts, rules):
+    assert rule_names(polite(), attempts=attempts) == rules
 
 
 @pytest.mark.parametrize(
@@ -276,44 +276,44 @@ def test_warns_of_more_calls_than_are_allowed(attempts, rules):
     [("59s", {"call-outlives-process"}), ("1m", set()), ("61s", set())],
     ids=["shorter", "as long", "longer"],
 )
-def test_warns_of_calls_longer_than_a_process_lives(lifetime, rules):
-    assert found(polite(schedule=[60]), lifetime=lifetime) == rules
+def test_warns_about_calls_longer_than_the_lifetime_of_a_process(lifetime, rules):
+    assert rule_names(polite(schedule=[60]), lifetime=lifetime) == rules
 
 
-def test_attempts_count_by_the_time_they_take():
+def test_the_duration_of_attempts_counts():
     policy = polite(schedule=GROWING.take(3), max_attempts=4)
-    assert found(policy, attempt="15s") == set()
-    assert found(policy, attempt="20s") == {
+    assert rule_names(policy, attempt="15s") == set()
+    assert rule_names(policy, attempt="20s") == {
         "delays-never-used",
         "max-attempts-unreachable",
     }
-    assert found(policy, attempt="1h") == {"deadline-before-first-delay"}
+    assert rule_names(policy, attempt="1h") == {"deadline-before-first-delay"}
 
 
-def test_a_fix_that_is_taken_ends_the_warning():
+def test_following_a_fix_removes_the_warning():
     policy = polite(schedule=s.sequence([5, 0]).take(2), max_attempts=3, max_elapsed=4)
-    assert found(policy.replace(max_elapsed=5)) == {
+    assert rule_names(policy.replace(max_elapsed=5)) == {
         "delays-never-used",
         "max-attempts-unreachable",
     }
     [finding] = check(policy.replace(max_elapsed=5), rules=["delays-never-used"])
     assert finding.fix == "a shorter schedule, or max_elapsed=6"
-    assert found(policy.replace(max_elapsed=6)) == set()
+    assert rule_names(policy.replace(max_elapsed=6)) == set()
 
 
-def test_the_outer_five_caps_of_a_schedule_are_looked_at():
+def test_only_the_five_outermost_caps_are_checked():
     schedule = s.linear(1)
     for limit in range(99):
         schedule = schedule.cap(limit)
     assert [cap.text for cap in caps(schedule)][::4] == [".cap(98.0)", ".cap(94.0)"]
 
 
-def test_a_cap_is_known_by_what_another_would_change():
+def test_finds_the_caps_of_a_schedule_and_when_they_are_reached():
     within = s.exponential(1).cap(4).jitter(0.5).within(40)
     assert [(cap.text, cap.reached(2), cap.reached(3)) for cap in caps(within)] == [
         (".cap(4.0)", False, True)
     ]
-    assert list(caps(Mine().take(3))) == []
+    assert list(caps(CustomSchedule().take(3))) == []
     both = s.constant(1).cap(2) | s.google_interval(max_interval=3).cap(4)
     assert [cap.text for cap in caps(both)] == [
         ".cap(2.0)",
@@ -323,7 +323,7 @@ def test_a_cap_is_known_by_what_another_would_change():
 
 
 @given(strategies.policies())
-def test_has_an_opinion_on_every_policy(policy):
+def test_every_policy_can_be_checked(policy):
     started = time.perf_counter()
     findings = check(policy)
     assert time.perf_counter() - started < 10
@@ -331,41 +331,41 @@ def test_has_an_opinion_on_every_policy(policy):
     assert all(finding.reason and finding.fix for finding in findings)
 
 
-def test_the_fix_of_a_long_window_is_one_that_shortens_it():
+def test_the_fix_of_a_long_call_shortens_it():
     slow = polite(
         schedule=s.constant(100).jitter(0.5),
         max_attempts=10,
         max_elapsed=7200,
         deadline="overshoot",
     )
-    [found] = check(slow, lifetime=600, attempt=5, rules=["call-outlives-process"])
-    assert found.fix.endswith('or set max_elapsed=595.0, deadline="stop"')
+    [rule_names] = check(slow, lifetime=600, attempt=5, rules=["call-outlives-process"])
+    assert rule_names.fix.endswith('or set max_elapsed=595.0, deadline="stop"')
     shorter = slow.replace(max_elapsed=595.0, deadline="stop")
     assert check(shorter, lifetime=600, attempt=5) == ()
-    [found] = check(slow, lifetime=60, attempt=61, rules=["call-outlives-process"])
-    assert found.fix == "run it on a durable job engine"
+    [rule_names] = check(slow, lifetime=60, attempt=61, rules=["call-outlives-process"])
+    assert rule_names.fix == "run it on a durable job engine"
 
 
-def test_what_lies_beyond_the_retries_looked_at_is_not_taken_for_absent():
+def test_retries_beyond_the_checked_ones_are_not_assumed_absent():
     far = polite(
         schedule=s.exponential(0.1, factor=1.003).cap(60).jitter(0.5),
         max_attempts=3000,
         max_elapsed=None,
     )
-    assert "cap-never-reached" not in found(far)
+    assert "cap-never-reached" not in rule_names(far)
     ends = polite(
         schedule=s.constant(1).jitter(0.5).take(3000),
         max_attempts=None,
         max_elapsed=None,
     )
-    assert "unbounded" not in found(ends)
+    assert "unbounded" not in rule_names(ends)
     month = polite(
         schedule=s.constant(1).jitter(0.5), max_attempts=None, max_elapsed="30d"
     )
-    assert "call-outlives-process" in found(month)
+    assert "call-outlives-process" in rule_names(month)
 
 
-def test_the_calls_of_delays_near_zero_are_the_fewest():
+def test_full_jitter_is_checked_for_its_fewest_calls():
     full = Policy(
         schedule=s.exponential(1).cap(10).full_jitter(),
         max_attempts=None,
@@ -391,6 +391,6 @@ def tripling():
     ],
     ids=["a cap", "attempts that no call comes to", "a limit of the time"],
 )
-def test_code_of_the_users_is_not_asked_beyond_the_end_of_calls(policy):
+def test_user_code_is_not_called_beyond_the_end_of_calls(policy):
     """From retry 648 on, the generator's numbers are too large for a delay."""
     assert "no-jitter" in [finding.rule for finding in check(policy)]

@@ -4,11 +4,11 @@ import pytest
 
 from retrykit.analysis.lint import discover
 from retrykit.analysis.lint.discovery import iter_references
-from tests._support import folders
-from tests._support.folders import HEAD, importable, names
+from tests._support import source_folders
+from tests._support.source_folders import HEAD, found_names, on_import_path
 
-nothing_is_left = folders.nothing_is_left
-write, package = folders.write, folders.package
+no_imports_left = source_folders.no_imports_left
+write, package = source_folders.write, source_folders.package
 
 
 def attempts(target):
@@ -91,7 +91,7 @@ service = retry(max_attempts=23)(Service())
 if True:
     LATE, other = Policy(max_attempts=24), [x for x in [Policy()]][0]
 """
-HELD = {
+ATTEMPTS_BY_NAME = {
     "POLITE": 2,
     "fetch": 3,
     "afetch": 4,
@@ -119,41 +119,41 @@ HELD = {
 }
 
 
-def test_finds_every_kind_of_thing_that_has_a_policy_once(write):
-    assert attempts(str(write(jobs=KINDS) / "jobs.py")) == HELD
+def test_finds_every_kind_of_object_with_a_policy_once(write):
+    assert attempts(str(write(jobs=KINDS) / "jobs.py")) == ATTEMPTS_BY_NAME
 
 
-def test_tells_the_file_and_the_line_of_each(write):
+def test_has_the_file_and_line_of_each_policy(write):
     file = write(jobs=KINDS) / "jobs.py"
     lines = file.read_text().splitlines()
     found = {each.name: each for each in discover(str(file)).found}
     assert {each.file for each in found.values()} == {file}
-    told = {name: lines[each.line - 1].strip() for name, each in found.items()}
-    assert told["POLITE"] == "POLITE = Policy(max_attempts=2)"
-    assert told["afetch"] == "async def afetch(): ..."
-    assert told["slow"] == "slow = with_policy(fetch, max_attempts=5)"
+    sources = {name: lines[each.line - 1].strip() for name, each in found.items()}
+    assert sources["POLITE"] == "POLITE = Policy(max_attempts=2)"
+    assert sources["afetch"] == "async def afetch(): ..."
+    assert sources["slow"] == "slow = with_policy(fetch, max_attempts=5)"
     assert (
-        told["Client.size"]
-        == told["Client.size.setter"]
+        sources["Client.size"]
+        == sources["Client.size.setter"]
         == "def size(self, value): ..."
     )
-    assert told["Client.Inner.method"] == "def method(self): ..."
-    assert told["TABLE[7]"].startswith("TABLE = {")
+    assert sources["Client.Inner.method"] == "def method(self): ..."
+    assert sources["TABLE[7]"].startswith("TABLE = {")
 
 
-def test_a_package_is_looked_at_with_all_that_is_below_it(package):
+def test_a_package_is_searched_with_its_submodules(package):
     shop = package(
         orders="@retry\ndef fetch(): ...\n",
         deep__more="@retry\ndef fetch(): ...\n",
     )
     (shop / "__init__.py").write_text(f"{HEAD}@retry\ndef pay(): ...\n")
-    assert names(shop) == [
+    assert found_names(shop) == [
         "shop:pay",
         "shop.deep.more:fetch",
         "shop.orders:fetch",
     ]
-    assert names(shop / "orders.py") == ["shop.orders:fetch"]
-    assert names(shop / "__init__.py") == ["shop:pay"]
+    assert found_names(shop / "orders.py") == ["shop.orders:fetch"]
+    assert found_names(shop / "__init__.py") == ["shop:pay"]
 
 
 def test_a_module_is_found_by_its_name(package):
@@ -163,16 +163,18 @@ def test_a_module_is_found_by_its_name(package):
         tests__test_more="@retry\ndef fetch(): ...\n",
     )
     every = ["shop.deep.more:fetch", "shop.orders:fetch"]
-    told = []
-    with importable(shop.parent):
-        assert names("shop", progress=lambda *each: told.append(each)) == every
-        assert names("shop.deep") == ["shop.deep.more:fetch"]
-        assert names("shop.orders") == ["shop.orders:fetch"]
-        assert names("shop.orders:fetch") == ["shop.orders:fetch"]
-        assert names("shop.tests") == ["shop.tests.test_more:fetch"]
+    progress = []
+    with on_import_path(shop.parent):
+        assert (
+            found_names("shop", progress=lambda *each: progress.append(each)) == every
+        )
+        assert found_names("shop.deep") == ["shop.deep.more:fetch"]
+        assert found_names("shop.orders") == ["shop.orders:fetch"]
+        assert found_names("shop.orders:fetch") == ["shop.orders:fetch"]
+        assert found_names("shop.tests") == ["shop.tests.test_more:fetch"]
         # Again, with the modules already imported.
-        assert names("shop") == every
-    assert told == [("shop", 1), ("shop.deep.more", 3), ("shop.orders", 3)]
+        assert found_names("shop") == every
+    assert progress == [("shop", 1), ("shop.deep.more", 3), ("shop.orders", 3)]
 
 
 NAMED = {
@@ -189,21 +191,21 @@ NAMED = {
 
 
 @pytest.mark.parametrize(("name", "found"), NAMED.values(), ids=NAMED)
-def test_one_name_is_looked_at_alone(write, name, found):
+def test_a_single_name_can_be_checked(write, name, found):
     file = write(jobs=KINDS) / "jobs.py"
     assert [each.name for each in discover(f"{file}:{name}").found] == found
 
 
-def test_a_name_in_a_folder_is_one_of_the_package_that_it_is(package):
+def test_a_name_in_the_folder_of_a_package_is_found(package):
     shop = package(orders="@retry\ndef fetch(): ...\n")
     (shop / "__init__.py").write_text("from shop.orders import fetch\n")
-    # An imported name is found if it is asked for.
+    # An imported name is found if it is requested.
     [found] = discover(f"{shop}:fetch").found
     assert str(found) == "shop:fetch"
     assert (found.file, found.line) == (shop / "__init__.py", None)
 
 
-def test_what_comes_from_elsewhere_is_left_out(package):
+def test_imported_objects_are_left_out(package):
     shop = package(
         a_user="""
             from functools import wraps
@@ -233,7 +235,7 @@ def test_what_comes_from_elsewhere_is_left_out(package):
             """,
         policies="POLITE = Policy(max_attempts=3)\n",
     )
-    assert names(shop) == [
+    assert found_names(shop) == [
         "shop.a_user:mine",
         "shop.a_user:own",
         "shop.a_user:like",
@@ -244,9 +246,9 @@ def test_what_comes_from_elsewhere_is_left_out(package):
     ]
 
 
-def test_what_fails_when_it_is_asked_anything_has_no_policy():
-    class Far:
+def test_objects_whose_attributes_fail_are_ignored():
+    class HostileProxy:
         def __getattr__(self, name):
             raise RuntimeError(name)
 
-    assert list(iter_references("far", Far())) == []
+    assert list(iter_references("far", HostileProxy())) == []

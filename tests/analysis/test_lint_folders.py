@@ -8,11 +8,11 @@ import pytest
 
 from retrykit import Policy
 from retrykit.analysis.lint import Discovery, ImportFailure, discover
-from tests._support import folders
-from tests._support.folders import HEAD, importable, names
+from tests._support import source_folders
+from tests._support.source_folders import HEAD, found_names, on_import_path
 
-nothing_is_left = folders.nothing_is_left
-write, package = folders.write, folders.package
+no_imports_left = source_folders.no_imports_left
+write, package = source_folders.write, source_folders.package
 
 
 BROKEN = {
@@ -35,7 +35,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("text", "reason", "line"), BROKEN.values(), ids=BROKEN)
-def test_a_module_that_cannot_be_imported_is_told(package, text, reason, line):
+def test_a_module_that_cannot_be_imported_is_reported(package, text, reason, line):
     shop = package(orders=text, pay="@retry\ndef pay(): ...\n")
     if "zero" in text:
         (shop / "zero.py").write_text("1 / 0")
@@ -46,22 +46,22 @@ def test_a_module_that_cannot_be_imported_is_told(package, text, reason, line):
     )
 
 
-def test_what_is_below_a_package_that_cannot_be_imported_is_not_tried(package):
+def test_submodules_of_a_broken_package_are_skipped(package):
     shop = package(
         pay="@retry\ndef pay(): ...\n", deep__bad="1 / 0", deep__more="1 / 0"
     )
     (shop / "deep" / "__init__.py").write_text("raise OSError('closed')")
-    told = []
-    searched = discover(str(shop), progress=lambda *each: told.append(each))
+    progress = []
+    searched = discover(str(shop), progress=lambda *each: progress.append(each))
     assert [unread.module for unread in searched.failures] == ["shop.deep"]
-    assert told == [("shop", 5), ("shop.deep", 5), ("shop.pay", 5)]
+    assert progress == [("shop", 5), ("shop.deep", 5), ("shop.pay", 5)]
 
 
-def test_a_module_that_is_named_and_cannot_be_imported_is_told(package):
+def test_a_named_module_that_cannot_be_imported_is_reported(package):
     shop = package(
         orders="1 / 0", pay="import nowhere_at_all", ship="pass\ndef ship(: ..."
     )
-    with importable(shop.parent):
+    with on_import_path(shop.parent):
         [unread] = discover("shop.orders").failures
         [missing] = discover("shop.pay").failures
         [mistyped] = discover("shop.ship").failures
@@ -86,15 +86,15 @@ def bytecode():
     sys.dont_write_bytecode = before
 
 
-def test_writes_no_bytecode_beside_the_source(package, bytecode):
+def test_writes_no_bytecode(package, bytecode):
     shop = package(orders="@retry\ndef fetch(): ...\n")
-    assert names(shop) == ["shop.orders:fetch"]
+    assert found_names(shop) == ["shop.orders:fetch"]
     assert sorted(each.name for each in shop.iterdir()) == ["__init__.py", "orders.py"]
     assert not sys.dont_write_bytecode
 
 
 @pytest.mark.usefixtures("bytecode")
-def test_one_of_a_circle_is_looked_at_when_another_has_imported_it(package):
+def test_modules_that_import_each_other_are_all_checked(package):
     shop = package(
         a="from shop.b import early\n@retry\ndef last(): ...\n",
         b="from shop.a import last\n@retry\ndef early(): ...\n",
@@ -103,10 +103,10 @@ def test_one_of_a_circle_is_looked_at_when_another_has_imported_it(package):
     (shop / "b.py").write_text(
         f"{HEAD}@retry\ndef early(): ...\nfrom shop.a import last\n"
     )
-    assert names(shop) == ["shop.b:early", "shop.a:last"]
+    assert found_names(shop) == ["shop.b:early", "shop.a:last"]
 
 
-def test_files_of_the_same_name_are_each_looked_at(write):
+def test_files_of_the_same_name_are_all_checked(write):
     folder = write(
         jobs="@retry\ndef first(): ...\n",
         a__jobs="import near\n@retry\ndef second(): ...\n",
@@ -126,12 +126,12 @@ def test_files_of_the_same_name_are_each_looked_at(write):
     ]
 
 
-def test_parts_of_a_package_are_forgotten_with_it(package):
+def test_submodules_are_forgotten_with_their_package(package):
     parts = {f"deep{n}__more": "@retry\ndef fetch(): ...\n" for n in range(20)}
-    assert len(names(package(**parts))) == 20
+    assert len(found_names(package(**parts))) == 20
 
 
-def test_a_name_that_another_module_has_is_told(write):
+def test_a_name_of_another_module_is_reported(write):
     folder = write(json="@retry\ndef fetch(): ...\n", sys="", jobs="")
     [taken, builtin] = discover(str(folder)).failures
     place = sys.modules["json"].__file__
@@ -140,7 +140,7 @@ def test_a_name_that_another_module_has_is_told(write):
     assert builtin.reason == f"{text} the interpreter"
 
 
-def test_passes_by_what_is_nobodys_and_what_would_run(write):
+def test_skips_hidden_folders_environments_and_scripts(write):
     folder = write(
         shop__main="",
         setup="1 / 0",
@@ -160,50 +160,50 @@ def test_passes_by_what_is_nobodys_and_what_would_run(write):
     (folder / "env" / "pyvenv.cfg").touch()
     (folder / ".hidden.py").write_text("1 / 0")
     (folder / "notes.txt").touch()
-    told = []
-    discover(str(folder), progress=lambda *each: told.append(each))
-    assert told == [("main", 1)]
+    progress = []
+    discover(str(folder), progress=lambda *each: progress.append(each))
+    assert progress == [("main", 1)]
 
 
-def test_a_package_named_like_what_is_passed_by_is_looked_at(package):
+def test_a_package_named_like_a_skipped_folder_is_checked(package):
     shop = package(build__more="@retry\ndef fetch(): ...\n")
     (shop / "build" / "__init__.py").touch()
-    assert names(shop) == ["shop.build.more:fetch"]
+    assert found_names(shop) == ["shop.build.more:fetch"]
 
 
-def test_tests_are_looked_at_when_they_are_asked_for(write):
+def test_tests_are_checked_if_they_are_named(write):
     folder = write(tests__test_shop="@retry\ndef fetch(): ...\n")
-    assert names(folder) == []
-    assert names(folder / "tests") == ["test_shop:fetch"]
-    assert names(folder / "tests" / "test_shop.py") == ["test_shop:fetch"]
+    assert found_names(folder) == []
+    assert found_names(folder / "tests") == ["test_shop:fetch"]
+    assert found_names(folder / "tests" / "test_shop.py") == ["test_shop:fetch"]
 
 
-def test_a_script_that_is_guarded_does_not_run(write):
+def test_a_guarded_script_is_imported_without_running(write):
     jobs = "@retry\ndef fetch(): ...\nif __name__ == '__main__':\n    1 / 0\n"
-    assert names(write(jobs=jobs)) == ["jobs:fetch"]
+    assert found_names(write(jobs=jobs)) == ["jobs:fetch"]
 
 
-def test_what_is_printed_meanwhile_is_no_output(write, capsys):
+def test_output_of_imported_modules_is_suppressed(write, capsys):
     discover(str(write(jobs="print('hello')")))
     assert capsys.readouterr() == ("", "hello\n")
 
 
-def test_a_module_may_take_itself_off_the_path(write):
+def test_a_module_may_change_the_import_path(write):
     jobs = "import sys\nsys.path.remove(__file__.rpartition('/')[0])\n"
     folder = write(jobs=jobs)
     assert discover(f"{folder / 'jobs.py'}") == Discovery((), ())
 
 
-def test_what_is_imported_before_stays(write):
+def test_modules_imported_before_stay_imported(write):
     folder = write(jobs="@retry\ndef fetch(): ...\n")
-    with importable(folder):
+    with on_import_path(folder):
         import jobs
 
-        assert names(folder) == ["jobs:fetch"]
+        assert found_names(folder) == ["jobs:fetch"]
         assert sys.modules["jobs"] is jobs
 
 
-def test_a_module_without_source_is_known_by_its_functions(write):
+def test_a_module_without_source_is_checked(write):
     folder = write(
         jobs="""
         @retry
@@ -215,27 +215,27 @@ def test_a_module_without_source_is_known_by_its_functions(write):
     file = folder / "jobs.py"
     py_compile.compile(str(file), cfile=str(folder / "jobs.pyc"))
     file.unlink()
-    with importable(folder):
+    with on_import_path(folder):
         [found] = discover("jobs").found
     assert (found.name, found.file, found.line) == ("fetch", folder / "jobs.pyc", None)
 
 
-def test_a_module_of_the_interpreter_has_nothing():
+def test_a_built_in_module_has_no_policies():
     assert discover("sys") == Discovery((), ())
 
 
-def test_what_is_found_can_be_asked_again(write):
+def test_found_policies_can_be_used_after_discovery(write):
     folder = write(jobs="@retry(max_attempts=3)\ndef fetch(): ...\n")
     [first], [second] = (discover(str(folder)).found for _ in range(2))
     assert first == second
     assert first.policy == Policy(max_attempts=3)
 
 
-def test_the_folder_where_one_stands_is_searched(package):
+def test_the_current_folder_is_searched(package):
     with chdir(package(orders="@retry\ndef fetch(): ...\n").parent):
-        assert names("./shop") == ["shop.orders:fetch"]
-        assert names("shop") == ["shop.orders:fetch"]
-        with importable("nowhere"):
-            assert names("shop.orders") == ["shop.orders:fetch"]
+        assert found_names("./shop") == ["shop.orders:fetch"]
+        assert found_names("shop") == ["shop.orders:fetch"]
+        with on_import_path("nowhere"):
+            assert found_names("shop.orders") == ["shop.orders:fetch"]
             # A module found by name is imported as usual.
             assert "shop.orders" in sys.modules

@@ -195,7 +195,7 @@ def test_gives_the_reason_with_the_numbers_and_the_fix(finding, policy):
     assert found == finding
 
 
-def test_every_rule_has_its_words_in_the_table():
+def test_every_rule_is_in_the_table():
     assert {finding.rule for finding in EXACT} == set(RULES)
 
 

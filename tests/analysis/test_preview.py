@@ -19,7 +19,7 @@ LIMITS = reference_data("limits")["cases"]
 
 
 @pytest.mark.parametrize("case", LIMITS, ids=[case["name"] for case in LIMITS])
-def test_limits_have_the_numbers_that_were_worked_out_by_hand(case):
+def test_limits_have_the_numbers_calculated_by_hand(case):
     policy = Policy.from_dict(case["policy"])
     seen = preview(policy, attempt=case["attempt"], retries=case["retries"], samples=0)
     rows = [[row.low, row.high, row.total_low, row.total_high] for row in seen.rows]
@@ -32,7 +32,7 @@ def test_limits_have_the_numbers_that_were_worked_out_by_hand(case):
     assert (seen.end and list(seen.end.reasons)) == case["reasons"]
 
 
-def test_attempts_count_as_time():
+def test_the_duration_of_attempts_counts():
     seen = preview(Policy(schedule=[1, 2, 3], max_elapsed=None), attempt="10s")
     assert [row.total_low for row in seen.rows] == [1.0, 3.0, 6.0]
     assert [row.start_low for row in seen.rows] == [11.0, 23.0, 36.0]
@@ -40,16 +40,16 @@ def test_attempts_count_as_time():
     assert (seen.attempt, seen.worst_case) == (10.0, 46.0)
 
 
-def test_hostname_verification_is_its_table():
+def test_hostname_verification_has_the_delays_of_its_table():
     """Row 0 is the delay before the first retry."""
     table = reference_data("hostname_verification")["rows"]
     seen = preview(presets.hostname_verification())
     assert len(seen.rows) == 75
-    for row, told in zip(seen.rows, table, strict=False):
-        assert row.retry == told["retry_attempt"] + 1
-        assert row.low == row.mean == row.high == told["seconds"]
-        assert round(row.low / 60, 6) == told["minutes"]
-        assert round(row.low / 3600, 6) == told["hours"]
+    for row, expected in zip(seen.rows, table, strict=False):
+        assert row.retry == expected["retry_attempt"] + 1
+        assert row.low == row.mean == row.high == expected["seconds"]
+        assert round(row.low / 60, 6) == expected["minutes"]
+        assert round(row.low / 3600, 6) == expected["hours"]
         assert row.mean_error == 0.0
     assert seen.rows[9].total_low == seen.rows[9].total_high == 751
     assert round(seen.worst_case / DAY, 2) == 7.06
@@ -63,13 +63,13 @@ def test_hostname_verification_is_its_table():
 
 
 def test_zizq_lasts_as_long_as_its_formula_says():
-    told = reference_data("zizq")
+    reference = reference_data("zizq")
     seen = preview(presets.zizq())
     last = seen.rows[-1]
-    days = told["total_window_days"]
+    days = reference["total_window_days"]
     assert last.total_low / DAY == pytest.approx(days["low"], rel=1e-12)
     assert last.total_high / DAY == pytest.approx(days["high"], rel=1e-12)
-    for row in told["bounds"]:
+    for row in reference["bounds"]:
         found = seen.rows[row["a"] - 1]
         assert (found.low, found.high) == (row["low_s"], row["high_s"])
         assert found.mean == pytest.approx((row["low_s"] + row["high_s"]) / 2)
@@ -78,9 +78,9 @@ def test_zizq_lasts_as_long_as_its_formula_says():
 
 
 def test_google_has_the_randomized_intervals_of_its_table():
-    told = reference_data("exponential_backoff")
+    reference = reference_data("exponential_backoff")
     seen = preview(presets.google())
-    for request in told["example"][:9]:
+    for request in reference["example"][:9]:
         row = seen.rows[request["request"] - 1]
         low, high = request["randomized_interval_s"]
         # The original draws whole milliseconds, and its table truncates them.
@@ -109,17 +109,17 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize(("changes", "told"), ENDS.values(), ids=ENDS)
-def test_each_end_tells_its_setting(changes, told):
+@pytest.mark.parametrize(("changes", "text"), ENDS.values(), ids=ENDS)
+def test_each_end_names_its_setting(changes, text):
     whole = {"schedule": FOURS, "max_attempts": None, "max_elapsed": None} | changes
     seen = preview(Policy(**whole))
-    assert str(seen.end) == told
+    assert str(seen.end) == text
     assert len(seen.rows) == seen.end.max_retries
     assert seen.attempts == (seen.end.min_retries + 1, seen.end.max_retries + 1)
     assert seen.total_wait.attempts >= seen.attempts[0]
 
 
-def test_each_limit_is_told_as_if_it_were_the_only_one():
+def test_each_limit_is_shown_independently_of_the_others():
     limits = {"max_attempts": 9, "max_elapsed": 10, "deadline": "clip"}
     seen = preview(Policy(schedule=FOURS.jitter(0.5).take(20), **limits))
     assert seen.limits == {
@@ -137,21 +137,21 @@ def test_each_limit_is_told_as_if_it_were_the_only_one():
 
 
 @pytest.mark.parametrize("most", [None, 10**6], ids=str)
-def test_an_end_that_is_not_in_sight_is_none(most):
+def test_an_end_beyond_the_projected_retries_is_none(most):
     seen = preview(Policy(max_attempts=most, max_elapsed=None), retries=50)
     assert len(seen.rows) == 50
     assert (seen.end, seen.total_wait, seen.attempts, seen.worst_case) == (None,) * 4
     assert (seen.limits, seen.samples) == ({}, 0)
 
 
-def test_an_end_that_only_long_delays_reach_is_none():
+def test_an_end_reached_only_by_long_delays_is_none():
     policy = Policy(schedule=FOURS.full_jitter(), max_attempts=None)
     seen = preview(policy, retries=50)
     assert (seen.end, seen.limits, len(seen.rows)) == (None, {}, 50)
     assert seen.rows[-1].total_high == 60.0
 
 
-def test_the_last_retry_that_is_looked_at_may_be_the_last():
+def test_an_end_at_the_last_projected_retry_is_known():
     seen = preview(Policy(schedule=FOURS, max_attempts=4), retries=3)
     assert str(seen.end) == "stops after retry 3: max_attempts"
     assert preview(seen.policy, retries=2).end is None
@@ -161,13 +161,13 @@ def test_the_last_retry_that_is_looked_at_may_be_the_last():
     assert "schedule" not in preview(Policy(schedule=[4] * 3), retries=2).limits
 
 
-def test_an_attempt_may_take_longer_than_all_that_is_allowed():
+def test_an_attempt_may_take_longer_than_max_elapsed():
     seen = preview(Policy(max_elapsed=10), attempt=11)
     assert str(seen.end) == "never retries: max_elapsed"
     assert (seen.rows, seen.worst_case, seen.total_wait.mean) == ((), 11.0, 0.0)
 
 
-def test_a_hair_beyond_the_limit_makes_no_total_lower_than_the_lowest():
+def test_rounding_beyond_the_limit_does_not_lower_the_total():
     """Under `overshoot` 10.0000008 is still in time for 10."""
     policy = Policy(
         schedule=s.constant(5.0000004), max_elapsed=10, deadline="overshoot"
@@ -186,10 +186,10 @@ def test_times_saturate():
     assert seen.worst_case == MAX_DELAY
 
 
-AT_NOON = datetime(2024, 3, 30, 12, 0)  # noqa: DTZ001  naive is what is tested
+AT_NOON = datetime(2024, 3, 30, 12, 0)  # noqa: DTZ001  naive, under test
 
 
-def test_rows_tell_when_they_begin():
+def test_rows_have_the_time_of_their_retry():
     policy = Policy(schedule=s.constant("1d").equal_jitter(), max_elapsed=None)
     row = preview(policy, attempt="1h").rows[0]
     half, day = timedelta(hours=13), timedelta(hours=25)
@@ -198,7 +198,7 @@ def test_rows_tell_when_they_begin():
     assert row.at(aware) == (aware + half, aware + day)
 
 
-def test_an_hour_that_is_skipped_does_not_pass():
+def test_daylight_saving_time_does_not_shift_times():
     """In the night to 31 March 2024 clocks in Paris went from 2 to 3."""
     noon = AT_NOON.replace(tzinfo=ZoneInfo("Europe/Paris"))
     row = preview(Policy(schedule=["1d"], max_elapsed=None)).rows[0]
@@ -207,14 +207,14 @@ def test_an_hour_that_is_skipped_does_not_pass():
     assert soonest.isoformat() == "2024-03-31T13:00:00+02:00"
 
 
-def test_what_lies_beyond_the_calendar_is_none():
+def test_times_beyond_the_calendar_are_none():
     policy = Policy(schedule=s.sequence([MAX_DELAY]).full_jitter(), max_elapsed=None)
     row = preview(policy).rows[0]
     assert row.at(AT_NOON) == (AT_NOON, None)
     assert row.at(datetime.max.replace(tzinfo=UTC))[1] is None
 
 
-class Own(s.Schedule):
+class CustomSchedule(s.Schedule):
     """A schedule of random delays between 0 and 8 seconds."""
 
     __slots__ = ("draws",)
@@ -230,12 +230,12 @@ class Own(s.Schedule):
         return Fraction(0), Fraction(8)
 
 
-def own(draws, **changes):
-    return Policy(schedule=Own(draws), **{"max_elapsed": None} | changes)
+def custom(draws, **changes):
+    return Policy(schedule=CustomSchedule(draws), **{"max_elapsed": None} | changes)
 
 
-def test_means_of_ones_own_schedule_are_drawn():
-    seen = preview(own(lambda _, chance: Fraction(8 * chance * chance)))
+def test_means_of_a_custom_schedule_are_sampled():
+    seen = preview(custom(lambda _, chance: Fraction(8 * chance * chance)))
     assert [type(row.high) for row in seen.rows] == [float] * 4
     for row in seen.rows:
         assert 0 < row.mean_error < 0.15
@@ -249,7 +249,7 @@ def test_means_of_ones_own_schedule_are_drawn():
 
 
 def test_fractions_become_seconds():
-    class Halves(Own):
+    class Halves(CustomSchedule):
         def bounds(self, retry, /):
             return Fraction(retry, 2), Fraction(retry, 2)
 
@@ -258,8 +258,13 @@ def test_fractions_become_seconds():
     assert row.low == row.mean == row.total_high == 0.5
 
 
-def test_means_are_drawn_only_where_they_are_not_known():
-    schedule = s.constant(3).full_jitter().take(1).then(Own(lambda _, chance: chance))
+def test_means_are_sampled_only_if_they_have_no_formula():
+    schedule = (
+        s.constant(3)
+        .full_jitter()
+        .take(1)
+        .then(CustomSchedule(lambda _, chance: chance))
+    )
     endless = Policy(schedule=schedule, max_attempts=None, max_elapsed=None)
     seen = preview(endless, retries=9)
     first, second = seen.rows[:2]
@@ -268,8 +273,8 @@ def test_means_are_drawn_only_where_they_are_not_known():
     assert (seen.end, seen.total_wait, seen.samples) == (None, None, 2000)
 
 
-def test_ones_own_schedule_is_told_the_delay_before():
-    class Adding(Own):
+def test_a_custom_schedule_gets_the_previous_delay():
+    class Adding(CustomSchedule):
         def delay(self, retry, previous, random, /):
             return (previous or 0.0) + random.random()
 
@@ -278,40 +283,40 @@ def test_ones_own_schedule_is_told_the_delay_before():
         assert abs(row.mean - row.retry / 2) <= 2 * row.mean_error
 
 
-def test_ones_own_schedule_may_end_by_chance():
-    seen = preview(own(lambda n, chance: 1.0 if n == 1 and chance < 0.5 else None))
+def test_a_custom_schedule_may_end_randomly():
+    seen = preview(custom(lambda n, chance: 1.0 if n == 1 and chance < 0.5 else None))
     assert [row.mean for row in seen.rows] == [1.0, None, None, None]
     assert 1.4 < seen.total_wait.attempts < 1.6
 
 
 @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf], ids=str)
 @pytest.mark.parametrize("most", [None, 3], ids=str)
-def test_what_is_no_delay_is_refused(wrong, most):
+def test_an_invalid_delay_is_rejected(wrong, most):
     """Also beyond max_elapsed, and without an end."""
-    policy = own(lambda retry, chance: wrong if chance < 0.01 else 1.0)
+    policy = custom(lambda retry, chance: wrong if chance < 0.01 else 1.0)
     with pytest.raises(ConfigError, match="schedule must be a schedule of finite"):
         preview(policy.replace(max_attempts=most))
 
 
-def test_what_is_no_delay_is_refused_beyond_the_time_allowed():
-    policy = own(lambda retry, _: 9.0 if retry == 1 else -1.0, max_elapsed=7)
+def test_an_invalid_delay_beyond_max_elapsed_is_rejected():
+    policy = custom(lambda retry, _: 9.0 if retry == 1 else -1.0, max_elapsed=7)
     with pytest.raises(ConfigError, match="schedule must be a schedule of finite"):
         preview(policy)
 
 
 @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf], ids=str)
-def test_bounds_that_are_no_delays_are_refused(wrong):
-    class Wrong(Own):
+def test_invalid_bounds_are_rejected(wrong):
+    class InvalidBounds(CustomSchedule):
         def bounds(self, retry, /):
             return wrong, wrong
 
     with pytest.raises(ConfigError, match="schedule must be a schedule of finite"):
-        preview(Policy(schedule=Wrong(None)))
+        preview(Policy(schedule=InvalidBounds(None)))
 
 
-def test_the_error_of_ones_own_schedule_comes_out():
+def test_an_error_of_a_custom_schedule_is_raised():
     with pytest.raises(ZeroDivisionError):
-        preview(own(lambda retry, chance: 1 / 0))
+        preview(custom(lambda retry, chance: 1 / 0))
 
 
 def doubling():
@@ -321,7 +326,7 @@ def doubling():
         delay *= 2
 
 
-def test_a_generator_function_is_looked_at_as_far_as_needed():
+def test_a_generator_function_is_read_as_far_as_needed():
     seen = preview(Policy(schedule=doubling, max_elapsed=None), retries=100)
     assert [row.mean for row in seen.rows] == [1.0, 2.0, 4.0, 8.0]
     assert (seen.samples, seen.worst_case) == (0, 15.0)
@@ -350,7 +355,7 @@ class Tripling(s.Schedule):
     [tripling, Tripling(), Tripling().cap("1h"), s.sequence(tripling).jitter(0)],
     ids=["generator", "class", "class inside", "generator inside"],
 )
-def test_code_of_the_users_is_asked_for_what_calls_wait_and_no_more(schedule):
+def test_user_code_is_called_only_for_delays_of_calls(schedule):
     policy = Policy(schedule=schedule, max_attempts=5, max_elapsed=None)
     seen = preview(policy)
     assert [row.mean for row in seen.rows] == [1.0, 3.0, 9.0, 27.0]
@@ -363,7 +368,7 @@ def test_code_of_the_users_is_asked_for_what_calls_wait_and_no_more(schedule):
     assert (once.rows, list(once.limits)) == ((), ["max_attempts"])
 
 
-def test_limits_beyond_the_end_are_told_where_the_schedule_is_known():
+def test_limits_beyond_the_end_are_known_for_built_in_schedules():
     policy = Policy(schedule=s.exponential(1), max_attempts=5, max_elapsed=100)
     limits = preview(policy).limits
     assert {name: end.max_retries for name, end in limits.items()} == {
@@ -375,7 +380,7 @@ def test_limits_beyond_the_end_are_told_where_the_schedule_is_known():
 FULL = s.exponential(1).cap(10).full_jitter()
 
 
-def test_delays_near_zero_leave_no_latest_end_but_a_worst_case():
+def test_delays_near_zero_have_no_latest_end_but_a_worst_case():
     policy = Policy(schedule=FULL, max_attempts=None, max_elapsed=60)
     seen = preview(policy, samples=500)
     assert (seen.end, seen.attempts, seen.min_retries) == (None, None, 8)
@@ -386,14 +391,14 @@ def test_delays_near_zero_leave_no_latest_end_but_a_worst_case():
     assert preview(policy, samples=0).total_wait is None
 
 
-def test_what_overshoots_has_no_worst_case_where_it_has_no_latest_end():
+def test_overshoot_without_a_latest_end_has_no_worst_case():
     policy = Policy(
         schedule=FULL, max_attempts=None, max_elapsed=60, deadline="overshoot"
     )
     assert preview(policy, samples=0).worst_case is None
 
 
-def test_nothing_is_told_of_calls_that_were_not_drawn_to_their_end():
+def test_calls_not_sampled_to_their_end_have_no_total_wait():
     policy = Policy(schedule=FULL, max_attempts=None, max_elapsed="1d")
     seen = preview(policy, retries=20, samples=50)
     assert (seen.min_retries, seen.total_wait, seen.worst_case) == (None, None, None)
@@ -408,8 +413,8 @@ def test_every_number_is_finite(policy, taken):
     for row in seen.rows:
         assert row.low <= row.mean <= row.high
         assert row.total_low <= row.total_high
-        told = (row.mean_error, row.total_high, row.start_low, row.start_high)
-        assert all(0 <= moment < math.inf for moment in told)
+        numbers = (row.mean_error, row.total_high, row.start_low, row.start_high)
+        assert all(0 <= number < math.inf for number in numbers)
         assert row.start_low <= row.start_high
     if seen.end:
         assert seen.worst_case < math.inf

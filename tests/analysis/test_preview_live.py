@@ -47,7 +47,7 @@ def within_reach(policy):
     return policy.replace(schedule=policy.schedule.cap(longest), rules=())
 
 
-def off(moment):
+def tolerance(moment):
     """Return the tolerance for rounding errors of clock arithmetic, in seconds."""
     return 2e-6 + abs(moment) * 1e-12
 
@@ -57,15 +57,19 @@ def assert_agree(seen, call):
     assert end.min_retries <= made <= end.max_retries
     assert SETTINGS[call.state.stop_reason] in end.reasons
     assert seen.attempts[0] <= len(call.began) <= seen.attempts[1]
-    assert call.state.elapsed <= seen.worst_case + off(seen.worst_case)
+    assert call.state.elapsed <= seen.worst_case + tolerance(seen.worst_case)
     moments = zip(seen.rows, call.sleeps, call.began[1:], strict=False)
     for row, nap, began in moments:
         clipped = seen.policy.deadline == "clip" and row.retry == made
         assert (0 if clipped else row.low) <= nap <= row.high
-        assert row.start_low - off(began) <= began
-        assert began <= row.start_high + off(row.start_high)
+        assert row.start_low - tolerance(began) <= began
+        assert began <= row.start_high + tolerance(row.start_high)
         waited = saturating_sum(call.sleeps[: row.retry])
-        assert row.total_low - off(waited) <= waited <= row.total_high + off(waited)
+        assert (
+            row.total_low - tolerance(waited)
+            <= waited
+            <= row.total_high + tolerance(waited)
+        )
 
 
 # A preview follows the schedule of errors without a rule.
@@ -78,12 +82,12 @@ TAKEN = st.just(0.0) | durations(at_most="1h")
 
 @given(REACHING | EVERY, TAKEN, seeds())
 @example(Policy(schedule=s.constant(5).jitter(1), max_elapsed=12, seed=3), 0.1, 3)
-def test_a_call_does_what_its_preview_says(policy, taken, seed):
+def test_a_call_behaves_as_its_preview_says(policy, taken, seed):
     seen = preview(policy, attempt=taken, samples=0)
     assert_agree(seen, play(policy.replace(seed=seed), taken))
 
 
-class Edge(s.Schedule):
+class ExtremeSchedule(s.Schedule):
     """A user-defined schedule with a fixed random value."""
 
     __slots__ = ("chance", "of")
@@ -114,13 +118,13 @@ STEADY = policies(
     ),
     0.25,
 )
-def test_the_shortest_and_the_longest_delays_come_to_both_ends(policy, taken):
+def test_the_shortest_and_longest_delays_reach_both_ends(policy, taken):
     seen = preview(policy, attempt=taken, samples=0)
     for chance, end in [
         (0.0, seen.end.max_retries),
         (1 - 2**-53, seen.end.min_retries),
     ]:
-        edge = policy.replace(schedule=Edge(policy.schedule, chance))
+        edge = policy.replace(schedule=ExtremeSchedule(policy.schedule, chance))
         call = play(edge, taken)
         assert_agree(seen, call)
         assert len(call.sleeps) == end
@@ -139,7 +143,7 @@ def test_the_shortest_and_the_longest_delays_come_to_both_ends(policy, taken):
     ],
     ids=["stop", "clip", "overshoot"],
 )
-def test_the_worst_case_is_one_that_happens(rule, begins, worst):
+def test_the_worst_case_can_happen(rule, begins, worst):
     """Two delays of 8 to 100 s, and attempts that may start within 10 s."""
     policy = Policy(
         schedule=s.constant(54).jitter(46 / 54), max_elapsed=10, deadline=rule

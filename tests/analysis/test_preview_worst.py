@@ -27,18 +27,18 @@ WORST = {
 }
 
 
-@pytest.mark.parametrize(("told", "limit", "rule", "worst"), WORST.values(), ids=WORST)
+@pytest.mark.parametrize(
+    ("timeout", "limit", "rule", "worst"), WORST.values(), ids=WORST
+)
 @pytest.mark.parametrize("kind", [float, AsArgument])
-def test_the_worst_case_has_attempts_that_take_their_time(
-    kind, told, limit, rule, worst
-):
+def test_the_worst_case_includes_the_attempts(kind, timeout, limit, rule, worst):
     policy = Policy(
-        schedule=STEPS, max_elapsed=limit, deadline=rule, attempt_timeout=kind(told)
+        schedule=STEPS, max_elapsed=limit, deadline=rule, attempt_timeout=kind(timeout)
     )
     assert preview(policy).worst_case == worst
 
 
-def test_attempts_take_no_longer_than_they_may():
+def test_attempts_do_not_exceed_the_attempt_timeout():
     policy = Policy(schedule=STEPS, attempt_timeout=5)
     assert preview(policy, attempt=3).worst_case == 39
     assert preview(policy, attempt="1m") == preview(policy, attempt=5)
@@ -67,9 +67,9 @@ def test_no_call_takes_longer_than_its_preview_says(policy, longest, parts):
     assert elapsed <= worst * (1 + 1e-9) + 2e-6
 
 
-def besides(**settings):
-    told = {name: lines for name, *lines in summarize(preview(Policy(**settings)))}
-    return " ".join(told.get("notes", [])) or None
+def caveats(**settings):
+    summary = {name: lines for name, *lines in summarize(preview(Policy(**settings)))}
+    return " ".join(summary.get("notes", [])) or None
 
 
 BESIDES = {
@@ -97,18 +97,18 @@ BESIDES = {
 
 
 @pytest.mark.parametrize(("text", "settings"), BESIDES.items(), ids=BESIDES)
-def test_what_no_figure_shows_is_told_beside_them(text, settings):
-    assert besides(**settings) == text
+def test_settings_that_no_figure_shows_are_caveats(text, settings):
+    assert caveats(**settings) == text
 
 
-def test_nothing_is_told_where_there_is_nothing_beside_them():
-    assert besides(schedule=s.constant(1), hint_cap=5) is None
+def test_a_simple_policy_has_no_caveats():
+    assert caveats(schedule=s.constant(1), hint_cap=5) is None
 
 
-def test_the_worst_case_tells_how_long_its_attempts_take():
-    def worst(**asked):
+def test_the_worst_case_shows_the_duration_of_attempts():
+    def worst(**settings):
         policy = Policy(schedule=STEPS, attempt_timeout=5)
-        return dict(summarize(preview(policy, **asked)))["at worst"]
+        return dict(summarize(preview(policy, **settings)))["at worst"]
 
     assert worst() == "45s in total with attempts of 5s"
     assert worst(attempt=2) == "36s in total with attempts of 2s"

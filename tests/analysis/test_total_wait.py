@@ -28,7 +28,7 @@ def values(window):
 def at_most(total, count):
     """The share of sums of so many numbers from 0 to 1 that a total exceeds.
 
-    Irwin and Hall, each term a fraction, so that nothing is lost.
+    By Irwin and Hall, in exact fractions.
     """
     terms = (
         (-1) ** k * math.comb(count, k) * (Fraction(total) - k) ** count
@@ -40,16 +40,16 @@ def at_most(total, count):
 ONE_SECOND = s.constant(1).full_jitter()
 
 
-def test_of_delays_without_chance_every_quantile_is_their_sum():
+def test_without_jitter_every_quantile_is_the_sum():
     window = window_of(s.linear(1), 4)
     assert values(window) == [10.0] * 6
     assert {quantile.error for quantile in window.quantiles} == {0.0}
-    told = (window.mean, window.error, window.attempts, window.attempts_error)
-    assert told == (10.0, 0.0, 5.0, 0.0)
+    figures = (window.mean, window.error, window.attempts, window.attempts_error)
+    assert figures == (10.0, 0.0, 5.0, 0.0)
     assert window.samples == 0
 
 
-def test_of_no_delays_every_quantile_is_zero():
+def test_without_delays_every_quantile_is_zero():
     window = window_of(ONE_SECOND, 0)
     assert values(window) == [0.0] * 6
     assert (window.mean, window.attempts, window.samples) == (0.0, 1.0, 0)
@@ -61,24 +61,24 @@ def test_one_jittered_delay_is_uniform():
     assert (window.mean, window.samples) == (8.0, 0)
 
 
-def test_two_alike_are_a_triangle():
+def test_two_equal_jittered_delays_have_a_triangular_distribution():
     window = window_of(s.constant(3).full_jitter(), 2)
-    wanted = [
+    expected = [
         3 * math.sqrt(2 * p) if p <= 0.5 else 6 - 3 * math.sqrt(2 * (1 - p))
         for p in SHARES
     ]
-    assert values(window) == pytest.approx(wanted, rel=1e-12)
+    assert values(window) == pytest.approx(expected, rel=1e-12)
 
 
-def test_two_that_differ_are_a_trapezium():
+def test_two_different_jittered_delays_have_a_trapezoidal_distribution():
     window = window_of(s.sequence([1, 3]).full_jitter(), 2)
-    wanted = [math.sqrt(6 * 0.05), 1.25, 2.0, 2.75, 4 - math.sqrt(6 * 0.05)]
-    assert values(window)[:5] == pytest.approx(wanted, rel=1e-12)
+    expected = [math.sqrt(6 * 0.05), 1.25, 2.0, 2.75, 4 - math.sqrt(6 * 0.05)]
+    assert values(window)[:5] == pytest.approx(expected, rel=1e-12)
     assert window.mean == 2.0
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8], ids=str)
-def test_many_alike_are_the_sum_of_irwin_and_hall(count):
+def test_many_equal_jittered_delays_have_an_irwin_hall_distribution(count):
     window = window_of(ONE_SECOND, count)
     shares = [float(at_most(value, count)) for value in values(window)]
     assert shares == pytest.approx(SHARES, rel=1e-12)
@@ -86,14 +86,14 @@ def test_many_alike_are_the_sum_of_irwin_and_hall(count):
     assert (window.samples, window.attempts) == (0, count + 1)
 
 
-def test_a_delay_without_chance_moves_the_whole_window():
+def test_a_delay_without_jitter_shifts_the_distribution():
     jittered = window_of(s.sequence([5, 9]).full_jitter(), 2)
     moved = window_of(s.sequence([5, 9]).full_jitter().then(s.constant(7)), 3)
-    wanted = [value + 7 for value in values(jittered)]
-    assert values(moved) == pytest.approx(wanted, rel=1e-12)
+    expected = [value + 7 for value in values(jittered)]
+    assert values(moved) == pytest.approx(expected, rel=1e-12)
 
 
-def test_eight_that_differ_are_those_of_a_big_sample():
+def test_eight_different_delays_have_the_quantiles_of_a_large_sample():
     schedule = s.exponential(0.5, factor=1.4).jitter(0.75)
     count = 20_000
     totals = sorted(math.fsum(islice(schedule.draw(seed), 8)) for seed in range(count))
@@ -107,7 +107,7 @@ def test_eight_that_differ_are_those_of_a_big_sample():
 
 @given(st.lists(st.just(0.0) | st.floats(0.001, 1e9), max_size=8))
 @example([1e300, 1e-300, 1.0])
-def test_a_larger_share_takes_longer(delays):
+def test_a_larger_quantile_is_longer(delays):
     window = window_of(s.sequence(delays).full_jitter(), 9)
     assert all(a <= b for a, b in pairwise(values(window)))
     assert values(window)[0] >= 0.0
@@ -140,7 +140,7 @@ def test_nine_jittered_delays_are_sampled():
     assert (window.mean, window.error) == (4.5, 0.0)
 
 
-def test_the_quantiles_are_those_of_the_calls_that_are_drawn():
+def test_the_quantiles_are_those_of_the_sampled_calls():
     window = window_of(ONE_SECOND, 9, seed=7)
     totals = sorted(
         math.fsum(islice(ONE_SECOND.draw(7 + number), 9)) for number in range(2000)
@@ -148,16 +148,16 @@ def test_the_quantiles_are_those_of_the_calls_that_are_drawn():
     assert values(window) == [totals[round(share * 2001) - 1] for share in SHARES]
 
 
-def test_every_run_tells_the_same_numbers():
+def test_every_run_has_the_same_numbers():
     policy = Policy(schedule=ONE_SECOND, max_attempts=10, max_elapsed=None)
     assert preview(policy) == preview(policy)
     assert preview(policy) != preview(policy.replace(seed=1))
     assert preview(policy).total_wait == preview(policy.replace(seed=0)).total_wait
 
 
-def test_an_error_is_an_interval_of_95_percent():
-    """A true 95 % interval holds fewer than 181 of 200 times once in 200 runs."""
-    held = dict.fromkeys(SHARES, 0)
+def test_an_error_is_a_95_percent_interval():
+    """A true 95 % interval has fewer than 181 of 200 hits once in 200 runs."""
+    covered = dict.fromkeys(SHARES, 0)
     for turn in range(200):
         policy = Policy(
             schedule=ONE_SECOND, max_attempts=10, max_elapsed=None, seed=turn * 1000
@@ -165,23 +165,25 @@ def test_an_error_is_an_interval_of_95_percent():
         for quantile, exact in zip(
             preview(policy, samples=150).total_wait.quantiles, NINE, strict=True
         ):
-            held[quantile.probability] += abs(quantile.value - exact) <= quantile.error
-    assert all(count >= 181 for count in held.values()), held
+            covered[quantile.probability] += (
+                abs(quantile.value - exact) <= quantile.error
+            )
+    assert all(count >= 181 for count in covered.values()), covered
     # Symmetrical about its value, it is slightly too wide for some.
-    assert held[0.5] < 200
+    assert covered[0.5] < 200
 
 
-def test_the_error_of_a_mean_is_an_interval_of_95_percent():
-    held = 0
+def test_the_error_of_a_mean_is_a_95_percent_interval():
+    covered = 0
     for turn in range(200):
         draws = [next(ONE_SECOND.draw(turn * 1000 + number)) for number in range(100)]
         mean, error = estimate_mean(draws, 1.0)
         assert mean == pytest.approx(math.fsum(draws) / 100)
-        held += abs(mean - 0.5) <= error
-    assert 181 <= held < 200
+        covered += abs(mean - 0.5) <= error
+    assert 181 <= covered < 200
 
 
-def test_the_estimate_mean_numbers_and_its_error():
+def test_estimates_the_mean_and_its_error():
     assert estimate_mean([1.0, 3.0], 9.0) == pytest.approx((2.0, 1.959964))
     assert estimate_mean([4.0] * 5, 9.0) == (4.0, 0.0)
     assert estimate_mean([4.0], 9.0) == (4.0, 9.0)
@@ -191,7 +193,7 @@ def test_the_estimate_mean_numbers_and_its_error():
     assert math.isfinite(error)
 
 
-def test_a_small_sample_says_that_it_knows_little():
+def test_a_small_sample_has_a_large_error():
     window = sampled_total_wait([[2.0, 1.0]], 8.0, 2)
     assert values(window) == [3.0] * 6
     assert [quantile.error for quantile in window.quantiles] == [3, 3, 5, 5, 5, 5]
@@ -199,18 +201,18 @@ def test_a_small_sample_says_that_it_knows_little():
     assert (window.attempts, window.attempts_error, window.samples) == (3.0, 2.0, 1)
 
 
-def test_calls_that_a_limit_ends_are_sampled():
+def test_calls_ended_by_a_limit_are_sampled():
     policy = Policy(schedule=s.constant(4).jitter(0.5), max_elapsed=10, max_attempts=9)
     window = preview(policy).total_wait
-    made = []
+    pairs = []
     for seed in range(2000):
         total, calls = 0.0, 1
         for delay in policy.schedule.draw(seed):
             if total + delay > 10:
                 break
             total, calls = total + delay, calls + 1
-        made.append((total, calls))
-    totals, calls = zip(*made, strict=True)
+        pairs.append((total, calls))
+    totals, calls = zip(*pairs, strict=True)
     assert values(window)[2] == pytest.approx(sorted(totals)[999])
     assert (window.mean, window.error) == pytest.approx(estimate_mean(totals, 10))
     assert (window.attempts, window.attempts_error) == pytest.approx(
@@ -230,13 +232,13 @@ def test_clipped_calls_are_sampled():
     assert preview(policy.replace(max_elapsed=12)).total_wait.samples == 0
 
 
-def test_what_has_no_formula_is_left_out_where_nothing_is_drawn():
+def test_figures_without_a_formula_are_none_without_samples():
     policy = Policy(schedule=ONE_SECOND, max_attempts=10, max_elapsed=None)
     assert preview(policy, samples=0).total_wait is None
     assert preview(policy.replace(max_attempts=9), samples=0).total_wait is not None
 
 
-def test_windows_saturate():
+def test_total_waits_saturate():
     longest = s.constant(MAX_DELAY)
     assert values(window_of(longest, 3)) == [MAX_DELAY] * 6
     assert values(window_of(longest.full_jitter(), 3))[-1] == MAX_DELAY

@@ -15,33 +15,33 @@ class ThrottledError(Exception):
 
 
 class DrainError(Exception):
-    """Costs as much as the source's tests withdraw by hand."""
+    """Costs as much as the tests of the source withdraw directly."""
 
 
 def play(budget, outcomes, attempts=3):
     """Use a budget as a driver does, and return the outcome of each attempt."""
-    told, attempt, cost = [], 1, None
+    log, attempt, cost = [], 1, None
     for error in outcomes:
         if error is None:
             budget.deposit(cost)
-            told.append(("success", budget.balance))
+            log.append(("success", budget.balance))
             attempt, cost = 1, None
             continue
         budget.failed(first=attempt == 1, retryable=True)
         if attempt == attempts:
-            told.append(("max attempts", budget.balance))
+            log.append(("max attempts", budget.balance))
             attempt, cost = 1, None
         elif (paid := budget.withdraw(error)) is None:
-            told.append(("no quota", budget.balance))
+            log.append(("no quota", budget.balance))
             attempt, cost = 1, None
         else:
-            told.append(("retry", budget.balance))
+            log.append(("retry", budget.balance))
             attempt, cost = attempt + 1, paid
-    return told
+    return log
 
 
-# The shared tests of the AWS SDKs: "Retry Behavior 2.0" and its 2026 revision,
-# "2.1". Given are the number of tokens and of attempts.
+# The shared tests of the AWS SDKs: "Retry Behavior 2.0" and its 2026 revision, "2.1".
+# They give the numbers of tokens and of attempts.
 BEFORE_2026 = {
     "retry eventually succeeds": (
         (500, 3),
@@ -62,7 +62,8 @@ BEFORE_2026 = {
     "five attempts": (
         (500, 5),
         [ERROR] * 5,
-        [("retry", left) for left in (495, 490, 485, 480)] + [("max attempts", 480)],
+        [("retry", balance_after) for balance_after in (495, 490, 485, 480)]
+        + [("max attempts", 480)],
     ),
     "a timeout costs twice as much and gives it back": (
         (500, 3),
@@ -128,19 +129,19 @@ def test_the_bucket_goes_through_the_quota_test_of_the_aws_sdk_for_cpp():
     bucket = TokenBucket(costs=((DrainError, 473), (TimeoutError, 10)))
     late = TimeoutError()
 
-    def left(*outcomes):
+    def balance_after(*outcomes):
         return [balance for _, balance in play(bucket, outcomes)]
 
-    assert left(None) == [500]
-    assert left(ERROR, late, ERROR) == [495, 485, 485]
-    assert left(ERROR, late, None) == [480, 470, 480]
+    assert balance_after(None) == [500]
+    assert balance_after(ERROR, late, ERROR) == [495, 485, 485]
+    assert balance_after(ERROR, late, None) == [480, 470, 480]
     bucket.withdraw(DrainError())
-    assert left(ERROR, ERROR) == [2, 2]
-    assert left(ERROR) == [2]
-    assert left(None) == [3]
+    assert balance_after(ERROR, ERROR) == [2, 2]
+    assert balance_after(ERROR) == [2]
+    assert balance_after(None) == [3]
 
 
-def test_a_full_bucket_takes_nothing_more():
+def test_a_full_bucket_accepts_no_deposit():
     bucket = TokenBucket(capacity=20, reward=7)
     assert play(bucket, [None, ERROR, None, ERROR, ERROR, ERROR, None, None]) == [
         ("success", 20),
@@ -154,7 +155,7 @@ def test_a_full_bucket_takes_nothing_more():
     ]
 
 
-def test_the_throttle_lets_four_failures_retry_and_not_the_fifth():
+def test_the_throttle_allows_four_retries_but_not_the_fifth():
     """A6: maxTokens 10, tokenRatio 0.1; no retry at or below maxTokens / 2."""
     outcomes = play(Throttle(10, 0.1), [ERROR] * 5, attempts=9)
     assert outcomes == [
@@ -240,7 +241,7 @@ def test_tower_tps_slots(start):
         requests(budget)
         clock.advance("801ms")
         requests(budget)
-        # The first has left the window; the other two pay for one.
+        # The first request has left the window; the other two pay for one retry.
         assert budget.balance == 1
         assert budget.withdraw(ERROR) == 1.0
         assert budget.withdraw(ERROR) is None
@@ -257,7 +258,7 @@ FINAGLE = [0.1, 0.5, 0.25, 0.75, 0.99, 0.999, 0.9999, 0.01, 0.001, 0.0001]
 
 
 @pytest.mark.parametrize("ratio", FINAGLE, ids=str)
-def test_of_many_requests_finagles_part_is_retried_exactly(ratio):
+def test_exactly_the_ratio_of_many_requests_is_retried_like_finagle(ratio):
     budget = RatioBudget(ratio, reserve=0, window=60)
     with virtual_time():
         retried = 0
@@ -273,7 +274,7 @@ def test_of_many_requests_finagles_part_is_retried_exactly(ratio):
     [(0.0, 10, 1), (0.0, 5, 2), (0.1, 10, 1), (0.5, 5, 2)],
     ids=str,
 )
-def test_finagles_reserve_comes_on_top(ratio, reserve, window):
+def test_the_reserve_of_finagle_is_added(ratio, reserve, window):
     budget = RatioBudget(ratio, reserve=reserve, window=window)
     with virtual_time():
         assert budget.balance == reserve * window
@@ -281,7 +282,7 @@ def test_finagles_reserve_comes_on_top(ratio, reserve, window):
         assert budget.balance == reserve * window + 10_000 * ratio
 
 
-def test_finagles_ratio_may_be_more_than_one():
+def test_the_ratio_of_finagle_may_exceed_one():
     budget = RatioBudget(2.0, reserve=0, window=60)
     with virtual_time():
         assert (budget.balance, budget.withdraw(ERROR)) == (0, None)

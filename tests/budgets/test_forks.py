@@ -1,4 +1,4 @@
-"""Budgets in the child of a fork, whatever other threads were doing."""
+"""Budgets in a forked child, while other threads used them in the parent."""
 
 import gc
 import os
@@ -67,15 +67,15 @@ print(codes == [7] * 15, codes)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_child_waits_for_no_thread_that_held_a_budget_at_the_fork():
-    # In a process of its own, without locks of other tools.
-    told = subprocess.run(  # noqa: S603  this interpreter, and the code above
+def test_a_forked_child_does_not_wait_for_a_lock_of_another_thread():
+    # In a new process, without locks of other tools.
+    result = subprocess.run(  # noqa: S603  a fixed command
         [sys.executable, "-c", FORKING], capture_output=True, text=True, check=True
     )
-    assert told.stdout.startswith("True"), told.stdout
+    assert result.stdout.startswith("True"), result.stdout
 
 
-def test_a_budget_takes_what_is_left_into_a_child():
+def test_a_forked_child_starts_with_the_parents_balance():
     bucket = TokenBucket(capacity=12)
     bucket.withdraw(OSError())
     renew_locks()
@@ -87,40 +87,40 @@ def test_a_budget_takes_what_is_left_into_a_child():
     [TokenBucket, Throttle, RatioBudget, lambda: Registry(TokenBucket)],
     ids=["bucket", "throttle", "ratio", "registry"],
 )
-def test_what_nobody_holds_dies_at_once(make):
+def test_an_unreferenced_budget_is_freed_at_once(make):
     gc.disable()
     try:
-        made = weakref.ref(make())
-        assert made() is None
+        reference = weakref.ref(make())
+        assert reference() is None
     finally:
         gc.enable()
 
 
-# CPython 3.12 ignores opcode tracing that is enabled so late, or crashes.
-between_any_two_steps = pytest.mark.skipif(
+# CPython 3.12 ignores opcode tracing that is enabled during a call, or crashes.
+needs_opcode_tracing = pytest.mark.skipif(
     sys.version_info[:2] == (3, 12), reason="CPython 3.12 cannot be stopped there"
 )
 
 
-def stopping(name, steps):
+def stop_after(name, steps):
     """Return a trace function that stops a named function after so many steps."""
-    left = iter(range(steps))
+    remaining = iter(range(steps))
 
     def trace(frame, event, _):
         if frame.f_code.co_name != name:
             return None
         frame.f_trace_opcodes = True
-        if event == "opcode" and next(left, None) is None:
+        if event == "opcode" and next(remaining, None) is None:
             raise InterruptedError
         return trace
 
     return trace
 
 
-def stopped(name, steps, use):
-    """Return whether a call was stopped midway, as by a fork in another thread."""
+def stops_midway(name, steps, use):
+    """Return whether a call was stopped midway, like a thread by a fork."""
     before = sys.gettrace()
-    sys.settrace(stopping(name, steps))
+    sys.settrace(stop_after(name, steps))
     try:
         use()
     except InterruptedError:
@@ -130,15 +130,15 @@ def stopped(name, steps, use):
     return False
 
 
-@between_any_two_steps
-def test_a_window_later_it_does_not_matter_where_a_thread_was_stopped():
+@needs_opcode_tracing
+def test_a_ratio_recovers_from_a_thread_stopped_anywhere_within_a_window():
     steps, again = 0, True
     while again:
         budget = RatioBudget(0.5, reserve=1)
         with virtual_time() as clock:
             budget.deposit(None)
             clock.advance(3)
-            again = stopped("_turn", steps, lambda budget=budget: budget.balance)
+            again = stops_midway("_turn", steps, lambda budget=budget: budget.balance)
             clock.advance(12)
             budget.deposit(None)
             assert budget.balance == 10.5
@@ -150,13 +150,13 @@ def test_a_window_later_it_does_not_matter_where_a_thread_was_stopped():
     assert steps > 50
 
 
-@between_any_two_steps
-def test_a_registry_has_its_bound_again_wherever_a_thread_was_stopped():
+@needs_opcode_tracing
+def test_a_registry_recovers_its_bound_from_a_thread_stopped_anywhere():
     steps, again = 0, True
     while again:
         hosts = Registry(TokenBucket, at_most=2)
         assert hosts["a"] is not hosts["b"]
-        again = stopped("setdefault", steps, lambda hosts=hosts: hosts["c"])
+        again = stops_midway("setdefault", steps, lambda hosts=hosts: hosts["c"])
         assert hosts["d"] is hosts["d"]
         assert len(hosts) == 2
         steps += 1

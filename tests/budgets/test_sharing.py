@@ -28,7 +28,7 @@ ERROR = OSError()
 
 
 class BusyError(Exception):
-    """An error that is found by its name."""
+    """An error that data can name."""
 
 
 def is_busy(error):
@@ -41,7 +41,7 @@ def fails(error):
     raise LookupError(error)
 
 
-def test_what_costs_a_retry_is_the_first_condition_that_holds():
+def test_the_cost_of_a_retry_is_that_of_the_first_matching_condition():
     costs = (((EOFError, TimeoutError), 1), (is_busy, 2), (OSError, 3))
     bucket = TokenBucket(cost=4, costs=costs)
     errors = [
@@ -54,17 +54,17 @@ def test_what_costs_a_retry_is_the_first_condition_that_holds():
     assert [bucket.withdraw(error) for error in errors] == [1, 2, 3, 4, 4]
 
 
-def test_a_result_that_was_refused_has_no_error_to_ask_about():
+def test_a_rejected_result_has_the_default_cost():
     assert TokenBucket(cost=4, costs=((fails, 3),)).withdraw(None) == 4
 
 
-def test_a_predicate_prints_as_its_name():
+def test_the_repr_shows_a_predicate_by_its_name():
     bucket = TokenBucket(costs=((is_busy, 2),))
     assert repr(bucket) == "TokenBucket(costs=((is_busy, 2),))"
-    assert unpickled(pickle.dumps(bucket)).withdraw(OSError("busy")) == 2
+    assert pickled(pickle.dumps(bucket)).withdraw(OSError("busy")) == 2
 
 
-def test_an_error_in_a_cost_loses_neither_a_token_nor_the_users_error():
+def test_a_failing_cost_predicate_loses_neither_a_token_nor_the_users_error():
     bucket, error = TokenBucket(costs=((fails, 3),)), OSError("gone")
     with pytest.raises(LookupError):
         bucket.withdraw(error)
@@ -103,11 +103,11 @@ each_budget = pytest.mark.parametrize(
 )
 
 
-def unpickled(stored):
-    return pickle.loads(stored)  # noqa: S301  written by these tests
+def pickled(stored):
+    return pickle.loads(stored)  # noqa: S301  pickled here
 
 
-def use_up(budget):
+def drain(budget):
     """Withdraw until the budget is empty."""
     budget.failed(first=False, retryable=True)
     while budget.withdraw(ERROR):
@@ -115,9 +115,9 @@ def use_up(budget):
 
 
 @each_budget
-def test_a_budget_prints_as_the_expression_that_makes_a_full_one(budget, expression):
+def test_the_repr_of_a_budget_builds_a_full_one(budget, expression):
     full = budget_from(budget.to_dict()).balance
-    use_up(budget)
+    drain(budget)
     assert repr(budget) == expression
     again = eval(expression, globals() | {"tests": sys.modules["tests"]})  # noqa: S307
     assert (repr(again), again.balance) == (expression, full)
@@ -126,11 +126,11 @@ def test_a_budget_prints_as_the_expression_that_makes_a_full_one(budget, express
 @each_budget
 @pytest.mark.parametrize(
     "copied",
-    [copy.copy, copy.deepcopy, lambda budget: unpickled(pickle.dumps(budget))],
+    [copy.copy, copy.deepcopy, lambda budget: pickled(pickle.dumps(budget))],
     ids=["copy", "deepcopy", "pickle"],
 )
-def test_a_copy_of_a_budget_is_a_new_one_that_is_full(budget, expression, copied):
-    use_up(budget)
+def test_a_copy_of_a_budget_is_new_and_full(budget, expression, copied):
+    drain(budget)
     other = copied(budget)
     assert other is not budget
     assert repr(other) == expression
@@ -139,20 +139,20 @@ def test_a_copy_of_a_budget_is_a_new_one_that_is_full(budget, expression, copied
 
 
 @each_budget
-def test_a_budget_is_written_as_data_and_read_again(budget, expression):
+def test_a_budget_survives_serialization(budget, expression):
     data = json.loads(json.dumps(budget.to_dict()))
     assert repr(budget_from(data)) == expression
     assert budget_from(data) is not budget_from(data)
 
 
-def test_budgets_are_equal_if_they_are_the_same():
+def test_budgets_are_compared_by_identity():
     bucket = TokenBucket()
     assert bucket == bucket  # noqa: PLR0124
     assert bucket != TokenBucket()
     assert len({bucket, TokenBucket()}) == 2
 
 
-def test_a_budget_is_read_from_toml_as_it_is_written_by_hand():
+def test_reads_a_budget_written_by_hand_in_toml():
     text = """
     [budget]
     kind = "token_bucket"
@@ -173,12 +173,12 @@ def test_a_budget_is_read_from_toml_as_it_is_written_by_hand():
     }
 
 
-def test_of_a_type_that_is_written_twice_the_first_cost_counts():
+def test_the_first_of_two_costs_of_a_type_applies():
     bucket = TokenBucket(costs=((OSError, 1), ((EOFError, OSError), 2)))
     assert bucket.to_dict()["costs"] == {"OSError": 1, "EOFError": 2}
 
 
-def test_a_scope_that_is_written_in_data_is_the_shared_budget():
+def test_a_scope_in_data_selects_the_shared_budget():
     data = {"kind": "throttle", "max_tokens": 4, "scope": "host:data"}
     budget = budget_from(data)
     assert budget is shared("host:data", lambda: Throttle(4))
@@ -194,8 +194,8 @@ def test_a_scope_has_one_budget():
     assert (api.scope, TokenBucket().scope) == ("host:api", None)
 
 
-class Other(ScopedBudget):
-    """Another kind of budget, with the settings of a throttle."""
+class OtherBudget(ScopedBudget):
+    """A custom kind of budget with the settings of a throttle."""
 
     kind = "other"
     balance = 0.0
@@ -208,50 +208,50 @@ class Other(ScopedBudget):
         return None
 
 
-def test_a_budget_of_another_kind_is_another_budget():
+def test_a_scope_rejects_another_kind_of_budget():
     shared("key:kind", Throttle)
     with pytest.raises(
         ConfigError, match=r"make must be a function that builds Throttle\(\)"
     ):
-        shared("key:kind", Other)
+        shared("key:kind", OtherBudget)
 
 
-def test_a_refused_budget_leaves_that_of_the_scope_as_it_is():
-    kept = shared("key:kept", lambda: TokenBucket(9))
+def test_a_rejected_budget_does_not_change_that_of_the_scope():
+    budget = shared("key:kept", lambda: TokenBucket(9))
     with pytest.raises(ConfigError):
         shared("key:kept", TokenBucket)
-    assert shared("key:kept", lambda: TokenBucket(9)) is kept
-    assert repr(kept) == "shared('key:kept', make=lambda: TokenBucket(capacity=9))"
+    assert shared("key:kept", lambda: TokenBucket(9)) is budget
+    assert repr(budget) == "shared('key:kept', make=lambda: TokenBucket(capacity=9))"
 
 
-def test_a_shared_budget_prints_as_the_expression_that_finds_it():
+def test_the_repr_of_a_shared_budget_is_the_expression_that_finds_it():
     plain = shared("key:plain", Throttle)
     assert repr(plain) == "shared('key:plain', make=Throttle)"
     for budget in (plain, shared("key:made", lambda: RatioBudget(0.5))):
         assert eval(repr(budget)) is budget  # noqa: S307
 
 
-def test_a_copy_of_a_shared_budget_is_that_of_its_scope():
+def test_a_copy_of_a_shared_budget_is_the_same_object():
     budget = shared("key:copied", TokenBucket)
     assert copy.deepcopy(budget) is budget
-    assert unpickled(pickle.dumps(budget)) is budget
+    assert pickled(pickle.dumps(budget)) is budget
 
 
-def test_a_pickled_budget_of_a_scope_that_is_new_here_is_made():
+def test_unpickling_creates_the_budget_of_an_unknown_scope():
     text = pickle.dumps(shared("key:before", lambda: TokenBucket(7)))
-    budget = unpickled(text.replace(b"key:before", b"key:beyond"))
+    budget = pickled(text.replace(b"key:before", b"key:beyond"))
     assert (budget.scope, budget.capacity) == ("key:beyond", 7)
     assert shared("key:beyond", lambda: TokenBucket(7)) is budget
 
 
-def test_the_settings_of_the_process_win_over_those_of_a_pickle():
-    """Yesterday's jobs must be readable after a deployment."""
+def test_the_budget_of_the_process_wins_over_a_pickled_one():
+    """Jobs pickled before a deployment must be readable after it."""
     shared("key:today", lambda: TokenBucket(8))
     text = pickle.dumps(shared("key:queue", lambda: TokenBucket(7)))
-    assert unpickled(text.replace(b"key:queue", b"key:today")).capacity == 8
+    assert pickled(text.replace(b"key:queue", b"key:today")).capacity == 8
 
 
-def test_the_balance_of_each_scope_is_a_gauge():
+def test_balances_has_the_balance_of_each_scope():
     shared("key:gauge", TokenBucket).withdraw(ERROR)
     assert balances()["key:gauge"] == 495.0
 
@@ -265,7 +265,7 @@ def test_a_registry_keeps_a_budget_for_each_key():
     assert repr(hosts) == "<Registry of 2 budgets, at most 1024>"
 
 
-def test_of_too_many_keys_the_one_that_was_not_asked_for_longest_goes():
+def test_a_registry_drops_the_least_recently_used_key():
     hosts = Registry(TokenBucket, at_most=2)
     first, second = hosts["first"], hosts["second"]
     assert hosts["first"] is first
@@ -276,7 +276,7 @@ def test_of_too_many_keys_the_one_that_was_not_asked_for_longest_goes():
     assert list(hosts.balances()) == ["first", "second"]
 
 
-def test_a_key_may_ask_the_registry_while_it_is_looked_up():
+def test_a_key_may_use_the_registry_in_its_own_hash_and_eq():
     hosts = Registry(TokenBucket)
 
     class Host:
@@ -286,19 +286,19 @@ def test_a_key_may_ask_the_registry_while_it_is_looked_up():
         def __eq__(self, other):
             return hosts["other"] is None
 
-    def ask():
+    def look_up():
         found.extend(hosts[Host()] for _ in range(2))
 
     found = []
     # In a thread, since a deadlock would never end.
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(10)
+    thread = threading.Thread(target=look_up, daemon=True)
+    thread.start()
+    thread.join(10)
     assert len(found) == 2
 
 
-def test_a_registry_is_for_budgets_of_ones_own_too():
-    class Purse(Budget):
+def test_a_registry_accepts_custom_budgets():
+    class CustomBudget(Budget):
         balance = 1.0
 
         def withdraw(self, error, /):
@@ -307,6 +307,6 @@ def test_a_registry_is_for_budgets_of_ones_own_too():
         def deposit(self, cost, /):
             return None
 
-    hosts = Registry(Purse)
+    hosts = Registry(CustomBudget)
     assert hosts["a"] is hosts["a"]
     assert hosts.balances() == {"a": 1.0}

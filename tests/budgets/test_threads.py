@@ -17,11 +17,11 @@ ERROR = OSError()
 BUDGETS = retrykit.budgets.__path__[0]
 
 
-def giving_way(chance):
-    """Return a trace function that switches threads within lines of budgets.
+def switch_threads_often(chance):
+    """Return a trace function that switches threads between opcodes of budgets.
 
-    Left alone, a thread is so seldom stopped between reading a number and
-    writing it that no lock would be missed.
+    Otherwise a thread is so rarely interrupted between reading a number and writing it
+    that the tests would pass without locks.
     """
 
     def trace(frame, event, _):
@@ -37,14 +37,14 @@ def giving_way(chance):
 
 @pytest.fixture
 def threads():
-    """Run a function in eight threads that interrupt each other anywhere."""
+    """Run a function in eight threads that are switched often."""
 
     def run(work, seed):
         before = sys.gettrace()
         together.wait(10)
         # CPython 3.12 crashes if many threads trace opcodes.
         if sys.version_info[:2] != (3, 12):
-            sys.settrace(giving_way(random.Random(seed)))  # noqa: S311
+            sys.settrace(switch_threads_often(random.Random(seed)))  # noqa: S311
         try:
             return work(seed)
         finally:
@@ -56,7 +56,7 @@ def threads():
 
 
 def use(bucket, chance, tally):
-    """Make a step, and record what it took from the bucket."""
+    """Make a step, and record the cost that the bucket charged."""
     if chance.random() < 0.5:
         bucket.deposit(None)
         tally.append(-1)
@@ -72,8 +72,8 @@ def give_back(bucket, cost, tally):
         tally.append(-cost)
 
 
-def drained(capacity):
-    """Return a bucket that these tests neither fill nor empty."""
+def local_bucket(capacity):
+    """Return a bucket that is neither filled nor emptied by these tests."""
     bucket = TokenBucket(
         capacity, costs=((TimeoutError, 10), (EOFError, capacity // 2))
     )
@@ -81,7 +81,7 @@ def drained(capacity):
 
 
 def test_eight_threads_lose_no_token(threads):
-    bucket, tally = drained(10**6)
+    bucket, tally = local_bucket(10**6)
 
     def work(seed):
         chance, own = random.Random(seed), []  # noqa: S311
@@ -95,14 +95,14 @@ def test_eight_threads_lose_no_token(threads):
     assert bucket.balance == bucket.capacity - sum(tally)
 
 
-def test_eight_threads_never_pay_with_a_token_that_is_not_there(threads):
+def test_eight_threads_never_overdraw_a_bucket(threads):
     bucket = TokenBucket(capacity=1_000)
     paid = threads(lambda _: sum(bucket.withdraw(ERROR) or 0 for _ in range(50)))
     assert (sum(paid), bucket.balance) == (1_000, 0)
 
 
 def test_a_thousand_tasks_lose_no_token():
-    bucket, tally = drained(10**6)
+    bucket, tally = local_bucket(10**6)
 
     async def work(seed):
         chance = random.Random(seed)  # noqa: S311
@@ -145,7 +145,7 @@ def test_eight_threads_lose_no_request(threads):
         assert taken + budget.balance == 80
 
 
-def test_eight_threads_that_look_at_once_forget_no_request(threads):
+def test_eight_threads_that_read_the_balance_lose_no_request(threads):
     budget = RatioBudget(1, reserve=0)
     with virtual_time(process_wide=True) as clock:
         for second in range(1, 9):

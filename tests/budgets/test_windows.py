@@ -1,4 +1,4 @@
-"""Windows of budgets against simple models."""
+"""Budgets against simple models, over time."""
 
 import threading
 from fractions import Fraction
@@ -18,7 +18,7 @@ LATE = TimeoutError()
     st.integers(0, 40),
     st.lists(st.sampled_from([ERROR, LATE, None, 5, 10]), max_size=60),
 )
-def test_a_bucket_is_a_number(capacity, steps):
+def test_a_bucket_behaves_like_a_number(capacity, steps):
     bucket, tokens = TokenBucket(capacity), capacity
     for step in steps:
         if isinstance(step, Exception):
@@ -37,7 +37,7 @@ def test_a_bucket_is_a_number(capacity, steps):
     st.integers(1, 1500),
     st.lists(st.sampled_from(["success", "failure", "other"]), max_size=60),
 )
-def test_a_throttle_is_a_number(most, thousandths, steps):
+def test_a_throttle_behaves_like_a_number(most, thousandths, steps):
     throttle = Throttle(most, thousandths / 1000)
     tokens, gain = Fraction(most), Fraction(thousandths, 1000)
     for step in steps:
@@ -60,7 +60,7 @@ RATIOS = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.75, 1.0, 1.5])
 
 
 @given(RATIOS, st.sampled_from([0, 1, 2.5]), st.sampled_from([1, 2, 10]), STEPS)
-def test_a_ratio_counts_what_was_in_the_window(ratio, reserve, window, steps):
+def test_a_ratio_counts_the_requests_in_its_window(ratio, reserve, window, steps):
     """A window covers the current tenth of it and the ten before."""
     budget, exact = RatioBudget(ratio, reserve=reserve, window=window), Fraction
     seen = []
@@ -69,9 +69,9 @@ def test_a_ratio_counts_what_was_in_the_window(ratio, reserve, window, steps):
             clock.advance(leap * window)
             place = clock.now() // (window / 10)
             recent = [amount for at, amount in seen if place - at <= 10]
-            left = sum(recent) + exact(str(reserve)) * window
+            remaining = sum(recent) + exact(str(reserve)) * window
             if step == "retries":
-                paid = left >= 1
+                paid = remaining >= 1
                 assert budget.withdraw(ERROR) == (1.0 if paid else None)
                 seen.append((place, -paid))
             elif step == "ends":
@@ -81,13 +81,13 @@ def test_a_ratio_counts_what_was_in_the_window(ratio, reserve, window, steps):
                 first = step == "fails"
                 budget.failed(first=first, retryable=False)
                 seen.append((place, first * exact(str(ratio))))
-            left = sum(amount for at, amount in seen if place - at <= 10)
-            left += exact(str(reserve)) * window
-            assert budget.balance == float(max(left, 0))
+            remaining = sum(amount for at, amount in seen if place - at <= 10)
+            remaining += exact(str(reserve)) * window
+            assert budget.balance == float(max(remaining, 0))
 
 
 @given(RATIOS, st.sampled_from([0, 1, 2.5]), STEPS)
-def test_in_no_window_are_there_more_retries_than_the_ratio_says(ratio, reserve, steps):
+def test_no_window_has_more_retries_than_the_ratio_allows(ratio, reserve, steps):
     budget, requests, retries = RatioBudget(ratio, reserve=reserve, window=1), [], []
     with virtual_time() as clock:
         for leap, step in steps:
@@ -98,13 +98,13 @@ def test_in_no_window_are_there_more_retries_than_the_ratio_says(ratio, reserve,
             elif step != "fails again":
                 budget.deposit(None)
                 requests.append(now)
-            made = sum(now - at < 1 for at in retries)
+            retry_count = sum(now - at < 1 for at in retries)
             paying = sum(now - at <= 1.1 + 1e-6 for at in requests)
-            assert made <= ratio * paying + reserve + 1e-9
+            assert retry_count <= ratio * paying + reserve + 1e-9
 
 
 @given(st.floats(0, 1000), st.integers(0, 200))
-def test_a_ratio_is_the_decimal_that_is_written(ratio, count):
+def test_a_ratio_is_exactly_its_decimal(ratio, count):
     budget = RatioBudget(ratio, reserve=0)
     with virtual_time():
         for _ in range(count):
@@ -112,7 +112,7 @@ def test_a_ratio_is_the_decimal_that_is_written(ratio, count):
         assert budget.balance == float(Fraction(repr(ratio)) * count)
 
 
-def test_three_quarters_are_three_of_four():
+def test_a_ratio_of_three_quarters_allows_three_retries_of_four():
     budget = RatioBudget(0.75, reserve=0)
     with virtual_time():
         for _ in range(4):
@@ -120,7 +120,7 @@ def test_three_quarters_are_three_of_four():
         assert [budget.withdraw(ERROR) for _ in range(4)] == [1.0, 1.0, 1.0, None]
 
 
-def test_a_tenth_three_times_is_three_tenths():
+def test_three_tenths_add_up_exactly():
     budget = RatioBudget(0.1, reserve=0)
     with virtual_time():
         for _ in range(3):
@@ -138,7 +138,7 @@ def test_a_call_is_one_request_however_often_it_is_retried():
         assert budget.balance == 0
 
 
-def test_nothing_is_forgotten_while_time_stands_still():
+def test_no_request_expires_while_time_stands_still():
     budget = RatioBudget(1, reserve=0)
     with virtual_time(start=1e15):
         for _ in range(1000):
@@ -157,7 +157,7 @@ def test_a_request_counts_for_a_whole_window(age):
 
 
 @pytest.mark.parametrize("age", [1.1, 1.5, 60_480, 1e12], ids=str)
-def test_a_request_counts_no_longer_than_a_tenth_of_the_window_more(age):
+def test_a_request_expires_within_a_tenth_of_the_window(age):
     for start in (0, 0.3, 0.95):
         budget = RatioBudget(1, reserve=0, window="10s")
         with virtual_time(start=start) as clock:
@@ -166,7 +166,7 @@ def test_a_request_counts_no_longer_than_a_tenth_of_the_window_more(age):
             assert budget.balance == 0
 
 
-def test_what_was_spent_is_given_back_when_it_is_out_of_the_window():
+def test_a_retry_is_returned_when_it_leaves_the_window():
     budget = RatioBudget(0, reserve=1, window="1s")
     with virtual_time() as clock:
         assert (budget.withdraw(ERROR), budget.withdraw(ERROR)) == (1.0, None)
@@ -175,7 +175,7 @@ def test_what_was_spent_is_given_back_when_it_is_out_of_the_window():
 
 
 def test_the_balance_is_never_below_zero():
-    """The requests that paid have left the window, the retry has not."""
+    """The requests that paid have left the window, but the retry has not."""
     budget = RatioBudget(1, reserve=0, window="1s")
     with virtual_time() as clock:
         budget.deposit(None)
@@ -187,7 +187,7 @@ def test_the_balance_is_never_below_zero():
         assert budget.withdraw(ERROR) is None
 
 
-def test_a_clock_that_goes_back_makes_it_forget_nothing_and_stop_nothing():
+def test_a_clock_that_goes_back_does_not_change_a_ratio():
     budget = RatioBudget(1, reserve=0, window="1s")
     with virtual_time(start=1e12):
         budget.deposit(None)
@@ -199,7 +199,7 @@ def test_a_clock_that_goes_back_makes_it_forget_nothing_and_stop_nothing():
         assert budget.balance == 0
 
 
-class Interrupted:
+class InterruptedClock:
     """A clock that calls a function once while it is read."""
 
     def __init__(self, act):
@@ -214,7 +214,7 @@ class Interrupted:
         raise NotImplementedError
 
 
-class Interrupting(int):
+class InterruptingCost(int):
     """A cost that calls a function while it is added."""
 
     def __new__(cls, act):
@@ -227,7 +227,7 @@ class Interrupting(int):
         return int(self) + tokens
 
 
-def in_time(work):
+def run_in_a_thread(work):
     """Run in a thread, so that a deadlock is a failure."""
     worker = threading.Thread(target=work, daemon=True)
     worker.start()
@@ -239,15 +239,17 @@ def test_a_signal_handler_may_use_the_ratio_that_it_interrupts():
     budget = RatioBudget(1, reserve=0)
 
     def work():
-        with sync_clock.use(Interrupted(lambda: budget.deposit(None))):
+        with sync_clock.use(InterruptedClock(lambda: budget.deposit(None))):
             budget.deposit(None)
             assert budget.balance == 2
 
-    in_time(work)
+    run_in_a_thread(work)
 
 
 def test_a_signal_handler_may_use_the_bucket_that_it_interrupts():
     bucket = TokenBucket(capacity=20)
     bucket.withdraw(LATE)
-    in_time(lambda: bucket.deposit(Interrupting(lambda: bucket.deposit(None))))
+    run_in_a_thread(
+        lambda: bucket.deposit(InterruptingCost(lambda: bucket.deposit(None)))
+    )
     assert bucket.balance >= 11

@@ -5,9 +5,9 @@ import tomllib
 
 import pytest
 
-from tests._support.terminal import typed
+from tests._support.terminal import run_command
 
-# A title for the window, red, a line of its own, a turned direction, a separator.
+# A window title, red, a line break, another text direction, a line separator.
 HOSTILE = "\x1b]0;own\x07\x1b[31mred\nx.py:1: gone\r\u202eltr\u2028\x9b1m\ud800"
 SHOWN = r"\x1b]0;own\x07\x1b[31mred"
 
@@ -61,7 +61,7 @@ LINES = {
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_no_output_controls_the_terminal(line, folder):
-    printed = typed(*line, folder=folder, width=200, OWN_SCHEDULE="\x1b[31mred")
+    printed = run_command(*line, folder=folder, width=200, OWN_SCHEDULE="\x1b[31mred")
     lines = (printed.out + printed.err).removesuffix("\n").split("\n")
     assert lines != [""]
     assert [each for each in lines if not each.isprintable()] == []
@@ -70,26 +70,26 @@ def test_no_output_controls_the_terminal(line, folder):
 
 def test_a_name_is_shown_with_its_characters_escaped(folder):
     escaped = rf"{SHOWN}\nx.py:1: gone\r\u202eltr\u2028\x9b1m\ud800"
-    assert typed("show", "n.json", folder=folder).out.split("\n")[0] == escaped
-    [line, *_] = typed("lint", "n.json", folder=folder).out.split("\n")
+    assert run_command("show", "n.json", folder=folder).out.split("\n")[0] == escaped
+    [line, *_] = run_command("lint", "n.json", folder=folder).out.split("\n")
     assert line.startswith(f"n.json: {escaped}: no-jitter: ")
 
 
 def test_colors_are_kept(folder):
-    printed = typed("lint", "n.json", folder=folder, FORCE_COLOR="1").out
+    printed = run_command("lint", "n.json", folder=folder, FORCE_COLOR="1").out
     assert "\x1b[33m" in printed
     assert SHOWN in printed
 
 
 def test_output_for_programs_is_exact(folder):
-    shown = typed("show", "n.json", "--json", folder=folder).out
+    shown = run_command("show", "n.json", "--json", folder=folder).out
     assert json.loads(shown)["name"] == HOSTILE
-    linted = typed("lint", "n.json", "--json", folder=folder).out
+    linted = run_command("lint", "n.json", "--json", folder=folder).out
     assert json.loads(linted)["findings"][-1]["name"] == HOSTILE
     name = HOSTILE.removesuffix("\ud800")
     args = ("convert", "n.json", "--name", name, "--to")
-    assert name in json.loads(typed(*args, "json", folder=folder).out)["policies"]
-    toml = tomllib.loads(typed(*args, "toml", folder=folder).out)
+    assert name in json.loads(run_command(*args, "json", folder=folder).out)["policies"]
+    toml = tomllib.loads(run_command(*args, "toml", folder=folder).out)
     assert [*toml["tool"]["retrykit"]["policies"]] == [name]
 
 
@@ -104,5 +104,5 @@ TABLES = {
 
 @pytest.mark.parametrize("line", TABLES.values(), ids=TABLES)
 def test_no_line_of_a_table_ends_with_blanks_in_a_pipe(line):
-    lines = typed(*line).out.split("\n")
+    lines = run_command(*line).out.split("\n")
     assert [each for each in lines if each != each.rstrip()] == []

@@ -1,4 +1,4 @@
-"""Policies in environment variables, and flags that are laid over them."""
+"""Policies from environment variables, and flags that override them."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def policy_of(prefix="APP_RETRY", base=None, **texts):
     return Policy.from_env(prefix, base=base, environ=env(texts, prefix))
 
 
-def refused(prefix="APP_RETRY", base=None, **texts):
+def error_of(prefix="APP_RETRY", base=None, **texts):
     with pytest.raises(ConfigError) as caught:
         policy_of(prefix, base, **texts)
     return str(caught.value)
@@ -67,27 +67,27 @@ EACH = {
 }
 
 
-@pytest.mark.parametrize(("key", "told"), EACH.items(), ids=EACH)
-def test_each_setting_has_a_variable(key, told):
-    text, settings = told
+@pytest.mark.parametrize(("key", "case"), EACH.items(), ids=EACH)
+def test_each_setting_has_a_variable(key, case):
+    text, settings = case
     policy = policy_of(**{key.split()[0]: text})
     assert policy == Policy(**settings)
     assert type(policy) is Policy
 
 
-def test_every_setting_that_is_a_text_has_a_variable():
+def test_every_setting_that_can_be_a_string_has_a_variable():
     others = {"on_result", "observers", "rules", "budget"}
     known = {name.lower() for name in VARIABLES}
     assert set(Policy.__annotations__) - known == others
 
 
 @pytest.mark.parametrize("prefix", ["APP_RETRY", "APP_RETRY_"])
-def test_the_underscore_after_the_prefix_may_be_written(prefix):
+def test_the_prefix_may_end_with_an_underscore(prefix):
     environ = {"APP_RETRY_SEED": "7", "MY_APP_RETRY_SEED": "8"}
     assert Policy.from_env(prefix, environ=environ).seed == 7
 
 
-def test_without_variables_everything_is_as_without_them():
+def test_without_variables_the_base_is_unchanged():
     assert policy_of() == Policy()
     assert policy_of(base=presets.google()) == presets.google()
     assert policy_of(MAX_ATTEMPTS="", SEED=" ", BACKOFF_BASE="") == Policy()
@@ -98,20 +98,20 @@ def test_the_environment_wins_over_its_base():
     assert policy_of(base=base, MAX_ATTEMPTS="2") == base.replace(max_attempts=2)
 
 
-def test_a_preset_takes_the_place_of_the_base():
+def test_a_preset_replaces_the_base():
     policy = policy_of(base=Policy(name="fetch"), EXTENDS="google", SEED="7")
     assert policy == presets.google().replace(seed=7)
     limited = policy_of(EXTENDS="zizq:retry_limit=10,jitter=5s")
     assert limited == presets.zizq(retry_limit=10, jitter=5)
 
 
-def test_zizq_has_its_defaults_where_its_prefix_is():
+def test_zizq_variables_have_the_defaults_of_zizq():
     assert policy_of("ZIZQ_DEFAULT") == presets.zizq()
     assert policy_of("ZIZQ_DEFAULT_") == presets.zizq()
 
 
 @pytest.mark.parametrize("prefix", ["ZIZQ_DEFAULT", "APP_RETRY"])
-def test_zizq_is_set_as_its_documentation_says(prefix):
+def test_zizq_variables_mean_what_zizq_documents(prefix):
     assert policy_of(prefix, RETRY_LIMIT="3") == presets.zizq(retry_limit=3)
     assert policy_of(prefix, RETRY_LIMIT="0") == presets.zizq(retry_limit=0)
     assert policy_of(prefix, RETRY_LIMIT="200") == presets.zizq(retry_limit=200)
@@ -125,10 +125,10 @@ BASES = {"15000": 15, "0": 0, "0.5": 0.0005, "12.5s": 12.5, "1m30s": 90, "250ms"
 
 
 @pytest.mark.parametrize(("text", "seconds"), BASES.items(), ids=BASES)
-def test_a_bare_number_is_milliseconds_and_a_unit_may_be_written(text, seconds):
-    told = FORMULA | {"BACKOFF_BASE": text, "BACKOFF_JITTER": text}
+def test_a_bare_number_of_zizq_is_milliseconds(text, seconds):
+    formula = FORMULA | {"BACKOFF_BASE": text, "BACKOFF_JITTER": text}
     expected = presets.zizq(base=seconds, exponent=2.5, jitter=seconds)
-    assert policy_of(**told) == expected
+    assert policy_of(**formula) == expected
 
 
 def test_zizq_on_a_base_changes_its_limit_and_its_formula_alone():
@@ -136,8 +136,8 @@ def test_zizq_on_a_base_changes_its_limit_and_its_formula_alone():
     limited = policy_of(base=base, RETRY_LIMIT="25")
     assert limited == base.replace(max_attempts=26, max_failures=26)
     assert policy_of(base=base, RETRY_LIMIT="3").max_failures == 10
-    kept = policy_of(base=base, RETRY_LIMIT="25", MAX_FAILURES="5")
-    assert kept.max_failures == 5
+    with_max_failures = policy_of(base=base, RETRY_LIMIT="25", MAX_FAILURES="5")
+    assert with_max_failures.max_failures == 5
     formula = presets.zizq(base=0.5, exponent=2.5, jitter=12.5).schedule
     assert policy_of(base=base, **FORMULA) == base.replace(schedule=formula)
 
@@ -154,12 +154,12 @@ PARTS = [
 
 @pytest.mark.parametrize(("given", "missing"), PARTS, ids=str)
 @pytest.mark.parametrize("base", [None, presets.zizq()], ids=["alone", "on a base"])
-def test_half_a_formula_is_refused_with_what_is_missing(given, missing, base):
+def test_an_incomplete_formula_is_rejected_with_what_is_missing(given, missing, base):
     texts = {f"BACKOFF_{part}": FORMULA[f"BACKOFF_{part}"] for part in given}
     empty = {f"BACKOFF_{part}": "" for part in missing}
     named = " and ".join(f"ZIZQ_DEFAULT_BACKOFF_{part}" for part in missing)
     first = f"BACKOFF_{given[0]}"
-    assert refused("ZIZQ_DEFAULT", base, **texts, **empty) == (
+    assert error_of("ZIZQ_DEFAULT", base, **texts, **empty) == (
         f"ZIZQ_DEFAULT_{first} must be given together with {named}, got "
         f"{FORMULA[first]!r}; they are one formula"
     )
@@ -171,20 +171,20 @@ FLAGS = {
 }
 
 
-def laid(flags, texts):
-    """What a command line does: flags win, and errors name what was typed."""
+def overlay(flags, texts):
+    """Read variables and flags like a command line: flags win, errors name them."""
     variables = {flag: name for name, flag in FLAGS.items()}
     given = {variables[flag]: text for flag, text in flags.items()}
     environ = env(texts, "ZIZQ_DEFAULT")
-    asked = given.keys() | FLAGS.keys() - environ.keys() if given else ()
-    display_names = {name: FLAGS[name] for name in asked}
+    shown = given.keys() | FLAGS.keys() - environ.keys() if given else ()
+    display_names = {name: FLAGS[name] for name in shown}
     return settings_from_env(
         "ZIZQ_DEFAULT", environ | given, display_names=display_names
     )
 
 
 def test_flags_win_over_the_environment():
-    settings = laid({"--default-retry-limit": "3"}, {"RETRY_LIMIT": "9"})
+    settings = overlay({"--default-retry-limit": "3"}, {"RETRY_LIMIT": "9"})
     assert settings.max_attempts == 4
 
 
@@ -192,18 +192,18 @@ def test_flags_and_environment_make_one_formula():
     flags = {"--default-backoff-jitter": "1s"}
     texts = {"BACKOFF_BASE": "500", "BACKOFF_EXPONENT": "2"}
     expected = presets.zizq(base=0.5, exponent=2, jitter=1)
-    assert laid(flags, texts).schedule == expected.schedule
+    assert overlay(flags, texts).schedule == expected.schedule
 
 
-def test_an_error_names_the_flag_where_it_is_one():
+def test_an_error_names_the_flag():
     with pytest.raises(ConfigError, match=r"^--default-retry-limit must be an integer"):
-        laid({"--default-retry-limit": "many"}, {"RETRY_LIMIT": "9"})
+        overlay({"--default-retry-limit": "many"}, {"RETRY_LIMIT": "9"})
     with pytest.raises(
         ConfigError, match=r"^ZIZQ_DEFAULT_RETRY_LIMIT must be an integer"
     ):
-        laid({}, {"RETRY_LIMIT": "many"})
+        overlay({}, {"RETRY_LIMIT": "many"})
     with pytest.raises(ConfigError) as caught:
-        laid({"--default-backoff-jitter": "1s"}, {"BACKOFF_BASE": "500"})
+        overlay({"--default-backoff-jitter": "1s"}, {"BACKOFF_BASE": "500"})
     assert str(caught.value) == (
         "ZIZQ_DEFAULT_BACKOFF_BASE must be given together with "
         "--default-backoff-exponent, got '500'; they are one formula"
@@ -211,12 +211,12 @@ def test_an_error_names_the_flag_where_it_is_one():
 
 
 @pytest.mark.parametrize("prefix", ["", "_"], ids=repr)
-def test_a_prefix_is_not_empty(prefix):
+def test_an_empty_prefix_is_rejected(prefix):
     with pytest.raises(ConfigError, match=r"^prefix must be a name such as APP_RETRY"):
         Policy.from_env(prefix, environ={})
 
 
-def test_what_is_no_text_is_refused():
+def test_variables_that_are_not_strings_are_rejected():
     with pytest.raises(ConfigError, match=r"^prefix must be a str, got 5"):
         Policy.from_env(5, environ={})
     with pytest.raises(ConfigError, match=r"^APP_SEED must be a str, got 5"):
@@ -225,17 +225,17 @@ def test_what_is_no_text_is_refused():
         Policy.from_env("APP", base=5, environ={})
 
 
-def test_the_environment_of_the_process_is_read_when_it_is_asked_for():
+def test_the_environment_is_read_at_the_call():
     script = (
         "import os; from retrykit import Policy; os.environ['APP_SEED'] = '7'; "
         "print(Policy.from_env('APP'), Policy.from_env('APP', environ={}))"
     )
     environ = os.environ | {"APP_SEED": "x", "APP_NAME": "fetch"}
-    told = subprocess.run(  # noqa: S603  this interpreter, and the line above
+    process = subprocess.run(  # noqa: S603  a fixed command
         [sys.executable, "-c", script],
         capture_output=True,
         check=True,
         text=True,
         env=environ,
     )
-    assert told.stdout == "Policy(seed=7, name='fetch') Policy()\n"
+    assert process.stdout == "Policy(seed=7, name='fetch') Policy()\n"

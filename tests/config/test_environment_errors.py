@@ -1,4 +1,4 @@
-"""What is wrong in environment variables is told by their names."""
+"""Errors in environment variables name the variable."""
 
 import sys
 
@@ -16,7 +16,7 @@ def policy_of(**texts):
     return Policy.from_env("APP_RETRY", environ=environ)
 
 
-def refused(**texts):
+def error_of(**texts):
     with pytest.raises(ConfigError) as caught:
         policy_of(**texts)
     return str(caught.value)
@@ -190,7 +190,7 @@ WRONG = [
 )
 def test_an_error_names_the_variable_as_it_was_typed(texts, message):
     assert "this" not in sys.modules
-    assert refused(**texts) == f"APP_RETRY{message}"
+    assert error_of(**texts) == f"APP_RETRY{message}"
     assert "this" not in sys.modules
 
 
@@ -210,11 +210,11 @@ NEAR = {
 
 
 @pytest.mark.parametrize(("key", "meant"), NEAR.items(), ids=str)
-def test_a_variable_that_is_nearly_one_of_these_is_refused(key, meant):
+def test_a_misspelled_variable_is_rejected(key, meant):
     assert policy_of(**{key: ""}) == Policy()
     if meant is None:
         assert policy_of(**{key: "s3cret"}) == Policy()
     else:
-        assert refused(**{key: "s3cret"}) == (
+        assert error_of(**{key: "s3cret"}) == (
             f"APP_RETRY_{key} is not a policy setting; did you mean APP_RETRY_{meant}?"
         )

@@ -1,4 +1,4 @@
-"""What is wrong with a TOML or JSON file is told with its place."""
+"""Errors in the format of TOML and JSON files."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from retrykit.config.files import read_document
 
 
 @pytest.fixture
-def written(tmp_path):
-    """Write a file, and return its path."""
+def write(tmp_path):
+    """Return a function that writes a file, and returns its path."""
 
     def write(name, text):
         path = tmp_path / name
@@ -18,7 +18,7 @@ def written(tmp_path):
     return write
 
 
-def refused(path):
+def error_of(path):
     with pytest.raises(ConfigError) as caught:
         read_document(path)
     return str(caught.value).replace(f"{path}", path.name)
@@ -82,9 +82,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_with_toml_is_told_with_its_place(written, text, message):
-    told = refused(written("policies.toml", text))
-    assert told.partition(": value has")[0] == message
+def test_an_error_in_toml_is_shown_with_its_position(write, text, message):
+    error = error_of(write("policies.toml", text))
+    assert error.partition(": value has")[0] == message
 
 
 WRONG_JSON = {
@@ -102,57 +102,57 @@ WRONG_JSON = {
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG_JSON.values(), ids=WRONG_JSON)
-def test_what_is_wrong_with_json_is_told_with_its_place(written, text, message):
-    told = refused(written("some.json", text))
-    assert told.startswith(f"some.json must be JSON, got a syntax error{message}")
+def test_an_error_in_json_is_shown_with_its_position(write, text, message):
+    error = error_of(write("some.json", text))
+    assert error.startswith(f"some.json must be JSON, got a syntax error{message}")
 
 
-def test_json_is_an_object(written):
-    told = refused(written("some.json", "[]"))
-    assert told == "some.json must be a JSON object, got []"
+def test_json_must_be_an_object(write):
+    message = error_of(write("some.json", "[]"))
+    assert message == "some.json must be a JSON object, got []"
 
 
-def test_json_may_have_its_ending_in_upper_case(written):
-    assert read_document(written("SOME.JSON", '{"a": 1}')) == {"a": 1}
+def test_json_may_have_its_ending_in_upper_case(write):
+    assert read_document(write("SOME.JSON", '{"a": 1}')) == {"a": 1}
 
 
-def test_json_nested_beyond_use_is_refused(written):
-    told = refused(written("some.json", "[" * 100_000))
-    assert told.startswith("some.json must be less deeply nested")
+def test_json_nested_too_deeply_is_rejected(write):
+    message = error_of(write("some.json", "[" * 100_000))
+    assert message.startswith("some.json must be less deeply nested")
 
 
-def test_a_file_that_is_missing_is_told_with_those_that_exist(tmp_path):
+def test_a_missing_file_is_rejected_with_those_that_exist(tmp_path):
     path = tmp_path / "polices.toml"
     missing = "polices.toml must be a readable file, got 'No such file or "
-    assert refused(path) == f"{missing}directory'"
+    assert error_of(path) == f"{missing}directory'"
     for n in range(11):
         (tmp_path / f"p{n:02}.toml").touch()
     (tmp_path / "notes.txt").touch()
-    told = ", ".join(f"p{n:02}.toml" for n in range(9))
-    assert refused(path) == f"{missing}directory'; there are {told}, ..."
+    names = ", ".join(f"p{n:02}.toml" for n in range(9))
+    assert error_of(path) == f"{missing}directory'; there are {names}, ..."
 
 
-def test_a_file_that_cannot_be_read_is_not_among_those_to_be_read_instead(tmp_path):
+def test_unreadable_files_are_not_suggested(tmp_path):
     path = tmp_path / "policies.toml"
     path.symlink_to(path)
     (tmp_path / "others.toml").touch()
-    assert refused(path).endswith("symbolic links'; there are others.toml")
+    assert error_of(path).endswith("symbolic links'; there are others.toml")
 
 
-def test_a_folder_is_told_with_the_files_in_it(tmp_path):
+def test_a_folder_is_rejected_with_its_files(tmp_path):
     (tmp_path / "policies.json").touch()
-    assert refused(tmp_path) == (
+    assert error_of(tmp_path) == (
         f"{tmp_path.name} must be a readable file, got 'Is a directory'; there "
         "are policies.json"
     )
 
 
-def test_a_folder_that_is_missing_and_a_name_of_no_file_are_refused(tmp_path):
-    assert "No such file" in refused(tmp_path / "conf" / "policies.toml")
-    assert "null byte" in refused(tmp_path / "a\0b" / "c.toml")
+def test_a_missing_folder_and_an_invalid_file_name_are_rejected(tmp_path):
+    assert "No such file" in error_of(tmp_path / "conf" / "policies.toml")
+    assert "null byte" in error_of(tmp_path / "a\0b" / "c.toml")
 
 
 @pytest.mark.parametrize("path", [5, None, b"policies.toml"], ids=repr)
-def test_what_is_no_path_is_refused(path):
+def test_other_types_of_paths_are_rejected(path):
     with pytest.raises(ConfigError, match=r"^path must be the path of a file, got "):
         read_document(path)

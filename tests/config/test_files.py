@@ -1,4 +1,4 @@
-"""Policies in files: what is read, what extends what, and what is refused."""
+"""Policies in files: reading, `extends` and errors."""
 
 import json
 import sys
@@ -15,8 +15,8 @@ from retrykit.testing.strategies import policies
 
 
 @pytest.fixture
-def written(tmp_path):
-    """Write a file, and return its path."""
+def write(tmp_path):
+    """Return a function that writes a file, and returns its path."""
 
     def write(text, name="policies.toml"):
         path = tmp_path / name
@@ -26,7 +26,7 @@ def written(tmp_path):
     return write
 
 
-def refused(path, name="fetch"):
+def error_of(path, name="fetch"):
     with pytest.raises(ConfigError) as caught:
         Policy.from_toml(path, name)
     return str(caught.value).replace(f"{path}", path.name)
@@ -55,15 +55,15 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("file", "text"), PLACES.items(), ids=PLACES)
-def test_a_policy_is_read_from_a_file(written, file, text):
-    path = written(text, file)
+def test_a_policy_is_read_from_a_file(write, file, text):
+    path = write(text, file)
     assert Policy.from_toml(path, "fetch") == FETCH
     assert Policy.from_toml(str(path), "fetch") == FETCH
     assert policy_names(path) == ["fetch"]
 
 
 @given(policies())
-def test_any_policy_comes_back_from_toml_and_from_json(policy):
+def test_any_policy_survives_toml_and_json(policy):
     data = {"policies": {"a policy": policy.to_dict()}}
     with tempfile.TemporaryDirectory() as folder:
         toml, plain = Path(folder, "some.toml"), Path(folder, "some.json")
@@ -77,21 +77,21 @@ NAMES = ["fetch", "a.b", "", "5", "größe", "two words", "tool", "extends", "__
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_policy_may_have_any_name(written, name):
+def test_a_policy_may_have_any_name(write, name):
     data = {"policies": {name: {"max_attempts": 3}, "other": {}}}
-    path = written(tomli_w.dumps(data))
+    path = write(tomli_w.dumps(data))
     assert Policy.from_toml(path, name) == Policy(max_attempts=3)
     assert policy_names(path) == [name, "other"]
 
 
-def test_a_policy_does_not_get_a_name_by_itself(written):
-    path = written("[policies.fetch]\n[policies.pay]\nname = 'payment'")
+def test_a_policy_is_not_named_after_its_key(write):
+    path = write("[policies.fetch]\n[policies.pay]\nname = 'payment'")
     assert Policy.from_toml(path, "fetch").name is None
     assert Policy.from_toml(path, "pay").name == "payment"
 
 
-def test_a_policy_extends_another_of_the_same_file(written):
-    path = written("""
+def test_a_policy_extends_another_of_the_same_file(write):
+    path = write("""
         [policies.fetch]
         extends = "polite"
         max_attempts = 3
@@ -110,8 +110,8 @@ def test_a_policy_extends_another_of_the_same_file(written):
     )
 
 
-def test_a_key_overrides_the_whole_key_of_its_base(written):
-    path = written("""
+def test_a_key_overrides_the_whole_key_of_its_base(write):
+    path = write("""
         [policies.base]
         on = ["OSError", "ValueError"]
         schedule = "exponential('1s', factor=3)"
@@ -132,20 +132,20 @@ PRESETS = {
 
 
 @pytest.mark.parametrize(("text", "policy"), PRESETS.items(), ids=PRESETS)
-def test_a_policy_extends_a_preset(written, text, policy):
-    path = written(f"[policies.fetch]\nextends = {text!r}\nname = 'fetch'")
+def test_a_policy_extends_a_preset(write, text, policy):
+    path = write(f"[policies.fetch]\nextends = {text!r}\nname = 'fetch'")
     assert Policy.from_toml(path, "fetch") == policy.replace(name="fetch")
 
 
-def test_a_policy_of_the_file_hides_a_preset(written):
-    path = written("[policies.zizq]\n[policies.fetch]\nextends = 'zizq'")
+def test_a_policy_of_the_file_hides_a_preset(write):
+    path = write("[policies.zizq]\n[policies.fetch]\nextends = 'zizq'")
     assert Policy.from_toml(path, "fetch") == Policy()
 
 
-def test_ten_thousand_policies_extend_one_another(written):
+def test_ten_thousand_policies_extend_one_another(write):
     chain = {f"p{n}": {"extends": f"p{n + 1}"} for n in range(10_000)}
     last = {"p10000": {"max_attempts": 3}}
-    path = written(json.dumps({"policies": chain | last}), "chain.json")
+    path = write(json.dumps({"policies": chain | last}), "chain.json")
     assert Policy.from_toml(path, "p0") == Policy(max_attempts=3)
 
 
@@ -205,10 +205,10 @@ WRONG = {
         ),
     ),
     "a base like nothing there is": (
-        "[policies.fetch]\nextends = 'colour'",
+        "[policies.fetch]\nextends = 'color'",
         (
             "policies.toml, policy 'fetch': extends must be a policy in the same "
-            "file, or a preset, got 'colour'; there are fetch, "
+            "file, or a preset, got 'color'; there are fetch, "
             "aws-adaptive, aws-standard, celery, dramatiq, finagle, google, grpc, "
             "hostname-verification, polly, sidekiq, temporal, tenacity-default, zizq"
         ),
@@ -324,14 +324,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_with_a_file_is_told_with_its_place(written, text, message):
+def test_an_error_is_shown_with_its_file_and_key(write, text, message):
     assert "this" not in sys.modules
-    assert refused(written(text)) == message
+    assert error_of(write(text)) == message
     assert "this" not in sys.modules
 
 
 @pytest.mark.parametrize("name", [5, None, ["fetch"]], ids=repr)
-def test_a_name_is_a_text(written, name):
-    path = written("[policies.fetch]")
+def test_a_policy_name_must_be_a_string(write, name):
+    path = write("[policies.fetch]")
     with pytest.raises(ConfigError, match=r"^name must be a str, got "):
         Policy.from_toml(path, name)

@@ -1,4 +1,4 @@
-"""The retry policies of gRPC are read, written, and come back as they were."""
+"""gRPC service configs: read, written and round-tripped."""
 
 import copy
 import json
@@ -36,7 +36,7 @@ READ = Policy(
 )
 
 
-def whole(*entries, **more):
+def service_config(*entries, **more):
     return {"methodConfig": [*entries], **more}
 
 
@@ -48,7 +48,7 @@ def entry(*names, attempts=2, **more):
     }
 
 
-def test_the_example_is_read_as_it_is_described():
+def test_the_example_of_the_design_is_read():
     policy = from_service_config(EXAMPLE)
     assert policy == READ
     bounds = [policy.schedule.bounds(retry) for retry in (1, 2, 3, 4, 5)]
@@ -62,7 +62,7 @@ def test_the_example_is_read_as_it_is_described():
     ]
 
 
-def test_clients_from_before_2024_wait_anything_up_to_the_delay():
+def test_the_jitter_before_2024_is_full():
     policy = from_service_config(EXAMPLE, jitter="full")
     assert policy == READ.replace(schedule=DELAYS.full_jitter())
     assert policy.schedule.bounds(9) == (0, 1)
@@ -88,34 +88,40 @@ CHANGED = {
         EXAMPLE | {"backoffMultiplier": 0.5, "initialBackoff": "2s"},
         READ.replace(schedule=s.sequence([1, 1, 0.5, 0.25]).jitter(0.2)),
     ),
-    "whole": (whole(entry({}, attempts=4)), READ),
+    "whole": (service_config(entry({}, attempts=4)), READ),
     "whole, with a timeout": (
-        whole(entry({}, attempts=4, timeout="1.5s")),
+        service_config(entry({}, attempts=4, timeout="1.5s")),
         READ.replace(max_elapsed=1.5),
     ),
     "whole, without throttling": (
-        whole(entry({}, attempts=4), retryThrottling=None, loadBalancingConfig=[]),
+        service_config(
+            entry({}, attempts=4), retryThrottling=None, loadBalancingConfig=[]
+        ),
         READ,
     ),
     "whole, one part retried": (
-        whole(entry({"service": "a"}, {"service": "b"}, attempts=4), {"name": [{}]}),
+        service_config(
+            entry({"service": "a"}, {"service": "b"}, attempts=4), {"name": [{}]}
+        ),
         READ,
     ),
     "whole, one part without a name": (
-        whole(entry({}, attempts=4), entry(), {"retryPolicy": EXAMPLE, "name": None}),
+        service_config(
+            entry({}, attempts=4), entry(), {"retryPolicy": EXAMPLE, "name": None}
+        ),
         READ,
     ),
 }
 
 
 @pytest.mark.parametrize(("config", "policy"), CHANGED.values(), ids=CHANGED)
-def test_a_config_is_read_as_grpc_reads_it(config, policy):
+def test_a_config_is_read_like_grpc_does(config, policy):
     before = copy.deepcopy(config)
     assert from_service_config(config) == policy
     assert config == before
 
 
-SERVICES = whole(
+SERVICES = service_config(
     entry({}, attempts=2),
     entry({"service": "shop.Cart", "method": ""}, {"service": "shop.Pay"}, attempts=3),
     entry({"service": "shop.Cart", "method": "Add"}, attempts=4),
@@ -135,12 +141,12 @@ SERVICES = whole(
         "Cart/Add": 2,
     }.items(),
 )
-def test_the_nearest_part_of_a_config_holds_for_a_method(method, attempts):
+def test_the_most_specific_part_of_a_config_applies_to_a_method(method, attempts):
     assert from_service_config(SERVICES, method=method).max_attempts == attempts
 
 
 @pytest.mark.parametrize("method", ["shop.Cart/Drop", None])
-def test_where_no_part_retries_a_method_or_several_could_nothing_is_guessed(method):
+def test_a_config_without_exactly_one_matching_part_is_rejected(method):
     with pytest.raises(
         ConfigError, match=r"/, shop\.Cart/, shop\.Pay/, shop\.Cart/Add, got"
     ):
@@ -154,7 +160,7 @@ def test_every_key_of_a_retry_policy_is_required(missing):
         from_service_config(config)
 
 
-def test_a_key_that_has_no_meaning_here_is_not_lost():
+def test_an_unsupported_key_is_rejected():
     with pytest.raises(ConfigError, match="retryPolicy must be a dict with the keys"):
         from_service_config(EXAMPLE | {"perAttemptRecvTimeout": "1s"})
 
@@ -165,7 +171,7 @@ BAD_DURATIONS += ["0.1234567891s", "315576000001s", "9" * 400 + "s", 1, None, Tr
 
 @pytest.mark.parametrize("value", BAD_DURATIONS, ids=lambda value: repr(value)[:20])
 @pytest.mark.parametrize("key", ["initialBackoff", "maxBackoff"])
-def test_what_is_no_duration_of_protobuf_is_refused(key, value):
+def test_an_invalid_protobuf_duration_is_rejected(key, value):
     with pytest.raises(ConfigError, match=f"{key} must be longer than 0s"):
         from_service_config(EXAMPLE | {key: value})
 
@@ -184,7 +190,7 @@ BAD_CODES = [
 
 
 @pytest.mark.parametrize("codes", [*BAD_CODES, [], "UNAVAILABLE", None, {}], ids=repr)
-def test_what_is_no_status_code_is_refused(codes):
+def test_an_invalid_status_code_is_rejected(codes):
     with pytest.raises(ConfigError, match="retryableStatusCodes must be"):
         from_service_config(EXAMPLE | {"retryableStatusCodes": codes})
     with pytest.raises(ConfigError, match="codes must be"):
@@ -234,7 +240,7 @@ def test_an_error_is_retried_by_its_code(error, retried):
     assert UNAVAILABLE(error) is retried
 
 
-def test_a_call_is_retried_by_what_was_read():
+def test_a_call_is_retried_under_the_policy_of_a_config():
     fetch = ScriptedFunction([RpcError(Code.UNAVAILABLE), RpcError(Code.INTERNAL)])
     with virtual_time() as clock, pytest.raises(RpcError, match="INTERNAL"):
         from_service_config(EXAMPLE).call(fetch)
@@ -247,8 +253,8 @@ def test_the_predicate_is_a_value():
     assert codes == StatusCodes([4, 14])
     assert hash(codes) == hash(StatusCodes([4, 14]))
     assert codes != UNAVAILABLE
-    assert eval(repr(codes)) == codes  # noqa: S307  what it promises
-    assert pickle.loads(pickle.dumps(codes)) == codes  # noqa: S301  its own
+    assert eval(repr(codes)) == codes  # noqa: S307  under test
+    assert pickle.loads(pickle.dumps(codes)) == codes  # noqa: S301  pickled here
 
 
 durations = st.integers(1, 10**6 * 10**9).map(lambda nano: nano / 10**9)
@@ -272,7 +278,7 @@ def grpc_policies(draw, jitter):
 
 
 @given(st.data(), jitters)
-def test_a_policy_comes_back_from_a_service_config_as_it_was(data, jitter):
+def test_a_policy_survives_a_service_config(data, jitter):
     policy = data.draw(grpc_policies(jitter))
     config = json.dumps(to_service_config(policy, jitter=jitter), allow_nan=False)
     assert from_service_config(config, jitter=jitter) == policy
@@ -291,29 +297,29 @@ def test_a_policy_comes_back_from_a_service_config_as_it_was(data, jitter):
     st.none() | texts,
     jitters,
 )
-def test_a_service_config_comes_back_from_a_policy_as_it_was(policy, timeout, jitter):
+def test_a_service_config_survives_a_policy(policy, timeout, jitter):
     limit = {} if timeout is None else {"timeout": timeout}
     name = {"service": "shop.Cart", "method": "Add"}
-    config = whole({"name": [name], "retryPolicy": policy, **limit})
+    config = service_config({"name": [name], "retryPolicy": policy, **limit})
     read = from_service_config(config, jitter=jitter)
-    assert plain(to_service_config(read, "shop.Cart/Add", jitter=jitter)) == plain(
-        config
-    )
+    assert normalized(
+        to_service_config(read, "shop.Cart/Add", jitter=jitter)
+    ) == normalized(config)
 
 
-def plain(data):
-    """Return a config with its durations as numbers: 1s, 1.0s and 1.000s are one."""
+def normalized(data):
+    """Return a config with durations as numbers, so that 1s equals 1.000s."""
     if isinstance(data, dict):
-        return {key: plain(value) for key, value in data.items()}
+        return {key: normalized(value) for key, value in data.items()}
     if isinstance(data, list):
-        return [plain(value) for value in data]
+        return [normalized(value) for value in data]
     is_duration = isinstance(data, str) and data[0].isdigit()
     return float(data[:-1]) if is_duration else data
 
 
-def test_a_policy_is_written_for_the_methods_that_are_named():
+def test_a_policy_is_written_for_the_given_methods():
     written = to_service_config(READ, "shop.Cart/Add", "/shop.Pay/Pay", "shop.Ship")
-    assert written == whole(
+    assert written == service_config(
         {
             "name": [
                 {"service": "shop.Cart", "method": "Add"},
@@ -342,7 +348,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("schedule", OTHERS.values(), ids=OTHERS)
-def test_a_schedule_that_grpc_cannot_follow_is_refused(schedule):
+def test_a_schedule_that_grpc_does_not_support_is_rejected(schedule):
     with pytest.raises(ConfigError, match="schedule must be a capped exponential"):
         to_service_config(READ.replace(schedule=schedule))
 
@@ -369,24 +375,24 @@ def test_a_schedule_that_grpc_cannot_follow_is_refused(schedule):
     ],
     ids=lambda setting: next(iter(setting)),
 )
-def test_a_setting_that_grpc_has_not_is_refused(setting):
+def test_a_setting_that_grpc_does_not_support_is_rejected(setting):
     name = "hint_cap" if setting == {"hint": None} else next(iter(setting))
     with pytest.raises(ConfigError, match=f"{name} must be .* in a policy for gRPC"):
         to_service_config(READ.replace(**setting))
 
 
 @pytest.mark.parametrize("most", [None, 1, 6])
-def test_attempts_that_grpc_does_not_make_are_refused(most):
+def test_max_attempts_that_grpc_does_not_support_are_rejected(most):
     with pytest.raises(ConfigError, match="max_attempts must be an integer from 2"):
         to_service_config(READ.replace(max_attempts=most))
 
 
-def test_what_is_finer_than_nanoseconds_is_rounded():
+def test_durations_are_rounded_to_nanoseconds():
     written = to_service_config(READ.replace(max_elapsed=1 / 3))
     assert written["methodConfig"][0]["timeout"] == "0.333333333s"
 
 
-def test_a_method_that_no_part_is_for_is_not_retried():
-    config = whole(entry({"service": "shop.Cart"}))
+def test_a_method_without_a_part_is_not_retried():
+    config = service_config(entry({"service": "shop.Cart"}))
     with pytest.raises(ConfigError, match=r"retries: shop\.Cart/, got 'shop\.Pay/Pay'"):
         from_service_config(config, method="shop.Pay/Pay")

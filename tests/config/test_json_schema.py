@@ -84,7 +84,7 @@ def test_valid_data_is_accepted_by_both(data):
 def test_invalid_data_is_rejected_by_both(data):
     assert not ALONE.is_valid(data)
     assert loads(data) is None
-    # In a file it may be what is missing of another policy.
+    # In a file, another policy may provide the missing keys.
     extending = data == {"extends": "base"}
     assert FILE.is_valid({"policies": {"a": data}}) is extending
 
@@ -92,7 +92,7 @@ def test_invalid_data_is_rejected_by_both(data):
 @pytest.mark.parametrize(("rule", "data"), LOADER_ONLY.values(), ids=LOADER_ONLY)
 def test_the_loader_checks_rules_that_no_schema_can_state(rule, data):
     assert ALONE.is_valid(data)
-    # One of them is refused for what was loaded before.
+    # One of them is rejected because of what was loaded before.
     assert loads(VALID["a budget of a host"])
     with pytest.raises(ConfigError, match=rule):
         Policy.from_dict(data)
@@ -107,7 +107,7 @@ def test_every_kind_is_in_the_valid_data():
 
 
 @given(policies())
-def test_every_policy_that_is_written_is_valid(policy):
+def test_every_policy_written_as_data_is_valid(policy):
     data = json.loads(json.dumps(policy.to_dict()))
     assert ALONE.is_valid(data)
     assert FILE.is_valid({"policies": {"a": data, "b": data | {"extends": "a"}}})
@@ -131,7 +131,7 @@ FILES = {
 
 
 @pytest.mark.parametrize(("valid", "file"), FILES.values(), ids=FILES)
-def test_a_file_holds_policies_by_their_names(valid, file, tmp_path):
+def test_a_file_contains_policies_by_name(valid, file, tmp_path):
     path = tmp_path / "policies.json"
     path.write_text(json.dumps(file))
     assert FILE.is_valid(file) is valid
@@ -145,7 +145,7 @@ def test_a_file_holds_policies_by_their_names(valid, file, tmp_path):
 
 
 def bounded():
-    """Yield every number of the schema, and the data that it stands in."""
+    """Yield every number of the schema, with a function that makes its data."""
     for name, setting in SCHEMA["$defs"]["policy"]["properties"].items():
         for form in setting.get("anyOf", [setting]):
             yield name, form, lambda value, name=name: {name: value}
@@ -167,7 +167,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_the_bounds_of_the_schema_are_those_of_the_checks(name):
+def test_schema_and_loader_have_the_same_bounds(name):
     form, write = NUMBERS[name]
     bounds = {0, 1, 2} | {form[key] for key in form if key.lower().endswith("imum")}
     near = {
@@ -185,7 +185,7 @@ def test_the_bounds_of_the_schema_are_those_of_the_checks(name):
 
 
 @pytest.mark.parametrize("whole", [name for name in NUMBERS if "." not in name])
-def test_a_boolean_is_no_number(whole):
+def test_a_boolean_is_not_a_number(whole):
     _, write = NUMBERS[whole]
     assert not ALONE.is_valid(write(True))
     assert loads(write(True)) is None
@@ -199,7 +199,7 @@ written = st.text("0123456789.usmhdw \n\v\x1c\xa0٣+-", max_size=12)
 @example("9" * 15 + "w" + "9" * 15 + "w")
 @example("1" * 16 + "s")
 @example("1s" + " " * 10_000 + "x")
-def test_a_text_is_a_duration_to_both_or_to_none(text):
+def test_both_accept_the_same_strings_as_durations(text):
     try:
         accepted = math.isfinite(parse_duration("wait", text))
     except ConfigError:
@@ -207,13 +207,13 @@ def test_a_text_is_a_duration_to_both_or_to_none(text):
     assert DURATION.is_valid(text) is accepted
 
 
-def places(data, path=()):
-    """Yield the path of every place in data."""
+def paths(data, path=()):
+    """Yield the path of every value in data."""
     yield path
     items = data.items() if isinstance(data, dict) else ()
     items = enumerate(data) if isinstance(data, list) else items
     for key, part in items:
-        yield from places(part, (*path, key))
+        yield from paths(part, (*path, key))
 
 
 JUNK = [None, True, False, 0, 1, -1, 2.0, 0.5, -0.5, 1e300, 10**309, math.inf, math.nan]
@@ -222,16 +222,16 @@ JUNK += [[1], ["1s"], [[]], [None], {"kind": "throttle"}, {"a": 1}]
 
 
 @st.composite
-def spoilt(draw):
-    """Draw the data of a policy with one place of it changed."""
+def changed_policy(draw):
+    """Draw the data of a policy with one value changed."""
     data = {"data": copy.deepcopy(draw(policies()).to_dict())}
-    # Only the loader can read strings.
+    # Only the loader parses strings.
     for each in [data["data"], *data["data"]["rules"]]:
         if "schedule" in each:
             each["schedule"] = draw(
                 st.lists(st.sampled_from([0, 1.5, "5s"]), max_size=3)
             )
-    *path, last = draw(st.sampled_from([*places(data)][1:]))
+    *path, last = draw(st.sampled_from([*paths(data)][1:]))
     holder = data
     for key in path:
         holder = holder[key]
@@ -255,7 +255,7 @@ def has_a_string_for_a_schedule(data):
     )
 
 
-@given(spoilt())
+@given(changed_policy())
 def test_changed_data_is_rejected_by_both_or_by_neither(data):
     if has_a_string_for_a_schedule(data):
         return

@@ -1,4 +1,4 @@
-"""The built-in presets by name, as files and command lines write them."""
+"""Presets by name, as in files and on the command line."""
 
 import pytest
 
@@ -34,8 +34,8 @@ NAMED = {
 
 
 @pytest.mark.parametrize(("text", "settings"), NAMED.items(), ids=NAMED)
-def test_a_preset_is_found_by_its_name_and_takes_parameters(text, settings):
-    # Each has a budget of its own.
+def test_a_preset_is_found_by_its_name_and_accepts_parameters(text, settings):
+    # Each has its own budget.
     assert parse_preset(text).replace(budget=settings.budget) == settings
 
 
@@ -59,7 +59,7 @@ WRONG = {
     f"{EVERY_PART}, got 'zizq:base=1s,base=2s'",
     "zizq:retry_limt=3": "retry_limt is not a parameter of zizq, got '3'; did you mean "
     "retry_limit?",
-    "zizq:colour=3": "colour is not a parameter of zizq, "
+    "zizq:color=3": "color is not a parameter of zizq, "
     "got '3'; there are retry_limit, "
     "base, exponent, jitter",
     "hostname-verification:cap=3": "cap is not a parameter of hostname-verification, "
@@ -79,13 +79,13 @@ WRONG = {
 @pytest.mark.parametrize(
     ("text", "message"), WRONG.items(), ids=[text[:30] for text in WRONG]
 )
-def test_a_text_that_names_no_preset_is_refused_with_the_way_out(text, message):
+def test_an_invalid_preset_name_is_rejected_with_a_suggestion(text, message):
     with pytest.raises(ConfigError) as caught:
         parse_preset(text)
     assert str(caught.value) == message
 
 
-def test_every_preset_is_built_in_by_its_name():
+def test_every_preset_is_found_by_its_name():
     names = {name.replace("-", "_"): build for name, build in BUILT_IN.items()}
     assert names == {name: getattr(presets, name) for name in presets.__all__}
 

@@ -1,4 +1,4 @@
-"""A policy written as a person writes it, and read or run again."""
+"""Policies rendered as Python and TOML, and read again."""
 
 import enum
 import json
@@ -31,21 +31,21 @@ from retrykit.testing.strategies import policies
 
 class BusyError(Exception):
     class AgainError(Exception):
-        """One that is found by a path."""
+        """A nested type."""
 
 
-class Colour(enum.StrEnum):
+class StrSubclass(enum.StrEnum):
     RED = "red"
 
 
-class Count(enum.IntEnum):
+class IntSubclass(enum.IntEnum):
     THREE = 3
 
 
-def run(text):
-    """Run Python as it is printed, and return what it names, but for imports."""
+def execute(text):
+    """Execute Python, and return the policies that it names."""
     names = {}
-    exec(text, names)  # noqa: S102  that it runs is what is tested
+    exec(text, names)  # noqa: S102  under test
     return {name: each for name, each in names.items() if isinstance(each, Policy)}
 
 
@@ -99,7 +99,9 @@ POLICIES = {
     "a_timeout_that_is_told": Policy(attempt_timeout=AsArgument(5)),
     "named": Policy(name='pay "now" it\'s\n\x7f\x00\\ \U0001f600\u2028'),
     "enums": Policy(
-        name=Colour.RED, seed=Count.THREE, schedule=s.constant(1).take(Count.THREE)
+        name=StrSubclass.RED,
+        seed=IntSubclass.THREE,
+        schedule=s.constant(1).take(IntSubclass.THREE),
     ),
 }
 every_policy = pytest.mark.parametrize(
@@ -108,22 +110,22 @@ every_policy = pytest.mark.parametrize(
 
 
 @every_policy
-def test_the_python_of_a_policy_makes_it(name, policy):
-    assert run(to_python(name, policy)) == {name: policy}
+def test_the_python_of_a_policy_builds_it(name, policy):
+    assert execute(to_python(name, policy)) == {name: policy}
 
 
 @given(policies())
-def test_the_python_of_any_policy_makes_it(policy):
-    assert run(to_python("any", policy)) == {"any": policy}
+def test_the_python_of_any_policy_builds_it(policy):
+    assert execute(to_python("any", policy)) == {"any": policy}
 
 
-def test_the_python_of_status_codes_makes_them():
+def test_the_python_of_status_codes_builds_them():
     policy = Policy(on=StatusCodes([14, "aborted"]), give_up_on=zipfile.BadZipFile)
-    assert run(to_python("grpc", policy)) == {"grpc": policy}
+    assert execute(to_python("grpc", policy)) == {"grpc": policy}
     assert "on=StatusCodes(['ABORTED', 'UNAVAILABLE'])" in to_python("grpc", policy)
 
 
-def test_a_budget_that_is_not_shared_is_made_again():
+def test_the_python_of_a_budget_builds_a_new_one():
     text = to_python("fetch", Policy(budget=Throttle(20)))
     assert text.splitlines() == [
         "from retrykit import Policy",
@@ -131,10 +133,10 @@ def test_a_budget_that_is_not_shared_is_made_again():
         "",
         "fetch = Policy(budget=Throttle(max_tokens=20))",
     ]
-    assert run(text)["fetch"].budget.settings == Throttle(20).settings
+    assert execute(text)["fetch"].budget.settings == Throttle(20).settings
 
 
-def test_rules_are_tables_in_a_line_of_toml():
+def test_rules_are_inline_tables_in_toml():
     rules = [Rule(on=OSError, schedule=[1, 5]), Rule(on=KeyError, max_attempts=2)]
     assert to_toml("fetch", Policy(rules=rules)).splitlines()[1] == (
         'rules = [{on = "OSError", schedule = "sequence([1.0, 5.0])"}, '
@@ -142,7 +144,7 @@ def test_rules_are_tables_in_a_line_of_toml():
     )
 
 
-def test_python_imports_what_it_uses_and_nothing_else():
+def test_to_python_imports_only_the_names_that_it_uses():
     policy = Policy(schedule=s.sequence([1]).then(s.exponential(1)), name="linear(x)")
     assert to_python("fetch", policy).splitlines()[:3] == [
         "from retrykit import Policy",
@@ -157,19 +159,19 @@ def test_python_imports_what_it_uses_and_nothing_else():
 
 
 @pytest.mark.parametrize("name", ["zizq:base=1s", "class", "None", "a.b", "", "1st"])
-def test_a_name_that_python_does_not_take_is_policy(name):
-    assert run(to_python(name, Policy())) == {"policy": Policy()}
+def test_a_name_that_is_no_identifier_becomes_policy(name):
+    assert execute(to_python(name, Policy())) == {"policy": Policy()}
 
 
 @pytest.mark.parametrize("name", ["Policy", "constant", "zipfile", "größe"])
-def test_a_name_may_be_that_of_an_import(name):
+def test_a_name_may_shadow_an_import(name):
     policy = Policy(schedule=s.constant(1), on=zipfile.BadZipFile)
-    assert run(to_python(name, policy)) == {name: policy}
+    assert execute(to_python(name, policy)) == {name: policy}
 
 
 @every_policy
 @pytest.mark.parametrize("form", [to_toml, None], ids=["toml", "json"])
-def test_a_policy_comes_back_from_a_file(form, name, policy, tmp_path):
+def test_a_policy_survives_a_file(form, name, policy, tmp_path):
     path = tmp_path / f"policies.{'toml' if form else 'json'}"
     text = (
         form(name, policy)
@@ -181,7 +183,7 @@ def test_a_policy_comes_back_from_a_file(form, name, policy, tmp_path):
 
 
 @given(policies(), st.text(st.characters(codec="utf-8")))
-def test_any_policy_comes_back_from_toml_by_any_name(policy, name):
+def test_any_policy_survives_toml_under_any_name(policy, name):
     tables = tomllib.loads(to_toml(name, policy))["tool"]["retrykit"]["policies"]
     assert list(tables) == [name]
     assert Policy.from_dict(tables[name]) == policy
@@ -192,7 +194,7 @@ NAMES = ["a b", "a.b", "ä", 'quo"te', "it's", "", "back\\slash\n", "\x7f", "]"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_is_quoted_where_toml_asks_for_it(name, tmp_path):
+def test_a_name_is_quoted_if_toml_requires_it(name, tmp_path):
     path = tmp_path / "policies.toml"
     path.write_text(to_toml(name, Policy(seed=7)), "utf-8")
     assert policy_names(path) == [name]
@@ -200,7 +202,7 @@ def test_a_name_is_quoted_where_toml_asks_for_it(name, tmp_path):
 
 
 @every_policy
-def test_what_is_as_by_default_is_left_out(name, policy):
+def test_default_settings_are_left_out(name, policy):
     assert to_data(policy).keys() == non_default_settings(policy).keys()
     _, *lines = to_toml(name, policy).split("\n")
     assert [line.partition(" = ")[0] for line in lines] == [
@@ -212,29 +214,29 @@ def delays():
     yield 1.0
 
 
-class Unknown(Exception):  # noqa: N818  what no module holds
+class UnimportableError(Exception):
     __qualname__ = "Missing"
 
 
 CODE = {
     "a function": {"on": callable},
     "a lambda": {"on": lambda _: True},
-    "a lambda beside": {"give_up_on": lambda _: True},
-    "a predicate of the result": {"on_result": callable},
+    "a lambda in give_up_on": {"give_up_on": lambda _: True},
+    "a predicate of results": {"on_result": callable},
     "observers": {"observers": [print]},
     "a generator function": {"schedule": delays},
-    "a part of one": {"schedule": s.constant(1) + s.sequence(delays)},
+    "a generator function in a sum": {"schedule": s.constant(1) + s.sequence(delays)},
     "a predicate in a rule": {"rules": [Rule(on=callable, max_attempts=2)]},
-    "a delay of a rule": {"rules": [Rule(on=OSError, schedule=delays)]},
+    "a generator function in a rule": {"rules": [Rule(on=OSError, schedule=delays)]},
     "a hint": {"hint": callable},
-    "a hint among others": {"hint": hints.first_of(hints.retry_after(), callable)},
+    "a hint in first_of": {"hint": hints.first_of(hints.retry_after(), callable)},
     "a cost": {"budget": TokenBucket(costs=[(callable, 1)])},
-    "a type that no module holds": {"on": (OSError, Unknown)},
+    "a type that cannot be imported": {"on": (OSError, UnimportableError)},
 }
 
 
 @pytest.mark.parametrize("settings", CODE.values(), ids=CODE)
-def test_code_is_refused_as_to_dict_refuses_it(settings):
+def test_code_is_rejected_like_by_to_dict(settings):
     policy = Policy(**settings)
     with pytest.raises(ConfigError) as caught:
         policy.to_dict()
@@ -244,7 +246,7 @@ def test_code_is_refused_as_to_dict_refuses_it(settings):
         assert str(again.value) == str(caught.value)
 
 
-def test_a_type_that_cannot_be_imported_is_refused_in_python_alone():
+def test_a_type_that_cannot_be_imported_is_rejected_in_python_only():
     own = type("OwnError", (OSError,), {"__module__": "not-a-name"})
     sys.modules["not-a-name"] = ModuleType("not-a-name")
     sys.modules["not-a-name"].OwnError = own
@@ -256,14 +258,14 @@ def test_a_type_that_cannot_be_imported_is_refused_in_python_alone():
         del sys.modules["not-a-name"]
 
 
-def test_status_codes_are_refused_where_there_is_only_data():
+def test_status_codes_are_rejected_in_data():
     with pytest.raises(
         ConfigError, match=r"^on must be importable exception types .* StatusCodes"
     ):
         to_toml("grpc", Policy(on=StatusCodes([14])))
 
 
-def test_an_expression_needs_each_import_once():
+def test_an_expression_lists_each_import_once():
     kinds = (zipfile.BadZipFile, zipfile.LargeZipFile)
     assert to_expression("on", kinds).imports == ("import zipfile",)
 

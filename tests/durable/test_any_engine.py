@@ -1,7 +1,7 @@
 """A job makes the attempts that a live call makes, at the same times.
 
-The same policy, the same seed and the same outcomes: once in a call that lives
-from the first attempt to the last, once written down as JSON after each.
+With the same policy, seed and outcomes: once as a live call, once as a job that is
+stored as JSON after each attempt.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ from retrykit.hints import attribute
 from retrykit.state.events import Suspended
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import seeds
-from tests._support.carried import carried
-from tests._support.steps import STEPPING, STEPS
+from tests._support.durable_jobs import attempt_when_due
+from tests._support.exact_policies import EXACT_DURATIONS, EXACT_POLICIES
 
 
 class BusyError(ConnectionError):
-    """One that says how long it asks to wait."""
+    """An error with the delay that it requests."""
 
     def __init__(self, delay):
         super().__init__("busy")
@@ -52,8 +52,8 @@ def raises(error):
     return fail
 
 
-# What an attempt does, by its name: a new error each time, as in two processes.
-DOES = {
+# What an attempt does, by name. Each error is new, as in different processes.
+ACTIONS = {
     "refused": lambda _: raises(ConnectionError("refused"))(),
     "late": lambda _: raises(TimeoutError())(),
     "wrong": lambda _: raises(ValueError("wrong"))(),
@@ -65,9 +65,13 @@ DOES = {
     "busy": lambda _: "busy",
     "done": lambda _: "done",
 }
-OFTEN = ["refused", "late", "asks", "later", "busy", "refused", "late", "asks"]
+MORE_FREQUENT = ["refused", "late", "asks", "later", "busy", "refused", "late", "asks"]
 SCRIPTS = st.lists(
-    st.tuples(st.sampled_from([*OFTEN, *DOES]), STEPS, STEPS), min_size=1, max_size=8
+    st.tuples(
+        st.sampled_from([*MORE_FREQUENT, *ACTIONS]), EXACT_DURATIONS, EXACT_DURATIONS
+    ),
+    min_size=1,
+    max_size=8,
 )
 
 BUDGETS = {
@@ -78,7 +82,7 @@ BUDGETS = {
 }
 
 
-def changed(policy, seed, budget, changes):
+def with_settings(policy, seed, budget, changes):
     return policy.replace(
         seed=seed,
         budget=BUDGETS[budget](),
@@ -92,7 +96,7 @@ CHANGES = st.fixed_dictionaries(
     {
         "on_result": st.sampled_from([None, "busy".__eq__]),
         "hint": st.sampled_from([None, attribute("delay")]),
-        "hint_cap": st.none() | STEPS,
+        "hint_cap": st.none() | EXACT_DURATIONS,
         "on_long_hint": st.sampled_from(["honor", "clip", "give_up"]),
         "raises": st.sampled_from(["last", "retry_error"]),
         "nested": st.sampled_from(["respect", "retry", "raise"]),
@@ -100,8 +104,8 @@ CHANGES = st.fixed_dictionaries(
 )
 
 
-class Lived(NamedTuple):
-    """What there is to compare."""
+class Outcome(NamedTuple):
+    """Everything that is compared."""
 
     ending: object
     state: dict[str, object]
@@ -110,8 +114,8 @@ class Lived(NamedTuple):
     balance: float | None
 
 
-class Watched:
-    """A function that goes through a script, and an observer of its calls."""
+class ScriptedJob:
+    """A function that follows a script, and an observer of its calls."""
 
     def __init__(self, script, clock, policy):
         self.script = script
@@ -122,36 +126,36 @@ class Watched:
         self.state = None
 
     def __call__(self):
-        """Do what the line of this attempt says; the last line is repeated."""
+        """Follow the line of this attempt; the last line is repeated."""
         state = current_state()
         self.calls.append((state.attempt, state.elapsed, state.remaining))
         what, taken, delay = self.script[min(state.attempt, len(self.script)) - 1]
         self.clock.advance(taken)
-        return DOES[what](delay)
+        return ACTIONS[what](delay)
 
-    def hear(self, event):
+    def on_event(self, event):
         if event.state.name == "any" and not isinstance(event, Suspended):
             self.events.append((type(event).__name__, event.state.attempt))
             self.state = event.state
 
-    def coloured(self, colour):
+    def function(self, kind):
         async def fetch():
             return self()
 
-        return fetch if colour == "awaited" else self
+        return fetch if kind == "async" else self
 
-    def lived(self, ending, state):
+    def outcome(self, ending, state):
         balance = self.budget and self.budget.balance
-        return Lived(ending, facts(state), self.events, self.calls, balance)
+        return Outcome(ending, comparable(state), self.events, self.calls, balance)
 
 
-def told(error):
+def describe_error(error):
     message = error.message if isinstance(error, ExceptionGroup) else str(error)
     return type(error).__name__, message
 
 
-def facts(state):
-    """A history but for what of it is of its process, and when it began."""
+def comparable(state):
+    """Return a history without its start, and with descriptions in place of errors."""
     return state.to_dict() | {
         "epoch": 0,
         "nested_state": state.nested_state and state.nested_state.stop_reason,
@@ -161,95 +165,97 @@ def facts(state):
     }
 
 
-def live(policy, script, colour):
+def run_live(policy, script, kind):
     with virtual_time() as clock:
-        watched = Watched(script, clock, policy)
-        with observe(watched.hear):
-            fn = watched.coloured(colour)
+        scripted = ScriptedJob(script, clock, policy)
+        with observe(scripted.on_event):
+            fn = scripted.function(kind)
             try:
-                if colour == "awaited":
+                if kind == "async":
                     ending = asyncio.run(policy.acall(fn))
                 else:
                     ending = policy.call(fn)
             except Exception as error:  # noqa: BLE001
-                return watched.lived(told(error), state_of(error))
-        return watched.lived(ending, watched.state)
+                return scripted.outcome(describe_error(error), state_of(error))
+        return scripted.outcome(ending, scripted.state)
 
 
-def in_turns(policy, script, colour):
+def run_as_job(policy, script, kind):
     with virtual_time() as clock:
-        watched = Watched(script, clock, policy)
-        job = Job(watched.coloured(colour), policy, "any")
+        scripted = ScriptedJob(script, clock, policy)
+        job = Job(scripted.function(kind), policy, "any")
         envelope = job.envelope("any")
-        with observe(watched.hear):
+        with observe(scripted.on_event):
             while envelope.status == "waiting":
-                came = carried(job, envelope, clock)
-                envelope = came.envelope
-        ending = came.result if came.error is None else told(came.error)
-        return watched.lived(ending, envelope.state)
+                attempt = attempt_when_due(job, envelope, clock)
+                envelope = attempt.envelope
+        ending = (
+            attempt.result if attempt.error is None else describe_error(attempt.error)
+        )
+        return scripted.outcome(ending, envelope.state)
 
 
-@pytest.mark.parametrize("colour", ["blocking", "awaited"])
-@given(STEPPING, SCRIPTS, seeds(), st.sampled_from([*BUDGETS]), CHANGES)
-def test_a_job_behaves_like_a_live_call(colour, policy, script, seed, budget, changes):
-    again, once = (changed(policy, seed, budget, changes) for _ in range(2))
-    assert in_turns(again, script, colour) == live(once, script, colour)
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@given(EXACT_POLICIES, SCRIPTS, seeds(), st.sampled_from([*BUDGETS]), CHANGES)
+def test_a_job_behaves_like_a_live_call(kind, policy, script, seed, budget, changes):
+    second, first = (with_settings(policy, seed, budget, changes) for _ in range(2))
+    assert run_as_job(second, script, kind) == run_live(first, script, kind)
 
 
 @pytest.mark.parametrize("deadline", ["stop", "clip", "overshoot"])
-@given(STEPS.filter(bool), STEPS, SCRIPTS)
+@given(EXACT_DURATIONS.filter(bool), EXACT_DURATIONS, SCRIPTS)
 def test_a_job_ends_when_a_live_call_does(deadline, delay, allowed, script):
-    """Under each of the deadline rules, with limits that are reached."""
+    """Under each deadline rule, with limits that are reached."""
     schedule = s.constant(delay)
     policy = Policy(schedule=schedule, max_elapsed=allowed, deadline=deadline)
     policy = policy.replace(name="any", seed=7, max_failures=20)
-    assert in_turns(policy, script, "blocking") == live(policy, script, "blocking")
+    assert run_as_job(policy, script, "sync") == run_live(policy, script, "sync")
 
 
 def test_a_group_contains_the_errors_of_the_last_process():
-    """Records from another process are no errors to raise."""
+    """Records of errors from another process cannot be raised."""
     policy = Policy(schedule=[1], raises="group", name="any", seed=7, max_failures=20)
     script = [("refused", 0, 0)]
-    whole, turns = (each(policy, script, "blocking") for each in (live, in_turns))
+    whole, turns = (each(policy, script, "sync") for each in (run_live, run_as_job))
     assert turns == whole
     with virtual_time() as clock:
-        job = Job(Watched(script, clock, policy), policy, "any")
-        first = carried(job, job.envelope("any"), clock)
-        group = carried(job, first.envelope, clock).error
+        job = Job(ScriptedJob(script, clock, policy), policy, "any")
+        first = attempt_when_due(job, job.envelope("any"), clock)
+        group = attempt_when_due(job, first.envelope, clock).error
     assert [str(error) for error in group.exceptions] == ["refused"]
     assert len(state_of(group).failures) == 2
 
 
 def test_random_delays_are_drawn_once():
-    """Same seed, same delays: jitter is drawn with the failure, and kept."""
+    """Same seed, same delays: the delay is drawn with the failure, and stored."""
     policy = Policy(schedule=s.constant(60).jitter(1), max_elapsed=None)
     with virtual_time() as clock:
-        job = Job(Watched([("refused", 0, 0)], clock, policy), policy, "any")
+        job = Job(ScriptedJob([("refused", 0, 0)], clock, policy), policy, "any")
         envelope = job.envelope("any")
         seen = set()
         for attempt in range(1, 5):
-            once = job.attempt(envelope, [], {}).envelope
-            again = job.attempt(envelope, [], {}).envelope
-            assert once.state.next_delay == again.state.next_delay
-            assert once.due == once.rescheduled(once.written).due
-            assert (once.failed, once.key) == (attempt, f"any:{attempt + 1}")
-            seen.add(once.state.next_delay)
-            envelope = once
+            first = job.attempt(envelope, [], {}).envelope
+            second = job.attempt(envelope, [], {}).envelope
+            assert first.state.next_delay == second.state.next_delay
+            assert first.due == first.rescheduled(first.written).due
+            assert (first.failed, first.key) == (attempt, f"any:{attempt + 1}")
+            seen.add(first.state.next_delay)
+            envelope = first
             clock.sleep(envelope.time_left(wall()))
-    assert len(seen) == 4, "and each retry has its own"
+    assert len(seen) == 4, "each retry has its own"
 
 
 def test_time_between_attempts_counts():
-    """As the sleeps of a call do; and the queue before its first attempt does not."""
+    """Like the sleeps of a call; but not the time before the first attempt."""
     policy = Policy(schedule=[10, 10], max_elapsed=100, on=ConnectionError)
     with virtual_time() as clock:
-        job = Job(Watched([("refused", 0, 0)], clock, policy), policy, "any")
+        job = Job(ScriptedJob([("refused", 0, 0)], clock, policy), policy, "any")
         envelope = job.envelope("any")
         clock.advance("1d")
-        envelope = carried(job, envelope, clock).envelope
+        envelope = attempt_when_due(job, envelope, clock).envelope
         assert envelope.status == "waiting"
         clock.advance(95)
-        late = carried(job, envelope, clock).envelope
+        late = attempt_when_due(job, envelope, clock).envelope
     assert (late.status, late.state.stop_reason.value) == ("dead", "elapsed")
     assert late.state.elapsed == 95
 
@@ -257,13 +263,13 @@ def test_time_between_attempts_counts():
 def test_elapsed_time_never_shrinks_when_the_clock_is_set_back():
     policy = Policy(schedule=[10, 10], max_elapsed=1000, on=ConnectionError)
     with virtual_time() as clock:
-        job = Job(Watched([("refused", 50, 0)], clock, policy), policy, "any")
-        first = carried(job, job.envelope("any"), clock).envelope
+        job = Job(ScriptedJob([("refused", 50, 0)], clock, policy), policy, "any")
+        first = attempt_when_due(job, job.envelope("any"), clock).envelope
         second = job.attempt(first, [], {}).envelope
         spent = first.state.elapsed_at_end
     with virtual_time() as clock:
         assert wall() < first.written
-        again = Job(Watched([("refused", 50, 0)], clock, policy), policy, "any")
-        back = again.attempt(first, [], {}).envelope
+        same = Job(ScriptedJob([("refused", 50, 0)], clock, policy), policy, "any")
+        earlier = same.attempt(first, [], {}).envelope
     assert spent == 50.0
-    assert second.state.elapsed_at_end == back.state.elapsed_at_end == 100.0
+    assert second.state.elapsed_at_end == earlier.state.elapsed_at_end == 100.0

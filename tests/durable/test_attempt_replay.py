@@ -1,4 +1,4 @@
-"""Jobs of which only the number of the attempt is kept."""
+"""Jobs on engines that store only the number of the attempt."""
 
 from dataclasses import replace
 
@@ -11,30 +11,30 @@ from retrykit.hints import attribute
 from retrykit.state.retry_state import Failure
 from retrykit.testing import ScriptedFunction, virtual_time
 from retrykit.testing.strategies import seeds
-from tests._support.steps import STEPPING
+from tests._support.exact_policies import EXACT_POLICIES
 
 
-def refuse():
+def fail():
     raise ConnectionError("refused")
 
 
-def made(policy, attempt, name="job-7"):
-    """What comes of one attempt of a job, and nothing else is known of it."""
+def envelope_after(policy, attempt, name="job-7"):
+    """Return the envelope after an attempt of which only the number is known."""
     with virtual_time():
-        job = Job(refuse, policy, "verify")
+        job = Job(fail, policy, "verify")
         return job.attempt(
             envelope_for_attempt(job, name, attempt, epoch=0.0), [], {}
         ).envelope
 
 
-def lived(policy):
-    """The delays of a live call that fails for as long as it may."""
+def live_delays(policy):
+    """Return the delays of a live call that fails every time."""
     with virtual_time():
         outcome = policy.run(ScriptedFunction([ConnectionError("refused")] * 8 + [...]))
     return [failure.delay for failure in outcome.state.failures]
 
 
-@given(STEPPING, seeds())
+@given(EXACT_POLICIES, seeds())
 def test_the_delay_is_that_of_a_live_call(policy, seed):
     policy = policy.replace(
         seed=seed,
@@ -45,23 +45,23 @@ def test_the_delay_is_that_of_a_live_call(policy, seed):
         deadline="stop",
         max_failures=50,
     )
-    for number, delay in enumerate(lived(policy), start=1):
-        assert made(policy, number).state.next_delay == delay
+    for number, delay in enumerate(live_delays(policy), start=1):
+        assert envelope_after(policy, number).state.next_delay == delay
 
 
 def test_a_schedule_based_on_the_previous_delay_keeps_growing():
     policy = Policy(
         schedule=s.decorrelated(1).cap("1h"), max_attempts=9, max_elapsed=None, seed=3
     )
-    delays = [made(policy, number).state.next_delay for number in range(1, 9)]
-    assert delays == lived(policy)[:8]
+    delays = [envelope_after(policy, number).state.next_delay for number in range(1, 9)]
+    assert delays == live_delays(policy)[:8]
     assert max(delays) > 3 * delays[0]
 
 
 def test_random_delays_depend_on_the_job_not_the_process():
     policy = Policy(schedule=s.constant(100).full_jitter(), max_elapsed=None)
     delays = [
-        round(made(policy, number, name).state.next_delay, 3)
+        round(envelope_after(policy, number, name).state.next_delay, 3)
         for name in ("job-7", "job-8")
         for number in (1, 2)
     ]
@@ -69,7 +69,7 @@ def test_random_delays_depend_on_the_job_not_the_process():
 
 
 def test_the_envelope_marks_unknown_errors():
-    after = made(Policy(schedule=s.constant(1), max_elapsed=None), 4)
+    after = envelope_after(Policy(schedule=s.constant(1), max_elapsed=None), 4)
     assert after.key == "job-7:5"
     assert after.counts == {"unknown": 3, "ConnectionError": 1}
     assert [failure.describe() for failure in after.state.failures] == [

@@ -1,4 +1,4 @@
-"""Functions that can be started as jobs, and what they are started with."""
+"""Functions that can be started as jobs, and their arguments."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from retrykit import AsArgument, ConfigError, Policy
 from retrykit.durable.durable_function import DurableFunction, job_of
 
 
-class Noted(DurableFunction):
-    """One that is started by an engine that notes it, and does nothing."""
+class NotingFunction(DurableFunction):
+    """A durable function on an engine that only returns the job id."""
 
     def start_as(self, job_id, /, *args, **kwargs):
         self._check(args, kwargs)
@@ -21,25 +21,27 @@ def fetch(url, timeout):
     return url, timeout
 
 
-def started(policy, *args, **kwargs):
-    return Noted(fetch, job_of(fetch, policy, "fetch", ())).start(*args, **kwargs)
+def start(policy, *args, **kwargs):
+    return NotingFunction(fetch, job_of(fetch, policy, "fetch", ())).start(
+        *args, **kwargs
+    )
 
 
 def test_rejects_arguments_that_the_function_does_not_accept():
     with pytest.raises(TypeError, match="timeout"):
-        started(Policy(), "/")
-    assert started(Policy(), "/", timeout=5)
+        start(Policy(), "/")
+    assert start(Policy(), "/", timeout=5)
 
 
 def test_starts_without_the_argument_that_its_policy_adds():
-    assert started(Policy(attempt_timeout=AsArgument("5s")), "/")
+    assert start(Policy(attempt_timeout=AsArgument("5s")), "/")
 
 
 def test_rejects_arguments_that_are_not_json():
     with pytest.raises(ConfigError, match=r"args\[0\] must be JSON-serializable"):
-        started(Policy(), {1, 2}, 5)
+        start(Policy(), {1, 2}, 5)
     with pytest.raises(ConfigError, match=r"kwargs\['timeout'\] must be a finite"):
-        started(Policy(), "/", timeout=float("inf"))
+        start(Policy(), "/", timeout=float("inf"))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a job carries: whole, small, and the same for years."""
+"""Envelope: complete, small, and readable for years."""
 
 import json
 from dataclasses import replace
@@ -10,17 +10,22 @@ from retrykit import Policy, schedules as s
 from retrykit.durable import Envelope, Job
 from retrykit.durable.json_payloads import as_json
 from retrykit.testing.strategies import policies
-from tests._support.carried import PATIENT, failed, refuse, through_json
+from tests._support.durable_jobs import (
+    PATIENT,
+    fail_to_connect,
+    failed_envelope,
+    through_json,
+)
 from tests._support.reference_data import reference_data
 
 DAY = 86_400.0
 YEAR_9999 = 253_402_300_799.0
-ONCE = failed(1)
+ONCE = failed_envelope(1)
 
 
 class TestAnEnvelope:
     def test_describes_the_failures_and_the_next_attempt(self):
-        envelope = failed(3)
+        envelope = failed_envelope(3)
         assert (envelope.status, envelope.failed, envelope.key) == (
             "waiting",
             3,
@@ -33,7 +38,7 @@ class TestAnEnvelope:
         ] * 3
 
     def test_of_a_new_job_is_due_immediately(self):
-        envelope = failed(0)
+        envelope = failed_envelope(0)
         assert (envelope.status, envelope.failed, envelope.key) == (
             "waiting",
             0,
@@ -42,12 +47,12 @@ class TestAnEnvelope:
         assert envelope.due == envelope.written == envelope.state.epoch
 
     def test_of_a_requeued_job_has_new_keys(self):
-        again = replace(failed(2), run=3)
+        again = replace(failed_envelope(2), run=3)
         assert again.key == "job-7#3:3"
         assert through_json(again) == again
 
     def test_of_a_dead_job_has_the_key_of_the_last_attempt(self):
-        dead = failed(2, PATIENT.replace(max_attempts=2))
+        dead = failed_envelope(2, PATIENT.replace(max_attempts=2))
         assert (dead.status, dead.due, dead.key) == ("dead", None, "job-7:2")
 
     def test_counts_each_error_type_and_rejected_results(self):
@@ -60,26 +65,26 @@ class TestAnEnvelope:
             return "busy"
 
         policy = PATIENT.replace(on_result=lambda result: result == "busy")
-        assert failed(4, policy, fetch).counts == {
+        assert failed_envelope(4, policy, fetch).counts == {
             "ConnectionError": 2,
             "TimeoutError": 1,
             "rejected result": 1,
         }
 
     def test_counts_dropped_failures(self):
-        envelope = failed(75)
+        envelope = failed_envelope(75)
         assert envelope.counts == {"ConnectionError": 75}
         assert envelope.failed == 75
         assert len(envelope.state.failures) == 20
 
     def test_keeps_the_first_and_the_last_failures(self):
-        numbers = [failure.attempt for failure in failed(75).state.failures]
+        numbers = [failure.attempt for failure in failed_envelope(75).state.failures]
         assert numbers == [*range(1, 11), *range(66, 76)]
 
     def test_keeps_only_the_last_traceback(self):
-        traces = [error.traceback for error in failed(3).state.errors]
+        traces = [error.traceback for error in failed_envelope(3).state.errors]
         assert traces[:2] == ["", ""]
-        assert "in refuse" in traces[2]
+        assert "in fail_to_connect" in traces[2]
 
     def test_is_small_despite_long_error_messages(self):
         class RantError(ConnectionError):
@@ -90,19 +95,19 @@ class TestAnEnvelope:
         def rant():
             raise RantError("no " * 10_000)
 
-        assert len(json.dumps(failed(75, fn=rant).to_dict())) < 40_000
-        assert len(json.dumps(failed(75).to_dict())) < 8_000
+        assert len(json.dumps(failed_envelope(75, fn=rant).to_dict())) < 40_000
+        assert len(json.dumps(failed_envelope(75).to_dict())) < 8_000
 
     def test_is_small_despite_long_results(self):
         policy = PATIENT.replace(on_result=lambda _: True)
-        envelope = failed(75, policy, lambda: "no " * 10_000)
+        envelope = failed_envelope(75, policy, lambda: "no " * 10_000)
         assert len(json.dumps(envelope.to_dict())) < 20_000
         assert envelope.state.failures[0].result.type == "str"
 
     def test_contains_only_storable_text(self):
-        """Postgres refuses the character 0 and half a character in its JSON."""
+        """PostgreSQL rejects NUL and lone surrogates in its JSON."""
 
-        def odd():
+        def fail_with_unserializable_result():
             if len(seen) == 1:
                 return "a\0b"
             seen.append(1)
@@ -110,20 +115,22 @@ class TestAnEnvelope:
 
         seen = []
         policy = PATIENT.replace(on_result=lambda _: True)
-        error, result = failed(2, policy, odd).state.failures
+        error, result = failed_envelope(
+            2, policy, fail_with_unserializable_result
+        ).state.failures
         assert str(error.error) == r"ConnectionError: a\x00b \ud800"
         assert result.result.text == r"a\x00b"
 
     def test_contains_only_storable_names_of_nested_calls(self):
         inside = Policy(schedule=[0], name="a\0b")
-        dead = failed(1, fn=lambda: inside.call(refuse))
+        dead = failed_envelope(1, fn=lambda: inside.call(fail_to_connect))
         assert dead.state.innermost.name == r"a\x00b"
 
 
 @given(policies(max_attempts=6), st.integers(0, 6))
 def test_survives_a_json_round_trip(policy, times):
     policy = policy.replace(max_elapsed=None, deadline="stop", nested="retry")
-    job, envelope = Job(refuse, policy), None
+    job, envelope = Job(fail_to_connect, policy), None
     envelope = job.envelope("any")
     for _ in range(times):
         if envelope.status == "waiting":
@@ -135,18 +142,18 @@ def test_survives_a_json_round_trip(policy, times):
 
 
 def test_the_longest_delay_can_be_stored():
-    """Delays saturate at the largest float; two of them are infinite."""
+    """Delays saturate at the largest float; the sum of two is infinite."""
     endless = Policy(schedule=s.constant(1e308), max_attempts=9, max_elapsed=None)
-    job = Job(refuse, endless)
+    job = Job(fail_to_connect, endless)
     envelope = job.envelope("any")
     for _ in range(4):
         envelope = through_json(job.attempt(envelope, [], {}).envelope)
     assert envelope.due == YEAR_9999
 
 
-class TestTheTimeThatIsLeft:
+class TestTimeLeft:
     def test_ends_when_the_attempt_is_due(self):
-        envelope = replace(failed(1), written=1000.0, due=4600.0)
+        envelope = replace(failed_envelope(1), written=1000.0, due=4600.0)
         assert [envelope.time_left(now) for now in (1000, 2800, 4600, 9000)] == [
             3600,
             1800,
@@ -155,25 +162,25 @@ class TestTheTimeThatIsLeft:
         ]
 
     def test_is_zero_for_an_ended_job(self):
-        dead = failed(1, PATIENT.replace(max_attempts=1))
+        dead = failed_envelope(1, PATIENT.replace(max_attempts=1))
         assert dead.time_left(0.0) == 0.0
         assert dead.rescheduled(5.0).due is None
 
     @given(st.floats(0, YEAR_9999))
     def test_never_grows_when_the_clock_is_set_back(self, now):
-        """A clock that is set back by hours makes no job wait for hours more."""
+        """A clock set back by hours does not make a job wait for hours longer."""
         envelope = replace(ONCE, written=10 * DAY, due=10 * DAY + 3600)
         assert envelope.time_left(now) <= 3600
         assert envelope.rescheduled(now).time_left(now) <= 3600
 
     def test_keeps_passing_after_the_clock_was_set_back(self):
         """Set back by five hours before its wait, and once more while it waits."""
-        envelope = replace(failed(1), written=10 * DAY, due=10 * DAY + 3600)
+        envelope = replace(failed_envelope(1), written=10 * DAY, due=10 * DAY + 3600)
         back = 10 * DAY - 5 * 3600
-        held = envelope.rescheduled(back)
-        assert held.time_left(back) == 3600
-        assert held.time_left(back + 900) == 2700
-        again = held.rescheduled(back + 900).rescheduled(back - 5 * 3600)
+        rescheduled = envelope.rescheduled(back)
+        assert rescheduled.time_left(back) == 3600
+        assert rescheduled.time_left(back + 900) == 2700
+        again = rescheduled.rescheduled(back + 900).rescheduled(back - 5 * 3600)
         assert again.time_left(back - 5 * 3600) == 2700
         assert again.time_left(back - 5 * 3600 + 2700) == 0
 
@@ -182,8 +189,8 @@ class TestTheTimeThatIsLeft:
         """However the clock jumps, each hop of 15 min brings it nearer."""
         envelope = replace(ONCE, written=10 * DAY, due=10 * DAY + 3600)
         now, hops = envelope.written, 0
-        while (left := envelope.time_left(now)) > 0:
-            slept = min(left, 900.0)
+        while (remaining := envelope.time_left(now)) > 0:
+            slept = min(remaining, 900.0)
             now += slept
             envelope = envelope.rescheduled(now)
             if jumps:
@@ -193,21 +200,21 @@ class TestTheTimeThatIsLeft:
         assert hops <= 5
 
     def test_rescheduling_changes_nothing_else(self):
-        envelope = failed(1)
-        held = through_json(envelope.rescheduled(envelope.written + 60))
-        assert replace(held, written=envelope.written) == envelope
-        assert held.key == envelope.key
+        envelope = failed_envelope(1)
+        rescheduled = through_json(envelope.rescheduled(envelope.written + 60))
+        assert replace(rescheduled, written=envelope.written) == envelope
+        assert rescheduled.key == envelope.key
 
 
 class TestAnEnvelopeOfTheFirstVersion:
-    """What waits in a broker for weeks is read by every version to come."""
+    """Envelopes wait in brokers for weeks, and every later version must read them."""
 
     @pytest.fixture
-    def kept(self):
+    def data(self):
         return reference_data("envelope")
 
-    def test_is_read(self, kept):
-        envelope = Envelope.from_dict(kept)
+    def test_is_read(self, data):
+        envelope = Envelope.from_dict(data)
         assert (envelope.key, envelope.status) == ("verify-7#2:4", "waiting")
         assert envelope.policy == "hostnames"
         assert envelope.due - envelope.written == 4.0
@@ -219,14 +226,16 @@ class TestAnEnvelopeOfTheFirstVersion:
         assert (third.rule, third.hint, third.delay) == (None, 4.0, 4.0)
         assert envelope.state.rule_counts == (1,)
 
-    def test_is_written_unchanged(self, kept):
-        assert Envelope.from_dict(kept).to_dict() == kept
-        assert list(Envelope.from_dict(kept).to_dict()) == list(kept)
+    def test_is_written_unchanged(self, data):
+        assert Envelope.from_dict(data).to_dict() == data
+        assert list(Envelope.from_dict(data).to_dict()) == list(data)
 
-    def test_continues(self, kept):
-        envelope = Envelope.from_dict(kept)
+    def test_continues(self, data):
+        envelope = Envelope.from_dict(data)
         policy = Policy(schedule=[1, 2, 4, 8], max_elapsed=None, name="hostnames")
-        after = Job(refuse, policy, "verify").attempt(envelope, [], {}).envelope
+        after = (
+            Job(fail_to_connect, policy, "verify").attempt(envelope, [], {}).envelope
+        )
         assert after.key == "verify-7#2:5"
         assert after.state.next_delay == 8.0
         assert after.counts["ConnectionError"] == 2

@@ -1,4 +1,4 @@
-"""What names an attempt, to whoever must do something only once."""
+"""idempotency_key: the name of an attempt, for side effects that happen once."""
 
 import asyncio
 import contextvars
@@ -9,35 +9,27 @@ import pytest
 
 from retrykit import Policy, current_state, retry
 from retrykit.durable import Job, idempotency_key
-from tests._support.carried import HOURLY, Made, refuse
-
-
-@pytest.fixture(params=["blocking", "awaited"])
-def made(request):
-    def make(fn, policy=HOURLY):
-        return Made(request.param, fn, policy)
-
-    return make
+from tests._support.durable_jobs import HOURLY, JobHarness, fail_to_connect
 
 
 class TestTheIdempotencyKey:
-    def test_identifies_the_attempt(self, made):
+    def test_identifies_the_attempt(self, make_job):
         keys = []
 
         def fetch():
             keys.append(idempotency_key())
-            refuse()
+            fail_to_connect()
 
-        made = made(fetch)
+        harness = make_job(fetch)
         for _ in range(3):
-            made.envelope = made().envelope
+            harness.envelope = harness().envelope
         assert keys == ["job-7:1", "job-7:2", "job-7:3"]
 
-    def test_is_the_same_when_the_attempt_is_repeated(self, made):
+    def test_is_the_same_when_the_attempt_is_repeated(self, make_job):
         keys = []
-        made = made(lambda: keys.append(idempotency_key()))
-        made()
-        made()
+        harness = make_job(lambda: keys.append(idempotency_key()))
+        harness()
+        harness()
         assert keys == ["job-7:1", "job-7:1"]
 
     def test_is_available_inside_retried_calls(self):
@@ -48,16 +40,16 @@ class TestTheIdempotencyKey:
             keys.append((idempotency_key(), current_state().attempt))
             raise ConnectionError
 
-        came = Made("blocking", inner, HOURLY.replace(nested="retry"))()
+        attempt = JobHarness("sync", inner, HOURLY.replace(nested="retry"))()
         assert keys == [("job-7:1", 1), ("job-7:1", 2)]
-        assert came.envelope.status == "waiting"
+        assert attempt.envelope.status == "waiting"
 
     def test_is_available_in_tasks_of_the_attempt(self):
         async def fetch():
-            task = asyncio.create_task(told())
+            task = asyncio.create_task(message())
             return [await asyncio.to_thread(idempotency_key), await task]
 
-        async def told():
+        async def message():
             return idempotency_key()
 
         async def main():
@@ -72,25 +64,25 @@ class TestTheIdempotencyKey:
             with ThreadPoolExecutor(1) as pool:
                 return pool.submit(context.run, idempotency_key).result()
 
-        assert Made("blocking", fetch)().result == "job-7:1"
+        assert JobHarness("sync", fetch)().result == "job-7:1"
 
     def test_is_not_available_in_a_bare_thread(self):
-        """As the state is not: nothing tells whose thread it is."""
-        found = []
+        """Like the state: nothing shows to which job the thread belongs."""
+        errors = []
 
-        def ask():
+        def read_both():
             for each in (idempotency_key, current_state):
                 with pytest.raises(LookupError) as caught:
                     each()
-                found.append(caught.value)
+                errors.append(caught.value)
 
         def fetch():
-            thread = threading.Thread(target=ask)
+            thread = threading.Thread(target=read_both)
             thread.start()
             thread.join()
 
-        Made("blocking", fetch)()
-        assert len(found) == 2
+        JobHarness("sync", fetch)()
+        assert len(errors) == 2
 
     def test_is_unchanged_in_a_task_that_outlives_the_attempt(self):
         async def late(over):
@@ -114,10 +106,10 @@ class TestTheIdempotencyKey:
         assert asyncio.run(main()) == ["job-7:1", "job-8:1"]
 
     def test_raises_outside_of_jobs(self):
-        told = "idempotency_key() must be called within an attempt of a durable job"
+        message = "idempotency_key() must be called within an attempt of a durable job"
         with pytest.raises(LookupError) as caught:
             idempotency_key()
-        assert str(caught.value) == told
+        assert str(caught.value) == message
         with pytest.raises(LookupError):
             Policy(schedule=[]).call(idempotency_key)
 
@@ -130,6 +122,6 @@ class TestTheIdempotencyKey:
         async def main():
             job = Job(fetch, HOURLY)
             jobs = (job.aattempt(job.envelope(f"{n}"), [], {}) for n in range(5))
-            return [came.result for came in await asyncio.gather(*jobs)]
+            return [attempt.result for attempt in await asyncio.gather(*jobs)]
 
         assert asyncio.run(main()) == ["0:1", "1:1", "2:1", "3:1", "4:1"]

@@ -1,4 +1,4 @@
-"""A function that is a job: its names, its policy, and what changes by a deploy."""
+"""Job: its names, its policy, and changes of the policy by a deploy."""
 
 import asyncio
 import functools
@@ -17,51 +17,61 @@ from retrykit.durable.job import fingerprint
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 from retrykit.testing.strategies import policies
-from tests._support.carried import PATIENT, failed, refuse, through_json
+from tests._support.durable_jobs import (
+    PATIENT,
+    fail_to_connect,
+    failed_envelope,
+    through_json,
+)
 
 HOSTS = PATIENT.replace(name="hosts")
 
 
-class TestItsNames:
+class TestNames:
     def test_default_to_those_of_the_function(self):
-        job = Job(refuse, PATIENT)
-        assert job.name == job.function == "tests._support.carried.refuse"
-        assert job.policy.name == "tests._support.carried.refuse"
+        job = Job(fail_to_connect, PATIENT)
+        assert job.name == job.function == "tests._support.durable_jobs.fail_to_connect"
+        assert job.policy.name == "tests._support.durable_jobs.fail_to_connect"
 
     def test_can_be_given(self):
-        job = Job(refuse, HOSTS, "verify")
+        job = Job(fail_to_connect, HOSTS, "verify")
         assert (job.name, job.policy.name) == ("verify", "hosts")
-        assert job.function == "tests._support.carried.refuse"
+        assert job.function == "tests._support.durable_jobs.fail_to_connect"
         assert repr(job).startswith("<Job verify under Policy(")
 
-    def test_say_if_it_is_async(self):
+    def test_awaited_is_true_for_a_coroutine_function(self):
         async def verify():
             return None
 
-        assert (Job(refuse, PATIENT).awaited, Job(verify, PATIENT).awaited) == (
+        assert (
+            Job(fail_to_connect, PATIENT).awaited,
+            Job(verify, PATIENT).awaited,
+        ) == (
             False,
             True,
         )
 
 
-class TestItsEnvelope:
+class TestEnvelope:
     def test_has_a_random_seed(self):
-        job = Job(refuse, PATIENT)
+        job = Job(fail_to_connect, PATIENT)
         assert job.envelope("a").state.seed != job.envelope("b").state.seed
 
     def test_has_the_seed_of_its_policy(self):
-        assert Job(refuse, PATIENT.replace(seed=7)).envelope("a").state.seed == 7
+        assert (
+            Job(fail_to_connect, PATIENT.replace(seed=7)).envelope("a").state.seed == 7
+        )
 
     def test_limits_the_failures_of_the_policy(self):
-        assert Job(refuse, PATIENT).envelope("a").state.max_failures == 20
+        assert Job(fail_to_connect, PATIENT).envelope("a").state.max_failures == 20
         few = PATIENT.replace(max_failures=2)
-        assert Job(refuse, few).envelope("a").state.max_failures == 2
+        assert Job(fail_to_connect, few).envelope("a").state.max_failures == 2
 
     @pytest.mark.parametrize(
         "job", ["host:1", "a b", "ü\u20ac", "x" * 500, "-1", "../..", "%s {}"]
     )
     def test_accepts_any_printable_id(self, job):
-        envelope = through_json(Job(refuse, PATIENT).envelope(job))
+        envelope = through_json(Job(fail_to_connect, PATIENT).envelope(job))
         assert (envelope.job, envelope.key) == (job, f"{job}:1")
 
 
@@ -72,9 +82,9 @@ class TestAnAttempt:
 
         job = Job(verify, PATIENT)
         kw = {"fn": 2, "envelope": 3, "args": 4, "kw": 5, "self": 6}
-        came = job.attempt(job.envelope("a"), [1], kw)
-        assert came == JobAttempt(came.envelope, [1, 2, 3, 4, 5, 6], None)
-        assert came.envelope.status == "succeeded"
+        attempt = job.attempt(job.envelope("a"), [1], kw)
+        assert attempt == JobAttempt(attempt.envelope, [1, 2, 3, 4, 5, 6], None)
+        assert attempt.envelope.status == "succeeded"
 
     def test_of_a_coroutine_function_accepts_them_too(self):
         async def verify(policy, envelope):
@@ -86,8 +96,8 @@ class TestAnAttempt:
 
     @pytest.mark.parametrize("status", ["succeeded", "dead"])
     def test_is_rejected_for_an_ended_job(self, status):
-        fn = refuse if status == "dead" else int
-        envelope = failed(1, PATIENT.replace(max_attempts=1), fn)
+        fn = fail_to_connect if status == "dead" else int
+        envelope = failed_envelope(1, PATIENT.replace(max_attempts=1), fn)
         assert envelope.status == status
         with pytest.raises(ConfigError, match="must be that of a waiting job, got"):
             Job(int, PATIENT, "verify").attempt(envelope, [], {})
@@ -95,8 +105,10 @@ class TestAnAttempt:
 
 class TestAChangedPolicy:
     def test_is_adopted_and_logged_once(self, caplog):
-        changed = Job(refuse, HOSTS.replace(schedule=s.constant("4h")), "verify")
-        envelope = failed(1, HOSTS)
+        changed = Job(
+            fail_to_connect, HOSTS.replace(schedule=s.constant("4h")), "verify"
+        )
+        envelope = failed_envelope(1, HOSTS)
         was = envelope.fingerprint
         for _ in range(3):
             envelope = through_json(changed.attempt(envelope, [], {}).envelope)
@@ -108,20 +120,22 @@ class TestAChangedPolicy:
         assert caplog.records[0].levelno == logging.WARNING
 
     def test_that_is_the_same_is_not_logged(self, caplog):
-        Job(refuse, HOSTS, "verify").attempt(failed(1, HOSTS), [], {})
+        Job(fail_to_connect, HOSTS, "verify").attempt(failed_envelope(1, HOSTS), [], {})
         assert caplog.records == []
 
     def test_may_have_been_renamed(self, caplog):
-        renamed = Job(refuse, HOSTS.replace(name="others"), "verify", ["old", "hosts"])
-        after = renamed.attempt(failed(1, HOSTS), [], {}).envelope
+        renamed = Job(
+            fail_to_connect, HOSTS.replace(name="others"), "verify", ["old", "hosts"]
+        )
+        after = renamed.attempt(failed_envelope(1, HOSTS), [], {}).envelope
         assert after.policy == "others", "so that the former name can go one day"
-        assert after.fingerprint == Job(refuse, HOSTS, "verify").fingerprint
+        assert after.fingerprint == Job(fail_to_connect, HOSTS, "verify").fingerprint
         assert caplog.records == []
 
     def test_of_another_name_is_rejected(self):
-        renamed = Job(refuse, HOSTS.replace(name="others"), "verify")
+        renamed = Job(fail_to_connect, HOSTS.replace(name="others"), "verify")
         with pytest.raises(ConfigError) as caught:
-            renamed.attempt(failed(1, HOSTS), [], {})
+            renamed.attempt(failed_envelope(1, HOSTS), [], {})
         assert str(caught.value) == (
             "policy must be 'others', the policy of verify, got 'hosts'; "
             "if it was renamed, add its old name to previous_names=[...]"
@@ -133,19 +147,19 @@ class TestAChangedPolicy:
 
         renamed = Job(verify, HOSTS.replace(name="others"), "verify")
         with pytest.raises(ConfigError, match="old name to previous_names"):
-            asyncio.run(renamed.aattempt(failed(1, HOSTS), [], {}))
+            asyncio.run(renamed.aattempt(failed_envelope(1, HOSTS), [], {}))
 
     def test_with_fewer_attempts_still_makes_the_scheduled_one(self):
-        fewer = Job(refuse, HOSTS.replace(max_attempts=2), "verify")
-        after = fewer.attempt(failed(5, HOSTS), [], {}).envelope
+        fewer = Job(fail_to_connect, HOSTS.replace(max_attempts=2), "verify")
+        after = fewer.attempt(failed_envelope(5, HOSTS), [], {}).envelope
         assert (after.status, after.failed) == ("dead", 6)
 
     def test_may_have_other_rules(self):
         two = [Rule(on=ConnectionError, schedule=[1, 2, 3]), Rule(OSError, [9])]
-        before = failed(3, HOSTS.replace(rules=two))
-        one = Job(refuse, HOSTS.replace(rules=two[1:]), "verify")
+        before = failed_envelope(3, HOSTS.replace(rules=two))
+        one = Job(fail_to_connect, HOSTS.replace(rules=two[1:]), "verify")
         assert one.attempt(before, [], {}).envelope.status in {"waiting", "dead"}
-        none = Job(refuse, HOSTS, "verify")
+        none = Job(fail_to_connect, HOSTS, "verify")
         assert none.attempt(before, [], {}).envelope.state.next_delay == 3600
 
 
@@ -157,13 +171,13 @@ def is_busy(result):
     return result == "busy"
 
 
-def lengths():
+def delays():
     yield 1.0
     yield 2.0
 
 
-class Free(Budget):
-    """A budget of the user's."""
+class FreeBudget(Budget):
+    """A custom budget."""
 
     balance = 1.0
 
@@ -171,12 +185,12 @@ class Free(Budget):
         return 0.0
 
     def deposit(self, cost):
-        """Take nothing."""
+        """Do nothing."""
 
 
 CHANGES = [
     {"schedule": [1, 2]},
-    {"schedule": lengths},
+    {"schedule": delays},
     {"schedule": s.exponential(1).jitter(0.5)},
     {"max_attempts": 7},
     {"max_elapsed": None},
@@ -193,7 +207,7 @@ CHANGES = [
     {"hint_cap": 5},
     {"on_long_hint": "honor"},
     {"budget": TokenBucket(7)},
-    {"budget": Free()},
+    {"budget": FreeBudget()},
     {"attempt_timeout": 5},
     {"attempt_timeout": AsArgument(5)},
     {"nested": "retry"},
@@ -220,17 +234,17 @@ class TestAFingerprint:
         code = "from tests.durable.test_job import PRINTED; print(PRINTED)"
         for seed in ("1", "2"):
             args = [sys.executable, "-c", code]
-            told = subprocess.run(  # noqa: S603  this interpreter
+            result = subprocess.run(  # noqa: S603  a fixed command
                 args,
                 env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."},
                 capture_output=True,
                 text=True,
                 check=True,
             )
-            assert told.stdout.split() == PRINTED.split()
+            assert result.stdout.split() == PRINTED.split()
 
     def test_is_the_same_in_every_version(self):
-        """Or each job that waits would be said to follow a changed policy."""
+        """Otherwise a new version would log a changed policy for each waiting job."""
         hosts = presets.hostname_verification()
         assert [fingerprint(each) for each in (Policy(), hosts)] == FIRST
 

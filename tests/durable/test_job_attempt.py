@@ -1,4 +1,4 @@
-"""One attempt of a job: what comes of it, who is told, and what is left of it."""
+"""One attempt of a job: outcome, events, interruption and timeout."""
 
 import asyncio
 
@@ -19,83 +19,85 @@ from retrykit.durable import Job, idempotency_key
 from retrykit.execution.attempt_timeout import AttemptTimeout
 from retrykit.policy.timeouts import AsArgument
 from retrykit.testing import disable_retries, limit_retries, virtual_time
-from tests._support.carried import HOURLY, PATIENT, Made, carried, failed, refuse
+from tests._support.durable_jobs import (
+    HOURLY,
+    PATIENT,
+    JobHarness,
+    attempt_when_due,
+    fail_to_connect,
+    failed_envelope,
+)
 
 
-@pytest.fixture(params=["blocking", "awaited"])
-def made(request):
-    def make(fn, policy=HOURLY):
-        return Made(request.param, fn, policy)
+class TestResult:
+    def test_is_the_result_of_a_job_that_succeeds(self, make_job):
+        attempt = make_job(lambda host: {"host": host})("example.com")
+        assert (attempt.result, attempt.error) == ({"host": "example.com"}, None)
+        assert (attempt.envelope.status, attempt.envelope.due) == ("succeeded", None)
+        assert attempt.envelope.key == "job-7:1"
 
-    return make
+    def test_may_be_a_result_of_any_type(self, make_job):
+        attempt = make_job(lambda: {1, 2})()
+        assert (attempt.result, attempt.envelope.status) == ({1, 2}, "succeeded")
 
+    def test_is_a_waiting_job_after_a_failure(self, make_job):
+        attempt = make_job(fail_to_connect)()
+        assert (attempt.envelope.status, attempt.envelope.key) == ("waiting", "job-7:2")
+        assert (attempt.result, str(attempt.error)) == (None, "connection refused")
 
-class TestWhatComesOfIt:
-    def test_is_the_result_of_a_job_that_succeeds(self, made):
-        came = made(lambda host: {"host": host})("example.com")
-        assert (came.result, came.error) == ({"host": "example.com"}, None)
-        assert (came.envelope.status, came.envelope.due) == ("succeeded", None)
-        assert came.envelope.key == "job-7:1"
-
-    def test_may_be_a_result_of_any_type(self, made):
-        came = made(lambda: {1, 2})()
-        assert (came.result, came.envelope.status) == ({1, 2}, "succeeded")
-
-    def test_is_a_waiting_job_after_a_failure(self, made):
-        came = made(refuse)()
-        assert (came.envelope.status, came.envelope.key) == ("waiting", "job-7:2")
-        assert (came.result, str(came.error)) == (None, "connection refused")
-
-    def test_is_the_error_inside_a_signal(self, made):
+    def test_is_the_error_inside_a_signal(self, make_job):
         error = ConnectionError("later")
 
         def fail():
             raise RetryAfter(5, error)
 
-        came = made(fail)()
-        assert came.error is error
-        assert came.envelope.state.next_delay == 5.0
+        attempt = make_job(fail)()
+        assert attempt.error is error
+        assert attempt.envelope.state.next_delay == 5.0
 
-    def test_is_the_error_itself_if_the_job_gives_up(self, made):
+    def test_is_the_error_itself_if_the_job_gives_up(self, make_job):
         error = ZeroDivisionError("odd")
 
         def fail():
             raise error
 
-        came = made(fail)()
-        assert came.error is error
-        assert came.envelope.status == "dead"
+        attempt = make_job(fail)()
+        assert attempt.error is error
+        assert attempt.envelope.status == "dead"
         assert state_of(error).stop_reason is StopReason.NOT_RETRYABLE
 
-    def test_is_a_retry_error_if_the_last_result_is_rejected(self, made):
+    def test_is_a_retry_error_if_the_last_result_is_rejected(self, make_job):
         busy = HOURLY.replace(on_result=lambda _: True, max_attempts=1)
-        came = made(lambda: "busy", busy)()
-        assert isinstance(came.error, RetryError)
-        assert came.envelope.counts == {"rejected result": 1}
+        attempt = make_job(lambda: "busy", busy)()
+        assert isinstance(attempt.error, RetryError)
+        assert attempt.envelope.counts == {"rejected result": 1}
 
-    def test_is_a_waiting_job_if_a_result_is_rejected(self, made):
+    def test_is_a_waiting_job_if_a_result_is_rejected(self, make_job):
         busy = HOURLY.replace(on_result=lambda _: True)
-        came = made(object, busy)()
-        assert (came.result, came.error) == (None, None)
-        assert came.envelope.status == "waiting"
-        assert came.envelope.state.failures[0].result.type == "object"
+        attempt = make_job(object, busy)()
+        assert (attempt.result, attempt.error) == (None, None)
+        assert attempt.envelope.status == "waiting"
+        assert attempt.envelope.state.failures[0].result.type == "object"
 
 
-class TestAnAttemptThatThePolicyFailsOn:
-    """It would fail again: the job is dead, with a clear error, and is kept."""
+class TestAFaultOfThePolicy:
+    """A retry would fail in the same way, so the job is dead."""
 
-    def test_is_the_last(self, made):
+    def test_makes_the_job_dead(self, make_job):
         def is_busy(_result):
             raise ZeroDivisionError("in the predicate")
 
-        heard = []
-        policy = HOURLY.replace(on_result=is_busy, observers=[heard.append])
-        came = made(int, policy)()
-        assert str(came.error) == "in the predicate"
-        assert came.envelope.status == "dead"
-        assert came.envelope.counts == {"ZeroDivisionError": 1}
-        assert [type(event).__name__ for event in heard] == ["AttemptStarted", "GaveUp"]
-        assert str(came.envelope.state.errors[0]) == (
+        events = []
+        policy = HOURLY.replace(on_result=is_busy, observers=[events.append])
+        attempt = make_job(int, policy)()
+        assert str(attempt.error) == "in the predicate"
+        assert attempt.envelope.status == "dead"
+        assert attempt.envelope.counts == {"ZeroDivisionError": 1}
+        assert [type(event).__name__ for event in events] == [
+            "AttemptStarted",
+            "GaveUp",
+        ]
+        assert str(attempt.envelope.state.errors[0]) == (
             "ZeroDivisionError: in the predicate"
         )
 
@@ -103,52 +105,58 @@ class TestAnAttemptThatThePolicyFailsOn:
         async def answer():
             return "late"
 
-        came = Made("blocking", [answer()].pop)()
-        assert "returns its result directly" in str(came.error)
-        assert came.envelope.status == "dead"
+        attempt = JobHarness("sync", [answer()].pop)()
+        assert "returns its result directly" in str(attempt.error)
+        assert attempt.envelope.status == "dead"
 
-    def test_keeps_earlier_failures(self, made):
+    def test_keeps_earlier_failures(self, make_job):
         def is_busy(_result):
             raise ZeroDivisionError
 
-        job = made(int, HOURLY.replace(on_result=is_busy))
-        job.envelope = made(refuse)().envelope
+        job = make_job(int, HOURLY.replace(on_result=is_busy))
+        job.envelope = make_job(fail_to_connect)().envelope
         after = job().envelope
         assert [failure.attempt for failure in after.state.failures] == [1, 2]
         assert after.counts == {"ConnectionError": 1, "ZeroDivisionError": 1}
 
 
-class Stopped(BaseException):
-    """What is no Exception."""
+class CustomExit(BaseException):
+    """A BaseException that is not an Exception."""
 
 
-def interrupted(made, kind):
-    """The state of an attempt that is not made to its end."""
+def interrupted(harness, kind):
+    """Return the state of an attempt that is interrupted."""
     with pytest.raises(kind) as caught:
-        made()
+        harness()
     return state_of(caught.value)
 
 
-EXITS = [KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit, Stopped]
+EXITS = [
+    KeyboardInterrupt,
+    SystemExit,
+    asyncio.CancelledError,
+    GeneratorExit,
+    CustomExit,
+]
 
 
-class TestAnAttemptThatIsNotMadeToItsEnd:
+class TestAnInterruptedAttempt:
     @pytest.mark.parametrize("exit_", EXITS)
     def test_leaves_the_envelope_unchanged(self, exit_):
         def fail():
             raise exit_
 
-        heard = []
-        policy = HOURLY.replace(observers=[heard.append])
-        made = Made("blocking", fail, policy)
-        made.envelope = failed(2, HOURLY)
-        before = made.envelope.to_dict()
-        state = interrupted(made, exit_)
-        assert made.envelope.to_dict() == before
+        events = []
+        policy = HOURLY.replace(observers=[events.append])
+        harness = JobHarness("sync", fail, policy)
+        harness.envelope = failed_envelope(2, HOURLY)
+        before = harness.envelope.to_dict()
+        state = interrupted(harness, exit_)
+        assert harness.envelope.to_dict() == before
         assert state.stop_reason is StopReason.CANCELLED
-        told = [(type(event).__name__, event.state.attempt) for event in heard]
-        assert told == [("AttemptStarted", 3), ("GaveUp", 3)]
-        assert made.envelope.key == "job-7:3", "and it is made again"
+        emitted = [(type(event).__name__, event.state.attempt) for event in events]
+        assert emitted == [("AttemptStarted", 3), ("GaveUp", 3)]
+        assert harness.envelope.key == "job-7:3", "it will be repeated"
 
     def test_includes_a_cancelled_task(self):
         async def hang():
@@ -163,10 +171,10 @@ class TestAnAttemptThatIsNotMadeToItsEnd:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            return envelope, heard[-1].state.stop_reason
+            return envelope, events[-1].state.stop_reason
 
-        started, heard = asyncio.Event(), []
-        with observe(heard.append):
+        started, events = asyncio.Event(), []
+        with observe(events.append):
             envelope, reason = asyncio.run(main())
         assert reason is StopReason.CANCELLED
         assert (envelope.status, envelope.failed) == ("waiting", 0)
@@ -181,29 +189,29 @@ class TestAnAttemptThatIsNotMadeToItsEnd:
             def deposit(self, cost):
                 raise AssertionError
 
-        made = Made("blocking", refuse, HOURLY.replace(budget=Slow()))
-        state = interrupted(made, KeyboardInterrupt)
+        harness = JobHarness("sync", fail_to_connect, HOURLY.replace(budget=Slow()))
+        state = interrupted(harness, KeyboardInterrupt)
         assert (state.stop_reason, len(state.failures)) == (StopReason.CANCELLED, 1)
-        assert made.envelope.failed == 0
+        assert harness.envelope.failed == 0
 
     def test_leaves_nothing_in_its_context(self):
         def fail():
             raise KeyboardInterrupt
 
-        interrupted(Made("blocking", fail), KeyboardInterrupt)
+        interrupted(JobHarness("sync", fail), KeyboardInterrupt)
         with pytest.raises(LookupError):
             idempotency_key()
         with pytest.raises(LookupError):
             current_state()
 
 
-class TestAnAttemptInsideOfACall:
+class TestANestedAttempt:
     def test_leaves_the_call_unchanged(self):
-        made = Made("blocking", refuse)
+        harness = JobHarness("sync", fail_to_connect)
 
         def fetch():
-            came = made.job.attempt(made.envelope, [], {})
-            return came.envelope.state.name, current_state().name
+            attempt = harness.job.attempt(harness.envelope, [], {})
+            return attempt.envelope.state.name, current_state().name
 
         assert Policy(name="outer").call(fetch) == ("job-7", "outer")
 
@@ -211,14 +219,14 @@ class TestAnAttemptInsideOfACall:
         def remaining():
             return current_state().remaining
 
-        made = Made("blocking", remaining)
+        harness = JobHarness("sync", remaining)
         policy = Policy(max_elapsed=50)
         with virtual_time():
-            assert policy.call(made.once).result == 50.0
+            assert policy.call(harness.attempt).result == 50.0
 
 
 class TestObservers:
-    def test_are_notified_that_the_job_is_suspended(self, made):
+    def test_are_notified_that_the_job_is_suspended(self, make_job):
         outcomes = iter([ConnectionError("one"), ConnectionError("two"), None])
 
         def fetch():
@@ -226,12 +234,14 @@ class TestObservers:
             if error:
                 raise error
 
-        heard = []
-        made = made(fetch)
-        with observe(lambda event: heard.append((type(event).__name__, key(event)))):
-            while made.envelope.status == "waiting":
-                made.envelope = made().envelope
-        assert heard == [
+        events = []
+        harness = make_job(fetch)
+        with observe(
+            lambda event: events.append((type(event).__name__, key_of(event)))
+        ):
+            while harness.envelope.status == "waiting":
+                harness.envelope = harness().envelope
+        assert events == [
             ("AttemptStarted", "job-7:1"),
             ("AttemptFailed", "job-7:1"),
             ("RetryScheduled", "job-7:1"),
@@ -244,36 +254,36 @@ class TestObservers:
             ("Succeeded", "job-7:3"),
         ]
 
-    def test_that_raise_do_not_fail_the_job(self, made):
-        def watch(_event):
+    def test_that_raise_do_not_fail_the_job(self, make_job):
+        def broken(_event):
             raise ZeroDivisionError
 
-        came = made(refuse, HOURLY.replace(observers=[watch]))()
-        assert came.envelope.status == "waiting"
+        attempt = make_job(fail_to_connect, HOURLY.replace(observers=[broken]))()
+        assert attempt.envelope.status == "waiting"
 
-    def test_see_the_id_of_the_job(self, made):
-        heard = []
-        made(refuse, HOURLY.replace(observers=[heard.append]))()
-        assert {event.state.name for event in heard} == {"job-7"}
+    def test_see_the_id_of_the_job(self, make_job):
+        events = []
+        make_job(fail_to_connect, HOURLY.replace(observers=[events.append]))()
+        assert {event.state.name for event in events} == {"job-7"}
 
 
-def key(event):
-    """The key of the attempt that an observer is told of, where it is told."""
+def key_of(event):
+    """Return the idempotency key that an observer can read."""
     assert idempotency_key().endswith(f":{event.state.attempt}")
     return idempotency_key()
 
 
-class TestWithinItsTime:
+class TestAttemptTimeout:
     def test_a_coroutine_is_cancelled_after_its_timeout(self):
         async def hang():
             await asyncio.Event().wait()
 
         job = Job(hang, HOURLY.replace(attempt_timeout=5))
         with virtual_time() as clock:
-            came = carried(job, job.envelope("job-7"), clock)
-        assert came.envelope.status == "waiting"
-        assert came.envelope.counts == {"retrykit.errors.AttemptTimeout": 1}
-        assert came.envelope.state.elapsed_at_end == 5.0
+            attempt = attempt_when_due(job, job.envelope("job-7"), clock)
+        assert attempt.envelope.status == "waiting"
+        assert attempt.envelope.counts == {"retrykit.errors.AttemptTimeout": 1}
+        assert attempt.envelope.state.elapsed_at_end == 5.0
 
     def test_a_coroutine_gives_up_after_the_last_timeout(self):
         async def hang():
@@ -282,19 +292,19 @@ class TestWithinItsTime:
         policy = HOURLY.replace(attempt_timeout=5, max_attempts=1)
         job = Job(hang, policy)
         with virtual_time() as clock:
-            came = carried(job, job.envelope("job-7"), clock)
-        assert isinstance(came.error, AttemptTimeout)
+            attempt = attempt_when_due(job, job.envelope("job-7"), clock)
+        assert isinstance(attempt.error, AttemptTimeout)
 
     def test_a_function_receives_its_timeout(self):
         def fetch(timeout):
             return timeout
 
         policy = HOURLY.replace(attempt_timeout=AsArgument(5))
-        assert Made("blocking", fetch, policy)().result == 5.0
+        assert JobHarness("sync", fetch, policy)().result == 5.0
 
     def test_a_function_without_such_a_parameter_is_rejected(self):
         with pytest.raises(ConfigError, match="attempt_timeout must be None"):
-            Job(refuse, HOURLY.replace(attempt_timeout=5))
+            Job(fail_to_connect, HOURLY.replace(attempt_timeout=5))
 
     def test_nested_calls_see_the_deadline(self):
         policy = HOURLY.replace(max_elapsed="4h")
@@ -304,35 +314,37 @@ class TestWithinItsTime:
             remaining.append(
                 Policy(max_elapsed=None).call(lambda: current_state().remaining)
             )
-            refuse()
+            fail_to_connect()
 
-        made = Made("blocking", fetch, policy)
+        harness = JobHarness("sync", fetch, policy)
         with virtual_time() as clock:
             for _ in range(2):
-                made.envelope = carried(made.job, made.envelope, clock).envelope
+                harness.envelope = attempt_when_due(
+                    harness.job, harness.envelope, clock
+                ).envelope
         assert remaining == [4 * 3600, 3 * 3600]
 
 
-class TestWithinTheLimitsOfTests:
-    def test_a_job_without_retries_fails_at_once(self, made):
-        made = made(refuse)
+class TestLimitsOfTests:
+    def test_a_job_without_retries_fails_at_once(self, make_job):
+        harness = make_job(fail_to_connect)
         with disable_retries():
-            assert made().envelope.status == "dead"
+            assert harness().envelope.status == "dead"
 
-    def test_a_job_without_retries_returns_any_result(self, made):
-        made = made(int, HOURLY.replace(on_result=lambda _: True))
+    def test_a_job_without_retries_returns_any_result(self, make_job):
+        harness = make_job(int, HOURLY.replace(on_result=lambda _: True))
         with disable_retries():
-            assert made().envelope.status == "succeeded"
+            assert harness().envelope.status == "succeeded"
 
-    def test_a_job_has_at_most_the_attempts_that_tests_allow(self, made):
-        made = made(refuse)
+    def test_a_job_has_at_most_the_attempts_that_tests_allow(self, make_job):
+        harness = make_job(fail_to_connect)
         with limit_retries(2):
-            made.envelope = made().envelope
-            assert made.envelope.status == "waiting"
-            assert made().envelope.status == "dead"
+            harness.envelope = harness().envelope
+            assert harness.envelope.status == "waiting"
+            assert harness().envelope.status == "dead"
 
 
 def test_a_job_makes_all_its_attempts():
-    envelope = failed(76, PATIENT)
+    envelope = failed_envelope(76, PATIENT)
     assert (envelope.status, envelope.failed) == ("dead", 76)
     assert envelope.state.elapsed == 75 * 3600

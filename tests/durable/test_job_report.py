@@ -1,4 +1,4 @@
-"""What is told of a job: as lines that one can read at three in the morning."""
+"""JobReport: its description as readable lines."""
 
 import dataclasses
 from datetime import UTC, datetime
@@ -11,12 +11,12 @@ from retrykit.durable import Job, JobReport
 MORNING = datetime(2026, 11, 16, 3, tzinfo=UTC).timestamp()
 
 
-def carried(*outcomes, **settings):
-    """The envelope of a job after attempts at 3:00, 4:00 and so on."""
-    told = iter(outcomes)
+def envelope_after(*outcomes, **settings):
+    """Return the envelope of a job after attempts at 3:00, 4:00 and so on."""
+    remaining = iter(outcomes)
 
     def verify():
-        outcome = next(told)
+        outcome = next(remaining)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
@@ -38,7 +38,7 @@ def carried(*outcomes, **settings):
     return dataclasses.replace(envelope, state=state, due=due)
 
 
-def told(envelope, status, *, result=None, why=""):
+def report_lines(envelope, status, *, result=None, why=""):
     report = JobReport("verify-7", status, envelope, result, why, "verify-7:1")
     return report.describe().splitlines()
 
@@ -48,7 +48,7 @@ UNKNOWN = LookupError("no such\n  name")
 
 
 def test_shows_when_a_waiting_job_is_due():
-    assert told(carried(REFUSED, UNKNOWN, UNKNOWN), "waiting") == [
+    assert report_lines(envelope_after(REFUSED, UNKNOWN, UNKNOWN), "waiting") == [
         "verify-7: waiting, 3 failed attempts, next due 2026-11-16 06:00:00 UTC",
         "  2 x LookupError, 1 x ConnectionError",
         "      1. 2026-11-16 03:00:00 UTC, ConnectionError: refused",
@@ -58,39 +58,43 @@ def test_shows_when_a_waiting_job_is_due():
 
 
 def test_shows_a_new_job():
-    first = carried()
+    first = envelope_after()
     due = dataclasses.replace(first, due=MORNING)
-    assert told(due, "waiting") == [
+    assert report_lines(due, "waiting") == [
         "verify-7: waiting, 0 failed attempts, next due 2026-11-16 03:00:00 UTC"
     ]
 
 
 def test_shows_no_past_due_time_of_a_running_job():
-    report = JobReport("verify-7", "running", carried(REFUSED), None, "", "")
+    report = JobReport("verify-7", "running", envelope_after(REFUSED), None, "", "")
     assert report.describe().startswith("verify-7: running, 1 failed attempt\n")
     assert report.due is None
 
 
 def test_shows_why_a_dead_job_gave_up():
-    envelope = carried(REFUSED, REFUSED, max_attempts=2)
-    [first, *_] = told(envelope, "dead", why="JobFailed: the same in many words")
+    envelope = envelope_after(REFUSED, REFUSED, max_attempts=2)
+    [first, *_] = report_lines(
+        envelope, "dead", why="JobFailed: the same in many words"
+    )
     gave_up = "gave up after 2 attempts in 1h: max attempts reached"
     assert first == f"verify-7: dead, {gave_up}"
 
 
 def test_shows_why_a_job_was_killed():
-    [first, *_] = told(carried(REFUSED), "dead", why="cancelled")
+    [first, *_] = report_lines(envelope_after(REFUSED), "dead", why="cancelled")
     assert first == "verify-7: dead, 1 failed attempt: cancelled"
 
 
 @pytest.mark.parametrize(("result", "end"), [(None, ""), ({"ip": 4}, ": {'ip': 4}")])
 def test_shows_the_result_of_a_succeeded_job(result, end):
-    [first, *_] = told(carried(REFUSED, result), "succeeded", result=result)
+    [first, *_] = report_lines(
+        envelope_after(REFUSED, result), "succeeded", result=result
+    )
     assert first == f"verify-7: succeeded after 2 attempts in 1h{end}"
 
 
 def test_shows_the_number_of_dropped_failures():
-    lines = told(carried(*[REFUSED] * 9, max_failures=4), "waiting")
+    lines = report_lines(envelope_after(*[REFUSED] * 9, max_failures=4), "waiting")
     assert lines[1] == "  9 x ConnectionError"
     assert [line.split(".")[0].strip() for line in lines[2:]] == [
         "1", "2", "", "8", "9",
@@ -99,11 +103,13 @@ def test_shows_the_number_of_dropped_failures():
 
 
 def test_shows_the_reason_if_the_envelope_is_unreadable():
-    assert told(None, "dead", why="it is cut off") == ["verify-7: dead: it is cut off"]
+    assert report_lines(None, "dead", why="it is cut off") == [
+        "verify-7: dead: it is cut off"
+    ]
 
 
 def test_shows_times_after_the_year_9999():
-    envelope = dataclasses.replace(carried(REFUSED), due=1e300)
+    envelope = dataclasses.replace(envelope_after(REFUSED), due=1e300)
     report = JobReport("verify-7", "waiting", envelope, None, "", "verify-7:1")
     assert report.due == datetime(9999, 12, 31, tzinfo=UTC)
     assert (
@@ -112,20 +118,20 @@ def test_shows_times_after_the_year_9999():
 
 
 def test_shows_times_before_1970():
-    envelope = dataclasses.replace(carried(REFUSED), due=-1e300)
+    envelope = dataclasses.replace(envelope_after(REFUSED), due=-1e300)
     report = JobReport("verify-7", "waiting", envelope, None, "", "verify-7:1")
     assert report.due == datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def test_shows_rejected_results():
-    envelope = carried(503, on_result=lambda status: status == 503)
-    assert told(envelope, "waiting")[1:] == [
+    envelope = envelope_after(503, on_result=lambda status: status == 503)
+    assert report_lines(envelope, "waiting")[1:] == [
         "  1 x rejected result",
         "      1. 2026-11-16 03:00:00 UTC, a rejected result of type int",
     ]
 
 
 def test_is_a_value():
-    report = JobReport("verify-7", "succeeded", carried(0), 0, "", "verify-7:1")
+    report = JobReport("verify-7", "succeeded", envelope_after(0), 0, "", "verify-7:1")
     assert report == report.replace(engine_id="verify-7:1")
     assert (report.result, report.engine_id, report.reason) == (0, "verify-7:1", "")

@@ -1,4 +1,4 @@
-"""What a job takes and returns: JSON that reads back as the same value."""
+"""Arguments and results of jobs as JSON."""
 
 import datetime as dt
 import decimal
@@ -40,7 +40,7 @@ def circle():
     return value
 
 
-REFUSED = {
+INVALID = {
     "a set": ({1}, "args must be JSON-serializable"),
     "bytes": (b"x", "args must be JSON-serializable"),
     "an object": ({"to": [Host()]}, r"args['to'][0] must be JSON-serializable"),
@@ -57,11 +57,11 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("value", "told"), REFUSED.values(), ids=REFUSED)
-def test_rejects_values_that_are_not_json_and_names_them(value, told):
+@pytest.mark.parametrize(("value", "message"), INVALID.values(), ids=INVALID)
+def test_rejects_values_that_are_not_json_and_names_them(value, message):
     with pytest.raises(ConfigError) as caught:
         as_json("args", value)
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(message)
     assert len(str(caught.value)) < 700
 
 

@@ -1,4 +1,4 @@
-"""Nothing leaks: with the collector off, a failed attempt dies with its job."""
+"""Nothing leaks: attempts of jobs are freed without the garbage collector."""
 
 import asyncio
 import gc
@@ -8,35 +8,27 @@ import pytest
 
 from retrykit import state_of
 from retrykit.durable import Job
-from tests._support.carried import HOURLY, Made
-
-
-@pytest.fixture(params=["blocking", "awaited"])
-def made(request):
-    def make(fn, policy=HOURLY):
-        return Made(request.param, fn, policy)
-
-    return make
+from tests._support.durable_jobs import HOURLY
 
 
 class Local:
-    """Something that a failed attempt keeps in a local variable."""
+    """The value of a local variable of a failed attempt."""
 
 
 @pytest.fixture
-def kept():
+def references():
     gc.disable()
     yield []
     gc.enable()
 
 
-def holding(kept, outcome):
-    """A function that holds on to a local variable, and fails."""
+def fail_with_local(references, outcome):
+    """Return a function with a local variable that fails."""
 
     def fetch():
         local = Local()
-        kept.append(weakref.ref(local))
-        # A new error each time: one that this function keeps would keep its frame.
+        references.append(weakref.ref(local))
+        # A new error, as one that the function keeps would keep the frame.
         if isinstance(outcome, type):
             raise outcome("failed")
         return outcome
@@ -44,50 +36,54 @@ def holding(kept, outcome):
     return fetch
 
 
-WAYS = {
+OUTCOMES = {
     "waits": (ConnectionError, {}),
-    "dies": (ConnectionError, {"max_attempts": 1}),
-    "dies with a group": (ConnectionError, {"max_attempts": 1, "raises": "group"}),
-    "dies with an error": (
+    "gives up": (ConnectionError, {"max_attempts": 1}),
+    "gives up with a group": (ConnectionError, {"max_attempts": 1, "raises": "group"}),
+    "gives up with a retry error": (
         ConnectionError,
         {"max_attempts": 1, "raises": "retry_error"},
     ),
-    "is not retried": (ValueError, {}),
+    "is not retryable": (ValueError, {}),
     "succeeds": ("value", {}),
-    "is refused its result": ("value", {"on_result": lambda _: True}),
+    "has its result rejected": ("value", {"on_result": lambda _: True}),
 }
 
 
 class TestNothingLeaks:
-    @pytest.mark.parametrize(("outcome", "changes"), WAYS.values(), ids=WAYS)
-    def test_locals_are_freed_with_the_outcome(self, made, kept, outcome, changes):
-        made(holding(kept, outcome), HOURLY.replace(**changes)).once()
-        assert [local() for local in kept] == [None]
+    @pytest.mark.parametrize(("outcome", "changes"), OUTCOMES.values(), ids=OUTCOMES)
+    def test_locals_are_freed_with_the_outcome(
+        self, make_job, references, outcome, changes
+    ):
+        make_job(
+            fail_with_local(references, outcome), HOURLY.replace(**changes)
+        ).attempt()
+        assert [local() for local in references] == [None]
 
     @pytest.mark.parametrize("exit_", [KeyboardInterrupt, asyncio.CancelledError])
-    def test_locals_are_freed_when_the_attempt_is_interrupted(self, kept, exit_):
+    def test_locals_are_freed_when_the_attempt_is_interrupted(self, references, exit_):
         def make():
-            job = Job(holding(kept, exit_), HOURLY)
+            job = Job(fail_with_local(references, exit_), HOURLY)
             try:
                 job.attempt(job.envelope("job-7"), [], {})
             except exit_ as caught:
                 assert state_of(caught).failures == ()
 
         make()
-        assert [local() for local in kept] == [None]
+        assert [local() for local in references] == [None]
 
-    def test_locals_are_freed_when_the_policy_fails(self, kept):
+    def test_locals_are_freed_when_the_policy_fails(self, references):
         def is_busy(_result):
             local = Local()
-            kept.append(weakref.ref(local))
+            references.append(weakref.ref(local))
             raise ZeroDivisionError
 
         def make():
             job = Job(int, HOURLY.replace(on_result=is_busy))
-            came = job.attempt(job.envelope("job-7"), [], {})
-            assert came.envelope.status == "dead"
-            assert kept[0]() is not None, "its traceback holds them until then"
-            del came
+            attempt = job.attempt(job.envelope("job-7"), [], {})
+            assert attempt.envelope.status == "dead"
+            assert references[0]() is not None, "its traceback holds them until then"
+            del attempt
 
         make()
-        assert [local() for local in kept] == [None]
+        assert [local() for local in references] == [None]

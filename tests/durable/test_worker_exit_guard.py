@@ -1,4 +1,4 @@
-"""Jobs that would end what attempts them: the job dies, and nothing else."""
+"""Jobs that would stop their worker fail instead."""
 
 import asyncio
 
@@ -22,24 +22,24 @@ def test_a_job_fails_instead_of_stopping_its_worker(exit_):
 
 
 def test_a_coroutine_fails_if_it_cancels_itself():
-    async def attempted():
+    async def protected():
         with protect_worker():
             raise asyncio.CancelledError
 
     with pytest.raises(JobFailed):
-        asyncio.run(attempted())
+        asyncio.run(protected())
 
 
 def test_an_attempt_is_interrupted_when_its_worker_stops():
-    async def attempted():
+    async def protected():
         with protect_worker():
             await asyncio.sleep(60)
 
-    async def ended_by_others():
-        attempt = asyncio.ensure_future(attempted())
+    async def cancel_it():
+        attempt = asyncio.ensure_future(protected())
         await asyncio.sleep(0)
         attempt.cancel()
         with pytest.raises(asyncio.CancelledError):
             await attempt
 
-    asyncio.run(ended_by_others())
+    asyncio.run(cancel_it())

@@ -1,4 +1,4 @@
-"""The job on Celery, in processes of its own."""
+"""The application of the Celery engines: the job as a durable task."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from celery.signals import after_task_publish
 
 from retrykit.integrations import celery as durable
 from tests.engines import job
-from tests.engines.engine import WORKER, answer, as_data
+from tests.engines.engine import WORKER, report_to_dict, run_application
 
 KIND = os.environ["RETRYKIT_ENGINE_KIND"]
 DIES = int(os.environ["RETRYKIT_ENGINE_DIES"])
@@ -29,11 +29,10 @@ app.conf.update(
 if KIND == "redis":
     app.conf.broker_transport_options = {
         "visibility_timeout": 6,
-        # It looks each second for what has been held for too long.
+        # Looks each second for messages held for too long.
         "unacked_restore_interval": 1,
         "unacked_restore_throttle": 1,
-        # One that is killed while it looks leaves its lock behind, by default
-        # for 5 minutes.
+        # A worker killed meanwhile leaves a lock behind, by default for 5 minutes.
         "unacked_mutex_expire": 5,
     }
 else:
@@ -57,9 +56,9 @@ def die(headers, **_):
         os.killpg(0, signal.SIGKILL)
 
 
-def store_slowly(*told, store=app.backend.store_result, **more):
+def store_slowly(*args, store=app.backend.store_result, **kwargs):
     time.sleep(SLOW)
-    return store(*told, **more)
+    return store(*args, **kwargs)
 
 
 def worker():
@@ -72,15 +71,15 @@ def worker():
     app.worker_main(["worker", "-n", name, "-c", "2", "-l", "WARNING", *quiet])
 
 
-def submit(job_id, plan, _colour):
+def submit(job_id, plan, _kind):
     return verify.apply_async([plan], task_id=job_id).id
 
 
 if __name__ == "__main__":
-    answer(
+    run_application(
         worker=worker,
         submit=submit,
-        status=lambda job_id: as_data(durable.status(app, job_id)),
+        status=lambda job_id: report_to_dict(durable.status(app, job_id)),
         dead=lambda: [each.job for each in durable.dead(app)],
         requeue=lambda job_id: durable.requeue(app, job_id),
         kill=lambda job_id: durable.kill(app, job_id),

@@ -1,4 +1,4 @@
-"""Celery on three kinds of queues, each with a server of its own."""
+"""Celery on three kinds of queues, each with a private server."""
 
 import contextlib
 import json
@@ -11,25 +11,25 @@ import redis
 from kombu import Connection
 
 from tests._support.rabbitmq_server import RabbitServer
-from tests._support.redis_server import Server
+from tests._support.redis_server import RedisServer
 from tests.engines.engine import Engine
 
 __all__ = ["CeleryOnClassic", "CeleryOnQuorum", "CeleryOnRedis"]
 
 
 class CeleryEngine(Engine):
-    """What the three have in common.
+    """Base class of the three.
 
     Attributes:
-        dies: A worker dies when it has sent the message after so many failures,
-            before it acknowledges the one before; 0 is never.
-        slow: How long a worker takes to store what it knows, in seconds.
+        dies: The number of failures after which a worker dies between sending the
+            next message and acknowledging the last one; 0 is never.
+        slow: How long a worker takes to store a result, in seconds.
     """
 
     dies, slow = 0, 0.0
     module = "tests.engines.celery_app"
     kind = ""
-    cannot: ClassVar = {"async": "Celery does not await; the app refuses it"}
+    unsupported: ClassVar = {"async": "Celery cannot run coroutine functions"}
 
     def environ(self):
         return {
@@ -40,14 +40,16 @@ class CeleryEngine(Engine):
             "RETRYKIT_ENGINE_SLOW": str(self.slow),
         }
 
-    def spoil(self, job, change):
-        """Change a message, which its worker holds in its memory until it dies."""
-        # The ledger, which says that it waits, is written before that is sent.
+    def change_envelope(self, job, change):
+        """Change the message of a job; its worker holds it in memory until it dies."""
+        # The ledger is written before the message is sent.
         time.sleep(1)
         for worker in self.workers:
             worker.kill()
-        self.until(lambda: self.changed(job, change), f"message of {job}", 20)
-        self.work("again")
+        self.wait_until(
+            lambda: self.change_messages(job, change), f"message of {job}", 20
+        )
+        self.start_worker("again")
 
 
 class CeleryOnRedis(CeleryEngine):
@@ -57,7 +59,7 @@ class CeleryOnRedis(CeleryEngine):
     kind = "redis"
 
     def start(self):
-        self.server = Server(self.folder, keeps=True)
+        self.server = RedisServer(self.folder, persistent=True)
         self.server.start()
         self.broker = f"redis://127.0.0.1:{self.server.port}/0"
         self.backend = f"redis://127.0.0.1:{self.server.port}/1"
@@ -66,30 +68,30 @@ class CeleryOnRedis(CeleryEngine):
         self.server.kill()
 
     def restart(self):
-        self.hush()
+        self.stop_client()
         self.server.kill()
         self.server.start()
         for worker in [*self.workers]:
-            # Celery 5.7 ends a worker that held messages when Redis went away;
-            # what supervises it starts it again.
+            # A worker of Celery 5.7 that held messages ends when Redis goes away; a
+            # supervisor restarts it.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 worker.process.wait(10)
-                self.work("again")
+                self.start_worker("again")
 
-    def changed(self, job, change):
-        """Change all messages: in the middle of a hop there are two."""
+    def change_messages(self, job, change):
+        """Change all messages of the job: during a hop there are two."""
         found = 0
-        # Not the server's own client, which is impatient.
+        # Not `self.server.client`, whose timeouts are short.
         with redis.Redis(port=self.server.port, decode_responses=True) as client:
-            for tag, kept in client.hgetall("unacked").items():
-                message, exchange, key = json.loads(kept)
-                if spoil(message["headers"], job, change):
-                    held = json.dumps([message, exchange, key])
-                    found += client.hset("unacked", tag, held) == 0
-            for place, kept in enumerate(client.lrange("celery", 0, -1)):
-                message = json.loads(kept)
-                if spoil(message["headers"], job, change):
-                    found += client.lset("celery", place, json.dumps(message))
+            for tag, stored in client.hgetall("unacked").items():
+                message, exchange, key = json.loads(stored)
+                if change_headers(message["headers"], job, change):
+                    changed = json.dumps([message, exchange, key])
+                    found += client.hset("unacked", tag, changed) == 0
+            for index, stored in enumerate(client.lrange("celery", 0, -1)):
+                message = json.loads(stored)
+                if change_headers(message["headers"], job, change):
+                    found += client.lset("celery", index, json.dumps(message))
         return found > 0
 
 
@@ -106,19 +108,19 @@ class CeleryOnRabbit(CeleryEngine):
         self.server.stop()
 
     def restart(self):
-        self.hush()
+        self.stop_client()
         self.server.stop()
         self.server.start()
 
-    def changed(self, job, change):
-        """Change all messages: in the middle of a hop there are two."""
+    def change_messages(self, job, change):
+        """Change all messages of the job: during a hop there are two."""
         with Connection(self.broker) as connection, connection.Producer() as producer:
             own = [
                 (channel, message)
                 for queue in self.queues
                 for channel in [connection.channel()]
                 for message in iter(partial(channel.basic_get, queue), None)
-                if spoil(message.headers, job, change)
+                if change_headers(message.headers, job, change)
             ]
             for channel, message in own:
                 producer.publish(
@@ -132,7 +134,7 @@ class CeleryOnRabbit(CeleryEngine):
 
 
 class CeleryOnClassic(CeleryOnRabbit):
-    """Classic queues: a worker holds what waits, in hops of two seconds."""
+    """Classic queues: a worker holds waiting jobs, in hops of two seconds."""
 
     name = "celery-rabbitmq-classic"
     kind = "classic"
@@ -140,7 +142,7 @@ class CeleryOnClassic(CeleryOnRabbit):
 
 
 class CeleryOnQuorum(CeleryOnRabbit):
-    """Quorum queues: RabbitMQ holds what waits, and rounds it up to a second."""
+    """Quorum queues: RabbitMQ holds waiting jobs; delays are rounded up to seconds."""
 
     name = "celery-rabbitmq-quorum"
     kind = "quorum"
@@ -148,8 +150,8 @@ class CeleryOnQuorum(CeleryOnRabbit):
     queues = tuple(f"celery_delayed_{level}" for level in range(28))
 
 
-def spoil(headers, job, change):
-    """Change what a message carries, and return whether it is one of the job."""
+def change_headers(headers, job, change):
+    """Change the envelope in a message; return whether it is a message of the job."""
     if headers["id"] != job:
         return False
     changed = change(json.loads(headers["retrykit"]))

@@ -1,4 +1,4 @@
-"""The job on DBOS, in processes of its own."""
+"""The application of the DBOS engines."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ import time
 from retrykit.integrations import dbos as durable
 from tests.engines import job
 from tests.engines.dbos_engine import VERSION
-from tests.engines.engine import WORKER, answer, as_data
+from tests.engines.engine import WORKER, report_to_dict, run_application
 
 verify = durable.job(job.policy(), name="verify")(job.verify)
 averify = durable.job(job.policy(), name="averify")(job.averify)
@@ -27,18 +27,18 @@ def worker():
     time.sleep(600)
 
 
-def submit(job_id, plan, colour):
-    return (verify if colour == "sync" else averify).start_as(job_id, plan)
+def submit(job_id, plan, kind):
+    return (verify if kind == "sync" else averify).start_as(job_id, plan)
 
 
 def status(job_id):
-    return as_data(durable.status(job_id))
+    return report_to_dict(durable.status(job_id))
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
         durable.connect(SETTINGS)
-    answer(
+    run_application(
         worker=worker,
         submit=submit,
         status=status,

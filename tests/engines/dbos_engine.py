@@ -1,4 +1,4 @@
-"""DBOS, with a file and with a server."""
+"""DBOS on SQLite and on PostgreSQL."""
 
 import contextlib
 import json
@@ -24,21 +24,21 @@ _WRITE = (
 
 
 class Dbos(Engine):
-    """What is true of both."""
+    """Base class of the two."""
 
     module = "tests.engines.dbos_app"
     granularity = 2.5
 
-    def __init__(self, *given):
-        super().__init__(*given)
+    def __init__(self, *args):
+        super().__init__(*args)
         self.version = None
 
     def environ(self):
         version = {} if self.version is None else {VERSION: self.version}
         return {"RETRYKIT_ENGINE_DATABASE": self.url} | version
 
-    def spoil(self, job, change):
-        with contextlib.closing(self.opened()) as database, database:
+    def change_envelope(self, job, change):
+        with contextlib.closing(self.connect()) as database, database:
             cursor = database.cursor()
             cursor.execute(_READ.format(schema=self.schema, job=job))
             [[place, text]] = cursor.fetchall()
@@ -49,7 +49,7 @@ class Dbos(Engine):
 
 
 class DbosOnSqlite(Dbos):
-    """DBOS with a file."""
+    """DBOS on a SQLite file."""
 
     name = "dbos-sqlite"
     schema, mark = "", "?"
@@ -58,12 +58,12 @@ class DbosOnSqlite(Dbos):
     def url(self):
         return f"sqlite:///{self.folder / 'jobs.sqlite'}"
 
-    def opened(self):
+    def connect(self):
         return sqlite3.connect(self.folder / "jobs.sqlite")
 
 
 class DbosOnPostgres(Dbos):
-    """DBOS with a server, which can die and come back."""
+    """DBOS on a PostgreSQL server."""
 
     name = "dbos-postgres"
     schema, mark = "dbos.", "%s"
@@ -83,5 +83,5 @@ class DbosOnPostgres(Dbos):
     def url(self):
         return self.server.url
 
-    def opened(self):
+    def connect(self):
         return psycopg.connect(self.url)

@@ -1,8 +1,7 @@
-"""What the tests ask of an engine: workers that can be killed, jobs, reports.
+"""Base class of the engines under test: starts workers and jobs, and reads reports.
 
-Every engine has an application of its own, a module that is run as a command in
-processes of their own: ``worker`` attempts jobs until it is killed, and ``serve``
-answers each line of JSON with another one.
+Each engine has an application, a module that runs as a command in other processes:
+``worker`` runs jobs until it is killed, and ``serve`` answers requests, lines of JSON.
 """
 
 import contextlib
@@ -21,14 +20,14 @@ import pytest
 
 from tests.engines.job import FOLDER, POLICY
 
-__all__ = ["WORKER", "Engine", "Run", "answer", "as_data"]
+__all__ = ["WORKER", "Engine", "StartedAttempt", "report_to_dict", "run_application"]
 
 WORKER = "RETRYKIT_ENGINE_WORKER"
 ROOT = Path(__file__).parents[2]
 
 
-class Run:
-    """One attempt that was begun, as the job itself noted it."""
+class StartedAttempt:
+    """An attempt that was started, as the job has recorded it."""
 
     def __init__(self, line):
         at, worker, self.key = line.split()
@@ -37,45 +36,45 @@ class Run:
 
 
 class Worker:
-    """A process that attempts jobs, with all that it starts."""
+    """A process that runs jobs, and its child processes."""
 
     def __init__(self, command, environ, log):
         self.log = log.open("a")
-        self.process = subprocess.Popen(  # noqa: S603  the tests' own
+        self.process = subprocess.Popen(  # noqa: S603  a fixed command
             command, env=environ, cwd=ROOT, stdout=self.log, stderr=self.log,
             start_new_session=True,
         )  # fmt: skip
 
     def kill(self):
-        """End it as a power cut would."""
+        """Kill it without warning."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.log.close()
 
 
-class Asker:
-    """A process that starts jobs and asks about them, for as long as a test runs."""
+class Client:
+    """A process that starts jobs and reports on them."""
 
     def __init__(self, command, environ, log):
         self.environ = environ
         self.log = log.open("a")
-        self.process = subprocess.Popen(  # noqa: S603  the tests' own
+        self.process = subprocess.Popen(  # noqa: S603  a fixed command
             command, env=environ, cwd=ROOT, text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=self.log,
         )  # fmt: skip
 
-    def ask(self, command):
+    def request(self, command):
         self.process.stdin.write(json.dumps(command) + "\n")
         self.process.stdin.flush()
         ready, *_ = select.select([self.process.stdout], [], [], 60)
-        told = self.process.stdout.readline() if ready else ""
-        assert told, f"{command}: {self.log.name} says why not"
-        return json.loads(told)
+        reply = self.process.stdout.readline() if ready else ""
+        assert reply, f"no answer to {command}; see {self.log.name}"
+        return json.loads(reply)
 
     def kill(self):
         self.process.kill()
-        # Which waits, and closes the pipes.
+        # It waits, and closes the pipes.
         self.process.communicate()
         self.log.close()
 
@@ -84,37 +83,36 @@ class Engine:
     """An engine with its servers, for one test.
 
     Attributes:
-        name: What it is called in tables.
-        granularity: By how much an attempt may come later than it is due, in
-            seconds, on a machine that has other things to do, too.
-        module: The application that is run.
-        cannot: What it cannot do, each with the reason.
+        name: Its name in tables.
+        granularity: How late an attempt may start on a busy machine, in seconds.
+        module: The module of its application.
+        unsupported: The kinds of functions that it cannot run, each with the reason.
     """
 
     name = ""
     module = ""
     granularity = 2.0
-    cannot: ClassVar = {}
+    unsupported: ClassVar = {}
 
     def __init__(self, folder):
         self.folder = folder
         self.table = []
         self.workers = []
-        self.asker = None
+        self.client = None
         self.policy = "patient"
 
     def start(self):
         """Start the servers, if there are any."""
 
     def stop(self):
-        """End the servers, by their own pids."""
+        """Stop the servers."""
 
     def restart(self):
-        """End the servers, and start them again with what they kept."""
+        """Restart the servers with the data that they have stored."""
         pytest.skip(f"{self.name} has no server")
 
     def environ(self):
-        """Settings of the application, for its processes."""
+        """Return environment variables for the application."""
         return {}
 
     def __enter__(self):
@@ -122,122 +120,124 @@ class Engine:
         return self
 
     def __exit__(self, *_error):
-        self.hush()
+        self.stop_client()
         for worker in self.workers:
             worker.kill()
         self.stop()
 
-    def work(self, name="one"):
-        """Start a worker, and return it; one that is started again has its name."""
+    def start_worker(self, name="one"):
+        """Start or restart the worker of a name, and return it."""
         log = self.folder / f"worker-{len(self.workers)}-{name}.log"
         environ = self._environ() | {WORKER: name}
         self.workers.append(Worker(self._command("worker"), environ, log))
         return self.workers[-1]
 
-    def spoil(self, job, change):
-        """Change what is kept of a job that waits: the text of its envelope."""
-        pytest.skip(f"{self.name} has no way to change what it keeps")
+    def change_envelope(self, job, change):
+        """Apply a function to the stored envelope of a waiting job, a string."""
+        pytest.skip(f"{self.name} cannot change its stored envelopes")
 
-    def submit(self, job, *, colour="sync", **plan):
-        """Start a job that fails as its plan says."""
+    def submit(self, job, *, kind="sync", **plan):
+        """Start a job that fails as planned; its function is "sync" or "async"."""
         (self.folder / f"{job}.json").write_text(json.dumps(plan))
-        return self.ask("submit", job, job, colour)
+        return self.request("submit", job, job, kind)
 
-    def ask(self, *command):
-        """Return what the application answers to a command."""
+    def request(self, *command):
+        """Return the application's answer to a command."""
         environ = self._environ()
-        if self.asker is not None and self.asker.environ != environ:
-            self.hush()
-        if self.asker is None:
-            log = self.folder / "asker.log"
-            self.asker = Asker(self._command("serve"), environ, log)
-        return self.asker.ask(command)
+        if self.client is not None and self.client.environ != environ:
+            self.stop_client()
+        if self.client is None:
+            log = self.folder / "client.log"
+            self.client = Client(self._command("serve"), environ, log)
+        return self.client.request(command)
 
-    def hush(self):
-        """End the process that is asked; the next question starts another one."""
-        if self.asker is not None:
-            self.asker.kill()
-            self.asker = None
+    def stop_client(self):
+        """Stop the client process; the next request starts another one."""
+        if self.client is not None:
+            self.client.kill()
+            self.client = None
 
-    def runs(self, job=None):
-        """The attempts that were begun, in their order."""
-        return self._noted("runs", job)
+    def started_attempts(self, job=None):
+        """Return the attempts that were started, in their order."""
+        return self._recorded("runs", job)
 
-    def ends(self, job=None):
-        """The attempts that were made to their end."""
-        return self._noted("ends", job)
+    def finished_attempts(self, job=None):
+        """Return the attempts that were finished, in their order."""
+        return self._recorded("ends", job)
 
-    def until_run(self, attempt, job, timeout=120):
-        """Wait until an attempt has begun, and return all of the job."""
-        return self.until(
-            lambda: any(run.attempt >= attempt for run in self.runs(job)),
+    def wait_for_start(self, attempt, job, timeout=120):
+        """Wait until an attempt has started; return those of the job."""
+        return self.wait_until(
+            lambda: any(run.attempt >= attempt for run in self.started_attempts(job)),
             f"attempt {attempt} of {job}", timeout, job,
         )  # fmt: skip
 
-    def until_ended(self, attempt, job, timeout=120):
-        """Wait until an attempt was made to its end."""
-        return self.until(
-            lambda: any(run.attempt >= attempt for run in self.ends(job)),
+    def wait_for_finish(self, attempt, job, timeout=120):
+        """Wait until an attempt has finished; return those that have started."""
+        return self.wait_until(
+            lambda: any(run.attempt >= attempt for run in self.finished_attempts(job)),
             f"the end of attempt {attempt} of {job}", timeout, job,
         )  # fmt: skip
 
-    def until_waiting(self, failed, job, timeout=120):
-        """Wait until so many attempts have failed, and the engine knows it."""
+    def wait_for_failures(self, failed, job, timeout=120):
+        """Wait until so many attempts have failed and the next one is scheduled."""
 
         def waits():
-            report = self.ask("status", job)
+            report = self.request("status", job)
             return report["failed"] == failed and report["status"] == "waiting"
 
-        self.until_ended(failed, job, timeout)
-        return self.until(waits, f"{failed} failures of {job}", timeout, job)
+        self.wait_for_finish(failed, job, timeout)
+        return self.wait_until(waits, f"{failed} failures of {job}", timeout, job)
 
-    def until(self, holds, what, timeout=120, job=None):
-        """Wait until something holds, and return the attempts of the job."""
+    def wait_until(self, condition, what, timeout=120, job=None):
+        """Wait until a condition holds; return the started attempts of the job."""
         end = time.monotonic() + timeout
-        while not holds():
+        while not condition():
             if time.monotonic() > end:
-                pytest.fail(f"{self.name}: no {what}\n{self.told(job)}")
+                pytest.fail(f"{self.name}: no {what}\n{self.describe(job)}")
             time.sleep(0.05)
-        return self.runs(job)
+        return self.started_attempts(job)
 
-    def settled(self, job, timeout=120):
-        """Wait until a job has ended, and return the report of it."""
+    def wait_until_ended(self, job, timeout=120):
+        """Wait until a job has ended, and return its report."""
         report = {}
 
         def ended():
-            report.update(self.ask("status", job))
+            report.update(self.request("status", job))
             return report["status"] in {"succeeded", "dead"}
 
-        self.until(ended, f"end of {job}", timeout, job)
+        self.wait_until(ended, f"end of {job}", timeout, job)
         return report
 
-    def counted(self, job):
-        """How often each attempt was begun: again only if it was made to no end."""
-        counts = Counter(run.attempt for run in self.runs(job))
-        made = Counter(run.attempt for run in self.ends(job))
-        assert {*made.values()} == {1}, f"made to its end twice\n{self.told(job)}"
-        told = "1 once" if len(counts) == 1 else f"1 to {max(counts)} once each"
+    def count_attempts(self, job):
+        """Return how often each attempt was started; none may finish twice."""
+        counts = Counter(run.attempt for run in self.started_attempts(job))
+        finished = Counter(run.attempt for run in self.finished_attempts(job))
+        assert {*finished.values()} == {1}, f"finished twice\n{self.describe(job)}"
+        summary = "1 once" if len(counts) == 1 else f"1 to {max(counts)} once each"
         again = [attempt for attempt, times in counts.items() if times > 1]
-        told += "".join(f", {each} again: killed in its middle" for each in again)
-        self.table.append(told)
+        summary += "".join(f", {each} again: killed in its middle" for each in again)
+        self.table.append(summary)
         return dict(sorted(counts.items()))
 
     def gaps(self, job):
-        """The seconds between the end of each attempt and the start of the next."""
-        begun, ended = self.runs(job), self.ends(job)
-        return [b.at - a.at for a, b in zip(ended, begun[1:], strict=False)]
+        """Return the seconds between the end of each attempt and the next start."""
+        started, finished = self.started_attempts(job), self.finished_attempts(job)
+        return [b.at - a.at for a, b in zip(finished, started[1:], strict=False)]
 
-    def told(self, job=None):
-        """The table of attempts, and what workers said, for a failed test."""
-        lines = [f"{run.at:.2f} {run.worker} {run.key}" for run in self.runs(job)]
+    def describe(self, job=None):
+        """Return the attempts and the logs, for the message of a failed test."""
+        lines = [
+            f"{run.at:.2f} {run.worker} {run.key}" for run in self.started_attempts(job)
+        ]
         for log in sorted(self.folder.glob("*.log")):
             lines += [f"-- {log.name}", *log.read_text().splitlines()[-40:]]
         return "\n".join(lines)
 
-    def _noted(self, name, job):
+    def _recorded(self, name, job):
         path = self.folder / name
         lines = path.read_text().splitlines() if path.exists() else []
-        found = [Run(line) for line in lines]
+        found = [StartedAttempt(line) for line in lines]
         return [r for r in found if job is None or r.key.rpartition(":")[0] == job]
 
     def _command(self, *command):
@@ -248,19 +248,19 @@ class Engine:
         return os.environ | given | self.environ()
 
 
-def answer(worker, **answers):
-    """Do what an application was started for: to attempt jobs, or to be asked."""
+def run_application(worker, **requests):
+    """Run an application: as a worker, or to answer requests."""
     if sys.argv[1] == "worker":
         worker()
         return
     for line in sys.stdin:
         command, *arguments = json.loads(line)
-        sys.stdout.write(json.dumps(answers[command](*arguments)) + "\n")
+        sys.stdout.write(json.dumps(requests[command](*arguments)) + "\n")
         sys.stdout.flush()
 
 
-def as_data(report):
-    """A report as an application answers it."""
+def report_to_dict(report):
+    """Return a report as plain data, the answer of an application."""
     failures = report.failures
     return {
         "status": report.status,

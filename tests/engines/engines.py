@@ -1,4 +1,4 @@
-"""The engines that the table is run on."""
+"""The engines under test."""
 
 from tests.engines.celery_engine import (
     CeleryOnClassic,

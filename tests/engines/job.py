@@ -1,7 +1,7 @@
-"""The job that every engine is given: it fails as its plan says.
+"""The job that runs on every engine, and fails as planned.
 
-It runs in processes of their own, which are killed in the middle of it. What it
-was asked to do is in a folder, and so is what it did.
+It runs in worker processes, which tests kill. A folder holds the plans of jobs, and
+the records of their attempts.
 """
 
 import json
@@ -20,12 +20,12 @@ POLICY = "RETRYKIT_ENGINE_POLICY"
 _ENDLESS = {"max_attempts": None, "max_elapsed": None, "on": ConnectionError}
 
 POLICIES = {
-    # Delays that every engine can hold, and one above most visibility timeouts.
+    # Delays that every engine can hold.
     "patient": Policy(schedule=[1, 1, 1, 1, 1, 1], seed=7, name="hosts", **_ENDLESS),
     # Time enough to kill a worker while the job waits.
     "slow": Policy(schedule=[4] * 3, seed=7, name="hosts", **_ENDLESS),
     "longer": Policy(schedule=[1, 9, 1], seed=7, name="hosts", **_ENDLESS),
-    # What "patient" became in a later version of the code.
+    # "patient" in a later version of the code.
     "changed": Policy(schedule=[2] * 3, seed=7, name="hosts", **_ENDLESS),
     "renamed": Policy(schedule=[1] * 6, seed=7, name="others", **_ENDLESS),
     "jittered": Policy(
@@ -40,33 +40,33 @@ POLICIES = {
 
 
 def policy():
-    """The policy that the environment asks for."""
+    """Return the policy named in the environment."""
     return POLICIES[os.environ.get(POLICY, "patient")]
 
 
 def verify(plan):
-    """Fail as the plan says: a name of a file with it.
+    """Fail as planned.
 
     Args:
-        plan: ``fails``, how many attempts fail; ``slow``, how many seconds which
-            attempts take; ``raises``, what the last one of them raises; ``value``,
-            what is returned.
+        plan: The name of a JSON file: ``fails``, the number of attempts that fail;
+            ``slow``, the seconds that attempts take, by their number; ``raises``, the
+            delays that failures request, or "kill"; ``value``, the result.
     """
     folder = Path(os.environ[FOLDER])
-    told = json.loads((folder / f"{plan}.json").read_text())
+    options = json.loads((folder / f"{plan}.json").read_text())
     attempt = current_state().attempt
-    # A worker leads a session, and all the processes that it starts are of it.
+    # The session's leader is the worker; its child processes belong to the session.
     worker = os.getsid(0)
-    _note(folder / "runs", f"{time.time():.3f} {worker} {idempotency_key()}")
-    time.sleep(told.get("slow", {}).get(str(attempt), 0))
-    _note(folder / "ends", f"{time.time():.3f} {worker} {idempotency_key()}")
-    if attempt <= told.get("fails", 0):
-        _fail(told.get("raises", {}).get(str(attempt)), attempt)
-    return told.get("value", "verified")
+    _record(folder / "runs", f"{time.time():.3f} {worker} {idempotency_key()}")
+    time.sleep(options.get("slow", {}).get(str(attempt), 0))
+    _record(folder / "ends", f"{time.time():.3f} {worker} {idempotency_key()}")
+    if attempt <= options.get("fails", 0):
+        _fail(options.get("raises", {}).get(str(attempt)), attempt)
+    return options.get("value", "verified")
 
 
 async def averify(plan):
-    """The same as a coroutine function."""
+    """Fail as planned, as a coroutine function."""
     return verify(plan)
 
 
@@ -79,7 +79,7 @@ def _fail(what, attempt):
     raise error
 
 
-def _note(path, line):
-    # One write at the end of the file, so that lines of several processes are whole.
+def _record(path, line):
+    # One write in append mode, so that lines of several processes do not mix.
     with path.open("a") as file:
         file.write(line + "\n")

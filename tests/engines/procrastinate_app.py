@@ -1,4 +1,4 @@
-"""The job on Procrastinate, in processes of its own."""
+"""The application of the Procrastinate engine."""
 
 import os
 import time
@@ -8,12 +8,12 @@ from procrastinate.exceptions import ConnectorException
 
 from retrykit.integrations import procrastinate as durable
 from tests.engines import job
-from tests.engines.engine import WORKER, answer, as_data
+from tests.engines.engine import WORKER, report_to_dict, run_application
 
 APP = App(
     connector=PsycopgConnector(conninfo=os.environ["RETRYKIT_ENGINE_DATABASE"]),
     worker_defaults={
-        "name": os.environ.get(WORKER, "asker"),
+        "name": os.environ.get(WORKER, "client"),
         "fetch_job_polling_interval": 0.2,
         "update_heartbeat_interval": 0.5,
         "stalled_worker_timeout": 2.0,
@@ -25,7 +25,7 @@ averify = durable.task(APP, job.policy(), name="averify")(job.averify)
 
 
 def worker():
-    # As a supervisor does: a worker ends when its database is away.
+    # Like a supervisor: a worker ends when its database is unavailable.
     while True:
         try:
             APP.run_worker()
@@ -33,12 +33,12 @@ def worker():
             time.sleep(0.2)
 
 
-def asked(what):
-    def ask(*arguments):
+def opened(function):
+    def call(*arguments):
         with APP.open():
-            return what(*arguments)
+            return function(*arguments)
 
-    return ask
+    return call
 
 
 def schema():
@@ -47,21 +47,21 @@ def schema():
     durable.apply_schema(APP)
 
 
-def submit(job_id, plan, colour):
-    return (verify if colour == "sync" else averify).start_as(job_id, plan)
+def submit(job_id, plan, kind):
+    return (verify if kind == "sync" else averify).start_as(job_id, plan)
 
 
 def status(job_id):
-    return as_data(durable.status(APP, job_id))
+    return report_to_dict(durable.status(APP, job_id))
 
 
 if __name__ == "__main__":
-    answer(
+    run_application(
         worker=worker,
-        schema=asked(schema),
-        submit=asked(submit),
-        status=asked(status),
-        dead=asked(lambda: [each.job for each in durable.dead(APP)]),
-        requeue=asked(lambda job_id: durable.requeue(APP, job_id)),
-        kill=asked(lambda job_id: durable.kill(APP, job_id)),
+        schema=opened(schema),
+        submit=opened(submit),
+        status=opened(status),
+        dead=opened(lambda: [each.job for each in durable.dead(APP)]),
+        requeue=opened(lambda job_id: durable.requeue(APP, job_id)),
+        kill=opened(lambda job_id: durable.kill(APP, job_id)),
     )

@@ -1,4 +1,4 @@
-"""Procrastinate, on a PostgreSQL of its own."""
+"""Procrastinate on a private PostgreSQL server."""
 
 import json
 
@@ -19,7 +19,7 @@ class Procrastinate(Engine):
     def start(self):
         self.server = PostgresServer(self.folder)
         self.server.start()
-        self.ask("schema")
+        self.request("schema")
 
     def stop(self):
         self.server.stop()
@@ -31,14 +31,14 @@ class Procrastinate(Engine):
     def environ(self):
         return {"RETRYKIT_ENGINE_DATABASE": self.server.url}
 
-    def spoil(self, job, change):
+    def change_envelope(self, job, change):
         with psycopg.connect(self.server.url) as database:
-            [[place, kept]] = database.execute(
+            [[place, envelope]] = database.execute(
                 "SELECT place, envelope FROM retrykit_jobs"
                 " WHERE envelope ->> 'job' = %s",
                 [job],
             ).fetchall()
             database.execute(
                 "UPDATE retrykit_jobs SET envelope = %s WHERE place = %s",
-                [json.dumps(change(kept)), place],
+                [json.dumps(change(envelope)), place],
             )

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.durable` is the long form: ten thousand jobs."""
+"""Short runs of `python -m benchmarks.durable`."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_measures_jobs_that_wait_beside_workflows_that_sleep(tmp_path):
 
 def test_measures_jobs_that_come_due_at_once_under_each_setting(tmp_path):
     _, *rows = cells(due(tmp_path, jobs=4, sample=3))
-    told = [(row[0], row[2], row[3]) for row in rows]
-    asked = [(each.journal, *map(str, each[:2])) for each in SETTINGS]
-    assert told == [*asked, told[1]]
+    measured = [(row[0], row[2], row[3]) for row in rows]
+    expected = [(each.journal, *map(str, each[:2])) for each in SETTINGS]
+    assert measured == [*expected, measured[1]]
     assert all(float(figure) > 0 for row in rows for figure in row[4:])

@@ -1,4 +1,4 @@
-"""A worker of Celery that dies when it has sent a message leaves two of a job."""
+"""A Celery worker that dies before it acknowledges leaves two messages of a job."""
 
 import pytest
 
@@ -12,13 +12,13 @@ pytestmark = [
 ]
 
 
-def test_makes_each_attempt_once_though_two_messages_come_at_the_same_time(engine):
-    """Slowly enough that both are judged before either has written anything."""
+def test_runs_each_attempt_once_if_two_messages_arrive_at_the_same_time(engine):
+    """Results are stored so slowly that both are checked before either is recorded."""
     engine.dies = 2
-    worker = engine.work()
+    worker = engine.start_worker()
     engine.submit("host", fails=3, slow={"3": 2})
-    engine.until(lambda: worker.process.poll() is not None, "end of the worker")
+    engine.wait_until(lambda: worker.process.poll() is not None, "end of the worker")
     engine.dies, engine.slow = 0, 0.2
-    engine.work()
-    engine.settled("host")
-    assert engine.counted("host") == {1: 1, 2: 1, 3: 1, 4: 1}
+    engine.start_worker()
+    engine.wait_until_ended("host")
+    assert engine.count_attempts("host") == {1: 1, 2: 1, 3: 1, 4: 1}

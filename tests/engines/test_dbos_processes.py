@@ -1,4 +1,4 @@
-"""Which process of DBOS attempts what, and who goes on where one was killed."""
+"""Which process of DBOS runs a job, and which one continues it after a kill."""
 
 import time
 
@@ -15,83 +15,83 @@ def engine(request, tmp_path):
         yield engine
 
 
-def test_attempts_nothing_in_a_process_that_only_asks(engine):
+def test_a_connected_process_runs_no_attempt(engine):
     engine.policy = "longer"
-    worker = engine.work()
+    worker = engine.start_worker()
     engine.submit("host", fails=2)
-    engine.until_waiting(2, "host")
+    engine.wait_for_failures(2, "host")
     worker.kill()
     time.sleep(10)
-    assert engine.ask("status", "host")["status"] == "waiting", "though it is due"
-    engine.work()
-    engine.settled("host")
-    assert engine.counted("host") == {1: 1, 2: 1, 3: 1}
+    assert engine.request("status", "host")["status"] == "waiting", "it is due"
+    engine.start_worker()
+    engine.wait_until_ended("host")
+    assert engine.count_attempts("host") == {1: 1, 2: 1, 3: 1}
 
 
-def test_goes_on_under_another_version_of_the_application(engine):
-    """A job that waits was enqueued under none."""
+def test_a_new_version_of_the_application_continues_a_waiting_job(engine):
+    """Attempts are enqueued without a version."""
     engine.policy = "slow"
     engine.version = "1.0"
-    worker = engine.work()
+    worker = engine.start_worker()
     engine.submit("host", fails=2)
-    engine.until_waiting(1, "host")
+    engine.wait_for_failures(1, "host")
     worker.kill()
     engine.version, engine.policy = "1.1", "changed"
-    engine.work()
-    report = engine.settled("host")
+    engine.start_worker()
+    report = engine.wait_until_ended("host")
     assert (report["status"], report["delays"]) == ("succeeded", [4, 2])
-    assert engine.counted("host") == {1: 1, 2: 1, 3: 1}
+    assert engine.count_attempts("host") == {1: 1, 2: 1, 3: 1}
 
 
-def test_lets_another_executor_go_on_with_what_waits(engine):
+def test_another_executor_continues_a_waiting_job(engine):
     engine.policy = "slow"
-    worker = engine.work("one")
+    worker = engine.start_worker("one")
     engine.submit("host", fails=1)
-    engine.until_waiting(1, "host")
+    engine.wait_for_failures(1, "host")
     worker.kill()
-    engine.work("two")
-    engine.settled("host")
-    assert engine.counted("host") == {1: 1, 2: 1}
+    engine.start_worker("two")
+    engine.wait_until_ended("host")
+    assert engine.count_attempts("host") == {1: 1, 2: 1}
 
 
-def test_leaves_half_an_attempt_to_the_executor_that_comes_back(engine):
-    """Another one does not take it over: it cannot know that the first is dead."""
-    worker = engine.work("one")
+def test_an_interrupted_attempt_is_repeated_by_its_own_executor(engine):
+    """Another executor cannot know that the first one is dead."""
+    worker = engine.start_worker("one")
     engine.submit("host", fails=0, slow={"1": 3})
-    engine.until_run(1, "host")
+    engine.wait_for_start(1, "host")
     worker.kill()
-    engine.work("two")
+    engine.start_worker("two")
     time.sleep(4)
-    assert engine.ask("status", "host")["status"] == "running"
-    assert len(engine.runs("host")) == 1
-    engine.work("one")
-    assert engine.settled("host")["status"] == "succeeded"
-    assert engine.counted("host") == {1: 2}
+    assert engine.request("status", "host")["status"] == "running"
+    assert len(engine.started_attempts("host")) == 1
+    engine.start_worker("one")
+    assert engine.wait_until_ended("host")["status"] == "succeeded"
+    assert engine.count_attempts("host") == {1: 2}
 
 
-def test_hands_half_an_attempt_over_when_it_is_told_that_its_executor_is_gone(engine):
-    worker = engine.work("one")
+def test_take_over_repeats_an_interrupted_attempt_on_another_executor(engine):
+    worker = engine.start_worker("one")
     engine.submit("host", fails=1, slow={"1": 3})
-    engine.until_run(1, "host")
+    engine.wait_for_start(1, "host")
     worker.kill()
-    engine.work("two")
-    assert engine.ask("take_over", "one") == ["host"]
-    assert engine.settled("host")["status"] == "succeeded"
-    assert engine.counted("host") == {1: 2, 2: 1}
+    engine.start_worker("two")
+    assert engine.request("take_over", "one") == ["host"]
+    assert engine.wait_until_ended("host")["status"] == "succeeded"
+    assert engine.count_attempts("host") == {1: 2, 2: 1}
 
 
-def test_refuses_a_second_process_of_an_executor_until_the_first_is_dead(tmp_path):
+def test_a_second_process_of_an_executor_is_rejected_while_the_first_lives(tmp_path):
     with DbosOnSqlite(tmp_path) as engine:
-        worker = engine.work("one")
+        worker = engine.start_worker("one")
         engine.submit("host", fails=0, slow={"1": 3})
-        engine.until_run(1, "host")
-        second = engine.work("one")
+        engine.wait_for_start(1, "host")
+        second = engine.start_worker("one")
         assert second.process.wait(30) == 1
-        refused = "executor_id must be an id that no other process has, got 'one'"
-        assert refused in engine.told()
-        engine.settled("host")
-        assert engine.counted("host") == {1: 1}, "the second one has doubled nothing"
+        error = "executor_id must be an id that no other process has, got 'one'"
+        assert error in engine.describe()
+        engine.wait_until_ended("host")
+        assert engine.count_attempts("host") == {1: 1}, "nothing ran twice"
         worker.kill()
-        engine.work("one")
+        engine.start_worker("one")
         engine.submit("another", fails=0)
-        engine.settled("another")
+        engine.wait_until_ended("another")

@@ -1,7 +1,7 @@
-"""Nothing lost, nothing doubled: one table, on every engine, with real kills.
+"""No job is lost and no attempt repeated, on every engine, with real kills.
 
-An attempt may run again only if it was killed in the middle; every test counts
-how often each attempt was begun.
+An attempt may be repeated only if it was killed in its middle; every test counts how
+often each attempt was started.
 """
 
 import json
@@ -14,14 +14,14 @@ from tests.engines.job import POLICIES
 pytestmark = pytest.mark.engines
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_attempts_a_job_until_it_succeeds(engine, colour):
-    if colour in engine.cannot:
-        pytest.skip(f"{engine.name}: {engine.cannot[colour]}")
-    engine.work()
-    engine.submit("host", fails=2, value={"verified": True}, colour=colour)
-    report = engine.settled("host")
-    assert engine.counted("host") == {1: 1, 2: 1, 3: 1}
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_runs_a_job_until_it_succeeds(engine, kind):
+    if kind in engine.unsupported:
+        pytest.skip(f"{engine.name}: {engine.unsupported[kind]}")
+    engine.start_worker()
+    engine.submit("host", fails=2, value={"verified": True}, kind=kind)
+    report = engine.wait_until_ended("host")
+    assert engine.count_attempts("host") == {1: 1, 2: 1, 3: 1}
     assert (report["status"], report["result"]) == ("succeeded", {"verified": True})
     assert report["errors"] == [
         "ConnectionError: attempt 1: connection refused",
@@ -29,180 +29,184 @@ def test_attempts_a_job_until_it_succeeds(engine, colour):
     ]
 
 
-def test_makes_each_attempt_once_though_its_worker_is_killed_while_it_waits(engine):
+def test_runs_each_attempt_once_if_its_worker_is_killed_between_attempts(engine):
     engine.policy = "slow"
-    worker = engine.work()
+    worker = engine.start_worker()
     engine.submit("host", fails=3)
     for attempt in (1, 2):
-        engine.until_waiting(attempt, "host")
+        engine.wait_for_failures(attempt, "host")
         worker.kill()
-        worker = engine.work()
-    engine.settled("host")
-    assert engine.counted("host") == {1: 1, 2: 1, 3: 1, 4: 1}
+        worker = engine.start_worker()
+    engine.wait_until_ended("host")
+    assert engine.count_attempts("host") == {1: 1, 2: 1, 3: 1, 4: 1}
 
 
-def test_makes_the_attempt_again_in_whose_middle_its_worker_was_killed(engine):
-    worker = engine.work()
+def test_repeats_an_attempt_during_which_its_worker_was_killed(engine):
+    worker = engine.start_worker()
     engine.submit("host", fails=3, slow={"2": 2})
-    engine.until_run(2, "host")
+    engine.wait_for_start(2, "host")
     worker.kill()
-    engine.work()
-    report = engine.settled("host")
-    assert engine.counted("host") == {1: 1, 2: 2, 3: 1, 4: 1}
-    assert report["failed"] == 3, "what was killed is no failure of the job's"
+    engine.start_worker()
+    report = engine.wait_until_ended("host")
+    assert engine.count_attempts("host") == {1: 1, 2: 2, 3: 1, 4: 1}
+    assert report["failed"] == 3, "a killed attempt is no failure"
 
 
-def test_makes_each_attempt_once_though_two_workers_could(engine):
-    workers = {engine.work(name).process.pid for name in ("one", "two")}
+def test_runs_each_attempt_once_with_two_workers(engine):
+    workers = {engine.start_worker(name).process.pid for name in ("one", "two")}
     jobs = []
 
-    def both_are_at_work():
+    def both_have_worked():
         jobs.append(f"host-{len(jobs)}")
         engine.submit(jobs[-1], fails=2)
         time.sleep(0.3)
-        return {run.worker for run in engine.runs()} == workers
+        return {run.worker for run in engine.started_attempts()} == workers
 
-    engine.until(both_are_at_work, "attempts of both workers")
+    engine.wait_until(both_have_worked, "attempts of both workers")
     for job in jobs:
-        engine.settled(job)
-        assert engine.counted(job) == {1: 1, 2: 1, 3: 1}
+        engine.wait_until_ended(job)
+        assert engine.count_attempts(job) == {1: 1, 2: 1, 3: 1}
 
 
-def test_loses_nothing_when_its_server_is_restarted_while_jobs_wait(engine):
+def test_loses_no_job_if_its_server_is_restarted(engine):
     engine.policy = "longer"
-    engine.work()
+    engine.start_worker()
     engine.submit("host", fails=3)
-    engine.until_waiting(2, "host")
+    engine.wait_for_failures(2, "host")
     engine.restart()
-    engine.settled("host")
-    assert engine.counted("host") == {1: 1, 2: 1, 3: 1, 4: 1}
+    engine.wait_until_ended("host")
+    assert engine.count_attempts("host") == {1: 1, 2: 1, 3: 1, 4: 1}
 
 
-def test_holds_a_delay_that_is_far_above_what_it_can_hold_at_once(engine):
-    """Hops, where the engine would deliver a job twice that it holds for long."""
+def test_delays_a_job_for_longer_than_its_broker_can_hold_it(engine):
+    """In hops, where the broker delivers a job twice if it is held for long."""
     engine.policy = "longer"
-    engine.work("one")
-    engine.work("two")
+    engine.start_worker("one")
+    engine.start_worker("two")
     engine.submit("host", fails=3)
-    engine.settled("host")
-    assert engine.counted("host") == {1: 1, 2: 1, 3: 1, 4: 1}
+    engine.wait_until_ended("host")
+    assert engine.count_attempts("host") == {1: 1, 2: 1, 3: 1, 4: 1}
     gaps = engine.gaps("host")
     assert 9 <= gaps[1] <= 9 + engine.granularity
 
 
-def test_makes_all_76_attempts_of_the_hostname_verification_when_they_are_due(engine):
-    """The schedule of seven days, a hundred thousand times faster."""
+def test_runs_all_76_attempts_of_the_hostname_verification_on_time(engine):
+    """Its schedule of seven days, 100,000 times faster."""
     engine.policy = "hostnames"
-    engine.work()
+    engine.start_worker()
     engine.submit("host", fails=76)
-    report = engine.settled("host", timeout=75 * engine.granularity + 60)
-    assert engine.counted("host") == dict.fromkeys(range(1, 77), 1)
+    report = engine.wait_until_ended("host", timeout=75 * engine.granularity + 60)
+    assert engine.count_attempts("host") == dict.fromkeys(range(1, 77), 1)
     assert (report["status"], report["failed"]) == ("dead", 76)
-    asked = [POLICIES["hostnames"].schedule.delay(n, None, None) for n in range(1, 76)]
-    for gap, delay in zip(engine.gaps("host"), asked, strict=True):
+    delays = [POLICIES["hostnames"].schedule.delay(n, None, None) for n in range(1, 76)]
+    for gap, delay in zip(engine.gaps("host"), delays, strict=True):
         assert delay - 0.01 <= gap <= delay + engine.granularity
 
 
-def test_waits_as_long_when_it_is_resumed_as_when_it_is_not(engine):
-    """Jitter is drawn once: the same seed, the same delays."""
+def test_a_resumed_job_has_the_delays_of_an_uninterrupted_one(engine):
+    """Same seed, same delays."""
     engine.policy = "jittered"
-    worker = engine.work()
+    worker = engine.start_worker()
     engine.submit("whole", fails=4)
-    engine.settled("whole")
+    engine.wait_until_ended("whole")
     engine.submit("cut", fails=4, slow={"2": 2})
-    engine.until_run(2, "cut")
+    engine.wait_for_start(2, "cut")
     worker.kill()
-    worker = engine.work()
-    engine.until_waiting(3, "cut")
+    worker = engine.start_worker()
+    engine.wait_for_failures(3, "cut")
     worker.kill()
-    engine.work()
-    cut, whole = engine.settled("cut"), engine.ask("status", "whole")
-    assert engine.counted("cut") == {1: 1, 2: 2, 3: 1, 4: 1, 5: 1}
+    engine.start_worker()
+    cut, whole = engine.wait_until_ended("cut"), engine.request("status", "whole")
+    assert engine.count_attempts("cut") == {1: 1, 2: 2, 3: 1, 4: 1, 5: 1}
     assert cut["delays"] == whole["delays"]
     assert len({*cut["delays"]}) == 4
 
 
-def test_goes_on_under_the_policy_that_a_deploy_has_changed(engine):
+def test_continues_under_a_policy_changed_by_a_deploy(engine):
     engine.policy = "slow"
-    worker = engine.work()
+    worker = engine.start_worker()
     engine.submit("host", fails=2)
-    engine.until_waiting(1, "host")
+    engine.wait_for_failures(1, "host")
     worker.kill()
     engine.policy = "changed"
-    engine.work()
-    report = engine.settled("host")
-    assert engine.counted("host") == {1: 1, 2: 1, 3: 1}
+    engine.start_worker()
+    report = engine.wait_until_ended("host")
+    assert engine.count_attempts("host") == {1: 1, 2: 1, 3: 1}
     assert report["delays"] == [4, 2]
-    assert "policy hosts changed from" in engine.told()
+    assert "policy hosts changed from" in engine.describe()
 
 
-def newer(envelope):
+def newer_version(envelope):
     return envelope | {"version": 99}
 
 
-def cut_off(envelope):
+def truncated(envelope):
     return json.dumps(envelope)[:100]
 
 
-def by_hand(envelope):
+def invalid_due(envelope):
     return envelope | {"due": "tomorrow"}
 
 
-def unknown(envelope):
+def unknown_policy(envelope):
     return envelope | {"policy": "unheard-of"}
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (newer, "upgrade retrykit"),
-        (cut_off, "envelope must be"),
-        (by_hand, "envelope must be"),
-        (unknown, "unheard-of"),
+        (newer_version, "upgrade retrykit"),
+        (truncated, "envelope must be"),
+        (invalid_due, "envelope must be"),
+        (unknown_policy, "unheard-of"),
     ],
 )
-def test_moves_a_job_to_the_dead_whose_envelope_cannot_be_followed(engine, change, why):
+def test_a_job_with_an_unusable_envelope_is_dead(engine, change, why):
     engine.policy = "longer"
-    engine.work()
+    engine.start_worker()
     engine.submit("host", fails=5)
-    engine.until_waiting(2, "host")
-    engine.spoil("host", change)
-    report = engine.settled("host")
+    engine.wait_for_failures(2, "host")
+    engine.change_envelope("host", change)
+    report = engine.wait_until_ended("host")
     assert report["status"] == "dead"
     assert why in report["why"]
-    assert engine.counted("host") == {1: 1, 2: 1}, "and it is attempted no more"
+    assert engine.count_attempts("host") == {1: 1, 2: 1}, "no attempt follows"
     # Celery writes the ledger before it moves the message.
-    engine.until(lambda: engine.ask("dead") == ["host"], "dead job that is listed")
+    engine.wait_until(
+        lambda: engine.request("dead") == ["host"], "dead job that is listed"
+    )
 
 
-def test_lists_a_dead_job_and_begins_it_anew(engine):
-    engine.work()
+def test_lists_and_requeues_a_dead_job(engine):
+    engine.start_worker()
     engine.submit("host", fails=1, raises={"1": "kill"})
-    report = engine.settled("host")
+    report = engine.wait_until_ended("host")
     assert (report["status"], report["failed"]) == ("dead", 1)
     # Celery writes the ledger before it moves the message.
-    engine.until(lambda: engine.ask("dead") == ["host"], "dead job that is listed")
-    engine.ask("requeue", "host")
-    engine.until_run(1, "host#2")
-    assert engine.settled("host")["status"] == "dead"
-    assert engine.counted("host#2") == {1: 1}
+    engine.wait_until(
+        lambda: engine.request("dead") == ["host"], "dead job that is listed"
+    )
+    engine.request("requeue", "host")
+    engine.wait_for_start(1, "host#2")
+    assert engine.wait_until_ended("host")["status"] == "dead"
+    assert engine.count_attempts("host#2") == {1: 1}
 
 
-def test_follows_what_a_failure_asks_for(engine):
-    """Retry at a given time, or never: as in the Zizq policy."""
-    engine.work()
+def test_obeys_a_delay_or_an_end_that_the_error_requests(engine):
+    """Retry at a given time, or never, as in the policy of Zizq."""
+    engine.start_worker()
     engine.submit("host", fails=2, raises={"1": 3, "2": "kill"})
-    report = engine.settled("host")
-    assert engine.counted("host") == {1: 1, 2: 1}
+    report = engine.wait_until_ended("host")
+    assert engine.count_attempts("host") == {1: 1, 2: 1}
     assert 3 <= engine.gaps("host")[0] <= 3 + engine.granularity
     assert report["delays"] == [3, None]
 
 
-def test_makes_no_attempt_of_a_job_that_was_killed(engine):
+def test_runs_no_attempt_of_a_killed_job(engine):
     engine.policy = "longer"
-    engine.work()
+    engine.start_worker()
     engine.submit("host", fails=5)
-    engine.until_waiting(2, "host")
-    engine.ask("kill", "host")
-    assert engine.settled("host")["status"] == "dead"
-    assert engine.counted("host") == {1: 1, 2: 1}
+    engine.wait_for_failures(2, "host")
+    engine.request("kill", "host")
+    assert engine.wait_until_ended("host")["status"] == "dead"
+    assert engine.count_attempts("host") == {1: 1, 2: 1}

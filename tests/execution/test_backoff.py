@@ -1,4 +1,4 @@
-"""A loop of one's own asks for its delays one by one."""
+"""Backoff: the delays for a loop of the user's own."""
 
 import copy
 import pickle
@@ -15,7 +15,7 @@ from retrykit.testing.strategies import schedules, seeds
 UNLIMITED = Policy(max_attempts=None, max_elapsed=None)
 
 
-def drain(backoff, most=1000):
+def all_delays(backoff, most=1000):
     return list(islice(iter(backoff.next, STOP), most))
 
 
@@ -23,17 +23,17 @@ def drain(backoff, most=1000):
 def test_gives_the_delays_of_the_schedule_and_then_stops(schedule, seed):
     policy = UNLIMITED.replace(schedule=schedule, seed=seed)
     expected = list(islice(schedule.draw(seed), 50))
-    assert drain(Backoff(policy, FakeClock()), 50) == expected
+    assert all_delays(Backoff(policy, FakeClock()), 50) == expected
 
 
-def test_stops_when_every_attempt_is_used_up():
+def test_stops_after_max_attempts():
     """The first call counts."""
     backoff = Backoff(Policy(schedule=s.constant(1), max_attempts=4), FakeClock())
-    assert drain(backoff) == [1.0, 1.0, 1.0]
+    assert all_delays(backoff) == [1.0, 1.0, 1.0]
 
 
-def test_stops_at_once_where_one_attempt_is_allowed():
-    assert drain(Backoff(Policy(max_attempts=1), FakeClock())) == []
+def test_stops_at_once_if_one_attempt_is_allowed():
+    assert all_delays(Backoff(Policy(max_attempts=1), FakeClock())) == []
 
 
 def test_stays_stopped():
@@ -41,7 +41,7 @@ def test_stays_stopped():
     assert [backoff.next() for _ in range(4)] == [1.0, STOP, STOP, STOP]
 
 
-# What 10 s of max_elapsed leave of a delay of 4 s, each waited for.
+# The delays of 4 s each that max_elapsed=10 allows.
 RULES = {"stop": [4, 4], "clip": [4, 4, 2], "overshoot": [4, 4, 4]}
 
 
@@ -50,21 +50,21 @@ def test_obeys_the_deadline_rule(rule, delays):
     policy = Policy(schedule=s.constant(4), max_elapsed=10, deadline=rule)
     clock = FakeClock()
     backoff = Backoff(policy, clock)
-    found = []
+    delays_seen = []
     for wait in iter(backoff.next, STOP):
-        found.append(wait)
+        delays_seen.append(wait)
         clock.sleep(wait)
-    assert found == clock.sleeps == delays
+    assert delays_seen == clock.sleeps == delays
 
 
-def test_asks_for_the_elapsed_time_before_anything_is_drawn():
-    def asked():
+def test_checks_the_elapsed_time_before_it_draws_a_delay():
+    def count_draws():
         drawn.append(1.0)
         yield from drawn
 
     drawn = []
     clock = FakeClock()
-    policy = Policy(schedule=asked, max_elapsed=10, deadline="overshoot")
+    policy = Policy(schedule=count_draws, max_elapsed=10, deadline="overshoot")
     backoff = Backoff(policy, clock)
     backoff.next()
     clock.advance(10)
@@ -74,7 +74,7 @@ def test_asks_for_the_elapsed_time_before_anything_is_drawn():
     assert drawn == [1.0, 1.0]
 
 
-def test_prints_its_policy_and_where_it_is():
+def test_its_repr_shows_the_policy_and_the_retry():
     backoff = Backoff(Policy(schedule=[1, 2]))
     backoff.next()
     assert (
@@ -82,8 +82,8 @@ def test_prints_its_policy_and_where_it_is():
     )
 
 
-def test_reset_starts_again():
-    """Sets the interval back to the initial one and restarts the timer."""
+def test_reset_restores_the_first_interval():
+    """Quoted from Google: it restores the initial interval and restarts the timer."""
     clock = FakeClock(start=50)
     backoff = Backoff(presets.google(randomization_factor=0), clock)
     waited = [backoff.next() for _ in range(5)]
@@ -94,14 +94,14 @@ def test_reset_starts_again():
     assert [backoff.next() for _ in range(5)] == waited
 
 
-def test_reset_gives_back_every_attempt():
+def test_reset_restores_all_attempts():
     backoff = Backoff(Policy(schedule=s.constant(1), max_attempts=3), FakeClock())
-    assert drain(backoff) == [1.0, 1.0]
+    assert all_delays(backoff) == [1.0, 1.0]
     backoff.reset()
-    assert drain(backoff) == [1.0, 1.0]
+    assert all_delays(backoff) == [1.0, 1.0]
 
 
-def test_reset_draws_anew_unless_the_policy_has_a_seed():
+def test_reset_draws_a_new_seed_unless_the_policy_has_one():
     fresh = Backoff(Policy(schedule=s.constant(1).full_jitter()))
     fixed = Backoff(Policy(schedule=s.constant(1).full_jitter(), seed=7))
     for backoff, different in ((fresh, 2), (fixed, 1)):
@@ -110,7 +110,7 @@ def test_reset_draws_anew_unless_the_policy_has_a_seed():
         assert len({first, backoff.next()}) == different
 
 
-def test_elapsed_is_the_time_since_it_was_made():
+def test_elapsed_is_the_time_since_its_creation():
     clock = FakeClock(start=1000)
     backoff = Backoff(Policy(), clock)
     assert backoff.elapsed == 0.0
@@ -121,30 +121,30 @@ def test_elapsed_is_the_time_since_it_was_made():
     assert backoff.elapsed == 3.5
 
 
-def test_elapsed_is_read_from_the_clock_of_the_context():
+def test_elapsed_uses_the_virtual_clock():
     with virtual_time() as clock:
         backoff = Backoff(Policy())
         clock.advance(7)
         assert backoff.elapsed == 7.0
 
 
-def test_the_current_interval_is_the_next_delay_before_chance():
+def test_the_current_interval_is_the_next_delay_without_jitter():
     backoff = Backoff(presets.google(), FakeClock())
-    found = []
+    delays_seen = []
     for _ in range(13):
-        found.append(backoff.current_interval)
+        delays_seen.append(backoff.current_interval)
         wait = backoff.next()
-        assert found[-1] * 0.499 <= wait <= found[-1] * 1.501
-    assert found == [
+        assert delays_seen[-1] * 0.499 <= wait <= delays_seen[-1] * 1.501
+    assert delays_seen == [
         *(0.5, 0.75, 1.125, 1.687, 2.53, 3.795, 5.692, 8.538, 12.807, 19.21),
         *(28.815, 43.222, 60.0),
     ]
 
 
-def test_asking_for_the_current_interval_moves_nothing():
+def test_reading_the_current_interval_does_not_advance():
     backoff = Backoff(Policy(schedule=[1, 2]), FakeClock())
     assert [backoff.current_interval for _ in range(3)] == [1.0, 1.0, 1.0]
-    assert drain(backoff) == [1.0, 2.0]
+    assert all_delays(backoff) == [1.0, 2.0]
 
 
 ENDING = {
@@ -157,35 +157,35 @@ ENDING = {
 
 
 @pytest.mark.parametrize("schedule", ENDING.values(), ids=ENDING)
-def test_at_the_end_there_is_no_current_interval(schedule):
+def test_the_current_interval_is_none_at_the_end(schedule):
     backoff = Backoff(UNLIMITED.replace(schedule=schedule), FakeClock())
-    assert len(drain(backoff)) == 2
+    assert len(all_delays(backoff)) == 2
     assert backoff.current_interval is None
 
 
-def test_two_loops_of_one_policy_never_see_each_other():
+def test_two_loops_of_one_policy_are_independent():
     policy = Policy(schedule=[1, 2, 3])
     one, other = Backoff(policy, FakeClock()), Backoff(policy, FakeClock())
     assert [one.next(), one.next(), other.next(), one.next()] == [1, 2, 1, 3]
     assert other.next() == 2
 
 
-def test_each_loop_has_chance_of_its_own():
+def test_each_loop_draws_its_own_seed():
     policy = Policy(schedule=s.constant(1).full_jitter())
     assert len({Backoff(policy).next() for _ in range(100)}) == 100
 
 
-def test_the_conditions_of_the_policy_are_not_asked():
+def test_the_conditions_of_the_policy_are_not_called():
     def never(_outcome):
         raise AssertionError
 
     policy = Policy(schedule=[1], on=never, on_result=never, give_up_on=never)
-    assert drain(Backoff(policy, FakeClock())) == [1.0]
+    assert all_delays(Backoff(policy, FakeClock())) == [1.0]
 
 
-def test_a_week_of_delays_is_not_forgotten_half_way():
+def test_gives_all_delays_of_a_long_schedule():
     backoff = Backoff(presets.hostname_verification(), FakeClock())
-    assert drain(backoff) == list(presets.hostname_verification().schedule.draw())
+    assert all_delays(backoff) == list(presets.hostname_verification().schedule.draw())
 
 
 def test_a_delay_of_zero_is_not_the_end():
@@ -194,13 +194,13 @@ def test_a_delay_of_zero_is_not_the_end():
     assert bool(STOP)
 
 
-def test_stop_is_one_value_everywhere():
+def test_stop_is_a_singleton():
     assert repr(STOP) == "STOP"
     assert copy.deepcopy(STOP) is STOP
-    assert pickle.loads(pickle.dumps(STOP)) is STOP  # noqa: S301  written here
+    assert pickle.loads(pickle.dumps(STOP)) is STOP  # noqa: S301  pickled here
 
 
-def test_a_schedule_of_no_delays_is_told():
+def test_rejects_a_schedule_that_returns_a_negative_delay():
     class Broken(s.Schedule):
         def delay(self, _retry, _previous, _random, /):
             return -1.0

@@ -21,8 +21,8 @@ from retrykit import (
 from retrykit.testing import virtual_time
 
 
-class Awaited:
-    """A blocking loop, written with `async for`."""
+class SyncAsAsync:
+    """A sync loop under `async for`, so that one body tests both kinds of loops."""
 
     def __init__(self, *args, **kwargs):
         self.attempts = retrying(*args, **kwargs)
@@ -47,16 +47,16 @@ def run_at_once(main):
     raise AssertionError(coroutine)
 
 
-COLOURS = {
-    "blocking": (Awaited, run_at_once),
+BACKENDS = {
+    "blocking": (SyncAsAsync, run_at_once),
     "asyncio": (aretrying, lambda main: asyncio.run(main())),
     "trio": (aretrying, trio.run),
 }
 
 
-@pytest.fixture(params=COLOURS.values(), ids=COLOURS)
+@pytest.fixture(params=BACKENDS.values(), ids=BACKENDS)
 def block(request):
-    """Run the body once per attempt, each entered, and return the clock."""
+    """Return a function that runs a body in each attempt, and returns the clock."""
     attempts, run = request.param
 
     def in_a_block(body, /, state=None, **settings):
@@ -74,7 +74,7 @@ def block(request):
 
 
 def failing(times, error):
-    """A body that fails so many times; the numbers of its attempts are in `seen`."""
+    """Return a body that fails so many times, and records its attempts in `seen`."""
 
     def body(attempt):
         body.seen.append(attempt.number)
@@ -97,7 +97,7 @@ def test_a_block_that_fails_runs_again_after_each_delay(block):
     assert body.seen == [1, 2, 3]
 
 
-def test_lets_the_last_error_out_with_a_note_and_its_state(block):
+def test_raises_the_last_error_with_a_note_and_its_state(block):
     error = OSError("refused")
     with pytest.raises(OSError, match="refused") as caught:
         block(failing(9, error), schedule=[1, 2])
@@ -111,7 +111,7 @@ def test_lets_the_last_error_out_with_a_note_and_its_state(block):
     assert (state.attempt, state.total_delay, state.errors) == (3, 3.0, (error,) * 3)
 
 
-def test_an_error_that_is_not_retried_leaves_at_once(block):
+def test_an_error_that_is_not_retryable_is_raised_at_once(block):
     error = KeyError("id")
     body = failing(9, error)
     with pytest.raises(KeyError) as caught:
@@ -122,7 +122,7 @@ def test_an_error_that_is_not_retried_leaves_at_once(block):
     assert state_of(error).stop_reason is StopReason.NOT_RETRYABLE
 
 
-def test_raises_a_retry_error_where_the_policy_asks_for_it(block):
+def test_raises_a_retry_error_if_the_policy_says_so(block):
     error = OSError("refused")
     with pytest.raises(RetryError, match="gave up after 2 attempts") as caught:
         block(failing(9, error), schedule=[1], raises="retry_error")
@@ -130,7 +130,7 @@ def test_raises_a_retry_error_where_the_policy_asks_for_it(block):
     assert caught.value.state.errors == (error, error)
 
 
-def test_raises_a_group_where_the_policy_asks_for_it(block):
+def test_raises_a_group_if_the_policy_says_so(block):
     errors = [OSError("refused"), OSError("dropped")]
     coming = iter(errors)
 
@@ -143,7 +143,7 @@ def test_raises_a_group_where_the_policy_asks_for_it(block):
     assert state_of(caught.value).errors == tuple(errors)
 
 
-def test_gives_up_at_once_where_the_block_says_so(block):
+def test_give_up_ends_the_block_at_once(block):
     error = PermissionError("revoked")
     body = failing(9, GiveUp(error))
     with pytest.raises(PermissionError) as caught:
@@ -153,11 +153,11 @@ def test_gives_up_at_once_where_the_block_says_so(block):
     assert state_of(error).stop_reason is StopReason.GAVE_UP
 
 
-def test_waits_as_long_as_the_block_says(block):
+def test_retry_after_sets_the_delay(block):
     assert block(failing(2, RetryAfter("5s")), schedule=[1, 1]).sleeps == [5.0, 5.0]
 
 
-def test_a_result_that_is_refused_makes_another_attempt(block):
+def test_a_rejected_result_is_retried(block):
     results = iter([0, 0, 4])
     clock = block(
         lambda attempt: attempt.set_result(next(results)),
@@ -168,7 +168,7 @@ def test_a_result_that_is_refused_makes_another_attempt(block):
     assert list(results) == []
 
 
-def test_a_result_that_stays_refused_ends_in_a_retry_error(block):
+def test_a_result_rejected_every_time_raises_a_retry_error(block):
     with pytest.raises(RetryError, match="a rejected result of type int") as caught:
         block(
             lambda attempt: attempt.set_result(0),
@@ -179,19 +179,19 @@ def test_a_result_that_stays_refused_ends_in_a_retry_error(block):
     assert caught.value.__cause__ is None
 
 
-def test_a_result_that_nobody_named_is_refused_and_not_taken_for_none(block):
-    heard = []
+def test_a_block_without_set_result_is_rejected_if_there_is_on_result(block):
+    events = []
     with pytest.raises(ConfigError, match=r"call attempt\.set_result"):
-        block(lambda _: None, on_result=lambda _: False, observers=[heard.append])
-    assert heard[-1].state.stop_reason is StopReason.NOT_RETRYABLE
+        block(lambda _: None, on_result=lambda _: False, observers=[events.append])
+    assert events[-1].state.stop_reason is StopReason.NOT_RETRYABLE
 
 
 @pytest.mark.parametrize("leave", ["break", "return", "continue"])
-def test_leaving_a_block_early_is_success(block, leave):
-    heard = []
+def test_leaving_a_block_early_is_a_success(block, leave):
+    events = []
 
     async def main():
-        async for attempt in block.attempts(Policy(observers=[heard.append])):
+        async for attempt in block.attempts(Policy(observers=[events.append])):
             with attempt:
                 if leave == "break":
                     break
@@ -202,10 +202,10 @@ def test_leaving_a_block_early_is_success(block, leave):
         return None
 
     assert block.run(main) == ("value" if leave == "return" else None)
-    assert [type(event).__name__ for event in heard] == ["AttemptStarted", "Succeeded"]
+    assert [type(event).__name__ for event in events] == ["AttemptStarted", "Succeeded"]
 
 
-def test_the_state_is_that_of_the_block_while_it_runs(block):
+def test_the_state_is_current_while_the_block_runs(block):
     seen = []
 
     def body(attempt):
@@ -218,16 +218,16 @@ def test_the_state_is_that_of_the_block_while_it_runs(block):
     assert len({id(state) for two in seen for state in two[:2]}) == 1
 
 
-def test_the_state_is_gone_with_the_block(block):
-    kept = []
-    block(kept.append)
+def test_there_is_no_state_after_the_block(block):
+    attempts = []
+    block(attempts.append)
     with pytest.raises(LookupError, match="until the block ends"):
-        _ = kept[0].state
+        _ = attempts[0].state
     with pytest.raises(LookupError, match="outside a retried call"):
         current_state()
 
 
-def test_goes_on_where_another_block_was_interrupted(block):
+def test_resumes_an_interrupted_block(block):
     state = RetryState(
         "fetch", seed=7, epoch=0.0, attempt=2, next_delay=3.0, elapsed_at_end=9.0
     )
@@ -237,7 +237,7 @@ def test_goes_on_where_another_block_was_interrupted(block):
     assert body.seen == [3, 4]
 
 
-def test_an_attempt_that_is_not_entered_is_refused(block):
+def test_an_attempt_that_was_not_entered_is_rejected(block):
     async def main():
         turns = aiter(block.attempts())
         await anext(turns)
@@ -249,7 +249,7 @@ def test_an_attempt_that_is_not_entered_is_refused(block):
         block.run(main)
 
 
-def test_an_attempt_that_is_entered_twice_is_refused(block):
+def test_entering_an_attempt_twice_is_rejected(block):
     async def main():
         async for attempt in block.attempts(Policy(schedule=[0])):
             for _ in range(2):
@@ -262,13 +262,13 @@ def test_an_attempt_that_is_entered_twice_is_refused(block):
         block.run(main)
 
 
-def test_an_attempt_prints_its_number(block):
+def test_the_repr_of_an_attempt_shows_its_number(block):
     seen = []
     block(lambda attempt: seen.append(repr(attempt)))
     assert seen == ["<Attempt 1>"]
 
 
-def test_an_async_predicate_is_refused(block):
+def test_an_async_predicate_is_rejected(block):
     async def is_busy(_error):
         return True
 
@@ -287,12 +287,12 @@ def test_a_block_is_named_after_the_function_around_it(attempts):
         return attempts()
 
     here = f"{__name__}.test_a_block_is_named_after_the_function_around_it"
-    assert name(checkout()) == f"{here}.<locals>.checkout"
-    assert name(Shop().order(attempts)) == f"{__name__}.Shop.order"
-    assert name(attempts(Policy(name="orders"))) == "orders"
+    assert name_of_first(checkout()) == f"{here}.<locals>.checkout"
+    assert name_of_first(Shop().order(attempts)) == f"{__name__}.Shop.order"
+    assert name_of_first(attempts(Policy(name="orders"))) == "orders"
 
 
-def name(attempts):
+def name_of_first(attempts):
     async def first():
         if hasattr(attempts, "__aiter__"):
             return await anext(aiter(attempts))
@@ -301,7 +301,7 @@ def name(attempts):
     return asyncio.run(first()).state.name
 
 
-def test_a_block_takes_settings_as_the_decorators_do(clock):
+def test_a_block_accepts_settings_beside_a_policy(clock):
     with pytest.raises(OSError):
         for attempt in retrying(Policy(schedule=[1, 2, 4]), max_attempts=2):
             with attempt:
@@ -310,23 +310,23 @@ def test_a_block_takes_settings_as_the_decorators_do(clock):
 
 
 @pytest.mark.parametrize("block", [retrying, aretrying])
-def test_a_block_prints_its_name_and_its_policy(block):
+def test_the_repr_of_a_block_shows_its_name_and_policy(block):
     kind = {retrying: "Attempts", aretrying: "AsyncAttempts"}[block]
-    name = f"{__name__}.test_a_block_prints_its_name_and_its_policy"
+    name = f"{__name__}.test_the_repr_of_a_block_shows_its_name_and_policy"
     assert repr(block(max_attempts=2)) == f"<{kind} of {name}, Policy(max_attempts=2)>"
 
 
 @pytest.mark.parametrize("signal", [GiveUp(), RetryAfter(0)], ids=repr)
-def test_a_signal_does_not_speak_for_what_is_handled_around_the_block(block, signal):
+def test_a_signal_does_not_take_an_error_handled_around_the_block(block, signal):
     def fail():
         raise signal
 
     with virtual_time(), pytest.raises(type(signal)) as caught:
-        run_while_an_error_is_handled(block, fail)
+        run_in_an_except_clause(block, fail)
     assert set(state_of(caught.value).errors) == {signal}
 
 
-def test_a_signal_speaks_for_what_is_handled_in_the_block(block):
+def test_a_signal_takes_the_error_handled_in_the_block(block):
     def fail():
         try:
             raise ValueError("in the block")
@@ -334,11 +334,11 @@ def test_a_signal_speaks_for_what_is_handled_in_the_block(block):
             raise GiveUp  # noqa: B904  as users write it
 
     with virtual_time(), pytest.raises(ValueError, match="in the block"):
-        run_while_an_error_is_handled(block, fail)
+        run_in_an_except_clause(block, fail)
 
 
-def run_while_an_error_is_handled(block, fail):
-    """Make attempts that fail inside of an ``except`` clause."""
+def run_in_an_except_clause(block, fail):
+    """Run failing attempts inside of an ``except`` clause."""
 
     async def main():
         try:

@@ -1,4 +1,4 @@
-"""Blocks that run side by side, and blocks that are left against their will."""
+"""Blocks that run concurrently or recursively, and blocks that are interrupted."""
 
 import asyncio
 import contextlib
@@ -42,14 +42,14 @@ async def afail_twice(attempts, seen, pause):
                 raise OSError
 
 
-def test_every_loop_over_one_object_is_a_call_of_its_own():
+def test_each_loop_over_one_object_is_a_new_call():
     attempts, seen = retrying(TWICE), []
     for _ in range(3):
         fail_twice(attempts, seen)
     assert seen == [1, 2, 3] * 3
 
 
-def test_a_loop_inside_of_a_loop_over_one_object_is_a_call_of_its_own():
+def test_nested_loops_over_one_object_are_two_calls():
     attempts, seen = retrying(TWICE), []
     for outer in attempts:
         with outer:
@@ -60,7 +60,7 @@ def test_a_loop_inside_of_a_loop_over_one_object_is_a_call_of_its_own():
     assert seen == [1, 2, 3] * 3
 
 
-def test_a_block_that_calls_its_own_function_is_two_calls():
+def test_a_recursive_block_is_a_call_at_each_level():
     attempts, seen = retrying(TWICE), []
 
     def descend(depth):
@@ -76,15 +76,15 @@ def test_a_block_that_calls_its_own_function_is_two_calls():
     assert seen == [(0, 1, 0), (0, 2, 1), (1, 1, 0), (0, 1, 0), (0, 2, 1), (1, 2, 1)]
 
 
-def test_threads_that_share_one_object_never_see_each_other():
-    attempts, together = retrying(TWICE), threading.Barrier(4)
+def test_threads_that_share_one_object_are_independent():
+    attempts, barrier = retrying(TWICE), threading.Barrier(4)
     seen = [[] for _ in range(4)]
     errors = [[] for _ in range(4)]
 
     def work(number):
         for attempt in attempts:
             with attempt:
-                together.wait()
+                barrier.wait()
                 seen[number].append(attempt.number)
                 errors[number] = list(current_state().errors)
                 if attempt.number < 3:
@@ -109,10 +109,10 @@ async def in_trio(attempts, seen):
             nursery.start_soon(afail_twice, attempts, own, trio.sleep)
 
 
-@pytest.mark.parametrize("colour", ["asyncio", "trio"])
-def test_tasks_that_share_one_object_never_see_each_other(colour):
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_tasks_that_share_one_object_are_independent(backend):
     attempts, seen = aretrying(TWICE), [[] for _ in range(4)]
-    if colour == "asyncio":
+    if backend == "asyncio":
         asyncio.run(in_asyncio(attempts, seen))
     else:
         trio.run(in_trio, attempts, seen)
@@ -120,7 +120,7 @@ def test_tasks_that_share_one_object_never_see_each_other(colour):
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_what_is_no_exception_leaves_the_block_at_once(kind):
+def test_a_base_exception_leaves_the_block_at_once(kind):
     error, seen = kind(), []
     with pytest.raises(kind) as caught:
         fail_twice(retrying(TWICE), seen, error)
@@ -144,7 +144,7 @@ def test_ctrl_c_leaves_the_block_while_it_sleeps():
     assert state_of(stop).stop_reason is StopReason.CANCELLED
 
 
-async def stale(operation):
+async def return_last_result(operation):
     result = "stale"
     async for attempt in aretrying(TWICE):
         with attempt:
@@ -160,7 +160,7 @@ def test_a_cancelled_asyncio_task_does_not_return_a_stale_value():
             entered.set()
             await asyncio.Event().wait()
 
-        task = asyncio.create_task(stale(operation))
+        task = asyncio.create_task(return_last_result(operation))
         await entered.wait()
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -180,7 +180,7 @@ def test_a_cancelled_trio_task_does_not_return_a_stale_value():
                 scope.cancel()
                 await trio.lowlevel.checkpoint()
 
-            returned.append(await stale(operation))
+            returned.append(await return_last_result(operation))
         return scope.cancelled_caught
 
     assert trio.run(main)
@@ -207,7 +207,7 @@ def test_an_asyncio_task_is_cancelled_while_it_sleeps():
     assert (state.stop_reason, state.next_delay) == (StopReason.CANCELLED, 3600.0)
 
 
-def test_a_block_goes_on_after_it_was_cancelled_and_its_state_was_stored():
+def test_a_cancelled_block_continues_from_its_stored_state():
     policy, seen = Policy(schedule=[1, 2, 4]), []
     errors = iter([OSError, KeyboardInterrupt, OSError])
 
@@ -242,7 +242,7 @@ def test_an_async_generator_may_be_closed_in_another_context():
     assert asyncio.run(main()) == 1
 
 
-def test_an_error_inside_of_a_generator_is_retried_there():
+def test_an_error_inside_of_a_generator_is_retried():
     def rows():
         for attempt in retrying(TWICE):
             with attempt:
@@ -255,7 +255,7 @@ def test_an_error_inside_of_a_generator_is_retried_there():
         current_state()
 
 
-def test_a_generator_that_is_dropped_leaves_no_call_behind():
+def test_a_closed_generator_leaves_no_call_behind():
     def rows():
         for attempt in retrying(TWICE):
             with attempt:
@@ -268,7 +268,7 @@ def test_a_generator_that_is_dropped_leaves_no_call_behind():
         current_state()
 
 
-def test_a_loop_that_has_begun_is_its_own_iterator():
+def test_a_started_loop_is_its_own_iterator():
     async def main():
         loop = aiter(aretrying())
         return aiter(loop) is loop
@@ -289,9 +289,9 @@ def test_a_loop_that_has_begun_is_its_own_iterator():
             ]
         },
     ],
-    ids=["its condition", "its question about a result", "its observer"],
+    ids=["on", "on_result", "observer"],
 )
-def test_ctrl_c_ends_the_block_in_what_it_asks_and_tells(changes):
+def test_ctrl_c_in_a_condition_or_observer_ends_the_block(changes):
     def perform():
         for attempt in retrying(TWICE, **changes):
             with attempt:

@@ -1,4 +1,4 @@
-"""8. Decorators disappear: methods are written, overridden and compared as before."""
+"""8. Decorators disappear: definition, overriding and comparison of methods."""
 
 import asyncio
 import functools
@@ -9,7 +9,7 @@ import pytest
 import wrapt
 
 from retrykit import Policy, aretry, retry
-from tests._support.ways import passing
+from tests._support.function_variants import passthrough
 
 POLICY = Policy(schedule=[1, 2], on=OSError)
 
@@ -30,7 +30,7 @@ def test_the_getter_of_an_abstract_property_may_be_retried():
     assert Client().value == 2
 
 
-def test_a_retried_override_and_a_retried_base_retry_each_on_its_own(clock):
+def test_a_retried_override_and_its_retried_base_both_retry(clock):
     seen = []
 
     class Base:
@@ -69,7 +69,7 @@ def test_a_retried_async_override_awaits_its_base(clock, flaky):
 
 
 def test_static_coroutine_functions_are_retried_below_retry(clock, flaky):
-    """`@retry` over `@staticmethod async def` that is never retried."""
+    """`@retry` above `@staticmethod async def` must not disable retries."""
     body = flaky(OSError(), OSError(), "value")
 
     class Client:
@@ -83,7 +83,7 @@ def test_static_coroutine_functions_are_retried_below_retry(clock, flaky):
 
 
 @pytest.mark.parametrize("place", ["above", "below"])
-def test_a_decorator_of_wrapt_sees_the_object_of_a_method(clock, flaky, place):
+def test_a_wrapt_decorator_sees_the_object_of_a_method(clock, flaky, place):
     body = flaky(OSError(), "value")
     seen = []
 
@@ -110,7 +110,7 @@ def test_a_method_that_returns_an_awaitable_is_retried_on_its_object(clock, flak
 
     class Client:
         @aretry(POLICY)
-        @passing
+        @passthrough
         def get(self, key):
             return self.later(key)
 
@@ -122,7 +122,7 @@ def test_a_method_that_returns_an_awaitable_is_retried_on_its_object(clock, flak
     assert clock.sleeps == [1.0]
 
 
-def test_what_does_not_bind_does_not_bind_decorated():
+def test_a_callable_that_does_not_bind_does_not_bind_if_decorated():
     class Fetcher:
         def __call__(self, *args):
             return args
@@ -136,7 +136,7 @@ def test_what_does_not_bind_does_not_bind_decorated():
 
 
 @pytest.mark.parametrize("binds", [False, True], ids=["not bound", "bound"])
-def test_what_wants_to_know_its_name_in_the_class_is_told(binds):
+def test_set_name_is_called(binds):
     class Named:
         def __set_name__(self, owner, name):
             self.name = name
@@ -178,7 +178,7 @@ def test_a_method_knows_its_name_in_the_class():
     assert repr(Client().get).startswith(f"<bound method {Client.get.__qualname__} of ")
 
 
-def test_a_decorated_method_keeps_a_protocol():
+def test_a_decorated_method_satisfies_a_protocol():
     @runtime_checkable
     class Gets(Protocol):
         def get(self): ...
@@ -191,14 +191,14 @@ def test_a_decorated_method_keeps_a_protocol():
     assert not isinstance(object(), Gets)
 
 
-def test_hooks_that_python_binds_by_itself_are_bound_still(clock, flaky):
+def test_init_subclass_and_new_stay_implicitly_bound(clock, flaky):
     body = flaky(OSError(), "value", OSError(), OSError(), "value")
-    made = []
+    created = []
 
     class Base:
         @retry(POLICY)
         def __init_subclass__(cls, **options):
-            made.append((cls, options, body()))
+            created.append((cls, options, body()))
 
         @retry(POLICY)
         def __new__(cls):
@@ -207,12 +207,12 @@ def test_hooks_that_python_binds_by_itself_are_bound_still(clock, flaky):
     class Client(Base, key="b"):
         pass
 
-    assert made == [(Client, {"key": "b"}, "value")]
+    assert created == [(Client, {"key": "b"}, "value")]
     assert type(Client()) is Client
     assert clock.sleeps == [1.0, 1.0, 2.0]
 
 
-def test_a_context_manager_may_be_entered_at_the_second_attempt(clock, flaky):
+def test_enter_and_aenter_are_retried(clock, flaky):
     body = flaky(OSError(), "value", OSError(), "value")
 
     class Connection:

@@ -25,7 +25,7 @@ NEGATIVE = Policy(
     [Policy(), NEGATIVE, Policy(raises="retry_error"), Policy(raises="group")],
     ids=["default", "negative", "retry_error", "group"],
 )
-def test_passes_at_once_in_the_call(clock, flaky, kind, policy):
+def test_a_base_exception_in_the_call_is_raised_at_once(clock, flaky, kind, policy):
     fetch = flaky(kind("now"))
     with pytest.raises(kind) as caught:
         retry(policy)(fetch)()
@@ -34,8 +34,8 @@ def test_passes_at_once_in_the_call(clock, flaky, kind, policy):
 
 
 @pytest.mark.parametrize("kind", SACRED, ids=lambda kind: kind.__name__)
-def test_passes_at_once_in_the_sleep(flaky, kind):
-    class Alarm:
+def test_a_base_exception_in_the_sleep_is_raised_at_once(flaky, kind):
+    class InterruptedClock:
         def now(self):
             return 0.0
 
@@ -43,7 +43,7 @@ def test_passes_at_once_in_the_sleep(flaky, kind):
             raise kind
 
     fetch = flaky(OSError("refused"), "value")
-    with sync_clock.use(Alarm()), pytest.raises(kind) as caught:
+    with sync_clock.use(InterruptedClock()), pytest.raises(kind) as caught:
         retry(NEGATIVE)(fetch)()
     assert len(fetch.calls) == 1
     state = state_of(caught.value)
@@ -133,11 +133,11 @@ def test_a_trio_scope_around_a_retried_call_ends_it():
 
 def test_ctrl_c_in_a_real_sleep_ends_the_call():
     failed, over = threading.Event(), threading.Event()
-    heard = []
+    pressed = []
 
     def on_key(_signal, _frame):
-        if not heard:
-            heard.append(1)
+        if not pressed:
+            pressed.append(1)
             raise KeyboardInterrupt
 
     def press():
@@ -161,7 +161,7 @@ def test_ctrl_c_in_a_real_sleep_ends_the_call():
     signal.signal(signal.SIGINT, before)
 
 
-def test_a_coroutine_that_is_closed_in_another_context_is_closed_quietly():
+def test_a_coroutine_can_be_closed_in_another_context():
     @retry(schedule=[0])
     async def fetch():
         await asyncio.sleep(3600)
@@ -194,8 +194,8 @@ def test_a_task_cancelled_after_a_first_success_leaves_no_call_behind():
     asyncio.run(main())
 
 
-def test_the_time_of_a_cancelled_call_is_known_if_a_thread_opened_its_state():
-    """The thread cannot find the clock of the event loop."""
+def test_a_cancelled_call_knows_its_elapsed_time_if_a_thread_created_its_state():
+    """The thread cannot read the clock of the event loop."""
     states = []
 
     @aretry(NEGATIVE)

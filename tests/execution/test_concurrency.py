@@ -25,13 +25,13 @@ def numbers_of(error):
     return [failure.error.args for failure in state_of(error).failures]
 
 
-def test_threads_through_one_function_never_see_each_other():
-    together = threading.Barrier(8)
+def test_threads_that_call_one_function_are_independent():
+    barrier = threading.Barrier(8)
 
     @retry(FOUR)
     def fetch(caller):
         attempt = current_state().attempt
-        together.wait()
+        barrier.wait()
         assert current_state().attempt == attempt
         raise OSError(caller, attempt)
 
@@ -43,12 +43,12 @@ def test_threads_through_one_function_never_see_each_other():
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(call, range(8)))
+        results = list(pool.map(call, range(8)))
     sys.setswitchinterval(before)
-    assert found == [[(caller, n) for n in (1, 2, 3, 4)] for caller in range(8)]
+    assert results == [[(caller, n) for n in (1, 2, 3, 4)] for caller in range(8)]
 
 
-def test_tasks_through_one_function_never_see_each_other():
+def test_tasks_that_call_one_function_are_independent():
     @aretry(FOUR)
     async def fetch(caller):
         attempt = current_state().attempt
@@ -64,12 +64,12 @@ def test_tasks_through_one_function_never_see_each_other():
     async def main():
         return await asyncio.gather(*map(call, range(20)))
 
-    found = asyncio.run(main())
-    assert found == [[(caller, n) for n in (1, 2, 3, 4)] for caller in range(20)]
+    results = asyncio.run(main())
+    assert results == [[(caller, n) for n in (1, 2, 3, 4)] for caller in range(20)]
 
 
-def test_trio_tasks_through_one_function_never_see_each_other():
-    found = {}
+def test_trio_tasks_that_call_one_function_are_independent():
+    results = {}
 
     @aretry(FOUR)
     async def fetch(caller):
@@ -80,7 +80,7 @@ def test_trio_tasks_through_one_function_never_see_each_other():
     async def call(caller):
         with pytest.raises(OSError) as caught:
             await fetch(caller)
-        found[caller] = numbers_of(caught.value)
+        results[caller] = numbers_of(caught.value)
 
     async def main():
         async with trio.open_nursery() as nursery:
@@ -88,10 +88,10 @@ def test_trio_tasks_through_one_function_never_see_each_other():
                 nursery.start_soon(call, caller)
 
     trio.run(main)
-    assert found == {c: [(c, n) for n in (1, 2, 3, 4)] for c in range(20)}
+    assert results == {c: [(c, n) for n in (1, 2, 3, 4)] for c in range(20)}
 
 
-def test_recursion_through_one_function_has_a_state_at_every_level(clock):
+def test_recursive_calls_have_a_state_at_each_level(clock):
     seen = []
 
     @retry(schedule=[1])
@@ -120,7 +120,7 @@ def test_a_thread_started_by_an_attempt_sees_its_state():
     assert asyncio.run(fetch()) == (3, True)
 
 
-def test_the_second_call_of_a_coroutine_function_is_as_good_as_the_first():
+def test_a_coroutine_function_can_be_called_twice():
     @aretry(FOUR)
     async def fetch():
         return "value"
@@ -131,11 +131,11 @@ def test_the_second_call_of_a_coroutine_function_is_as_good_as_the_first():
     assert asyncio.run(main()) == ["value", "value"]
 
 
-def test_threads_that_ask_at_once_are_given_one_state():
-    together = threading.Barrier(8)
+def test_concurrent_threads_of_an_attempt_get_one_state():
+    barrier = threading.Barrier(8)
 
-    def ask():
-        together.wait()
+    def get_state():
+        barrier.wait()
         return current_state()
 
     before = sys.getswitchinterval()
@@ -145,15 +145,15 @@ def test_threads_that_ask_at_once_are_given_one_state():
     def fetch():
         contexts = [contextvars.copy_context() for _ in range(8)]
         with ThreadPoolExecutor(8) as pool:
-            return list(pool.map(lambda context: context.run(ask), contexts))
+            return list(pool.map(lambda context: context.run(get_state), contexts))
 
     fetch()
-    found = [{id(state) for state in fetch()} for _ in range(100)]
+    results = [{id(state) for state in fetch()} for _ in range(100)]
     sys.setswitchinterval(before)
-    assert {len(states) for states in found} == {1}
+    assert {len(states) for states in results} == {1}
 
 
-def test_a_task_that_outlives_its_call_sees_no_state_of_it():
+def test_a_task_that_outlives_its_call_has_no_state():
     async def later(over):
         await over.wait()
         with pytest.raises(LookupError):
@@ -187,7 +187,7 @@ def test_every_call_draws_its_own_seed_and_a_set_seed_is_kept():
     assert {Policy(seed=7).call(fetch) for _ in range(50)} == {7}
 
 
-def test_a_clock_handed_in_is_seen_in_its_own_thread_only():
+def test_a_custom_clock_applies_only_in_its_own_thread():
     class Frozen:
         def now(self):
             return 5.0
@@ -205,7 +205,7 @@ def test_a_clock_handed_in_is_seen_in_its_own_thread_only():
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["first call", "later call"])
-def test_what_outlives_its_call_sees_no_state_of_it(first):
+def test_a_context_that_outlives_its_call_has_no_state(first):
     def keep():
         return contextvars.copy_context()
 
@@ -217,26 +217,26 @@ def test_what_outlives_its_call_sees_no_state_of_it(first):
         context.run(current_state)
 
 
-def test_what_outlives_a_call_that_was_cancelled_sees_no_state_of_it():
-    kept = []
+def test_a_context_that_outlives_a_cancelled_call_has_no_state():
+    contexts = []
 
     @retry
     def fetch():
-        kept.append(contextvars.copy_context())
-        if len(kept) > 1:
+        contexts.append(contextvars.copy_context())
+        if len(contexts) > 1:
             raise KeyboardInterrupt
 
     fetch()
     with pytest.raises(KeyboardInterrupt):
         fetch()
     with pytest.raises(LookupError):
-        kept[1].run(current_state)
+        contexts[1].run(current_state)
 
 
-def test_a_call_may_come_in_the_middle_of_another_that_is_being_opened(clock):
-    """As in a signal handler or a finaliser, which wait for no lock."""
+def test_a_call_may_start_while_another_is_being_opened(clock):
+    """As in a signal handler or a finalizer, which must not wait for a lock."""
 
-    class Interrupted:
+    class InterruptedClock:
         inside = False
 
         def now(self):
@@ -248,30 +248,30 @@ def test_a_call_may_come_in_the_middle_of_another_that_is_being_opened(clock):
 
         sleep = staticmethod(clock.sleep)
 
-    with sync_clock.use(Interrupted()):
+    with sync_clock.use(InterruptedClock()):
         assert Policy(schedule=[0, 0]).run(int, "text").state.attempt == 3
 
 
-def test_a_state_asked_for_while_it_is_being_opened_is_the_one(clock):
-    asked = []
+def test_a_state_requested_while_it_is_opened_is_that_of_the_call(clock):
+    seen_state = []
 
-    class Asking:
+    class AskingClock:
         def now(self):
-            if not asked:
-                asked.append(None)
-                asked[0] = current_state()
+            if not seen_state:
+                seen_state.append(None)
+                seen_state[0] = current_state()
             return clock.now()
 
         sleep = staticmethod(clock.sleep)
 
-    with sync_clock.use(Asking()):
-        assert Policy().call(current_state) is asked[0]
+    with sync_clock.use(AskingClock()):
+        assert Policy().call(current_state) is seen_state[0]
 
 
-def test_who_asks_while_the_call_ends_gets_no_state_and_leaves_none_behind():
+def test_a_thread_that_asks_while_the_call_ends_leaves_no_state_behind():
     answers = []
 
-    def ask(over):
+    def get_state(over):
         while not over.is_set():
             try:
                 answers.append(current_state().name)
@@ -282,19 +282,19 @@ def test_who_asks_while_the_call_ends_gets_no_state_and_leaves_none_behind():
     @retry(name="payments")
     def pay(over):
         context = contextvars.copy_context()
-        asking = threading.Thread(target=context.run, args=(ask, over))
-        asking.start()
-        return asking
+        asking_thread = threading.Thread(target=context.run, args=(get_state, over))
+        asking_thread.start()
+        return asking_thread
 
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         for _ in range(100):
             over = threading.Event()
-            asking = pay(over)
-            asking.join(0.01)
+            asking_thread = pay(over)
+            asking_thread.join(0.01)
             over.set()
-            asking.join()
+            asking_thread.join()
     finally:
         sys.setswitchinterval(interval)
     none = "current_state() was called outside a retried call"
@@ -346,34 +346,34 @@ print(codes == [2] * 20)
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_fork_in_the_middle_of_opening_states_leaves_no_lock_behind():
-    # In a process of its own, where no other tool has locks.
-    told = subprocess.run(  # noqa: S603  this interpreter, and the code above
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_while_states_are_opened_leaves_no_lock_behind():
+    # In a new process, in which no other tool holds locks.
+    result = subprocess.run(  # noqa: S603  a fixed command
         [sys.executable, "-c", FORKING], capture_output=True, text=True, check=True
     )
-    assert told.stdout == "True\n"
+    assert result.stdout == "True\n"
 
 
-def test_a_call_that_another_thread_is_ending_is_around_nobody():
-    found = []
+def test_a_call_that_another_thread_is_ending_is_no_outer_call():
+    results = []
 
     def fetch():
         outer = opened_call(current_entry.get())
         controller, outer.controller = outer.controller, None
-        # What the thread that ends it has done to the call around this one.
-        found.append(FOUR.run(current_state).value.depth)
+        # The state of the outer call while another thread ends it.
+        results.append(FOUR.run(current_state).value.depth)
         with pytest.raises(LookupError):
             current_state()
         outer.controller = controller
         return outer_calls(outer)
 
     assert FOUR.call(fetch) == []
-    assert found == [0]
+    assert results == [0]
 
 
-def test_a_call_around_that_ends_while_it_is_looked_at_is_around_nobody(monkeypatch):
-    # Between finding it and asking it, another thread has ended it.
+def test_an_outer_call_that_ends_while_it_is_read_is_ignored(monkeypatch):
+    # Another thread ends the outer call between two reads of it.
     monkeypatch.setattr("retrykit.execution.call.opened_call", lambda _: None)
     inner = RetryController(FOUR, "inner", sync_clock, None)
     outer = [RetryController(FOUR, "outer", sync_clock, None), 0.0, None]

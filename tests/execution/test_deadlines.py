@@ -16,16 +16,16 @@ UNCOUNTED = {"schedule": constant(4), "max_attempts": None, "max_elapsed": 10}
         ("overshoot", [4.0, 4.0, 4.0], 12.0),
     ],
 )
-def test_where_the_waiting_ends(colour, clock, flaky, rule, sleeps, elapsed):
+def test_the_deadline_rules(backend, clock, flaky, rule, sleeps, elapsed):
     with pytest.raises(OSError) as caught:
-        colour(**UNCOUNTED, deadline=rule)(flaky(*[OSError()] * 9))()
+        backend(**UNCOUNTED, deadline=rule)(flaky(*[OSError()] * 9))()
     assert clock.sleeps == sleeps
     assert state_of(caught.value).elapsed == elapsed
     assert state_of(caught.value).stop_reason is StopReason.ELAPSED
 
 
-def test_the_limit_is_measured_after_the_call_and_not_before(colour, clock):
-    @colour(**UNCOUNTED)
+def test_the_duration_of_an_attempt_counts(backend, clock):
+    @backend(**UNCOUNTED)
     def slow():
         clock.advance(7)
         raise OSError
@@ -36,10 +36,10 @@ def test_the_limit_is_measured_after_the_call_and_not_before(colour, clock):
     assert state_of(caught.value).elapsed == 7.0
 
 
-def test_a_last_attempt_that_is_clipped_begins_at_the_limit(colour, clock):
+def test_a_clipped_delay_ends_at_the_limit(backend, clock):
     began = []
 
-    @colour(**UNCOUNTED, deadline="clip")
+    @backend(**UNCOUNTED, deadline="clip")
     def slow():
         began.append(clock.now())
         clock.advance(2)
@@ -50,19 +50,19 @@ def test_a_last_attempt_that_is_clipped_begins_at_the_limit(colour, clock):
     assert began == [0.0, 6.0, 10.0]
 
 
-def test_no_time_at_all_means_one_attempt(colour, clock, flaky):
+def test_a_limit_of_zero_allows_one_attempt(backend, clock, flaky):
     fetch = flaky(OSError(), "value")
     with pytest.raises(OSError):
-        colour(max_elapsed=0, schedule=constant(0))(fetch)()
+        backend(max_elapsed=0, schedule=constant(0))(fetch)()
     assert (len(fetch.calls), clock.sleeps) == (1, [])
 
 
 @given(start=st.floats(0, 1e6), delay=st.floats(0.001, 10), delays=st.floats(0, 30))
 @example(start=369955.1665480792, delay=0.24558498082097246, delays=8.504015366128407)
 def test_a_clipped_call_makes_one_last_attempt_at_the_limit(start, delay, delays):
-    """Rounding of the clock leaves no moment for another one."""
+    """Rounding of the clock must not leave time for another attempt."""
     allowed = delay * delays
-    # As many attempts as there can be, and some more.
+    # More attempts than there can be.
     policy = Policy(schedule=constant(delay), max_elapsed=allowed, max_attempts=40)
     with virtual_time(start) as clock:
         outcome = policy.replace(deadline="clip").run(int, "text")

@@ -1,4 +1,4 @@
-"""8. Decorators disappear: what is peculiar to one kind of callable stays so."""
+"""8. Decorators disappear: the features of each kind of callable are kept."""
 
 import asyncio
 import functools
@@ -11,7 +11,7 @@ from retrykit import Policy, aretry, current_state, retry
 POLICY = Policy(schedule=[1, 2], on=OSError)
 
 
-def test_a_cached_function_is_retried_until_there_is_something_to_cache(clock, flaky):
+def test_a_cached_function_is_retried_until_it_succeeds(clock, flaky):
     body = flaky(OSError(), OSError(), "value")
     fetch = retry(POLICY)(functools.lru_cache(body))
     assert [fetch("a"), fetch("a"), len(body.calls)] == ["value", "value", 3]
@@ -21,7 +21,7 @@ def test_a_cached_function_is_retried_until_there_is_something_to_cache(clock, f
     assert clock.sleeps == [1.0, 2.0]
 
 
-def test_a_cache_above_keeps_what_the_retries_came_to(clock, flaky):
+def test_a_cache_above_the_decorator_stores_the_final_result(clock, flaky):
     body = flaky(OSError(), OSError(), "value")
     fetch = functools.lru_cache(retry(POLICY)(body))
     assert [fetch("a"), fetch("a"), len(body.calls)] == ["value", "value", 3]
@@ -70,7 +70,7 @@ def test_a_cached_method_is_retried_on_its_object(clock, flaky):
 
     class Client:
         @retry(POLICY)
-        @functools.lru_cache  # noqa: B019  the class dies with the test
+        @functools.lru_cache  # noqa: B019  the class lives as long as the test
         def get(self, key):
             return self, key, body()
 
@@ -81,7 +81,7 @@ def test_a_cached_method_is_retried_on_its_object(clock, flaky):
     assert clock.sleeps == [1.0]
 
 
-def test_implementations_can_be_registered_at_a_decorated_singledispatch(clock, flaky):
+def test_a_decorated_singledispatch_accepts_implementations(clock, flaky):
     body = flaky(OSError(), OSError(), "a text")
 
     @retry(POLICY)
@@ -101,14 +101,14 @@ def test_a_builtin_keeps_its_own_errors():
         retry(on=OSError)(len)()
 
 
-def test_a_function_of_another_module_is_left_as_it_is(clock):
+def test_a_function_of_another_module_is_unchanged(clock):
     before = vars(statistics.fmean).copy()
     assert retry(POLICY)(statistics.fmean)([1, 2]) == 1.5
     assert vars(statistics.fmean) == before
     assert clock.sleeps == []
 
 
-def test_arguments_named_as_those_of_retrykit_reach_the_function():
+def test_arguments_named_like_those_of_retrykit_reach_the_function():
     @retry(POLICY)
     def fetch(self, fn, policy, state, **kwargs):
         return self, fn, policy, state, kwargs
@@ -119,7 +119,7 @@ def test_arguments_named_as_those_of_retrykit_reach_the_function():
     assert POLICY.run(fetch, 1, fn=2, policy=3, state=4).value == (1, 2, 3, 4, {})
 
 
-def test_arguments_named_as_those_of_retrykit_reach_the_coroutine():
+def test_arguments_named_like_those_of_retrykit_reach_the_coroutine_function():
     async def fetch(self, fn, policy, **kwargs):
         return self, fn, policy, kwargs
 
@@ -129,7 +129,7 @@ def test_arguments_named_as_those_of_retrykit_reach_the_coroutine():
     assert asyncio.run(POLICY.arun(fetch, 1, fn=2, policy=3)).value == (1, 2, 3, {})
 
 
-def test_missing_arguments_are_told_as_by_the_function_itself(clock):
+def test_missing_arguments_raise_the_functions_own_type_error(clock):
     @retry(POLICY)
     def fetch(url):
         return url
@@ -140,7 +140,7 @@ def test_missing_arguments_are_told_as_by_the_function_itself(clock):
 
 
 @pytest.mark.parametrize("eager", [False, True], ids=["task", "future"])
-def test_whatever_can_be_awaited_is_retried_under_aretry(clock, flaky, eager):
+def test_tasks_and_futures_are_retried_under_aretry(clock, flaky, eager):
     body = flaky(OSError(), OSError(), "value")
 
     async def main():
@@ -165,7 +165,7 @@ def test_whatever_can_be_awaited_is_retried_under_aretry(clock, flaky, eager):
     assert (len(body.calls), clock.sleeps) == (3, [1.0, 2.0])
 
 
-def test_decorators_on_decorators_retry_each_on_its_own(clock):
+def test_stacked_decorators_retry_independently(clock):
     seen = []
 
     @retry(schedule=[5], on=OSError, nested="retry")
@@ -180,22 +180,22 @@ def test_decorators_on_decorators_retry_each_on_its_own(clock):
 
 
 def test_one_decorator_decorates_many_functions(clock, flaky):
-    retried = retry(POLICY)
-    first = retried(flaky(OSError(), "one"))
-    second = retried(flaky(OSError(), OSError(), "two"))
+    decorator = retry(POLICY)
+    first = decorator(flaky(OSError(), "one"))
+    second = decorator(flaky(OSError(), OSError(), "two"))
     assert (first(), second(), first()) == ("one", "two", "done")
     assert clock.sleeps == [1.0, 1.0, 2.0]
 
 
 @pytest.mark.parametrize(
-    "retried",
+    "decorator",
     [retry, retry(), retry(None), retry(Policy()), retry(policy=Policy()), aretry],
     ids=["bare", "called", "None", "a policy", "a named policy", "aretry"],
 )
-def test_the_decorator_can_be_written_in_many_ways(clock, flaky, retried):
+def test_the_decorator_can_be_written_in_many_ways(clock, flaky, decorator):
     body = flaky(OSError(), OSError(), "value")
 
-    @retried
+    @decorator
     async def fetch():
         return body()
 
@@ -203,7 +203,7 @@ def test_the_decorator_can_be_written_in_many_ways(clock, flaky, retried):
     assert (len(body.calls), len(clock.sleeps)) == (3, 2)
 
 
-def test_settings_beside_a_policy_change_it_for_this_function_alone(clock, flaky):
+def test_settings_beside_a_policy_do_not_change_the_policy(clock, flaky):
     body = flaky(*[OSError("refused")] * 9)
     with pytest.raises(OSError, match="refused"):
         retry(POLICY, max_attempts=2)(body)()

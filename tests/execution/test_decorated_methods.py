@@ -1,4 +1,4 @@
-"""8. Decorators disappear: what binds to an object or a class binds as before."""
+"""8. Decorators disappear: methods bind to their object or class."""
 
 import enum
 import functools
@@ -9,73 +9,79 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import pytest
 
 from retrykit import retry
-from tests._support.ways import POLICY, WAYS, failing_twice, passing
+from tests._support.function_variants import POLICY, VARIANTS, fails_twice, passthrough
 
 T = TypeVar("T")
 
-# What is written in the class, and what its function must be called with.
+# Definitions of methods, and the expected receiver of their function.
 ATTRIBUTES = {
-    "a method": (lambda retried, fn: retried(fn), "object"),
-    "above classmethod": (lambda retried, fn: retried(classmethod(fn)), "class"),
-    "below classmethod": (lambda retried, fn: classmethod(retried(fn)), "class"),
-    "above staticmethod": (lambda retried, fn: retried(staticmethod(fn)), "nothing"),
-    "below staticmethod": (lambda retried, fn: staticmethod(retried(fn)), "nothing"),
-    "above wrapt": (lambda retried, fn: retried(passing(fn)), "object"),
-    "below wrapt": (lambda retried, fn: passing(retried(fn)), "object"),
+    "a method": (lambda decorate, fn: decorate(fn), "object"),
+    "above classmethod": (lambda decorate, fn: decorate(classmethod(fn)), "class"),
+    "below classmethod": (lambda decorate, fn: classmethod(decorate(fn)), "class"),
+    "above staticmethod": (lambda decorate, fn: decorate(staticmethod(fn)), "nothing"),
+    "below staticmethod": (lambda decorate, fn: staticmethod(decorate(fn)), "nothing"),
+    "above wrapt": (lambda decorate, fn: decorate(passthrough(fn)), "object"),
+    "below wrapt": (lambda decorate, fn: passthrough(decorate(fn)), "object"),
     "above wrapt and classmethod": (
-        lambda retried, fn: retried(passing(classmethod(fn))),
+        lambda decorate, fn: decorate(passthrough(classmethod(fn))),
         "class",
     ),
     "above wrapt and staticmethod": (
-        lambda retried, fn: retried(passing(staticmethod(fn))),
+        lambda decorate, fn: decorate(passthrough(staticmethod(fn))),
         "nothing",
     ),
     "below wrapt and above classmethod": (
-        lambda retried, fn: passing(retried(classmethod(fn))),
+        lambda decorate, fn: passthrough(decorate(classmethod(fn))),
         "class",
     ),
     "below singledispatchmethod": (
-        lambda retried, fn: functools.singledispatchmethod(retried(fn)),
+        lambda decorate, fn: functools.singledispatchmethod(decorate(fn)),
         "object",
     ),
     "below partialmethod": (
-        lambda retried, fn: functools.partialmethod(retried(fn)),
+        lambda decorate, fn: functools.partialmethod(decorate(fn)),
         "object",
     ),
 }
 ABSTRACT = {
-    "above abstractmethod": (lambda retried, fn: retried(abstractmethod(fn)), "object"),
-    "below abstractmethod": (lambda retried, fn: abstractmethod(retried(fn)), "object"),
+    "above abstractmethod": (
+        lambda decorate, fn: decorate(abstractmethod(fn)),
+        "object",
+    ),
+    "below abstractmethod": (
+        lambda decorate, fn: abstractmethod(decorate(fn)),
+        "object",
+    ),
     "above abstract classmethod": (
-        lambda retried, fn: retried(classmethod(abstractmethod(fn))),
+        lambda decorate, fn: decorate(classmethod(abstractmethod(fn))),
         "class",
     ),
     "below abstract classmethod": (
-        lambda retried, fn: classmethod(abstractmethod(retried(fn))),
+        lambda decorate, fn: classmethod(abstractmethod(decorate(fn))),
         "class",
     ),
     "above abstract staticmethod": (
-        lambda retried, fn: retried(staticmethod(abstractmethod(fn))),
+        lambda decorate, fn: decorate(staticmethod(abstractmethod(fn))),
         "nothing",
     ),
     "below abstract staticmethod": (
-        lambda retried, fn: staticmethod(abstractmethod(retried(fn))),
+        lambda decorate, fn: staticmethod(abstractmethod(decorate(fn))),
         "nothing",
     ),
 }
 
 
-def in_an_object(base, _kind):
+def on_an_object(base, _kind):
     client = base()
     return client.get, client
 
 
-def in_an_object_of_a_subclass(base, _kind):
+def on_an_object_of_a_subclass(base, _kind):
     client = type("Client", (base,), {})()
     return client.get, client
 
 
-def by_super(base, _kind):
+def through_super(base, _kind):
     class Client(base):
         def get(self, *args, **kwargs):
             return super().get(*args, **kwargs)
@@ -84,24 +90,24 @@ def by_super(base, _kind):
     return client.get, client
 
 
-def kept_for_later(base, _kind):
+def stored_first(base, _kind):
     clients = [base(), base()]
     gets = [client.get for client in clients]
     return gets[0], clients[0]
 
 
-def through_its_class(base, kind):
+def on_its_class(base, kind):
     client = base()
     get = functools.partial(base.get, client) if kind == "object" else base.get
     return get, client
 
 
-PLACES = [
-    in_an_object,
-    in_an_object_of_a_subclass,
-    by_super,
-    kept_for_later,
-    through_its_class,
+ACCESSES = [
+    on_an_object,
+    on_an_object_of_a_subclass,
+    through_super,
+    stored_first,
+    on_its_class,
 ]
 
 
@@ -110,36 +116,38 @@ def check(get, receiver, seen, run):
     assert seen == [((*receiver, "a"), {"key": "b"})] * 3
 
 
-def received(kind, client):
+def expected_receiver(kind, client):
     return {"object": (client,), "class": (type(client),), "nothing": ()}[kind]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("access", ACCESSES, ids=lambda access: access.__name__)
 @pytest.mark.parametrize("attribute", ATTRIBUTES)
-def test_is_called_on_its_receiver_until_it_succeeds(clock, attribute, place, way):
-    colour, retried, run = WAYS[way]
+def test_a_method_is_called_on_its_receiver_until_it_succeeds(
+    clock, attribute, access, variant
+):
+    as_kind, decorate, run = VARIANTS[variant]
     make, kind = ATTRIBUTES[attribute]
     seen = []
-    base = type("Base", (), {"get": make(retried, colour(failing_twice(seen)))})
-    get, client = place(base, kind)
-    check(get, received(kind, client), seen, run)
+    base = type("Base", (), {"get": make(decorate, as_kind(fails_twice(seen)))})
+    get, client = access(base, kind)
+    check(get, expected_receiver(kind, client), seen, run)
     assert clock.sleeps == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("attribute", ABSTRACT)
 def test_an_abstract_method_is_retried_when_its_override_calls_it(
-    clock, attribute, way
+    clock, attribute, variant
 ):
-    colour, retried, run = WAYS[way]
+    as_kind, decorate, run = VARIANTS[variant]
     make, kind = ABSTRACT[attribute]
     seen = []
-    base = ABCMeta("Base", (), {"get": make(retried, colour(failing_twice(seen)))})
+    base = ABCMeta("Base", (), {"get": make(decorate, as_kind(fails_twice(seen)))})
     with pytest.raises(TypeError, match="abstract"):
         base()
-    get, client = by_super(base, kind)
-    check(get, received(kind, client), seen, run)
+    get, client = through_super(base, kind)
+    check(get, expected_receiver(kind, client), seen, run)
     assert clock.sleeps == [1.0, 2.0]
 
 
@@ -202,12 +210,12 @@ CLASSES = [
 ]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
-def test_is_a_method_of_every_kind_of_class(clock, kind, way):
-    colour, retried, run = WAYS[way]
+def test_a_method_of_every_kind_of_class_is_retried(clock, kind, variant):
+    as_kind, decorate, run = VARIANTS[variant]
     seen = []
-    client = kind(retried(colour(failing_twice(seen))))
+    client = kind(decorate(as_kind(fails_twice(seen))))
     check(client.get, (client,), seen, run)
     assert clock.sleeps == [1.0, 2.0]
 
@@ -220,7 +228,7 @@ def test_an_implementation_of_a_singledispatchmethod_is_retried(clock):
         def get(self, value):
             return f"any {value}"
 
-        get.register(str, retry(POLICY)(failing_twice(seen)))
+        get.register(str, retry(POLICY)(fails_twice(seen)))
 
     client = Client()
     assert (client.get(5), client.get("a")) == ("any 5", "value")

@@ -1,4 +1,4 @@
-"""8. Decorators disappear: whatever is called is called as before, and retried."""
+"""8. Decorators disappear: every kind of callable is retried."""
 
 import functools
 import operator
@@ -6,13 +6,13 @@ import operator
 import pytest
 
 from retrykit import ConfigError, retry
-from tests._support.ways import (
-    HIDDEN_WAYS,
+from tests._support.function_variants import (
     POLICY,
-    WAYS,
-    awaited,
-    failing_twice,
-    passing,
+    UNDETECTED_VARIANTS,
+    VARIANTS,
+    as_coroutine_function,
+    fails_twice,
+    passthrough,
 )
 
 
@@ -24,83 +24,83 @@ def wrapping(fn):
     return wrapper
 
 
-def a_function(retried, fetch):
-    return retried(fetch), ()
+def a_function(decorate, fetch):
+    return decorate(fetch), ()
 
 
-def a_partial(retried, fetch):
-    return retried(functools.partial(fetch, "first")), ("first",)
+def a_partial(decorate, fetch):
+    return decorate(functools.partial(fetch, "first")), ("first",)
 
 
-def a_partial_of_a_partial(retried, fetch):
-    return retried(functools.partial(functools.partial(fetch, "1"), "2")), ("1", "2")
+def a_partial_of_a_partial(decorate, fetch):
+    return decorate(functools.partial(functools.partial(fetch, "1"), "2")), ("1", "2")
 
 
-def a_partial_of_the_decorated(retried, fetch):
-    return functools.partial(retried(fetch), "first"), ("first",)
+def a_partial_of_the_decorated(decorate, fetch):
+    return functools.partial(decorate(fetch), "first"), ("first",)
 
 
-def a_callable_object(retried, fetch):
+def a_callable_object(decorate, fetch):
     class Fetcher:
         __call__ = fetch
 
     fetcher = Fetcher()
-    return retried(fetcher), (fetcher,)
+    return decorate(fetcher), (fetcher,)
 
 
-def a_partial_of_a_callable_object(retried, fetch):
+def a_partial_of_a_callable_object(decorate, fetch):
     class Fetcher:
         __call__ = fetch
 
     fetcher = Fetcher()
-    return retried(functools.partial(fetcher, "first")), (fetcher, "first")
+    return decorate(functools.partial(fetcher, "first")), (fetcher, "first")
 
 
-def an_object_with_a_decorated_call(retried, fetch):
+def an_object_with_a_decorated_call(decorate, fetch):
     class Fetcher:
-        __call__ = retried(fetch)
+        __call__ = decorate(fetch)
 
     fetcher = Fetcher()
     return fetcher, (fetcher,)
 
 
-def a_bound_method_decorated_later(retried, fetch):
+def a_bound_method_decorated_later(decorate, fetch):
     class Client:
         get = fetch
 
     client = Client()
-    return retried(client.get), (client,)
+    return decorate(client.get), (client,)
 
 
-def a_bound_classmethod_decorated_later(retried, fetch):
+def a_bound_classmethod_decorated_later(decorate, fetch):
     class Client:
         get = classmethod(fetch)
 
-    return retried(Client.get), (Client,)
+    return decorate(Client.get), (Client,)
 
 
-def wrapt_below(retried, fetch):
-    return retried(passing(fetch)), ()
+def wrapt_below(decorate, fetch):
+    return decorate(passthrough(fetch)), ()
 
 
-def wrapt_above(retried, fetch):
-    return passing(retried(fetch)), ()
+def wrapt_above(decorate, fetch):
+    return passthrough(decorate(fetch)), ()
 
 
-def wraps_above(retried, fetch):
-    return wrapping(retried(fetch)), ()
+def wraps_above(decorate, fetch):
+    return wrapping(decorate(fetch)), ()
 
 
-def singledispatch_above(retried, fetch):
-    return functools.singledispatch(retried(fetch)), ()
+def singledispatch_above(decorate, fetch):
+    return functools.singledispatch(decorate(fetch)), ()
 
 
-def an_implementation_of_singledispatch(retried, fetch):
+def an_implementation_of_singledispatch(decorate, fetch):
     @functools.singledispatch
     def describe(_value, **_options):
         raise NotImplementedError
 
-    describe.register(str, retried(fetch))
+    describe.register(str, decorate(fetch))
     return describe, ()
 
 
@@ -122,27 +122,27 @@ FORMS = [
 ]
 
 
-def a_lambda(retried, fetch):
-    return retried(lambda *args, **kw: fetch(*args, **kw)), ()  # noqa: PLW0108  a lambda
+def a_lambda(decorate, fetch):
+    return decorate(lambda *args, **kw: fetch(*args, **kw)), ()  # noqa: PLW0108  a lambda
 
 
-def a_builtin(retried, fetch):
-    return functools.partial(retried(operator.call), fetch), ()
+def a_builtin(decorate, fetch):
+    return functools.partial(decorate(operator.call), fetch), ()
 
 
-def a_partial_of_a_builtin(retried, fetch):
-    return retried(functools.partial(operator.call, fetch)), ()
+def a_partial_of_a_builtin(decorate, fetch):
+    return decorate(functools.partial(operator.call, fetch)), ()
 
 
-def wraps_below(retried, fetch):
-    return retried(wrapping(fetch)), ()
+def wraps_below(decorate, fetch):
+    return decorate(wrapping(fetch)), ()
 
 
-def singledispatch_below(retried, fetch):
-    return retried(functools.singledispatch(fetch)), ()
+def singledispatch_below(decorate, fetch):
+    return decorate(functools.singledispatch(fetch)), ()
 
 
-HIDDEN_FORMS = [
+UNDETECTED_FORMS = [
     a_lambda,
     a_builtin,
     a_partial_of_a_builtin,
@@ -151,36 +151,36 @@ HIDDEN_FORMS = [
 ]
 
 
-def name(form):
+def id_of(form):
     return form.__name__.replace("_", " ")
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("form", FORMS, ids=name)
-def test_is_called_as_before_until_it_succeeds(clock, form, way):
-    colour, retried, run = WAYS[way]
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("form", FORMS, ids=id_of)
+def test_is_called_with_its_arguments_until_it_succeeds(clock, form, variant):
+    as_kind, decorate, run = VARIANTS[variant]
     seen = []
-    fetch, first = form(retried, colour(failing_twice(seen)))
+    fetch, first = form(decorate, as_kind(fails_twice(seen)))
     assert run(functools.partial(fetch, "a", key="b")) == "value"
     assert seen == [((*first, "a"), {"key": "b"})] * 3
     assert clock.sleeps == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("way", HIDDEN_WAYS)
-@pytest.mark.parametrize("form", HIDDEN_FORMS, ids=name)
-def test_is_retried_although_its_colour_cannot_be_seen(clock, form, way):
-    colour, retried, run = HIDDEN_WAYS[way]
+@pytest.mark.parametrize("variant", UNDETECTED_VARIANTS)
+@pytest.mark.parametrize("form", UNDETECTED_FORMS, ids=id_of)
+def test_is_retried_if_it_does_not_look_like_a_coroutine_function(clock, form, variant):
+    as_kind, decorate, run = UNDETECTED_VARIANTS[variant]
     seen = []
-    fetch, first = form(retried, colour(failing_twice(seen)))
+    fetch, first = form(decorate, as_kind(fails_twice(seen)))
     assert run(functools.partial(fetch, "a", key="b")) == "value"
     assert seen == [((*first, "a"), {"key": "b"})] * 3
     assert clock.sleeps == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("form", HIDDEN_FORMS, ids=name)
-def test_an_awaitable_under_retry_is_refused_and_not_returned(clock, form):
+@pytest.mark.parametrize("form", UNDETECTED_FORMS, ids=id_of)
+def test_an_awaitable_under_retry_is_rejected(clock, form):
     seen = []
-    fetch, _ = form(retry(POLICY), awaited(failing_twice(seen)))
+    fetch, _ = form(retry(POLICY), as_coroutine_function(fails_twice(seen)))
     with pytest.raises(ConfigError, match="decorate it with aretry"):
         fetch("a", key="b")
     assert (seen, clock.sleeps) == ([], [])

@@ -21,22 +21,22 @@ DOUBLING = Policy(schedule=[1, 2, 4])
 PACKAGE = str(Path(retrykit.__file__).parent)
 
 
-def test_returns_the_value_after_waiting_as_scheduled(colour, clock, flaky):
+def test_returns_the_value_after_waiting_as_scheduled(backend, clock, flaky):
     fetch = flaky(OSError("one"), OSError("two"), "value")
-    assert colour(DOUBLING)(fetch)() == "value"
+    assert backend(DOUBLING)(fetch)() == "value"
     assert clock.sleeps == [1.0, 2.0]
 
 
-def test_does_not_wait_when_nothing_fails(colour, clock, flaky):
+def test_does_not_sleep_if_nothing_fails(backend, clock, flaky):
     fetch = flaky("value")
-    assert colour(DOUBLING)(fetch)() == "value"
+    assert backend(DOUBLING)(fetch)() == "value"
     assert (len(fetch.calls), clock.sleeps) == (1, [])
 
 
-def test_passes_arguments_to_every_attempt(colour, clock):
+def test_passes_arguments_to_every_attempt(backend, clock):
     seen = []
 
-    @colour(DOUBLING)
+    @backend(DOUBLING)
     def fetch(*args, **kwargs):
         seen.append((args, kwargs))
         if len(seen) < 3:
@@ -47,11 +47,11 @@ def test_passes_arguments_to_every_attempt(colour, clock):
     assert clock.sleeps == [1.0, 2.0]
 
 
-def test_lets_the_last_error_out_with_a_note(colour, clock, flaky):
+def test_raises_the_last_error_with_a_note(backend, clock, flaky):
     last = OSError("last")
     fetch = flaky(OSError("first"), OSError("second"), OSError("third"), last)
     with pytest.raises(OSError) as caught:
-        colour(DOUBLING)(fetch)()
+        backend(DOUBLING)(fetch)()
     assert caught.value is last
     assert last.__notes__ == [
         "retrykit: gave up after 4 attempts in 7s: the schedule has ended"
@@ -59,28 +59,28 @@ def test_lets_the_last_error_out_with_a_note(colour, clock, flaky):
     assert clock.sleeps == [1.0, 2.0, 4.0]
 
 
-def test_says_why_the_first_attempt_was_the_last(colour, clock, flaky):
+def test_the_note_says_why_there_was_no_second_attempt(backend, clock, flaky):
     error = OSError("busy")
     with pytest.raises(OSError):
-        colour(Policy(schedule=["2m"], max_elapsed="1m"))(flaky(error))()
+        backend(Policy(schedule=["2m"], max_elapsed="1m"))(flaky(error))()
     (note,) = error.__notes__
     reason = "no time is left for another attempt"
     assert note == f"retrykit: gave up after 1 attempt in 0s: {reason}"
     assert clock.sleeps == []
 
 
-def test_leaves_no_note_on_an_error_that_is_not_to_be_retried(colour, clock, flaky):
+def test_adds_no_note_to_an_error_that_is_not_retryable(backend, clock, flaky):
     error = KeyError("unknown")
     with pytest.raises(KeyError):
-        colour(DOUBLING, on=OSError)(flaky(error))()
+        backend(DOUBLING, on=OSError)(flaky(error))()
     assert not hasattr(error, "__notes__")
     assert clock.sleeps == []
 
 
-def test_one_error_object_raised_again_and_again_keeps_one_note(colour, clock):
+def test_one_error_object_raised_repeatedly_has_one_note(backend, clock):
     error = OSError("the same")
 
-    @colour(DOUBLING)
+    @backend(DOUBLING)
     def fetch():
         raise error
 
@@ -91,26 +91,26 @@ def test_one_error_object_raised_again_and_again_keeps_one_note(colour, clock):
     assert len(clock.sleeps) == 9
 
 
-def test_notes_of_the_user_stay(colour, clock, flaky):
+def test_notes_of_the_user_are_kept(backend, clock, flaky):
     error = OSError("refused")
     error.add_note("host: example")
     with pytest.raises(OSError):
-        colour(schedule=[1])(flaky(OSError(), error))()
+        backend(schedule=[1])(flaky(OSError(), error))()
     assert error.__notes__[0] == "host: example"
     assert len(error.__notes__) == 2
     assert clock.sleeps == [1.0]
 
 
-def test_counts_the_first_call_among_the_attempts(colour, clock, flaky):
+def test_max_attempts_includes_the_first_call(backend, clock, flaky):
     fetch = flaky(*[OSError()] * 9)
     with pytest.raises(OSError) as caught:
-        colour(schedule=constant(1), max_attempts=3)(fetch)()
+        backend(schedule=constant(1), max_attempts=3)(fetch)()
     assert (len(fetch.calls), clock.sleeps) == (3, [1.0, 1.0])
     assert state_of(caught.value).stop_reason is StopReason.ATTEMPTS
 
 
-def test_tells_in_the_handler_what_happened(colour, clock):
-    @colour(DOUBLING)
+def test_the_handler_of_an_error_can_read_its_state(backend, clock):
+    @backend(DOUBLING)
     def fetch():
         clock.advance(0.5)
         raise OSError(current_state().attempt)
@@ -129,10 +129,10 @@ def test_tells_in_the_handler_what_happened(colour, clock):
     assert state.stop_reason is StopReason.SCHEDULE_ENDED
 
 
-def test_tells_inside_the_function_what_has_happened_so_far(colour, clock):
+def test_the_function_can_read_the_state_of_its_call(backend, clock):
     seen = []
 
-    @colour(DOUBLING, max_elapsed=10)
+    @backend(DOUBLING, max_elapsed=10)
     def fetch():
         state = current_state()
         seen.append((state.attempt, len(state.failures), state.remaining))
@@ -145,10 +145,10 @@ def test_tells_inside_the_function_what_has_happened_so_far(colour, clock):
     assert seen == [(1, 0, 10.0), (2, 1, 8.0), (3, 2, 5.0)]
 
 
-def test_a_call_has_one_state_from_its_first_attempt_on(colour, clock):
+def test_a_call_has_one_state_in_all_attempts(backend, clock):
     states = []
 
-    @colour(DOUBLING)
+    @backend(DOUBLING)
     def fetch():
         states.append(current_state())
         raise OSError
@@ -160,16 +160,16 @@ def test_a_call_has_one_state_from_its_first_attempt_on(colour, clock):
     assert len(clock.sleeps) == 3
 
 
-def test_there_is_no_state_outside_of_a_call(colour, clock, flaky):
+def test_there_is_no_state_outside_of_a_call(backend, clock, flaky):
     with pytest.raises(LookupError, match="outside a retried call"):
         current_state()
-    colour(DOUBLING)(flaky(OSError(), "value"))()
+    backend(DOUBLING)(flaky(OSError(), "value"))()
     with pytest.raises(LookupError):
         current_state()
     assert clock.sleeps == [1.0]
 
 
-def test_a_call_inside_of_a_call_has_its_own_state(clock):
+def test_a_nested_call_has_its_own_state(clock):
     @retry(schedule=[5, 5])
     def inner():
         attempts.append(("inner", current_state().attempt))
@@ -201,27 +201,29 @@ def test_a_call_inside_of_a_call_has_its_own_state(clock):
     ],
     ids=lambda value: value.name if isinstance(value, StopReason) else "",
 )
-def test_every_call_ends_for_a_reason(colour, clock, flaky, settings, outcomes, reason):
-    heard = []
-    policy = Policy(schedule=constant(1), observers=[heard.append]).replace(**settings)
+def test_every_ended_call_has_a_stop_reason(
+    backend, clock, flaky, settings, outcomes, reason
+):
+    events = []
+    policy = Policy(schedule=constant(1), observers=[events.append]).replace(**settings)
     try:
-        colour(policy)(flaky(*outcomes))()
+        backend(policy)(flaky(*outcomes))()
     except (OSError, KeyboardInterrupt) as error:
         assert state_of(error).stop_reason is reason
-    assert heard[-1].state.stop_reason is reason
+    assert events[-1].state.stop_reason is reason
     assert len(clock.sleeps) == len(outcomes) - 1
 
 
-def test_a_predicate_chooses_what_is_retried(colour, clock, flaky):
+def test_a_predicate_selects_the_retried_errors(backend, clock, flaky):
     def busy(error):
         return error.args == ("busy",)
 
     with pytest.raises(OSError, match="gone"):
-        colour(DOUBLING, on=busy)(flaky(OSError("busy"), OSError("gone")))()
+        backend(DOUBLING, on=busy)(flaky(OSError("busy"), OSError("gone")))()
     assert clock.sleeps == [1.0]
 
 
-def test_an_async_predicate_chooses_where_calls_are_awaited(clock, flaky):
+def test_an_async_predicate_selects_the_retried_errors(clock, flaky):
     import asyncio
 
     from retrykit import aretry
@@ -239,38 +241,36 @@ def test_an_async_predicate_chooses_where_calls_are_awaited(clock, flaky):
     assert clock.sleeps == [1.0]
 
 
-def test_a_refused_result_is_a_failure(colour, clock, flaky):
+def test_a_rejected_result_is_retried(backend, clock, flaky):
     fetch = flaky(None, None, "value")
-    assert colour(DOUBLING, on_result=lambda x: x is None)(fetch)() == "value"
+    assert backend(DOUBLING, on_result=lambda x: x is None)(fetch)() == "value"
     assert clock.sleeps == [1.0, 2.0]
 
 
-def test_results_refused_to_the_end_become_a_retry_error(colour, clock, flaky):
+def test_a_result_rejected_every_time_raises_a_retry_error(backend, clock, flaky):
     with pytest.raises(RetryError) as caught:
-        colour(schedule=[1], on_result=lambda x: x == 503)(flaky(503, 503))()
-    told = "gave up after 2 attempts in 1s: the schedule has ended; last failure: "
-    assert str(caught.value).endswith(f"{told}a rejected result of type int")
+        backend(schedule=[1], on_result=lambda x: x == 503)(flaky(503, 503))()
+    message = "gave up after 2 attempts in 1s: the schedule has ended; last failure: "
+    assert str(caught.value).endswith(f"{message}a rejected result of type int")
     assert [f.result for f in caught.value.state.failures] == [503, 503]
     assert caught.value.state.errors == ()
     assert clock.sleeps == [1.0]
 
 
-def test_a_wrapper_is_raised_where_the_policy_asks_for_it(colour, clock, flaky):
+def test_raises_a_retry_error_if_the_policy_says_so(backend, clock, flaky):
     last = OSError("refused")
     with pytest.raises(RetryError) as caught:
-        colour(schedule=[1], raises="retry_error")(flaky(OSError(), last))()
+        backend(schedule=[1], raises="retry_error")(flaky(OSError(), last))()
     assert caught.value.__cause__ is last
     assert caught.value.state is state_of(caught.value)
     assert str(caught.value).endswith("; last failure: OSError: refused")
     assert clock.sleeps == [1.0]
 
 
-def test_a_group_of_all_errors_is_raised_where_the_policy_asks_for_it(
-    colour, clock, flaky
-):
+def test_raises_a_group_of_all_errors_if_the_policy_says_so(backend, clock, flaky):
     errors = [OSError("one"), KeyError("two")]
     with pytest.raises(ExceptionGroup) as caught:
-        colour(schedule=[1], raises="group")(flaky(*errors))()
+        backend(schedule=[1], raises="group")(flaky(*errors))()
     assert caught.value.exceptions == tuple(errors)
     assert "gave up after 2 attempts in 1s" in str(caught.value)
     assert state_of(caught.value).errors == tuple(errors)
@@ -278,39 +278,39 @@ def test_a_group_of_all_errors_is_raised_where_the_policy_asks_for_it(
 
 
 @pytest.mark.parametrize("raises", ["last", "retry_error", "group"])
-def test_an_error_that_is_not_retried_is_let_out_as_it_is(colour, flaky, raises):
+def test_an_error_that_is_not_retryable_is_raised_unchanged(backend, flaky, raises):
     error = KeyError("unknown")
     with pytest.raises(KeyError) as caught:
-        colour(on=OSError, raises=raises)(flaky(error))()
+        backend(on=OSError, raises=raises)(flaky(error))()
     assert caught.value is error
 
 
-def test_the_function_may_ask_for_a_delay(colour, clock, flaky):
+def test_retry_after_sets_the_delay(backend, clock, flaky):
     fetch = flaky(RetryAfter("30s"), RetryAfter(0), "value")
-    assert colour(DOUBLING)(fetch)() == "value"
+    assert backend(DOUBLING)(fetch)() == "value"
     assert clock.sleeps == [30.0, 0.0]
 
 
-def test_a_delay_asked_for_is_still_held_to_the_limits(colour, clock, flaky):
+def test_retry_after_does_not_exceed_the_limits(backend, clock, flaky):
     error = OSError("busy")
     fetch = flaky(RetryAfter(1, error), RetryAfter(61, error))
     with pytest.raises(OSError) as caught:
-        colour(DOUBLING)(fetch)()
+        backend(DOUBLING)(fetch)()
     assert caught.value is error
     assert state_of(error).stop_reason is StopReason.ELAPSED
     assert clock.sleeps == [1.0]
 
 
-def test_a_delay_is_asked_for_whatever_the_policy_retries(colour, clock, flaky):
+def test_retry_after_is_retried_whatever_the_conditions(backend, clock, flaky):
     fetch = flaky(RetryAfter(3), "value")
-    assert colour(DOUBLING, on=KeyError)(fetch)() == "value"
+    assert backend(DOUBLING, on=KeyError)(fetch)() == "value"
     assert clock.sleeps == [3.0]
 
 
-def test_the_function_may_give_up_with_a_cause(colour, clock):
+def test_give_up_raises_its_cause(backend, clock):
     cause = PermissionError("revoked")
 
-    @colour(DOUBLING)
+    @backend(DOUBLING)
     def fetch():
         if current_state().attempt == 1:
             raise OSError
@@ -325,10 +325,10 @@ def test_the_function_may_give_up_with_a_cause(colour, clock):
     assert clock.sleeps == [1.0]
 
 
-def test_a_signal_speaks_for_the_error_that_it_is_raised_from(colour):
+def test_a_signal_takes_the_error_it_is_raised_from(backend):
     cause = PermissionError("revoked")
 
-    @colour(DOUBLING)
+    @backend(DOUBLING)
     def fetch():
         raise GiveUp from cause
 
@@ -339,9 +339,7 @@ def test_a_signal_speaks_for_the_error_that_it_is_raised_from(colour):
 
 @pytest.mark.parametrize("signal", [GiveUp(), RetryAfter(0)], ids=repr)
 @pytest.mark.parametrize("deep", [False, True], ids=["here", "in a function"])
-def test_a_signal_speaks_for_the_error_that_is_handled_where_it_is_raised(
-    colour, signal, deep
-):
+def test_a_signal_takes_the_error_that_is_being_handled(backend, signal, deep):
     cause = PermissionError("revoked")
 
     def refuse():
@@ -350,7 +348,7 @@ def test_a_signal_speaks_for_the_error_that_is_handled_where_it_is_raised(
         except PermissionError:
             raise signal  # noqa: B904  that is what is tested
 
-    @colour(schedule=[0])
+    @backend(schedule=[0])
     def fetch():
         if deep:
             refuse()
@@ -365,8 +363,8 @@ def test_a_signal_speaks_for_the_error_that_is_handled_where_it_is_raised(
     assert state_of(cause).errors[-1] is cause
 
 
-def test_a_signal_from_nothing_speaks_for_itself(colour):
-    @colour(DOUBLING)
+def test_a_signal_raised_from_none_is_raised_itself(backend):
+    @backend(DOUBLING)
     def fetch():
         try:
             raise PermissionError
@@ -377,8 +375,8 @@ def test_a_signal_from_nothing_speaks_for_itself(colour):
         fetch()
 
 
-def test_a_signal_does_not_speak_for_what_is_handled_around_the_call(colour):
-    @colour(DOUBLING)
+def test_a_signal_does_not_take_an_error_handled_around_the_call(backend):
+    @backend(DOUBLING)
     def fetch():
         raise GiveUp
 
@@ -389,8 +387,8 @@ def test_a_signal_does_not_speak_for_what_is_handled_around_the_call(colour):
             fetch()
 
 
-def test_a_signal_without_a_cause_is_let_out_itself(colour):
-    @colour(DOUBLING)
+def test_a_signal_without_a_cause_is_raised_itself(backend):
+    @backend(DOUBLING)
     def fetch():
         raise GiveUp
 
@@ -400,13 +398,15 @@ def test_a_signal_without_a_cause_is_let_out_itself(colour):
     assert state_of(caught.value).errors == (caught.value,)
 
 
-def test_an_error_in_a_predicate_does_not_replace_the_users(colour, clock, caplog):
+def test_an_error_in_a_predicate_does_not_replace_the_users_error(
+    backend, clock, caplog
+):
     def broken(error):
         raise ZeroDivisionError
 
     error = OSError("refused")
 
-    @colour(on=broken)
+    @backend(on=broken)
     def fetch():
         raise error
 
@@ -422,13 +422,15 @@ def test_an_error_in_a_predicate_does_not_replace_the_users(colour, clock, caplo
 
 
 @pytest.mark.parametrize("delay", [-1.0, float("nan"), float("inf"), "soon"])
-def test_an_error_in_a_schedule_does_not_replace_the_users(colour, caplog, delay):
+def test_an_error_in_a_schedule_does_not_replace_the_users_error(
+    backend, caplog, delay
+):
     def broken():
         yield delay
 
     error = OSError("refused")
 
-    @colour(schedule=broken)
+    @backend(schedule=broken)
     def fetch():
         raise error
 
@@ -440,12 +442,12 @@ def test_an_error_in_a_schedule_does_not_replace_the_users(colour, caplog, delay
     assert caplog.records
 
 
-def test_an_error_in_a_schedule_comes_out_where_a_result_was_refused(colour, clock):
+def test_an_error_in_a_schedule_is_raised_after_a_rejected_result(backend, clock):
     def endless():
         yield 1.0
         yield "soon"
 
-    refusing = colour(schedule=endless, on_result=lambda _page: True)
+    refusing = backend(schedule=endless, on_result=lambda _page: True)
     with pytest.raises(ConfigError, match="must be a duration") as caught:
         refusing(lambda: "page")()
     state = state_of(caught.value)
@@ -453,41 +455,41 @@ def test_an_error_in_a_schedule_comes_out_where_a_result_was_refused(colour, clo
     assert clock.sleeps == [1.0]
 
 
-def test_an_error_in_the_result_predicate_is_let_out(colour, flaky):
+def test_an_error_in_on_result_is_raised(backend, flaky):
     def broken(result):
         raise ZeroDivisionError
 
     fetch = flaky("value")
     with pytest.raises(ZeroDivisionError):
-        colour(on_result=broken)(fetch)()
+        backend(on_result=broken)(fetch)()
     assert len(fetch.calls) == 1
 
 
-def test_a_run_returns_what_came_of_it(colour, clock, flaky):
-    outcome = colour.run(DOUBLING, flaky(OSError(), "value"))
+def test_run_returns_an_outcome(backend, clock, flaky):
+    outcome = backend.run(DOUBLING, flaky(OSError(), "value"))
     assert (outcome.ok, outcome.value, outcome.error) == (True, "value", None)
     assert outcome.state.status == "succeeded"
     assert len(outcome.state.failures) == 1
     last = OSError("last")
-    outcome = colour.run(DOUBLING.replace(schedule=[1]), flaky(OSError(), last))
+    outcome = backend.run(DOUBLING.replace(schedule=[1]), flaky(OSError(), last))
     assert (outcome.ok, outcome.value, outcome.error) == (False, None, last)
     assert outcome.state.stop_reason is StopReason.SCHEDULE_ENDED
     assert clock.sleeps == [1.0, 1.0]
 
 
-def test_a_run_raises_what_its_policy_does_not_handle(colour, flaky):
+def test_run_raises_base_exceptions(backend, flaky):
     policy = DOUBLING.replace(on=OSError)
     with pytest.raises(KeyError):
-        colour.run(policy, flaky(KeyError("unknown")))
+        backend.run(policy, flaky(KeyError("unknown")))
     with pytest.raises(KeyboardInterrupt):
-        colour.run(policy, flaky(KeyboardInterrupt()))
+        backend.run(policy, flaky(KeyboardInterrupt()))
 
 
-def test_the_parts_of_a_group_have_the_state_too(colour, clock, flaky):
+def test_the_errors_in_a_group_have_the_state(backend, clock, flaky):
     found = []
     fetch = flaky(OSError("one"), KeyError("two"))
     try:
-        colour(schedule=[1], raises="group")(fetch)()
+        backend(schedule=[1], raises="group")(fetch)()
     except* OSError as part:
         found.append(state_of(part))
     except* KeyError as part:
@@ -496,8 +498,8 @@ def test_the_parts_of_a_group_have_the_state_too(colour, clock, flaky):
     assert clock.sleeps == [1.0]
 
 
-def test_the_traceback_of_the_users_error_has_no_frame_of_ours(colour, clock):
-    @colour(schedule=[1])
+def test_the_traceback_of_the_users_error_has_no_frame_of_retrykit(backend, clock):
+    @backend(schedule=[1])
     def fetch():
         raise OSError
 
@@ -511,7 +513,7 @@ def test_the_traceback_of_the_users_error_has_no_frame_of_ours(colour, clock):
     assert clock.sleeps == [1.0]
 
 
-def test_the_cause_of_a_signal_keeps_what_it_was_raised_in():
+def test_the_cause_of_a_signal_keeps_its_context():
     inner = KeyError("inner")
 
     @retry
@@ -532,11 +534,11 @@ def test_the_cause_of_a_signal_keeps_what_it_was_raised_in():
     assert caught.value.__context__ is inner
 
 
-def test_an_error_with_odd_notes_is_the_users_all_the_same(colour):
+def test_an_error_with_unusual_notes_is_raised(backend):
     error = OSError("odd")
     error.__notes__ = None
     with pytest.raises(OSError) as caught:
-        colour(schedule=[0])(failing_with(error))()
+        backend(schedule=[0])(failing_with(error))()
     assert caught.value is error
 
 
@@ -547,10 +549,10 @@ def failing_with(error):
     return fetch
 
 
-def test_one_signal_may_be_raised_again_and_again(colour, clock, flaky):
+def test_one_signal_object_may_be_raised_repeatedly(backend, clock, flaky):
     stop, busy = GiveUp(), RetryAfter(3)
     for _ in range(2):
         with pytest.raises(GiveUp):
-            colour(schedule=[0, 0])(flaky(stop, "value"))()
-        assert colour(schedule=[0], on=KeyError)(flaky(busy, "value"))() == "value"
+            backend(schedule=[0, 0])(flaky(stop, "value"))()
+        assert backend(schedule=[0], on=KeyError)(flaky(busy, "value"))() == "value"
     assert clock.sleeps == [3.0, 3.0]

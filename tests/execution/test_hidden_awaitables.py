@@ -1,4 +1,4 @@
-"""7. Nothing is silently not retried: nor what only its first call can show."""
+"""7. Nothing is silently not retried: awaitables that only a call can reveal."""
 
 import asyncio
 import functools
@@ -17,16 +17,16 @@ POLICY = Policy(schedule=[1, 2])
 STATE = RetryState("fetch", seed=7, epoch=0.0)
 
 
-class Hidden:
-    """A plain function that gives what has to be awaited, and keeps it."""
+class HiddenAwaitable:
+    """A plain function that returns an awaitable, and records it."""
 
     def __init__(self, make):
         self.make = make
-        self.given = []
+        self.returned = []
 
     def __call__(self):
-        self.given.append(self.make())
-        return self.given[-1]
+        self.returned.append(self.make())
+        return self.returned[-1]
 
 
 async def fetch():
@@ -43,7 +43,7 @@ def future():
 
 
 AWAITABLES = {"coroutine": fetch, "future": future, "object": Answer}
-BLOCKING = {
+SYNC_FORMS = {
     "retry": retry(POLICY),
     "with_policy": lambda fn: with_policy(fn, POLICY),
     "resume": lambda fn: resume(fn, STATE, POLICY),
@@ -53,18 +53,18 @@ BLOCKING = {
 }
 
 
-async def called(fn, *args):
-    """Call with a running event loop, for those that make futures."""
+async def call_in_a_loop(fn, *args):
+    """Call a function inside of an event loop, which futures need."""
     return fn(*args)
 
 
-@pytest.mark.parametrize("way", BLOCKING)
+@pytest.mark.parametrize("form", SYNC_FORMS)
 @pytest.mark.parametrize("kind", AWAITABLES)
-def test_an_awaitable_is_refused_by_the_first_call(clock, kind, way):
-    hidden = Hidden(AWAITABLES[kind])
+def test_an_awaitable_is_rejected_by_the_first_call(clock, kind, form):
+    hidden = HiddenAwaitable(AWAITABLES[kind])
     with pytest.raises(ConfigError) as caught:
-        asyncio.run(called(BLOCKING[way](hidden)))
-    (awaitable,) = hidden.given
+        asyncio.run(call_in_a_loop(SYNC_FORMS[form](hidden)))
+    (awaitable,) = hidden.returned
     message = str(caught.value)
     assert "must be a function that returns its result directly, under retry" in message
     assert message.endswith("; decorate it with aretry")
@@ -72,14 +72,14 @@ def test_an_awaitable_is_refused_by_the_first_call(clock, kind, way):
     assert clock.sleeps == []
 
 
-@pytest.mark.parametrize("way", ["retry", "on_result"])
+@pytest.mark.parametrize("form", ["retry", "on_result"])
 @pytest.mark.parametrize("kind", AWAITABLES)
-def test_an_awaitable_is_refused_after_plain_results_too(kind, way):
-    """As that of a function which returns what is cached, or goes to fetch it."""
+def test_an_awaitable_is_rejected_after_plain_results(kind, form):
+    """Like a function that returns a cached value, or else a coroutine."""
 
     async def main():
-        given = ["cached", 7, "cached", AWAITABLES[kind]()]
-        get = BLOCKING[way](lambda: given.pop(0))
+        returned = ["cached", 7, "cached", AWAITABLES[kind]()]
+        get = SYNC_FORMS[form](lambda: returned.pop(0))
         assert [get() for _ in range(3)] == ["cached", 7, "cached"]
         with pytest.raises(ConfigError, match="decorate it with aretry"):
             get()
@@ -87,37 +87,37 @@ def test_an_awaitable_is_refused_after_plain_results_too(kind, way):
     asyncio.run(main())
 
 
-def test_a_coroutine_that_a_coroutine_returns_is_its_result():
+def test_a_coroutine_returned_by_a_coroutine_function_is_its_result():
     async def main():
         get = retry(POLICY)(fetch_later)
         return [await (await get()) for _ in range(3)]
 
     async def fetch_later():
-        return answer()
+        return get_later()
 
-    async def answer():
+    async def get_later():
         return 42
 
     assert asyncio.run(main()) == [42] * 3
 
 
-def test_a_coroutine_that_a_coroutine_returns_after_plain_results_is_its_result():
+def test_a_coroutine_returned_after_a_plain_result_is_a_result():
     async def main():
-        given = ["plain", answer()]
-        get = retry(POLICY)(functools.partial(take, given))
+        returned = ["plain", get_later()]
+        get = retry(POLICY)(functools.partial(take, returned))
         return await get(), await (await get())
 
-    async def take(given):
-        return given.pop(0)
+    async def take(returned):
+        return returned.pop(0)
 
-    async def answer():
+    async def get_later():
         return 42
 
     assert asyncio.run(main()) == ("plain", 42)
 
 
-def test_the_message_names_the_function_and_what_it_gave():
-    hidden = Hidden(fetch)
+def test_the_error_names_the_function_and_the_awaitable():
+    hidden = HiddenAwaitable(fetch)
 
     def get():
         return hidden()
@@ -126,25 +126,25 @@ def test_the_message_names_the_function_and_what_it_gave():
         retry(get)()
     assert str(caught.value) == (
         f"{__name__}.{get.__qualname__} must be a function that returns its result "
-        f"directly, under retry, got {hidden.given[0]!r}; decorate it with aretry"
+        f"directly, under retry, got {hidden.returned[0]!r}; decorate it with aretry"
     )
 
 
-@pytest.mark.parametrize("way", BLOCKING)
-def test_a_refused_coroutine_is_closed_without_a_warning(way):
-    hidden = Hidden(fetch)
+@pytest.mark.parametrize("form", SYNC_FORMS)
+def test_a_rejected_coroutine_is_closed_without_a_warning(form):
+    hidden = HiddenAwaitable(fetch)
     with pytest.raises(ConfigError):
-        BLOCKING[way](hidden)()
-    assert inspect.getcoroutinestate(hidden.given[0]) == inspect.CORO_CLOSED
-    # What was never awaited would warn when it is let go, and fail the test.
-    with warnings.catch_warnings(record=True) as told:
+        SYNC_FORMS[form](hidden)()
+    assert inspect.getcoroutinestate(hidden.returned[0]) == inspect.CORO_CLOSED
+    # A coroutine that was neither awaited nor closed would warn when it is freed.
+    with warnings.catch_warnings(record=True) as emitted:
         warnings.simplefilter("always")
-        hidden.given.clear()
+        hidden.returned.clear()
         gc.collect()
-    assert told == []
+    assert emitted == []
 
 
-def test_a_refused_coroutine_is_not_started():
+def test_a_rejected_coroutine_is_not_started():
     started = []
 
     async def start():
@@ -156,7 +156,7 @@ def test_a_refused_coroutine_is_not_started():
 
 
 @pytest.mark.parametrize("failures", [0, 1, 2], ids=["first", "second", "third"])
-def test_an_awaitable_is_refused_at_whichever_attempt_it_comes(clock, failures):
+def test_an_awaitable_is_rejected_in_every_attempt(clock, failures):
     calls = []
 
     def get():
@@ -171,16 +171,16 @@ def test_an_awaitable_is_refused_at_whichever_attempt_it_comes(clock, failures):
     assert clock.sleeps == [1.0, 2.0][:failures]
 
 
-def test_a_refusal_is_told_again_by_the_next_call():
-    get = retry(POLICY)(Hidden(fetch))
+def test_an_awaitable_is_rejected_by_every_call():
+    get = retry(POLICY)(HiddenAwaitable(fetch))
     for _ in range(3):
         with pytest.raises(ConfigError, match="decorate it with aretry"):
             get()
 
 
-def test_a_refusal_in_a_retried_call_is_not_retried_by_it(clock):
-    """A wrong setting is wrong every time."""
-    hidden = Hidden(fetch)
+def test_the_error_about_an_awaitable_is_not_retried_by_an_outer_call(clock):
+    """An invalid setting is invalid every time."""
+    hidden = HiddenAwaitable(fetch)
 
     @retry(schedule=[5, 5])
     def outer():
@@ -188,38 +188,38 @@ def test_a_refusal_in_a_retried_call_is_not_retried_by_it(clock):
 
     with pytest.raises(ConfigError):
         outer()
-    assert (len(hidden.given), clock.sleeps) == (1, [])
+    assert (len(hidden.returned), clock.sleeps) == (1, [])
 
 
-def annotated() -> int:
-    return annotated.calls.append(1)
+def annotated_as_int() -> int:
+    return annotated_as_int.calls.append(1)
 
 
-def annotated_as_nothing() -> None:
-    annotated.calls.append(1)
+def annotated_as_none() -> None:
+    annotated_as_int.calls.append(1)
 
 
-annotated.calls = []
+annotated_as_int.calls = []
 
 
 class Client:
-    get = annotated
+    get = annotated_as_int
 
     @classmethod
     def named(cls) -> str:
-        annotated.calls.append(cls)
+        annotated_as_int.calls.append(cls)
 
 
 PLAIN = {
-    "function": annotated,
-    "function that returns None": annotated_as_nothing,
+    "function": annotated_as_int,
+    "function that returns None": annotated_as_none,
     "bound method": Client().get,
     "bound classmethod": Client.named,
 }
 
 
 @pytest.mark.parametrize("kind", PLAIN)
-def test_a_plain_function_is_refused_by_aretry_if_it_says_what_it_returns(kind):
+def test_aretry_rejects_a_function_annotated_with_a_plain_result(kind):
     fn = PLAIN[kind]
     with pytest.raises(ConfigError) as caught:
         aretry(fn)
@@ -227,14 +227,14 @@ def test_a_plain_function_is_refused_by_aretry_if_it_says_what_it_returns(kind):
         "fn must be a coroutine function, or one that returns an awaitable, under "
         f"aretry, got {fn!r}; decorate it with retry"
     )
-    assert annotated.calls == []
+    assert annotated_as_int.calls == []
 
 
 def under_asyncio(fn):
     return asyncio.run(fn())
 
 
-PROMISING = {
+ANNOTATIONS = {
     "Awaitable": Awaitable[int],
     "Coroutine": Coroutine[Any, Any, int],
     "Future": asyncio.Future,
@@ -242,32 +242,32 @@ PROMISING = {
     "text": "int",
     "object": object,
     "Any": Any,
-    "a type of its own": Answer,
+    "a custom type": Answer,
     "a union": Awaitable[int] | int,
     "a type variable": TypeVar("T"),
 }
 
 
-@pytest.mark.parametrize("kind", PROMISING)
-def test_a_function_that_may_return_an_awaitable_is_not_refused(clock, kind):
+@pytest.mark.parametrize("kind", ANNOTATIONS)
+def test_aretry_accepts_a_function_that_may_return_an_awaitable(clock, kind):
     calls = []
 
-    async def answer():
+    async def get_later():
         if len(calls) < 3:
             raise OSError
         return "value"
 
     def get():
         calls.append(1)
-        return answer()
+        return get_later()
 
-    get.__annotations__["return"] = PROMISING[kind]
+    get.__annotations__["return"] = ANNOTATIONS[kind]
     assert asyncio.run(aretry(POLICY)(get)()) == "value"
     assert (len(calls), clock.sleeps) == (3, [1.0, 2.0])
 
 
 @pytest.mark.parametrize("run", [under_asyncio, trio.run])
-def test_a_plain_result_under_aretry_is_refused_by_the_first_call(clock, run):
+def test_aretry_rejects_a_plain_result_in_the_first_call(clock, run):
     calls = []
 
     def get():

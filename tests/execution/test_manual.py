@@ -1,4 +1,4 @@
-"""Calls that are driven step by step."""
+"""ManualCall: calls that are driven step by step."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_a_call_that_gives_up_returns_its_final_error():
     assert not call.running
 
 
-def test_an_interrupt_after_the_end_is_no_part_of_the_call():
+def test_an_interrupt_after_the_end_has_no_state():
     call = ManualCall(POLICY, "fetch", sync_clock)
     call.start()
     assert call.succeed("data")
@@ -45,7 +45,7 @@ def test_an_interrupt_after_the_end_is_no_part_of_the_call():
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, ValueError])
-def test_an_aborted_call_says_so(kind):
+def test_an_aborted_call_is_dead(kind):
     call = ManualCall(POLICY, "fetch", sync_clock)
     call.start()
     call.abort(error := kind())

@@ -1,4 +1,4 @@
-"""Calls inside of calls: an error that exhausted one is not multiplied."""
+"""Nested calls: an error that exhausted an inner call is not retried by the outer."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ from retrykit.testing import disable_retries, virtual_time
 TWICE = Policy(schedule=[0, 0], on=OSError)
 
 
-def dead(calls):
+def fails(calls):
     def fetch():
         calls.append(1)
         raise OSError("dead")
@@ -47,11 +47,11 @@ def dead(calls):
 
 
 @pytest.fixture(params=["blocking", "asyncio", "trio"])
-def layered(request):
-    """What puts a function under one policy after another."""
+def in_layers(request):
+    """Return a function that decorates a function with several policies."""
     runs = {"asyncio": lambda main: asyncio.run(main()), "trio": trio.run}
 
-    def put(fn, layers, **changes):
+    def wrap_in_layers(fn, layers, **changes):
         policies = [
             TWICE.replace(name=f"layer {number}", **changes)
             for number in range(1, layers + 1)
@@ -62,7 +62,7 @@ def layered(request):
         run = runs.get(request.param)
         return functools.partial(run, fn) if run else fn
 
-    return put
+    return wrap_in_layers
 
 
 def coroutine(fn):
@@ -72,10 +72,10 @@ def coroutine(fn):
     return fetch
 
 
-def test_five_layers_of_three_attempts_cost_three_calls(layered):
+def test_five_layers_of_three_attempts_make_three_calls(in_layers):
     calls = []
     with pytest.raises(OSError, match="dead") as caught:
-        layered(dead(calls), 5)()
+        in_layers(fails(calls), 5)()
     assert len(calls) == 3
     state = state_of(caught.value)
     assert (state.name, state.attempt) == ("layer 5", 1)
@@ -90,50 +90,50 @@ def test_five_layers_of_three_attempts_cost_three_calls(layered):
     assert inside in note
 
 
-def test_they_cost_all_calls_where_each_layer_asks_for_it(layered):
+def test_nested_retry_multiplies_the_calls(in_layers):
     calls = []
     with pytest.raises(OSError, match="dead"):
-        layered(dead(calls), 5, nested="retry")()
+        in_layers(fails(calls), 5, nested="retry")()
     assert len(calls) == 3**5
 
 
-def test_nesting_is_an_error_where_a_policy_says_so(layered):
+def test_nested_raise_makes_nesting_an_error(in_layers):
     calls = []
     with pytest.raises(NestedRetryError) as caught:
-        layered(dead(calls), 2, nested="raise")()
+        in_layers(fails(calls), 2, nested="raise")()
     assert len(calls) == 3
     assert str(caught.value) == "layer 1 is retried inside layer 2"
     assert isinstance(caught.value.__cause__, OSError)
     state = state_of(caught.value)
     assert (state.name, state.nested_state.name) == ("layer 2", "layer 1")
-    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301  its own
+    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301  pickled here
     assert state_of(again).innermost.name == "layer 1"
 
 
 @pytest.mark.parametrize("raises", ["last", "retry_error", "group"])
-def test_the_form_in_which_an_error_is_raised_does_not_matter(layered, raises):
+def test_layers_do_not_multiply_whatever_form_of_error_is_raised(in_layers, raises):
     calls = []
     with pytest.raises(Exception, match=r"gave up|dead"):
-        layered(dead(calls), 3, raises=raises, on=Exception)()
+        in_layers(fails(calls), 3, raises=raises, on=Exception)()
     assert len(calls) == 3
 
 
-def from_another(error):
+def raise_from_error(error):
     raise RuntimeError("no page") from error
 
 
-def while_handled(_error):
+def raise_in_handler(_error):
     raise RuntimeError("no page")
 
 
-def in_a_group(error):
+def raise_in_a_group(error):
     raise ExceptionGroup("no pages", [ValueError(), error])
 
 
-@pytest.mark.parametrize("wrap", [from_another, while_handled, in_a_group])
-def test_an_error_that_came_from_an_exhausted_one_is_not_retried(colour, wrap):
+@pytest.mark.parametrize("wrap", [raise_from_error, raise_in_handler, raise_in_a_group])
+def test_an_error_raised_from_an_exhausted_one_is_not_retried(backend, wrap):
     calls = []
-    inner = colour(TWICE, name="inner")(dead(calls))
+    inner = backend(TWICE, name="inner")(fails(calls))
 
     def page():
         try:
@@ -147,9 +147,9 @@ def test_an_error_that_came_from_an_exhausted_one_is_not_retried(colour, wrap):
     assert state_of(caught.value).nested_state.name == "inner"
 
 
-def test_one_that_is_split_by_the_handler_of_a_group_is_not_retried():
+def test_an_exhausted_error_split_by_except_star_is_not_retried():
     calls = []
-    fetch = aretry(TWICE)(coroutine(dead(calls)))
+    fetch = aretry(TWICE)(coroutine(fails(calls)))
 
     @aretry(TWICE, on=Exception)
     async def page():
@@ -164,10 +164,10 @@ def test_one_that_is_split_by_the_handler_of_a_group_is_not_retried():
     assert len(calls) == 3
 
 
-def test_an_error_that_is_no_longer_the_exhausted_one_is_retried(colour):
-    """An attempt that got over it, and failed at something else."""
+def test_another_error_after_an_exhausted_one_is_retried(backend):
+    """The attempt has handled the exhausted error, and failed for another reason."""
     calls = []
-    inner = colour(TWICE)(dead([]))
+    inner = backend(TWICE)(fails([]))
 
     def page():
         calls.append(1)
@@ -180,14 +180,14 @@ def test_an_error_that_is_no_longer_the_exhausted_one_is_retried(colour):
     assert len(calls) == 3
 
 
-def test_the_same_error_object_is_retried_when_no_inner_call_gave_up(colour):
+def test_one_error_object_is_retried_if_no_inner_call_gave_up(backend):
     shared, calls = OSError("the one and only"), []
 
     def raise_shared():
         calls.append(1)
         raise shared
 
-    fetch = colour(TWICE)(raise_shared)
+    fetch = backend(TWICE)(raise_shared)
     for times in (3, 6):
         with pytest.raises(OSError, match="only"):
             fetch()
@@ -200,18 +200,18 @@ def test_the_same_error_object_is_retried_when_no_inner_call_gave_up(colour):
 
     with pytest.raises(OSError, match="only"):
         retry(TWICE)(fail_after_another)()
-    # The outer call sees the mark of its first attempt, and of no other.
+    # Only the mark of the first attempt is visible to the outer call.
     assert len(calls) == 6 + 3 + 1
 
 
-def test_the_mark_is_of_one_attempt_alone(colour):
-    """What gave up in the first attempt says nothing of the second."""
+def test_the_mark_of_an_exhausted_error_lasts_for_one_attempt(backend):
+    """An inner call that gave up in the first attempt does not affect the second."""
     shared, calls = OSError("shared"), []
 
     def raise_shared():
         raise shared
 
-    inner = colour(TWICE)(raise_shared)
+    inner = backend(TWICE)(raise_shared)
 
     def page():
         calls.append(1)
@@ -238,7 +238,7 @@ def test_the_mark_is_of_one_attempt_alone(colour):
     ],
     ids=str,
 )
-def test_only_what_an_inner_call_retried_in_vain_is_not_retried(colour, inner, times):
+def test_an_error_that_the_inner_call_did_not_retry_is_retried(backend, inner, times):
     calls = []
 
     def fetch():
@@ -246,12 +246,12 @@ def test_only_what_an_inner_call_retried_in_vain_is_not_retried(colour, inner, t
         raise ConnectionError("refused")
 
     with pytest.raises(ConnectionError):
-        retry(TWICE)(colour(TWICE, **inner)(fetch))()
+        retry(TWICE)(backend(TWICE, **inner)(fetch))()
     assert len(calls) == times
 
 
-def test_signals_that_are_let_out_do_not_steer_the_outer_call_for_ever(layered):
-    """RetryAfter is a wish to the call around only if the inner one had no say."""
+def test_signals_raised_by_an_inner_call_do_not_control_the_outer_one(in_layers):
+    """RetryAfter addresses the outer call only if the inner one was not retried."""
     calls = []
 
     def busy():
@@ -259,7 +259,7 @@ def test_signals_that_are_let_out_do_not_steer_the_outer_call_for_ever(layered):
         raise RetryAfter(0)
 
     with pytest.raises(RetryAfter):
-        layered(busy, 3)()
+        in_layers(busy, 3)()
     assert len(calls) == 3
 
     def stop():
@@ -268,13 +268,13 @@ def test_signals_that_are_let_out_do_not_steer_the_outer_call_for_ever(layered):
 
     calls.clear()
     with pytest.raises(GiveUp):
-        layered(stop, 3)()
+        in_layers(stop, 3)()
     assert len(calls) == 1
 
 
-def test_who_asks_for_another_attempt_outright_gets_it(colour):
+def test_retry_after_raised_from_an_exhausted_error_is_obeyed(backend):
     calls = []
-    inner = colour(TWICE)(dead(calls))
+    inner = backend(TWICE)(fails(calls))
 
     def page():
         try:
@@ -287,9 +287,11 @@ def test_who_asks_for_another_attempt_outright_gets_it(colour):
     assert len(calls) == 9
 
 
-def test_inner_calls_do_not_wait_beyond_the_time_of_the_outer_one(colour):
+def test_inner_calls_do_not_wait_beyond_the_outer_deadline(backend):
     with virtual_time() as clock:
-        inner = colour(schedule=[4] * 9, max_elapsed=None, max_attempts=None)(dead([]))
+        inner = backend(schedule=[4] * 9, max_elapsed=None, max_attempts=None)(
+            fails([])
+        )
         outer = retry(max_elapsed=10, name="outer")(inner)
         with pytest.raises(OSError, match="dead") as caught:
             outer()
@@ -303,34 +305,34 @@ def test_inner_calls_do_not_wait_beyond_the_time_of_the_outer_one(colour):
     [("stop", [4.0, 4.0]), ("clip", [4.0, 4.0]), ("overshoot", [4.0] * 5)],
     ids=str,
 )
-def test_the_deadline_rule_of_the_outer_call_says_how_firm_its_time_is(outer, sleeps):
+def test_the_deadline_rule_of_the_outer_call_applies_to_its_limit(outer, sleeps):
     with virtual_time() as clock:
-        inner = retry(schedule=[4] * 5, max_attempts=None, max_elapsed=None)(dead([]))
+        inner = retry(schedule=[4] * 5, max_attempts=None, max_elapsed=None)(fails([]))
         with pytest.raises(OSError, match="dead"):
             retry(max_elapsed=10, deadline=outer)(inner)()
     assert clock.sleeps == sleeps
 
 
 @pytest.mark.parametrize("rule", ["stop", "clip", "overshoot"], ids=str)
-def test_no_rule_of_the_inner_call_goes_beyond_the_outer_one(rule):
+def test_the_deadline_rule_of_the_inner_call_does_not_exceed_the_outer_limit(rule):
     with virtual_time() as clock:
         inner = retry(
             schedule=[4] * 9, max_attempts=None, max_elapsed=15, deadline=rule
-        )(dead([]))
+        )(fails([]))
         with pytest.raises(OSError, match="dead"):
             retry(max_elapsed=10)(inner)()
     assert clock.sleeps == [4.0, 4.0]
 
 
-def test_the_time_of_every_call_around_counts(clock):
-    inner = retry(schedule=[4] * 9, max_attempts=None, max_elapsed=None)(dead([]))
+def test_the_limits_of_all_outer_calls_apply(clock):
+    inner = retry(schedule=[4] * 9, max_attempts=None, max_elapsed=None)(fails([]))
     middle = retry(max_elapsed=None)(inner)
     with pytest.raises(OSError, match="dead"):
         retry(max_elapsed=6)(middle)()
     assert clock.sleeps == [4.0]
 
 
-def test_remaining_and_depth_are_told_inside():
+def test_the_state_has_the_remaining_time_and_the_depth():
     seen = []
 
     def look():
@@ -358,10 +360,10 @@ def test_remaining_and_depth_are_told_inside():
     assert seen == [(0, 20.0), (1, 20.0), (2, 20.0)]
 
 
-def test_what_is_in_tasks_and_worker_threads_of_an_attempt_is_inside_of_it():
+def test_calls_in_tasks_and_worker_threads_of_an_attempt_are_nested():
     calls = []
-    sync = retry(TWICE, name="in a thread")(dead(calls))
-    awaited = aretry(TWICE, name="in a task")(coroutine(dead(calls)))
+    sync = retry(TWICE, name="in a thread")(fails(calls))
+    awaited = aretry(TWICE, name="in a task")(coroutine(fails(calls)))
 
     @aretry(TWICE, on=Exception)
     async def in_a_thread():
@@ -378,8 +380,8 @@ def test_what_is_in_tasks_and_worker_threads_of_an_attempt_is_inside_of_it():
         assert len(calls) == 3, outer
 
 
-def test_a_task_that_outlives_the_call_around_it_is_inside_of_none():
-    """It was begun in one that has its result when it gives up."""
+def test_a_task_that_outlives_its_outer_call_is_not_nested():
+    """The outer call has ended when the task gives up."""
 
     async def main():
         tasks = []
@@ -406,35 +408,37 @@ def test_a_task_that_outlives_the_call_around_it_is_inside_of_none():
     assert state_of(asyncio.run(main())).attempt == 3
 
 
-def in_a_pool(pool, fn):
+def through_a_pool(pool, fn):
     return lambda: pool.submit(fn).result()
 
 
-def in_an_executor(pool, fn):
+def through_an_executor(pool, fn):
     async def main():
         return await asyncio.get_running_loop().run_in_executor(pool, fn)
 
     return lambda: asyncio.run(main())
 
 
-def in_a_process(_pool, fn):
-    """As another process gives it back."""
+def through_a_process(_pool, fn):
+    """Raise a copy of the error, as from another process."""
 
     def fetch():
         try:
             return fn()
         except (OSError, RetryError, ExceptionGroup) as error:
-            raise pickle.loads(pickle.dumps(error)) from None  # noqa: S301  its own
+            raise pickle.loads(pickle.dumps(error)) from None  # noqa: S301  pickled here
 
     return lambda: contextvars.Context().run(fetch)
 
 
-@pytest.mark.parametrize("across", [in_a_pool, in_an_executor, in_a_process])
+@pytest.mark.parametrize(
+    "across", [through_a_pool, through_an_executor, through_a_process]
+)
 @pytest.mark.parametrize("raises", ["last", "retry_error", "group"])
 @pytest.mark.parametrize("wrap", [False, True], ids=["itself", "as a cause"])
-def test_layers_do_not_multiply_where_no_context_reaches(across, raises, wrap):
+def test_layers_do_not_multiply_across_threads_and_processes(across, raises, wrap):
     calls = []
-    inner = retry(TWICE, raises=raises, name="inner")(dead(calls))
+    inner = retry(TWICE, raises=raises, name="inner")(fails(calls))
     with ThreadPoolExecutor(1) as pool:
         fetch = across(pool, inner)
 
@@ -455,7 +459,7 @@ def test_layers_do_not_multiply_where_no_context_reaches(across, raises, wrap):
     assert state.nested_state.name == "inner"
 
 
-def test_layers_do_not_multiply_across_a_runner_that_is_kept():
+def test_layers_do_not_multiply_across_a_reused_runner():
     calls = []
 
     @aretry(TWICE)
@@ -468,11 +472,11 @@ def test_layers_do_not_multiply_across_a_runner_that_is_kept():
     assert len(calls) == 3
 
 
-def test_an_error_of_a_call_that_gave_up_before_is_retried():
-    """Such as one that a cache keeps: it says nothing of this attempt."""
+def test_an_exhausted_error_of_an_earlier_call_is_retried():
+    """As from a cache: it is not about this attempt."""
     calls = []
     with pytest.raises(OSError) as caught:
-        retry(TWICE)(dead([]))()
+        retry(TWICE)(fails([]))()
 
     def fetch():
         calls.append(1)
@@ -483,8 +487,8 @@ def test_an_error_of_a_call_that_gave_up_before_is_retried():
     assert len(calls) == 3
 
 
-def test_an_error_that_another_call_shares_is_retried():
-    """Such as that of one connection, for which both have waited."""
+def test_an_error_shared_with_another_call_is_retried():
+    """As of a connection for which both have waited."""
 
     async def main():
         shared, calls = asyncio.get_running_loop().create_future(), []
@@ -501,20 +505,20 @@ def test_an_error_that_another_call_shares_is_retried():
             calls.append("second")
             return await shared if calls.count("second") == 1 else "value"
 
-        beside = asyncio.create_task(first())
+        first_task = asyncio.create_task(first())
         await asyncio.sleep(0.01)
-        waits = asyncio.create_task(second())
+        second_task = asyncio.create_task(second())
         await asyncio.sleep(0.01)
         shared.set_exception(OSError("shared"))
         with pytest.raises(OSError, match="shared"):
-            await beside
-        return await waits
+            await first_task
+        return await second_task
 
     assert asyncio.run(main()) == "value"
 
 
-def steps_of(depth):
-    """Return how many functions are called where calls run so deep in one another."""
+def count_calls(depth):
+    """Return the number of function calls that so many levels of nesting cost."""
     steps, calls = [], []
 
     @retry(TWICE, max_elapsed=60)
@@ -539,16 +543,16 @@ def steps_of(depth):
     return len(steps), state_of(caught)
 
 
-def test_depth_costs_linearly():
-    (few, _), (more, _), (most, state) = map(steps_of, (70, 140, 280))
+def test_the_cost_of_nesting_is_linear():
+    (few, _), (more, _), (most, state) = map(count_calls, (70, 140, 280))
     assert most - more < 2.2 * (more - few)
-    # A few of the states in between are kept, so that it can be stored.
+    # Only some of the states in between are kept, to limit its size.
     assert (state.nested_state.depth, state.innermost.depth) == (1, 280)
     stored = json.loads(json.dumps(state.to_dict()))
     assert RetryState.from_dict(stored).nested_state.depth == 1
 
 
-def test_a_call_that_ends_at_that_very_moment_leaves_the_error_as_it_is():
+def test_a_call_that_has_ended_does_not_mark_the_error():
     error = OSError()
     controller = RetryController(TWICE, "fetch", sync_clock, None)
     ended = controller.open_call([controller, 0.0, None])
@@ -557,7 +561,7 @@ def test_a_call_that_ends_at_that_very_moment_leaves_the_error_as_it_is():
     assert vars(error) == {}
 
 
-def test_a_thread_without_the_context_is_a_call_of_its_own():
+def test_a_call_in_a_bare_thread_is_not_nested():
     depths = []
     inner = retry(TWICE)(lambda: depths.append(current_state().depth))
 
@@ -571,9 +575,9 @@ def test_a_thread_without_the_context_is_a_call_of_its_own():
     assert depths == [0]
 
 
-def test_blocks_are_calls_like_others():
+def test_layers_of_blocks_do_not_multiply():
     calls = []
-    fetch = retry(TWICE)(dead(calls))
+    fetch = retry(TWICE)(fails(calls))
     with pytest.raises(OSError, match="dead"):
         for attempt in retrying(TWICE):
             with attempt:
@@ -584,7 +588,7 @@ def test_blocks_are_calls_like_others():
         for attempt in retrying(TWICE):
             with attempt:
                 assert attempt.state.depth == 1
-                dead(calls)()
+                fails(calls)()
 
     calls.clear()
     with pytest.raises(OSError, match="dead"):
@@ -592,63 +596,63 @@ def test_blocks_are_calls_like_others():
     assert len(calls) == 3
 
 
-def test_blocks_in_coroutines_are_calls_like_others():
+def test_layers_of_async_blocks_do_not_multiply():
     calls = []
 
     async def block():
         async for attempt in aretrying(TWICE):
             with attempt:
-                await aretry(TWICE)(coroutine(dead(calls)))()
+                await aretry(TWICE)(coroutine(fails(calls)))()
 
     with pytest.raises(OSError, match="dead"):
         asyncio.run(aretry(TWICE)(block)())
     assert len(calls) == 3
 
 
-def test_outcomes_are_of_the_outer_call(colour):
-    inner = colour(TWICE, name="inner")(dead([]))
+def test_run_returns_the_outcome_of_the_outer_call(backend):
+    inner = backend(TWICE, name="inner")(fails([]))
     outcome = Policy(on=OSError, raises="retry_error").run(inner)
     assert isinstance(outcome.error, RetryError)
     assert outcome.state.stop_reason is StopReason.NESTED
     assert outcome.state.nested_state.name == "inner"
 
 
-def test_a_state_of_a_nested_end_goes_through_json(layered):
+def test_a_nested_state_survives_json(in_layers):
     with pytest.raises(OSError, match="dead") as caught:
-        layered(dead([]), 2)()
+        in_layers(fails([]), 2)()
     data = json.loads(json.dumps(state_of(caught.value).to_dict()))
     state = RetryState.from_dict(data)
     assert (state.nested_state.name, state.nested_state.depth) == ("layer 1", 1)
     assert state.describe() == state_of(caught.value).describe()
     calls = []
     with pytest.raises(OSError, match="dead") as caught:
-        resume(dead(calls), state, TWICE)()
+        resume(fails(calls), state, TWICE)()
     assert state_of(caught.value).nested_state is None
 
 
-def test_a_switch_of_tests_leaves_no_mark(layered):
+def test_disable_retries_leaves_no_mark(in_layers):
     calls = []
     with disable_retries(), pytest.raises(OSError, match="dead"):
-        layered(dead(calls), 3)()
+        in_layers(fails(calls), 3)()
     assert len(calls) == 1
 
 
-def test_outer_is_one_of_its_rules():
+def test_an_unknown_nested_rule_is_rejected():
     with pytest.raises(ConfigError, match="nested must be one of 'respect', 'retry'"):
         Policy(nested="ignore")
 
 
-def test_a_ring_of_errors_is_searched_once(layered):
+def test_a_cycle_of_causes_is_searched_once(in_layers):
     def fetch():
         error, other = OSError("one"), OSError("other")
         error.__cause__, other.__cause__ = other, error
-        # So that there is something to look for.
+        # Without an exhausted error, nothing would be searched.
         with contextlib.suppress(OSError):
-            TWICE.call(dead([]))
+            TWICE.call(fails([]))
         raise error
 
     with pytest.raises(OSError, match="one") as caught:
-        layered(fetch, 1)()
+        in_layers(fetch, 1)()
     assert state_of(caught.value).attempt == 3
 
 

@@ -1,4 +1,4 @@
-"""8. Decorators disappear: also for `pickle`, `copy`, and a pool of processes."""
+"""8. Decorators disappear: `pickle`, `copy` and process pools."""
 
 import copy
 import functools
@@ -52,44 +52,46 @@ CALLABLES = {
 }
 
 
-def told(fn, kind):
-    """What comes of a call that succeeds in the end, and of one that never does."""
+def outcomes(fn, kind):
+    """Return the outcomes of a call that succeeds in the end and of one that fails."""
     if "partial" in kind:
-        return importable.called(fn)
-    return importable.called(fn, "a"), importable.called(fn, "never")
+        return importable.call_with_delays(fn)
+    return importable.call_with_delays(fn, "a"), importable.call_with_delays(
+        fn, "never"
+    )
 
 
-def sent(value):
-    return pickle.loads(pickle.dumps(value))  # noqa: S301  what was just written
+def pickled(value):
+    return pickle.loads(pickle.dumps(value))  # noqa: S301  pickled here
 
 
 @pytest.mark.parametrize("protocol", [0, 2, pickle.HIGHEST_PROTOCOL])
 @pytest.mark.parametrize("kind", CALLABLES)
-def test_a_pickled_callable_is_retried_as_the_original(kind, protocol):
+def test_a_pickled_callable_retries_like_the_original(kind, protocol):
     fn = CALLABLES[kind]
     received = pickle.loads(pickle.dumps(fn, protocol))  # noqa: S301
-    assert told(received, kind) == told(fn, kind)
+    assert outcomes(received, kind) == outcomes(fn, kind)
     assert policy_of(received) == policy_of(fn)
 
 
 @pytest.mark.parametrize("name", ["fetch", "afetch", "task", "cached", "described"])
-def test_what_has_a_name_in_its_module_is_itself_again(name):
+def test_a_module_level_function_is_pickled_by_reference(name):
     fn = getattr(importable, name)
-    assert sent(fn) is fn
+    assert pickled(fn) is fn
     assert copy.copy(fn) is copy.deepcopy(fn) is fn
 
 
-def test_a_bound_method_takes_its_object_along():
-    received = sent(CLIENT.get)
+def test_a_bound_method_is_pickled_with_its_object():
+    received = pickled(CLIENT.get)
     assert received.__self__ == CLIENT
     assert received.__self__ is not CLIENT
     assert received.__func__ is importable.Client.get
-    assert sent(importable.Client.made) == importable.Client.made
+    assert pickled(importable.Client.made) == importable.Client.made
 
 
-def test_a_builtin_can_be_sent():
-    assert sent(importable.builtin)([1, 2]) == 2
-    assert policy_of(sent(importable.builtin)) == importable.POLICY
+def test_a_builtin_can_be_pickled():
+    assert pickled(importable.builtin)([1, 2]) == 2
+    assert policy_of(pickled(importable.builtin)) == importable.POLICY
 
 
 def local_function():
@@ -99,16 +101,16 @@ def local_function():
 
 
 @pytest.mark.parametrize("fn", [lambda: 1, local_function()], ids=["lambda", "local"])
-def test_what_has_no_name_to_be_found_by_is_refused_by_python_itself(fn):
-    assert refused(retry(fn)) == refused(fn)
+def test_a_local_function_raises_pythons_own_pickling_error(fn):
+    assert pickling_error(retry(fn)) == pickling_error(fn)
 
 
-def test_a_function_that_goes_by_another_name_is_refused_by_python_itself():
+def test_a_function_under_another_name_raises_pythons_own_pickling_error():
     with pytest.raises(pickle.PicklingError, match="it's not the same object as"):
         pickle.dumps(importable.renamed)
 
 
-def refused(fn):
+def pickling_error(fn):
     with pytest.raises((pickle.PicklingError, AttributeError)) as caught:
         pickle.dumps(fn)
     return caught.type, re.sub("0x[0-9a-f]+", "", str(caught.value))
@@ -117,28 +119,30 @@ def refused(fn):
 COPIES = {"copy": copy.copy, "deepcopy": copy.deepcopy}
 
 
-@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("copy_function", COPIES.values(), ids=COPIES)
 @pytest.mark.parametrize("kind", CALLABLES)
-def test_a_copied_callable_is_retried_as_the_original(kind, copied):
+def test_a_copied_callable_retries_like_the_original(kind, copy_function):
     fn = CALLABLES[kind]
-    assert told(copied(fn), kind) == told(fn, kind)
-    assert policy_of(copied(fn)) == policy_of(fn)
+    assert outcomes(copy_function(fn), kind) == outcomes(fn, kind)
+    assert policy_of(copy_function(fn)) == policy_of(fn)
 
 
-@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("copy_function", COPIES.values(), ids=COPIES)
 @pytest.mark.parametrize("decorate", [retry(importable.POLICY), with_policy])
-def test_a_copied_object_is_a_copy_and_no_other_name_for_it(decorate, copied):
+def test_a_copied_object_is_independent_of_the_original(decorate, copy_function):
     fn = decorate(importable.Client("example"))
-    again = copied(fn)
+    again = copy_function(fn)
     again.host = "another"
     assert (fn.host, again.host) == ("example", "another")
     assert policy_of(again) == policy_of(fn)
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, sent], ids=["deepcopy", "pickle"])
-def test_a_method_of_a_copied_object_is_bound_to_the_copy(copied):
+@pytest.mark.parametrize(
+    "copy_function", [copy.deepcopy, pickled], ids=["deepcopy", "pickle"]
+)
+def test_a_method_of_a_copied_object_is_bound_to_the_copy(copy_function):
     holder = importable.Holder()
-    again = copied(holder)
+    again = copy_function(holder)
     assert holder.get() is holder
     assert again.get() is again.quick() is again
     assert policy_of(again.get) == importable.POLICY
@@ -151,30 +155,32 @@ def pool(request):
         yield pool
 
 
-# A test run in several processes has threads of its own, which do not matter here.
-forks = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+# pytest-xdist has threads, which do no harm here.
+ignores_fork_warning = pytest.mark.filterwarnings(
+    "ignore:This process:DeprecationWarning"
+)
 
 
-@forks
+@ignores_fork_warning
 @pytest.mark.parametrize("kind", CALLABLES)
 def test_is_retried_in_another_process(pool, kind):
     arguments = () if "partial" in kind else ("a",)
-    call = pool.submit(importable.called, CALLABLES[kind], *arguments)
+    call = pool.submit(importable.call_with_delays, CALLABLES[kind], *arguments)
     result, sleeps = call.result()
     assert sleeps == ([7.0, 7.0] if "another policy" in kind else [1.0, 2.0])
     assert result[-1] == "a"
 
 
-@forks
-def test_a_decorated_function_is_itself_what_is_submitted(pool):
+@ignores_fork_warning
+def test_a_decorated_function_can_be_submitted_to_a_pool(pool):
     assert pool.submit(os.getpid).result() != os.getpid()
     assert pool.submit(importable.builtin, "abc").result() == 3
     assert list(pool.map(importable.builtin, ["a", "bc"])) == [1, 2]
 
 
-@forks
+@ignores_fork_warning
 @pytest.mark.parametrize("raises", ["last", "retry_error", "group"])
-def test_an_error_that_comes_from_another_process_tells_its_history(pool, raises):
+def test_an_error_from_another_process_has_its_state(pool, raises):
     error = pool.submit(importable.give_up, raises).exception()
     state = state_of(error)
     assert (state.attempt, state.total_delay, state.name) == (3, 3.0, "fetch")
@@ -187,38 +193,40 @@ def test_an_error_that_comes_from_another_process_tells_its_history(pool, raises
         "[Errno localhost] 2",
     ]
     assert "in give_up" not in before[0].traceback
-    assert "raise RefusedError" in before[0].traceback
+    assert "raise TwoArgumentError" in before[0].traceback
     assert (last is error) is (raises == "last")
     assert str(last).endswith("[Errno localhost] 3")
 
 
-@forks
-def test_the_users_error_comes_with_its_attributes_and_its_note(pool):
+@ignores_fork_warning
+def test_an_error_from_another_process_has_its_attributes_and_note(pool):
     error = pool.submit(importable.give_up, "last").exception()
-    assert (type(error), error.args) == (importable.RefusedError, ("localhost", 3))
+    assert (type(error), error.args) == (importable.TwoArgumentError, ("localhost", 3))
     assert error.port == 3
     assert error.__notes__ == [
         "retrykit: gave up after 3 attempts in 3s: the schedule has ended"
     ]
 
 
-@forks
-def test_a_group_comes_with_its_errors(pool):
+@ignores_fork_warning
+def test_a_group_from_another_process_has_its_errors(pool):
     group = pool.submit(importable.give_up, "group").exception()
     assert [each.port for each in group.exceptions] == [1, 2, 3]
 
 
-def ended(raises):
+def exhausted_error(raises):
     with pytest.raises((OSError, RetryError, ExceptionGroup)) as caught:
         importable.give_up(raises)
     return caught.value
 
 
 @pytest.mark.parametrize("raises", ["last", "retry_error", "group"])
-@pytest.mark.parametrize("copied", [sent, *COPIES.values()], ids=["pickle", *COPIES])
-def test_a_copied_error_has_the_same_history(raises, copied):
-    error = ended(raises)
-    again = copied(error)
+@pytest.mark.parametrize(
+    "copy_function", [pickled, *COPIES.values()], ids=["pickle", *COPIES]
+)
+def test_a_copied_error_has_the_same_history(raises, copy_function):
+    error = exhausted_error(raises)
+    again = copy_function(error)
     assert type(again) is type(error)
     assert str(again) == str(error)
     assert getattr(again, "__notes__", None) == getattr(error, "__notes__", None)
@@ -230,10 +238,12 @@ def test_a_copied_error_has_the_same_history(raises, copied):
     assert state_of(again).describe() == state_of(error).describe()
 
 
-@pytest.mark.parametrize("copied", [sent, *COPIES.values()], ids=["pickle", *COPIES])
-def test_a_copied_state_says_the_same(copied):
-    state = state_of(ended("last"))
-    again = copied(state)
+@pytest.mark.parametrize(
+    "copy_function", [pickled, *COPIES.values()], ids=["pickle", *COPIES]
+)
+def test_a_copied_state_is_equal_data(copy_function):
+    state = state_of(exhausted_error("last"))
+    again = copy_function(state)
     assert again is not state
     assert again.to_dict() == state.to_dict()
-    assert copied(again) == again == RetryState.from_dict(state.to_dict())
+    assert copy_function(again) == again == RetryState.from_dict(state.to_dict())

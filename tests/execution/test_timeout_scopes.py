@@ -1,4 +1,4 @@
-"""Blocks of a task that end when their time is up, and what goes out of them."""
+"""timeout_scope: the outcome of blocks that end in time or are cancelled."""
 
 import asyncio
 import math
@@ -11,163 +11,167 @@ from hypothesis import given, strategies as st
 from retrykit._internal.loop_clock import LoopClock, async_clock
 from retrykit.errors import AttemptTimeout
 from retrykit.execution.attempt_timeout import TimeoutScope, timeout_scope
-from tests._support.side import Under, under_asyncio
+from tests._support.concurrency import AsyncLibrary, under_asyncio
 
 
 async def now():
     return LoopClock().now()
 
 
-class TestWhatItIsLeftBy:
-    def test_its_value_if_there_is_time(self, under):
+class TestOutcome:
+    def test_a_block_that_ends_in_time_returns(self, library):
         async def main():
             with timeout_scope(5) as block:
-                await under.sleep(4.9)
+                await library.sleep(4.9)
                 value = "value"
-            await under.sleep(10)
+            await library.sleep(10)
             return value, block.timeout
 
-        assert under.run(main) == ("value", 5.0)
+        assert library.run(main) == ("value", 5.0)
 
-    def test_an_error_of_its_own_when_time_is_up(self, under):
+    def test_a_block_that_takes_too_long_raises_attempt_timeout(self, library):
         async def main():
             began = await now()
             with pytest.raises(AttemptTimeout) as caught, timeout_scope(5):
-                await under.event().wait()
+                await library.event().wait()
             return caught.value.timeout, await now() - began
 
-        assert under.run(main) == (5.0, pytest.approx(5.0))
+        assert library.run(main) == (5.0, pytest.approx(5.0))
 
-    def test_the_error_that_its_alarm_rings_with(self, under):
+    def test_raises_the_error_of_its_timer(self, library):
         fault = OSError("of a signal handler")
 
         def alarm(delay, ring):
             ring(fault)
-            return lambda: told.append(delay)
+            return lambda: calls.append(delay)
 
         async def main():
             with (
                 pytest.raises(OSError, match="handler") as caught,
                 TimeoutScope(5, alarm),
             ):
-                await under.event().wait()
+                await library.event().wait()
             return caught.value
 
-        told = []
-        assert under.run(main) is fault
-        assert told == [5.0]
+        calls = []
+        assert library.run(main) is fault
+        assert calls == [5.0]
 
-    def test_a_timeout_error_of_the_users_is_the_users(self, under):
-        mine = TimeoutError("mine")
+    def test_a_timeout_error_of_the_block_is_raised(self, library):
+        own_error = TimeoutError("mine")
 
         async def main():
             with pytest.raises(TimeoutError) as caught, timeout_scope(5):
-                raise mine
+                raise own_error
             return caught.value
 
-        assert under.run(main) is mine
+        assert library.run(main) is own_error
 
-    def test_a_timeout_error_of_the_users_is_the_users_at_the_same_moment(self, under):
-        mine = TimeoutError("mine")
+    def test_a_timeout_error_raised_at_the_limit_is_the_blocks_own(self, library):
+        own_error = TimeoutError("mine")
 
         async def main():
             with pytest.raises(TimeoutError) as caught, timeout_scope(5):
                 try:
-                    await under.event().wait()
-                except under.cancelled:
-                    raise mine from None
+                    await library.event().wait()
+                except library.cancelled:
+                    raise own_error from None
             return caught.value
 
-        assert under.run(main) is mine
+        assert library.run(main) is own_error
 
-    def test_an_attempt_timeout_of_a_block_inside_is_that_one(self, under):
+    def test_the_attempt_timeout_of_an_inner_block_is_raised(self, library):
         async def main():
             with (
                 pytest.raises(AttemptTimeout) as caught,
                 timeout_scope(5),
                 timeout_scope(3),
             ):
-                await under.event().wait()
+                await library.event().wait()
             return caught.value.timeout
 
-        assert under.run(main) == 3.0
+        assert library.run(main) == 3.0
 
-    def test_its_own_if_it_is_over_before_the_one_inside(self, under):
+    def test_the_attempt_timeout_of_an_outer_block_that_ends_first_is_raised(
+        self, library
+    ):
         async def main():
             with (
                 pytest.raises(AttemptTimeout) as caught,
                 timeout_scope(3),
                 timeout_scope(5),
             ):
-                await under.event().wait()
+                await library.event().wait()
             return caught.value.timeout
 
-        assert under.run(main) == 3.0
+        assert library.run(main) == 3.0
 
-    def test_the_outer_one_if_both_are_over_at_once(self, under):
+    def test_the_outer_block_wins_if_both_end_at_once(self, library):
         async def main():
             with (
                 pytest.raises(AttemptTimeout) as caught,
                 timeout_scope(5) as outer,
                 timeout_scope(5),
             ):
-                await under.event().wait()
+                await library.event().wait()
             return caught.value.timeout, outer.timeout
 
-        assert under.run(main) == (5.0, 5.0)
+        assert library.run(main) == (5.0, 5.0)
 
-    def test_the_error_that_it_makes_of_its_cancellation(self, under):
+    def test_an_error_raised_during_the_cancellation_is_raised(self, library):
         async def main():
             with pytest.raises(KeyError, match="closed"), timeout_scope(5):
                 try:
-                    await under.event().wait()
-                except under.cancelled:
+                    await library.event().wait()
+                except library.cancelled:
                     raise KeyError("closed") from None
-            await under.sleep(1)  # Nothing of the cancellation is left.
+            await library.sleep(1)  # The cancellation is over.
             return "done"
 
-        assert under.run(main) == "done"
+        assert library.run(main) == "done"
 
-    def test_the_value_that_it_returns_in_spite_of_its_cancellation(self, under):
+    def test_a_block_that_suppresses_its_cancellation_returns(self, library):
         async def main():
             with timeout_scope(5):
                 try:
-                    await under.event().wait()
-                except under.cancelled:
+                    await library.event().wait()
+                except library.cancelled:
                     value = "half of it"
-            await under.sleep(1)
+            await library.sleep(1)
             return value
 
-        assert under.run(main) == "half of it"
+        assert library.run(main) == "half of it"
 
     @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
-    def test_what_ends_the_program(self, under, kind):
+    def test_a_base_exception_is_raised(self, library, kind):
         async def main():
             with pytest.raises(kind), timeout_scope(5):
                 try:
-                    await under.event().wait()
+                    await library.event().wait()
                 finally:
                     raise kind
             return "done"
 
-        assert under.run(main) == "done"
+        assert library.run(main) == "done"
 
     @pytest.mark.parametrize("timeout", [0, -1], ids=str)
-    def test_no_time_ends_it_at_its_first_await(self, under, timeout):
+    def test_a_timeout_of_zero_ends_the_block_at_its_first_await(
+        self, library, timeout
+    ):
         async def main():
             reached = []
             with pytest.raises(AttemptTimeout) as caught, timeout_scope(timeout):
                 reached.append("before")
-                await under.sleep(1e-6)
+                await library.sleep(1e-6)
                 reached.append("after")
             with timeout_scope(timeout):
                 reached.append("without an await")
             return caught.value.timeout, reached
 
-        assert under.run(main) == (0.0, ["before", "without an await"])
+        assert library.run(main) == (0.0, ["before", "without an await"])
 
     @pytest.mark.parametrize("timeout", [1e300, math.inf], ids=str)
-    def test_any_length_is_allowed(self, loop, timeout):
+    def test_any_timeout_is_allowed(self, loop, timeout):
         async def main():
             with timeout_scope(timeout):
                 await LoopClock().sleep(0)
@@ -179,25 +183,25 @@ class TestWhatItIsLeftBy:
 class TestCancellationFromOutside:
     """2. Cancellation is sacred."""
 
-    def test_stays_what_it_is(self, under):
+    def test_is_raised_unchanged(self, library):
         async def main():
-            return await cancelled_at(under, 3, length=5)
+            return await cancelled_at(library, 3, length=5)
 
-        assert under.run(main) == "cancelled"
+        assert library.run(main) == "cancelled"
 
-    def test_comes_first_at_the_same_moment(self, under):
+    def test_wins_over_a_timeout_at_the_same_moment(self, library):
         async def main():
-            return await cancelled_at(under, 5, length=5)
+            return await cancelled_at(library, 5, length=5)
 
-        assert under.run(main) == "cancelled"
+        assert library.run(main) == "cancelled"
 
-    def test_comes_first_while_the_block_is_ending(self, under):
+    def test_wins_while_the_block_is_ending(self, library):
         async def main():
-            return await cancelled_at(under, 6, length=5, ending=3)
+            return await cancelled_at(library, 6, length=5, ending=3)
 
-        assert under.run(main) == "cancelled"
+        assert library.run(main) == "cancelled"
 
-    def test_is_the_same_for_a_timeout_of_the_users(self):
+    def test_by_asyncio_timeout_is_a_timeout_error(self):
         async def main():
             for outer in (3, 5):
                 with pytest.raises(TimeoutError) as caught:
@@ -209,7 +213,7 @@ class TestCancellationFromOutside:
 
         assert under_asyncio(main) == 0
 
-    def test_a_timeout_of_the_users_inside_is_the_users(self):
+    def test_an_inner_asyncio_timeout_raises_its_own_error(self):
         async def main():
             with pytest.raises(TimeoutError) as caught, timeout_scope(5):
                 async with asyncio.timeout(3):
@@ -227,7 +231,7 @@ class TestCancellationFromOutside:
         turns=st.integers(0, 3),
         cancels=st.lists(st.integers(0, 3), max_size=3),
     )
-    def test_comes_first_in_every_race(self, length, turns, cancels):
+    def test_wins_in_every_race(self, length, turns, cancels):
         async def attempt():
             with timeout_scope(length):
                 for _ in range(turns):
@@ -251,10 +255,10 @@ class TestCancellationFromOutside:
 
         under_asyncio(main)
 
-    def test_two_of_them_are_counted_as_asyncio_counts_them(self):
+    def test_two_cancellations_are_counted_like_in_asyncio(self):
         async def main():
             both = asyncio.get_running_loop().call_later
-            victim = asyncio.create_task(in_limit(Under(asyncio, None), 5))
+            victim = asyncio.create_task(wait_in_scope(AsyncLibrary(asyncio, None), 5))
             both(5, victim.cancel)
             both(5, victim.cancel)
             await asyncio.wait([victim])
@@ -263,69 +267,69 @@ class TestCancellationFromOutside:
         assert under_asyncio(main) == (True, 2)
 
 
-async def in_limit(under, length, ending=0):
+async def wait_in_scope(library, length, ending=0):
     with timeout_scope(length):
         try:
-            await under.event().wait()
+            await library.event().wait()
         finally:
-            if ending and under.trio:
+            if ending and library.trio:
                 with trio.CancelScope(shield=True):
-                    await under.sleep(ending)
+                    await library.sleep(ending)
             elif ending:
-                await under.sleep(ending)
+                await library.sleep(ending)
 
 
-async def cancelled_at(under, when, length, ending=0):
-    """Cancel a block from outside, and return what came of it."""
-    if under.trio:
+async def cancelled_at(library, when, length, ending=0):
+    """Cancel a block from outside, and return its outcome."""
+    if library.trio:
         with trio.move_on_at(trio.current_time() + when) as scope:
-            await in_limit(under, length, ending)
+            await wait_in_scope(library, length, ending)
         return "cancelled" if scope.cancelled_caught else "ended"
-    victim = asyncio.create_task(in_limit(under, length, ending))
+    victim = asyncio.create_task(wait_in_scope(library, length, ending))
     asyncio.get_running_loop().call_later(when, victim.cancel)
     await asyncio.wait([victim])
     return "cancelled" if victim.cancelled() else repr(victim.exception())
 
 
 class TestGroupsOfTasks:
-    def test_all_end_with_the_block(self, under):
+    def test_all_tasks_end_with_the_block(self, library):
         ended = []
 
         async def child(number):
             try:
-                await under.event().wait()
+                await library.event().wait()
             finally:
                 ended.append(number)
 
         async def main():
             with pytest.raises(AttemptTimeout), timeout_scope(5):
-                await group_of(under, child, 1, 2)
+                await group_of(library, child, 1, 2)
             return sorted(ended)
 
-        assert under.run(main) == [1, 2]
+        assert library.run(main) == [1, 2]
 
-    def test_an_error_that_one_ends_with_goes_out(self, under):
+    def test_an_error_of_a_task_is_raised(self, library):
         async def child(number):
             try:
-                await under.event().wait()
+                await library.event().wait()
             finally:
                 if number == 1:
                     raise KeyError(number)
 
         async def main():
             with pytest.raises(BaseExceptionGroup) as caught, timeout_scope(5):
-                await group_of(under, child, 1, 2)
-            await under.sleep(1)
+                await group_of(library, child, 1, 2)
+            await library.sleep(1)
             places = traceback.extract_tb(caught.value.__traceback__)
             return repr(caught.value.exceptions), {each.name for each in places}
 
-        kept, places = under.run(main)
-        assert kept == "(KeyError(1),)"
+        errors, places = library.run(main)
+        assert errors == "(KeyError(1),)"
         assert places <= {"main", "__exit__", "group_of", "__aexit__"}
 
 
-async def group_of(under, child, *numbers):
-    if under.trio:
+async def group_of(library, child, *numbers):
+    if library.trio:
         async with trio.open_nursery() as nursery:
             for number in numbers:
                 nursery.start_soon(child, number)
@@ -335,12 +339,12 @@ async def group_of(under, child, *numbers):
                 group.create_task(child(number))
 
 
-def test_outside_of_a_task_there_is_no_limit():
+def test_outside_of_a_task_it_raises():
     with pytest.raises(RuntimeError):
         timeout_scope(5)
 
 
-def test_a_clock_without_limits_of_its_own_leaves_them_to_the_loop():
+def test_a_clock_without_timers_uses_those_of_the_event_loop():
     class Own:
         now, sleep = LoopClock().now, LoopClock().sleep
 

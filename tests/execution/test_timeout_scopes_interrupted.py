@@ -1,4 +1,4 @@
-"""What ends a block of a task: its error, what it keeps, and who leaves it."""
+"""timeout_scope: its error, leaks, and scopes that another task exits."""
 
 import asyncio
 import gc
@@ -13,11 +13,11 @@ import trio
 from retrykit._internal.loop_clock import LoopClock
 from retrykit.errors import AttemptTimeout, RetrykitError
 from retrykit.execution.attempt_timeout import timeout_scope
-from tests._support.side import under_asyncio, under_trio
+from tests._support.concurrency import under_asyncio, under_trio
 
 
 class TestTheError:
-    def test_is_of_retrykit_and_a_timeout(self):
+    def test_is_a_retrykit_error_and_a_timeout_error(self):
         assert issubclass(AttemptTimeout, RetrykitError)
         assert issubclass(AttemptTimeout, TimeoutError)
 
@@ -26,28 +26,28 @@ class TestTheError:
         assert (type(error), error.timeout) == (AttemptTimeout, 1.5)
 
     @pytest.mark.parametrize(
-        ("timeout", "told"),
+        ("timeout", "seconds"),
         [(5.0, "5s"), (4.997321, "4.997s"), (3600.0, "3600s"), (0.00012, "0.00012s")],
-        ids=["whole", "what is left", "an hour", "a moment"],
+        ids=["whole", "remaining", "hour", "short"],
     )
-    def test_tells_what_was_exceeded(self, timeout, told):
-        assert str(AttemptTimeout(timeout)) == f"the attempt took longer than {told}"
+    def test_shows_the_exceeded_timeout(self, timeout, seconds):
+        assert str(AttemptTimeout(timeout)) == f"the attempt took longer than {seconds}"
 
-    def test_leads_to_where_the_attempt_was(self, under):
+    def test_its_traceback_leads_to_the_interrupted_line(self, library):
         async def hang():
-            await under.event().wait()
+            await library.event().wait()
 
         async def main():
             with pytest.raises(AttemptTimeout) as caught, timeout_scope(5):
                 await hang()
             return caught.value
 
-        error = under.run(main)
+        error = library.run(main)
         places = [each.name for each in traceback.extract_tb(error.__traceback__)]
         assert places[:4] == ["main", "__exit__", "main", "hang"]
         assert (error.__cause__, error.__context__) == (None, None)
 
-    def test_keeps_what_the_attempt_was_handling(self, under):
+    def test_keeps_the_context_of_the_attempt(self, library):
         first = KeyError("first")
 
         async def main():
@@ -55,17 +55,17 @@ class TestTheError:
                 try:
                     raise first
                 except KeyError:
-                    await under.event().wait()
+                    await library.event().wait()
             return caught.value.__context__
 
-        assert under.run(main) is first
+        assert library.run(main) is first
 
 
 class Local:
-    """Something that is held by a local variable."""
+    """The value of a local variable."""
 
 
-class TestNothingIsLeft:
+class TestLeaks:
     """4. Nothing leaks, with the garbage collector off."""
 
     @pytest.fixture(autouse=True)
@@ -76,7 +76,7 @@ class TestNothingIsLeft:
         gc.enable()
 
     @pytest.mark.parametrize("hangs", [True, False])
-    def test_locals_die_with_the_error(self, loop, hangs):
+    def test_locals_are_freed_with_the_error(self, loop, hangs):
         locals_ = []
 
         async def attempt():
@@ -91,14 +91,14 @@ class TestNothingIsLeft:
                         await attempt()
                 except AttemptTimeout:
                     assert hangs
-            # A loop keeps what it cancels a task with until the task waits again.
+            # The loop keeps the cancellation alive until the task waits again.
             await LoopClock().sleep(0)
             return [local() for local in locals_]
 
         assert loop(main) == [None] * 3
 
     @pytest.mark.parametrize("hangs", [True, False])
-    def test_locals_die_with_the_error_in_virtual_time(self, clock, hangs):
+    def test_locals_are_freed_with_the_error_in_virtual_time(self, clock, hangs):
         locals_ = []
 
         async def attempt():
@@ -109,7 +109,7 @@ class TestNothingIsLeft:
 
         async def main():
             async with asyncio.TaskGroup() as group:
-                # A sleeper that comes first holds the alarms in their heap.
+                # A sleeper that is due first keeps the timers in their heap.
                 group.create_task(clock.asleep(3))
                 await asyncio.sleep(0)
                 for _ in range(3):
@@ -149,7 +149,7 @@ class TestNothingIsLeft:
 
         assert asyncio.run(main()) == ([], 1)
 
-    def test_a_task_dies_although_its_time_is_not_up(self, clock):
+    def test_a_task_is_freed_before_its_timeout(self, clock):
         async def attempt():
             with timeout_scope(5):
                 await asyncio.sleep(0)
@@ -193,7 +193,7 @@ class TestNothingIsLeft:
 
 
 class TestAnotherTask:
-    """As blocks of an async generator may be left by another one."""
+    """A block of an async generator may be exited by another task."""
 
     async def pages(self):
         with timeout_scope(5):
@@ -203,7 +203,7 @@ class TestAnotherTask:
     async def first(self, pages):
         return await anext(pages)
 
-    def test_leaves_it_under_asyncio(self):
+    def test_may_exit_the_scope_under_asyncio(self):
         async def main():
             pages = self.pages()
             await asyncio.create_task(self.first(pages))
@@ -213,7 +213,7 @@ class TestAnotherTask:
 
         assert under_asyncio(main) == "nothing was cancelled"
 
-    def test_that_is_gone_is_not_cancelled_under_asyncio(self):
+    def test_that_entered_the_scope_is_not_cancelled_after_the_exit_under_asyncio(self):
         async def main():
             pages = self.pages()
             await asyncio.create_task(self.first(pages))
@@ -222,7 +222,7 @@ class TestAnotherTask:
 
         assert under_asyncio(main) == 2
 
-    def test_that_is_gone_is_forgotten_by_trio(self):
+    def test_that_entered_the_scope_may_have_ended_under_trio(self):
         async def main():
             pages = self.pages()
             async with trio.open_nursery() as nursery:
@@ -232,7 +232,7 @@ class TestAnotherTask:
 
         assert under_trio(main) == (2, None)
 
-    def test_is_refused_by_trio(self):
+    def test_may_not_exit_the_scope_under_trio(self):
         async def main():
             pages = self.pages()
             async with trio.open_nursery() as nursery:

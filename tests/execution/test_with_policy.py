@@ -17,7 +17,7 @@ from retrykit import (
     retry,
     with_policy,
 )
-from tests._support.ways import passing
+from tests._support.function_variants import passthrough
 
 POLICY = Policy(schedule=[1, 2, 3, 4], on=OSError)
 OTHER = Policy(schedule=[9, 9], on=OSError)
@@ -33,7 +33,7 @@ def wrapping(fn):
 
 
 class Client:
-    """Every kind of method; each fails until its policy gives up."""
+    """Every kind of method; each fails every time."""
 
     def __init__(self):
         self.seen = []
@@ -44,8 +44,8 @@ class Client:
 
     get = retry(POLICY)(fail)
     under_wraps = wrapping(get)
-    under_wrapt = passing(get)
-    over_wrapt = retry(POLICY)(passing(fail))
+    under_wrapt = passthrough(get)
+    over_wrapt = retry(POLICY)(passthrough(fail))
 
     @retry(POLICY)
     async def aget(self, key):
@@ -82,7 +82,7 @@ class Client:
 
 
 def fail_with(fn, *args):
-    """Call what fails, and await it if it is to be awaited."""
+    """Call a function that fails, and await its result if it is awaitable."""
     with pytest.raises(OSError, match="refused"):
         asyncio.run(awaited(fn, args))
 
@@ -115,7 +115,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("kind", FOUND)
-def test_the_policy_of_every_decorated_callable_is_found(kind):
+def test_policy_of_returns_the_policy_of_every_decorated_callable(kind):
     assert policy_of(FOUND[kind](Client())) == POLICY
 
 
@@ -124,7 +124,7 @@ def test_the_policy_of_every_decorated_callable_is_found(kind):
     [print, Client.fail, Client().fail, Client, functools.partial(print), None],
     ids=["builtin", "function", "bound method", "class", "partial", "None"],
 )
-def test_what_is_not_decorated_has_no_policy(fn):
+def test_policy_of_returns_none_for_other_callables(fn):
     with pytest.raises(ConfigError) as caught:
         policy_of(fn)
     assert str(caught.value) == (
@@ -147,7 +147,7 @@ def test_bound_methods_stay_bound_under_another_policy(clock, name):
 
 
 @pytest.mark.parametrize("name", BOUND[:-1])
-def test_the_method_itself_keeps_its_policy(clock, name):
+def test_with_policy_does_not_change_the_method_itself(clock, name):
     client = Client()
     with_policy(getattr(client, name), OTHER)
     fail_with(getattr(client, name), "a")
@@ -164,7 +164,7 @@ def test_classmethods_keep_their_class_under_another_policy(clock, name, owner):
     assert clock.sleeps == [9.0, 9.0] * 2
 
 
-def test_staticmethods_take_nothing_under_another_policy(clock):
+def test_staticmethods_stay_unbound_under_another_policy(clock):
     client = Client()
     fail_with(with_policy(Client.given, OTHER), client)
     fail_with(with_policy(client.given, OTHER), client)
@@ -180,7 +180,7 @@ def test_class_and_static_methods_can_be_changed_in_the_class_body(clock, name):
     assert policy_of(getattr(client, name)) == POLICY.replace(max_attempts=2)
 
 
-def test_a_bound_method_that_was_decorated_later_is_found_again(clock):
+def test_the_policy_of_a_decorated_bound_method_can_be_changed(clock):
     client = Client()
     get = retry(POLICY)(client.fail)
     fail_with(with_policy(get, max_attempts=2), "a")
@@ -192,7 +192,7 @@ def test_a_bound_method_that_was_decorated_later_is_found_again(clock):
 COVERED = {
     "functools.wraps": lambda: Client().under_wraps,
     "wrapt": lambda: Client().under_wrapt,
-    "wrapt over a classmethod": lambda: passing(vars(Client)["made"]),
+    "wrapt over a classmethod": lambda: passthrough(vars(Client)["made"]),
     "lru_cache": lambda: functools.lru_cache(Client.get),
     "partial": lambda: functools.partial(Client().get, "a"),
 }
@@ -202,8 +202,8 @@ COVERED = {
     "arguments", [(with_policy,), (resume, STATE)], ids=["with_policy", "resume"]
 )
 @pytest.mark.parametrize("cover", COVERED)
-def test_what_lies_under_another_decorator_is_not_changed(cover, arguments):
-    """Retried twice over, or without the decorator, it would not be the same."""
+def test_a_callable_under_another_decorator_is_rejected(cover, arguments):
+    """It would be retried twice, or lose the other decorator."""
     change, *state = arguments
     with pytest.raises(ConfigError):
         change(COVERED[cover](), *state, max_attempts=2)
@@ -220,7 +220,7 @@ def test_what_lies_under_another_decorator_is_not_changed(cover, arguments):
     ],
     ids=["changes", "policy", "policy and changes", "nothing", "None and changes"],
 )
-def test_settings_change_the_policy_that_the_function_has(clock, args, changes, sleeps):
+def test_settings_change_the_functions_own_policy(clock, args, changes, sleeps):
     client = Client()
     quick = with_policy(client.get, *args, **changes)
     fail_with(quick, "a")
@@ -229,7 +229,7 @@ def test_settings_change_the_policy_that_the_function_has(clock, args, changes, 
     assert policy_of(client.get) == POLICY
 
 
-def test_the_last_policy_is_the_one_that_counts(clock):
+def test_the_last_policy_wins(clock):
     client = Client()
     slow = with_policy(with_policy(client.get, OTHER), schedule=[7, 7, 7])
     fail_with(slow, "a")
@@ -244,7 +244,7 @@ def test_a_function_that_is_not_decorated_gets_the_default_policy(clock):
     assert (len(client.seen), len(clock.sleeps)) == (2, 1)
 
 
-def test_another_policy_leaves_a_partial_and_an_object_what_they_are(clock):
+def test_partials_and_objects_keep_their_type_under_another_policy(clock):
     client = Client()
     for fn in (functools.partial(client.fail, "a"), functools.partial(client, "a")):
         quick = with_policy(retry(POLICY)(fn), OTHER)
@@ -255,13 +255,13 @@ def test_another_policy_leaves_a_partial_and_an_object_what_they_are(clock):
 
 
 @pytest.mark.parametrize("name", BOUND[:-1])
-def test_a_bound_method_goes_on_with_its_object(clock, name):
+def test_resume_calls_a_bound_method_on_its_object(clock, name):
     client = Client()
     fail_with(resume(getattr(client, name), STATE), "a")
     assert (client.seen, clock.sleeps) == (["a"] * 3, [3.0, 4.0])
 
 
-def test_what_is_not_decorated_goes_on_under_the_policy_that_is_given(clock):
+def test_resume_accepts_an_undecorated_function_with_a_policy(clock):
     def attempt(*args, **kwargs):
         if current_state().attempt == 3:
             raise OSError
@@ -276,7 +276,7 @@ def test_what_is_not_decorated_goes_on_under_the_policy_that_is_given(clock):
     assert clock.sleeps == [3.0, 5.0]
 
 
-def test_classmethods_and_staticmethods_go_on(clock):
+def test_resume_calls_class_and_static_methods(clock):
     client = Client()
     fail_with(resume(Client.made, STATE), client)
     fail_with(resume(client.given, STATE), client)
@@ -285,7 +285,7 @@ def test_classmethods_and_staticmethods_go_on(clock):
 
 
 class Remote:
-    """A proxy of something far away, which has every attribute."""
+    """A proxy of a remote object, which has every attribute."""
 
     def __getattr__(self, name):
         return Remote()
@@ -294,11 +294,11 @@ class Remote:
         raise AssertionError(args)
 
 
-def test_what_has_every_attribute_is_not_under_a_policy():
+def test_an_object_with_every_attribute_has_no_policy():
     with pytest.raises(ConfigError, match="decorated with retry or aretry"):
         policy_of(Remote())
 
 
 @pytest.mark.parametrize("decorator", [retry, aretry])
-def test_what_has_every_attribute_is_decorated_without_a_call(decorator):
+def test_an_object_with_every_attribute_is_decorated_without_a_call(decorator):
     assert policy_of(decorator(max_attempts=2)(Remote())).max_attempts == 2

@@ -1,1 +1,1 @@
-"""Fuzzers of everything that retrykit reads: ``python -m tests.fuzz --help``."""
+"""Fuzzers of all parsers of retrykit: ``python -m tests.fuzz --help``."""

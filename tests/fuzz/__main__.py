@@ -13,7 +13,7 @@ def main():
     """Run the fuzzers, and return the exit status: 1 if there are faults."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=20_000, help="inputs in all")
-    parser.add_argument("--seed", type=int, default=1, help="another one, other inputs")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the inputs")
     parser.add_argument("--only", choices=[*TARGETS], action="append", metavar="NAME")
     parser.add_argument("--one", type=int, metavar="N", help="run input N of --only")
     parser.add_argument(

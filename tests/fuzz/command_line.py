@@ -1,6 +1,6 @@
-"""Target: the command line, with files and arguments that somebody else wrote.
+"""Target: the command line, with untrusted files and arguments.
 
-No argument names code: that would be imported, which is what it is for.
+No argument names code, as that would be imported on purpose.
 """
 
 import contextlib
@@ -84,22 +84,22 @@ def _command(random):
     if command == "convert":
         args += ["--to", random.choice(["toml", "json", "python", "grpc"])]
     for flag in chosen:
-        told = flags[flag](random)
-        told = mutated(random, told) if maybe(random, 0.1) else told
-        args.append(f"{flag}={told}")
+        string = flags[flag](random)
+        string = mutated(random, string) if maybe(random, 0.1) else string
+        args.append(f"{flag}={string}")
     args += [switch for switch in _SWITCHES[command] if maybe(random, 0.2)]
     return [_argument(each) for each in args], files
 
 
-def _argument(told):
-    """Return a text as an argument of a program can be."""
-    told = told.replace("\0", "").encode("utf-8", "surrogatepass")
-    return told.decode("utf-8", "surrogateescape")
+def _argument(string):
+    """Return a string as an operating system passes it to a program."""
+    string = string.replace("\0", "").encode("utf-8", "surrogatepass")
+    return string.decode("utf-8", "surrogateescape")
 
 
 def _policy(random, file, name):
     if maybe(random, 0.25):
-        # Never another name, which could be that of a module.
+        # Not any other name, as it could be that of a module.
         name, colon, parameters = preset(random).partition(":")
         return f"{name if name in BUILT_IN else 'zizq'}{colon}{parameters}"
     if maybe(random, 0.05):
@@ -114,7 +114,7 @@ def _run(given):
     for file, content in files.items():
         Path(file).write_bytes(content)
     os.environ["COLUMNS"] = "80"
-    # As in a process of its own, which run() makes write whatever a text holds.
+    # As in a new process: any character may be written.
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run(args)
@@ -128,11 +128,15 @@ def _run(given):
 def _checked(code, out, err, *, lint, exact):
     assert code in {0, 1, 2}, code
     assert "--debug shows where" not in err, err
-    # Data has the characters of names as they are, but for control characters.
-    odd = {letter for letter in err if _is_control(letter) or _is_override(letter)}
-    odd |= {letter for letter in out if _is_control(letter)}
-    odd |= {letter for letter in out if _is_override(letter) and not exact}
-    assert not odd, f"prints {odd}"
+    # JSON and CSV have the characters of names unescaped, except control characters.
+    control_characters = {
+        letter for letter in err if _is_control(letter) or _is_override(letter)
+    }
+    control_characters |= {letter for letter in out if _is_control(letter)}
+    control_characters |= {
+        letter for letter in out if _is_override(letter) and not exact
+    }
+    assert not control_characters, f"prints {control_characters}"
     if code == 2 and not (lint and out):
         assert err.startswith("retrykit: "), err
         assert err.count("\n") == 1, err
@@ -142,12 +146,12 @@ def _checked(code, out, err, *, lint, exact):
 
 
 def _is_control(letter):
-    """Return whether a terminal obeys a character, and does not show it."""
+    """Return whether a character controls a terminal."""
     return letter != "\n" and unicodedata.category(letter) in {"Cc", "Zl", "Zp"}
 
 
 def _is_override(letter):
-    """Return whether a character turns the direction of what follows."""
+    """Return whether a character changes the direction of the text after it."""
     return unicodedata.bidirectional(letter) in _OVERRIDES
 
 

@@ -1,4 +1,4 @@
-"""Targets: the envelopes and payloads that durable jobs keep."""
+"""Targets: stored envelopes and payloads of durable jobs."""
 
 import json
 
@@ -6,7 +6,7 @@ from retrykit import ConfigError, Policy, schedules
 from retrykit.durable import Envelope, Job
 from retrykit.durable.json_payloads import as_json, from_json
 from tests.fuzz import values
-from tests.fuzz.states import KEPT, NEW, state_data
+from tests.fuzz.states import NEW, STORED, state_data
 from tests.fuzz.target import Target
 from tests.fuzz.values import altered, anything, maybe, mutated, nested, number, text
 
@@ -14,9 +14,9 @@ __all__ = ["TARGETS"]
 
 _DEAD = {"stop_reason": "attempts", "next_delay": None}
 _ENVELOPES = (
-    KEPT,
-    KEPT | {"counts": {}, "state": KEPT["state"] | NEW},
-    KEPT | {"due": None, "state": KEPT["state"] | _DEAD},
+    STORED,
+    STORED | {"counts": {}, "state": STORED["state"] | NEW},
+    STORED | {"due": None, "state": STORED["state"] | _DEAD},
 )
 
 
@@ -25,7 +25,7 @@ def _refuse():
 
 
 _POLICY = Policy(schedule=schedules.linear("1h").full_jitter(), max_attempts=None)
-_JOB = Job(_refuse, _POLICY, KEPT["policy"])
+_JOB = Job(_refuse, _POLICY, STORED["policy"])
 
 
 def _envelope(random):
@@ -42,8 +42,8 @@ def _envelope(random):
     for _ in range(random.choice([0, 1, 1, 2])):
         data = altered(random, data)
     if maybe(random, 0.2):
-        told = values.as_json(data)
-        data = mutated(random, told) if maybe(random, 0.5) else told
+        string = values.as_json(data)
+        data = mutated(random, string) if maybe(random, 0.5) else string
         data = data.encode("utf-8", "surrogatepass") if maybe(random, 0.5) else data
     return data
 
@@ -65,7 +65,7 @@ def _check_envelope(envelope, random):
 
 
 def _payload(random):
-    """Return arguments of a job, or what was kept of them."""
+    """Return arguments of a job, or the JSON that was stored of them."""
     kind = random.random()
     if kind < 0.05:
         return nested(random, 3000)
@@ -75,20 +75,20 @@ def _payload(random):
     if kind < 0.5:
         odd = [b"x", {1: 2}, {None: 1}, {1, 2}, object, 1j, ..., {(1,): 1}, {True: 0}]
         return {"a": [random.choice(odd)]}
-    told = values.as_json(anything(random))
-    told = mutated(random, told) if maybe(random, 0.7) else told
-    return told.encode("utf-8", "surrogatepass") if maybe(random, 0.3) else told
+    string = values.as_json(anything(random))
+    string = mutated(random, string) if maybe(random, 0.7) else string
+    return string.encode("utf-8", "surrogatepass") if maybe(random, 0.3) else string
 
 
 def _read_payload(given):
-    """Return data, and what it is after it was written and read."""
+    """Return data, and a copy that was written and read."""
     if not isinstance(given, str | bytes):
         return given, from_json("args", as_json("args", given))
     data = from_json("args", given)
     try:
         return data, from_json("args", as_json("args", data))
     except ConfigError:
-        # JSON holds lone surrogates and null characters, which are not kept.
+        # JSON can have lone surrogates and null characters, which are not stored.
         return data, data
 
 

@@ -1,4 +1,4 @@
-"""Targets: what servers ask for, by the headers of HTTP and the metadata of gRPC."""
+"""Targets: delays that servers request, in HTTP headers and gRPC metadata."""
 
 from email.utils import formatdate
 
@@ -44,21 +44,21 @@ _NUMBERS = (
 
 
 class BusyError(Exception):
-    """An error that bears a response, as those of clients do."""
+    """An error with a response, like those of clients."""
 
     def __init__(self, headers, waits):
         super().__init__("503")
         self.headers, self.retry_after, self.response = headers, waits, self
 
     def trailing_metadata(self):
-        """Return the metadata of a failed call of gRPC."""
+        """Return the metadata of a failed gRPC call."""
         return self.headers
 
 
 def _date(random):
-    told = formatdate(random.uniform(-1e9, 5e9), usegmt=maybe(random, 0.5))
+    string = formatdate(random.uniform(-1e9, 5e9), usegmt=maybe(random, 0.5))
     if maybe(random, 0.3):
-        told = random.choice(
+        string = random.choice(
             [
                 "Thursday, 01-Jan-70 00:02:00 GMT",
                 "Thu Jan  1 00:02:00 1970",
@@ -67,21 +67,21 @@ def _date(random):
                 "Thu, 01 Jan 0000 00:00:00 +9999",
             ]
         )
-    return told
+    return string
 
 
 def _field(random):
     kind = random.random()
     if kind < 0.45:
-        told = random.choice(_NUMBERS)
+        string = random.choice(_NUMBERS)
     elif kind < 0.85:
-        told = _date(random)
+        string = _date(random)
     else:
         return scalar(random)
-    told = mutated(random, told) if maybe(random, 0.4) else told
+    string = mutated(random, string) if maybe(random, 0.4) else string
     if maybe(random, 0.05):
-        told = ", ".join([told] * random.choice([2, 3, 200]))
-    return told.encode("utf-8", "surrogatepass") if maybe(random, 0.1) else told
+        string = ", ".join([string] * random.choice([2, 3, 200]))
+    return string.encode("utf-8", "surrogatepass") if maybe(random, 0.1) else string
 
 
 def _headers(random):
@@ -109,8 +109,8 @@ def _waits(random):
     return random.choice([number, text, anything])(random)
 
 
-def _ask_all(given):
-    """Return the answers of every hint; none of them may fail."""
+def _read_hints(given):
+    """Return the answers of all hints; none of them may fail."""
     headers, waits = given
     error = BusyError(headers, waits)
     return [read_hint(hint, error, error) for hint in _HINTS]
@@ -124,4 +124,4 @@ def _check_answers(answers, _random):
             assert 0 <= delay <= MAX_DELAY, delay
 
 
-TARGETS = (Target("headers", 120, _error, _ask_all, _check_answers),)
+TARGETS = (Target("headers", 120, _error, _read_hints, _check_answers),)

@@ -1,4 +1,4 @@
-"""Targets: presets, exception types and hints, as texts name them."""
+"""Targets: names of presets, exception types and hints."""
 
 import inspect
 
@@ -28,29 +28,29 @@ _HINTS = (
 
 
 def exception_type(random):
-    """Return what names an exception type, or nearly so."""
+    """Return the name of an exception type; some are invalid."""
     kind = random.random()
     if kind < 0.85:
         return random.choice(_TYPES)
-    told = random.choice(_TYPES + _WRONG_TYPES)
-    return told if kind < 0.95 else mutated(random, told)
+    string = random.choice(_TYPES + _WRONG_TYPES)
+    return string if kind < 0.95 else mutated(random, string)
 
 
 def hint(random):
-    """Return what names a hint or several, or nearly so."""
-    told = ", ".join(random.choices(_HINTS, k=random.choice([1, 1, 2, 3])))
-    told *= 10**4 if maybe(random, 0.0002) else 1
-    return mutated(random, told) if maybe(random, 0.1) else told
+    """Return the names of one or several hints; some are invalid."""
+    string = ", ".join(random.choices(_HINTS, k=random.choice([1, 1, 2, 3])))
+    string *= 10**4 if maybe(random, 0.0002) else 1
+    return mutated(random, string) if maybe(random, 0.1) else string
 
 
 def preset(random):
-    """Return what names a preset with its parameters, or nearly so."""
+    """Return the name of a preset with parameters; some are invalid."""
     name = random.choice([*BUILT_IN])
     known = [*inspect.signature(BUILT_IN[name]).parameters]
     chosen = random.sample(known, random.randint(0, min(3, len(known))))
     given = ",".join(f"{each}={_value(random)}" for each in chosen)
-    told = f"{name}:{given}" if given else name
-    return mutated(random, told) if maybe(random, 0.15) else told
+    string = f"{name}:{given}" if given else name
+    return mutated(random, string) if maybe(random, 0.15) else string
 
 
 def _value(random):
@@ -72,13 +72,13 @@ def _small(random):
 def _type_name(random):
     kind = random.random()
     if kind < 0.9:
-        told = random.choice(_TYPES + _WRONG_TYPES)
-        return mutated(random, told) if maybe(random, 0.6) else told
+        string = random.choice(_TYPES + _WRONG_TYPES)
+        return mutated(random, string) if maybe(random, 0.6) else string
     return anything(random)
 
 
-def _read_type(told):
-    return type_from_name("on", told)
+def _read_type(string):
+    return type_from_name("on", string)
 
 
 def _check_type(found, _random):
@@ -88,8 +88,8 @@ def _check_type(found, _random):
 
 def _hint_text(random):
     if maybe(random, 0.95):
-        told = hint(random)
-        return mutated(random, told) if maybe(random, 0.5) else told
+        string = hint(random)
+        return mutated(random, string) if maybe(random, 0.5) else string
     return anything(random)
 
 
@@ -99,8 +99,8 @@ def _check_hint(found, _random):
 
 
 def _preset_text(random):
-    told = preset(random)
-    return mutated(random, told) if maybe(random, 0.3) else told
+    string = preset(random)
+    return mutated(random, string) if maybe(random, 0.3) else string
 
 
 def _check_settings(settings, random):

@@ -1,4 +1,4 @@
-"""Target: errors and results of called functions, whose own methods fail or lie."""
+"""Target: errors and results whose methods fail or return wrong values."""
 
 import json
 
@@ -24,7 +24,7 @@ _PROPERTIES = (
     *("__dict__", "__class__", "args", "headers", "response", "status", "request"),
     *("status_code", "wait", "items", "trailing_metadata", "__cause__", "__doc__"),
 )
-_HELD = {"__dict__", "__class__", "__cause__"}
+_NEEDED_BY_PYTHON = {"__dict__", "__class__", "__cause__"}
 _ANSWERS = {
     "fails": lambda _: _fail(),
     "recurses": lambda own: repr(own) + str(own),
@@ -42,18 +42,20 @@ def _fail():
 
 
 def _draw(random):
-    """Return what an object is, and what some of its methods and properties do."""
+    """Return the base class of an object, and its broken methods and properties."""
     how = random.choice(["raised", "returned"])
-    # Python itself cannot print or mark an error that fails there.
-    known = {*_METHODS, *_PROPERTIES} - (_HELD if how == "raised" else set())
+    # Python itself cannot print or annotate an error that fails there.
+    known = {*_METHODS, *_PROPERTIES} - (
+        _NEEDED_BY_PYTHON if how == "raised" else set()
+    )
     names = random.sample(sorted(known), random.randint(1, 4))
-    odd = {name: random.choice([*_ANSWERS]) for name in names}
-    return how, odd, random.choice(["last", "retry_error", "group"])
+    answers = {name: random.choice([*_ANSWERS]) for name in names}
+    return how, answers, random.choice(["last", "retry_error", "group"])
 
 
-def _made(how, odd):
+def _broken_object(how, answers):
     parts = {"__hash__": object.__hash__}
-    for name, answer in odd.items():
+    for name, answer in answers.items():
         parts[name] = _method(_ANSWERS[answer])
         if name in _PROPERTIES:
             parts[name] = property(parts[name])
@@ -64,15 +66,15 @@ def _method(answer):
     return lambda self, *_args: answer(self)
 
 
-def _call(given):
-    """Let a function raise or return an object until its call has given up."""
-    how, odd, raises = given
-    made = _made(how, odd)
+def _call(case):
+    """Call a function that raises or returns an object, until the call gives up."""
+    how, answers, raises = case
+    instance = _broken_object(how, answers)
 
     def function():
         if how == "raised":
-            raise made
-        return made
+            raise instance
+        return instance
 
     policy = Policy(
         schedule=[1, 2],
@@ -84,17 +86,17 @@ def _call(given):
     with virtual_time():
         try:
             policy.call(function)
-        except Exception as error:  # noqa: BLE001  which one it is, is checked
-            assert _is_expected(error, made, raises), type(error)
+        except Exception as error:  # noqa: BLE001  its type is checked
+            assert _is_expected(error, instance, raises), type(error)
             return state_of(error)
     msg = "the call has not failed"
     raise AssertionError(msg)
 
 
-def _is_expected(error, made, raises):
+def _is_expected(error, instance, raises):
     if raises == "group" and issubclass(type(error), ExceptionGroup):
         return True
-    return error is made or type(error) is RetryError
+    return error is instance or type(error) is RetryError
 
 
 def _check(state, _random):

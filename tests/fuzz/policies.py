@@ -92,7 +92,7 @@ def policy_data(random):
 
 
 def policy_file(random):
-    """Return the name and the content of a file, and the name of a policy in it."""
+    """Return the name and content of a file, and the name of a policy in it."""
     names = [text(random) if maybe(random, 0.3) else "fetch", "base", "other"]
     policies = {name: policy_data(random) for name in names[: random.randint(1, 3)]}
     for own in policies.values():
@@ -125,7 +125,7 @@ def policy_file(random):
 
 
 def _toml(data):
-    """Return a document of TOML; what it has no form for makes it a broken one."""
+    """Return a TOML document; it is invalid if TOML has no form for the data."""
     lines = []
     if not isinstance(data, dict):
         return as_json(data)
@@ -185,20 +185,22 @@ def variables(random):
     names = random.sample([*_VARIABLES], random.randint(0, 4))
     environ = {"PATH": "/usr/bin", "APPLE": "x"}
     for name in names:
-        told = _VARIABLES[name](random)
-        told = mutated(random, told) if maybe(random, 0.2) else told
+        string = _VARIABLES[name](random)
+        string = mutated(random, string) if maybe(random, 0.2) else string
         key = mutated(random, name) if maybe(random, 0.05) else name
-        # Bytes that are not UTF-8 come as lone surrogates; a null byte never comes.
-        told = told.encode("utf-8", "surrogateescape" if _escaped(told) else "replace")
-        told += b"\xff" if maybe(random, 0.02) else b""
-        told = told.decode("utf-8", "surrogateescape").replace("\0", "")
-        environ[f"{prefix.removesuffix('_')}_{key}"] = told
+        # Bytes that are not UTF-8 become lone surrogates; there are no null bytes.
+        string = string.encode(
+            "utf-8", "surrogateescape" if _escaped(string) else "replace"
+        )
+        string += b"\xff" if maybe(random, 0.02) else b""
+        string = string.decode("utf-8", "surrogateescape").replace("\0", "")
+        environ[f"{prefix.removesuffix('_')}_{key}"] = string
     return text(random) if maybe(random, 0.02) else prefix, environ
 
 
-def _escaped(told):
+def _escaped(string):
     try:
-        told.encode("utf-8", "surrogateescape")
+        string.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return False
     return True
@@ -210,7 +212,7 @@ def _read_variables(given):
 
 
 def check_policy(policy, random):
-    """Check the written forms of a policy, its preview, and a call under it."""
+    """Check the serialized forms of a policy, its preview, and a call under it."""
     assert repr(policy)
     data = policy.to_dict()
     assert Policy.from_dict(data).to_dict() == data, "to_dict reads as another"
@@ -245,7 +247,7 @@ def _check_preview(policy):
 
 
 def _check_call(policy):
-    """Let a function fail twice, and give up: the error must be its own."""
+    """Call a function that fails until the call gives up, with the function's error."""
     policy = policy.replace(attempt_timeout=None, raises="last")
     calls = []
 

@@ -1,4 +1,4 @@
-"""Target: texts about errors, in which no secret of a URL may be."""
+"""Target: texts about errors, which must not contain secrets of URLs."""
 
 import json
 import logging
@@ -11,13 +11,13 @@ from tests.fuzz.values import maybe
 
 __all__ = ["TARGETS"]
 
-_SECRET = "S3CRET"  # noqa: S105  it is looked for in texts
+_SECRET = "S3CRET"  # noqa: S105  searched for in texts
 _LETTERS = "abcXYZ019-._~%$+!*"
 _POLICY = Policy(schedule=[0, 0], observers=[observer()])
 
 
 class StatusError(Exception):
-    """An error that bears its request and response, as those of clients do."""
+    """An error with a request and a response, like those of clients."""
 
     def __init__(self, text, url):
         super().__init__(text)
@@ -32,15 +32,15 @@ class Message:
         vars(self).update(parts)
 
 
-class _Kept(logging.Handler):
-    """Keeps the texts of records, with their tracebacks."""
+class _Recorder(logging.Handler):
+    """A log handler that records formatted records, with tracebacks."""
 
     def __init__(self):
         super().__init__()
         self.texts = []
 
     def emit(self, record):
-        """Keep the text of a record."""
+        """Record a formatted record."""
         self.texts.append(logging.Formatter().format(record))
 
 
@@ -52,61 +52,64 @@ def _url(random):
     """Return a URL with a secret in its user information, its query, or both."""
     user = f"{_word(random)}:{_SECRET}{_word(random)}@" if maybe(random, 0.6) else ""
     query = f"?{_word(random)}={_SECRET}{_word(random)}"
+    if maybe(random, 0.2):
+        query = f"?{_word(random)}@{query[1:]}"
     if maybe(random, 0.3):
         query += f"&b={_word(random)}#part"
     host = random.choice(["api.example", "127.0.0.1:8080", "[::1]:80", "host"])
     scheme = random.choice(["https", "http", "redis", "amqp", "postgresql", "HTTP"])
     rest = query if not user or maybe(random, 0.5) else ""
-    return f"{scheme}://{user}{host}/{random.choice(['', 'p', 'a/b'])}{rest}"
+    path = random.choice(["", "/", "/p", "/a/b", "/a:b"])
+    return f"{scheme}://{user}{host}{path}{rest}"
 
 
 def _error(random):
-    """Return a text with a URL, and what kind of error has it."""
+    """Return a message with a URL, and the kind of its error."""
     url = _url(random)
     around = ["cannot reach {}", "'{}'", "<{}>", "({})", "{}", "for url: {}, see {}"]
-    told = random.choice(around).format(url, url)
+    message = random.choice(around).format(url, url)
     if maybe(random, 0.1):
-        told = f"Max retries exceeded with url: /p?token={_SECRET}{_word(random)}"
+        message = f"Max retries exceeded with url: /p?token={_SECRET}{_word(random)}"
     kind = random.choice(["status", "plain", "cause", "group", "result"])
-    return kind, told, url, random.choice(["last", "retry_error", "group"])
+    return kind, message, url, random.choice(["last", "retry_error", "group"])
 
 
-def _call(given):
-    """Let calls fail, and return all that was written about them."""
-    kind, told, url, raises = given
-    kept = _Kept()
+def _call(case):
+    """Make calls that fail, and return all texts about them."""
+    kind, message, url, raises = case
+    handler = _Recorder()
     logger = logging.getLogger("retrykit")
-    logger.addHandler(kept)
+    logger.addHandler(handler)
     inner = _POLICY.replace(on_result=lambda _: True, max_attempts=2, raises=raises)
     outer = _POLICY.replace(raises=raises)
     try:
         with virtual_time():
-            outer.call(lambda: inner.call(lambda: _fail(kind, told, url)))
-    except Exception as error:  # noqa: BLE001  which one it is, the policy says
-        return kind, [*kept.texts, *_written(kind, error)]
+            outer.call(lambda: inner.call(lambda: _fail(kind, message, url)))
+    except Exception as error:  # noqa: BLE001  the policy decides which
+        return kind, [*handler.texts, *_written(kind, error)]
     finally:
-        logger.removeHandler(kept)
+        logger.removeHandler(handler)
 
 
-def _fail(kind, told, url):
+def _fail(kind, message, url):
     if kind == "result":
-        return {"url": told}
+        return {"url": message}
     if kind == "status":
-        raise StatusError(told, url)
+        raise StatusError(message, url)
     if kind == "cause":
-        raise LookupError from OSError(told)
+        raise LookupError from OSError(message)
     if kind == "group":
-        raise ExceptionGroup(told, [OSError(told)])
-    raise OSError(told)
+        raise ExceptionGroup(message, [OSError(message)])
+    raise OSError(message)
 
 
 def _written(kind, error):
-    """Return the texts of retrykit's about an error, and not its own."""
+    """Return the texts of retrykit about an error, without the error's own."""
     state = state_of(error)
     yield from getattr(error, "__notes__", ())
     if isinstance(error, RetryError):
         yield str(error)
-    if kind != "result":  # the state keeps the repr of a result
+    if kind != "result":  # the state stores the repr of a result
         yield from (failure.describe() for failure in state.failures)
         yield json.dumps(state.to_dict())
     yield state.describe()

@@ -8,10 +8,10 @@ _HEAD = ("target", "inputs", "read", "documented errors", "wrong", "slowest (ms)
 
 
 def print_report(tallies, seed):
-    """Print what came of each target, and the shortest input of each fault.
+    """Print the results of each target, and the shortest input of each fault.
 
     Args:
-        tallies: A `Tally` of each target by its name.
+        tallies: A `Tally` for each target, by its name.
         seed: The seed of the run.
     """
     total = Tally()
@@ -20,7 +20,7 @@ def print_report(tallies, seed):
     print("| " + " | ".join(_HEAD) + " |")
     print("| --- |" + " ---: |" * (len(_HEAD) - 1))
     for name, tally in [*tallies.items(), ("**all**", total)]:
-        counts = (tally.inputs, tally.read, tally.refused, tally.wrong)
+        counts = (tally.inputs, tally.read, tally.rejected, tally.wrong)
         cells = [name, *(f"{count:,}" for count in counts)]
         print(f"| {' | '.join(cells)} | {tally.slowest * 1000:,.1f} |")
     for name, tally in tallies.items():

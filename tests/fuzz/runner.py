@@ -1,7 +1,7 @@
 """Runs inputs, in as many processes as there are processors.
 
-Every input has a random generator of its own, seeded by the run's seed, the
-target's name and the input's number: it is the same one in every run.
+Every input has its own random generator, seeded by the run's seed, the target's
+name and the input's number, so that it is the same in every run.
 """
 
 import contextlib
@@ -30,23 +30,23 @@ _PACKAGE = Path(retrykit.__file__).parent
 _CHUNK = 250
 _MEMORY = 4 * 2**30
 _HOUR = 3600.0
-_PATIENCE = 10
-"""An input is ended after so many times its limit, by the wall clock."""
+_TIMEOUT_FACTOR = 10
+"""An input is interrupted after this multiple of its limit, by the wall clock."""
 
 
 class Hung(BaseException):
-    """An input took so long that it was ended. No `except Exception` catches it."""
+    """An input was interrupted. It is no Exception, so that nothing catches it."""
 
 
 def run(targets, count, seed, limit, processes):
     """Run inputs of some targets, and return a tally of each by its name.
 
     Args:
-        targets: What is run.
-        count: How many inputs in all, about. Count, >= 1.
+        targets: The targets to run.
+        count: The approximate number of inputs in total. Count, >= 1.
         seed: An integer; the same one gives the same inputs.
-        limit: How long an input may take. Seconds of the processor.
-        processes: How many processes. Count, >= 1.
+        limit: How long an input may take, in seconds of CPU time.
+        processes: The number of processes. Count, >= 1.
     """
     tallies = {target.name: Tally() for target in targets}
     chunks = [*_chunks(targets, count)]
@@ -63,17 +63,17 @@ def run(targets, count, seed, limit, processes):
 
 
 def _chunks(targets, count):
-    """Yield a target and the numbers of some inputs, until there are enough."""
+    """Yield a target and the numbers of some inputs, until all are assigned."""
     shares = sum(target.share for target in targets)
     for target in targets:
-        # One without a share runs only where it is named.
-        own = count * target.share // shares if shares else count // len(targets)
-        for start in range(0, own, _CHUNK):
-            yield target, range(start, min(start + _CHUNK, own))
+        # A target without a share runs only if it is named.
+        ours = count * target.share // shares if shares else count // len(targets)
+        for start in range(0, ours, _CHUNK):
+            yield target, range(start, min(start + _CHUNK, ours))
 
 
 def _prepare(folder):
-    """Make a process ready: a folder for its files, and a limit of its memory."""
+    """Prepare a process: a folder for its files, and a memory limit."""
     os.chdir(tempfile.mkdtemp(dir=folder))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     logger = logging.getLogger("retrykit")
@@ -82,7 +82,7 @@ def _prepare(folder):
 
 
 def _work(target, numbers, seed, limit):
-    # Code in C that does not return runs no signal handler: it ends the process.
+    # While code in C does not return, no signal handler runs: end the process.
     faulthandler.dump_traceback_later(_HOUR, exit=True)
     tally = run_chunk(target, numbers, seed, limit)
     faulthandler.cancel_dump_traceback_later()
@@ -93,10 +93,10 @@ def run_chunk(target, numbers, seed, limit):
     """Run some inputs of a target, and return a tally of them.
 
     Args:
-        target: What is run.
-        numbers: Those of the inputs. Counts, >= 0.
-        seed: That of the run.
-        limit: How long an input may take. Seconds of the processor.
+        target: The target to run.
+        numbers: The numbers of the inputs. Counts, >= 0.
+        seed: The seed of the run.
+        limit: How long an input may take, in seconds of CPU time.
     """
     tally = Tally()
     for number in numbers:
@@ -107,15 +107,15 @@ def run_chunk(target, numbers, seed, limit):
         tally.inputs += 1
         tally.slowest = max(tally.slowest, took)
         if isinstance(outcome, BaseException):
-            told = f"{type(outcome).__name__}: {safe_str(outcome)}"
-            tally.add_fault(_cause(outcome), _fault(number, given, told))
+            description = f"{type(outcome).__name__}: {safe_str(outcome)}"
+            tally.add_fault(_cause(outcome), _fault(number, given, description))
         elif took > limit:
-            told = f"took {took:.2f} s of the processor"
-            tally.add_fault("slow", _fault(number, given, told))
+            description = f"took {took:.2f} s of CPU time"
+            tally.add_fault("slow", _fault(number, given, description))
         elif outcome == "read":
             tally.read += 1
         else:
-            tally.refused += 1
+            tally.rejected += 1
     return tally
 
 
@@ -133,15 +133,15 @@ def _attempt(target, given, random, limit):
     """Run one input.
 
     Returns:
-        "read", "refused", or the error that is a fault.
+        "read", "rejected", or the error that is a fault.
     """
     before = signal.signal(signal.SIGALRM, _end_input)
     try:
-        signal.setitimer(signal.ITIMER_REAL, limit * _PATIENCE, 1.0)
+        signal.setitimer(signal.ITIMER_REAL, limit * _TIMEOUT_FACTOR, 1.0)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             outcome = _outcome(target, given, random)
-    except (Exception, Hung) as error:  # noqa: BLE001  every one is an outcome
+    except (Exception, Hung) as error:  # noqa: BLE001  any error is an outcome
         return error
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -157,14 +157,14 @@ def _outcome(target, given, random):
     try:
         value = target.read(given)
     except ConfigError as error:
-        assert str(error), "an error without a text"
-        return "refused"
+        assert str(error), "an error without a message"
+        return "rejected"
     target.use(value, random)
     return "read"
 
 
 def _cause(error):
-    """Return the type of an error, and the last line of retrykit that it passed."""
+    """Return the type of an error, and the last line of retrykit in its traceback."""
     kind = type(error).__name__
     if error.__traceback__ is None or isinstance(error, Hung):
         return kind
@@ -172,31 +172,35 @@ def _cause(error):
         (Path(frame.f_code.co_filename), line)
         for frame, line in traceback.walk_tb(error.__traceback__)
     ]
-    own = [each for each in lines if each[0].is_relative_to(_PACKAGE)]
-    path, line = (own or lines)[-1]
-    place = path.relative_to(_PACKAGE) if own else path.name
+    ours = [each for each in lines if each[0].is_relative_to(_PACKAGE)]
+    path, line = (ours or lines)[-1]
+    place = path.relative_to(_PACKAGE) if ours else path.name
     return f"{kind} at {place}:{line}"
 
 
-def _fault(number, given, told):
+def _fault(number, given, description):
     printed = shown(given)
-    return Fault(number, len(printed), _cut(printed), _cut(ascii(told)[1:-1]))
+    return Fault(number, len(printed), _cut(printed), _cut(ascii(description)[1:-1]))
 
 
 def shown(given):
-    """Return an input as ASCII; of the integers that Python does not print, a word."""
+    """Return the repr of an input in ASCII; a placeholder if Python cannot print it."""
     try:
         return ascii(given)
     except ValueError:
         return f"<{type(given).__name__} with an integer of thousands of digits>"
 
 
-def _cut(told, longest=600):
-    return told if len(told) <= longest else f"{told[:longest]}... ({len(told)})"
+def _cut(description, longest=600):
+    return (
+        description
+        if len(description) <= longest
+        else f"{description[:longest]}... ({len(description)})"
+    )
 
 
 def run_one(target, seed, number, limit):
-    """Run one input, print what came of it, and return the exit status."""
+    """Run one input, print its outcome, and return the exit status."""
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder, contextlib.chdir(folder):
         random, given = _drawn(target, seed, number)
         print(shown(given))

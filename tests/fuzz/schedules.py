@@ -47,21 +47,21 @@ _METHODS = {
 _COUNTS = ("retries", "after")
 _FACTORS = ("factor", "exponent", "multiplier")
 _NEAR = (1, 2, 3, 7, 100)
-_FAR = (10**4, 10**6, 10**9, 10**12)
-"""Retries that no call makes, but stored data may name."""
+_FAR_RETRIES = (10**4, 10**6, 10**9, 10**12)
+"""Numbers of retries, also of those that no call makes but data may name."""
 
 
 def duration(random):
-    """Return a duration as people write it, or nearly so."""
+    """Return a duration as a string; some are invalid."""
     amount = random.choice(["0", "1", "5", "30", "0.5", "1.5", "100", "9" * 15, "007"])
-    told = amount + random.choice(_UNITS)
+    string = amount + random.choice(_UNITS)
     if maybe(random, 0.2):
-        told += random.choice(["", " "]) + duration(random)
-    return mutated(random, told) if maybe(random, 0.1) else told
+        string += random.choice(["", " "]) + duration(random)
+    return mutated(random, string) if maybe(random, 0.1) else string
 
 
 def expression(random, levels=4):
-    """Return an expression of schedules; some do not follow the grammar."""
+    """Return an expression of schedules; some are invalid."""
     kind = random.random()
     if levels and kind < 0.5:
         return _method(random, levels)
@@ -87,8 +87,8 @@ def _constructor(random):
 
 
 def _method(random, levels):
-    """Return an expression with methods, of which some are repeated very often."""
-    told = f"({expression(random, levels - 1)})"
+    """Return an expression with methods; some are repeated very often."""
+    string = f"({expression(random, levels - 1)})"
     for _ in range(random.choice([1, 1, 2, 3])):
         name = random.choice([*_METHODS])
         names = _METHODS[name]
@@ -96,8 +96,8 @@ def _method(random, levels):
         if names and maybe(random, 0.5):
             given = ", ".join(_argument(random, each) for each in names)
         often = random.choice([2, 10, 30, 90, 99, 101]) if maybe(random, 0.03) else 1
-        told += f".{name}({given})" * often
-    return told
+        string += f".{name}({given})" * often
+    return string
 
 
 def _argument(random, name):
@@ -117,15 +117,15 @@ def _argument(random, name):
 
 
 def schedule_text(random):
-    """Return a schedule in a line of text."""
+    """Return a schedule as a string; some are invalid."""
     if maybe(random, 0.1):
-        told = ", ".join(duration(random) for _ in range(random.randint(0, 5)))
+        string = ", ".join(duration(random) for _ in range(random.randint(0, 5)))
     else:
-        told = expression(random)
+        string = expression(random)
     if maybe(random, 0.01):
         nest = random.choice([2, 50, 99, 100, 300, 5000])
-        told = random.choice(["(" * nest + told + ")" * nest, "-" * nest + told])
-    return mutated(random, told) if maybe(random, 0.25) else told
+        string = random.choice(["(" * nest + string + ")" * nest, "-" * nest + string])
+    return mutated(random, string) if maybe(random, 0.25) else string
 
 
 def schedule_data(random):
@@ -137,12 +137,12 @@ def schedule_data(random):
 
 
 def check_schedule(schedule, random):
-    """Check the bounds, the draws and the written forms of a schedule."""
+    """Check the bounds, draws and serialized forms of a schedule."""
     for retry in _NEAR:
         _check_bounds(schedule.bounds(retry))
-    # Where the delays before it would have to be added up, it may be refused.
+    # A far retry may be rejected if all delays before it had to be summed.
     with contextlib.suppress(ConfigError):
-        _check_bounds(schedule.bounds(random.choice(_FAR)))
+        _check_bounds(schedule.bounds(random.choice(_FAR_RETRIES)))
     seed = random.randint(0, 2**53)
     for retry, delay in enumerate(islice(schedule.draw(seed), 5), 1):
         low, high = schedule.bounds(retry)
@@ -151,7 +151,7 @@ def check_schedule(schedule, random):
     repr(schedule.without_jitter())
     assert parse_schedule(repr(schedule)) == schedule, "repr reads as another"
     assert schedule_to_text(schedule) == repr(schedule)
-    assert pickle.loads(pickle.dumps(schedule)) == schedule  # noqa: S301  our own
+    assert pickle.loads(pickle.dumps(schedule)) == schedule  # noqa: S301  pickled here
 
 
 def _check_bounds(bounds):
@@ -161,8 +161,8 @@ def _check_bounds(bounds):
 def _duration(random):
     kind = random.random()
     if kind < 0.7:
-        told = duration(random)
-        return mutated(random, told) if maybe(random, 0.4) else told
+        string = duration(random)
+        return mutated(random, string) if maybe(random, 0.4) else string
     if kind < 0.75:
         return timedelta(seconds=random.choice([-1, 0, 1.5, 8e13, 1e-6]))
     if kind < 0.752:
@@ -174,8 +174,8 @@ def _check_duration(value, _random):
     assert isinstance(value, float)
     assert 0 <= value <= MAX_DELAY, value
     assert parse_duration("duration", value) == value
-    told = format_duration(value)
-    assert told.isprintable(), told
+    string = format_duration(value)
+    assert string.isprintable(), string
 
 
 def _read_duration(value):

@@ -22,7 +22,7 @@ def _retry_policy(random):
 
 
 def _mostly(random, right, wrong):
-    """Return one of the values that are right, or rarely what is not."""
+    """Return one of the valid values, or rarely an invalid one."""
     if maybe(random, 0.96):
         return random.choice(right)
     return random.choice([wrong, number(random), [text(random)]])
@@ -79,7 +79,7 @@ def _check(pair, _random):
     try:
         written = to_service_config(policy, "shop.Cart/Add", jitter=jitter)
     except ConfigError:
-        # Of delays that shrink gRPC has no list.
+        # gRPC has no form for decreasing delays.
         return
     again = from_service_config(json.dumps(written), jitter=jitter)
     assert repr(again) == repr(policy), "it is read as another"

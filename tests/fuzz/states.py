@@ -1,4 +1,4 @@
-"""Target: the states of calls as another process has written them."""
+"""Target: stored states of calls."""
 
 import json
 
@@ -8,7 +8,7 @@ from tests._support.reference_data import reference_data
 from tests.fuzz.target import Target
 from tests.fuzz.values import altered, maybe, nested, number
 
-__all__ = ["KEPT", "NEW", "TARGETS", "state_data"]
+__all__ = ["NEW", "STORED", "TARGETS", "state_data"]
 
 _POLICIES = (
     Policy(),
@@ -25,10 +25,10 @@ _POLICIES = (
 )
 
 
-KEPT = reference_data("envelope")
-"""The envelope of a job that has failed thrice, as a file has it."""
+STORED = reference_data("envelope")
+"""The envelope of a job after three failures, as data."""
 
-_WAITING = KEPT["state"]
+_WAITING = STORED["state"]
 NEW = {
     "failures": [],
     "rule_counts": [],
@@ -37,7 +37,7 @@ NEW = {
     "retry_cost": None,
 }
 NEW |= {"attempt_started": 0.0, "total_delay": 0.0, "elapsed_at_end": 0.0}
-"""What is otherwise in the state of a call that has not failed yet."""
+"""The values that differ in the state of a call without failures."""
 
 _DEAD = _WAITING | {"stop_reason": "attempts", "next_delay": None}
 _STATES = (
@@ -66,7 +66,7 @@ def state_data(random):
 
 
 def _check_state(state, random):
-    """Check what a state answers, and that its call goes on."""
+    """Check the attributes of a state, and that its call can be resumed."""
     assert state.started_at.tzinfo is not None
     assert state.remaining is None or state.remaining >= 0
     assert state.describe()

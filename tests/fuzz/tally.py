@@ -1,4 +1,4 @@
-"""What came of inputs: how many were read and refused, and each fault once."""
+"""The results of inputs: how many were read or rejected, and each fault once."""
 
 from dataclasses import dataclass, field, replace
 
@@ -7,14 +7,14 @@ __all__ = ["Fault", "Tally"]
 
 @dataclass(frozen=True)
 class Fault:
-    """One wrong outcome, with the shortest input that has it.
+    """A wrong outcome, with the shortest input that causes it.
 
     Attributes:
-        number: The number of that input.
-        size: How long it is, printed. Characters.
-        shown: That input, printed and cut.
-        error: The error, in a line.
-        times: How many inputs had it.
+        number: The number of the input.
+        size: The length of its repr. Characters.
+        shown: The repr of the input, truncated.
+        error: The error, in one line.
+        times: How many inputs caused it.
     """
 
     number: int
@@ -26,32 +26,32 @@ class Fault:
 
 @dataclass
 class Tally:
-    """What came of the inputs of one target.
+    """The results of the inputs of one target.
 
     Attributes:
-        inputs: How many there were.
-        read: How many were read, and used.
-        refused: How many were refused by a documented error.
-        slowest: The longest time that one took. Seconds of the processor.
-        faults: The wrong outcomes, by the error and where it was raised.
+        inputs: The number of inputs.
+        read: How many were read and used.
+        rejected: How many were rejected by a documented error.
+        slowest: The longest time of an input, in seconds of CPU time.
+        faults: The faults, by the type and place of their error.
     """
 
     inputs: int = 0
     read: int = 0
-    refused: int = 0
+    rejected: int = 0
     slowest: float = 0.0
     faults: dict[str, Fault] = field(default_factory=dict)
 
     @property
     def wrong(self):
-        """How many had another outcome, or took longer than the limit."""
-        return self.inputs - self.read - self.refused
+        """How many had another outcome, or exceeded the time limit."""
+        return self.inputs - self.read - self.rejected
 
     def add(self, other):
-        """Add what came of other inputs of the same target."""
+        """Add the results of other inputs of the same target."""
         self.inputs += other.inputs
         self.read += other.read
-        self.refused += other.refused
+        self.rejected += other.rejected
         self.slowest = max(self.slowest, other.slowest)
         for cause, fault in other.faults.items():
             self.add_fault(cause, fault)

@@ -8,20 +8,20 @@ __all__ = ["Target", "use_nothing"]
 
 
 def use_nothing(_value, _random):
-    """Ask nothing of what was read."""
+    """Use nothing of the value."""
 
 
 class Target(NamedTuple):
-    """One way into retrykit for data that somebody else wrote.
+    """A parser of untrusted data in retrykit.
 
     Attributes:
-        name: What it is called on the command line and in the table.
+        name: Its name on the command line and in the table.
         share: Its part of the inputs of a run, relative to the other targets. With
-            0 it runs only where it is named.
+            0 it runs only if it is named.
         draw: Returns an input.
-        read: Takes an input, and returns what was read. A `ConfigError` is its
-            documented answer to a wrong input; every other error is a fault.
-        use: Asks of what was read what its user may ask. Every error is a fault.
+        read: Parses an input, and returns the value. A `ConfigError` is its
+            documented answer to an invalid input; any other error is a fault.
+        use: Uses the value in every way that a user may. Any error is a fault.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The fuzzers report what is wrong, and draw the same inputs in every run."""
+"""The fuzzers report faults, and draw the same inputs in every run."""
 
 import subprocess
 import sys
@@ -20,20 +20,20 @@ MANY = range(200)
 
 
 def target(read, use=lambda value, random: None):
-    """A target whose inputs are 0, 00 and so on, up to nine digits."""
+    """Return a target whose inputs are 0, 00 and so on, up to nine digits."""
     return Target("zeros", 1, lambda random: "0" * random.randint(1, 9), read, use)
 
 
-def ran(read, limit=1.0, numbers=MANY, **use):
+def run(read, limit=1.0, numbers=MANY, **use):
     return run_chunk(target(read, **use), numbers, seed=7, limit=limit)
 
 
-def the_fault(tally):
+def only_fault(tally):
     [(cause, fault)] = tally.faults.items()
     return cause, fault
 
 
-def work(seconds):
+def use_processor(seconds):
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         pass
@@ -41,36 +41,38 @@ def work(seconds):
 
 class TestAnInput:
     def test_is_read(self):
-        tally = ran(int)
+        tally = run(int)
         assert (tally.inputs, tally.read, tally.wrong) == (200, 200, 0)
 
-    def test_is_refused_by_a_documented_error(self):
-        tally = ran(lambda zeros: check_number("zeros", zeros))
-        assert (tally.refused, tally.wrong, tally.faults) == (200, 0, {})
+    def test_is_rejected_by_a_documented_error(self):
+        tally = run(lambda zeros: check_number("zeros", zeros))
+        assert (tally.rejected, tally.wrong, tally.faults) == (200, 0, {})
 
-    def test_with_another_error_is_wrong_and_the_shortest_is_told(self):
-        tally = ran(lambda zeros: {}[zeros])
-        cause, fault = the_fault(tally)
+    def test_with_another_error_is_a_fault_and_the_shortest_is_kept(self):
+        tally = run(lambda zeros: {}[zeros])
+        cause, fault = only_fault(tally)
         assert cause.startswith("KeyError at test_fuzz.py:")
         assert (fault.times, fault.shown, fault.error) == (200, "'0'", "KeyError: '0'")
         assert tally.wrong == 200
 
-    def test_is_wrong_if_its_use_fails_even_by_a_documented_error(self):
-        tally = ran(str, use=lambda zeros, _: check_number("zeros", zeros))
-        assert the_fault(tally)[0].startswith("ConfigError at _internal/validation.py:")
+    def test_is_a_fault_if_its_use_raises_any_error(self):
+        tally = run(str, use=lambda zeros, _: check_number("zeros", zeros))
+        assert only_fault(tally)[0].startswith(
+            "ConfigError at _internal/validation.py:"
+        )
 
-    def test_is_wrong_if_a_warning_is_given(self):
-        tally = ran(lambda _: warnings.warn("odd", SyntaxWarning, stacklevel=1))
-        assert the_fault(tally)[0] == "SyntaxWarning"
+    def test_is_a_fault_if_it_causes_a_warning(self):
+        tally = run(lambda _: warnings.warn("odd", SyntaxWarning, stacklevel=1))
+        assert only_fault(tally)[0] == "SyntaxWarning"
 
-    def test_is_wrong_if_it_takes_too_long(self):
-        tally = ran(lambda _: work(0.51), limit=0.5, numbers=range(1))
-        assert the_fault(tally)[0] == "slow"
+    def test_is_a_fault_if_it_takes_too_long(self):
+        tally = run(lambda _: use_processor(0.51), limit=0.5, numbers=range(1))
+        assert only_fault(tally)[0] == "slow"
         assert tally.slowest > 0.5
 
-    def test_is_ended_and_wrong_if_it_hangs(self):
-        tally = ran(lambda _: time.sleep(60), limit=0.01, numbers=range(2))
-        assert the_fault(tally)[0] == "Hung"
+    def test_is_ended_and_a_fault_if_it_hangs(self):
+        tally = run(lambda _: time.sleep(60), limit=0.01, numbers=range(2))
+        assert only_fault(tally)[0] == "Hung"
 
     @pytest.mark.parametrize("name", TARGETS)
     def test_is_the_same_for_the_same_seed(self, name):
@@ -82,10 +84,10 @@ class TestAnInput:
         assert len({*first}) > 5
 
 
-def test_the_report_tells_how_to_see_a_fault_again(capsys):
-    tally = ran(lambda zeros: {}[zeros])
-    tally.add(ran(int))
-    print_report({"zeros": tally, "again": ran(lambda zeros: {}[zeros])}, seed=7)
+def test_the_report_shows_how_to_reproduce_a_fault(capsys):
+    tally = run(lambda zeros: {}[zeros])
+    tally.add(run(int))
+    print_report({"zeros": tally, "again": run(lambda zeros: {}[zeros])}, seed=7)
     printed = capsys.readouterr().out
     assert "| zeros | 400 | 200 | 0 | 200 |" in printed
     assert "200 times: KeyError: '0'" in printed
@@ -93,26 +95,26 @@ def test_the_report_tells_how_to_see_a_fault_again(capsys):
     assert f"--seed 7 --only zeros --one {fault.number}\n" in printed
 
 
-def fuzz(*args):
+def run_command(*args):
     command = [sys.executable, "-m", "tests.fuzz", "--seed", "7", *args]
-    return subprocess.run(  # noqa: S603  our own
+    return subprocess.run(  # noqa: S603  a fixed command
         command, cwd=ROOT, check=False, capture_output=True, text=True
     )
 
 
 def test_the_command_runs_inputs_in_several_processes():
-    run = fuzz("--only", "durations", "--count", "600", "--processes", "2")
-    assert (run.returncode, run.stderr) == (0, "")
-    assert "| durations | 600 |" in run.stdout
+    result = run_command("--only", "durations", "--count", "600", "--processes", "2")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "| durations | 600 |" in result.stdout
 
 
-def test_the_command_fails_where_something_is_wrong():
-    run = fuzz("--only", "command-line", "--count", "1", "--limit", "0.001")
-    assert (run.returncode, run.stderr) == (1, "")
-    assert run.stdout.endswith("--seed 7 --only command-line --one 0\n")
+def test_the_command_fails_if_there_is_a_fault():
+    result = run_command("--only", "command-line", "--count", "1", "--limit", "0.001")
+    assert (result.returncode, result.stderr) == (1, "")
+    assert result.stdout.endswith("--seed 7 --only command-line --one 0\n")
 
 
 def test_the_command_runs_one_input_again():
-    run = fuzz("--only", "durations", "--one", "3")
-    assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.endswith(" ms\n")
+    result = run_command("--only", "durations", "--one", "3")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.endswith(" ms\n")

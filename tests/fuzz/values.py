@@ -1,4 +1,4 @@
-"""Values that parsers are known to fail on, and changes of valid ones."""
+"""Values on which parsers often fail, and mutations of valid ones."""
 
 import json
 import math
@@ -29,7 +29,7 @@ _LONGEST = 10**400
 
 
 def maybe(random, chance):
-    """Return true with a probability from 0 to 1."""
+    """Return True with a probability from 0 to 1."""
     return random.random() < chance
 
 
@@ -43,7 +43,7 @@ def number(random):
 
 
 def text(random):
-    """Return a text: of a few odd characters, or rarely very long."""
+    """Return a string of a few unusual characters; rarely a very long one."""
     kind = random.random()
     if kind < 0.75:
         return random.choice(_TEXTS)
@@ -55,23 +55,23 @@ def text(random):
 
 
 def scalar(random):
-    """Return a text, a number or None."""
+    """Return a string, a number or None."""
     return random.choice([text, number, text, number, lambda _: None])(random)
 
 
 def literal(random):
-    """Return a text or a number as an expression of Python has it."""
+    """Return a string or a number as a Python literal."""
     value = scalar(random)
-    # Python reads integers of any length that are hexadecimal, and prints few of them.
+    # Python parses hexadecimal integers of any length, but does not print long ones.
     return hex(value) if isinstance(value, int) and value > _LONGEST else repr(value)
 
 
 def nested(random, levels=600):
-    """Return lists and dicts inside of each other.
+    """Return nested lists and dicts.
 
     Args:
-        random: Where they are drawn from.
-        levels: Most of them. Count, >= 1.
+        random: The random generator.
+        levels: The maximum depth. Count, >= 1.
     """
     value = scalar(random)
     keys = ("of", "a", "policies", "inner", text(random))
@@ -92,12 +92,12 @@ def anything(random):
     return nested(random)
 
 
-def mutated(random, told):
-    """Return a text with some of its characters changed, moved or repeated."""
+def mutated(random, string):
+    """Return a string with some characters changed, moved or repeated."""
     for _ in range(random.choice([1, 1, 1, 2, 3, 6])):
-        start = random.randint(0, len(told))
-        end = min(len(told), start + random.choice([0, 1, 1, 2, 5, 20]))
-        part, kind = told[start:end], random.random()
+        start = random.randint(0, len(string))
+        end = min(len(string), start + random.choice([0, 1, 1, 2, 5, 20]))
+        part, kind = string[start:end], random.random()
         if kind < 0.3:
             part = ""
         elif kind < 0.6:
@@ -107,17 +107,19 @@ def mutated(random, told):
         elif kind < 0.95:
             part *= random.choice([2, 3, 10, 101])
         else:
-            part = told[-start:]
-        told = told[:start] + part + told[end:]
+            part = string[-start:]
+        string = string[:start] + part + string[end:]
     if maybe(random, 0.001):
-        told *= min(_MEGABYTE, random.choice([10**4, 10**6])) // (len(told) or 1) + 1
-    return told
+        string *= (
+            min(_MEGABYTE, random.choice([10**4, 10**6])) // (len(string) or 1) + 1
+        )
+    return string
 
 
 def altered(random, data):
-    """Return plain data with one of its parts replaced, added or left out.
+    """Return plain data with one part replaced, added or removed.
 
-    The parts that are not changed are shared with what was given.
+    Unchanged parts are shared with the given data.
     """
     if isinstance(data, dict) and data and maybe(random, 0.8):
         key = random.choice([*data])
@@ -144,7 +146,7 @@ def altered(random, data):
 
 
 def as_json(data):
-    """Return data as JSON, also what JSON has no form for, as Python writes it."""
+    """Return data as JSON, with NaN and the infinities as Python writes them."""
     try:
         return json.dumps(data)
     except (RecursionError, ValueError):

@@ -27,17 +27,17 @@ ASCTIME = "Sun Nov  6 08:49:37 1994"
 THEN = 784_111_777.0
 
 
-def sent(*lines, **headers):
+def response_with(*lines, **headers):
     """A response with Retry-After, once for each line."""
     pairs = [("Retry-After", line) for line in lines]
     return SimpleNamespace(headers=[*pairs, *headers.items()])
 
 
-def at(time):
+def clock_at(time):
     return lambda: time
 
 
-def never():
+def no_clock():
     raise AssertionError("nobody needs to know what time it is")
 
 
@@ -55,10 +55,10 @@ def never():
     ],
     ids=lambda value: str(value)[:12],
 )
-def test_seconds_are_digits_however_many(text, delay, caplog):
+def test_seconds_may_have_any_number_of_digits(text, delay, caplog):
     """delay-seconds = 1*DIGIT."""
     caplog.set_level(logging.DEBUG)
-    assert retry_after()(sent(text)) == delay
+    assert retry_after()(response_with(text)) == delay
     assert caplog.records == []
 
 
@@ -66,7 +66,7 @@ def test_seconds_are_digits_however_many(text, delay, caplog):
 def test_a_date_has_three_forms(text):
     """A recipient that parses a timestamp value MUST accept all three."""
     assert parse_http_date(text, THEN) == THEN
-    assert parse_retry_after(sent(text), at(THEN - 100)) == 100.0
+    assert parse_retry_after(response_with(text), clock_at(THEN - 100)) == 100.0
 
 
 @pytest.mark.parametrize(
@@ -120,53 +120,57 @@ NO_DELAYS = [
 
 
 @pytest.mark.parametrize("text", NO_DELAYS, ids=ascii)
-def test_what_is_no_delay_is_left_out_with_one_line_for_who_looks(text, caplog):
+def test_an_invalid_header_is_ignored_and_logged_at_debug_level(text, caplog):
     caplog.set_level(logging.DEBUG)
-    assert retry_after()(sent(text)) is None
+    assert retry_after()(response_with(text)) is None
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("retrykit", "DEBUG")
     assert record.getMessage() == f"Retry-After is ignored, as no delay: {text!r}"
 
 
-def test_a_log_tells_no_more_than_the_beginning_of_a_header(caplog):
+def test_the_log_has_only_the_start_of_a_long_header(caplog):
     caplog.set_level(logging.DEBUG)
-    assert retry_after()(sent("x" * 100_000)) is None
+    assert retry_after()(response_with("x" * 100_000)) is None
     assert len(caplog.text) < 200
 
 
 def test_a_date_is_relative_to_the_date_of_its_response():
-    response = sent(FIXED, Date="Sun, 06 Nov 1994 08:49:07 GMT")
-    assert parse_retry_after(response, at(0)) == 30.0
-    assert parse_retry_after(response, at(THEN + 1e9)) == 30.0
+    response = response_with(FIXED, Date="Sun, 06 Nov 1994 08:49:07 GMT")
+    assert parse_retry_after(response, clock_at(0)) == 30.0
+    assert parse_retry_after(response, clock_at(THEN + 1e9)) == 30.0
     assert retry_after()(response) == 30.0
 
 
 @pytest.mark.parametrize("date", ["", "soon", "Sun, 31 Feb 1994 08:49:37 GMT"])
-def test_a_date_is_relative_to_the_wall_clock_where_there_is_no_other(date):
-    assert parse_retry_after(sent(FIXED, Date=date), at(THEN - 5)) == 5.0
+def test_a_date_is_relative_to_the_wall_clock_without_a_date_header(date):
+    assert parse_retry_after(response_with(FIXED, Date=date), clock_at(THEN - 5)) == 5.0
 
 
-def test_the_clock_of_retry_after_is_that_of_the_wall():
-    delay = retry_after()(sent(formatdate(time.time() + 1e6, usegmt=True)))
+def test_retry_after_uses_the_wall_clock():
+    delay = retry_after()(response_with(formatdate(time.time() + 1e6, usegmt=True)))
     assert 1e6 - 60 < delay < 1e6 + 60
 
 
-def test_a_clock_that_jumps_changes_no_more_than_a_date_without_a_date():
+def test_a_clock_that_jumps_affects_only_dates_without_a_date_header():
     readings = [THEN - 60, THEN - 3_600, THEN + 3_600]
-    delays = [parse_retry_after(sent(FIXED), at(reading)) for reading in readings]
+    delays = [
+        parse_retry_after(response_with(FIXED), clock_at(reading))
+        for reading in readings
+    ]
     assert delays == [60.0, 3_600.0, 0.0]
-    assert {parse_retry_after(sent("60"), at(reading)) for reading in readings} == {
-        60.0
-    }
+    assert {
+        parse_retry_after(response_with("60"), clock_at(reading))
+        for reading in readings
+    } == {60.0}
 
 
-def test_a_date_that_is_past_means_now():
-    assert parse_retry_after(sent(FIXED), at(THEN + 1)) == 0.0
-    assert parse_retry_after(sent(FIXED, Date=FIXED), at(0)) == 0.0
+def test_a_date_in_the_past_means_now():
+    assert parse_retry_after(response_with(FIXED), clock_at(THEN + 1)) == 0.0
+    assert parse_retry_after(response_with(FIXED, Date=FIXED), clock_at(0)) == 0.0
 
 
 def test_no_clock_is_read_for_a_response_without_the_header():
-    assert parse_retry_after(sent(Date=FIXED), never) is None
+    assert parse_retry_after(response_with(Date=FIXED), no_clock) is None
 
 
 @pytest.mark.parametrize(
@@ -183,13 +187,13 @@ def test_no_clock_is_read_for_a_response_without_the_header():
     ],
     ids=str,
 )
-def test_of_repeated_headers_the_longest_wait_is_taken(lines, delay):
-    assert parse_retry_after(sent(*lines), at(THEN - 100)) == delay
+def test_the_longest_delay_of_repeated_headers_wins(lines, delay):
+    assert parse_retry_after(response_with(*lines), clock_at(THEN - 100)) == delay
 
 
-def test_several_headers_that_are_no_delay_are_one_line(caplog):
+def test_several_invalid_headers_are_logged_in_one_line(caplog):
     caplog.set_level(logging.DEBUG)
-    assert retry_after()(sent("soon", "5", "later")) == 5.0
+    assert retry_after()(response_with("soon", "5", "later")) == 5.0
     (record,) = caplog.records
     assert record.getMessage().endswith(": 'soon', 'later'")
 
@@ -206,7 +210,7 @@ def test_several_headers_that_are_no_delay_are_one_line(caplog):
     ],
     ids=lambda value: str(value)[:12],
 )
-def test_a_header_in_milliseconds(text, delay):
+def test_milliseconds_reads_a_header_in_milliseconds(text, delay):
     """x-amz-retry-after, as AWS sends it, and retry-after-ms."""
     response = SimpleNamespace(headers={"X-Amz-Retry-After": text})
     assert milliseconds("x-amz-retry-after")(response) == delay
@@ -216,7 +220,7 @@ def test_a_header_in_milliseconds(text, delay):
 @pytest.mark.parametrize(
     "text", ["", "-1", "soon", "٣", "1.", ".5", "1e3", "nan", FIXED]
 )
-def test_a_header_that_is_no_number_of_milliseconds_is_left_out(text, caplog):
+def test_milliseconds_ignores_an_invalid_header(text, caplog):
     caplog.set_level(logging.DEBUG)
     response = SimpleNamespace(headers={"retry-after-ms": text})
     assert milliseconds("retry-after-ms")(response) is None
@@ -239,7 +243,7 @@ def test_the_headers_of_urllib_are_found():
     assert retry_after()(HTTPError("http://[::1]/", 503, "busy", {}, None)) is None
 
 
-class Wire(io.BytesIO):
+class FakeSocket(io.BytesIO):
     """A response with the headers of a server."""
 
     def makefile(self, *_args):
@@ -247,14 +251,14 @@ class Wire(io.BytesIO):
 
 
 def test_the_headers_of_http_client_are_found():
-    wire = Wire(b"HTTP/1.1 503 busy\r\nRetry-After: 5\r\nRETRY-AFTER: 7\r\n\r\n")
+    wire = FakeSocket(b"HTTP/1.1 503 busy\r\nRetry-After: 5\r\nRETRY-AFTER: 7\r\n\r\n")
     response = http.client.HTTPResponse(wire)
     response.begin()
     assert header_values(response, "retry-after") == ["5", "7"]
     response.close()
 
 
-class Joined:
+class JoinedHeaders:
     """Headers of requests, httpx or tornado: repeated headers are joined."""
 
     def __init__(self, comma):
@@ -264,7 +268,7 @@ class Joined:
         return {"retry-after": f"5{self.comma}7"}.items()
 
 
-class Repeated:
+class RepeatedHeaders:
     """Headers of urllib3 or aiohttp: a mapping whose items are repeated."""
 
     def items(self):
@@ -283,7 +287,7 @@ class Response:
         return False
 
 
-def failed(response):
+def failed_response(response):
     error = OSError("503")
     error.response = response
     return error
@@ -300,14 +304,14 @@ class RequestError(Exception):
 @pytest.mark.parametrize(
     "outcome",
     [
-        Response(Joined(", ")),
-        Response(Joined(",")),
-        Response(Repeated()),
+        Response(JoinedHeaders(", ")),
+        Response(JoinedHeaders(",")),
+        Response(RepeatedHeaders()),
         Response({b"Retry-After": b"7"}),
         Response([(b"retry-after", b"5"), (b"retry-after", b"7")]),
         Response((("retry-after", "7"),)),
-        failed(Response(Joined(", "))),
-        failed({"ResponseMetadata": {"HTTPHeaders": {"retry-after": "7"}}}),
+        failed_response(Response(JoinedHeaders(", "))),
+        failed_response({"ResponseMetadata": {"HTTPHeaders": {"retry-after": "7"}}}),
         {"ResponseMetadata": {"HTTPHeaders": {"retry-after": "7"}}},
         SimpleNamespace(headers=None, response=Response(message("7"))),
     ],
@@ -324,7 +328,7 @@ class RequestError(Exception):
         "aiohttp",
     ],
 )
-def test_the_headers_are_found_on_errors_and_responses_of(outcome):
+def test_headers_are_found_on_errors_and_responses(outcome):
     assert retry_after()(outcome) == 7.0
 
 
@@ -332,7 +336,7 @@ def test_the_headers_are_found_on_errors_and_responses_of(outcome):
     "outcome",
     [
         RequestError(),
-        failed(None),
+        failed_response(None),
         Response(None),
         Response("retry-after: 7"),
         Response([("retry-after", "7", "more")]),
@@ -351,15 +355,15 @@ def test_the_headers_are_found_on_errors_and_responses_of(outcome):
         "no response at all",
     ],
 )
-def test_what_has_no_such_headers_asks_for_nothing(outcome):
+def test_an_outcome_without_the_headers_is_ignored(outcome):
     assert retry_after()(outcome) is None
 
 
-def test_a_server_that_sends_too_many_is_heard_no_further():
-    assert len(header_values(sent(*["1, 2"] * 1_000), "retry-after")) == 100
+def test_only_the_first_headers_of_very_many_are_read():
+    assert len(header_values(response_with(*["1, 2"] * 1_000), "retry-after")) == 100
 
 
-def test_headers_that_can_be_read_once_are_left_for_their_owner():
+def test_one_shot_headers_are_not_consumed():
     headers = iter([("retry-after", "7")])
     assert retry_after()(Response(headers)) is None
     assert list(headers) == [("retry-after", "7")]
@@ -373,9 +377,9 @@ def headers_of_any_kind():
 @given(lines=headers_of_any_kind(), date=st.text(), now=st.floats(0, 4e9))
 @example(lines=[FIXED], date="", now=0.0)
 def test_any_header_is_a_delay_or_nothing(lines, date, now):
-    delay = parse_retry_after(sent(*lines, Date=date), at(now))
+    delay = parse_retry_after(response_with(*lines, Date=date), clock_at(now))
     assert delay is None or 0.0 <= delay <= MAX_DELAY
-    delay = milliseconds("retry-after")(sent(*lines))
+    delay = milliseconds("retry-after")(response_with(*lines))
     assert delay is None or 0.0 <= delay <= MAX_DELAY
 
 
@@ -385,14 +389,14 @@ TIMES = st.integers(0, 253_402_300_799)
 
 @given(then=TIMES, ahead=st.integers(0, 10**9), now=st.floats(0, 4e9))
 @example(then=0, ahead=0, now=0.0)
-def test_a_date_some_seconds_ahead_of_its_response_asks_for_them(then, ahead, now):
+def test_a_date_some_seconds_after_its_response_is_that_delay(then, ahead, now):
     then = min(then, 253_402_300_799 - ahead)
     until = formatdate(then + ahead, usegmt=True)
-    response = sent(until, Date=formatdate(then, usegmt=True))
-    assert parse_retry_after(response, at(now)) == ahead
+    response = response_with(until, Date=formatdate(then, usegmt=True))
+    assert parse_retry_after(response, clock_at(now)) == ahead
 
 
 @given(time=TIMES)
-def test_a_date_means_the_time_that_it_was_made_of(time):
+def test_a_formatted_date_is_read_as_the_same_time(time):
     assert parse_http_date(formatdate(time, usegmt=True), 0.0) == time
     assert parse_http_date(formatdate(time), 0.0) == time

@@ -22,7 +22,7 @@ from retrykit.hints import (
 from retrykit.hints.base import check_hint, read_hint
 from retrykit.schedules.randomness import MAX_DELAY
 
-READY = {
+BUILT_IN = {
     "retry_after": retry_after(),
     "milliseconds:x-amz-retry-after": milliseconds("X-Amz-Retry-After"),
     "grpc_pushback": grpc_pushback(),
@@ -34,7 +34,7 @@ READY = {
     ),
 }
 
-every_ready_hint = pytest.mark.parametrize("text", READY)
+every_built_in_hint = pytest.mark.parametrize("text", BUILT_IN)
 
 
 class Answer:
@@ -54,7 +54,7 @@ class HostileError(Exception):
         raise ZeroDivisionError(name)
 
 
-class Holding:
+class HostileAttribute:
     """Its attribute has attributes that raise."""
 
     def __init__(self):
@@ -82,7 +82,7 @@ async def later(_error=None):
     return 1.0
 
 
-def answering(answer):
+def hint_that_returns(answer):
     def hint(outcome):
         return answer
 
@@ -90,7 +90,7 @@ def answering(answer):
 
 
 @pytest.mark.parametrize(
-    ("answer", "asked"),
+    ("answer", "expected"),
     [
         (None, None),
         (0, 0.0),
@@ -103,19 +103,19 @@ def answering(answer):
     ],
     ids=repr,
 )
-def test_a_hint_asks_for_a_time_in_seconds(answer, asked, caplog):
+def test_a_hint_may_return_any_duration(answer, expected, caplog):
     caplog.set_level(logging.DEBUG)
-    assert read_hint(answering(answer), OSError(), None) == asked
+    assert read_hint(hint_that_returns(answer), OSError(), None) == expected
     assert caplog.records == []
 
 
 @pytest.mark.parametrize("signal", [RetryAfter(2), GiveUp()])
-def test_a_hint_may_answer_with_a_signal(signal, caplog):
-    assert read_hint(answering(signal), OSError(), None) is signal
+def test_a_hint_may_return_a_signal(signal, caplog):
+    assert read_hint(hint_that_returns(signal), OSError(), None) is signal
     assert caplog.records == []
 
 
-def test_a_hint_is_asked_about_a_result_too():
+def test_a_hint_reads_a_result():
     assert read_hint(lambda page: page["wait"], {"wait": 3}, None) == 3.0
 
 
@@ -124,24 +124,24 @@ def test_a_hint_is_asked_about_a_result_too():
     [-1, -0.5, -math.inf, math.nan, True, "soon", "-1s", "5", b"5", [5], object()],
     ids=lambda answer: repr(answer)[:8],
 )
-def test_an_answer_that_is_no_delay_asks_for_nothing_and_warns_once(answer, caplog):
-    assert read_hint(answering(answer), OSError(), None) is None
+def test_an_invalid_answer_is_ignored_with_a_warning(answer, caplog):
+    assert read_hint(hint_that_returns(answer), OSError(), None) is None
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("retrykit", "WARNING")
-    assert "answering.<locals>.hint is ignored" in record.getMessage()
+    assert "hint_that_returns.<locals>.hint is ignored" in record.getMessage()
     assert "the schedule's delay is kept: its answer must be" in record.getMessage()
     assert f"got {answer!r}" in record.getMessage()
 
 
 @pytest.mark.parametrize("answer", [later, Answer])
-def test_an_answer_that_must_be_awaited_asks_for_nothing(answer, caplog):
+def test_an_awaitable_answer_is_ignored_with_a_warning(answer, caplog):
     # An unclosed coroutine is a warning, and so an error of this suite.
     assert read_hint(lambda _: answer(), OSError(), None) is None
     (record,) = caplog.records
     assert "must be a delay, not an awaitable" in record.getMessage()
 
 
-def test_a_hint_that_raises_asks_for_nothing_and_warns_once(caplog):
+def test_a_hint_that_raises_is_ignored_with_a_warning(caplog):
     def broken(error):
         raise ZeroDivisionError("no\ntime")
 
@@ -154,14 +154,14 @@ def test_a_hint_that_raises_asks_for_nothing_and_warns_once(caplog):
     assert not hasattr(error, "__notes__")
 
 
-def test_a_hint_that_raises_about_a_result_asks_for_nothing(caplog):
+def test_a_hint_that_raises_for_a_result_is_ignored(caplog):
     assert read_hint(lambda page: page["wait"], {}, None) is None
     (record,) = caplog.records
     assert "it raised KeyError: 'wait'" in record.getMessage()
 
 
-def test_a_hint_that_raises_the_error_itself_leaves_its_traceback_as_it_is(caplog):
-    def again(error):
+def test_a_hint_that_raises_the_error_itself_does_not_change_its_traceback(caplog):
+    def raise_it(error):
         raise error
 
     def fetch():
@@ -171,22 +171,22 @@ def test_a_hint_that_raises_the_error_itself_leaves_its_traceback_as_it_is(caplo
         fetch()
     except OSError as error:
         trace = error.__traceback__
-        assert read_hint(again, error, error) is None
+        assert read_hint(raise_it, error, error) is None
         assert error.__traceback__ is trace
     assert len(caplog.records) == 1
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_what_ends_the_program_goes_through_a_hint(kind):
-    def stopped(_):
+def test_a_base_exception_in_a_hint_is_raised(kind):
+    def stop(_):
         raise kind
 
     with pytest.raises(kind):
-        read_hint(stopped, OSError(), None)
+        read_hint(stop, OSError(), None)
 
 
-def test_a_hint_without_a_name_is_told_as_it_is(caplog):
-    class Wrong:
+def test_a_hint_without_a_name_is_shown_by_its_repr(caplog):
+    class Unnamed:
         def __init__(self):
             self.__qualname__ = 5
 
@@ -196,87 +196,102 @@ def test_a_hint_without_a_name_is_told_as_it_is(caplog):
         def __repr__(self):
             return "Wrong()"
 
-    assert read_hint(Wrong(), OSError(), None) is None
+    assert read_hint(Unnamed(), OSError(), None) is None
     assert read_hint(attribute("strerror"), OSError(1, "soon"), None) is None
-    told = [record.getMessage().partition(" is ")[0] for record in caplog.records]
-    assert told == ["hint Wrong()", "hint attribute('strerror')"]
+    names = [record.getMessage().partition(" is ")[0] for record in caplog.records]
+    assert names == ["hint Wrong()", "hint attribute('strerror')"]
 
 
-@pytest.mark.parametrize("hint", [*READY.values(), len, answering(1), Answer.__await__])
+@pytest.mark.parametrize(
+    "hint", [*BUILT_IN.values(), len, hint_that_returns(1), Answer.__await__]
+)
 def test_functions_of_the_outcome_are_hints(hint):
     assert check_hint("hint", hint) is hint
 
 
-@every_ready_hint
-def test_a_ready_hint_prints_as_what_builds_it(text):
-    assert eval(repr(READY[text])) == READY[text]  # noqa: S307
+@every_built_in_hint
+def test_the_repr_of_a_built_in_hint_builds_it(text):
+    assert eval(repr(BUILT_IN[text])) == BUILT_IN[text]  # noqa: S307
 
 
-@every_ready_hint
-def test_a_ready_hint_has_a_text_that_names_it(text):
-    assert name_of_hint(READY[text]) == text
-    assert hint_named(text) == READY[text]
+@every_built_in_hint
+def test_a_built_in_hint_has_a_string_form(text):
+    assert name_of_hint(BUILT_IN[text]) == text
+    assert hint_named(text) == BUILT_IN[text]
 
 
-@every_ready_hint
-def test_a_ready_hint_is_a_value(text):
-    hint = READY[text]
+@every_built_in_hint
+def test_a_built_in_hint_is_a_value(text):
+    hint = BUILT_IN[text]
     assert hash(hint_named(text)) == hash(hint)
-    assert [other for other in READY.values() if other == hint] == [hint]
-    again = pickle.loads(pickle.dumps(hint))  # noqa: S301
-    assert again == copy.deepcopy(hint) == hint
+    assert [other for other in BUILT_IN.values() if other == hint] == [hint]
+    raise_it = pickle.loads(pickle.dumps(hint))  # noqa: S301
+    assert raise_it == copy.deepcopy(hint) == hint
 
 
-@every_ready_hint
+@every_built_in_hint
 @pytest.mark.parametrize(
     "kind",
-    [int, str, dict, OSError, Hostile, HostileError, Holding, Remote, RemoteError],
+    [
+        int,
+        str,
+        dict,
+        OSError,
+        Hostile,
+        HostileError,
+        HostileAttribute,
+        Remote,
+        RemoteError,
+    ],
 )
-def test_an_outcome_that_asks_for_nothing_hurts_nobody(text, kind, caplog):
+def test_an_outcome_without_a_hint_is_ignored(text, kind, caplog):
     caplog.set_level(logging.DEBUG)
-    assert READY[text](kind()) is None
+    assert BUILT_IN[text](kind()) is None
     assert caplog.records == []
 
 
-def test_a_text_of_a_hint_may_have_spaces_around_its_parts():
+def test_the_string_of_a_hint_may_contain_spaces():
     assert hint_named(" retry_after ,grpc_pushback") == first_of(
         retry_after(), grpc_pushback()
     )
 
 
-def test_a_hint_of_the_users_has_no_text():
+def test_a_custom_hint_has_no_string_form():
     with pytest.raises(ConfigError, match=r"leave it out, and add it with .replace"):
         name_of_hint(first_of(retry_after(), len))
 
 
-def test_the_first_hint_that_asks_for_something_is_taken():
-    asked = []
+def test_first_of_returns_the_first_answer():
+    expected = []
 
     def hint(answer):
-        return lambda outcome: asked.append(answer) or answer
+        return lambda outcome: expected.append(answer) or answer
 
     both = first_of(hint(None), hint(0), hint(7))
     assert both(OSError()) == 0.0
-    assert asked == [None, 0]
+    assert expected == [None, 0]
 
 
-def test_a_broken_hint_is_passed_over(caplog):
+def test_first_of_skips_a_failing_hint(caplog):
     def broken(outcome):
         raise outcome
 
     error = OSError()
     signal = GiveUp()
-    assert first_of(broken, answering("soon"), answering(signal))(error) is signal
+    assert (
+        first_of(broken, hint_that_returns("soon"), hint_that_returns(signal))(error)
+        is signal
+    )
     assert len(caplog.records) == 2
     assert error.__traceback__ is None
-    assert first_of(answering(-1), answering(2))("result") == 2.0
+    assert first_of(hint_that_returns(-1), hint_that_returns(2))("result") == 2.0
 
 
-def test_hints_in_hints_are_one_list_of_them():
-    ready = retry_after()
-    nested = first_of(first_of(ready, len), grpc_pushback())
-    assert nested == first_of(ready, len, grpc_pushback())
-    assert first_of(ready) is ready
+def test_nested_first_of_is_flattened():
+    built_in = retry_after()
+    nested = first_of(first_of(built_in, len), grpc_pushback())
+    assert nested == first_of(built_in, len, grpc_pushback())
+    assert first_of(built_in) is built_in
 
 
 class WaitingError(Exception):
@@ -286,7 +301,7 @@ class WaitingError(Exception):
 
 
 @pytest.mark.parametrize(
-    ("hint", "wait", "asked"),
+    ("hint", "wait", "expected"),
     [
         (attribute("wait"), 2, 2.0),
         (attribute("wait"), 0, 0.0),
@@ -305,14 +320,14 @@ class WaitingError(Exception):
     ],
     ids=str,
 )
-def test_an_attribute_is_read_in_its_unit(hint, wait, asked, caplog):
-    assert read_hint(hint, WaitingError(wait), None) == asked
+def test_attribute_reads_a_value_in_its_unit(hint, wait, expected, caplog):
+    assert read_hint(hint, WaitingError(wait), None) == expected
     assert caplog.records == []
 
 
 @pytest.mark.parametrize("wait", [-1, math.nan, True, "soon"], ids=repr)
 @pytest.mark.parametrize("unit", ["s", "ms"])
-def test_an_attribute_that_is_no_delay_asks_for_nothing_and_warns(wait, unit, caplog):
+def test_attribute_ignores_an_invalid_value_with_a_warning(wait, unit, caplog):
     assert read_hint(attribute("wait", unit), WaitingError(wait), None) is None
     assert len(caplog.records) == 1
 
@@ -335,7 +350,7 @@ KEY = "grpc-retry-pushback-ms"
     [("0", 0.0), ("1", 0.001), ("1500", 1.5), (str(2**31 - 1), 2147483.647)],
     ids=str,
 )
-def test_a_server_of_grpc_says_when_to_retry(value, delay):
+def test_grpc_pushback_reads_the_delay(value, delay):
     """ASCII encoded signed 32-bit integer ... how many milliseconds to wait."""
     answer = grpc_pushback()(RpcError(("other", "5"), (KEY, value)))
     assert isinstance(answer, RetryAfter)
@@ -347,18 +362,18 @@ def test_a_server_of_grpc_says_when_to_retry(value, delay):
     ["-1", "-0", "+1", "", "soon", "1.5", " 1", "007", "٣", str(2**31), "9" * 5000],
     ids=lambda value: ascii(value)[:12],
 )
-def test_a_server_of_grpc_says_not_to_retry(value):
+def test_grpc_pushback_may_stop_retries(value):
     """If the value is negative or unparseable: do not retry at all."""
     assert isinstance(grpc_pushback()(RpcError((KEY, value))), GiveUp)
 
 
-def test_the_longest_pushback_is_taken_and_a_refusal_before_all():
+def test_grpc_pushback_takes_the_longest_delay_and_a_stop_before_all():
     answer = grpc_pushback()(RpcError((KEY, "10"), (KEY, "20"), (KEY, "15")))
     assert answer.delay == 0.02
     assert isinstance(grpc_pushback()(RpcError((KEY, "10"), (KEY, "-1"))), GiveUp)
 
 
-def test_an_error_of_grpc_without_pushback_asks_for_nothing():
+def test_grpc_pushback_ignores_an_error_without_it():
     class SilentError(RpcError):
         def trailing_metadata(self):
             return None
@@ -373,17 +388,17 @@ def test_an_error_of_grpc_without_pushback_asks_for_nothing():
     ] * 3
 
 
-def test_a_call_of_grpc_that_has_not_failed_is_not_waited_for():
+def test_grpc_pushback_does_not_wait_for_a_running_call():
     class Call:
         def trailing_metadata(self):
             raise AssertionError
 
     class Remembering(Call):
-        asked = False
+        read = False
 
         def trailing_metadata(self):
-            self.asked = True
+            self.read = True
 
     call = Remembering()
     assert grpc_pushback()(call) is None
-    assert not call.asked
+    assert not call.read

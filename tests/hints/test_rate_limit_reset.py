@@ -19,7 +19,7 @@ def limit_retries(reset, **others):
     return SimpleNamespace(headers=headers)
 
 
-def at(time):
+def clock_at(time):
     return lambda: time
 
 
@@ -38,38 +38,38 @@ def at(time):
     ],
     ids=str,
 )
-def test_a_limit_begins_anew_at_a_time_or_after_a_time(reset, delay):
-    assert until_reset(limit_retries(reset), RESET, at(1.7e9)) == delay
+def test_a_reset_is_a_time_or_a_number_of_seconds(reset, delay):
+    assert until_reset(limit_retries(reset), RESET, clock_at(1.7e9)) == delay
 
 
 @pytest.mark.parametrize("reset", ["", "-5", "soon", "1700000060000", "9" * 400, "٣"])
-def test_a_limit_that_cannot_be_read_is_left_out_with_one_line(reset, caplog):
+def test_an_invalid_reset_is_ignored_and_logged(reset, caplog):
     caplog.set_level(logging.DEBUG)
-    assert until_reset(limit_retries(reset), RESET, at(1.7e9)) is None
+    assert until_reset(limit_retries(reset), RESET, clock_at(1.7e9)) is None
     (record,) = caplog.records
     assert record.levelname == "DEBUG"
 
 
-def test_a_time_is_relative_to_the_date_of_its_response():
+def test_a_reset_time_is_relative_to_the_date_of_its_response():
     response = limit_retries("1700000060", Date="Tue, 14 Nov 2023 22:13:30 GMT")
-    assert until_reset(response, RESET, at(0)) == 50.0
+    assert until_reset(response, RESET, clock_at(0)) == 50.0
     assert reset_at()(response) == 50.0
 
 
-def test_the_clock_of_a_limit_is_that_of_the_wall():
+def test_reset_at_uses_the_wall_clock():
     assert 1e6 - 60 < reset_at()(limit_retries(str(time.time() + 1e6))) < 1e6 + 60
 
 
 @pytest.mark.parametrize(
-    ("left", "delay"), [("0", 30.0), ("0.0", 30.0), ("1", None), ("59.0", None)]
+    ("remaining", "delay"), [("0", 30.0), ("0.0", 30.0), ("1", None), ("59.0", None)]
 )
-def test_a_limit_that_is_not_reached_asks_for_nothing(left, delay):
+def test_a_limit_that_is_not_reached_is_ignored(remaining, delay):
     """Wait until the time of the reset if nothing remains."""
-    response = limit_retries("30", X_RateLimit_Remaining=left)
+    response = limit_retries("30", X_RateLimit_Remaining=remaining)
     assert reset_at()(response) == delay
 
 
-def test_a_limit_may_have_another_name():
+def test_the_headers_may_have_another_name():
     response = SimpleNamespace(headers={"RateLimit-Reset": "5"})
     assert reset_at()(response) is None
     assert hint_named("reset_at:RateLimit-Reset")(response) == 5.0
@@ -77,6 +77,6 @@ def test_a_limit_may_have_another_name():
 
 
 @given(reset=st.text() | st.from_regex("[0-9]+"), now=st.floats(0, 4e9))
-def test_any_limit_is_a_delay_or_nothing(reset, now):
-    delay = until_reset(limit_retries(reset), RESET, at(now))
+def test_any_reset_is_a_delay_or_nothing(reset, now):
+    delay = until_reset(limit_retries(reset), RESET, clock_at(now))
     assert delay is None or 0.0 <= delay < 1e11

@@ -1,4 +1,4 @@
-"""The middleware for aiohttp, against servers that really fail."""
+"""The aiohttp middleware, against servers with real faults."""
 
 import asyncio
 import gc
@@ -9,7 +9,7 @@ import pytest
 
 from retrykit import AttemptTimeout, StopReason, aretry, state_of
 from retrykit.integrations.aiohttp import RetryMiddleware, policy
-from tests._support.aiohttp_sessions import failing, fetch, session, virtual_time
+from tests._support.aiohttp_sessions import fetch, fetch_error, session, virtual_time
 from tests._support.fault_proxy import proxy, refused, reset_at_once, through
 from tests._support.scripted_server import (
     answer,
@@ -26,8 +26,8 @@ from tests._support.scripted_server import (
 )
 
 
-class TestWhatIsSentAgain:
-    def test_a_request_until_an_answer_is_good(self):
+class TestRetriedRequests:
+    def test_until_a_response_is_good(self):
         with serve(answer(503), close(), answer()) as server:
             status, body, state, sleeps = fetch(server.url)
         assert (status, body, sleeps, len(server.seen)) == (200, b"ok", [1, 2], 3)
@@ -50,10 +50,10 @@ class TestWhatIsSentAgain:
             pytest.param(answer(503, body=b"x" * 999_999), id="a body nobody reads"),
         ],
     )
-    def test_after_each_fault_that_may_pass(self, step):
+    def test_after_each_transient_fault(self, step):
         with serve(step, answer()) as server:
             status, _, state, sleeps = fetch(server.url)
-            assert server.settled()
+            assert server.wait_for_open()
         assert (status, state.attempt, sleeps) == (200, 2, [1])
 
     @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ class TestWhatIsSentAgain:
         [[refused(), refused()], [reset_at_once()]],
         ids=["refused", "reset at once"],
     )
-    def test_after_connections_that_fail(self, plans):
+    def test_after_failed_connections(self, plans):
         async def listening(request, handler):
             try:
                 return await handler(request)
@@ -77,7 +77,7 @@ class TestWhatIsSentAgain:
     @pytest.mark.parametrize(
         "step", [answer(404), answer(501), answer(304)], ids=["404", "501", "304"]
     )
-    def test_no_answer_with_another_status(self, step):
+    def test_not_after_another_status(self, step):
         with serve(step) as server:
             *_, state, sleeps = fetch(server.url)
         assert (state.attempt, sleeps, len(server.seen)) == (1, [], 1)
@@ -87,7 +87,7 @@ class TestWhatIsSentAgain:
         [cut(5), cut(5, chunked=True), reset_in_body(5)],
         ids=["cut", "cut in chunks", "reset"],
     )
-    def test_no_answer_whose_body_is_cut_short(self, step):
+    def test_not_after_a_truncated_body(self, step):
         async def main():
             async with session() as client, client.get(server.url) as response:
                 with pytest.raises(aiohttp.ClientPayloadError):
@@ -97,12 +97,12 @@ class TestWhatIsSentAgain:
         with serve(step, answer()) as server:
             assert asyncio.run(main()) == len(server.seen) == 1
 
-    def test_nothing_that_is_no_http(self):
+    def test_not_after_a_response_that_is_not_http(self):
         with serve(garbage()) as server:
-            error, _ = failing(server.url, kind=aiohttp.ClientResponseError)
+            error, _ = fetch_error(server.url, kind=aiohttp.ClientResponseError)
         assert (state_of(error).attempt, len(server.seen)) == (1, 1)
 
-    def test_a_handshake_of_a_websocket(self):
+    def test_the_handshake_of_a_websocket(self):
         async def main():
             with (
                 virtual_time(),
@@ -117,8 +117,8 @@ class TestWhatIsSentAgain:
         assert len(server.seen) == 2
 
 
-class TestWhatComesOut:
-    def test_the_last_response_which_can_be_read(self):
+class TestOutcomes:
+    def test_the_last_response_can_be_read(self):
         with serve(answer(502), answer(503, body=b"busy")) as server:
             status, body, state, sleeps = fetch(server.url)
         assert (status, body, sleeps, len(server.seen)) == (503, b"busy", [1, 2], 3)
@@ -134,7 +134,7 @@ class TestWhatComesOut:
     )
     def test_the_last_error_after_no_more_requests_than_attempts(self, step, kind):
         with serve(step) as server:
-            error, sleeps = failing(server.url, kind=kind)
+            error, sleeps = fetch_error(server.url, kind=kind)
         assert (state_of(error).attempt, sleeps, len(server.seen)) == (3, [1, 2], 3)
         assert error.__notes__ == [
             "retrykit: gave up after 3 attempts in 3s: max attempts reached"
@@ -142,21 +142,21 @@ class TestWhatComesOut:
 
     def test_the_error_for_its_status_with_the_response(self):
         with serve(answer(503)) as server:
-            error, sleeps = failing(
+            error, sleeps = fetch_error(
                 server.url, raise_for_status=True, kind=aiohttp.ClientResponseError
             )
         assert (error.status, error.response.status, sleeps) == (503, 503, [1, 2])
         assert state_of(error).failures[-1].result is error.response
         assert state_of(error).attempt == len(server.seen) == 3
 
-    def test_nothing_of_a_good_response(self):
+    def test_a_released_good_response_is_freed(self):
         with serve() as server:
             assert fetch(server.url, raise_for_status=True)[0] == 200
 
     @pytest.mark.parametrize(
         "step", [answer(404), close(), reset()], ids=["status", "closed", "reset"]
     )
-    def test_nothing_that_is_kept_alive_by_itself(self, step):
+    def test_the_last_error_is_freed_without_garbage_collection(self, step):
         async def main():
             with virtual_time():
                 async with session() as client:
@@ -186,15 +186,15 @@ class TestWhatComesOut:
         with serve(*steps) as server:
             assert asyncio.run(main()) == [2, 3]
 
-    def test_what_a_redirect_loop_ends_with(self):
+    def test_a_redirect_loop_raises_the_clients_own_error(self):
         with serve(redirect("/")) as server:
-            error, sleeps = failing(server.url, kind=aiohttp.TooManyRedirects)
+            error, sleeps = fetch_error(server.url, kind=aiohttp.TooManyRedirects)
         assert (len(error.history), sleeps, len(server.seen)) == (10, [], 10)
 
 
 class TestTime:
-    def failing(self, *steps, **settings):
-        """Return the error of a request, when it came, and the requests sent."""
+    def fetch_error(self, *steps, **settings):
+        """Return the error of a request, and the number of requests sent."""
 
         async def main():
             with pytest.raises(TimeoutError) as caught:
@@ -204,7 +204,7 @@ class TestTime:
 
         with serve(*steps) as server:
             error = asyncio.run(main())
-            assert server.settled()
+            assert server.wait_for_open()
         return error, len(server.seen)
 
     def in_virtual_time(self, main):
@@ -215,22 +215,22 @@ class TestTime:
             return runner.run(main()), clock.sleeps
 
     def test_an_attempt_that_takes_too_long_is_ended(self):
-        error, sent = self.failing(hang(), attempt_timeout=0.05, schedule=[0, 0])
+        error, sent = self.fetch_error(hang(), attempt_timeout=0.05, schedule=[0, 0])
         assert isinstance(error, AttemptTimeout)
         assert sent == 3
         state = state_of(error)
         assert state.stop_reason is StopReason.ATTEMPTS
         assert all(failure.duration >= 0.05 for failure in state.failures)
 
-    def test_the_timeout_of_a_socket_is_a_failure_like_others(self):
+    def test_a_socket_timeout_is_retried(self):
         timeout = aiohttp.ClientTimeout(sock_read=0.05)
-        error, sent = self.failing(hang(), timeout=timeout, schedule=[0, 0])
+        error, sent = self.fetch_error(hang(), timeout=timeout, schedule=[0, 0])
         assert isinstance(error, aiohttp.SocketTimeoutError)
         assert sent == 3
 
     def test_the_total_ends_an_attempt_and_the_call(self):
         timeout = aiohttp.ClientTimeout(total=0.05)
-        error, sent = self.failing(hang(), timeout=timeout)
+        error, sent = self.fetch_error(hang(), timeout=timeout)
         assert sent == 1
         assert state_of(error).stop_reason is StopReason.GAVE_UP
 
@@ -243,7 +243,7 @@ class TestTime:
 
         with serve(answer(503)) as server:
             (error, end), sleeps = self.in_virtual_time(main)
-            assert server.settled()
+            assert server.wait_for_open()
         assert (end, sleeps, len(server.seen)) == (2.0, [1, 2], 2)
         state = state_of(error.__cause__)
         assert (state.attempt, state.stop_reason) == (2, StopReason.CANCELLED)
@@ -260,20 +260,20 @@ class TestTime:
 
         return main
 
-    def test_a_call_that_is_cancelled_in_a_delay_ends_at_once(self):
+    def test_a_call_cancelled_in_a_delay_ends_at_once(self):
         with serve(answer(503)) as server:
             assert self.in_virtual_time(self.cancelled_after(1, server))[0] == 1.0
-            assert server.settled()
+            assert server.wait_for_open()
         assert len(server.seen) == 1
 
-    def test_a_call_that_is_cancelled_in_an_attempt_ends_at_once(self):
+    def test_a_call_cancelled_in_an_attempt_ends_at_once(self):
         with serve(hang()) as server:
             asyncio.run(self.cancelled_after(0.05, server)())
-            assert server.settled()
+            assert server.wait_for_open()
         assert len(server.seen) == 1
 
 
-class TestCallsAroundIt:
+class TestOuterCalls:
     @pytest.mark.parametrize(
         ("step", "ends"),
         [
@@ -282,7 +282,7 @@ class TestCallsAroundIt:
         ],
         ids=["status", "error"],
     )
-    def test_are_told_that_it_has_given_up(self, step, ends):
+    def test_do_not_retry_its_exhausted_error(self, step, ends):
         async def main():
             @aretry(policy(schedule=[8, 9], max_attempts=3))
             async def get():
@@ -301,7 +301,7 @@ class TestCallsAroundIt:
         assert (state.attempt, state.stop_reason) == (1, StopReason.NESTED)
         assert state.nested_state.attempt == 3
 
-    def test_are_told_by_the_response_alone(self):
+    def test_do_not_retry_its_exhausted_response(self):
         async def main():
             with virtual_time() as clock:
                 async with session() as client:
@@ -318,8 +318,8 @@ class TestCallsAroundIt:
         [([], 4), ([RetryMiddleware(max_attempts=1)], 2)],
         ids=["without", "with"],
     )
-    def test_see_two_requests_for_each_attempt_without_it(self, middlewares, sent):
-        """What aiohttp does by itself, as the module says."""
+    def test_send_each_request_twice_without_the_middleware(self, middlewares, sent):
+        """aiohttp itself repeats them, as the module's docstring says."""
 
         async def main():
             with virtual_time():
@@ -334,7 +334,7 @@ class TestCallsAroundIt:
         assert (state.attempt, state.stop_reason) == (2, StopReason.ATTEMPTS)
         assert len(server.seen) == sent
 
-    def test_run_side_by_side_on_one_session(self):
+    def test_run_concurrently_on_one_session(self):
         async def get(client, number):
             async with client.get(f"{server.url}/{number}") as response:
                 return await response.text(), state_of(response).attempt
@@ -355,30 +355,35 @@ class TestCallsAroundIt:
         with serve(first_fails) as server:
             assert asyncio.run(main()) == [(f"/{n}", 2) for n in range(60)]
 
-    def test_have_their_traces_and_cookies_as_ever(self):
+    def test_have_their_traces_and_cookies(self):
         async def main():
             traces = aiohttp.TraceConfig()
-            heard = []
+            traced = []
 
-            async def hear(client, context, params):
-                heard.append(type(params).__name__)
+            async def trace(client, context, params):
+                traced.append(type(params).__name__)
 
-            traces.on_request_start.append(hear)
-            traces.on_request_headers_sent.append(hear)
-            traces.on_request_end.append(hear)
+            traces.on_request_start.append(trace)
+            traces.on_request_headers_sent.append(trace)
+            traces.on_request_end.append(trace)
             with virtual_time():
                 async with session(trace_configs=[traces]) as client:
                     client.cookie_jar.update_cookies({"own": "1"})
                     await (
                         await client.get("http://localhost:" + str(server.port))
                     ).read()
-                    return heard, {each.key for each in client.cookie_jar}
+                    return traced, {each.key for each in client.cookie_jar}
 
         first = answer(503, [("Set-Cookie", "lost=1")])
         with serve(first, answer(200, [("Set-Cookie", "kept=1")])) as server:
-            heard, kept = asyncio.run(main())
+            traced, cookies = asyncio.run(main())
         sent = "TraceRequestHeadersSentParams"
-        assert heard == ["TraceRequestStartParams", sent, sent, "TraceRequestEndParams"]
-        assert "kept" in kept
-        assert "lost" not in kept
+        assert traced == [
+            "TraceRequestStartParams",
+            sent,
+            sent,
+            "TraceRequestEndParams",
+        ]
+        assert "kept" in cookies
+        assert "lost" not in cookies
         assert [seen.headers["cookie"] for seen in server.seen] == ["own=1", "own=1"]

@@ -1,4 +1,4 @@
-"""What the middleware for aiohttp sends again, and what it sends once only."""
+"""Which requests of aiohttp are sent again, and how their bodies are rewound."""
 
 import asyncio
 import io
@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from retrykit import StopReason
-from tests._support.aiohttp_sessions import failing, fetch, session
+from tests._support.aiohttp_sessions import fetch, fetch_error, session
 from tests._support.scripted_server import answer, close, reset, serve
 
 
@@ -17,42 +17,42 @@ async def pieces():
     yield b"body"
 
 
-class OneWay(io.RawIOBase):
-    """A file that can be read once, as one from a network is."""
+class OneShotFile(io.RawIOBase):
+    """A file that can be read once, as from a network."""
 
     def __init__(self):
-        self.left = [b"body", b""]
+        self.chunks = [b"body", b""]
 
     def readable(self):
         return True
 
     def readinto(self, buffer):
-        piece = self.left.pop(0)
+        piece = self.chunks.pop(0)
         buffer[: len(piece)] = piece
         return len(piece)
 
 
-class Stuck(io.BytesIO):
-    """A file that says that it can seek, and cannot."""
+class NotSeekable(io.BytesIO):
+    """A file that claims to be seekable, and is not."""
 
     def seek(self, *_):
         raise io.UnsupportedOperation("it is a pipe")
 
 
 def form(value):
-    made = aiohttp.FormData()
-    made.add_field("name", "value")
-    made.add_field("file", value, filename="f", content_type="text/plain")
-    return made
+    data = aiohttp.FormData()
+    data.add_field("name", "value")
+    data.add_field("file", value, filename="f", content_type="text/plain")
+    return data
 
 
-def begun(file):
-    """Return a file of which the start has been read."""
+def partly_read(file):
+    """Read the start of a file, and return the file."""
     file.read(6)
     return file
 
 
-def opened(folder):
+def open_file(folder):
     path = folder / "body"
     path.write_bytes(b"head, " + b"body" * 50_000)
     return path.open("rb")
@@ -70,10 +70,10 @@ class TestABody:
             (lambda _: "body", b"body"),
             (lambda _: {"a": "b"}, b"a=b"),
             (lambda _: aiohttp.JsonPayload({"a": 1}), b'{"a": 1}'),
-            (lambda _: begun(io.BytesIO(b"head, body")), b"body"),
+            (lambda _: partly_read(io.BytesIO(b"head, body")), b"body"),
             (lambda _: io.StringIO("body"), b"body"),
-            (lambda folder: begun(opened(folder)), b"body" * 50_000),
-            (lambda folder: form(begun(opened(folder))), None),
+            (lambda folder: partly_read(open_file(folder)), b"body" * 50_000),
+            (lambda folder: form(partly_read(open_file(folder))), None),
             (lambda _: form(b"body"), None),
         ],
         ids=[
@@ -89,7 +89,7 @@ class TestABody:
             "bytes in a form",
         ],
     )
-    def test_that_can_be_read_twice_is_sent_twice(self, tmp_path, step, body, text):
+    def test_that_can_be_rewound_is_sent_again(self, tmp_path, step, body, text):
         with serve(step, answer()) as server:
             status, *_ = fetch(server.url, "PUT", data=body(tmp_path))
         first, second = server.seen
@@ -101,44 +101,42 @@ class TestABody:
 
     @pytest.mark.parametrize(
         "body",
-        [pieces, OneWay, lambda: form(pieces()), lambda: form(OneWay())],
+        [pieces, OneShotFile, lambda: form(pieces()), lambda: form(OneShotFile())],
         ids=["generator", "file", "generator in a form", "file in a form"],
     )
     def test_that_can_be_read_once_is_sent_once(self, caplog, body):
-        told = (
+        note = (
             "gave up after 1 attempt{}: its body is a stream that cannot be sent "
             "again; pass bytes, a str or a seekable file"
         )
         with serve(close()) as server:
-            error, sleeps = failing(server.url, "PUT", data=body())
+            error, sleeps = fetch_error(server.url, "PUT", data=body())
         assert isinstance(error, aiohttp.ServerDisconnectedError)
-        assert error.__notes__ == [f"retrykit: {told.format('')}"]
+        assert error.__notes__ == [f"retrykit: {note.format('')}"]
         assert (sleeps, len(server.seen)) == ([], 1)
         with serve(answer(503)) as server:
             status, _, state, _ = fetch(server.url, "PUT", data=body())
         assert (status, state.attempt, len(server.seen)) == (503, 1, 1)
         assert b"body" in server.seen[0].body
-        assert caplog.messages[-1].endswith(told.format("").partition("attempt")[2])
+        assert caplog.messages[-1].endswith(note.format("").partition("attempt")[2])
 
     @pytest.mark.parametrize("step", [close(), answer(503)], ids=["closed", "status"])
     @pytest.mark.parametrize(
         "settings", [{}, {"compress": True}, {"chunked": True}], ids=str
     )
     @pytest.mark.parametrize("form", [form, lambda file: file], ids=["form", "file"])
-    def test_of_a_file_that_cannot_go_back_after_all_is_sent_once(
-        self, step, settings, form
-    ):
-        """Sent again with nothing in it, it would overwrite what is there."""
+    def test_of_a_file_that_fails_to_rewind_is_sent_once(self, step, settings, form):
+        """Sent again, it would be empty, and overwrite the data on the server."""
 
         async def put(url):
             async with session(schedule=[0]) as client:
-                await client.put(url, data=form(Stuck(b"body")), **settings)
+                await client.put(url, data=form(NotSeekable(b"body")), **settings)
 
         with serve(step) as server, pytest.raises(aiohttp.ClientConnectionError):
             asyncio.run(put(server.url))
         assert len(server.seen) == 1
 
-    def test_is_sent_again_while_an_earlier_one_is_being_written(self, tmp_path):
+    def test_is_sent_again_while_the_last_one_is_still_being_written(self, tmp_path):
         """A server may answer before it has read all of a body."""
         path = tmp_path / "body"
         text = b"0123456789" * 2_000_000
@@ -179,20 +177,20 @@ class TestAMethod:
         assert [seen.method for seen in server.seen] == [method, method]
 
     @pytest.mark.parametrize("method", ["POST", "PATCH", "CONVERT"])
-    def test_that_is_not_is_sent_once(self, caplog, method):
+    def test_that_is_not_idempotent_is_sent_once(self, caplog, method):
         caplog.set_level(logging.DEBUG, "retrykit")
-        told = (
+        note = (
             f"{method} is retried only with an Idempotency-Key, or if methods "
             "includes it"
         )
         with serve(close()) as server:
-            error, _ = failing(server.url, method)
-        assert error.__notes__ == [f"retrykit: gave up after 1 attempt: {told}"]
+            error, _ = fetch_error(server.url, method)
+        assert error.__notes__ == [f"retrykit: gave up after 1 attempt: {note}"]
         assert len(server.seen) == 1
         with serve(answer(503)) as server:
             status, _, state, sleeps = fetch(server.url, method, data=b"body")
         assert (status, state.attempt, sleeps, len(server.seen)) == (503, 1, [], 1)
-        assert [line.endswith(told) for line in caplog.messages] == [True]
+        assert [line.endswith(note) for line in caplog.messages] == [True]
 
     @pytest.mark.parametrize(
         "settings",
@@ -203,7 +201,7 @@ class TestAMethod:
         ],
         ids=["with a key", "where methods has it", "where every one is"],
     )
-    def test_that_is_not_is_sent_again_where_that_is_said(self, settings):
+    def test_that_is_not_idempotent_is_sent_again_if_the_policy_allows(self, settings):
         with serve(reset(), answer()) as server:
             assert fetch(server.url, "POST", data=b"body", **settings)[0] == 200
         assert [seen.body for seen in server.seen] == [b"body", b"body"]
@@ -235,7 +233,7 @@ class TestRetryAfter:
             "twice",
         ],
     )
-    def test_is_waited_for_where_it_can_be_read(self, values, nap):
+    def test_is_obeyed_if_it_is_valid(self, values, nap):
         headers = [("Retry-After", value) for value in values]
         with serve(answer(429, headers), answer()) as server:
             assert fetch(server.url)[::3] == (200, [nap])
@@ -245,7 +243,7 @@ class TestRetryAfter:
         ["3600", "9" * 30, "Fri, 31 Dec 9999 23:59:59 GMT"],
         ids=["beyond the time that remains", "absurd", "a date far ahead"],
     )
-    def test_stops_the_call_at_once_where_there_is_no_time(self, value):
+    def test_beyond_the_remaining_time_ends_the_call_at_once(self, value):
         with serve(answer(503, [("Retry-After", value)], b"busy")) as server:
             status, body, state, sleeps = fetch(
                 server.url, max_elapsed=60, hint_cap=None

@@ -1,4 +1,4 @@
-"""Middlewares around that for aiohttp, which see what comes out of it."""
+"""Other middlewares around the aiohttp retry middleware."""
 
 import asyncio
 import gc
@@ -14,13 +14,13 @@ from tests._support.fault_proxy import proxy, refused
 from tests._support.scripted_server import answer, close, reset, serve
 
 
-async def looks(request, handler):
+async def reads(request, handler):
     response = await handler(request)
     assert response.status
     return response
 
 
-async def looks_and_shrugs(request, handler):
+async def reads_and_ignores_errors(request, handler):
     response = await handler(request)
     for name in ("status", "headers"):
         try:
@@ -30,7 +30,7 @@ async def looks_and_shrugs(request, handler):
     return response
 
 
-async def looks_at_private_parts(request, handler):
+async def reads_private_attributes(request, handler):
     response = await handler(request)
     for name in ("_cookies", "_cookies", "status"):
         with pytest.raises(aiohttp.ClientConnectionError):
@@ -44,8 +44,8 @@ async def closes(request, handler):
     return response
 
 
-def ended(url, *around, take=lambda error: error):
-    """Return what is taken of the error of a request that two attempts fail."""
+def seen_by(url, *around, take=lambda error: error):
+    """Return the error of a request, or a value taken from it, and the sleeps."""
 
     async def main():
         with virtual_time() as clock:
@@ -67,10 +67,10 @@ def ended(url, *around, take=lambda error: error):
     ],
     ids=["closed", "reset"],
 )
-class TestAConnectionThatBreaks:
-    def test_is_no_more_requests_for_one_that_looks(self, step, kind):
+class TestABrokenConnection:
+    def test_sends_no_more_requests_because_of_a_reader(self, step, kind):
         with serve(step) as server:
-            error, sleeps = ended(server.url, looks)
+            error, sleeps = seen_by(server.url, reads)
         assert (type(error), sleeps) == (aiohttp.ClientConnectionError, [1])
         assert isinstance(error.__cause__, kind)
         assert str(error) == str(error.__cause__)
@@ -78,25 +78,25 @@ class TestAConnectionThatBreaks:
         assert state_of(error).attempt == len(server.seen) == 2
 
     @pytest.mark.parametrize(
-        "around", [looks_and_shrugs, closes], ids=["looks", "closes"]
+        "around", [reads_and_ignores_errors, closes], ids=["reads", "closes"]
     )
-    def test_is_the_error_itself_for_the_caller(self, step, kind, around):
+    def test_raises_the_error_itself(self, step, kind, around):
         with serve(step) as server:
-            error, sleeps = ended(server.url, around)
+            error, sleeps = seen_by(server.url, around)
         assert isinstance(error, kind)
         assert (state_of(error).attempt, sleeps, len(server.seen)) == (2, [1], 2)
 
-    def test_is_no_fault_of_its_own_for_one_that_looks_twice(self, step, kind):
+    def test_can_be_read_twice(self, step, kind):
         with serve(step) as server:
-            error, sleeps = ended(server.url, looks_at_private_parts)
+            error, sleeps = seen_by(server.url, reads_private_attributes)
         assert isinstance(error, aiohttp.ClientConnectionError)
         assert not isinstance(error, kind)
         assert (sleeps, len(server.seen)) == ([1], 2)
 
-    def test_is_a_failure_for_another_middleware_for_retries(self, step, kind):
+    def test_is_a_failure_for_another_retry_middleware(self, step, kind):
         outer = RetryMiddleware(schedule=[8], max_attempts=2)
         with serve(step) as server:
-            error, sleeps = ended(server.url, outer)
+            error, sleeps = seen_by(server.url, outer)
         state = state_of(error)
         assert isinstance(error, kind)
         assert (state.attempt, state.stop_reason) == (1, StopReason.NESTED)
@@ -104,21 +104,21 @@ class TestAConnectionThatBreaks:
 
     @pytest.mark.parametrize(
         "around",
-        [looks, looks_and_shrugs, closes],
-        ids=["looks", "looks and shrugs", "closes"],
+        [reads, reads_and_ignores_errors, closes],
+        ids=["reads", "reads and ignores errors", "closes"],
     )
-    def test_is_not_kept_alive_by_itself(self, step, kind, around):
+    def test_is_freed_without_garbage_collection(self, step, kind, around):
         gc.collect()
         gc.disable()
         try:
             with serve(step) as server:
-                held, _ = ended(server.url, around, take=weakref.ref)
-                assert held() is None
+                reference, _ = seen_by(server.url, around, take=weakref.ref)
+                assert reference() is None
         finally:
             gc.enable()
 
 
-def test_a_connection_that_cannot_be_made_is_raised_at_once():
+def test_a_connection_that_cannot_be_opened_is_raised_at_once():
     caught = []
 
     async def listening(request, handler):
@@ -129,12 +129,12 @@ def test_a_connection_that_cannot_be_made_is_raised_at_once():
             raise
 
     with serve() as server, proxy(server.port, refused()) as faults:
-        error, sleeps = ended(f"http://127.0.0.1:{faults.port}", listening)
+        error, sleeps = seen_by(f"http://127.0.0.1:{faults.port}", listening)
     assert (caught, sleeps) == ([error], [1])
     assert state_of(error).attempt == 2
 
 
-def test_one_that_looks_sees_responses_as_ever():
+def test_a_reader_sees_the_responses():
     with serve(answer(503), answer(404)) as server:
-        assert ended(server.url, looks) is None
+        assert seen_by(server.url, reads) is None
     assert len(server.seen) == 2

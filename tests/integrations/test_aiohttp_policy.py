@@ -1,4 +1,4 @@
-"""The parts for aiohttp, under a decorator around the whole of a call."""
+"""The aiohttp policy in a decorator around a whole call."""
 
 import asyncio
 import errno
@@ -23,7 +23,7 @@ KEY = aiohttp.client_reqrep.ConnectionKey("host", 443, True, True, None, None, N
 INFO = aiohttp.RequestInfo("http://host", "GET", {}, "http://host")
 
 
-def told(kind, status):
+def response_error(kind, status):
     return kind(INFO, (), status=status)
 
 
@@ -44,14 +44,14 @@ def told(kind, status):
         (TimeoutError(), True),
         (AttemptTimeout(5), True),
         (ConnectionAbortedError(), True),
-        (told(aiohttp.ClientResponseError, 503), True),
-        (told(aiohttp.ContentTypeError, 503), True),
-        (told(aiohttp.WSServerHandshakeError, 503), True),
-        (told(aiohttp.ClientHttpProxyError, 502), True),
-        (told(aiohttp.ClientResponseError, 404), False),
-        (told(aiohttp.ContentTypeError, 200), False),
-        (told(aiohttp.WSServerHandshakeError, 400), False),
-        (told(aiohttp.TooManyRedirects, 0), False),
+        (response_error(aiohttp.ClientResponseError, 503), True),
+        (response_error(aiohttp.ContentTypeError, 503), True),
+        (response_error(aiohttp.WSServerHandshakeError, 503), True),
+        (response_error(aiohttp.ClientHttpProxyError, 502), True),
+        (response_error(aiohttp.ClientResponseError, 404), False),
+        (response_error(aiohttp.ContentTypeError, 200), False),
+        (response_error(aiohttp.WSServerHandshakeError, 400), False),
+        (response_error(aiohttp.TooManyRedirects, 0), False),
         (
             aiohttp.ClientConnectorCertificateError(
                 KEY, ssl.SSLCertVerificationError()
@@ -69,25 +69,25 @@ def told(kind, status):
     ],
     ids=lambda value: f"{type(value).__name__}" if isinstance(value, Exception) else "",
 )
-def test_an_outcome_that_may_pass(outcome, passes):
+def test_transient_outcomes(outcome, passes):
     assert transient(outcome) is passes
 
 
-def test_the_parts_are_what_their_names_say():
+def test_the_policy_has_the_documented_defaults():
     assert repr(transient) == "transient"
-    kept = pickle.loads(pickle.dumps(transient))  # noqa: S301  written here
-    assert kept is transient
+    copied = pickle.loads(pickle.dumps(transient))  # noqa: S301  pickled here
+    assert copied is transient
     assert "POST" not in IDEMPOTENT
     assert policy(max_attempts=3) == Policy(
         max_attempts=3, on=transient, on_result=transient, hint=retry_after
     )
-    mine = Policy(on_result=callable, on=OSError, max_attempts=2)
-    kept = mine.replace(max_attempts=5, hint=retry_after)
-    assert policy(mine, max_attempts=5) == kept
+    base = Policy(on_result=callable, on=OSError, max_attempts=2)
+    expected = base.replace(max_attempts=5, hint=retry_after)
+    assert policy(base, max_attempts=5) == expected
 
 
-def tried(*steps, get, **settings):
-    """Return what comes of a decorated function, its sleeps, and what was sent."""
+def call_decorated(*steps, get, **settings):
+    """Return the outcome of a decorated function, its sleeps, and its requests."""
 
     async def main():
         with virtual_time() as clock:
@@ -105,17 +105,17 @@ def tried(*steps, get, **settings):
 
     with serve(*steps) as server:
         found = asyncio.run(main())
-        assert server.settled()
+        assert server.wait_for_open()
         return found
 
 
-async def text(client, url):
+async def read_text(client, url):
     async with client.get(url) as response:
         response.raise_for_status()
         return await response.text()
 
 
-async def parsed(client, url):
+async def read_json(client, url):
     async with client.get(url) as response:
         return await response.json()
 
@@ -125,43 +125,47 @@ async def parsed(client, url):
     [cut(5), cut(5, chunked=True), reset_in_body(5), answer(503)],
     ids=["cut", "cut in chunks", "reset", "503"],
 )
-def test_a_body_that_is_cut_short_is_asked_for_again(step):
-    assert tried(step, step, answer(), get=text) == ("ok", [1, 2], 3)
+def test_a_truncated_body_is_retried(step):
+    assert call_decorated(step, step, answer(), get=read_text) == ("ok", [1, 2], 3)
 
 
-def test_an_error_page_in_place_of_json_is_asked_for_again():
+def test_an_error_page_in_place_of_json_is_retried():
     good = answer(200, [("Content-Type", "application/json")], b"{}")
-    assert tried(answer(502, body=b"<html>"), good, get=parsed) == ({}, [1], 2)
-    error, sleeps, _ = tried(answer(200, body=b"<html>"), get=parsed)
+    assert call_decorated(answer(502, body=b"<html>"), good, get=read_json) == (
+        {},
+        [1],
+        2,
+    )
+    error, sleeps, _ = call_decorated(answer(200, body=b"<html>"), get=read_json)
     assert isinstance(error, aiohttp.ContentTypeError)
     assert sleeps == []
 
 
-def test_an_error_says_when_to_come_back():
+def test_the_retry_after_of_an_error_is_obeyed():
     step = answer(429, [("Retry-After", "5")])
-    assert tried(step, answer(), get=text) == ("ok", [5], 2)
+    assert call_decorated(step, answer(), get=read_text) == ("ok", [5], 2)
 
 
-def test_a_response_that_is_replaced_gives_its_connection_back():
+def test_a_rejected_response_releases_its_connection():
     async def head(client, url):
         return await client.get(url)
 
     busy = answer(503, body=b"x" * 999_999)
-    response, sleeps, sent = tried(busy, busy, answer(), get=head)
+    response, sleeps, sent = call_decorated(busy, busy, answer(), get=head)
     assert (response.status, sleeps, sent) == (200, [1, 2], 3)
 
 
-def test_a_redirect_loop_is_gone_round_once():
-    error, sleeps, sent = tried(redirect("/"), get=text)
+def test_a_redirect_loop_is_not_retried():
+    error, sleeps, sent = call_decorated(redirect("/"), get=read_text)
     assert isinstance(error, aiohttp.TooManyRedirects)
     assert state_of(error).stop_reason is StopReason.NOT_RETRYABLE
     assert (sleeps, sent) == ([], 10)
 
 
-def test_the_client_comes_under_a_decorator_too():
+def test_a_client_method_can_be_decorated():
     @aretry(policy(schedule=[1]))
     async def get(client, url):
-        return await text(client, url)
+        return await read_text(client, url)
 
     async def main():
         with virtual_time():

@@ -18,33 +18,33 @@ REFUSED = ConnectionError("refused")
 
 
 def context(retries=3, **other):
-    """What Airflow knows of a task, as far as it is asked."""
+    """Return a context of Airflow with the attributes that the decision reads."""
     ids = {"dag_id": "hosts", "run_id": "monday", "task_id": "verify", "map_index": -1}
     ids |= other
     return {"ti": SimpleNamespace(**ids), "task": SimpleNamespace(retries=retries)}
 
 
-def after(number, error=REFUSED, *, policy=PATIENT, most=3, known=None):
+def next_try(number, error=REFUSED, *, policy=PATIENT, most=3, known=None):
     known = context(retries=3) if known is None else known
     return decide_next_try(policy, error, number, most, known)
 
 
 def test_the_policy_sets_the_delay():
-    assert [after(number).delay for number in (1, 2, 3)] == [60.0, 3600.0, 86_400.0]
-    assert after(2).reason == "attempt 2: another one in 1h"
+    assert [next_try(number).delay for number in (1, 2, 3)] == [60.0, 3600.0, 86_400.0]
+    assert next_try(2).reason == "attempt 2: another one in 1h"
 
 
 def test_the_policy_ends_the_task():
-    assert after(4) == (None, "attempt 4: max attempts reached")
-    assert after(1, KeyError("host")) == (
+    assert next_try(4) == (None, "attempt 4: max attempts reached")
+    assert next_try(1, KeyError("host")) == (
         None,
         "attempt 1: the error is not retryable",
     )
 
 
 def test_a_task_may_request_a_delay_or_give_up():
-    assert after(1, RetryAfter("90s")).delay == 90.0
-    assert after(1, GiveUp(REFUSED)) == (
+    assert next_try(1, RetryAfter("90s")).delay == 90.0
+    assert next_try(1, GiveUp(REFUSED)) == (
         None,
         "attempt 1: ended by give_up_on, GiveUp or a hint",
     )
@@ -54,39 +54,44 @@ def test_an_error_may_request_a_delay():
     busy = ConnectionError("busy")
     busy.wait = 90
     hinted = PATIENT.replace(hint=attribute("wait"))
-    assert after(1, busy, policy=hinted).delay == 90.0
+    assert next_try(1, busy, policy=hinted).delay == 90.0
 
 
 def test_an_error_that_requests_no_delay_uses_the_schedule():
     busy = ConnectionError("busy")
     busy.wait = 0
     hinted = PATIENT.replace(hint=attribute("wait"))
-    assert [after(number, busy, policy=hinted).delay for number in (1, 2)] == [60, 3600]
+    assert [next_try(number, busy, policy=hinted).delay for number in (1, 2)] == [
+        60,
+        3600,
+    ]
 
 
 def test_delays_are_limited_to_a_century():
     endless = PATIENT.replace(schedule=[1e300])
-    assert after(1, policy=endless).delay == 100 * 365.25 * 86_400
+    assert next_try(1, policy=endless).delay == 100 * 365.25 * 86_400
 
 
 def test_every_worker_draws_the_same_delay_for_a_task():
-    delays = [after(number, policy=JITTERED).delay for number in (1, 1, 2)]
+    delays = [next_try(number, policy=JITTERED).delay for number in (1, 1, 2)]
     others = {"dag_id": "a"}, {"run_id": "tuesday"}, {"task_id": "b"}, {"map_index": 7}
-    told = [after(1, policy=JITTERED, known=context(**other)) for other in others]
+    decisions = [
+        next_try(1, policy=JITTERED, known=context(**other)) for other in others
+    ]
     assert delays[0] == delays[1]
-    assert len({*delays, *(other.delay for other in told)}) == 6
+    assert len({*delays, *(other.delay for other in decisions)}) == 6
 
 
 def test_every_version_draws_the_same_delay_for_a_task():
-    assert after(1, policy=JITTERED).delay == 23.877319410282904
+    assert next_try(1, policy=JITTERED).delay == 23.877319410282904
 
 
 def test_the_delays_are_those_of_a_live_call():
     policy = PATIENT.replace(schedule=s.decorrelated(1).cap("1h"), seed=7)
     with virtual_time():
         outcome = policy.run(ScriptedFunction([REFUSED] * 4))
-    lived = [failure.delay for failure in outcome.state.failures]
-    assert [after(number, policy=policy).delay for number in (1, 2, 3, 4)] == lived
+    delays = [failure.delay for failure in outcome.state.failures]
+    assert [next_try(number, policy=policy).delay for number in (1, 2, 3, 4)] == delays
 
 
 @pytest.mark.parametrize(
@@ -95,8 +100,8 @@ def test_the_delays_are_those_of_a_live_call():
     ids=["new", "cleared", "cleared twice", "retries raised", "retries lowered"],
 )
 def test_a_cleared_task_starts_the_policy_again(number, most, attempt):
-    """Airflow counts tries on, and allows as many as `retries` more."""
-    assert after(number, most=most).reason.startswith(f"attempt {attempt}: ")
+    """Airflow continues to count tries, and allows `retries` more."""
+    assert next_try(number, most=most).reason.startswith(f"attempt {attempt}: ")
 
 
 def test_only_the_number_is_used_without_a_context():
@@ -104,12 +109,12 @@ def test_only_the_number_is_used_without_a_context():
 
 
 def test_the_reason_says_if_airflow_ends_before_the_policy():
-    told = after(2, most=1, known=context(retries=1))
-    assert told.reason == (
+    decisions = next_try(2, most=1, known=context(retries=1))
+    assert decisions.reason == (
         "attempt 2: another one in 1h, but the task has retries=1: "
         "set AirflowPolicy.retries"
     )
-    last = after(2, most=2, known=context(retries=2))
+    last = next_try(2, most=2, known=context(retries=2))
     assert last.reason == "attempt 2: another one in 1h"
 
 

@@ -8,160 +8,160 @@ from retrykit import GiveUp, Policy, RetryAfter, current_state
 from retrykit._internal.clocks import wall, wall_clock_override
 from retrykit.integrations.celery import DurableTask, dead, status
 from retrykit.integrations.celery.messages import HEADER
-from tests._support import celery_desk
-from tests._support.celery_desk import HOURLY, Desk, Verify
+from tests._support import celery_worker
+from tests._support.celery_worker import HOURLY, InMemoryWorker, Verify
 
-clock, desk = celery_desk.clock, celery_desk.desk
+clock, worker = celery_worker.clock, celery_worker.worker
 
 
 class TestAJob:
-    def test_returns_what_the_function_returns(self, desk):
-        result = desk.sent(Verify(value={"verified": True}))
-        assert desk.work() == 1
+    def test_returns_what_the_function_returns(self, worker):
+        result = worker.send(Verify(value={"verified": True}))
+        assert worker.handle_all() == 1
         assert result.result == {"verified": True}
-        assert status(desk.app, "job-7").result == {"verified": True}
+        assert status(worker.app, "job-7").result == {"verified": True}
 
-    def test_continues_with_another_message_after_a_failure(self, desk, clock):
+    def test_continues_with_another_message_after_a_failure(self, worker, clock):
         verify = Verify(fails=1)
-        result = desk.sent(verify)
-        desk.wake()
-        assert (result.state, desk.envelope()["counts"]) == (
+        result = worker.send(verify)
+        worker.handle_next()
+        assert (result.state, worker.envelope()["counts"]) == (
             "PENDING",
             {"ConnectionError": 1},
         )
-        desk.due(clock)
-        desk.wake()
+        worker.advance_to_due(clock)
+        worker.handle_next()
         assert result.result == "verified"
         assert verify.keys == ["job-7:1", "job-7:2"]
 
-    def test_waits_in_hops_that_are_not_attempts(self, desk, clock):
+    def test_waits_in_hops_that_are_not_attempts(self, worker, clock):
         verify = Verify(fails=1)
-        desk.sent(verify, max_hold="10m")
-        desk.wake()
+        worker.send(verify, max_hold="10m")
+        worker.handle_next()
         for hop in range(1, 6):
             clock.advance(600)
-            [headers] = desk.lying()
+            [headers] = worker.messages()
             assert headers["retries"] == hop
-            desk.wake()
+            worker.handle_next()
         assert verify.keys == ["job-7:1"]
         clock.advance(600)
-        desk.wake()
+        worker.handle_next()
         assert verify.keys == ["job-7:1", "job-7:2"]
 
-    def test_is_never_held_longer_than_a_hop(self, desk):
-        desk.sent(Verify(fails=1), max_hold=7)
-        desk.wake()
-        assert desk.held() == pytest.approx(7, abs=1)
-        assert desk.envelope()["due"] - wall() == 3600
+    def test_is_never_held_longer_than_a_hop(self, worker):
+        worker.send(Verify(fails=1), max_hold=7)
+        worker.handle_next()
+        assert worker.hold_time() == pytest.approx(7, abs=1)
+        assert worker.envelope()["due"] - wall() == 3600
 
-    def test_waits_no_longer_if_the_clock_is_set_back(self, desk, clock):
+    def test_waits_no_longer_if_the_clock_is_set_back(self, worker, clock):
         verify = Verify(fails=1)
         clock.advance(86_400)
-        desk.sent(verify)
-        desk.wake()
+        worker.send(verify)
+        worker.handle_next()
         now = wall_clock_override.get()
         with wall_clock_override.push("a clock", lambda: now() - 86_400):
-            desk.wake()
+            worker.handle_next()
             clock.advance(3600)
-            desk.wake()
+            worker.handle_next()
         assert verify.keys == ["job-7:1", "job-7:2"]
 
-    def test_fails_with_its_own_error_when_it_gives_up(self, desk):
+    def test_fails_with_its_own_error_when_it_gives_up(self, worker):
         def verify(host):
             raise GiveUp(ValueError(host))
 
-        result = desk.sent(verify)
-        desk.work()
+        result = worker.send(verify)
+        worker.handle_all()
         assert isinstance(result.result, ValueError)
-        assert (desk.state(), desk.buried()) == ("FAILURE", 1)
-        assert "gave up" in status(desk.app, "job-7").reason
+        assert (worker.state(), worker.count_dead()) == ("FAILURE", 1)
+        assert "gave up" in status(worker.app, "job-7").reason
 
-    def test_fails_if_its_result_is_rejected_too_often(self, desk):
+    def test_fails_if_its_result_is_rejected_too_often(self, worker):
         policy = Policy(schedule=[], on_result=lambda result: result == "pending")
-        result = desk.sent(lambda host: "pending", policy)
-        desk.work()
+        result = worker.send(lambda host: "pending", policy)
+        worker.handle_all()
         assert isinstance(result.result, Exception)
-        assert status(desk.app, "job-7").status == "dead"
+        assert status(worker.app, "job-7").status == "dead"
 
-    def test_waits_as_long_as_the_error_requests(self, desk):
+    def test_waits_as_long_as_the_error_requests(self, worker):
         def verify(host):
             raise RetryAfter("3d", ConnectionError())
 
-        desk.sent(verify)
-        desk.wake()
-        assert desk.envelope()["due"] - wall() == 3 * 86_400
+        worker.send(verify)
+        worker.handle_next()
+        assert worker.envelope()["due"] - wall() == 3 * 86_400
 
-    def test_is_not_held_if_its_delay_is_zero(self, desk):
-        desk.sent(Verify(fails=1), HOURLY.replace(schedule=[0]))
-        desk.wake()
-        [headers] = desk.lying()
+    def test_is_not_held_if_its_delay_is_zero(self, worker):
+        worker.send(Verify(fails=1), HOURLY.replace(schedule=[0]))
+        worker.handle_next()
+        [headers] = worker.messages()
         assert headers["eta"] is None
 
-    def test_sees_its_state_and_its_request(self, desk):
+    def test_sees_its_state_and_its_request(self, worker):
         def verify(self, host):
             return [self.request.id, current_state().attempt, host]
 
-        sent_to = desk.task(verify, HOURLY, bind=True)
+        sent_to = worker.task(verify, HOURLY, bind=True)
         result = sent_to.apply_async(["example.com"], task_id="job-7")
-        desk.work()
+        worker.handle_all()
         assert result.result == ["job-7", 1, "example.com"]
 
-    def test_may_call_its_own_task(self, desk):
-        def countdown(self, left):
-            return [left, *(self(left - 1) if left else [])]
+    def test_may_call_its_own_task(self, worker):
+        def countdown(self, count):
+            return [count, *(self(count - 1) if count else [])]
 
-        task = desk.task(countdown, HOURLY, bind=True)
+        task = worker.task(countdown, HOURLY, bind=True)
         result = task.delay(2)
-        assert desk.work() == 1
+        assert worker.handle_all() == 1
         assert result.result == [2, 1, 0]
 
-    def test_starts_after_a_countdown_of_any_length(self, desk, clock):
+    def test_starts_after_a_countdown_of_any_length(self, worker, clock):
         verify = Verify()
-        task = desk.task(verify, HOURLY)
+        task = worker.task(verify, HOURLY)
         task.apply_async(task_id="job-7", countdown=30 * 86_400)
-        assert desk.held() == pytest.approx(60, abs=1)
-        desk.wake()
+        assert worker.hold_time() == pytest.approx(60, abs=1)
+        worker.handle_next()
         assert verify.keys == []
-        desk.due(clock)
-        desk.wake()
+        worker.advance_to_due(clock)
+        worker.handle_next()
         assert verify.keys == ["job-7:1"]
 
-    def test_starts_at_an_aware_datetime(self, desk):
+    def test_starts_at_an_aware_datetime(self, worker):
         from datetime import UTC, datetime
 
-        task = desk.task(lambda: None, HOURLY)
+        task = worker.task(lambda: None, HOURLY)
         when = datetime.fromtimestamp(wall() + 86_400, UTC)
         task.apply_async(eta=when)
-        assert desk.envelope()["due"] == when.timestamp()
+        assert worker.envelope()["due"] == when.timestamp()
 
-    def test_keeps_the_headers_of_its_sender(self, desk):
-        task = desk.task(Verify(fails=1), HOURLY)
-        given = {"trace": "abc"}
-        task.apply_async(headers=given)
-        desk.wake()
-        [headers] = desk.lying()
-        assert (headers["trace"], given) == ("abc", {"trace": "abc"})
+    def test_keeps_the_headers_of_its_sender(self, worker):
+        task = worker.task(Verify(fails=1), HOURLY)
+        own_headers = {"trace": "abc"}
+        task.apply_async(headers=own_headers)
+        worker.handle_next()
+        [headers] = worker.messages()
+        assert (headers["trace"], own_headers) == ("abc", {"trace": "abc"})
 
 
 class TestAnId:
-    def test_of_an_existing_job_starts_no_second_one(self, desk):
-        desk.sent(Verify(fails=1))
-        desk.wake()
-        desk.app.tasks["verify"].apply_async(["example.com"], task_id="job-7")
-        assert len(desk.lying()) == 1
+    def test_of_an_existing_job_starts_no_second_one(self, worker):
+        worker.send(Verify(fails=1))
+        worker.handle_next()
+        worker.app.tasks["verify"].apply_async(["example.com"], task_id="job-7")
+        assert len(worker.messages()) == 1
 
-    def test_can_be_sent_again_until_a_worker_has_seen_it(self, desk):
+    def test_can_be_sent_again_until_a_worker_has_seen_it(self, worker):
         """Its sender may have been killed between the ledger and the message."""
         verify = Verify()
-        desk.sent(verify)
-        desk.app.tasks["verify"].apply_async(["example.com"], task_id="job-7")
-        assert desk.work() == 2
+        worker.send(verify)
+        worker.app.tasks["verify"].apply_async(["example.com"], task_id="job-7")
+        assert worker.handle_all() == 2
         assert verify.keys == ["job-7:1"]
 
 
 class TestACall:
-    def test_is_the_function(self, desk):
-        task = desk.task(lambda host: host.upper(), HOURLY)
+    def test_is_the_function(self, worker):
+        task = worker.task(lambda host: host.upper(), HOURLY)
         assert task("example.com") == "EXAMPLE.COM"
 
     def test_is_retried_in_place_in_eager_mode(self, clock):
@@ -173,8 +173,8 @@ class TestACall:
                 raise ConnectionError
             return "verified"
 
-        desk = Desk(task_always_eager=True)
-        assert desk.task(verify, HOURLY).delay().result == "verified"
+        worker = InMemoryWorker(task_always_eager=True)
+        assert worker.task(verify, HOURLY).delay().result == "verified"
         assert clock.sleeps == [3600, 3600]
 
 
@@ -182,54 +182,60 @@ class TestAnEnvelope:
     @pytest.mark.parametrize(
         ("change", "why"),
         [
-            (lambda kept: json.dumps(kept)[:100], "envelope must be"),
-            (lambda kept: json.dumps(kept | {"version": 99}), "upgrade retrykit"),
-            (lambda kept: json.dumps(kept | {"due": "soon"}), "envelope must be"),
-            (lambda kept: json.dumps(kept | {"policy": "other"}), "previous_names"),
+            (lambda data: json.dumps(data)[:100], "envelope must be"),
+            (lambda data: json.dumps(data | {"version": 99}), "upgrade retrykit"),
+            (lambda data: json.dumps(data | {"due": "soon"}), "envelope must be"),
+            (lambda data: json.dumps(data | {"policy": "other"}), "previous_names"),
         ],
         ids=["cut off", "newer", "edited", "unknown policy"],
     )
     def test_that_is_invalid_goes_to_the_dead_letter_queue(
-        self, desk, clock, change, why
+        self, worker, clock, change, why
     ):
         verify = Verify(fails=5)
-        desk.sent(verify)
-        desk.wake()
-        desk.due(clock)
-        desk.wake(**{HEADER: change(desk.envelope())})
-        report = status(desk.app, "job-7")
+        worker.send(verify)
+        worker.handle_next()
+        worker.advance_to_due(clock)
+        worker.handle_next(**{HEADER: change(worker.envelope())})
+        report = status(worker.app, "job-7")
         assert (report.status, report.envelope.failed) == ("dead", 1)
         assert why in report.reason
-        assert (desk.state(), desk.buried(), desk.lying()) == ("FAILURE", 1, [])
+        assert (worker.state(), worker.count_dead(), worker.messages()) == (
+            "FAILURE",
+            1,
+            [],
+        )
         assert verify.keys == ["job-7:1"]
 
-    def test_of_a_renamed_policy_is_accepted(self, desk, clock):
+    def test_of_a_renamed_policy_is_accepted(self, worker, clock):
         verify = Verify(fails=1)
-        desk.sent(verify, previous_names=["once"])
-        desk.wake()
-        desk.due(clock)
-        desk.wake(**{HEADER: json.dumps(desk.envelope() | {"policy": "once"})})
+        worker.send(verify, previous_names=["once"])
+        worker.handle_next()
+        worker.advance_to_due(clock)
+        worker.handle_next(
+            **{HEADER: json.dumps(worker.envelope() | {"policy": "once"})}
+        )
         assert verify.keys == ["job-7:1", "job-7:2"]
 
-    def test_that_is_something_else_goes_to_the_dead_letter_queue(self, desk):
-        task = desk.task(lambda: None, HOURLY)
-        desk.app.send_task(task.name, task_id="job-7", headers={HEADER: "{"})
-        desk.work()
-        report = status(desk.app, "job-7")
+    def test_that_is_something_else_goes_to_the_dead_letter_queue(self, worker):
+        task = worker.task(lambda: None, HOURLY)
+        worker.app.send_task(task.name, task_id="job-7", headers={HEADER: "{"})
+        worker.handle_all()
+        report = status(worker.app, "job-7")
         assert (report.status, report.envelope) == ("dead", None)
 
-    def test_is_not_needed_from_a_sender_without_the_task(self, desk, clock):
+    def test_is_not_needed_from_a_sender_without_the_task(self, worker, clock):
         verify = Verify(fails=1)
-        desk.task(verify, HOURLY)
-        desk.app.send_task("verify", task_id="job-7")
-        desk.wake(killed="acknowledging")
-        desk.wake()
-        desk.wake()
-        desk.due(clock)
-        desk.work()
+        worker.task(verify, HOURLY)
+        worker.app.send_task("verify", task_id="job-7")
+        worker.handle_next(killed="acknowledging")
+        worker.handle_next()
+        worker.handle_next()
+        worker.advance_to_due(clock)
+        worker.handle_all()
         assert verify.keys == ["job-7:1", "job-7:2"]
 
-    def test_is_created_once_for_such_a_sender(self, desk):
+    def test_is_created_once_for_such_a_sender(self, worker):
         def killed():
             from celery.exceptions import WorkerTerminate
 
@@ -238,9 +244,9 @@ class TestAnEnvelope:
                 raise WorkerTerminate
 
         seeds = []
-        desk.task(killed, HOURLY)
-        desk.app.send_task("verify", task_id="job-7")
-        desk.work()
+        worker.task(killed, HOURLY)
+        worker.app.send_task("verify", task_id="job-7")
+        worker.handle_all()
         assert len(seeds) == 2
         assert len({*seeds}) == 1
 
@@ -261,35 +267,35 @@ class TestAnEnvelope:
             "many results",
         ],
     )
-    def test_fits_into_the_headers_of_rabbitmq(self, desk, make):
+    def test_fits_into_the_headers_of_rabbitmq(self, worker, make):
         def verify(host):
             if "value" in make():
                 return make()["value"]
             raise make()["error"]
 
         policy = HOURLY.replace(schedule=[0] * 100, on_result=lambda found: found != [])
-        desk.sent(verify, policy)
+        worker.send(verify, policy)
         for _ in range(30):
-            desk.wake()
-        [headers] = desk.lying()
+            worker.handle_next()
+        [headers] = worker.messages()
         assert len(headers[HEADER].encode()) < 100_000
 
 
-class TestWhatCannotBeSaid:
-    def test_fails_the_job_as_its_result(self, desk):
-        result = desk.sent(lambda host: {1, 2})
-        desk.work()
+class TestUnserializableValues:
+    def test_a_result_fails_the_job(self, worker):
+        result = worker.send(lambda host: {1, 2})
+        worker.handle_all()
         assert "got {1, 2}" in str(result.result)
-        assert (status(desk.app, "job-7").status, desk.buried()) == ("dead", 1)
+        assert (status(worker.app, "job-7").status, worker.count_dead()) == ("dead", 1)
 
-    def test_fails_the_job_as_its_arguments(self, clock):
-        desk = Desk(accept_content=["json", "pickle"])
-        desk.task(lambda what: Verify(fails=9)(), HOURLY)
-        desk.app.send_task("verify", [{1}], task_id="job-7", serializer="pickle")
-        desk.work()
-        report = status(desk.app, "job-7")
+    def test_arguments_fail_the_job(self, clock):
+        worker = InMemoryWorker(accept_content=["json", "pickle"])
+        worker.task(lambda what: Verify(fails=9)(), HOURLY)
+        worker.app.send_task("verify", [{1}], task_id="job-7", serializer="pickle")
+        worker.handle_all()
+        report = status(worker.app, "job-7")
         assert (report.status, report.envelope.failed) == ("dead", 1)
-        assert [each.job for each in dead(desk.app)] == ["job-7"]
+        assert [each.job for each in dead(worker.app)] == ["job-7"]
 
 
 def test_a_task_may_be_a_class():
@@ -300,8 +306,8 @@ def test_a_task_may_be_a_class():
         def run(self, host):
             return host
 
-    desk = Desk()
-    task = desk.app.register_task(Verify())
+    worker = InMemoryWorker()
+    task = worker.app.register_task(Verify())
     result = task.delay("example.com")
-    desk.work()
+    worker.handle_all()
     assert result.result == "example.com"

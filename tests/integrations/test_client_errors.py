@@ -1,4 +1,4 @@
-"""What is worth another attempt, for requests and for urllib3 below it."""
+"""Which errors and responses of requests and urllib3 are transient."""
 
 import pickle
 import ssl
@@ -55,14 +55,14 @@ OF_URLLIB3 = {
 }
 
 
-def answered(status):
+def response_with(status):
     response = requests.Response()
     response.status_code = status
     return response
 
 
 TUNNEL = ProxyError("no", OSError("Tunnel connection failed: 407"))
-GONE = ProxyError("no", NewConnectionError(None, "refused"))
+UNREACHABLE_PROXY = ProxyError("no", NewConnectionError(None, "refused"))
 OF_REQUESTS = {
     "a plain connection error": (requests.ConnectionError("reset"), True),
     "one without a word": (requests.ConnectionError(), True),
@@ -78,13 +78,13 @@ OF_REQUESTS = {
         True,
     ),
     "a proxy that says no": (ProxyErrorOfRequests(reason(TUNNEL)), False),
-    "a proxy that is away": (ProxyErrorOfRequests(reason(GONE)), True),
+    "a proxy that is away": (ProxyErrorOfRequests(reason(UNREACHABLE_PROXY)), True),
     "a closed pool": (
         requests.ConnectionError(of_urllib3.ClosedPoolError(None, "closed")),
         False,
     ),
-    "a status that passes": (requests.HTTPError(response=answered(503)), True),
-    "a status that stays": (requests.HTTPError(response=answered(404)), False),
+    "a status that passes": (requests.HTTPError(response=response_with(503)), True),
+    "a status that stays": (requests.HTTPError(response=response_with(404)), False),
     "a status of nothing": (requests.HTTPError(), False),
     "a body of another code": (ContentDecodingError(), False),
     "too many redirects": (TooManyRedirects(), False),
@@ -97,17 +97,17 @@ OF_REQUESTS = {
 
 
 @pytest.mark.parametrize(("outcome", "passes"), OF_URLLIB3.values(), ids=OF_URLLIB3)
-def test_what_passes_is_told_from_what_stays_of_urllib3(outcome, passes):
+def test_transient_errors_of_urllib3(outcome, passes):
     assert for_urllib3.transient(outcome) is passes
     assert for_requests.transient(outcome) is passes
 
 
 @pytest.mark.parametrize(("outcome", "passes"), OF_REQUESTS.values(), ids=OF_REQUESTS)
-def test_what_passes_is_told_from_what_stays_of_requests(outcome, passes):
+def test_transient_errors_of_requests(outcome, passes):
     assert for_requests.transient(outcome) is passes
 
 
 @pytest.mark.parametrize("module", [for_requests, for_urllib3])
-def test_the_condition_is_pickled_by_its_name(module):
+def test_the_condition_can_be_pickled(module):
     assert pickle.loads(pickle.dumps(module.transient)) is module.transient  # noqa: S301  our own
     assert repr(module.transient) == "transient"

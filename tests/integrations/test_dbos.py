@@ -1,4 +1,4 @@
-"""Jobs on DBOS: how they are started, attempted, and end."""
+"""Jobs on DBOS: start, attempts and end."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from retrykit._internal.clocks import wall
 from retrykit.durable import Job, idempotency_key
 from retrykit.integrations import dbos as durable
 from retrykit.integrations.dbos import jobs
-from tests._support.dbos_jobs import changed, ended, launched, read
+from tests._support.dbos_jobs import execute, launched, read, wait_until_ended
 
 __all__ = ["launched"]
 
@@ -22,34 +22,34 @@ pytestmark = pytest.mark.usefixtures("launched")
 
 AT_ONCE = Policy(schedule=[0, 0], max_elapsed=None, on=ConnectionError, name="at once")
 LATER = AT_ONCE.replace(schedule=["1h"], name="later")
-BEGUN = []
+STARTED_KEYS = []
 
 
-def tried(fails, value=None, *, key=""):
-    BEGUN.append(idempotency_key())
+def fail_or_return(fails, value=None, *, key=""):
+    STARTED_KEYS.append(idempotency_key())
     if current_state().attempt <= fails:
         raise ConnectionError(f"refused {key}")
     return value
 
 
 @durable.job(AT_ONCE, name="blocking")
-def blocking(fails: int, value: object = None, *, key: str = "") -> object:
-    return tried(fails, value, key=key)
+def sync_job(fails: int, value: object = None, *, key: str = "") -> object:
+    return fail_or_return(fails, value, key=key)
 
 
 @durable.job(AT_ONCE, name="awaited")
-async def awaited(fails: int, value: object = None, *, key: str = "") -> object:
-    return tried(fails, value, key=key)
+async def async_job(fails: int, value: object = None, *, key: str = "") -> object:
+    return fail_or_return(fails, value, key=key)
 
 
 @durable.job(LATER, name="patient")
-def patient() -> None:
+def hourly_job() -> None:
     raise ConnectionError("refused")
 
 
 @durable.job(AT_ONCE, name="renamed", previous_names=["once"])
 def renamed() -> None:
-    """Nothing."""
+    """Do nothing."""
 
 
 @durable.job(AT_ONCE, name="odd")
@@ -58,12 +58,12 @@ def odd(what: str) -> object:
 
 
 @durable.job(AT_ONCE, name="leaves")
-def leaves() -> None:
+def exits() -> None:
     sys.exit(3)
 
 
 @durable.job(AT_ONCE, name="aleaves")
-async def aleaves() -> None:
+async def aexits() -> None:
     raise KeyboardInterrupt
 
 
@@ -80,55 +80,55 @@ async def acancels() -> None:
 
 
 @durable.job(AT_ONCE, name="starts")
-def starts() -> str:
-    return blocking.start_as(f"{idempotency_key()} has started it", 0, "child")
+def starts_another() -> str:
+    return sync_job.start_as(f"{idempotency_key()} has started it", 0, "child")
 
 
 @durable.job(AT_ONCE, name="astarts")
-async def astarts() -> str:
-    return await awaited.astart_as(f"{idempotency_key()} has started it", 0, "child")
+async def astarts_another() -> str:
+    return await async_job.astart_as(f"{idempotency_key()} has started it", 0, "child")
 
 
 @DBOS.workflow()
-def outer() -> list[str]:
-    return [blocking.start(0), DBOS.run_step({"name": "after"}, str)]
+def workflow() -> list[str]:
+    return [sync_job.start(0), DBOS.run_step({"name": "after"}, str)]
 
 
 @DBOS.workflow()
-async def aouter() -> str:
-    return await awaited.astart(0)
+async def aworkflow() -> str:
+    return await async_job.astart(0)
 
 
-@pytest.fixture(params=[blocking, awaited], ids=["blocking", "awaited"])
+@pytest.fixture(params=[sync_job, async_job], ids=["blocking", "awaited"])
 def job(request):
     return request.param
 
 
 class TestAJob:
-    def test_is_attempted_until_it_succeeds(self, job):
-        report = ended(job.start(2, {"verified": [1, None]}, key="a"))
+    def test_runs_until_it_succeeds(self, job):
+        report = wait_until_ended(job.start(2, {"verified": [1, None]}, key="a"))
         assert (report.status, report.result) == ("succeeded", {"verified": [1, None]})
         assert [str(failure.error) for failure in report.failures] == [
             "ConnectionError: refused a",
             "ConnectionError: refused a",
         ]
 
-    def test_makes_each_attempt_under_a_key_of_its_own(self, job):
+    def test_runs_each_attempt_under_its_own_key(self, job):
         name = f"keys of {job.job.name}"
-        ended(job.start_as(name, 2))
-        assert [key for key in BEGUN if name in key] == [
+        wait_until_ended(job.start_as(name, 2))
+        assert [key for key in STARTED_KEYS if name in key] == [
             f"{name}:1",
             f"{name}:2",
             f"{name}:3",
         ]
 
-    def test_dies_when_every_attempt_has_failed(self, job):
-        report = ended(job.start(9))
+    def test_is_dead_after_its_last_attempt_failed(self, job):
+        report = wait_until_ended(job.start(9))
         assert (report.status, report.envelope.failed) == ("dead", 3)
         assert "the schedule has ended; last failure: ConnectionError" in report.reason
 
-    def test_waits_as_a_row_with_the_time_when_it_is_due(self):
-        job_id = patient.start()
+    def test_waits_as_a_workflow_with_its_due_time(self):
+        job_id = hourly_job.start()
         DBOS.retrieve_workflow(f"{job_id}:1").get_result(polling_interval_sec=0.01)
         report = durable.status(job_id)
         assert (report.status, report.engine_id) == ("waiting", f"{job_id}:2")
@@ -136,98 +136,100 @@ class TestAJob:
             3600, abs=5
         )
 
-    def test_waits_no_longer_because_the_clock_is_set_back(self):
-        envelope, later = patient.job.envelope("set back"), wall() + 86_400
+    def test_waits_no_longer_if_the_clock_is_set_back(self):
+        envelope, later = hourly_job.job.envelope("set back"), wall() + 86_400
         envelope = replace(envelope, written=later, due=later + 60)
-        key = jobs.enqueue(patient.job, envelope, [], {})
+        key = jobs.enqueue(hourly_job.job, envelope, [], {})
         row = DBOS.retrieve_workflow(key).get_status()
         assert row.status == "DELAYED"
         assert row.delay_until_epoch_ms / 1000 == pytest.approx(wall() + 60, abs=10)
 
-    def test_is_the_function_where_it_is_called(self):
-        assert repr(blocking) == "<DurableJob blocking>"
+    def test_calls_its_function_directly(self):
+        assert repr(sync_job) == "<DurableJob blocking>"
         assert odd("set") == {1, 2}
 
-    def test_may_change_its_colour_in_a_deploy(self):
-        before = Job(tried, AT_ONCE, "awaited")
-        envelope = before.envelope("recoloured")
+    def test_may_become_async_in_a_deploy(self):
+        before = Job(fail_or_return, AT_ONCE, "awaited")
+        envelope = before.envelope("became-async")
         jobs.enqueue(before, envelope, [1, "now awaited"], {})
-        assert ended("recoloured").result == "now awaited"
+        assert wait_until_ended("became-async").result == "now awaited"
 
-    def test_goes_on_when_its_policy_was_renamed(self):
+    def test_continues_under_a_renamed_policy(self):
         before = replace(renamed.job.envelope("renamed"), policy="once")
         jobs.enqueue(renamed.job, before, [], {})
-        assert ended("renamed").status == "succeeded"
+        assert wait_until_ended("renamed").status == "succeeded"
 
     @pytest.mark.parametrize("value", ["set", "half"])
-    def test_dies_of_a_result_that_json_cannot_hold(self, value):
-        report = ended(odd.start(value))
+    def test_is_dead_if_its_result_is_not_json(self, value):
+        report = wait_until_ended(odd.start(value))
         assert report.status == "dead"
         assert "result must be" in report.reason
 
-    def test_is_refused_with_an_argument_that_json_cannot_hold(self, job):
+    def test_rejects_arguments_that_are_not_json(self, job):
         with pytest.raises(ConfigError, match=r"args|kwargs"):
             job.start(0, value=object())
 
-    def test_ends_and_not_its_worker_when_it_exits(self):
-        for left in (leaves, aleaves, cancels, acancels):
-            why = ended(left.start()).reason
+    def test_is_dead_instead_of_stopping_its_worker(self):
+        for exiting in (exits, aexits, cancels, acancels):
+            why = wait_until_ended(exiting.start()).reason
             assert why.startswith("the job would have stopped its worker: ")
-        assert ended(awaited.start(0, "alive")).result == "alive"
+        assert wait_until_ended(async_job.start(0, "alive")).result == "alive"
 
-    def test_is_attempted_however_often_it_was_recovered(self, launched):
-        job_id = patient.start()
+    def test_runs_even_if_it_was_recovered_very_often(self, launched):
+        job_id = hourly_job.start()
         DBOS.retrieve_workflow(f"{job_id}:1").get_result(polling_interval_sec=0.01)
-        changed(launched, "UPDATE workflow_status SET recovery_attempts = 10000 "
+        execute(launched, "UPDATE workflow_status SET recovery_attempts = 10000 "
                           "WHERE workflow_uuid = ?", f"{job_id}:2")  # fmt: skip
         durable.retry_at(job_id, datetime.now(UTC))
-        assert ended(job_id).envelope.failed == 2
+        assert wait_until_ended(job_id).envelope.failed == 2
 
-    def test_is_kept_as_json_which_runs_no_code_when_it_is_read(self, launched, job):
+    def test_is_stored_as_json(self, launched, job):
         job_id = job.start(1, "verified")
-        ended(job_id)
-        took = "SELECT inputs FROM workflow_input WHERE workflow_uuid LIKE ?"
-        gave = "SELECT output FROM workflow_output WHERE workflow_uuid LIKE ?"
-        made = "SELECT output FROM operation_outputs WHERE workflow_uuid LIKE ? AND "
+        wait_until_ended(job_id)
+        inputs = "SELECT inputs FROM workflow_input WHERE workflow_uuid LIKE ?"
+        outputs = "SELECT output FROM workflow_output WHERE workflow_uuid LIKE ?"
+        step_outputs = (
+            "SELECT output FROM operation_outputs WHERE workflow_uuid LIKE ? AND "
+        )
         texts = [
-            *read(launched, took, f"{job_id}:_"),
-            *read(launched, gave, f"{job_id}:_"),
-            *read(launched, f"{made} output IS NOT NULL", f"{job_id}:_"),
+            *read(launched, inputs, f"{job_id}:_"),
+            *read(launched, outputs, f"{job_id}:_"),
+            *read(launched, f"{step_outputs} output IS NOT NULL", f"{job_id}:_"),
         ]
         assert [*map(type, map(json.loads, texts))] == [dict] * 6
 
-    def test_is_refused_with_arguments_that_its_function_does_not_take(self, job):
+    def test_rejects_arguments_that_its_function_does_not_accept(self, job):
         with pytest.raises(TypeError, match="required"):
             job.start()
 
-    def test_dies_where_nobody_knows_its_name(self):
-        unknown = Job(tried, AT_ONCE, "blockin")
+    def test_is_dead_in_a_process_that_does_not_know_its_name(self):
+        unknown = Job(fail_or_return, AT_ONCE, "blockin")
         jobs.enqueue(unknown, unknown.envelope("unknown"), [0], {})
-        report = ended("unknown")
+        report = wait_until_ended("unknown")
         assert report.status == "dead"
         assert "the name of a job that this process has imported" in report.reason
         assert "did you mean blocking?" in report.reason
 
 
 class TestStartingAJob:
-    def test_leaves_one_of_the_same_id_as_it_is(self, job):
+    def test_leaves_a_job_of_the_same_id_unchanged(self, job):
         name = f"once, {job.job.name}"
         assert job.start_as(name, 0, "first") == name
-        ended(name)
+        wait_until_ended(name)
         assert job.start_as(name, 0, "second") == name
-        assert ended(name).result == "first"
+        assert wait_until_ended(name).result == "first"
 
-    def test_revives_no_dead_one(self, job):
+    def test_does_not_restart_a_dead_job(self, job):
         name = f"dead, {job.job.name}"
         job.start_as(name, 9)
-        before = ended(name)
+        before = wait_until_ended(name)
         job.start_as(name, 0)
-        assert ended(name) == before
+        assert wait_until_ended(name) == before
 
-    def test_revives_none_that_was_killed(self):
-        job_id = patient.start()
+    def test_does_not_restart_a_killed_job(self):
+        job_id = hourly_job.start()
         durable.kill(job_id)
-        patient.start_as(job_id)
+        hourly_job.start_as(job_id)
         assert durable.status(job_id).status == "dead"
 
     def test_works_in_a_coroutine(self, job):
@@ -237,29 +239,37 @@ class TestStartingAJob:
         name = f"in a coroutine, {job.job.name}"
         first, second, _ = asyncio.run(main())
         assert second == name
-        assert [ended(first).result, ended(second).result] == [1, 2]
+        assert [wait_until_ended(first).result, wait_until_ended(second).result] == [
+            1,
+            2,
+        ]
 
-    @pytest.mark.parametrize("starter", [starts, astarts], ids=["blocking", "awaited"])
-    def test_works_in_an_attempt_of_another_one(self, starter):
+    @pytest.mark.parametrize(
+        "starter", [starts_another, astarts_another], ids=["blocking", "awaited"]
+    )
+    def test_works_in_an_attempt_of_another_job(self, starter):
         job_id = starter.start()
-        child = ended(job_id).result
+        child = wait_until_ended(job_id).result
         assert child == f"{job_id}:1 has started it"
-        assert ended(child).result == "child"
+        assert wait_until_ended(child).result == "child"
 
-    def test_is_done_once_in_a_workflow_that_is_replayed(self):
-        handle = DBOS.start_workflow(outer)
+    def test_happens_once_in_a_replayed_workflow(self):
+        handle = DBOS.start_workflow(workflow)
         [first, _] = handle.get_result(polling_interval_sec=0.01)
         again = DBOS.fork_workflow(handle.workflow_id, 2)
         assert again.get_result(polling_interval_sec=0.01)[0] == first
-        assert ended(first).status == "succeeded"
+        assert wait_until_ended(first).status == "succeeded"
 
-    def test_works_in_a_workflow_of_coroutines(self):
-        handle = DBOS.start_workflow(aouter)
-        assert ended(handle.get_result(polling_interval_sec=0.01)).result is None
+    def test_works_in_an_async_workflow(self):
+        handle = DBOS.start_workflow(aworkflow)
+        assert (
+            wait_until_ended(handle.get_result(polling_interval_sec=0.01)).result
+            is None
+        )
 
-    def test_takes_no_timeout_and_no_options_of_who_does_it(self):
+    def test_ignores_the_timeout_and_options_of_its_caller(self):
         with SetWorkflowTimeout(60), SetEnqueueOptions(app_version="9", priority=7):
-            job_id = patient.start()
+            job_id = hourly_job.start()
         DBOS.retrieve_workflow(f"{job_id}:1").get_result(polling_interval_sec=0.01)
         for attempt in (1, 2):
             row = DBOS.retrieve_workflow(f"{job_id}:{attempt}").get_status()
@@ -267,11 +277,11 @@ class TestStartingAJob:
             assert row.workflow_deadline_epoch_ms is None
             assert row.priority == 0
 
-    def test_refuses_a_name_that_another_function_has(self):
+    def test_rejects_the_name_of_another_function(self):
         with pytest.raises(ConfigError, match="the name of one function only"):
             durable.job(AT_ONCE, name="blocking")(len)
 
-    def test_takes_the_same_function_again_when_its_module_is_read_again(self):
+    def test_accepts_the_same_function_when_its_module_is_reloaded(self):
         again = durable.job(AT_ONCE, name="again")
-        again(tried)
-        assert ended(again(tried).start(0)).status == "succeeded"
+        again(fail_or_return)
+        assert wait_until_ended(again(fail_or_return).start(0)).status == "succeeded"

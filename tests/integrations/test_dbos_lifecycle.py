@@ -1,4 +1,4 @@
-"""Who launches DBOS, under which id, and who is refused."""
+"""Launching DBOS: executors, locks and rejected settings."""
 
 import contextlib
 import subprocess
@@ -12,9 +12,9 @@ from retrykit import ConfigError, Policy
 from retrykit.integrations import dbos as durable
 from retrykit.integrations.dbos.lifecycle import check_sqlite, try_lock
 from retrykit.integrations.dbos.settings import _launched
-from tests._support.dbos_jobs import changed, read, settings, usable
+from tests._support.dbos_jobs import execute, read, settings, skip_if_unusable
 
-LISTENS = """
+LISTENING_PROCESS = """
 from retrykit import Policy
 from retrykit.integrations import dbos
 from tests._support.dbos_jobs import settings
@@ -27,40 +27,40 @@ input()
 
 
 @durable.job(Policy(on=ConnectionError), name="processed")
-def processed() -> None:
-    """Nothing."""
+def does_nothing() -> None:
+    """Do nothing."""
 
 
 @durable.job(Policy(schedule=["1h"], max_elapsed=None), name="falls")
-def falls() -> None:
+def fails() -> None:
     raise ConnectionError
 
 
 @pytest.fixture(autouse=True)
-def destroyed():
-    usable()
+def destroy_dbos():
+    skip_if_unusable()
     yield
     DBOS.destroy()
 
 
-def test_settings_pin_what_recovery_goes_by(tmp_path):
+def test_settings_pin_the_executor_and_the_version(tmp_path):
     pinned = settings(tmp_path)
     assert pinned["executor_id"] == "single"
     assert pinned["application_version"] == "retrykit-1"
     assert "executor_id" not in durable.config("tests", database="postgresql:///x")
 
 
-def test_settings_are_those_of_the_caller_where_they_are_given(tmp_path):
-    own = settings(tmp_path, executor="two", application_version="9")
-    assert (own["executor_id"], own["application_version"]) == ("two", "9")
-    assert own["system_database_url"] == f"sqlite:///{tmp_path}/jobs.sqlite"
+def test_settings_of_the_caller_win(tmp_path):
+    config = settings(tmp_path, executor="two", application_version="9")
+    assert (config["executor_id"], config["application_version"]) == ("two", "9")
+    assert config["system_database_url"] == f"sqlite:///{tmp_path}/jobs.sqlite"
 
 
-def test_half_an_attempt_is_made_again_as_soon_as_its_process_is_back(tmp_path):
+def test_an_interrupted_attempt_is_repeated_when_its_process_restarts(tmp_path):
     durable.connect(settings(tmp_path))
-    falls.start_as("half")
+    fails.start_as("half")
     DBOS.destroy()
-    changed(tmp_path / "jobs.sqlite", "UPDATE workflow_status SET status = 'PENDING',"
+    execute(tmp_path / "jobs.sqlite", "UPDATE workflow_status SET status = 'PENDING',"
             " executor_id = 'single', application_version = 'retrykit-1'")  # fmt: skip
     _launched.clear()
     durable.listen(settings(tmp_path), polling=0.01)
@@ -68,25 +68,25 @@ def test_half_an_attempt_is_made_again_as_soon_as_its_process_is_back(tmp_path):
     assert attempt.get_result(polling_interval_sec=0.01) == {"next": "half:2"}
 
 
-def test_a_process_that_only_asks_takes_nothing_from_any_queue(tmp_path):
+def test_a_connected_process_runs_no_job(tmp_path):
     durable.connect(settings(tmp_path))
-    job_id = processed.start()
+    job_id = does_nothing.start()
     assert durable.status(job_id).status == "waiting"
     assert DBOS.executor_id.startswith("connected-")
     with pytest.raises(Exception, match="listen_queues called"):
         DBOS.listen_queues([])
 
 
-def test_a_process_listens_again_after_it_has_ended_dbos(tmp_path):
+def test_a_process_can_listen_again_after_destroy(tmp_path):
     for job in ("first", "second"):
         durable.listen(settings(tmp_path), polling=0.01)
-        falls.start_as(job)
+        fails.start_as(job)
         attempt = DBOS.retrieve_workflow(f"{job}:1")
         assert attempt.get_result(polling_interval_sec=0.01) == {"next": f"{job}:2"}
         DBOS.destroy()
 
 
-def test_what_waits_goes_to_the_last_to_listen(tmp_path):
+def test_the_last_process_to_listen_sets_the_latest_version(tmp_path):
     for version in ("2", "retrykit-1"):
         durable.listen(settings(tmp_path, application_version=version))
         latest = DBOS.get_latest_application_version()
@@ -94,43 +94,43 @@ def test_what_waits_goes_to_the_last_to_listen(tmp_path):
         assert latest["version_name"] == version
 
 
-def test_the_last_to_listen_says_how_many_attempts_there_are_and_how_soon(tmp_path):
-    asked = "SELECT worker_concurrency || ' ' || polling_interval_sec FROM queues"
+def test_the_last_process_to_listen_sets_concurrency_and_polling(tmp_path):
+    query = "SELECT worker_concurrency || ' ' || polling_interval_sec FROM queues"
     for concurrency, polling in ((3, 0.5), (7, 0.25)):
         durable.listen(settings(tmp_path), concurrency=concurrency, polling=polling)
         DBOS.destroy()
-        assert read(tmp_path / "jobs.sqlite", asked) == [f"{concurrency} {polling}"]
+        assert read(tmp_path / "jobs.sqlite", query) == [f"{concurrency} {polling}"]
 
 
-def test_a_database_is_locked_whatever_its_url_asks_for(tmp_path):
+def test_a_database_is_locked_if_its_url_has_a_query(tmp_path):
     database = f"sqlite:///{tmp_path}/jobs.sqlite?timeout=9"
     durable.listen(settings(tmp_path) | {"system_database_url": database})
     assert (tmp_path / "jobs.sqlite.single.lock").exists()
 
 
 @pytest.mark.parametrize("again", [durable.listen, durable.connect])
-def test_nothing_is_launched_twice(tmp_path, again):
+def test_a_second_launch_is_rejected(tmp_path, again):
     durable.listen(settings(tmp_path))
     with pytest.raises(ConfigError, match="leave out DBOS"):
         again(settings(tmp_path))
 
 
-def test_nothing_is_launched_where_somebody_else_made_dbos(tmp_path):
+def test_rejects_a_dbos_that_was_created_elsewhere(tmp_path):
     DBOS(config=settings(tmp_path, executor="another"))
     with pytest.raises(ConfigError, match="got 'executor another'"):
         durable.listen(settings(tmp_path))
 
 
-def test_a_second_process_is_refused_until_the_first_is_dead(tmp_path):
-    with subprocess.Popen(  # noqa: S603  the tests' own
-        [sys.executable, "-c", LISTENS.format(folder=str(tmp_path))],
+def test_a_second_process_is_rejected_while_the_first_lives(tmp_path):
+    with subprocess.Popen(  # noqa: S603  a fixed command
+        [sys.executable, "-c", LISTENING_PROCESS.format(folder=str(tmp_path))],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         cwd=Path(__file__).parents[2],
     ) as first:  # fmt: skip
         assert first.stdout.readline() == "listens\n"
-        with pytest.raises(ConfigError) as refused:
+        with pytest.raises(ConfigError) as error:
             durable.listen(settings(tmp_path))
-        assert str(refused.value) == (
+        assert str(error.value) == (
             "executor_id must be an id that no other process has, got 'single'; "
             f"another one has locked {tmp_path}/jobs.sqlite.single.lock: end it, or "
             "write executor='another'"
@@ -141,7 +141,7 @@ def test_a_second_process_is_refused_until_the_first_is_dead(tmp_path):
     durable.listen(settings(tmp_path))
 
 
-def test_a_process_keeps_its_lock_by_whatever_path(tmp_path):
+def test_a_process_keeps_its_lock_under_another_path(tmp_path):
     assert try_lock(tmp_path / "one.lock")
     with contextlib.chdir(tmp_path):
         assert try_lock(Path("one.lock"))
@@ -152,17 +152,17 @@ def test_a_process_keeps_its_lock_by_whatever_path(tmp_path):
     [((3, 11), (3, 40), True), ((3, 12), (3, 41, 9), False), ((3, 12), (3, 42), True)],
     ids=["older Python", "older SQLite", "both new"],
 )
-def test_sqlite_is_asked_for_what_dbos_uses(python, sqlite, works):
+def test_an_sqlite_too_old_for_dbos_is_rejected(python, sqlite, works):
     with contextlib.nullcontext() if works else pytest.raises(ConfigError):
         check_sqlite(python, sqlite)
 
 
-def test_a_database_of_several_machines_is_locked_by_nobody(tmp_path):
-    nowhere = durable.config(
+def test_a_postgres_database_is_not_locked(tmp_path):
+    unreachable = durable.config(
         "tests",
         database="postgresql://127.0.0.1:1/x",
         executor="one",
         log_level="CRITICAL",
     )
     with pytest.raises(Exception, match="Connection refused"):
-        durable.listen(nowhere)
+        durable.listen(unreachable)

@@ -1,4 +1,4 @@
-"""Calls of gRPC that are made again, by an async client."""
+"""Retried gRPC calls of the async client."""
 
 import asyncio
 import contextlib
@@ -10,14 +10,14 @@ from grpc import aio
 from retrykit import StopReason, aretry, state_of
 from retrykit.integrations.grpc import async_interceptors, policy
 from retrykit.policy.timeouts import AsArgument
-from tests._support.grpc_shop import DOWN, OPTIONS, Fails, shop, stub
+from tests._support.grpc_server import DOWN, OPTIONS, Fails, shop, stub
 
 QUICK = {"schedule": [0.001] * 9, "max_attempts": 3}
 
 
 @contextlib.asynccontextmanager
-async def opened(cart, *others, **settings):
-    """Yield a channel to a shop, whose calls are made again."""
+async def retrying_channel(cart, *others, **settings):
+    """Yield a channel with retries to a shop."""
     every = [*async_interceptors(**settings), *others]
     async with aio.insecure_channel(
         cart.address, OPTIONS, interceptors=every
@@ -26,43 +26,43 @@ async def opened(cart, *others, **settings):
 
 
 def run(answers, client, *others, **settings):
-    """Return what a client gives, which is given a channel, and the shop."""
+    """Return the result of a client function, which gets a channel, and the shop."""
 
     async def main(cart):
-        async with opened(cart, *others, **settings) as channel:
+        async with retrying_channel(cart, *others, **settings) as channel:
             return await client(channel)
 
     with shop(*answers) as cart:
         return asyncio.run(main(cart)), cart
 
 
-def failed(answers, client, *others, **settings):
-    """Return the error that a client is left by, and the shop."""
+def failure(answers, client, *others, **settings):
+    """Return the error that a client function raises, and the shop."""
 
-    async def caught(channel):
-        with pytest.raises(grpc.RpcError) as left:
+    async def catch(channel):
+        with pytest.raises(grpc.RpcError) as remaining:
             await client(channel)
-        return left.value
+        return remaining.value
 
-    return run(answers, caught, *others, **settings)
+    return run(answers, catch, *others, **settings)
 
 
 async def get(channel):
     return await stub(channel)(b"?")
 
 
-async def listed(channel):
+async def list_items(channel):
     return [each async for each in stub(channel, "List")(b"?")]
 
 
-def test_what_is_unavailable_is_called_again():
+def test_unavailable_is_retried():
     response, cart = run([[DOWN], [DOWN], [b"milk"]], get, **QUICK)
     assert response == b"milk"
-    assert [each.before for each in cart.seen] == [None, "1", "2"]
+    assert [each.previous_attempts for each in cart.seen] == [None, "1", "2"]
 
 
-def test_the_last_error_is_that_of_grpc_with_its_history_and_a_note():
-    error, cart = failed([[DOWN]] * 3, get, **QUICK)
+def test_raises_the_last_error_of_grpc_with_its_state_and_a_note():
+    error, cart = failure([[DOWN]] * 3, get, **QUICK)
     assert isinstance(error, aio.AioRpcError)
     assert (error.code().name, error.details()) == ("UNAVAILABLE", "by the script")
     assert state_of(error).attempt == cart.attempts() == 3
@@ -71,33 +71,37 @@ def test_the_last_error_is_that_of_grpc_with_its_history_and_a_note():
 
 
 @pytest.mark.parametrize("code", ["INTERNAL", "DEADLINE_EXCEEDED", "ABORTED"])
-def test_nothing_else_is_called_again(code):
-    error, cart = failed([[Fails(code)]], get, **QUICK)
+def test_other_codes_are_not_retried(code):
+    error, cart = failure([[Fails(code)]], get, **QUICK)
     assert (error.code().name, cart.attempts()) == (code, 1)
 
 
 @pytest.mark.parametrize(
     "answers", [[[DOWN], [b"milk"]], [[DOWN]] * 3], ids=["good", "bad"]
 )
-def test_the_call_object_tells_how_it_ended(answers):
+def test_the_call_object_has_the_outcome_of_the_last_attempt(answers):
     async def client(channel):
         done, call = [], stub(channel)(b"?")
         call.add_done_callback(done.append)
         assert not call.done()
-        told = await call.code(), await call.details(), await call.trailing_metadata()
+        outcome = (
+            await call.code(),
+            await call.details(),
+            await call.trailing_metadata(),
+        )
         assert call.done()
         await asyncio.sleep(0)
-        return told, done == [call], await call.initial_metadata() is not None
+        return outcome, done == [call], await call.initial_metadata() is not None
 
-    (told, done, _), cart = run(answers, client, **QUICK)
+    (outcome, done, _), cart = run(answers, client, **QUICK)
     good = len(answers) == 2
     expected = ("OK", "") if good else ("UNAVAILABLE", "by the script")
-    assert (told[0].name, told[1]) == expected
+    assert (outcome[0].name, outcome[1]) == expected
     assert done
     assert cart.attempts() == len(answers)
 
 
-def test_metadata_stays_what_other_interceptors_expect():
+def test_other_interceptors_see_metadata_of_the_usual_type():
     seen = []
 
     class Watching(aio.UnaryUnaryClientInterceptor):
@@ -115,7 +119,7 @@ def test_metadata_stays_what_other_interceptors_expect():
     assert [each.wait_for_ready for each in seen] == [True, True]
 
 
-def test_what_another_interceptor_adds_is_that_of_its_attempt():
+def test_metadata_added_by_another_interceptor_do_not_accumulate():
     class Adding(aio.UnaryUnaryClientInterceptor):
         async def intercept_unary_unary(self, continuation, details, request):
             details.metadata.add("token", "5")
@@ -130,7 +134,7 @@ def test_what_another_interceptor_adds_is_that_of_its_attempt():
     assert counted == [1, 1, 1]
 
 
-def test_details_of_anybodys_making_are_followed():
+def test_custom_call_details_are_followed():
     class Details(grpc.ClientCallDetails):
         def __init__(self, given):
             self.method, self.timeout, self.metadata = given.method, 9, ()
@@ -148,36 +152,36 @@ def test_details_of_anybodys_making_are_followed():
 
     with shop([DOWN], [b"milk"]) as cart:
         assert asyncio.run(main(cart)) == b"milk"
-    assert cart.seen[1].before == "1"
-    assert cart.seen[1].left < 10
+    assert cart.seen[1].previous_attempts == "1"
+    assert cart.seen[1].time_remaining < 10
 
 
-def test_no_attempt_starts_when_the_time_of_its_call_is_over():
+def test_no_attempt_starts_after_the_timeout_of_its_call():
     async def client(channel):
         return await stub(channel)(b"?", timeout=5)
 
-    error, cart = failed([[DOWN]], client, schedule=[6])
+    error, cart = failure([[DOWN]], client, schedule=[6])
     assert state_of(error).stop_reason is StopReason.ELAPSED
     assert cart.attempts() == 1
 
 
 @pytest.mark.parametrize("timeout", [0.4, AsArgument(0.4)])
-def test_an_attempt_that_takes_too_long_is_made_again(timeout):
+def test_an_attempt_that_times_out_is_retried(timeout):
     settings = {"attempt_timeout": timeout, "schedule": [0]}
     response, _ = run([[0.9, b"late"], [b"milk"]], get, **settings)
     assert response == b"milk"
-    error, _ = failed([[0.9, b"late"]], get, **settings | {"max_attempts": 1})
+    error, _ = failure([[0.9, b"late"]], get, **settings | {"max_attempts": 1})
     assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
 
 
-@pytest.mark.parametrize("client", [get, listed])
-def test_only_methods_that_are_named_are_called_again(client):
-    error, cart = failed([[DOWN]], client, methods=["shop.Cart/Add"], **QUICK)
+@pytest.mark.parametrize("client", [get, list_items])
+def test_only_the_listed_methods_are_retried(client):
+    error, cart = failure([[DOWN]], client, methods=["shop.Cart/Add"], **QUICK)
     assert (state_of(error), cart.attempts()) == (None, 1)
 
 
-@pytest.mark.parametrize("client", [get, listed])
-def test_a_cancelled_call_is_over_at_once(client):
+@pytest.mark.parametrize("client", [get, list_items])
+def test_a_cancelled_call_ends_at_once(client):
     async def cancelled(channel):
         delayed = asyncio.Event()
         observers.append(lambda event: delayed.set())
@@ -187,8 +191,8 @@ def test_a_cancelled_call_is_over_at_once(client):
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        await asyncio.wait_for(asyncio.gather(*left, return_exceptions=True), 5)
+        remaining = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.wait_for(asyncio.gather(*remaining, return_exceptions=True), 5)
 
     observers = []
 
@@ -203,7 +207,7 @@ def test_a_cancelled_call_is_over_at_once(client):
 
 
 @pytest.mark.parametrize("method", ["Get", "List"])
-def test_a_call_object_that_is_cancelled_ends_the_attempt_under_way(method):
+def test_cancelling_the_call_object_ends_the_running_attempt(method):
     async def cancelled(channel):
         call = stub(channel, method)(b"?")
         await asyncio.sleep(0.1)
@@ -216,7 +220,7 @@ def test_a_call_object_that_is_cancelled_ends_the_attempt_under_way(method):
     assert cart.attempts() == 1
 
 
-def test_a_stream_is_called_again_until_its_first_message():
+def test_a_stream_is_retried_until_its_first_message():
     async def client(channel):
         call = stub(channel, "List")(b"?")
         got = [each async for each in call]
@@ -224,7 +228,7 @@ def test_a_stream_is_called_again_until_its_first_message():
 
     (got, code), cart = run([[DOWN], [DOWN], [b"milk", b"eggs"]], client, **QUICK)
     assert (got, code) == ([b"milk", b"eggs"], grpc.StatusCode.OK)
-    assert [each.before for each in cart.seen] == [None, "1", "2"]
+    assert [each.previous_attempts for each in cart.seen] == [None, "1", "2"]
 
 
 def test_a_stream_can_be_read_message_by_message():
@@ -236,41 +240,41 @@ def test_a_stream_can_be_read_message_by_message():
     assert got == [b"milk", b"eggs", aio.EOF]
 
 
-def test_a_stream_that_has_given_a_message_is_not_called_again():
+def test_a_stream_that_has_returned_a_message_is_not_retried():
     got = []
 
     async def client(channel):
         async for each in stub(channel, "List")(b"?"):
-            got.append(each)  # noqa: PERF401  what came before the error is kept
+            got.append(each)  # noqa: PERF401  items before an error are kept
 
-    error, cart = failed([[DOWN], [b"milk", DOWN]], client, **QUICK)
+    error, cart = failure([[DOWN], [b"milk", DOWN]], client, **QUICK)
     assert (got, cart.attempts(), error.code().name) == ([b"milk"], 2, "UNAVAILABLE")
     assert len(state_of(error).failures) == 1
     assert not hasattr(error, "__notes__")
 
 
-def test_a_stream_without_messages_is_no_failure():
-    got, cart = run([[DOWN], []], listed, **QUICK)
+def test_an_empty_stream_is_a_success():
+    got, cart = run([[DOWN], []], list_items, **QUICK)
     assert (got, cart.attempts()) == ([], 2)
 
 
 def test_a_stream_that_gives_up_raises_its_last_error():
-    error, cart = failed([[DOWN]] * 3, listed, **QUICK)
+    error, cart = failure([[DOWN]] * 3, list_items, **QUICK)
     assert state_of(error).attempt == cart.attempts() == 3
 
 
-def test_a_timeout_of_attempts_does_not_end_streams():
-    got, _ = run([[0.1, b"milk", 0.1]], listed, attempt_timeout=0.05)
+def test_an_attempt_timeout_does_not_end_streams():
+    got, _ = run([[0.1, b"milk", 0.1]], list_items, attempt_timeout=0.05)
     assert got == [b"milk"]
 
 
-async def asked(channel, method, requests):
+async def send(channel, method, requests):
     call = stub(channel, method)(requests)
     return [await call] if method == "Add" else [each async for each in call]
 
 
 class Counted:
-    """Requests of an iterator, which are counted as they are sent."""
+    """An iterable of requests that counts those sent."""
 
     def __init__(self, requests):
         self.requests, self.count = iter(requests), 0
@@ -283,9 +287,9 @@ class Counted:
 
 @pytest.mark.parametrize("method", ["Add", "Chat"])
 @pytest.mark.parametrize("kind", [list, tuple])
-def test_requests_that_are_a_list_or_tuple_are_sent_again(method, kind):
+def test_requests_in_a_list_or_tuple_are_sent_again(method, kind):
     def client(channel):
-        return asked(channel, method, kind([b"milk", b"eggs"]))
+        return send(channel, method, kind([b"milk", b"eggs"]))
 
     got, cart = run([[DOWN], [DOWN], [b"sold"]], client, **QUICK)
     assert got == [b"sold"]
@@ -294,11 +298,11 @@ def test_requests_that_are_a_list_or_tuple_are_sent_again(method, kind):
 
 @pytest.mark.parametrize("method", ["Add", "Chat"])
 @pytest.mark.parametrize("kind", [iter, Counted])
-def test_calls_with_other_requests_are_left_alone(method, kind):
+def test_calls_with_other_iterables_of_requests_are_not_retried(method, kind):
     def client(channel):
-        return asked(channel, method, kind([b"milk"]))
+        return send(channel, method, kind([b"milk"]))
 
-    error, cart = failed([[DOWN]], client, **QUICK)
+    error, cart = failure([[DOWN]], client, **QUICK)
     assert (state_of(error), cart.attempts()) == (None, 1)
 
 
@@ -316,8 +320,8 @@ def test_requests_can_be_written_one_by_one(method):
     assert cart.seen[0].requests == [b"milk", b"eggs"]
 
 
-@pytest.mark.parametrize("client", [get, listed])
-def test_a_decorated_caller_does_not_retry_what_was_retried(client):
-    error, cart = failed([[DOWN]] * 9, aretry(policy(**QUICK))(client), **QUICK)
+@pytest.mark.parametrize("client", [get, list_items])
+def test_a_decorated_caller_does_not_multiply_retries(client):
+    error, cart = failure([[DOWN]] * 9, aretry(policy(**QUICK))(client), **QUICK)
     assert cart.attempts() == 3
     assert state_of(error).stop_reason is StopReason.NESTED

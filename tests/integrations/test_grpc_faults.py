@@ -1,4 +1,4 @@
-"""Calls of gRPC where it is the way to the server that is at fault."""
+"""Faults of the connections of gRPC calls."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ from tests._support.fault_proxy import (
     reset_at_once,
     through,
 )
-from tests._support.grpc_shop import OPTIONS, shop, stub
+from tests._support.grpc_server import OPTIONS, shop, stub
 
 # A channel waits by itself before it connects again: as shortly as it can here.
 SOON = [
@@ -39,15 +39,15 @@ PLANS = {
 }
 
 
-def blocking(address, **settings):
-    """Return the response to a call of a thread."""
+def sync_response(address, **settings):
+    """Return the response to a call of the sync client."""
     with grpc.insecure_channel(address, SOON) as bare:
         channel = grpc.intercept_channel(bare, RetryInterceptor(**settings))
         return stub(channel)(b"shoes")
 
 
-def awaited(address, **settings):
-    """Return the response to a call of a task."""
+def async_response(address, **settings):
+    """Return the response to a call of the async client."""
 
     async def main():
         again = async_interceptors(**settings)
@@ -57,27 +57,29 @@ def awaited(address, **settings):
     return asyncio.run(main())
 
 
-@pytest.fixture(params=[blocking, awaited], ids=["blocking", "awaited"])
+@pytest.fixture(params=[sync_response, async_response], ids=["blocking", "awaited"])
 def call(request):
     return request.param
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_is_made_again_until_the_server_is_reached(call, plan):
+def test_is_retried_until_the_server_is_reached(call, plan):
     with (
         shop([b"a pair"], [b"a pair"]) as cart,
         proxy(int(cart.address.rpartition(":")[2]), *PLANS[plan]) as faults,
-        observe(lambda event: isinstance(event, AttemptFailed) and faults.failed()),
+        observe(
+            lambda event: isinstance(event, AttemptFailed) and faults.attempt_failed()
+        ),
         record() as recorded,
     ):
         assert call(f"127.0.0.1:{faults.port}", **PATIENT) == b"a pair"
     [state] = recorded.calls
     assert state.stop_reason is StopReason.SUCCEEDED
     assert {error.code().name for error in state.errors} == {"UNAVAILABLE"}
-    assert {seen.before for seen in cart.seen} == {str(state.attempt - 1)}
+    assert {seen.previous_attempts for seen in cart.seen} == {str(state.attempt - 1)}
 
 
-def test_a_server_that_hangs_ends_with_the_error_of_grpc(call):
+def test_a_hanging_server_raises_the_error_of_grpc(call):
     with shop() as cart:
         with proxy(int(cart.address.rpartition(":")[2]), hang()) as faults:
             with pytest.raises(grpc.RpcError) as caught:
@@ -90,7 +92,7 @@ def test_a_server_that_hangs_ends_with_the_error_of_grpc(call):
     assert cart.seen == []
 
 
-def test_more_than_the_five_attempts_of_grpc_itself_are_made(call):
+def test_makes_more_than_the_five_attempts_of_grpc_itself(call):
     with proxy(1, refused()) as faults:
         with pytest.raises(grpc.RpcError) as caught:
             call(f"127.0.0.1:{faults.port}", schedule=[0] * 7, max_attempts=8)

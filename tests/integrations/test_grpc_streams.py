@@ -1,4 +1,4 @@
-"""Streams of gRPC that are made again before their first message, blocking."""
+"""Retried gRPC streams of the sync client: retries end with the first message."""
 
 import gc
 import threading
@@ -10,28 +10,28 @@ import pytest
 from retrykit import StopReason, retry, state_of
 from retrykit.integrations.grpc import policy
 from retrykit.testing import virtual_time
-from tests._support.grpc_shop import DOWN, Fails, opened, shop, stub
+from tests._support.grpc_server import DOWN, Fails, retrying_channel, shop, stub
 
 QUICK = {"schedule": [0.001] * 9, "max_attempts": 3}
 
 
-def test_a_stream_is_called_again_until_its_first_message():
+def test_a_stream_is_retried_until_its_first_message():
     with (
         shop([DOWN], [DOWN], [b"milk", b"eggs"]) as cart,
-        opened(cart, **QUICK) as channel,
+        retrying_channel(cart, **QUICK) as channel,
     ):
         call = stub(channel, "List")(b"?")
         assert list(call) == [b"milk", b"eggs"]
         assert isinstance(call, grpc.Call)
         assert call.code() is grpc.StatusCode.OK
-    assert [each.before for each in cart.seen] == [None, "1", "2"]
+    assert [each.previous_attempts for each in cart.seen] == [None, "1", "2"]
     assert len(state_of(call).failures) == 2
 
 
-def test_a_stream_that_has_given_a_message_is_not_called_again():
+def test_a_stream_that_has_returned_a_message_is_not_retried():
     with (
         shop([DOWN], [b"milk", DOWN]) as cart,
-        opened(cart, **QUICK) as channel,
+        retrying_channel(cart, **QUICK) as channel,
     ):
         call, got = stub(channel, "List")(b"?"), []
         with pytest.raises(grpc.RpcError) as caught:
@@ -44,17 +44,17 @@ def test_a_stream_that_has_given_a_message_is_not_called_again():
     assert not hasattr(error, "__notes__")
 
 
-def test_a_stream_that_breaks_off_is_made_again_by_a_decorated_caller():
+def test_a_decorated_caller_retries_a_stream_that_breaks_off():
     with (
         shop([b"milk", DOWN], [DOWN], [b"milk", b"eggs"]) as cart,
-        opened(cart, **QUICK) as channel,
+        retrying_channel(cart, **QUICK) as channel,
     ):
         fetch = retry(policy(**QUICK))(lambda: list(stub(channel, "List")(b"?")))
         assert fetch() == [b"milk", b"eggs"]
 
 
-def test_a_server_that_stops_in_the_middle_of_a_stream_ends_it():
-    with shop([b"milk", 5.0]) as cart, opened(cart, **QUICK) as channel:
+def test_a_server_that_stops_during_a_stream_ends_it():
+    with shop([b"milk", 5.0]) as cart, retrying_channel(cart, **QUICK) as channel:
         call = stub(channel, "List")(b"?")
         assert next(call) == b"milk"
         cart.server.stop(None)
@@ -64,15 +64,15 @@ def test_a_server_that_stops_in_the_middle_of_a_stream_ends_it():
     assert state_of(caught.value).stop_reason is StopReason.SUCCEEDED
 
 
-def test_a_stream_without_messages_is_no_failure():
-    with shop([DOWN], []) as cart, opened(cart, **QUICK) as channel:
+def test_an_empty_stream_is_a_success():
+    with shop([DOWN], []) as cart, retrying_channel(cart, **QUICK) as channel:
         call = stub(channel, "List")(b"?")
         assert list(call) == list(call) == []
     assert state_of(call).stop_reason is StopReason.SUCCEEDED
 
 
 def test_a_stream_that_gives_up_raises_its_last_error_again():
-    with shop(*[[DOWN]] * 3) as cart, opened(cart, **QUICK) as channel:
+    with shop(*[[DOWN]] * 3) as cart, retrying_channel(cart, **QUICK) as channel:
         call = stub(channel, "List")(b"?")
         for _ in range(2):
             with pytest.raises(grpc.RpcError) as caught:
@@ -80,17 +80,17 @@ def test_a_stream_that_gives_up_raises_its_last_error_again():
     assert state_of(caught.value).attempt == cart.attempts() == 3
 
 
-def test_a_stream_begins_when_it_is_called():
-    with shop([b"milk"]) as cart, opened(cart, **QUICK) as channel:
+def test_a_stream_starts_before_it_is_read():
+    with shop([b"milk"]) as cart, retrying_channel(cart, **QUICK) as channel:
         call = stub(channel, "List")(b"?")
         assert cart.begun.wait(9)
         assert list(call) == [b"milk"]
 
 
-def test_the_time_of_a_stream_counts_from_its_call():
+def test_the_timeout_of_a_stream_starts_with_its_call():
     with (
         shop([DOWN]) as cart,
-        opened(cart, schedule=[0.4]) as channel,
+        retrying_channel(cart, schedule=[0.4]) as channel,
     ):
         call = stub(channel, "List")(b"?", timeout=0.5)
         threading.Event().wait(0.15)
@@ -99,42 +99,44 @@ def test_the_time_of_a_stream_counts_from_its_call():
     assert state_of(caught.value).stop_reason is StopReason.ELAPSED
 
 
-def test_attempts_of_a_stream_have_what_is_left_of_its_time():
+def test_each_attempt_of_a_stream_has_its_remaining_time():
     with (
         shop([DOWN], [b"milk"]) as cart,
-        opened(cart, schedule=[40]) as channel,
+        retrying_channel(cart, schedule=[40]) as channel,
         virtual_time(),
     ):
         assert list(stub(channel, "List")(b"?", timeout=100)) == [b"milk"]
-    assert [each.left for each in cart.seen] == pytest.approx([100, 60], abs=3)
+    assert [each.time_remaining for each in cart.seen] == pytest.approx(
+        [100, 60], abs=3
+    )
 
 
-def test_a_timeout_of_attempts_does_not_end_streams():
+def test_an_attempt_timeout_does_not_end_streams():
     with (
         shop([DOWN], [0.1, b"milk", 0.1, b"eggs"]) as cart,
-        opened(cart, attempt_timeout=0.05, schedule=[0]) as channel,
+        retrying_channel(cart, attempt_timeout=0.05, schedule=[0]) as channel,
     ):
         assert list(stub(channel, "List")(b"?")) == [b"milk", b"eggs"]
 
 
 def cancelled_at(moment):
-    """Return the error of a stream that is cancelled then, and its shop."""
+    """Return the error of a stream cancelled at a moment, and its shop."""
     calls = []
 
-    def tell(event):
+    def cancel_when(event):
         if type(event).__name__ == moment:
             calls[0].cancel()
 
-    class Between(grpc.UnaryStreamClientInterceptor):
+    class CancelBetween(grpc.UnaryStreamClientInterceptor):
         def intercept_unary_stream(self, continuation, details, request):
             if calls and moment == "between":
                 calls[0].cancel()
             return continuation(details, request)
 
-    settings = {"on": grpc.RpcError, "observers": [tell], **QUICK}
+    settings = {"on": grpc.RpcError, "observers": [cancel_when], **QUICK}
     with (
         shop([DOWN], [0.2, b"milk"]) as cart,
-        opened(cart, Between(), **settings) as channel,
+        retrying_channel(cart, CancelBetween(), **settings) as channel,
     ):
         calls.append(stub(channel, "List")(b"?"))
         with pytest.raises(grpc.RpcError) as caught:
@@ -144,13 +146,13 @@ def cancelled_at(moment):
 
 
 @pytest.mark.parametrize("moment", ["AttemptStarted", "RetryScheduled"])
-def test_a_stream_that_is_cancelled_is_not_called_again(moment):
+def test_a_cancelled_stream_is_not_retried(moment):
     error, cart = cancelled_at(moment)
     assert state_of(error).stop_reason is StopReason.GAVE_UP
     assert cart.attempts() <= 1
 
 
-def test_a_stream_that_is_cancelled_when_it_is_called_again_ends():
+def test_a_stream_cancelled_during_a_retry_ends():
     error, _ = cancelled_at("between")
     assert error.code() is grpc.StatusCode.CANCELLED
     assert state_of(error).stop_reason is StopReason.GAVE_UP
@@ -158,15 +160,18 @@ def test_a_stream_that_is_cancelled_when_it_is_called_again_ends():
 
 @pytest.mark.parametrize("method", ["Add", "Chat"])
 @pytest.mark.parametrize("kind", [list, tuple])
-def test_requests_that_are_a_list_or_tuple_are_sent_again(method, kind):
+def test_requests_in_a_list_or_tuple_are_sent_again(method, kind):
     requests = kind([b"milk", b"eggs"])
-    with shop([DOWN], [DOWN], [b"sold"]) as cart, opened(cart, **QUICK) as channel:
+    with (
+        shop([DOWN], [DOWN], [b"sold"]) as cart,
+        retrying_channel(cart, **QUICK) as channel,
+    ):
         assert b"sold" in [*stub(channel, method)(requests), b"sold"]
         assert [each.requests for each in cart.seen] == [[b"milk", b"eggs"]] * 3
 
 
 class Counted:
-    """Requests of an iterator, which are counted as they are sent."""
+    """An iterable of requests that counts those sent."""
 
     def __init__(self, requests):
         self.requests, self.count = iter(requests), 0
@@ -179,10 +184,10 @@ class Counted:
 
 @pytest.mark.parametrize("method", ["Add", "Chat"])
 @pytest.mark.parametrize("kind", [iter, Counted])
-def test_other_requests_are_sent_once(method, kind):
+def test_other_iterables_of_requests_are_sent_once(method, kind):
     with (
         shop([DOWN]) as cart,
-        opened(cart, **QUICK) as channel,
+        retrying_channel(cart, **QUICK) as channel,
         pytest.raises(grpc.RpcError) as caught,
     ):
         list(stub(channel, method)(kind([b"milk"])))
@@ -191,10 +196,10 @@ def test_other_requests_are_sent_once(method, kind):
     assert caught.value.__notes__ == [f"retrykit: gave up after 1 attempt: {note}"]
 
 
-def test_an_error_that_is_not_retried_needs_no_note_about_its_requests():
+def test_an_error_that_is_not_retryable_has_no_note_about_its_requests():
     with (
         shop([Fails("INTERNAL")]) as cart,
-        opened(cart, **QUICK) as channel,
+        retrying_channel(cart, **QUICK) as channel,
         pytest.raises(grpc.RpcError) as caught,
     ):
         stub(channel, "Add")(iter([b"milk"]))
@@ -202,17 +207,17 @@ def test_an_error_that_is_not_retried_needs_no_note_about_its_requests():
 
 
 @pytest.mark.parametrize("method", ["Add", "Chat"])
-def test_methods_with_many_requests_are_chosen_by_name(method):
+def test_only_the_listed_methods_with_many_requests_are_retried(method):
     with (
         shop([DOWN]) as cart,
-        opened(cart, methods=["shop.Cart/Get"], **QUICK) as channel,
+        retrying_channel(cart, methods=["shop.Cart/Get"], **QUICK) as channel,
         pytest.raises(grpc.RpcError) as caught,
     ):
         list(stub(channel, method)([b"milk"]))
     assert (cart.attempts(), state_of(caught.value)) == (1, None)
 
 
-def test_attempts_that_are_over_are_freed_with_their_stream():
+def test_finished_attempts_are_freed_with_their_stream():
     calls = []
 
     class Watching(grpc.UnaryStreamClientInterceptor):
@@ -221,7 +226,10 @@ def test_attempts_that_are_over_are_freed_with_their_stream():
             calls.append(weakref.ref(call))
             return call
 
-    with shop([DOWN], [b"milk"]) as cart, opened(cart, Watching(), **QUICK) as channel:
+    with (
+        shop([DOWN], [b"milk"]) as cart,
+        retrying_channel(cart, Watching(), **QUICK) as channel,
+    ):
         assert list(stub(channel, "List")(b"?")) == [b"milk"]
         # An error of a stream is its call object, which holds itself.
         gc.collect()

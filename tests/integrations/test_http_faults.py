@@ -1,4 +1,4 @@
-"""The same, where it is the way to the server that is at fault."""
+"""Faults of connections, through every HTTP client."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from tests._support.fault_proxy import (
     slow,
     through,
 )
-from tests._support.http_clients import CLIENTS, READS_BODIES, WAYS
+from tests._support.http_clients import CLIENTS, LAYERS, READS_BODIES
 from tests._support.scripted_server import answer, serve
 
 PLAIN = Policy(schedule=[1, 2, 4], max_elapsed=3600)
@@ -27,10 +27,10 @@ HEAD = len(answer(body=b"0123456789", close=True).head)
 
 
 class Row(NamedTuple):
-    """What becomes of connections, what is waited then, and what the server sees.
+    """The plans of connections, the delays, and the number of requests that arrive.
 
-    It ends with a status, or with an error of the client's own. A transport
-    does not see what comes after the head, so it may end otherwise.
+    The call ends with a status, or with an error of the client. A transport does not
+    see the body, so its outcome may differ.
     """
 
     plans: list
@@ -41,15 +41,15 @@ class Row(NamedTuple):
     body: bytes = b""
 
 
-BY_TRANSPORT = ([], 1, None)
+UNSEEN_BY_TRANSPORT = ([], 1, None)
 
 ROWS = {
     "through": Row([through()], [], 1),
     "refused once": Row([refused(), through()], [1.0], 1),
     "refused twice": Row([refused(), refused(), through()], [1.0, 2.0], 1),
-    "refused for good": Row([refused()], [1.0, 2.0, 4.0], 0, None),
+    "refused every time": Row([refused()], [1.0, 2.0, 4.0], 0, None),
     "reset at once": Row([reset_at_once(), through()], [1.0], 1),
-    "reset for good": Row([reset_at_once()], [1.0, 2.0, 4.0], 0, None),
+    "reset every time": Row([reset_at_once()], [1.0, 2.0, 4.0], 0, None),
     "reset in the upload": Row(
         [reset_upload(50_000), through()], [1.0], 1, body=b"x" * 900_000
     ),
@@ -60,10 +60,10 @@ ROWS = {
     "reset in the head": Row([cut_down(8, reset=True), through()], [1.0], 2),
     "cut before the first byte": Row([cut_down(0), through()], [1.0], 2),
     "cut in the body": Row(
-        [cut_down(HEAD + 5), through()], [1.0], 2, 200, BY_TRANSPORT
+        [cut_down(HEAD + 5), through()], [1.0], 2, 200, UNSEEN_BY_TRANSPORT
     ),
     "reset in the body": Row(
-        [cut_down(HEAD + 5, reset=True), through()], [1.0], 2, 200, BY_TRANSPORT
+        [cut_down(HEAD + 5, reset=True), through()], [1.0], 2, 200, UNSEEN_BY_TRANSPORT
     ),
 }
 
@@ -72,33 +72,33 @@ def has_failed(event):
     return isinstance(event, AttemptFailed) and not event.state.depth
 
 
-# Under trio httpx leaves the generator of a body unfinished that breaks off.
+# Under trio, httpx does not close the generator of a body that is cut off.
 @pytest.mark.filterwarnings(
     "ignore:Exception ignored in. <async_generator object ByteStream"
 )
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("layer", LAYERS)
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("row", ROWS)
-def test_table(client, way, row):
+def test_a_fault_of_the_connection_has_the_expected_outcome(client, layer, row):
     plans, delays, seen, ends, other, body = ROWS[row]
-    if way == "transport" and other and client not in READS_BODIES:
+    if layer == "transport" and other and client not in READS_BODIES:
         delays, seen, ends = other
     stall_timeout = 1.2 if hang() in plans else 5
-    steady = answer(body=b"0123456789", close=True)
+    server_step = answer(body=b"0123456789", close=True)
     with (
-        serve(steady) as server,
+        serve(server_step) as server,
         proxy(server.port, *plans) as faults,
-        observe(lambda event: has_failed(event) and faults.failed()),
+        observe(lambda event: has_failed(event) and faults.attempt_failed()),
         virtual_time(stall_timeout=stall_timeout) as clock,
         record() as recorded,
     ):
         url = f"http://127.0.0.1:{faults.port}/x"
         sent = ("PUT", None, lambda: body) if body else ("GET", None, lambda: None)
-        [came] = CLIENTS[client](way, PLAIN, 1, url, *sent)
+        [result] = CLIENTS[client](layer, PLAIN, 1, url, *sent)
     assert clock.sleeps == delays
     assert [each.body for each in server.seen] == [body] * seen
-    assert came.status == ends
-    assert (came.error is None) == (ends == 200)
+    assert result.status == ends
+    assert (result.error is None) == (ends == 200)
     *_, state = (call for call in recorded.calls if not call.depth)
     assert len(state.failures) == len(delays) + (state.stop_reason is not DONE)
     assert ends is None or state.stop_reason is DONE

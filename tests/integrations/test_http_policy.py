@@ -1,4 +1,4 @@
-"""What the parts are made of that the HTTP clients have in common."""
+"""Parts that the HTTP integrations share: policies, methods and request bodies."""
 
 import io
 import pickle
@@ -19,36 +19,36 @@ from retrykit.integrations.requests import RetryAdapter
 QUICK = Policy(schedule=[0, 0], max_attempts=9)
 
 
-def test_joins_the_condition_and_the_hint_to_a_policy():
-    joined = retries.policy(Policy(max_attempts=3))
-    assert joined == Policy(
+def test_adds_the_condition_and_the_hint_to_a_policy():
+    merged = retries.policy(Policy(max_attempts=3))
+    assert merged == Policy(
         max_attempts=3, on=transient, on_result=transient, hint=hints.retry_after()
     )
 
 
-def test_keeps_what_a_policy_says_of_errors_and_hints():
+def test_keeps_the_on_and_hint_of_a_policy():
     hint = hints.milliseconds("retry-after-ms")
-    joined = retries.policy(Policy(on=httpx.ConnectError, hint=hint))
-    assert (joined.on, joined.hint) == (httpx.ConnectError, hint)
-    assert joined.on_result is transient
+    merged = retries.policy(Policy(on=httpx.ConnectError, hint=hint))
+    assert (merged.on, merged.hint) == (httpx.ConnectError, hint)
+    assert merged.on_result is transient
 
 
-def test_keeps_what_a_policy_says_of_results_and_joins_the_rest():
+def test_keeps_the_on_result_of_a_policy():
     def is_teapot(response): ...
 
-    joined = retries.policy(Policy(on_result=is_teapot))
-    assert (joined.on, joined.on_result) == (transient, is_teapot)
-    assert joined.hint == retries.retry_after
+    merged = retries.policy(Policy(on_result=is_teapot))
+    assert (merged.on, merged.on_result) == (transient, is_teapot)
+    assert merged.hint == retries.retry_after
 
 
-def test_what_was_taken_out_of_a_clients_policy_is_not_joined_again():
-    given = retries.policy(hint=None)
-    assert given.hint is None
-    assert retries.policy(given) == given
-    assert repr(RetryTransport(given)) == f"RetryTransport({given!r})"
+def test_does_not_restore_a_setting_that_was_removed():
+    merged = retries.policy(hint=None)
+    assert merged.hint is None
+    assert retries.policy(merged) == merged
+    assert repr(RetryTransport(merged)) == f"RetryTransport({merged!r})"
 
 
-def test_changes_hold_whatever_is_joined():
+def test_changes_win_over_the_clients_defaults():
     assert retries.policy(QUICK, hint=None, max_attempts=2).hint is None
 
 
@@ -70,7 +70,7 @@ def test_a_policy_with_its_condition_can_be_pickled():
         httpx.RemoteProtocolError,
     ],
 )
-def test_errors_of_connections_pass(error):
+def test_connection_errors_are_transient(error):
     assert transient(error("down"))
 
 
@@ -86,60 +86,60 @@ def test_errors_of_connections_pass(error):
         ValueError,
     ],
 )
-def test_other_errors_do_not(error):
+def test_other_errors_are_not_transient(error):
     assert not transient(error("wrong"))
 
 
-def test_a_certificate_that_is_refused_stays_refused():
+def test_a_rejected_certificate_is_not_transient():
     error = httpx.ConnectError("certificate verify failed")
     error.__cause__ = OSError()
     error.__cause__.__context__ = ssl.SSLCertVerificationError("self-signed")
     assert not transient(error)
 
 
-def test_looks_for_a_certificate_in_a_ring_of_errors_once():
+def test_a_cycle_of_causes_is_searched_once():
     error, other = httpx.ConnectError("one"), OSError("other")
     error.__cause__, other.__cause__ = other, error
     assert transient(error)
 
 
-def sent(times, method="GET", headers=None, **given):
-    """Return how often a request is sent that is answered with 503."""
+def is_sent(times, method="GET", headers=None, **settings):
+    """Return whether a request that is answered with 503 is sent so often."""
     seen = []
 
-    def answered(request):
+    def respond(request):
         seen.append(request)
         return httpx.Response(503)
 
-    transport = RetryTransport(QUICK, httpx.MockTransport(answered), **given)
+    transport = RetryTransport(QUICK, httpx.MockTransport(respond), **settings)
     request = httpx.Request("GET", "http://127.0.0.1/", headers=headers)
     request.method = method
     transport.handle_request(request)
     return len(seen) == times
 
 
-def test_an_empty_key_is_none():
-    assert sent(1, "POST", {"Idempotency-Key": ""})
-    assert sent(3, "POST", {"idempotency-key": "1"})
+def test_an_empty_idempotency_key_is_ignored():
+    assert is_sent(1, "POST", {"Idempotency-Key": ""})
+    assert is_sent(3, "POST", {"idempotency-key": "1"})
 
 
-def test_a_method_is_the_same_in_any_case():
-    assert sent(3, "put")
-    assert sent(1, "post")
-    assert sent(3, "Post", methods=["poST"])
+def test_methods_are_case_insensitive():
+    assert is_sent(3, "put")
+    assert is_sent(1, "post")
+    assert is_sent(3, "Post", methods=["poST"])
 
 
 @pytest.mark.parametrize("methods", ["POST", [], ["GET", 3], [""]], ids=repr)
-def test_what_is_no_set_of_methods_is_refused(methods):
+def test_an_invalid_set_of_methods_is_rejected(methods):
     with pytest.raises(ConfigError, match="methods must be a set of HTTP methods"):
         RetryTransport(methods=methods)
 
 
-def test_says_what_it_is():
+def test_the_repr_of_transient_is_its_name():
     assert repr(transient) == "transient"
 
 
-def test_a_condition_of_the_users_is_shown_as_it_was_written():
+def test_the_repr_of_a_wrapped_condition_is_that_of_the_users():
     def is_teapot(response): ...
 
     assert repr(ReleasingCondition(is_teapot, transient)).endswith("is_teapot")
@@ -150,11 +150,11 @@ def test_a_condition_of_the_users_is_shown_as_it_was_written():
     [None, "text", b"bytes", bytearray(b"bytes"), [b"a", b"b"], (b"a", b"b")],
     ids=repr,
 )
-def test_what_is_in_memory_needs_nothing_to_be_sent_again(body):
+def test_a_body_in_memory_needs_no_rewind(body):
     assert build_rewind(body)() is None
 
 
-def test_a_file_goes_back_to_where_it_was_when_it_was_given():
+def test_a_file_is_rewound_to_its_initial_position():
     file = io.BytesIO(b"head, body")
     file.seek(6)
     back = build_rewind(file)
@@ -162,7 +162,7 @@ def test_a_file_goes_back_to_where_it_was_when_it_was_given():
 
 
 class Pipe(io.RawIOBase):
-    """A file that says it can seek, or says nothing at all."""
+    """A pipe whose `seekable` returns a given value, or fails."""
 
     def __init__(self, seekable):
         self._seekable = seekable
@@ -176,8 +176,8 @@ class Pipe(io.RawIOBase):
         raise OSError("it is a pipe")
 
 
-class Progress:
-    """What begins anew each time, and has nothing left the second time."""
+class OneShotWrapper:
+    """A re-iterable wrapper, such as of a progress bar, of a one-shot iterator."""
 
     def __init__(self, pieces):
         self._pieces = pieces
@@ -186,7 +186,7 @@ class Progress:
         yield from self._pieces
 
 
-async def awaited():
+async def async_pieces():
     yield b"once"
 
 
@@ -197,13 +197,13 @@ async def awaited():
         Pipe(True),
         Pipe(None),
         iter([b"once"]),
-        Progress(iter([b"once"])),
-        awaited(),
+        OneShotWrapper(iter([b"once"])),
+        async_pieces(),
         object(),
     ],
     ids=["pipe", "liar", "closed", "iterator", "wrapper", "async generator", "unknown"],
 )
-def test_what_can_be_read_once_only_cannot_be_sent_again(body):
+def test_a_one_shot_body_cannot_be_rewound(body):
     assert build_rewind(body) is None
 
 
@@ -218,6 +218,6 @@ def test_what_can_be_read_once_only_cannot_be_sent_again(body):
     ],
     ids=["httpx", "httpx, async", "requests", "aiohttp", "grpc"],
 )
-def test_what_sends_again_shows_its_policy(kind):
+def test_the_repr_of_a_transport_shows_its_policy(kind):
     shown = repr(kind(max_attempts=7))
     assert shown.startswith(f"{kind.__name__}(Policy(max_attempts=7, on=")

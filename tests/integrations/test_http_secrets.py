@@ -1,4 +1,4 @@
-"""No client brings the user info or the query of a URL into what retrykit writes."""
+"""User info and queries of the URLs of HTTP clients are in no text of retrykit."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from retrykit.durable import Job
 from retrykit.integrations.logging import observer
 from retrykit.state.records import error_text
 from retrykit.testing import virtual_time
-from tests._support.http_clients import CLIENTS, WAYS
+from tests._support.http_clients import CLIENTS, LAYERS
 from tests._support.ports import free_port
 from tests._support.scripted_server import answer, cut, reset, serve
 
@@ -31,41 +31,41 @@ def with_secrets(url):
     return f"{scheme}://bob:{SECRET}@{rest}/p?token={SECRET}"
 
 
-def written(came, caplog):
-    """Return all that was written of a call that failed."""
+def written_texts(result, caplog):
+    """Yield all texts that were written about a failed call."""
     formatter = logging.Formatter()
-    # The logger of urllib3 itself writes the query of what a Retry sends again.
-    own = [entry for entry in caplog.records if entry.name.startswith("retrykit")]
-    yield from map(formatter.format, own)
-    if came.error is not None:
-        yield from getattr(came.error, "__notes__", ())
-    if came.state is not None:
-        yield json.dumps(came.state.to_dict())
-        yield repr(came.state)
-        yield pickle.dumps(came.state).decode("latin-1")
+    # urllib3's own logger writes the queries of retried requests.
+    ours = [entry for entry in caplog.records if entry.name.startswith("retrykit")]
+    yield from map(formatter.format, ours)
+    if result.error is not None:
+        yield from getattr(result.error, "__notes__", ())
+    if result.state is not None:
+        yield json.dumps(result.state.to_dict())
+        yield repr(result.state)
+        yield pickle.dumps(result.state).decode("latin-1")
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("layer", LAYERS)
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_written_has_no_secret(client, way, fault, caplog):
+def test_no_text_about_a_failed_call_has_a_secret(client, layer, fault, caplog):
     caplog.set_level(logging.DEBUG, "retrykit")
     with serve(FAULTS[fault]) as server, virtual_time(), observe(observer()):
         url = with_secrets(server.url)
-        [came] = CLIENTS[client](way, POLICY, 1, url, "GET", None, lambda: None)
+        [result] = CLIENTS[client](layer, POLICY, 1, url, "GET", None, lambda: None)
     assert caplog.records != [] or fault == "cut"
-    texts = [*written(came, caplog)]
+    texts = [*written_texts(result, caplog)]
     assert [text for text in texts if SECRET in text] == []
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("layer", LAYERS)
 @pytest.mark.parametrize("client", CLIENTS)
-def test_no_secret_of_a_refused_connection_is_written(client, way, caplog):
+def test_no_text_about_a_refused_connection_has_a_secret(client, layer, caplog):
     with virtual_time(), observe(observer()):
         url = with_secrets(f"http://127.0.0.1:{free_port()}")
-        [came] = CLIENTS[client](way, POLICY, 1, url, "GET", None, lambda: None)
+        [result] = CLIENTS[client](layer, POLICY, 1, url, "GET", None, lambda: None)
     assert len(caplog.records) >= 3
-    texts = [*written(came, caplog)]
+    texts = [*written_texts(result, caplog)]
     assert [text for text in texts if SECRET in text] == []
 
 
@@ -102,22 +102,22 @@ GETS = {
 }
 
 
-@pytest.mark.parametrize(("get", "told"), GETS.items(), ids=lambda x: str(x)[:30])
-def test_an_error_is_told_by_type_method_host_and_status(get, told, caplog):
+@pytest.mark.parametrize(("get", "summary"), GETS.items(), ids=lambda x: str(x)[:30])
+def test_an_error_is_shown_by_type_method_host_and_status(get, summary, caplog):
     policy = Policy(schedule=[0], observers=[observer()])
     with serve(answer(503, close=True)) as server:
         with pytest.raises(Exception) as caught:
             policy.call(get, with_secrets(server.url))
-    assert [r.getMessage().split("; ")[-1] for r in caplog.records] == [told] * 2
+    assert [r.getMessage().split("; ")[-1] for r in caplog.records] == [summary] * 2
     state = state_of(caught.value)
-    assert state.failures[-1].describe() == told
+    assert state.failures[-1].describe() == summary
     record = state.to_dict()["failures"][-1]["error"]
-    assert f"{record['type']}: {record['message']}" == told
+    assert f"{record['type']}: {record['message']}" == summary
     assert SECRET not in record["traceback"]
 
 
 @pytest.mark.parametrize("get", GETS)
-def test_the_users_error_is_not_changed(get):
+def test_the_users_error_is_unchanged(get):
     with serve(answer(503, close=True)) as server:
         url = with_secrets(server.url)
         with pytest.raises(Exception) as plain:
@@ -128,7 +128,7 @@ def test_the_users_error_is_not_changed(get):
 
 
 @pytest.mark.parametrize("get", GETS)
-def test_a_policy_can_ask_for_whole_texts(get, caplog):
+def test_redact_false_writes_whole_texts(get, caplog):
     policy = Policy(schedule=[0], redact=False, observers=[observer()])
     with serve(answer(503, close=True)) as server:
         with pytest.raises(Exception) as caught:
@@ -139,7 +139,7 @@ def test_a_policy_can_ask_for_whole_texts(get, caplog):
     record = state.to_dict()["failures"][0]["error"]
     assert record["message"] == str(caught.value)
     assert record["traceback"].count(record["message"]) >= 1
-    # It stays as it was written in another process.
+    # It stays the same after pickling.
     again = pickle.loads(pickle.dumps(state))  # noqa: S301
     assert again.failures[0].describe().endswith(record["message"])
 
@@ -151,32 +151,32 @@ def test_a_durable_history_has_no_secret(get, raises):
     envelope = job.envelope("fetch-7")
     with serve(answer(503, close=True)) as server:
         while envelope.status == "waiting":
-            came = job.attempt(envelope, [with_secrets(server.url)], {})
-            envelope = came.envelope
+            result = job.attempt(envelope, [with_secrets(server.url)], {})
+            envelope = result.envelope
             assert SECRET not in json.dumps(envelope.to_dict())
             assert SECRET not in envelope.describe()
 
 
 @pytest.mark.parametrize("redact", [True, False])
-def test_a_durable_history_has_whole_texts_where_its_policy_asks_for_them(redact):
+def test_redact_false_stores_whole_texts_in_a_durable_history(redact):
     job = Job(get_with_httpx, Policy(schedule=[0], redact=redact), "fetch")
     with serve(answer(503, close=True)) as server:
         url = with_secrets(server.url)
-        came = job.attempt(job.envelope("fetch-7"), [url], {})
-        came = job.attempt(came.envelope, [url], {})
-    first, last = came.envelope.to_dict()["state"]["failures"]
+        result = job.attempt(job.envelope("fetch-7"), [url], {})
+        result = job.attempt(result.envelope, [url], {})
+    first, last = result.envelope.to_dict()["state"]["failures"]
     assert (SECRET in first["error"]["message"]) is not redact
     assert (SECRET in last["error"]["traceback"]) is not redact
 
 
-def test_a_request_that_httpx_has_not_set_is_none():
+def test_an_httpx_error_without_a_request_is_shown_by_its_message():
     error = httpx.ConnectError("to http://bob:S3CRET@host/p?token=S3CRET")
     with pytest.raises(RuntimeError):
         error.request  # noqa: B018  a property that fails
     assert error_text(error) == "to http://host/p?..."
 
 
-def test_calls_of_a_client_that_nest_log_no_secret(caplog):
+def test_nested_calls_of_a_client_log_no_secret(caplog):
     inner = retry(Policy(schedule=[0], raises="retry_error"))(get_with_httpx)
     outer = Policy(schedule=[0], nested="retry", observers=[observer()])
     with serve(answer(503, close=True)) as server:

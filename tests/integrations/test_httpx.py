@@ -1,4 +1,4 @@
-"""What the parts for httpx promise beyond the table of all clients."""
+"""The httpx integration, beyond the tests of all HTTP clients."""
 
 import asyncio
 import gc
@@ -34,7 +34,7 @@ def client(policy=QUICK, **given):
     return httpx.Client(transport=RetryTransport(policy, **given))
 
 
-def test_the_last_response_is_returned_as_the_client_would():
+def test_returns_the_last_response_like_the_client():
     with serve(answer(503, [("X-Left", "0")], b"busy")) as server, client() as http:
         response = http.get(server.url)
     assert (response.status_code, response.text) == (503, "busy")
@@ -46,39 +46,39 @@ def test_the_last_response_is_returned_as_the_client_would():
     assert state.stop_reason is StopReason.SCHEDULE_ENDED
 
 
-def test_a_response_that_needed_no_retry_has_a_state_too():
+def test_a_response_without_a_retry_has_a_state():
     with serve() as server, client() as http:
         assert state_of(http.get(server.url)).attempt == 1
 
 
-class TestAPolicyOfASingleRequest:
-    """It is among the extensions of the request."""
+class TestAPolicyInTheRequestExtensions:
+    """It is in the extensions of the request."""
 
     @pytest.mark.parametrize(
         ("policy", "attempts"),
         [(None, 1), (Policy(schedule=[0]), 2), (Policy(schedule=[0] * 4), 5)],
         ids=["none", "less", "more"],
     )
-    def test_holds_in_place_of_that_of_the_client(self, policy, attempts):
+    def test_replaces_the_policy_of_the_client(self, policy, attempts):
         with serve(answer(503)) as server, client() as http:
             response = http.get(server.url, extensions={"retry": policy})
             assert len(server.seen) == state_of(response).attempt == attempts
             assert state_of(http.get(server.url)).attempt == 3
 
-    def test_has_the_parts_of_the_client(self):
+    def test_gets_the_defaults_of_the_client(self):
         with serve(answer(503, [("Retry-After", "7")]), answer()) as server:
             with virtual_time() as clock, client() as http:
                 http.get(server.url, extensions={"retry": Policy(schedule=[1])})
         assert clock.sleeps == [7.0]
 
-    def test_holds_after_a_redirect_too(self):
+    def test_applies_after_a_redirect(self):
         steps = redirect("/x"), answer(503)
         with serve(*steps) as server, client() as http:
             given = {"extensions": {"retry": None}, "follow_redirects": True}
             assert http.get(server.url, **given).status_code == 503
         assert len(server.seen) == 2
 
-    def test_holds_for_an_async_client(self):
+    def test_applies_to_an_async_client(self):
         async def get(url):
             async with httpx.AsyncClient(transport=AsyncRetryTransport(QUICK)) as http:
                 return await http.get(url, extensions={"retry": None})
@@ -86,13 +86,13 @@ class TestAPolicyOfASingleRequest:
         with serve(answer(503)) as server:
             assert state_of(asyncio.run(get(server.url))).attempt == 1
 
-    def test_is_refused_where_a_transport_cannot_follow_it(self):
+    def test_is_rejected_if_a_transport_cannot_follow_it(self):
         policy = Policy(raises="group")
         with client() as http, pytest.raises(ConfigError, match="raises must be"):
             http.get("http://127.0.0.1/", extensions={"retry": policy})
 
 
-def test_a_decorator_alone_keeps_cookies_of_responses_that_are_replaced():
+def test_only_a_decorator_keeps_cookies_of_rejected_responses():
     steps = answer(503, [("Set-Cookie", "node=7")]), answer()
     with serve(*steps) as server, client() as http:
         http.get(server.url)
@@ -103,18 +103,18 @@ def test_a_decorator_alone_keeps_cookies_of_responses_that_are_replaced():
     assert server.seen[1].headers["cookie"] == "node=7"
 
 
-def test_a_response_of_another_transport_has_none():
+def test_a_response_of_another_transport_has_no_state():
     with serve() as server, httpx.Client() as http:
         assert state_of(http.get(server.url)) is None
 
 
-def test_is_called_by_method_and_host_and_by_nothing_secret():
+def test_the_name_of_a_call_is_method_and_host():
     with serve(answer(503)) as server, client() as http:
         response = http.get(f"{server.url}/token/secret?key=secret")
     assert state_of(response).name == "GET 127.0.0.1"
 
 
-def test_the_error_is_the_clients_own_with_its_history():
+def test_raises_the_clients_own_error_with_its_state():
     with serve(close()) as server, client() as http:
         with pytest.raises(httpx.RemoteProtocolError) as caught:
             http.get(server.url)
@@ -148,7 +148,7 @@ def test_an_async_pool_of_one_connection_serves_others_during_a_delay():
     assert clock.now() >= 3
 
 
-def test_layers_do_not_multiply_with_errors():
+def test_nested_retries_of_errors_do_not_multiply():
     with serve(close()) as server, client() as http:
 
         @retry(retries.policy(QUICK))
@@ -161,7 +161,7 @@ def test_layers_do_not_multiply_with_errors():
     assert state_of(caught.value).stop_reason is StopReason.NESTED
 
 
-def test_layers_do_not_multiply_with_statuses():
+def test_nested_retries_of_statuses_do_not_multiply():
     with serve(answer(503)) as server, client() as http:
 
         @retry(retries.policy(QUICK))
@@ -182,20 +182,20 @@ def test_the_error_about_a_response_has_its_state():
     assert state_of(caught.value) == state_of(response)
 
 
-def test_no_secret_of_a_response_is_told():
-    class Chatty(httpx.Response):
+def test_no_secret_of_a_response_is_logged():
+    class VerboseRepr(httpx.Response):
         def __repr__(self):
             return "token=secret"
 
-    inner = httpx.MockTransport(lambda _: Chatty(503))
+    inner = httpx.MockTransport(lambda _: VerboseRepr(503))
     with client(transport=inner) as http:
         state = state_of(http.get("http://127.0.0.1/"))
-    told = state.failures[-1].describe()
-    assert told.endswith("Chatty with status 503")
+    events = state.failures[-1].describe()
+    assert events.endswith("VerboseRepr with status 503")
     assert "token" not in json.dumps(state.to_dict())
 
 
-def test_the_log_tells_the_status(caplog):
+def test_the_log_shows_the_status(caplog):
     policy = QUICK.replace(observers=[observer()])
     with serve(answer(503)) as server, client(policy) as http:
         http.post(server.url)
@@ -204,7 +204,7 @@ def test_the_log_tells_the_status(caplog):
     assert line.endswith("only one attempt is allowed; result rejected (status 503)")
 
 
-def test_layers_do_not_multiply_with_responses():
+def test_nested_retries_of_responses_do_not_multiply():
     with serve(answer(503)) as server, client() as http:
         fetch = retry(retries.policy(QUICK))(lambda: http.get(server.url))
         with pytest.raises(RetryError) as caught:
@@ -213,7 +213,7 @@ def test_layers_do_not_multiply_with_responses():
     assert caught.value.state.stop_reason is StopReason.NESTED
 
 
-def test_layers_multiply_where_they_are_told_to():
+def test_nested_retries_multiply_if_the_policy_says_so():
     with serve(answer(503)) as server, client() as http:
         policy = retries.policy(QUICK, nested="retry")
         with pytest.raises(RetryError):
@@ -221,7 +221,7 @@ def test_layers_multiply_where_they_are_told_to():
     assert len(server.seen) == 9
 
 
-def test_a_redirect_loop_is_the_clients_own_error():
+def test_a_redirect_loop_raises_the_clients_own_error():
     with serve(redirect("/again")) as server, virtual_time() as clock:
         transport = RetryTransport(Policy(schedule=[5]))
         with httpx.Client(transport=transport, max_redirects=4) as http:
@@ -231,14 +231,14 @@ def test_a_redirect_loop_is_the_clients_own_error():
     assert len(server.seen) == 5
 
 
-def test_a_stream_of_the_response_is_left_unread():
+def test_a_streamed_response_is_left_unread():
     with serve(answer(503), answer(body=b"0123456789")) as server, client() as http:
         with http.stream("GET", server.url) as response:
             assert not response.is_closed
             assert b"".join(response.iter_bytes()) == b"0123456789"
 
 
-def test_an_attempt_takes_no_longer_than_its_policy_says():
+def test_an_attempt_takes_no_longer_than_its_attempt_timeout():
     policy = QUICK.replace(attempt_timeout=AsArgument("50ms"), schedule=[0])
     with serve(hang()) as server, client(policy) as http:
         with pytest.raises(httpx.TimeoutException) as caught:
@@ -246,15 +246,15 @@ def test_an_attempt_takes_no_longer_than_its_policy_says():
     assert state_of(caught.value).attempt == 2
 
 
-def test_the_clients_own_timeout_holds_where_it_is_shorter():
+def test_a_shorter_timeout_of_the_client_is_kept():
     seen = []
 
-    def answered(request):
+    def respond(request):
         seen.append(request.extensions["timeout"])
         return httpx.Response(200)
 
     policy = QUICK.replace(attempt_timeout=AsArgument(9))
-    with client(policy, transport=httpx.MockTransport(answered)) as http:
+    with client(policy, transport=httpx.MockTransport(respond)) as http:
         http.get("http://127.0.0.1/", timeout=httpx.Timeout(60, read=1))
     [timeout] = seen
     assert timeout["read"] == 1
@@ -264,7 +264,7 @@ def test_the_clients_own_timeout_holds_where_it_is_shorter():
 @pytest.mark.parametrize(
     "run", [lambda main: asyncio.run(main()), trio.run], ids=["asyncio", "trio"]
 )
-def test_an_attempt_that_is_ended_raises_the_clients_timeout(run):
+def test_an_attempt_timeout_raises_the_clients_timeout_error(run):
     policy = QUICK.replace(attempt_timeout="50ms", schedule=[0])
 
     async def main():
@@ -279,7 +279,7 @@ def test_an_attempt_that_is_ended_raises_the_clients_timeout(run):
     assert state_of(caught.value).attempt == 2
 
 
-def test_cancellation_goes_through_at_once():
+def test_cancellation_is_raised_at_once():
     async def main(url):
         waiting = asyncio.Event()
 
@@ -316,81 +316,81 @@ def test_threads_share_one_client():
     assert sum(state.attempt for state in states) == len(server.seen)
 
 
-def test_nothing_is_kept_of_a_response():
+def test_a_released_response_is_freed():
     gc.disable()
     try:
         with serve(answer(503)) as server, RetryTransport(QUICK) as transport:
-            # A client of httpx makes a ring of each response by itself.
+            # A client of httpx creates a reference cycle with each response.
             response = transport.handle_request(httpx.Request("GET", server.url))
             results = [each.result for each in state_of(response).failures]
             assert results[-1] is response
-            kept = [weakref.ref(result) for result in results]
+            references = [weakref.ref(result) for result in results]
             response.close()
             del response, results
-        assert [each() for each in kept] == [None] * 3
+        assert [each() for each in references] == [None] * 3
     finally:
         gc.enable()
 
 
-def test_nothing_is_kept_of_an_error():
-    def refused(_request):
+def test_a_handled_error_is_freed():
+    def refuse(_request):
         raise httpx.ConnectError("refused")
 
     gc.disable()
     try:
-        kept = []
-        with RetryTransport(QUICK, httpx.MockTransport(refused)) as transport:
+        references = []
+        with RetryTransport(QUICK, httpx.MockTransport(refuse)) as transport:
             try:
                 transport.handle_request(httpx.Request("GET", "http://127.0.0.1/"))
             except httpx.ConnectError as error:
-                kept += map(weakref.ref, state_of(error).errors)
-        assert [each() for each in kept] == [None] * 3
+                references += map(weakref.ref, state_of(error).errors)
+        assert [each() for each in references] == [None] * 3
     finally:
         gc.enable()
 
 
 def test_a_transport_is_entered_and_closed_with_its_client():
-    told = []
+    events = []
 
     class Inner(httpx.MockTransport):
         def __enter__(self):
-            told.append("entered")
+            events.append("entered")
             return self
 
         def __exit__(self, *_):
-            told.append("left")
+            events.append("left")
 
         def close(self):
-            told.append("closed")
+            events.append("closed")
 
     inner = Inner(lambda _: httpx.Response(200))
     with client(transport=inner) as http:
         http.get("http://127.0.0.1/")
     client(transport=inner).close()
-    assert told == ["entered", "left", "closed"]
+    assert events == ["entered", "left", "closed"]
 
 
 def test_an_async_transport_is_closed_with_its_client():
-    told = []
+    events = []
 
     class Inner(httpx.MockTransport):
         async def aclose(self):
-            told.append("closed")
+            events.append("closed")
 
     async def main():
         transport = AsyncRetryTransport(QUICK, Inner(lambda _: httpx.Response(200)))
         await httpx.AsyncClient(transport=transport).aclose()
 
     asyncio.run(main())
-    assert told == ["closed"]
+    assert events == ["closed"]
 
 
-def test_refuses_what_a_transport_cannot_follow():
+def test_rejects_settings_that_a_transport_cannot_follow():
     with pytest.raises(ConfigError, match="raises must be 'last' in a client"):
         RetryTransport(raises="group")
 
 
-def test_a_condition_of_results_is_asked_and_what_it_refuses_is_closed():
+def test_responses_rejected_by_on_result_are_closed():
     policy = Policy(schedule=[0], on_result=lambda answer: answer.status_code == 418)
     limits = httpx.Limits(max_connections=1)
     inner = httpx.HTTPTransport(limits=limits)
@@ -399,7 +399,7 @@ def test_a_condition_of_results_is_asked_and_what_it_refuses_is_closed():
             assert http.get(server.url, timeout=1).status_code == 503
 
 
-def test_a_decorated_coroutine_that_returns_open_responses_leaves_none_open():
+def test_a_decorated_coroutine_closes_rejected_responses():
     opened = []
 
     async def main(url):

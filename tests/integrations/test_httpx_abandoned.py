@@ -1,4 +1,4 @@
-"""A response that nobody gets is closed, wherever the call was left."""
+"""A response is closed if its call ends before the caller gets it."""
 
 import asyncio
 
@@ -15,23 +15,23 @@ ALONE = httpx.Limits(max_connections=1)
 
 
 class Slow:
-    """A condition that nobody waits for to its end."""
+    """An async condition that takes an hour the first time."""
 
     def __init__(self):
-        self.asked = 0
+        self.calls = 0
 
     async def __call__(self, response):
-        self.asked += 1
-        if self.asked == 1:
+        self.calls += 1
+        if self.calls == 1:
             await asyncio.sleep(3600)
         return response.status_code == 503
 
 
-def test_a_condition_that_fails_leaves_no_response_open():
-    def fails(response):
+def test_a_condition_that_raises_leaves_no_response_open():
+    def failing_condition(response):
         raise LookupError("wrong")
 
-    policy = Policy(schedule=[0], on_result=fails)
+    policy = Policy(schedule=[0], on_result=failing_condition)
     transport = RetryTransport(policy, httpx.HTTPTransport(limits=ALONE))
     with serve(answer(200, body=BIG)) as server:
         with httpx.Client(transport=transport, timeout=2) as client:
@@ -40,7 +40,7 @@ def test_a_condition_that_fails_leaves_no_response_open():
                     client.get(server.url)
 
 
-def test_a_cancellation_before_the_judgement_leaves_no_response_open():
+def test_a_cancellation_during_the_condition_leaves_no_response_open():
     async def main(url):
         inner = httpx.AsyncHTTPTransport(limits=ALONE)
         transport = AsyncRetryTransport(Policy(on_result=Slow()), inner)
@@ -54,12 +54,12 @@ def test_a_cancellation_before_the_judgement_leaves_no_response_open():
         assert asyncio.run(main(server.url)) == 200
 
 
-def test_an_async_condition_is_refused_where_nobody_awaits_it():
+def test_an_async_condition_is_rejected_in_a_sync_transport():
     with pytest.raises(ValueError, match="on_result"):
         RetryTransport(on_result=Slow().__call__)
 
 
-def test_an_attempt_with_no_time_left_lets_the_clients_error_out():
+def test_an_attempt_without_remaining_time_raises_the_clients_error():
     policy = Policy(max_elapsed=0, attempt_timeout=AsArgument("5s"))
     transport = RetryTransport(policy)
     slow = answer(200)
@@ -70,7 +70,7 @@ def test_an_attempt_with_no_time_left_lets_the_clients_error_out():
             assert "in progress" not in str(error)
 
 
-def test_a_request_keeps_the_timeouts_that_its_caller_gave():
+def test_a_request_keeps_the_timeouts_of_its_caller():
     policy = Policy(attempt_timeout=AsArgument(9))
     inner = httpx.MockTransport(lambda _: httpx.Response(200))
     request = httpx.Request("GET", "http://127.0.0.1/", extensions={"timeout": {}})
@@ -78,7 +78,7 @@ def test_a_request_keeps_the_timeouts_that_its_caller_gave():
     assert request.extensions == {"timeout": {}}
 
 
-def test_a_budget_is_paid_and_the_response_is_not_lost():
+def test_a_call_with_a_budget_returns_the_retried_response():
     budget = TokenBucket(50)
     transport = RetryTransport(Policy(schedule=[0], budget=budget))
     with serve(answer(503), answer()) as server:

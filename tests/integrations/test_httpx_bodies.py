@@ -1,4 +1,4 @@
-"""What httpx sends once, and what it sends again, body and all."""
+"""Which requests of httpx are sent again, and how their bodies are rewound."""
 
 import io
 import logging
@@ -29,7 +29,7 @@ def test_a_post_is_sent_once_and_its_error_says_why():
     )
 
 
-def test_an_error_that_is_not_one_to_retry_gets_no_such_note():
+def test_an_error_that_is_not_retryable_has_no_such_note():
     with client() as http, pytest.raises(httpx.UnsupportedProtocol) as caught:
         http.post("gopher://127.0.0.1/")
     assert not hasattr(caught.value, "__notes__")
@@ -38,7 +38,7 @@ def test_an_error_that_is_not_one_to_retry_gets_no_such_note():
 @pytest.mark.parametrize(
     ("methods", "sent"), [(["post"], 3), (None, 3), ({"GET"}, 1)], ids=str
 )
-def test_methods_say_what_is_sent_again(methods, sent):
+def test_the_methods_setting_selects_the_retried_requests(methods, sent):
     with serve(answer(503)) as server, client(methods=methods) as http:
         http.post(server.url, content=b"order")
     assert [seen.body for seen in server.seen] == [b"order"] * sent
@@ -55,13 +55,13 @@ def test_a_stream_is_sent_once_and_a_warning_says_why(caplog):
     assert "pass bytes, a str or a seekable file" in line.getMessage()
 
 
-def test_a_stream_that_meets_no_failure_is_sent_in_silence(caplog):
+def test_a_stream_that_does_not_fail_logs_nothing(caplog):
     with serve() as server, client() as http:
         assert http.put(server.url, content=iter([b"order"])).status_code == 200
     assert caplog.records == []
 
 
-def test_a_post_that_is_refused_says_so_to_who_looks_for_it(caplog):
+def test_a_rejected_post_is_logged_at_debug_level(caplog):
     caplog.set_level(logging.DEBUG, "retrykit")
     with serve(answer(503)) as server, client() as http:
         http.post(server.url)
@@ -69,7 +69,7 @@ def test_a_post_that_is_refused_says_so_to_who_looks_for_it(caplog):
     assert line.levelno == logging.DEBUG
 
 
-def test_files_of_a_form_are_sent_again_from_their_beginning():
+def test_files_of_a_form_are_sent_again_from_their_start():
     file = io.BytesIO(b"picture")
     with serve(answer(503), answer()) as server, client() as http:
         http.put(server.url, files={"file": file, "note": b"plain"}, data={"a": "b"})
@@ -78,7 +78,7 @@ def test_files_of_a_form_are_sent_again_from_their_beginning():
     assert b"picture" in two.body
 
 
-def test_a_form_with_a_stream_in_it_is_sent_once():
+def test_a_form_with_a_stream_is_sent_once():
     class Pipe:
         def __init__(self):
             self.left = [b"piece"]
@@ -91,8 +91,8 @@ def test_a_form_with_a_stream_in_it_is_sent_once():
     assert len(server.seen) == 1
 
 
-def test_a_file_that_cannot_go_back_after_all_lets_the_clients_error_out():
-    class Closing(io.BytesIO):
+def test_a_file_that_fails_to_rewind_raises_the_clients_error():
+    class ClosedFile(io.BytesIO):
         def seek(self, *_):
             raise OSError("gone")
 
@@ -101,45 +101,47 @@ def test_a_file_that_cannot_go_back_after_all_lets_the_clients_error_out():
 
     with serve(close()) as server, client() as http:
         with pytest.raises(httpx.RemoteProtocolError) as caught:
-            http.put(server.url, content=Closing(b""), headers={"content-length": "0"})
+            http.put(
+                server.url, content=ClosedFile(b""), headers={"content-length": "0"}
+            )
     assert len(server.seen) == 1
     assert state_of(caught.value).stop_reason is StopReason.GAVE_UP
 
 
-def test_a_file_of_a_form_that_cannot_go_back_after_all_is_sent_once():
-    """httpx leaves a file where it is, and sends nothing of it, if it cannot seek."""
+def test_a_file_of_a_form_that_cannot_be_rewound_is_sent_once():
+    """If a file cannot seek, httpx sends the rest of it, which is nothing."""
 
-    class Stuck(io.BytesIO):
+    class NotSeekable(io.BytesIO):
         def seek(self, *_):
             raise io.UnsupportedOperation("it is a pipe")
 
     with serve(close()) as server, client() as http:
         with pytest.raises(httpx.RemoteProtocolError):
-            http.put(server.url, files={"file": Stuck(b"picture")})
+            http.put(server.url, files={"file": NotSeekable(b"picture")})
     assert len(server.seen) == 1
 
 
-def test_a_file_that_cannot_go_back_after_a_response_says_so():
+def test_a_file_closed_before_a_retry_raises_its_own_error():
     file = io.BytesIO(b"order")
 
-    def answered(_request):
+    def respond(_request):
         file.close()
         return httpx.Response(503)
 
-    with client(transport=httpx.MockTransport(answered)) as http:
+    with client(transport=httpx.MockTransport(respond)) as http:
         with pytest.raises(ValueError, match="closed file"):
             http.put("http://127.0.0.1/", content=file)
 
 
-def test_an_error_of_another_call_is_no_response():
+def test_a_retry_error_of_another_call_is_raised_unchanged():
     other = RetryError(
         Policy(on_result=lambda _: True, schedule=[]).run(lambda: 1).state
     )
 
-    def answered(_request):
+    def respond(_request):
         raise other
 
-    with client(transport=httpx.MockTransport(answered)) as http:
+    with client(transport=httpx.MockTransport(respond)) as http:
         with pytest.raises(RetryError) as caught:
             http.get("http://127.0.0.1/")
     assert caught.value is other

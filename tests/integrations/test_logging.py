@@ -1,4 +1,4 @@
-"""What the observer of the standard library's log writes, line by line."""
+"""The log lines of the standard library's observer."""
 
 import logging
 
@@ -23,7 +23,7 @@ class Log:
         return [(r.levelname, r.getMessage()) for r in self._caplog.records]
 
     @property
-    def facts(self):
+    def fields(self):
         return [record.retrykit for record in self._caplog.records]
 
     @property
@@ -38,36 +38,36 @@ def log(caplog):
     return Log(caplog)
 
 
-def facts(**others):
+def fields(**others):
     return {"name": "fetch", "delay": None, "reason": None} | others
 
 
-def test_a_call_that_succeeds_at_once_is_not_logged(colour, flaky, log):
-    colour(POLICY, observers=[observer()])(flaky())()
+def test_a_call_that_succeeds_at_once_is_not_logged(backend, flaky, log):
+    backend(POLICY, observers=[observer()])(flaky())()
     assert log.lines == []
 
 
-def test_each_retry_is_a_warning_and_the_success_an_info(colour, flaky, log):
-    colour(POLICY, observers=[observer()])(flaky(OSError("busy"), OSError()))()
+def test_each_retry_is_a_warning_and_the_success_an_info(backend, flaky, log):
+    backend(POLICY, observers=[observer()])(flaky(OSError("busy"), OSError()))()
     assert log.lines == [
         ("WARNING", "fetch: attempt 1 failed, retrying in 1s; OSError: busy"),
         ("WARNING", "fetch: attempt 2 failed, retrying in 1m40s; OSError"),
         ("INFO", "fetch: succeeded after 3 attempts in 1m41s"),
     ]
-    assert log.facts == [
-        facts(attempt=1, elapsed=0.0, delay=1.0),
-        facts(attempt=2, elapsed=1.0, delay=100.0),
-        facts(attempt=3, elapsed=101.0, reason="succeeded"),
+    assert log.fields == [
+        fields(attempt=1, elapsed=0.0, delay=1.0),
+        fields(attempt=2, elapsed=1.0, delay=100.0),
+        fields(attempt=3, elapsed=101.0, reason="succeeded"),
     ]
 
 
-def test_giving_up_is_an_error(colour, flaky, log):
+def test_giving_up_is_an_error(backend, flaky, log):
     error = TimeoutError("slow")
     with pytest.raises(TimeoutError):
-        colour(POLICY, observers=[observer()])(flaky(error, error, error))()
+        backend(POLICY, observers=[observer()])(flaky(error, error, error))()
     line = "gave up after 3 attempts in 1m41s: the schedule has ended"
     assert log.lines[2:] == [("ERROR", f"fetch: {line}; TimeoutError: slow")]
-    assert log.facts[-1] == facts(attempt=3, elapsed=101.0, reason="schedule ended")
+    assert log.fields[-1] == fields(attempt=3, elapsed=101.0, reason="schedule ended")
 
 
 @pytest.mark.parametrize(
@@ -78,26 +78,28 @@ def test_giving_up_is_an_error(colour, flaky, log):
     ],
     ids=["not retryable", "cancelled"],
 )
-def test_what_is_not_retried_is_an_error_too(flaky, log, outcome, verb, reason):
+def test_a_call_that_ends_without_a_retry_is_logged_as_an_error(
+    flaky, log, outcome, verb, reason
+):
     with pytest.raises(type(outcome)):
         POLICY.replace(observers=[observer()]).call(flaky(outcome))
     assert log.lines == [("ERROR", f"fetch: {verb} after 1 attempt in 0s{reason}")]
 
 
-def test_a_resumed_call_tells_the_error_of_the_other_process(flaky, log):
+def test_a_resumed_call_logs_the_error_of_the_other_process(flaky, log):
     outcomes = flaky(OSError("busy"), KeyboardInterrupt())
-    heard = []
+    events = []
     with pytest.raises(KeyboardInterrupt):
-        POLICY.replace(observers=[heard.append]).call(outcomes)
-    state = RetryState.from_dict(heard[-1].state.to_dict())
+        POLICY.replace(observers=[events.append]).call(outcomes)
+    state = RetryState.from_dict(events[-1].state.to_dict())
     with pytest.raises(KeyboardInterrupt):
         resume(flaky(KeyboardInterrupt()), state, POLICY, observers=[observer()])()
     line = "fetch: was cancelled after 2 attempts in 1s; OSError: busy"
     assert log.lines == [("ERROR", line)]
 
 
-def test_arguments_and_results_are_never_logged(colour, log):
-    """Arguments and results of the call are never logged, errors by type and text."""
+def test_arguments_and_results_are_never_logged(backend, log):
+    """Errors are logged by type and message."""
     results = iter(["the secret", "the secret"])
 
     def fetch(_token):
@@ -107,7 +109,7 @@ def test_arguments_and_results_are_never_logged(colour, log):
         return result
 
     settings = {"on_result": lambda result: "secret" in result, "name": None}
-    retried = colour(POLICY, observers=[observer()], **settings)(fetch)
+    retried = backend(POLICY, observers=[observer()], **settings)(fetch)
     with pytest.raises(OSError, match="busy"):
         retried("the secret")
     name = f"{__name__}.{fetch.__qualname__}"
@@ -125,7 +127,7 @@ def test_logs_as_retrykit(flaky, log):
     assert [record["name"] for record in log.everything] == ["retrykit"] * 2
 
 
-def test_logs_where_it_is_told_to(flaky, log):
+def test_logs_to_the_given_logger(flaky, log):
     watch = observer(logging.getLogger("shop.retries"))
     POLICY.replace(observers=[watch]).call(flaky(OSError()))
     assert [record["name"] for record in log.everything] == ["shop.retries"] * 2
@@ -138,7 +140,7 @@ def test_logs_every_call_of_the_process(flaky, log):
     assert [level for level, _ in log.lines] == ["WARNING", "INFO"]
 
 
-def test_a_percent_sign_in_a_name_or_a_text_is_only_that(flaky, log):
+def test_percent_signs_in_names_and_messages_are_not_format_directives(flaky, log):
     policy = POLICY.replace(name="100%s", observers=[observer()])
     policy.call(flaky(OSError("at 50%d")))
     assert (
@@ -146,7 +148,7 @@ def test_a_percent_sign_in_a_name_or_a_text_is_only_that(flaky, log):
     )
 
 
-def test_an_error_that_cannot_tell_its_text_is_logged_all_the_same(flaky, log):
+def test_an_error_whose_str_fails_is_logged(flaky, log):
     class SilentError(OSError):
         def __str__(self):
             raise ZeroDivisionError

@@ -1,4 +1,4 @@
-"""What can be told of jobs on Procrastinate, and done about them, from outside."""
+"""Status and control of jobs on Procrastinate."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -8,153 +8,153 @@ import pytest
 from retrykit import ConfigError, GiveUp
 from retrykit.integrations import procrastinate as durable
 from retrykit.integrations.procrastinate import store
-from tests._support import procrastinate_hosts
+from tests._support import procrastinate_jobs
 
-colour, hosts = procrastinate_hosts.colour, procrastinate_hosts.hosts
-started = procrastinate_hosts.started
+kind, make_job = procrastinate_jobs.kind, procrastinate_jobs.make_job
+waiting_job = procrastinate_jobs.waiting_job
 
 
 class Sync:
-    """What can be asked from outside, blocking."""
+    """The sync functions."""
 
     def __getattr__(self, name):
         return getattr(durable, name)
 
 
 class Async:
-    """The same, awaited."""
+    """The async functions, each run by asyncio."""
 
     def __getattr__(self, name):
         function = getattr(durable, f"a{name}")
         return lambda *args, **kw: asyncio.run(function(*args, **kw))
 
 
-@pytest.mark.parametrize("ask", [Sync(), Async()], ids=["blocking", "awaited"])
-class TestFromOutside:
-    def test_a_dead_job_is_listed_and_begun_anew(self, hosts, ask):
-        hosts = hosts(error=GiveUp(KeyError("host")))
-        for job in ("one", "two"):
-            hosts.task.start_as(job, "example.com", port=80)
-        hosts.work()
-        hosts.fails = 9
-        assert [each.job for each in ask.dead(hosts.app)] == ["two", "one"]
-        assert [each.job for each in ask.dead(hosts.app, limit=1)] == ["two"]
-        ask.requeue(hosts.app, "one")
-        assert [each.job for each in ask.dead(hosts.app)] == ["two"]
-        assert ask.status(hosts.app, "one").status == "waiting"
-        hosts.work()
-        assert hosts.keys == ["one:1", "two:1", "one#2:1"]
-        assert ask.status(hosts.app, "one").envelope.run == 2
-        ask.requeue(hosts.app, "one")
-        assert ask.status(hosts.app, "one").envelope.run == 3
-        assert hosts.row(4)["args"]["retrykit"]["args"] == ["example.com"]
+@pytest.mark.parametrize("control", [Sync(), Async()], ids=["sync", "async"])
+class TestJobControl:
+    def test_lists_and_requeues_dead_jobs(self, make_job, control):
+        job = make_job(error=GiveUp(KeyError("host")))
+        for job_id in ("one", "two"):
+            job.task.start_as(job_id, "example.com", port=80)
+        job.work()
+        job.fails = 9
+        assert [each.job for each in control.dead(job.app)] == ["two", "one"]
+        assert [each.job for each in control.dead(job.app, limit=1)] == ["two"]
+        control.requeue(job.app, "one")
+        assert [each.job for each in control.dead(job.app)] == ["two"]
+        assert control.status(job.app, "one").status == "waiting"
+        job.work()
+        assert job.keys == ["one:1", "two:1", "one#2:1"]
+        assert control.status(job.app, "one").envelope.run == 2
+        control.requeue(job.app, "one")
+        assert control.status(job.app, "one").envelope.run == 3
+        assert job.row(4)["args"]["retrykit"]["args"] == ["example.com"]
 
-    def test_a_job_that_lives_is_not_begun_anew(self, started, ask):
+    def test_does_not_requeue_a_waiting_job(self, waiting_job, control):
         with pytest.raises(ConfigError, match="it is waiting"):
-            ask.requeue(started.app, "host")
+            control.requeue(waiting_job.app, "host")
 
-    def test_a_killed_job_makes_no_attempt(self, started, ask):
-        ask.kill(started.app, "host")
-        report = ask.status(started.app, "host")
+    def test_a_killed_job_is_dead(self, waiting_job, control):
+        control.kill(waiting_job.app, "host")
+        report = control.status(waiting_job.app, "host")
         assert (report.status, report.reason) == ("dead", "cancelled")
-        assert [each.job for each in ask.dead(started.app)] == ["host"]
+        assert [each.job for each in control.dead(waiting_job.app)] == ["host"]
 
-    def test_a_job_that_waits_goes_on_when_it_is_told_to(self, started, ask):
-        ask.retry_at(started.app, "host", datetime(1960, 1, 1, tzinfo=UTC))
-        started.work()
-        assert started.keys == ["host:1", "host:2"]
+    def test_retry_at_changes_the_due_time(self, waiting_job, control):
+        control.retry_at(waiting_job.app, "host", datetime(1960, 1, 1, tzinfo=UTC))
+        waiting_job.work()
+        assert waiting_job.keys == ["host:1", "host:2"]
         later = datetime.now(UTC) + timedelta(days=9)
-        ask.retry_at(started.app, "host", later)
-        assert ask.status(started.app, "host").due == later
-        assert started.row()["scheduled_at"] == later
-        started.wake()
-        assert started.keys == ["host:1", "host:2"]
+        control.retry_at(waiting_job.app, "host", later)
+        assert control.status(waiting_job.app, "host").due == later
+        assert waiting_job.row()["scheduled_at"] == later
+        waiting_job.wake()
+        assert waiting_job.keys == ["host:1", "host:2"]
 
-    def test_a_job_that_was_never_attempted_is_put_off(self, hosts, ask):
-        hosts, later = hosts(), datetime.now(UTC) + timedelta(days=9)
-        hosts.task.start_as("host", "example.com")
-        ask.retry_at(hosts.app, "host", later)
-        hosts.wake()
-        assert (ask.status(hosts.app, "host").due, hosts.keys) == (later, [])
+    def test_retry_at_postpones_a_new_job(self, make_job, control):
+        job, later = make_job(), datetime.now(UTC) + timedelta(days=9)
+        job.task.start_as("host", "example.com")
+        control.retry_at(job.app, "host", later)
+        job.wake()
+        assert (control.status(job.app, "host").due, job.keys) == (later, [])
 
-    def test_a_job_that_is_killed_in_mid_attempt_makes_no_other(self, started, ask):
-        """Its worker is told so, which cancels it or lets it end."""
-        started.stall()
-        ask.kill(started.app, "host")
-        assert started.row()["abort_requested"]
+    def test_kill_requests_the_abortion_of_a_running_job(self, waiting_job, control):
+        """Its worker is notified, and cancels it or lets it finish."""
+        waiting_job.stall()
+        control.kill(waiting_job.app, "host")
+        assert waiting_job.row()["abort_requested"]
 
-    def test_a_job_that_a_worker_has_taken_is_not_moved(self, started, ask):
+    def test_retry_at_rejects_a_running_job(self, waiting_job, control):
         now = datetime.now(UTC)
-        started.connector.meanwhile[store.MOVE] = started.stall
+        waiting_job.connector.before[store.MOVE] = waiting_job.stall
         with pytest.raises(ConfigError, match="it is running"):
-            ask.retry_at(started.app, "host", now)
+            control.retry_at(waiting_job.app, "host", now)
         with pytest.raises(ConfigError, match="it is running"):
-            ask.retry_at(started.app, "host", now)
+            control.retry_at(waiting_job.app, "host", now)
 
-    def test_nothing_is_known_of_what_was_not_started(self, started, ask):
+    def test_status_rejects_an_unknown_id(self, waiting_job, control):
         for job in ("another", "verify@1", "verify@" + "9" * 30, "@", "verify@²"):
             with pytest.raises(ConfigError, match="a job that was started"):
-                ask.status(started.app, job)
+                control.status(waiting_job.app, job)
 
-    def test_the_table_is_made(self, hosts, ask):
-        hosts = hosts()
-        ask.apply_schema(hosts.app)
-        [schema] = hosts.connector.schemas
+    def test_apply_schema_creates_the_table(self, make_job, control):
+        job = make_job()
+        control.apply_schema(job.app)
+        [schema] = job.connector.schemas
         assert "CREATE TABLE IF NOT EXISTS retrykit_jobs" in schema
         assert "%" not in schema
 
 
-def test_a_process_without_the_task_begins_nothing_anew(started):
-    durable.kill(started.app, "host")
-    del started.app.tasks["verify"]
+def test_requeue_rejects_a_job_whose_task_is_not_imported(waiting_job):
+    durable.kill(waiting_job.app, "host")
+    del waiting_job.app.tasks["verify"]
     with pytest.raises(ConfigError, match="that this process has imported"):
-        durable.requeue(started.app, "host")
+        durable.requeue(waiting_job.app, "host")
 
 
-def test_a_process_imports_what_it_begins_anew(hosts):
-    hosts = hosts()
-    hosts.task.start_as("host")
-    durable.kill(hosts.app, "host")
-    hosts.app.import_paths = ["tests.nowhere"]
+def test_requeue_imports_the_tasks_of_the_app(make_job):
+    job = make_job()
+    job.task.start_as("host")
+    durable.kill(job.app, "host")
+    job.app.import_paths = ["tests.nowhere"]
     with pytest.raises(ModuleNotFoundError):
-        durable.requeue(hosts.app, "host")
+        durable.requeue(job.app, "host")
 
 
-def test_a_job_of_another_task_is_not_begun_anew(started):
-    @started.app.task(name="mail")
+def test_requeue_rejects_a_job_of_a_task_that_is_not_durable(waiting_job):
+    @waiting_job.app.task(name="mail")
     def mail():
         raise NotImplementedError
 
     place = mail.defer()
-    started.row(place)["status"] = "failed"
+    waiting_job.row(place)["status"] = "failed"
     with pytest.raises(ConfigError, match="the name of a durable task"):
-        durable.requeue(started.app, f"mail@{place}")
+        durable.requeue(waiting_job.app, f"mail@{place}")
 
 
-def test_a_job_that_was_never_attempted_is_told_with_its_task(started):
-    started.task.start_as("another")
-    started.row(2)["status"] = "failed"
+def test_the_status_of_a_failed_new_job_names_its_task(waiting_job):
+    waiting_job.task.start_as("another")
+    waiting_job.row(2)["status"] = "failed"
     why = "it was killed, or its worker does not import the task 'verify'"
-    assert started.status("another").reason == why
+    assert waiting_job.status("another").reason == why
 
 
-def test_it_holds_a_job_for_as_long_as_it_likes_and_polls_for_those_due():
+def test_can_hold_a_job_for_any_time():
     capabilities = durable.CAPABILITIES
     assert capabilities.next_hold(1e7) == 1e7
     assert (capabilities.granularity, capabilities.at_least_once) == (5.0, True)
 
 
 @pytest.mark.parametrize(
-    "carried",
+    "arguments",
     ["cut", {"envelope": "cut"}, {"envelope": {}}],
     ids=["no dict", "no envelope", "no id"],
 )
-def test_the_dead_are_told_with_one_that_was_changed_by_hand(hosts, carried):
-    hosts = hosts(error=GiveUp(OSError("host")))
-    for job in ("one", "two"):
-        hosts.task.start_as(job, "example.com")
-    hosts.work()
-    hosts.row(2)["args"]["retrykit"] = carried
-    hosts.connector.named = lambda row: row["id"]
-    hosts.connector.started = lambda row: (row["id"], 1)
-    assert [each.job for each in durable.dead(hosts.app)] == ["verify@2", "one"]
+def test_lists_dead_jobs_whose_arguments_were_changed_by_hand(make_job, arguments):
+    job = make_job(error=GiveUp(OSError("host")))
+    for job_id in ("one", "two"):
+        job.task.start_as(job_id, "example.com")
+    job.work()
+    job.row(2)["args"]["retrykit"] = arguments
+    job.connector.named = lambda row: row["id"]
+    job.connector.started = lambda row: (row["id"], 1)
+    assert [each.job for each in durable.dead(job.app)] == ["verify@2", "one"]

@@ -1,4 +1,4 @@
-"""A budget on Redis, while Redis is away, and what follows when it is back."""
+"""A budget on Redis during and after an outage of Redis."""
 
 import asyncio
 import contextlib
@@ -15,42 +15,42 @@ from retrykit.integrations.redis.local_ledger import LocalLedger
 from retrykit.testing import virtual_time
 from tests._support import redis_server
 from tests._support.ports import free_port
-from tests._support.redis_server import KEY, Way
+from tests._support.redis_server import KEY, Backend
 
 served, server = redis_server.served, redis_server.server
-live, way = redis_server.live, redis_server.way
+live_backend, backend = redis_server.live_backend, redis_server.backend
 
 
 @pytest.fixture(autouse=True)
-def _heard(caplog):
+def _capture_info(caplog):
     caplog.set_level(logging.INFO, "retrykit")
 
 
 @pytest.fixture(params=["blocking", "asyncio"])
-def alone(request, clock):
-    """Both ways, to a port where nobody listens: no server is needed."""
+def unreachable(request, clock):
+    """Sync and async use of a port on which no server listens."""
     with contextlib.ExitStack() as stack:
-        yield Way(request.param, free_port(), stack)
+        yield Backend(request.param, free_port(), stack)
 
 
 def levels(caplog):
     return [record.levelname for record in caplog.records]
 
 
-def dead():
+def fail():
     raise OSError("dead")
 
 
-def test_without_redis_calls_go_on_as_with_the_bucket_alone(alone, caplog):
+def test_without_redis_calls_use_the_local_bucket(unreachable, caplog):
     policy = Policy(schedule=[0] * 9, max_attempts=4, on=OSError)
-    policy = policy.replace(budget=alone.budget(TokenBucket(20)))
-    outcomes = [alone.run(policy, dead) for _ in range(3)]
+    policy = policy.replace(budget=unreachable.budget(TokenBucket(20)))
+    outcomes = [unreachable.run(policy, fail) for _ in range(3)]
     assert [outcome.state.attempt for outcome in outcomes] == [4, 2, 1]
     assert {str(outcome.error) for outcome in outcomes} == {"dead"}
     assert outcomes[-1].state.stop_reason is StopReason.BUDGET
-    assert alone.run(policy, bool).value is False
+    assert unreachable.run(policy, bool).value is False
     assert policy.budget.balance == 1
-    name = "AsyncRedisBudget" if alone.awaited else "RedisBudget"
+    name = "AsyncRedisBudget" if unreachable.awaited else "RedisBudget"
     [record] = caplog.records
     assert record.getMessage().startswith(
         f"<{name} of TokenBucket(capacity=20), key='{KEY}'> is counted in this "
@@ -75,7 +75,7 @@ def clear(client):
     client.config_set("maxmemory", 0)
 
 
-TROUBLES = {
+OUTAGES = {
     "another type under the key": (
         lambda client: client.lpush(KEY, "a"),
         lambda client: client.delete(KEY),
@@ -89,71 +89,71 @@ TROUBLES = {
 }
 
 
-@pytest.mark.parametrize("trouble", TROUBLES)
-def test_what_was_taken_meanwhile_is_charged_when_it_is_back(
-    way, server, clock, caplog, trouble
+@pytest.mark.parametrize("outage", OUTAGES)
+def test_tokens_taken_during_an_outage_are_charged_afterwards(
+    backend, server, clock, caplog, outage
 ):
-    cause, end = TROUBLES[trouble]
-    budget = way.budget(TokenBucket(100))
-    cause(server.client)
+    begin, end = OUTAGES[outage]
+    budget = backend.budget(TokenBucket(100))
+    begin(server.client)
     try:
         for _ in range(4):
-            assert way(budget.withdraw(OSError())) == 5
-            way(budget.deposit(None))
+            assert backend(budget.withdraw(OSError())) == 5
+            backend(budget.deposit(None))
         assert (levels(caplog), budget.balance) == (["WARNING"], 84)
     finally:
         end(server.client)
-    assert way(budget.flush()) == 84
+    assert backend(budget.flush()) == 84
     server.client.set(KEY, 50)
     clock.advance(1)
-    assert way(budget.withdraw(OSError())) == 5
+    assert backend(budget.withdraw(OSError())) == 5
     assert (levels(caplog), budget.balance) == (["WARNING", "INFO"], 29)
     assert caplog.messages[1].endswith("is shared again: Redis answers")
-    assert way(budget.flush()) == 29
+    assert backend(budget.flush()) == 29
 
 
-def test_a_server_that_dies_in_mid_call_is_done_without(way, server, clock, caplog):
+def test_a_server_that_dies_during_a_call_is_an_outage(backend, server, clock, caplog):
     server.client.set(KEY, 40)
-    budget = way.budget()
-    assert way(budget.withdraw(OSError())) == 5
+    budget = backend.budget()
+    assert backend(budget.withdraw(OSError())) == 5
     server.send(signal.SIGSTOP)
     killer = threading.Timer(0.02, server.kill)
     killer.start()
     policy = Policy(schedule=[0], on=OSError, budget=budget)
-    outcome = way.run(policy, dead)
+    outcome = backend.run(policy, fail)
     killer.join()
     assert (outcome.state.attempt, str(outcome.error)) == (2, "dead")
-    # It goes on with what Redis had last, not with a full bucket.
+    # It continues with the last balance of Redis, not with a full bucket.
     assert (levels(caplog), budget.balance) == (["WARNING"], 30)
     server.start()
     server.client.set(KEY, 3)
     clock.advance(1)
-    # No balance is below zero, whatever is owed.
-    assert way(budget.withdraw(OSError())) is None
+    # No balance is below zero, even if more was taken.
+    assert backend(budget.withdraw(OSError())) is None
     assert (levels(caplog), budget.balance) == (["WARNING", "INFO"], 0)
 
 
-def test_a_server_that_hangs_is_waited_for_once_in_a_pause(way, server, clock, caplog):
-    budget = way.budget()
-    way(budget.withdraw(OSError()))
+def test_a_hanging_server_is_waited_for_once_per_pause(backend, server, clock, caplog):
+    budget = backend.budget()
+    backend(budget.withdraw(OSError()))
     server.send(signal.SIGSTOP)
     try:
         for _ in range(20):
-            way(budget.withdraw(OSError()))
-            way(budget.deposit(None))
+            backend(budget.withdraw(OSError()))
+            backend(budget.deposit(None))
         clock.advance(0.999)
-        assert (way(budget.flush()), levels(caplog)) == (415, ["WARNING"])
+        assert (backend(budget.flush()), levels(caplog)) == (415, ["WARNING"])
     finally:
         server.send(signal.SIGCONT)
     clock.advance(0.001)
-    # The first script was run when the server went on, so it is paid twice.
-    assert way(budget.flush()) == 410
+    # The server ran the first script when it was resumed, so it is paid twice.
+    assert backend(budget.flush()) == 410
     assert levels(caplog) == ["WARNING", "INFO"]
 
 
-def test_cancellation_passes_through_an_awaited_script(server, clock, caplog):
-    async def main(way):
-        budget = way.budget()
+def test_cancellation_during_a_script_is_raised(server, clock, caplog):
+    async def main(backend):
+        budget = backend.budget()
         await budget.withdraw(OSError())
         server.send(signal.SIGSTOP)
         try:
@@ -167,13 +167,13 @@ def test_cancellation_passes_through_an_awaited_script(server, clock, caplog):
         assert await budget.flush() in {485, 490}
 
     with contextlib.ExitStack() as stack:
-        way = Way("asyncio", server.port, stack)
-        way(main(way))
+        backend = Backend("asyncio", server.port, stack)
+        backend(main(backend))
     assert caplog.records == []
 
 
-class Answering:
-    """What answers everything with the same."""
+class FixedReplyServer:
+    """A server with the same reply to everything."""
 
     def __init__(self, answer):
         self.answer = answer
@@ -206,13 +206,13 @@ class Answering:
     ],
     ids=["loading", "no password", "another protocol", "a text", "too little"],
 )
-def test_what_answers_otherwise_counts_as_away(clock, caplog, answer, awaited):
+def test_unexpected_replies_are_an_outage(clock, caplog, answer, awaited):
     with contextlib.ExitStack() as stack:
-        server = stack.enter_context(contextlib.closing(Answering(answer)))
+        server = stack.enter_context(contextlib.closing(FixedReplyServer(answer)))
         name = "asyncio" if awaited else "blocking"
-        way = Way(name, server.port, stack)
-        budget = way.budget()
-        assert [way(budget.withdraw(OSError())) for _ in range(2)] == [5, 5]
+        backend = Backend(name, server.port, stack)
+        budget = backend.budget()
+        assert [backend(budget.withdraw(OSError())) for _ in range(2)] == [5, 5]
         assert (levels(caplog), budget.balance) == (["WARNING"], 490)
 
 
@@ -221,7 +221,7 @@ def ledger(clock):
     return LocalLedger(TokenBucket(20), 1, "a budget")
 
 
-def test_it_is_asked_again_after_growing_pauses(ledger, clock, caplog):
+def test_an_outage_is_probed_after_growing_pauses(ledger, clock, caplog):
     ledger.apply_failure(ledger.next_request(5), OSError())
     pauses = []
     for _ in range(7):
@@ -229,7 +229,7 @@ def test_it_is_asked_again_after_growing_pauses(ledger, clock, caplog):
         while (request := ledger.next_request()) is None:
             clock.advance(0.5)
         pauses.append(clock.now() - start)
-        # As long as one asks, no other does.
+        # Only one caller probes at a time.
         assert ledger.next_request() is None
         ledger.apply_failure(request, OSError())
     assert pauses == [1, 2, 4, 8, 16, 30, 30]
@@ -241,7 +241,7 @@ def test_it_is_asked_again_after_growing_pauses(ledger, clock, caplog):
     assert ledger.next_request() is not None
 
 
-def test_another_asks_if_nothing_is_heard_of_the_one_who_asked(ledger, clock):
+def test_another_caller_probes_if_the_first_gets_no_reply(ledger, clock):
     ledger.apply_failure(ledger.next_request(), OSError())
     clock.advance(1)
     assert ledger.next_request() is not None
@@ -251,18 +251,18 @@ def test_another_asks_if_nothing_is_heard_of_the_one_who_asked(ledger, clock):
     assert ledger.next_request() is not None
 
 
-def test_many_who_asked_at_once_fail_once(ledger, clock, caplog):
+def test_concurrent_failures_count_as_one_outage(ledger, clock, caplog):
     first, second, third = (ledger.next_request(5) for _ in range(3))
     assert [ledger.apply_failure(each, OSError()) for each in (first, second)] == [5, 5]
     clock.advance(1)
-    # What was asked before the failure does not end it.
+    # A reply to a request from before the failure does not end the outage.
     ledger.apply_reply(third, 3)
     assert (levels(caplog), ledger.tokens) == (["WARNING"], 10)
     ledger.apply_reply(ledger.next_request(), 3)
     assert (levels(caplog), ledger.tokens) == (["WARNING", "INFO"], 3)
 
 
-def test_in_doubt_what_is_given_is_lost_and_what_is_taken_is_charged(ledger, clock):
+def test_after_a_lost_reply_withdrawals_are_charged_and_rewards_dropped(ledger, clock):
     assert ledger.add_reward(None) is None
     ledger.apply_failure(ledger.next_request(5), OSError())
     assert ledger.unsent == -5
@@ -277,7 +277,7 @@ def test_in_doubt_what_is_given_is_lost_and_what_is_taken_is_charged(ledger, clo
     assert (ledger.unsent, ledger.tokens) == (0, 3)
 
 
-def test_rewards_are_gathered_as_before_when_it_is_back(ledger, clock):
+def test_rewards_are_collected_again_after_an_outage(ledger, clock):
     ledger.apply_failure(ledger.next_request(), OSError())
     clock.advance(1)
     ledger.apply_reply(ledger.next_request(), 3)
@@ -287,7 +287,7 @@ def test_rewards_are_gathered_as_before_when_it_is_back(ledger, clock):
     assert ledger.add_reward(None).change == 2
 
 
-def test_to_a_full_bucket_nothing_is_added_while_redis_is_away(ledger):
+def test_nothing_is_added_to_a_full_bucket_during_an_outage(ledger):
     ledger.apply_failure(ledger.next_request(), OSError())
     for _ in range(30):
         ledger.add_reward(None)
@@ -296,7 +296,7 @@ def test_to_a_full_bucket_nothing_is_added_while_redis_is_away(ledger):
     assert (ledger.unsent, ledger.tokens) == (-20, 0)
 
 
-def test_a_clock_that_goes_back_does_not_keep_it_away(ledger, clock):
+def test_a_clock_that_goes_back_does_not_prolong_an_outage(ledger, clock):
     clock.advance(100)
     ledger.apply_failure(ledger.next_request(), OSError())
     assert ledger.next_request() is None

@@ -1,4 +1,4 @@
-"""The parts and the adapter for requests, against servers that fail for real."""
+"""The requests integration, against servers with real faults."""
 
 import contextlib
 import io
@@ -19,6 +19,7 @@ from retrykit.integrations import requests as retries
 from retrykit.policy.timeouts import AsArgument
 from retrykit.testing import virtual_time
 from tests._support.fault_proxy import proxy, refused, through
+from tests._support.retry_after_headers import DATE, DELAYS
 from tests._support.scripted_server import (
     answer,
     close,
@@ -43,32 +44,22 @@ BODIES = {
     "cut, chunked": cut(10, chunked=True),
     "reset": reset_in_body(10),
 }
-HINTS = {
-    "seconds": (["7"], 7.0),
-    "a date": (["Sun, 06 Nov 1994 08:49:37 GMT"], 7.0),
-    "malformed": (["soon"], 1.0),
-    "negative": (["-5"], 1.0),
-    "repeated": (["3", "9"], 9.0),
-    "absurd": (["9" * 400], None),
-    "beyond the time that is left": (["31"], None),
-}
-DATE = ("Date", "Sun, 06 Nov 1994 08:49:30 GMT")
 
 
 @pytest.fixture
 def clock():
-    # A connection that is kept is no reason for time to stand still.
+    # An idle connection must not stop virtual time for long.
     with virtual_time(stall_timeout=0.02) as clock:
         yield clock
 
 
 def session(policy=None, adapter=None, **changes):
-    made = requests.Session()
-    made.trust_env = False
+    client = requests.Session()
+    client.trust_env = False
     if not changes and policy is None:
         changes = {"schedule": [1, 2]}
-    made.mount("http://", retries.RetryAdapter(policy, adapter, **changes))
-    return made
+    client.mount("http://", retries.RetryAdapter(policy, adapter, **changes))
+    return client
 
 
 @contextlib.contextmanager
@@ -82,7 +73,7 @@ def bodies(server):
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
-def test_a_status_that_passes_is_retried(clock, status):
+def test_a_transient_status_is_retried(clock, status):
     with serve(answer(status), answer()) as server, session() as client:
         response = client.get(server.url)
         assert (response.status_code, response.text) == (200, "ok")
@@ -93,35 +84,36 @@ def test_a_status_that_passes_is_retried(clock, status):
         assert state_of(response).name == "GET 127.0.0.1"
 
 
-class TestAPolicyOfSingleRequests:
+class TestRequestPolicy:
     @pytest.mark.parametrize(
         ("policy", "attempts"),
         [(None, 1), (Policy(schedule=[0]), 2), (Policy(schedule=[0] * 4), 5)],
         ids=["none", "less", "more"],
     )
-    def test_holds_in_its_block(self, clock, policy, attempts):
+    def test_applies_in_its_block(self, clock, policy, attempts):
         with serve(answer(503)) as server, session() as client:
             with retries.request_policy(policy):
                 response = client.get(server.url)
             assert len(server.seen) == state_of(response).attempt == attempts
             assert state_of(client.get(server.url)).attempt == 3
 
-    def test_holds_for_every_request_of_a_redirect(self, clock):
+    def test_applies_to_every_request_of_a_redirect(self, clock):
         with serve(redirect("/x"), answer(503)) as server, session() as client:
             with retries.request_policy(None):
                 assert client.get(server.url).status_code == 503
         assert len(server.seen) == 2
 
-    def test_gives_way_to_an_inner_one(self, clock):
+    def test_an_inner_block_wins(self, clock):
         with serve(answer(503)) as server, session() as client:
             with retries.request_policy(None):
                 with retries.request_policy(Policy(schedule=[0])):
                     assert state_of(client.get(server.url)).attempt == 2
                 assert state_of(client.get(server.url)).attempt == 1
 
-    def test_holds_in_its_own_thread_only(self, clock):
+    def test_applies_only_in_its_own_thread(self):
         seen = []
-        with serve(answer(503)) as server, session() as client:
+        # The clock of the test is not that of the thread.
+        with serve(answer(503)) as server, session(schedule=[0, 0]) as client:
 
             def get():
                 seen.append(state_of(client.get(server.url)).attempt)
@@ -134,14 +126,14 @@ class TestAPolicyOfSingleRequests:
 
 
 @pytest.mark.parametrize("status", [200, 204, 304, 400, 401, 404, 501])
-def test_a_status_that_stays_is_not(clock, status):
+def test_other_statuses_are_not_retried(clock, status):
     with serve(answer(status)) as server, session() as client:
         assert client.get(server.url).status_code == status
         assert (len(server.seen), clock.sleeps) == (1, [])
 
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
-def test_an_attempt_without_an_answer_is_retried(clock, failure):
+def test_an_attempt_without_a_response_is_retried(clock, failure):
     with serve(failure, answer()) as server, session() as client:
         assert client.get(server.url).ok
         assert (len(server.seen), clock.sleeps) == (2, [1.0])
@@ -149,7 +141,7 @@ def test_an_attempt_without_an_answer_is_retried(clock, failure):
         assert server.accepted == 2
 
 
-def test_a_port_where_nobody_listens_is_tried_again(clock):
+def test_a_refused_connection_is_retried(clock):
     listen = [lambda _: faults.listen()]
     with (
         serve() as server,
@@ -159,7 +151,7 @@ def test_a_port_where_nobody_listens_is_tried_again(clock):
         assert client.get(f"http://127.0.0.1:{faults.port}").ok
 
 
-def test_timeouts_are_retried_and_are_those_of_requests(clock):
+def test_timeouts_are_retried_and_raised_as_those_of_requests(clock):
     with serve(hang()) as server, session() as client:
         with pytest.raises(ReadTimeout) as caught:
             client.get(server.url, timeout=0.05)
@@ -175,19 +167,19 @@ def test_the_last_response_is_returned_unread_and_the_others_are_closed(clock):
     with serve(answer(503, body=b"x" * 10**6)) as server, session() as client:
         with client.get(server.url, stream=True) as response:
             assert response.status_code == 503
-            assert server.settled(open=1)
+            assert server.wait_for_open(1)
             assert state_of(response).stop_reason is StopReason.SCHEDULE_ENDED
             assert len(response.content) == 10**6
-        assert [x.raw.closed for x in results(response)] == [True] * 3
+        assert [x.raw.closed for x in sleeps_and_bodies(response)] == [True] * 3
         assert clock.sleeps == [1.0, 2.0]
-    assert server.settled(open=0)
+    assert server.wait_for_open(0)
 
 
-def results(response):
+def sleeps_and_bodies(response):
     return [failure.result for failure in state_of(response).failures]
 
 
-def test_what_is_not_idempotent_is_sent_once(clock, caplog):
+def test_methods_that_are_not_idempotent_are_sent_once(clock, caplog):
     caplog.set_level(logging.DEBUG, "retrykit")
     with serve(answer(503), reset()) as server, session() as client:
         response = client.post(server.url, data=b"pay")
@@ -199,7 +191,7 @@ def test_what_is_not_idempotent_is_sent_once(clock, caplog):
         assert "PATCH is retried only with" in caught.value.__notes__[0]
 
 
-def test_what_has_a_key_or_is_allowed_is_sent_again(clock):
+def test_an_idempotency_key_or_the_methods_setting_allows_retries(clock):
     with serve(answer(503), answer()) as server, session() as client:
         client.post(server.url, data=b"pay", headers={"idempotency-key": "7"})
         assert bodies(server) == [b"pay", b"pay"]
@@ -210,7 +202,7 @@ def test_what_has_a_key_or_is_allowed_is_sent_again(clock):
         assert len(server.seen) == 1
 
 
-def from_the_middle():
+def file_read_to_the_middle():
     file = io.BytesIO(b"head, body")
     file.seek(6)
     return file
@@ -221,19 +213,19 @@ REPLAYED = {
     "text": (lambda: {"data": "body"}, b"body"),
     "a form": (lambda: {"data": {"a": "1"}}, b"a=1"),
     "json": (lambda: {"json": [1]}, b"[1]"),
-    "a file from its middle": (lambda: {"data": from_the_middle()}, b"body"),
+    "a file from its middle": (lambda: {"data": file_read_to_the_middle()}, b"body"),
     "a text file": (lambda: {"data": io.StringIO("body")}, b"body"),
 }
 
 
-@pytest.mark.parametrize(("given", "body"), REPLAYED.values(), ids=REPLAYED)
-def test_a_body_is_sent_again_as_it_was(clock, given, body):
+@pytest.mark.parametrize(("options", "body"), REPLAYED.values(), ids=REPLAYED)
+def test_a_body_is_sent_again_unchanged(clock, options, body):
     with serve(answer(503), reset(), answer()) as server, session() as client:
-        assert client.put(server.url, **given()).ok
+        assert client.put(server.url, **options()).ok
         assert bodies(server) == [body] * 3
 
 
-def test_a_multipart_body_is_sent_again_as_it_was(clock):
+def test_a_multipart_body_is_sent_again_unchanged(clock):
     with serve(answer(503), answer()) as server, session() as client:
         client.put(server.url, files={"file": io.BytesIO(b"body")})
         first, second = bodies(server)
@@ -242,7 +234,7 @@ def test_a_multipart_body_is_sent_again_as_it_was(clock):
 
 
 class Pipe(io.BytesIO):
-    """A file that cannot be taken back."""
+    """A file that cannot be rewound."""
 
     def seekable(self):
         return False
@@ -252,7 +244,7 @@ STREAMS = {"an iterator": lambda: iter([b"bo", b"dy"]), "a pipe": lambda: Pipe(b
 
 
 @pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
-def test_a_body_that_can_be_read_once_is_sent_once(clock, caplog, stream):
+def test_a_one_shot_body_is_sent_once(clock, caplog, stream):
     with serve(answer(503), reset()) as server, session() as client:
         assert client.put(server.url, data=stream()).status_code == 503
         assert "its body is a stream that cannot be sent again" in caplog.text
@@ -266,13 +258,13 @@ def test_a_body_is_sent_again_along_a_redirect(clock):
     away = answer(307, [("Location", "/there")])
     steps = answer(503), away, answer(503), answer()
     with serve(*steps) as server, session() as client:
-        response = client.put(server.url, data=from_the_middle())
+        response = client.put(server.url, data=file_read_to_the_middle())
         assert bodies(server) == [b"body"] * 4
         assert state_of(response).attempt == 2
 
 
-@pytest.mark.parametrize(("sent", "nap"), HINTS.values(), ids=HINTS)
-def test_retry_after_is_understood_or_ignored(clock, sent, nap):
+@pytest.mark.parametrize(("sent", "nap"), DELAYS.values(), ids=DELAYS)
+def test_retry_after_is_obeyed_or_ignored(clock, sent, nap):
     headers = [DATE, *(("Retry-After", value) for value in sent)]
     with serve(answer(429, headers), answer()) as server:
         with session(schedule=[1], max_elapsed=30) as client:
@@ -284,7 +276,7 @@ def test_retry_after_is_understood_or_ignored(clock, sent, nap):
             assert (response.status_code, clock.sleeps) == (200, [nap])
 
 
-def test_adapters_in_a_decorated_function_do_not_multiply(clock):
+def test_an_adapter_in_a_decorated_function_does_not_multiply_retries(clock):
     def fetch(url):
         response = client.get(url)
         response.raise_for_status()
@@ -303,7 +295,7 @@ def test_adapters_in_a_decorated_function_do_not_multiply(clock):
 
 
 @pytest.mark.parametrize("broken", BODIES.values(), ids=BODIES)
-def test_a_body_cut_short_is_seen_by_the_decorator_and_not_the_adapter(clock, broken):
+def test_a_truncated_body_is_retried_by_a_decorator_but_not_the_adapter(clock, broken):
     fetch = retry(retries.policy(schedule=[5]))(lambda: client.get(server.url))
     with serve(broken, answer()) as server, session() as client:
         with pytest.raises(ChunkedEncodingError):
@@ -314,7 +306,7 @@ def test_a_body_cut_short_is_seen_by_the_decorator_and_not_the_adapter(clock, br
         assert clock.sleeps == [5.0]
 
 
-def test_a_redirect_loop_is_the_clients_business(clock):
+def test_a_redirect_loop_is_not_retried(clock):
     with serve(redirect("/")) as server, session() as client:
         client.max_redirects = 5
         with pytest.raises(TooManyRedirects):
@@ -323,10 +315,10 @@ def test_a_redirect_loop_is_the_clients_business(clock):
 
 
 def test_the_second_request_of_a_digest_is_retried_too(clock):
-    asks = answer(
+    challenge = answer(
         401, [("WWW-Authenticate", 'Digest realm="r", nonce="n", qop="auth"')]
     )
-    with serve(asks, answer(503), answer()) as server, session() as client:
+    with serve(challenge, answer(503), answer()) as server, session() as client:
         response = client.get(server.url, auth=HTTPDigestAuth("user", "word"))
         assert (response.status_code, clock.sleeps) == (200, [1.0])
 
@@ -341,28 +333,28 @@ TIMEOUTS = {
 
 
 @pytest.mark.parametrize("timeout", TIMEOUTS.values(), ids=TIMEOUTS)
-def test_an_attempt_timeout_bounds_the_one_that_is_given(clock, timeout):
+def test_an_attempt_timeout_shortens_the_given_timeout(clock, timeout):
     changes = {"schedule": [1], "attempt_timeout": AsArgument(0.05)}
     with served(hang(), answer(), **changes) as (server, client):
         response = client.get(server.url, timeout=timeout)
         assert isinstance(state_of(response).errors[0], ReadTimeout)
 
 
-def test_an_attempt_timeout_makes_no_timeout_longer(clock):
+def test_an_attempt_timeout_lengthens_no_timeout(clock):
     with served(hang(), attempt_timeout=AsArgument(99)) as (server, client):
         with pytest.raises(ReadTimeout) as caught:
             client.get(server.url, timeout=0.01)
         assert "read timeout=0.01" in str(caught.value)
 
 
-def test_an_attempt_that_has_no_time_left_times_out(clock):
+def test_an_attempt_without_remaining_time_times_out(clock):
     changes = {"max_elapsed": 0, "attempt_timeout": AsArgument(5)}
     with served(hang(), **changes) as (server, client):
         with pytest.raises(requests.Timeout):
             client.get(server.url)
 
 
-def test_a_policy_of_ones_own_is_kept(clock):
+def test_a_custom_policy_is_kept(clock):
     own = Policy(on_result=lambda x: x.text == "wait", schedule=[1], max_attempts=2)
     with serve(answer(503, body=b"wait"), answer(503)) as server:
         with session(own) as client:
@@ -370,16 +362,16 @@ def test_a_policy_of_ones_own_is_kept(clock):
         assert clock.sleeps == [1.0]
 
 
-def prepared(server):
+def prepared_request(server):
     return requests.Request("GET", server.url).prepare()
 
 
-def test_an_adapter_of_ones_own_sends_and_is_closed(clock):
+def test_a_custom_adapter_sends_and_is_closed(clock):
     class Own(HTTPAdapter):
         closed = False
 
-        def add_headers(self, request, **given):
-            request.headers["X-Own"] = repr(given)
+        def add_headers(self, request, **options):
+            request.headers["X-Own"] = repr(options)
 
         def close(self):
             self.closed = True
@@ -387,18 +379,18 @@ def test_an_adapter_of_ones_own_sends_and_is_closed(clock):
 
     own = Own(pool_maxsize=1, pool_block=True)
     with serve(answer(503), answer()) as server, session(adapter=own) as client:
-        given = {"stream": True, "timeout": 5, "verify": False, "cert": "none"}
-        given["proxies"] = {"ftp": server.url}
+        options = {"stream": True, "timeout": 5, "verify": False, "cert": "none"}
+        options["proxies"] = {"ftp": server.url}
         with pytest.raises(OSError, match="certificate file"):
-            client.get_adapter("http://").send(prepared(server), **given)
-        given["cert"] = None
-        client.get_adapter("http://").send(prepared(server), **given).close()
-        assert [seen.headers["x-own"] for seen in server.seen] == [repr(given)] * 2
+            client.get_adapter("http://").send(prepared_request(server), **options)
+        options["cert"] = None
+        client.get_adapter("http://").send(prepared_request(server), **options).close()
+        assert [seen.headers["x-own"] for seen in server.seen] == [repr(options)] * 2
         client.close()
         assert own.closed
 
 
-def test_a_pool_of_one_connection_gets_each_back(clock):
+def test_connections_return_to_a_pool_of_one(clock):
     own = HTTPAdapter(pool_maxsize=1, pool_block=True)
     big = answer(503, body=b"x" * 10**6)
     with serve(big, big, answer()) as server, session(adapter=own) as client:

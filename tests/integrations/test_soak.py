@@ -1,4 +1,4 @@
-"""Thousands of requests leave nothing behind; here a few hundred do not.
+"""A short soak test: a few hundred requests leave nothing behind.
 
 `python -m benchmarks.soak` is the long form, for every transport.
 """
@@ -31,18 +31,18 @@ def server(servers):
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda each: each.name)
-def test_leaves_nothing_behind(transport, servers, caplog):
-    # What urllib3 logs of an error holds the pool by it, for as long as it is kept.
+def test_a_transport_leaves_nothing_behind(transport, servers, caplog):
+    # A captured log record of urllib3 would keep its connection pool alive.
     caplog.set_level(logging.ERROR, logger="urllib3")
-    came = soak(transport, servers(transport.server), REQUESTS)
-    assert list(came.leaks()) == []
-    assert came.errors == []
-    assert abs(came.faults - FAULTS_MET) <= 1
-    assert came.attempts == REQUESTS + came.faults
+    result = soak(transport, servers(transport.server), REQUESTS)
+    assert list(result.leaks()) == []
+    assert result.errors == []
+    assert abs(result.faults - FAULTS_MET) <= 1
+    assert result.attempts == REQUESTS + result.faults
 
 
-class Forgetful(httpx.BaseTransport):
-    """Sends again, and closes nothing that it does not return."""
+class LeakyTransport(httpx.BaseTransport):
+    """Retries, but does not close rejected responses."""
 
     def __init__(self, inner):
         self.inner = inner
@@ -62,55 +62,57 @@ class Forgetful(httpx.BaseTransport):
 
 
 @contextmanager
-def forgetful(policy, limit, url):
+def leaky_transport(policy, limit, url):
     inner = httpx.HTTPTransport(limits=httpx.Limits(max_connections=limit))
-    with httpx.Client(transport=Forgetful(inner), timeout=0.05) as client:
+    with httpx.Client(transport=LeakyTransport(inner), timeout=0.05) as client:
         yield Client(lambda: client.get(url).status_code, lambda: in_pool(inner))
 
 
-def test_catches_a_transport_that_closes_no_discarded_response(server):
-    leaking = Transport(name="forgetful", module="httpx", open=forgetful)
-    told = list(soak(leaking, server, 50).leaks())
-    assert any(words.endswith("are busy, with no request using them") for words in told)
+def test_detects_a_transport_that_closes_no_rejected_response(server):
+    leaking = Transport(name="forgetful", module="httpx", open=leaky_transport)
+    leaks = list(soak(leaking, server, 50).leaks())
+    assert any(
+        words.endswith("are busy, with no request using them") for words in leaks
+    )
 
 
-def test_catches_a_client_that_is_not_closed(server):
-    kept = []
+def test_detects_a_client_that_is_not_closed(server):
+    transports = []
 
     @contextmanager
     def unclosed(policy, limit, url):
         inner = httpx.HTTPTransport()
-        kept.append(inner)
-        client = httpx.Client(transport=Forgetful(inner))
+        transports.append(inner)
+        client = httpx.Client(transport=LeakyTransport(inner))
         yield Client(lambda: client.get(url).status_code, lambda: in_pool(inner))
 
-    came = soak(
+    result = soak(
         Transport(name="", module="httpx", open=unclosed), server, 20, within=0.05
     )
-    kept[0].close()
-    told = " ".join(came.leaks())
-    assert "file descriptors are left open" in told
-    assert "the server still sees" in told
+    transports[0].close()
+    leaks = " ".join(result.leaks())
+    assert "file descriptors are left open" in leaks
+    assert "the server still sees" in leaks
 
 
-def test_catches_a_task_that_is_left(server):
+def test_detects_a_task_that_is_left_behind(server):
     @asynccontextmanager
-    async def careless(policy, limit, url):
-        left = asyncio.create_task(asyncio.sleep(3600))
-        yield Client(partial(answered, left), lambda: Pool(0, 0))
+    async def leaves_a_task(policy, limit, url):
+        task = asyncio.create_task(asyncio.sleep(3600))
+        yield Client(partial(respond, task), lambda: Pool(0, 0))
 
-    came = soak(Transport(name="", module="httpx", aopen=careless), server, 20)
-    assert "1 threads or tasks are left" in list(came.leaks())
+    result = soak(Transport(name="", module="httpx", aopen=leaves_a_task), server, 20)
+    assert "1 threads or tasks are left" in list(result.leaks())
 
 
-async def answered(_task):
+async def respond(_task):
     return 200
 
 
-def test_catches_an_error_that_comes_out(server):
+def test_reports_an_error_of_a_request(server):
     @contextmanager
-    def impatient(policy, limit, url):
+    def fails(policy, limit, url):
         yield Client(lambda: 503, lambda: Pool(0, 0))
 
-    came = soak(Transport(name="", module="httpx", open=impatient), server, 20)
-    assert next(came.leaks()).startswith("requests failed, first with RuntimeError(")
+    result = soak(Transport(name="", module="httpx", open=fails), server, 20)
+    assert next(result.leaks()).startswith("requests failed, first with RuntimeError(")

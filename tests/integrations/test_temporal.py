@@ -1,4 +1,4 @@
-"""Activities of Temporal under a policy: each attempt by itself, and no server."""
+"""Attempts of Temporal activities under a policy, without a server."""
 
 import asyncio
 from dataclasses import replace
@@ -24,18 +24,18 @@ from retrykit.testing import virtual_time
 PATIENT = Policy(schedule=["1m", "1h", "1d"], max_elapsed=None, on=ConnectionError)
 
 
-class Activity:
-    """One way to write an activity: blocking, or as a coroutine function."""
+class ActivityKind:
+    """An activity as a function or a coroutine function."""
 
     def __init__(self, *, awaited):
         self.awaited = awaited
 
-    def __call__(self, policy, fn, attempt=1, **told):
+    def __call__(self, policy, fn, attempt=1, **info):
         """Make one attempt of an activity that does what *fn* does."""
         environment = ActivityEnvironment()
         now = datetime.fromtimestamp(wall(), UTC)
-        told = {"scheduled_time": now, "activity_id": "5"} | told
-        environment.info = replace(environment.info, attempt=attempt, **told)
+        info = {"scheduled_time": now, "activity_id": "5"} | info
+        environment.info = replace(environment.info, attempt=attempt, **info)
         if not self.awaited:
             return environment.run(retried(policy)(fn))
 
@@ -45,16 +45,16 @@ class Activity:
 
         return asyncio.run(environment.run(coroutine))
 
-    def failed(self, policy, fn, attempt=1, **told):
-        """Return what Temporal is told of an attempt that fails."""
+    def failed(self, policy, fn, attempt=1, **info):
+        """Return the error that an attempt raises to Temporal."""
         with pytest.raises(ApplicationError) as caught:
-            self(policy, fn, attempt, **told)
+            self(policy, fn, attempt, **info)
         return caught.value
 
 
 @pytest.fixture(params=[False, True], ids=["blocking", "awaited"])
 def attempt(request):
-    return Activity(awaited=request.param)
+    return ActivityKind(awaited=request.param)
 
 
 def raises(error):
@@ -67,8 +67,8 @@ def raises(error):
 REFUSED = raises(ConnectionError("refused"))
 
 
-def as_sent(error):
-    """What goes to the server."""
+def to_failure_proto(error):
+    """Return the failure message that is sent to the server."""
     failure, converter = Failure(), DataConverter.default
     converter.failure_converter.to_failure(error, converter.payload_converter, failure)
     return failure
@@ -79,25 +79,25 @@ class TestAnAttempt:
         assert attempt(PATIENT, lambda: 7) == 7
 
     def test_that_fails_sets_the_next_delay(self, attempt):
-        told = [attempt.failed(PATIENT, REFUSED, number) for number in (1, 2, 3)]
-        assert [error.next_retry_delay for error in told] == [
+        errors = [attempt.failed(PATIENT, REFUSED, number) for number in (1, 2, 3)]
+        assert [error.next_retry_delay for error in errors] == [
             timedelta(minutes=1),
             timedelta(hours=1),
             timedelta(days=1),
         ]
-        assert not any(error.non_retryable or error.details for error in told)
+        assert not any(error.non_retryable or error.details for error in errors)
 
     def test_shows_the_error_of_the_activity(self, attempt):
         refused = ConnectionError("refused")
-        told = attempt.failed(PATIENT, raises(refused))
-        assert (told.message, told.type) == ("refused", "ConnectionError")
-        assert told.cause is refused
+        error = attempt.failed(PATIENT, raises(refused))
+        assert (error.message, error.type) == ("refused", "ConnectionError")
+        assert error.cause is refused
 
     def test_may_reject_a_result(self, attempt):
         policy = PATIENT.replace(on_result=lambda status: status == 503)
-        told = attempt.failed(policy, lambda: 503)
-        assert (told.message, told.type) == ("a rejected result of type int", None)
-        assert told.next_retry_delay == timedelta(minutes=1)
+        error = attempt.failed(policy, lambda: 503)
+        assert (error.message, error.type) == ("a rejected result of type int", None)
+        assert error.next_retry_delay == timedelta(minutes=1)
 
     def test_has_a_number_and_a_key(self, attempt):
         def fn():
@@ -116,15 +116,15 @@ class TestAnAttempt:
 
 class TestTheLastAttempt:
     def test_is_not_retryable(self, attempt):
-        told = attempt.failed(PATIENT, REFUSED, 4)
-        assert (told.non_retryable, told.next_retry_delay) == (True, None)
-        assert told.type == "ConnectionError"
-        assert told.message.startswith("refused; gave up after 4 attempts in ")
-        assert told.message.endswith(": the schedule has ended")
+        error = attempt.failed(PATIENT, REFUSED, 4)
+        assert (error.non_retryable, error.next_retry_delay) == (True, None)
+        assert error.type == "ConnectionError"
+        assert error.message.startswith("refused; gave up after 4 attempts in ")
+        assert error.message.endswith(": the schedule has ended")
 
     def test_has_the_envelope_in_its_details(self, attempt):
-        (kept,) = attempt.failed(PATIENT, REFUSED, 4).details
-        envelope = Envelope.from_dict(kept)
+        (details,) = attempt.failed(PATIENT, REFUSED, 4).details
+        envelope = Envelope.from_dict(details)
         assert (envelope.status, envelope.key) == ("dead", "test/test-run/5:4")
         assert envelope.counts == {"unknown": 3, "ConnectionError": 1}
 
@@ -139,24 +139,24 @@ class TestTheLastAttempt:
         assert "no time is left" in late.message
 
     def test_is_that_of_an_error_that_is_not_retried(self, attempt):
-        told = attempt.failed(PATIENT, raises(KeyError("host")))
-        assert (told.non_retryable, told.type) == (True, "KeyError")
+        error = attempt.failed(PATIENT, raises(KeyError("host")))
+        assert (error.non_retryable, error.type) == (True, "KeyError")
 
     def test_may_end_with_a_rejected_result(self, attempt):
         policy = PATIENT.replace(on_result=lambda status: status == 503)
-        told = attempt.failed(policy, lambda: 503, 4)
-        assert (told.non_retryable, told.type) == (True, "RetryError")
-        assert told.message.startswith("test/test-run/5 gave up after 4 attempts in ")
-        assert told.message.endswith(
+        error = attempt.failed(policy, lambda: 503, 4)
+        assert (error.non_retryable, error.type) == (True, "RetryError")
+        assert error.message.startswith("test/test-run/5 gave up after 4 attempts in ")
+        assert error.message.endswith(
             "has ended; last failure: a rejected result of type int"
         )
 
     def test_is_not_repeated_if_its_worker_was_lost(self, attempt):
         assert attempt(PATIENT.replace(max_attempts=4), lambda: 7, 4) == 7
         made = []
-        told = attempt.failed(PATIENT.replace(max_attempts=4), made.append, 5)
-        assert (made, told.non_retryable) == ([], True)
-        assert told.message == (
+        error = attempt.failed(PATIENT.replace(max_attempts=4), made.append, 5)
+        assert (made, error.non_retryable) == ([], True)
+        assert error.message == (
             "test/test-run/5: max attempts reached, and the last was lost"
         )
 
@@ -168,15 +168,15 @@ def at(seconds):
 class TestAnActivityMayAsk:
     def test_for_a_delay(self, attempt):
         busy = OSError("busy")
-        told = attempt.failed(PATIENT, raises(RetryAfter("90s", busy)))
-        assert told.next_retry_delay == timedelta(seconds=90)
-        assert (told.type, told.cause) == ("OSError", busy)
+        error = attempt.failed(PATIENT, raises(RetryAfter("90s", busy)))
+        assert error.next_retry_delay == timedelta(seconds=90)
+        assert (error.type, error.cause) == ("OSError", busy)
 
     def test_to_give_up(self, attempt):
         revoked = PermissionError("revoked")
-        told = attempt.failed(PATIENT, raises(GiveUp(revoked)))
-        assert told.non_retryable
-        assert (told.type, told.cause) == ("PermissionError", revoked)
+        error = attempt.failed(PATIENT, raises(GiveUp(revoked)))
+        assert error.non_retryable
+        assert (error.type, error.cause) == ("PermissionError", revoked)
 
     def test_for_a_delay_with_an_application_error(self, attempt):
         own = ApplicationError(
@@ -186,37 +186,37 @@ class TestAnActivityMayAsk:
             next_retry_delay=timedelta(seconds=90),
             category=ApplicationErrorCategory.BENIGN,
         )
-        told = attempt.failed(PATIENT, raises(own))
-        assert (told.message, told.type, told.details) == (
+        error = attempt.failed(PATIENT, raises(own))
+        assert (error.message, error.type, error.details) == (
             "busy",
             "Busy",
             ({"shop": 7},),
         )
-        assert told.next_retry_delay == timedelta(seconds=90)
-        assert told.category is ApplicationErrorCategory.BENIGN
+        assert error.next_retry_delay == timedelta(seconds=90)
+        assert error.category is ApplicationErrorCategory.BENIGN
 
     def test_to_give_up_with_an_application_error(self, attempt):
         own = ApplicationError("revoked", "why", type="Revoked", non_retryable=True)
-        told = attempt.failed(PATIENT.replace(on=Exception), raises(own))
-        assert (told.non_retryable, told.type, told.cause) == (True, "Revoked", own)
-        assert told.details[0] == "why"
-        assert Envelope.from_dict(told.details[-1]).status == "dead"
+        error = attempt.failed(PATIENT.replace(on=Exception), raises(own))
+        assert (error.non_retryable, error.type, error.cause) == (True, "Revoked", own)
+        assert error.details[0] == "why"
+        assert Envelope.from_dict(error.details[-1]).status == "dead"
 
-    def test_for_neither(self, attempt):
+    def test_for_nothing(self, attempt):
         own = ApplicationError("busy", type="Busy")
-        told = attempt.failed(PATIENT.replace(on=ApplicationError), raises(own))
-        assert told.next_retry_delay == timedelta(minutes=1)
+        error = attempt.failed(PATIENT.replace(on=ApplicationError), raises(own))
+        assert error.next_retry_delay == timedelta(minutes=1)
 
 
 class TestCancellation:
     @pytest.mark.parametrize("cancelled", [Cancelled("now"), KeyboardInterrupt()])
     def test_is_raised_unchanged(self, attempt, cancelled):
-        heard = []
-        policy = Policy(schedule=["1m"], observers=[heard.append])
+        events = []
+        policy = Policy(schedule=["1m"], observers=[events.append])
         with pytest.raises(type(cancelled)) as caught:
             attempt(policy, raises(cancelled))
         assert caught.value is cancelled
-        assert heard[-1].state.stop_reason.value == "cancelled"
+        assert events[-1].state.stop_reason.value == "cancelled"
 
     def test_of_a_task_is_raised_unchanged(self):
         environment = ActivityEnvironment()
@@ -230,9 +230,9 @@ class TestCancellation:
             asyncio.run(environment.run(wait))
 
 
-class TestWhatIsSent:
+class TestFailureInfo:
     def test_contains_the_delay(self, attempt):
-        sent = as_sent(attempt.failed(PATIENT, REFUSED))
+        sent = to_failure_proto(attempt.failed(PATIENT, REFUSED))
         info = sent.application_failure_info
         assert info.next_retry_delay.ToTimedelta() == timedelta(minutes=1)
         assert (info.type, sent.cause.message) == ("ConnectionError", "refused")
@@ -242,9 +242,9 @@ class TestWhatIsSent:
         [(0, timedelta(microseconds=1)), (1e300, timedelta(days=36_525))],
     )
     def test_has_a_delay_within_the_limits_of_temporal(self, attempt, delay, sent):
-        """One of 0 is not sent, and the backoff of the server would hold."""
-        told = attempt.failed(Policy(schedule=[delay], max_elapsed=None), REFUSED)
-        info = as_sent(told).application_failure_info
+        """A delay of 0 is not sent, and the server's backoff would apply."""
+        error = attempt.failed(Policy(schedule=[delay], max_elapsed=None), REFUSED)
+        info = to_failure_proto(error).application_failure_info
         assert info.next_retry_delay.ToTimedelta() == sent
 
 
@@ -253,12 +253,12 @@ class TestAnActivityUnderAPolicy:
         async def verify(host: str, port: int = 443) -> bool:
             return bool(host and port)
 
-        bare, held = (
+        plain, decorated = (
             activity._Definition.must_from_callable(activity.defn(fn))  # noqa: SLF001  nothing else shows it
             for fn in (verify, retried(PATIENT)(verify))
         )
-        assert replace(held, fn=verify) == bare
-        assert held.name == "verify"
+        assert replace(decorated, fn=verify) == plain
+        assert decorated.name == "verify"
 
     def test_may_be_a_method(self):
         class Shop:
@@ -286,6 +286,10 @@ class TestThePolicyOfTheServer:
         ids=["jittered", "short", "none", "long"],
     )
     def test_waits_for_the_first_delay(self, schedule, interval):
-        given = retry_policy(Policy(schedule=schedule, max_elapsed=None))
-        assert given.initial_interval == given.maximum_interval == interval
-        assert given.backoff_coefficient == 1
+        retry_settings = retry_policy(Policy(schedule=schedule, max_elapsed=None))
+        assert (
+            retry_settings.initial_interval
+            == retry_settings.maximum_interval
+            == interval
+        )
+        assert retry_settings.backoff_coefficient == 1

@@ -1,4 +1,4 @@
-"""The urllib3 integration, against servers that fail for real."""
+"""The urllib3 integration, against servers with real faults."""
 
 import contextlib
 import io
@@ -21,6 +21,7 @@ from retrykit.integrations.urllib3 import RetryPoolManager
 from retrykit.state.events import RetryScheduled
 from retrykit.testing import virtual_time
 from tests._support.fault_proxy import proxy, refused, through
+from tests._support.retry_after_headers import DATE, DELAYS
 from tests._support.scripted_server import (
     answer,
     close,
@@ -43,21 +44,11 @@ FAILURES = {
     "cut, chunked": cut(10, chunked=True),
     "reset in the body": reset_in_body(10),
 }
-HINTS = {
-    "seconds": (["7"], 7.0),
-    "a date": (["Sun, 06 Nov 1994 08:49:37 GMT"], 7.0),
-    "malformed": (["soon"], 1.0),
-    "negative": (["-5"], 1.0),
-    "repeated": (["3", "9"], 9.0),
-    "absurd": (["9" * 400], None),
-    "beyond the time that is left": (["31"], None),
-}
-DATE = ("Date", "Sun, 06 Nov 1994 08:49:30 GMT")
 
 
 @pytest.fixture
 def clock():
-    # A connection that is kept is no reason for time to stand still.
+    # An idle connection must not stop virtual time for long.
     with virtual_time(stall_timeout=0.02) as clock:
         yield clock
 
@@ -79,7 +70,7 @@ def bodies(server):
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
-def test_a_status_that_passes_is_retried(clock, status):
+def test_a_transient_status_is_retried(clock, status):
     with serve(answer(status), answer()) as server, pool() as client:
         response = client.request("GET", server.url)
         assert (response.status, response.data, clock.sleeps) == (200, b"ok", [1.0])
@@ -90,28 +81,28 @@ def test_a_status_that_passes_is_retried(clock, status):
 
 
 @pytest.mark.parametrize("status", [200, 204, 304, 400, 401, 404, 501])
-def test_a_status_that_stays_is_not(clock, status):
-    asking = answer(status, [("Retry-After", "7")])
-    with serve(asking) as server, pool() as client:
+def test_other_statuses_are_not_retried(clock, status):
+    response_step = answer(status, [("Retry-After", "7")])
+    with serve(response_step) as server, pool() as client:
         response = client.request("GET", server.url)
         assert (response.status, len(server.seen), clock.sleeps) == (status, 1, [])
         assert state_of(response).stop_reason is StopReason.SUCCEEDED
 
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
-def test_an_attempt_without_a_whole_answer_is_retried(clock, failure):
+def test_an_attempt_without_a_complete_response_is_retried(clock, failure):
     with serve(failure, answer()) as server, pool() as client:
         assert client.request("GET", server.url).data == b"ok"
         assert (len(server.seen), clock.sleeps) == (2, [1.0])
 
 
 def test_a_refused_connection_is_retried(clock):
-    def listen(event):
+    def start_listening(event):
         if isinstance(event, RetryScheduled):
             faults.listen()
 
     with serve() as server, proxy(server.port, refused(), through()) as faults:
-        with pool(observers=[listen]) as client:
+        with pool(observers=[start_listening]) as client:
             response = client.request("GET", f"http://127.0.0.1:{faults.port}")
         assert isinstance(state_of(response).errors[0], NewConnectionError)
 
@@ -145,13 +136,13 @@ def test_the_last_response_is_returned_unread_and_the_others_are_closed(clock):
     with serve(answer(503, body=b"x" * 10**6)) as server, pool() as client:
         response = client.request("GET", server.url, preload_content=False)
         assert response.status == 503
-        assert server.settled(open=1)
+        assert server.wait_for_open(1)
         assert state_of(response).stop_reason is StopReason.SCHEDULE_ENDED
         assert len(response.data) == 10**6
         found = [failure.result.closed for failure in state_of(response).failures]
         assert (found, clock.sleeps) == ([True] * 3, [1.0, 2.0])
         response.release_conn()
-    assert server.settled(open=0)
+    assert server.wait_for_open(0)
 
 
 def test_rejected_responses_return_their_connections_to_the_pool(clock):
@@ -163,13 +154,13 @@ def test_rejected_responses_return_their_connections_to_the_pool(clock):
         assert (streamed.status, streamed.read()) == (200, b"ok")
 
 
-def test_a_connection_is_kept_where_the_body_was_read(clock):
+def test_a_connection_is_kept_if_the_body_was_read(clock):
     with serve(answer(503), answer()) as server, pool() as client:
         assert client.request("GET", server.url).status == 200
         assert server.accepted == 1
 
 
-def test_what_is_not_idempotent_is_sent_once(clock, caplog):
+def test_methods_that_are_not_idempotent_are_sent_once(clock, caplog):
     caplog.set_level(logging.DEBUG, "retrykit")
     with serve(answer(503), reset()) as server, pool() as client:
         response = client.request("POST", server.url, body=b"pay")
@@ -182,7 +173,7 @@ def test_what_is_not_idempotent_is_sent_once(clock, caplog):
         assert (len(server.seen), clock.sleeps) == (2, [])
 
 
-def test_what_has_a_key_or_is_allowed_is_sent_again(clock):
+def test_an_idempotency_key_or_the_methods_setting_allows_retries(clock):
     keyed = {"idempotency-key": "7"}
     with serve(answer(503), reset(), answer()) as server, pool() as client:
         client.urlopen("POST", server.url, body=b"pay", headers=keyed)
@@ -193,7 +184,7 @@ def test_what_has_a_key_or_is_allowed_is_sent_again(clock):
         assert client.request("POST", server.url).status == 200
 
 
-def from_the_middle():
+def file_read_to_the_middle():
     file = io.BytesIO(b"head, body")
     file.seek(6)
     return file
@@ -203,20 +194,20 @@ REPLAYED = {
     "bytes": lambda: b"body",
     "text": lambda: "body",
     "a list": lambda: [b"bo", b"dy"],
-    "a file from its middle": from_the_middle,
+    "a file from its middle": file_read_to_the_middle,
     "a text file": lambda: io.StringIO("body"),
 }
 
 
 @pytest.mark.parametrize("body", REPLAYED.values(), ids=REPLAYED)
-def test_a_body_is_sent_again_as_it_was(clock, body):
+def test_a_body_is_sent_again_unchanged(clock, body):
     with serve(answer(503), reset(), answer()) as server, pool() as client:
         assert client.request("PUT", server.url, body=body()).status == 200
         assert bodies(server) == [b"body"] * 3
 
 
 class Pipe(io.BytesIO):
-    """A file that cannot be taken back."""
+    """A file that cannot be rewound."""
 
     def seekable(self):
         return False
@@ -229,7 +220,7 @@ STREAMS = {"an iterator": lambda: iter([b"bo", b"dy"]), "a pipe": lambda: Pipe(b
 
 
 @pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
-def test_a_body_that_can_be_read_once_is_sent_once(clock, caplog, stream):
+def test_a_one_shot_body_is_sent_once(clock, caplog, stream):
     with serve(answer(503), reset()) as server, pool() as client:
         assert client.request("PUT", server.url, body=stream()).status == 503
         assert "its body is a stream that cannot be sent again" in caplog.text
@@ -239,8 +230,8 @@ def test_a_body_that_can_be_read_once_is_sent_once(clock, caplog, stream):
         assert bodies(server) == [b"body", b"body"]
 
 
-@pytest.mark.parametrize(("sent", "nap"), HINTS.values(), ids=HINTS)
-def test_retry_after_is_understood_or_ignored(clock, sent, nap):
+@pytest.mark.parametrize(("sent", "nap"), DELAYS.values(), ids=DELAYS)
+def test_retry_after_is_obeyed_or_ignored(clock, sent, nap):
     headers = [DATE, *(("Retry-After", value) for value in sent)]
     with serve(answer(429, headers), answer()) as server:
         with pool(schedule=[1], max_elapsed=30) as client:
@@ -252,7 +243,7 @@ def test_retry_after_is_understood_or_ignored(clock, sent, nap):
             assert (response.status, clock.sleeps) == (200, [nap])
 
 
-def test_a_redirect_waits_for_nothing_and_ignores_retry_after(clock):
+def test_a_redirect_is_followed_at_once_and_its_retry_after_ignored(clock):
     there = [("Location", "/there"), ("Retry-After", "soon")]
     with serve(answer(302, there), answer()) as server, pool() as client:
         response = client.request("GET", server.url)
@@ -278,7 +269,7 @@ def test_a_redirect_loop_is_not_retried(clock):
         assert (len(server.seen), clock.sleeps) == (4, [])
 
 
-def test_redirects_are_followed_as_urllib3_is_told(clock):
+def test_redirects_follow_the_settings_of_urllib3(clock):
     five = urllib3.Retry(None, connect=0, read=0, status=0, other=0, redirect=5)
     manager = urllib3.PoolManager(retries=five)
     with serve(redirect("/")) as server, pool(None, manager=manager) as client:
@@ -293,7 +284,7 @@ def test_redirects_are_followed_as_urllib3_is_told(clock):
         assert (len(server.seen), clock.sleeps) == (10, [])
 
 
-def test_retries_in_a_decorated_function_do_not_multiply(clock):
+def test_a_pool_in_a_decorated_function_does_not_multiply_retries(clock):
     policy = retries.policy(max_attempts=3, schedule=[1, 1])
     fetch = retry(policy)(lambda: client.request("GET", server.url))
     with pool(schedule=[1, 1]) as client:
@@ -306,14 +297,14 @@ def test_retries_in_a_decorated_function_do_not_multiply(clock):
                 assert state_of(caught.value).nested_state.attempt == 3
 
 
-def test_a_predicate_is_asked_about_the_response(clock):
+def test_on_result_gets_the_response(clock):
     own = Policy(on_result=lambda x: x.data == b"wait", schedule=[1], max_attempts=2)
     with serve(answer(200, body=b"wait"), answer(503)) as server, pool(own) as client:
         assert client.request("GET", server.url).status == 503
         assert clock.sleeps == [1.0]
 
 
-def test_what_a_predicate_raises_comes_out(clock):
+def test_an_error_of_on_result_is_raised(clock):
     with serve() as server, pool(on_result=lambda _: 1 / 0) as client:
         with pytest.raises(ZeroDivisionError) as caught:
             client.request("GET", server.url)
@@ -331,7 +322,7 @@ def test_a_budget_pays_for_retries_and_is_repaid(clock):
         assert budget.balance == 0
 
 
-def test_a_manager_of_one_attempt_leaves_all_to_the_decorator(clock):
+def test_a_manager_of_one_attempt_leaves_retries_to_a_decorator(clock):
     policy = retries.policy(schedule=[1, 2])
     fetch = retry(policy)(lambda: client.request("GET", server.url))
     steps = answer(503, [("Retry-After", "7")]), reset(), redirect("/"), answer()
@@ -340,13 +331,13 @@ def test_a_manager_of_one_attempt_leaves_all_to_the_decorator(clock):
         assert (len(server.seen), clock.sleeps) == (4, [7.0, 2.0])
 
 
-def test_the_decorator_retries_and_closes_what_it_refuses(clock):
-    kept = []
+def test_a_decorator_retries_and_closes_rejected_responses(clock):
+    responses = []
 
     def fetch():
-        wanted = {"preload_content": False, "pool_timeout": 1}
-        kept.append(client.request("GET", "/", **wanted))
-        return kept[-1]
+        options = {"preload_content": False, "pool_timeout": 1}
+        responses.append(client.request("GET", "/", **options))
+        return responses[-1]
 
     big = answer(503, body=b"x" * 10**6)
     with serve(big, answer()) as server:
@@ -354,5 +345,5 @@ def test_the_decorator_retries_and_closes_what_it_refuses(clock):
             "127.0.0.1", server.port, block=True, retries=False
         )
         assert retries.policy(schedule=[1]).call(fetch).data == b"ok"
-        assert (kept[0].closed, server.accepted) == (True, 2)
+        assert (responses[0].closed, server.accepted) == (True, 2)
         client.close()

@@ -1,4 +1,4 @@
-"""The RetryPoolManager: its settings, the manager inside it, and what it keeps."""
+"""RetryPoolManager: its settings and its inner manager."""
 
 import gc
 import threading
@@ -18,7 +18,7 @@ from tests._support.scripted_server import answer, hang, reset, serve
 
 @pytest.fixture
 def clock():
-    # A connection that is kept is no reason for time to stand still.
+    # An idle connection must not stop virtual time for long.
     with virtual_time(stall_timeout=0.02) as clock:
         yield clock
 
@@ -29,7 +29,7 @@ def pool(policy=None, **changes):
     return RetryPoolManager(policy, **changes)
 
 
-def test_a_single_request_has_a_policy_of_its_own(clock):
+def test_a_request_may_have_its_own_policy(clock):
     with serve(answer(503)) as server, pool(schedule=[1]) as client:
         patient = Policy(schedule=[5, 6])
         response = client.request("GET", server.url, policy=patient)
@@ -39,7 +39,7 @@ def test_a_single_request_has_a_policy_of_its_own(clock):
         assert len(server.seen) == 5
 
 
-def test_a_policy_of_a_request_must_be_one(clock):
+def test_an_invalid_policy_of_a_request_is_rejected(clock):
     with pool() as client, pytest.raises(ConfigError, match="policy must be a Policy"):
         client.request("GET", "http://127.0.0.1:1", policy=3)
 
@@ -62,14 +62,14 @@ def test_retries_of_urllib3_itself_are_rejected(given):
         client.request("GET", "http://127.0.0.1:1", retries=given)
 
 
-def test_the_retries_that_urllib3_makes_by_default_are_off(clock):
+def test_the_default_retries_of_urllib3_are_off(clock):
     with serve(reset()) as server, pool(max_attempts=1) as client:
         with pytest.raises(ProtocolError):
             client.request("GET", server.url)
         assert len(server.seen) == 1
 
 
-def test_a_manager_shares_what_the_one_inside_it_has(clock):
+def test_a_manager_shares_the_pools_of_the_inner_one(clock):
     inner = urllib3.PoolManager(headers={"X-Shop": "1"}, timeout=30)
     with serve(answer()) as server, pool(None, manager=inner) as client:
         assert client.request("GET", server.url).status == 200
@@ -172,7 +172,7 @@ def test_an_async_condition_is_rejected():
         RetryPoolManager(on=later)
 
 
-def test_retries_are_disabled_where_tests_disable_them(clock):
+def test_disable_retries_applies(clock):
     with serve(answer(503)) as server, pool(schedule=[1]) as client:
         with disable_retries():
             client.request("GET", server.url)
@@ -184,8 +184,8 @@ def test_nothing_keeps_a_response():
     try:
         with serve(answer(503)) as server, pool(schedule=[0, 0]) as client:
             response = client.request("GET", server.url)
-            kept = [weakref.ref(x.result) for x in state_of(response).failures]
+            references = [weakref.ref(x.result) for x in state_of(response).failures]
             del response
-        assert [each() for each in kept] == [None] * 3
+        assert [each() for each in references] == [None] * 3
     finally:
         gc.enable()

@@ -8,8 +8,8 @@ import pytest
 from retrykit import Policy, aretry, retry, state_of
 
 
-class Asker:
-    """A predicate that is an object, and must be awaited."""
+class AsyncPredicate:
+    """An async predicate that is an object."""
 
     async def __call__(self, error):
         await asyncio.sleep(0)
@@ -17,7 +17,7 @@ class Asker:
 
 
 @pytest.mark.parametrize("where", ["on", "give_up_on"])
-def test_an_error_in_an_async_predicate_does_not_replace_the_users(where, caplog):
+def test_an_error_in_an_async_predicate_does_not_replace_the_users_error(where, caplog):
     async def broken(error):
         raise ZeroDivisionError
 
@@ -34,10 +34,10 @@ def test_an_error_in_an_async_predicate_does_not_replace_the_users(where, caplog
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_an_object_may_be_an_async_predicate(clock):
+def test_an_async_predicate_may_be_an_object(clock):
     calls = []
 
-    @aretry(on=Asker(), schedule=[1, 1])
+    @aretry(on=AsyncPredicate(), schedule=[1, 1])
     async def fetch():
         calls.append(1)
         raise OSError
@@ -48,7 +48,7 @@ def test_an_object_may_be_an_async_predicate(clock):
     assert clock.sleeps == [1.0, 1.0]
 
 
-def test_an_async_predicate_may_refuse_results(clock):
+def test_an_async_predicate_may_reject_results(clock):
     async def empty(result):
         return result is None
 
@@ -62,13 +62,13 @@ def test_an_async_predicate_may_refuse_results(clock):
     assert clock.sleeps == [1.0]
 
 
-def test_async_conditions_may_give_up(clock):
-    async def gone(error):
+def test_give_up_on_may_be_async(clock):
+    async def is_gone(error):
         return "gone" in error.args
 
     errors = [OSError("busy"), OSError("gone")]
 
-    @aretry(give_up_on=gone, on=OSError, schedule=[1, 1])
+    @aretry(give_up_on=is_gone, on=OSError, schedule=[1, 1])
     async def fetch():
         raise errors.pop(0)
 
@@ -77,13 +77,13 @@ def test_async_conditions_may_give_up(clock):
     assert clock.sleeps == [1.0]
 
 
-def test_a_plain_function_that_answers_with_a_coroutine_is_no_yes(clock, caplog):
-    async def answer():
+def test_a_sync_predicate_that_returns_a_coroutine_is_a_fault(clock, caplog):
+    async def return_false():
         return False
 
     error = OSError("refused")
 
-    @retry(on=lambda _: answer())
+    @retry(on=lambda _: return_false())
     def fetch():
         raise error
 
@@ -95,7 +95,7 @@ def test_a_plain_function_that_answers_with_a_coroutine_is_no_yes(clock, caplog)
     assert caplog.records
 
 
-def test_a_plain_function_that_answers_with_another_awaitable_is_no_yes(caplog):
+def test_a_sync_predicate_that_returns_an_awaitable_is_a_fault(caplog):
     class Answer:
         def __await__(self):
             yield
@@ -114,7 +114,7 @@ def raising(error):
     return fetch
 
 
-def test_an_error_that_refuses_attributes_is_annotated_too(clock):
+def test_an_error_that_rejects_attributes_gets_a_note(clock):
     class FrozenError(Exception):
         def __setattr__(self, name, value):
             raise AttributeError(name)
@@ -128,7 +128,7 @@ def test_an_error_that_refuses_attributes_is_annotated_too(clock):
     assert clock.sleeps == [1.0]
 
 
-def test_an_error_with_odd_code_is_annotated_too(clock):
+def test_an_error_with_broken_methods_gets_a_note(clock):
     class OddError(Exception):
         def with_traceback(self, trace):
             raise ZeroDivisionError
@@ -146,7 +146,7 @@ def test_an_error_with_odd_code_is_annotated_too(clock):
     assert error.__notes__[1].startswith("retrykit: gave up after 2")
 
 
-def test_a_predicate_may_be_a_function_that_does_not_say_what_it_takes():
+def test_a_predicate_may_have_no_signature():
     policy = Policy(schedule=[0], on_result=max)
     assert policy.call(lambda: [0]) == [0]
     assert policy.run(lambda: [1]).ok is False
@@ -154,24 +154,24 @@ def test_a_predicate_may_be_a_function_that_does_not_say_what_it_takes():
     assert Policy(schedule=[0], on_result=bound).run(lambda: [1]).ok is False
 
 
-def test_a_predicate_may_say_what_is_not_true_of_it():
+def test_a_predicate_may_have_a_wrong_signature():
     @functools.wraps(fail_as)
-    def known(error):
+    def wrapped(error):
         return str(error) == "busy"
 
-    known.__signature__ = inspect.Signature()
-    assert Policy(on=known, schedule=[0]).run(fail_as("busy")).state.attempt == 2
+    wrapped.__signature__ = inspect.Signature()
+    assert Policy(on=wrapped, schedule=[0]).run(fail_as("busy")).state.attempt == 2
 
 
-def test_a_predicate_may_be_a_wrapper_of_one_that_takes_more():
+def test_a_predicate_may_wrap_a_function_with_more_parameters():
     def busy(words, error):
         return str(error) in words
 
     @functools.wraps(busy)
-    def known(error):
+    def wrapped(error):
         return busy(["busy"], error)
 
-    assert Policy(on=known, schedule=[0]).run(fail_as("busy")).state.attempt == 2
+    assert Policy(on=wrapped, schedule=[0]).run(fail_as("busy")).state.attempt == 2
 
 
 def fail_as(text):

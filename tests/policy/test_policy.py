@@ -1,4 +1,4 @@
-"""A policy is one frozen, checked, printable value."""
+"""Policy: an immutable, validated, printable value."""
 
 import copy
 import dataclasses
@@ -29,10 +29,10 @@ def is_empty(result):
     return not result
 
 
-def tell(_event): ...
+def observe_nothing(_event): ...
 
 
-# For each setting a value that is not its default.
+# For each setting, a value that is not the default.
 OTHER = {
     "schedule": s.constant(1),
     "max_attempts": 6,
@@ -53,7 +53,7 @@ OTHER = {
     "keep_tracebacks": True,
     "max_failures": 99,
     "seed": 0,
-    "observers": (tell,),
+    "observers": (observe_nothing,),
     "name": "fetch",
 }
 
@@ -95,13 +95,13 @@ def test_no_attribute_of_a_policy_can_be_set_or_deleted():
     assert policy == Policy()
 
 
-def test_a_misspelt_attribute_of_a_policy_is_an_attribute_error():
+def test_a_misspelled_attribute_raises_attribute_error():
     policy = Policy()
     with pytest.raises(AttributeError):
         policy.max_attemps = 9
 
 
-def test_policies_of_equal_settings_are_one_value():
+def test_policies_with_equal_settings_are_equal():
     one = Policy(**OTHER)
     two = Policy(**OTHER)
     assert one == two
@@ -110,35 +110,35 @@ def test_policies_of_equal_settings_are_one_value():
 
 
 @pytest.mark.parametrize("name", OTHER)
-def test_policies_that_differ_in_one_setting_are_two_values(name):
+def test_policies_that_differ_in_one_setting_are_not_equal(name):
     changed = Policy().replace(**{name: OTHER[name]})
     assert changed != Policy()
     assert getattr(changed, name) == OTHER[name]
     assert changed.replace(**{name: getattr(Policy(), name)}) == Policy()
 
 
-def test_settings_are_kept_in_one_form_however_they_are_written():
+def test_equivalent_forms_of_a_setting_are_equal():
     assert Policy(schedule=[1, "1m", timedelta(hours=1)]).schedule == s.sequence(
         [1.0, 60.0, 3600.0]
     )
     assert Policy(max_elapsed="1h30m").max_elapsed == 5400.0
     assert Policy(max_elapsed=timedelta(minutes=1)) == Policy()
-    assert Policy(observers=iter([tell])).observers == (tell,)
+    assert Policy(observers=iter([observe_nothing])).observers == (observe_nothing,)
     assert Policy(hint_cap="2h", attempt_timeout="1m").hint_cap == 7200.0
     assert Policy(attempt_timeout=timedelta(minutes=1)).attempt_timeout == 60.0
     rule = Rule(on=OSError, schedule=["1s", "1m"])
     assert Policy(rules=[rule]).rules == (Rule(OSError, s.sequence([1.0, 60.0])),)
 
 
-def test_a_policy_of_a_list_does_not_change_with_the_list():
-    delays, observers = [1, 2], [tell]
+def test_changing_a_list_does_not_change_the_policy():
+    delays, observers = [1, 2], [observe_nothing]
     policy = Policy(schedule=delays, observers=observers)
     delays.append(3)
     observers.clear()
-    assert policy == Policy(schedule=[1, 2], observers=[tell])
+    assert policy == Policy(schedule=[1, 2], observers=[observe_nothing])
 
 
-# What an expression may be made of.
+# Names that an expression may contain.
 NAMES = {
     "AsArgument": AsArgument,
     "Policy": Policy,
@@ -158,7 +158,7 @@ EXPRESSIONS = [
     "Policy(on=json.decoder.JSONDecodeError)",
     "Policy(on=is_busy, give_up_on=is_busy, on_result=is_empty)",
     "Policy(raises='retry_error', max_failures=2, seed=7, name='fetch')",
-    "Policy(observers=(tell,))",
+    "Policy(observers=(observe_nothing,))",
     "Policy(rules=(Rule(on=OSError, schedule=constant(1.0), max_attempts=3),))",
     "Policy(on=OSError, rules=(Rule(on=(KeyError,), max_attempts=1),))",
     "Policy(hint=first_of(milliseconds('ms'), retry_after()), hint_cap=None)",
@@ -170,35 +170,40 @@ EXPRESSIONS = [
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS)
-def test_prints_as_the_expression_that_builds_it(text):
-    names = {"json": json, "is_busy": is_busy, "is_empty": is_empty, "tell": tell}
-    policy = eval(text, {**NAMES, **names})  # noqa: S307  a repr is for that
+def test_its_repr_is_an_expression_that_builds_it(text):
+    names = {
+        "json": json,
+        "is_busy": is_busy,
+        "is_empty": is_empty,
+        "observe_nothing": observe_nothing,
+    }
+    policy = eval(text, {**NAMES, **names})  # noqa: S307  under test
     assert repr(policy) == text
 
 
 @given(policies())
-def test_what_any_policy_prints_builds_it_again(policy):
-    assert eval(repr(policy), NAMES) == policy  # noqa: S307  a repr is for that
+def test_the_repr_of_any_policy_builds_it(policy):
+    assert eval(repr(policy), NAMES) == policy  # noqa: S307  under test
 
 
-def test_prints_only_what_differs_from_the_defaults():
+def test_its_repr_has_only_non_default_settings():
     policy = Policy(max_attempts=5, max_elapsed="1m", on=Exception, name="fetch")
     assert repr(policy) == "Policy(name='fetch')"
 
 
-def test_replace_leaves_the_policy_as_it_is():
+def test_replace_does_not_change_the_policy():
     policy = Policy(on=OSError, max_attempts=3)
     assert policy.replace(max_attempts=None) == Policy(on=OSError, max_attempts=None)
     assert policy == Policy(on=OSError, max_attempts=3)
     assert policy.replace() == policy
 
 
-def test_the_standard_library_replaces_settings_too():
+def test_copy_replace_replaces_settings():
     changed = dataclasses.replace(Policy(on=OSError), max_elapsed="2m")
     assert changed == Policy(on=OSError, max_elapsed=120)
 
 
-def test_limits_that_contradict_each_other_do_so_after_replace_too():
+def test_replace_rejects_contradicting_limits():
     policy = Policy(on=OSError, deadline="clip")
     with pytest.raises(ValueError, match="deadline must be 'stop'"):
         policy.replace(max_elapsed=None)
@@ -206,7 +211,7 @@ def test_limits_that_contradict_each_other_do_so_after_replace_too():
         policy.replace(give_up_on=(KeyError, OSError))
 
 
-def test_conditions_that_only_overlap_are_no_contradiction():
+def test_overlapping_conditions_are_accepted():
     assert Policy(on=OSError, give_up_on=ConnectionError)
     assert Policy(on=(OSError, KeyError), give_up_on=OSError)
     assert Policy(on=OSError, give_up_on=is_busy)
@@ -220,7 +225,7 @@ def test_conditions_that_only_overlap_are_no_contradiction():
 )
 def test_copies_of_a_policy_are_equal_to_it(policy):
     stored = pickle.dumps(policy)
-    assert pickle.loads(stored) == policy  # noqa: S301  written in the line above
+    assert pickle.loads(stored) == policy  # noqa: S301  pickled here
     assert copy.copy(policy) == policy
     assert copy.deepcopy(policy) == policy
 

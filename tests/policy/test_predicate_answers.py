@@ -1,4 +1,4 @@
-"""Predicates that answer with neither True nor False."""
+"""Predicates that return neither True nor False."""
 
 import asyncio
 import gc
@@ -12,13 +12,13 @@ from retrykit.budgets import TokenBucket
 from tests._support.required import installed
 
 
-def fail():
+def raise_error():
     raise OSError("busy")
 
 
-def failed(policy, colour=None):
+def failed(policy, backend=None):
     """Return the error of a call that fails every time."""
-    call = colour(policy)(fail) if colour else lambda: policy.call(fail)
+    call = backend(policy)(raise_error) if backend else lambda: policy.call(raise_error)
     with pytest.raises(OSError, match="busy") as caught:
         call()
     return caught.value
@@ -31,75 +31,81 @@ def warnings(caplog):
 
 
 def predicate(answer):
-    """Return a new predicate, and what is warned of it, after its setting."""
+    """Return a new predicate, and the expected warning without the setting."""
 
-    def asked(outcome):
+    def predicate_with_answer(outcome):
         return answer
 
-    kind = "None" if answer is None else f"a value of type {type(answer).__name__}"
-    told = f"{asked.__qualname__} returned {kind}, neither True nor False: "
-    told += f"it counts as {bool(answer)}; return a bool"
-    return asked, told
+    type_name = "None" if answer is None else f"a value of type {type(answer).__name__}"
+    warning = (
+        f"{predicate_with_answer.__qualname__} returned {type_name}, neither True nor "
+        f"False: it counts as {bool(answer)}; return a bool"
+    )
+    return predicate_with_answer, warning
 
 
-def test_a_forgotten_return_is_told_in_the_log_and_on_the_error(colour, caplog):
-    asked, told = predicate(None)
-    error = failed(Policy(on=asked, schedule=[0, 0]), colour)
+def test_a_forgotten_return_is_logged_and_noted_on_the_error(backend, caplog):
+    predicate_with_answer, warning = predicate(None)
+    error = failed(Policy(on=predicate_with_answer, schedule=[0, 0]), backend)
     assert state_of(error).attempt == 1
-    assert warnings(caplog) == [f"on={told}"]
-    assert error.__notes__ == [f"retrykit: on={told}"]
+    assert warnings(caplog) == [f"on={warning}"]
+    assert error.__notes__ == [f"retrykit: on={warning}"]
 
 
 SETTINGS = {
-    "on": lambda asked: {"on": asked},
-    "give_up_on": lambda asked: {"give_up_on": asked},
-    "on of a rule": lambda asked: {"rules": [Rule(on=asked, max_attempts=2)]},
-    "on_result": lambda asked: {"on_result": asked},
-    "costs": lambda asked: {"budget": TokenBucket(costs=[(asked, 1)])},
+    "on": lambda predicate_with_answer: {"on": predicate_with_answer},
+    "give_up_on": lambda predicate_with_answer: {"give_up_on": predicate_with_answer},
+    "on of a rule": lambda predicate_with_answer: {
+        "rules": [Rule(on=predicate_with_answer, max_attempts=2)]
+    },
+    "on_result": lambda predicate_with_answer: {"on_result": predicate_with_answer},
+    "costs": lambda predicate_with_answer: {
+        "budget": TokenBucket(costs=[(predicate_with_answer, 1)])
+    },
 }
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_every_predicate_is_warned_of_by_its_setting(name, colour, caplog):
-    asked, told = predicate(None)
-    policy = Policy(schedule=[0], **SETTINGS[name](asked))
+def test_the_warning_names_the_setting_of_the_predicate(name, backend, caplog):
+    predicate_with_answer, warning = predicate(None)
+    policy = Policy(schedule=[0], **SETTINGS[name](predicate_with_answer))
     if name == "on_result":
-        assert colour.run(policy, str).ok
+        assert backend.run(policy, str).ok
     else:
-        failed(policy, colour)
-    assert warnings(caplog) == [f"{name.split()[0]}={told}"]
+        failed(policy, backend)
+    assert warnings(caplog) == [f"{name.split()[0]}={warning}"]
 
 
 @pytest.mark.parametrize("answer", [None, 0, "", [], 1, "yes", ["x"]])
-def test_an_answer_counts_by_its_truth_as_before(answer, colour, caplog):
-    asked, told = predicate(answer)
-    error = failed(Policy(on=asked, schedule=[0, 0]), colour)
+def test_an_answer_counts_by_its_truth_value(answer, backend, caplog):
+    predicate_with_answer, warning = predicate(answer)
+    error = failed(Policy(on=predicate_with_answer, schedule=[0, 0]), backend)
     assert state_of(error).attempt == (3 if answer else 1)
-    assert warnings(caplog) == [f"on={told}"]
+    assert warnings(caplog) == [f"on={warning}"]
 
 
-def test_an_async_predicate_is_warned_of_too(caplog):
-    async def forgot(error):
+def test_warns_about_an_async_predicate(caplog):
+    async def returns_none(error):
         await asyncio.sleep(0)
 
-    @aretry(on=forgot, schedule=[0])
-    async def afail():
-        fail()
+    @aretry(on=returns_none, schedule=[0])
+    async def araise_error():
+        raise_error()
 
     with pytest.raises(OSError, match="busy"):
-        asyncio.run(afail())
-    assert "forgot returned None, neither True nor False" in warnings(caplog)[0]
+        asyncio.run(araise_error())
+    assert "returns_none returned None, neither True nor False" in warnings(caplog)[0]
 
 
-def test_true_and_false_are_not_warned_of(colour, caplog):
+def test_does_not_warn_about_true_and_false(backend, caplog):
     for answer in (True, False):
         policy = Policy(schedule=[0], on=lambda _, answer=answer: answer)
-        failed(policy, colour)
+        failed(policy, backend)
     assert warnings(caplog) == []
 
 
 class OldBool:
-    """What numpy calls its bool before 2.0."""
+    """Named like numpy's bool before 2.0."""
 
     def __bool__(self):
         return True
@@ -108,32 +114,39 @@ class OldBool:
 OldBool.__module__, OldBool.__qualname__ = "numpy", "bool_"
 
 
-def test_a_bool_of_numpy_is_a_bool(caplog):
+def test_does_not_warn_about_a_numpy_bool(caplog):
     answers = [OldBool()]
     if installed("numpy"):
         import numpy as np
 
         answers.append(np.float64(1) < np.float64(2))
     for answer in answers:
-        asked, _ = predicate(answer)
-        assert state_of(failed(Policy(on=asked, schedule=[0]))).attempt == 2
+        predicate_with_answer, _ = predicate(answer)
+        assert (
+            state_of(failed(Policy(on=predicate_with_answer, schedule=[0]))).attempt
+            == 2
+        )
     assert warnings(caplog) == []
 
 
-def test_a_predicate_is_warned_of_once_whoever_asks_it(caplog):
+def test_warns_about_a_predicate_once_for_all_callers(caplog):
     first, second = (predicate(None)[0] for _ in range(2))
-    for asked in (first, second, first, second):
-        failed(Policy(on=asked, give_up_on=asked, schedule=[0]))
+    for predicate_with_answer in (first, second, first, second):
+        failed(
+            Policy(
+                on=predicate_with_answer, give_up_on=predicate_with_answer, schedule=[0]
+            )
+        )
     assert len(warnings(caplog)) == 2
 
 
-def test_a_predicate_is_warned_of_once_by_many_threads(caplog):
-    asked, _ = predicate(None)
+def test_warns_about_a_predicate_once_in_many_threads(caplog):
+    predicate_with_answer, _ = predicate(None)
     together = threading.Barrier(8)
 
     def run():
         together.wait()
-        failed(Policy(on=asked))
+        failed(Policy(on=predicate_with_answer))
 
     threads = [threading.Thread(target=run) for _ in range(8)]
     for thread in threads:
@@ -143,21 +156,21 @@ def test_a_predicate_is_warned_of_once_by_many_threads(caplog):
     assert len(warnings(caplog)) == 1
 
 
-def test_a_predicate_that_was_warned_of_is_not_kept_alive(caplog):
-    asked, _ = predicate(None)
-    failed(Policy(on=asked))
-    gone = weakref.ref(asked)
-    del asked
+def test_a_warning_does_not_keep_the_predicate_alive(caplog):
+    predicate_with_answer, _ = predicate(None)
+    failed(Policy(on=predicate_with_answer))
+    reference = weakref.ref(predicate_with_answer)
+    del predicate_with_answer
     gc.collect()
-    assert gone() is None
+    assert reference() is None
     for _ in range(3):
-        # Each may be where the one before was.
+        # Each may have the id of the one before.
         failed(Policy(on=predicate(None)[0]))
         gc.collect()
     assert len(warnings(caplog)) == 4
 
 
-def test_objects_that_cannot_be_remembered_are_warned_of_once_by_their_class(caplog):
+def test_warns_once_per_class_about_objects_without_weak_references(caplog):
     class Slotted:
         __slots__ = ()
         __hash__ = None
@@ -168,13 +181,13 @@ def test_objects_that_cannot_be_remembered_are_warned_of_once_by_their_class(cap
         def __repr__(self):
             return "Slotted()"
 
-    for asked in (Slotted(), Slotted()):
-        failed(Policy(on=asked))
-    [told] = warnings(caplog)
-    assert told.startswith("on=Slotted() returned None, ")
+    for predicate_with_answer in (Slotted(), Slotted()):
+        failed(Policy(on=predicate_with_answer))
+    [warning] = warnings(caplog)
+    assert warning.startswith("on=Slotted() returned None, ")
 
 
-def test_an_answer_that_has_no_truth_fails_the_policy_alone(caplog):
+def test_an_answer_without_a_truth_value_is_a_fault_of_the_policy(caplog):
     class Unclear:
         def __bool__(self):
             raise ValueError("neither")

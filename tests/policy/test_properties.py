@@ -1,4 +1,4 @@
-"""What holds for every policy, whatever its settings, and for every call."""
+"""Properties of every policy and every call."""
 
 import asyncio
 import contextlib
@@ -32,12 +32,12 @@ from retrykit.testing.strategies import (
     seeds,
 )
 
-# What sums of delays and readings of clocks may be off, in seconds.
-HAIR = 1e-6
+# Tolerance for rounding of sums of delays and clock readings, in seconds.
+TOLERANCE = 1e-6
 
 
-class Decided(NamedTuple):
-    """A decision, and all that it was made from."""
+class DecisionInput(NamedTuple):
+    """A decision and its input."""
 
     policy: Policy
     attempt: int
@@ -46,8 +46,8 @@ class Decided(NamedTuple):
     decision: Again | Stop
 
     @property
-    def asked(self):
-        """The bounds of the delay that the error or the schedule asks for."""
+    def requested_bounds(self):
+        """The bounds of the delay that the error or the schedule requests."""
         if isinstance(self.error, RetryAfter):
             return self.error.delay, self.error.delay
         return self.policy.schedule.bounds(self.attempt)
@@ -57,7 +57,7 @@ class Decided(NamedTuple):
 def decisions(draw):
     policy = draw(policies()).replace(rules=())
     attempt = draw(st.integers(1, min(policy.max_attempts or 30, 30)))
-    # Around the limit, where there is one.
+    # Around the limit, if there is one.
     part = draw(st.floats(0, 1.1) | st.sampled_from([1.0, math.nextafter(1.0, 0.0)]))
     limit = 1e6 if policy.max_elapsed is None else policy.max_elapsed
     elapsed = min(limit * part, MAX_DELAY)
@@ -66,7 +66,7 @@ def decisions(draw):
     failures = (before,) if attempt > 1 else ()
     state = RetryState("fetch", draw(seeds()), 0.0, attempt=attempt, failures=failures)
     decision = policy.decide(state, Failure(attempt, error, None, elapsed, 0.0, None))
-    return Decided(policy, attempt, elapsed, error, decision)
+    return DecisionInput(policy, attempt, elapsed, error, decision)
 
 
 def again():
@@ -78,21 +78,21 @@ def stop():
 
 
 @given(again())
-def test_no_decision_goes_beyond_a_limit(case):
+def test_no_decision_exceeds_a_limit(case):
     """5. No sleep past the deadline unless `overshoot` says so."""
     policy, limit = case.policy, case.policy.max_elapsed
     assert case.attempt < (policy.max_attempts or math.inf)
     if policy.deadline == "overshoot":
-        assert case.elapsed <= limit + HAIR
+        assert case.elapsed <= limit + TOLERANCE
     elif limit is not None:
         assert case.elapsed < limit
         end = case.elapsed + case.decision.delay
-        assert end <= limit + max(HAIR, math.ulp(limit))
+        assert end <= limit + max(TOLERANCE, math.ulp(limit))
 
 
 @given(again())
-def test_every_delay_is_the_one_asked_for_unless_it_is_clipped(case):
-    policy, delay, (low, high) = case.policy, case.decision.delay, case.asked
+def test_every_delay_is_the_requested_one_unless_it_is_clipped(case):
+    policy, delay, (low, high) = case.policy, case.decision.delay, case.requested_bounds
     if policy.deadline == "clip" and delay == policy.max_elapsed - case.elapsed:
         assert 0.0 < delay <= high
     else:
@@ -100,7 +100,7 @@ def test_every_delay_is_the_one_asked_for_unless_it_is_clipped(case):
 
 
 @given(stop())
-def test_every_stop_has_the_reason_that_it_gives(case):
+def test_every_stop_reason_is_true(case):
     policy, reason = case.policy, case.decision.reason
     if reason is StopReason.ATTEMPTS:
         assert case.attempt >= policy.max_attempts
@@ -108,12 +108,16 @@ def test_every_stop_has_the_reason_that_it_gives(case):
         assert policy.schedule.bounds(case.attempt) is None
     else:
         assert reason is StopReason.ELAPSED
-        longest = case.asked[1] if policy.deadline == "stop" and case.asked else 0.0
-        assert case.elapsed + longest >= policy.max_elapsed - HAIR
+        longest = (
+            case.requested_bounds[1]
+            if policy.deadline == "stop" and case.requested_bounds
+            else 0.0
+        )
+        assert case.elapsed + longest >= policy.max_elapsed - TOLERANCE
 
 
 class Call(NamedTuple):
-    """A call in virtual time: what came of it, and when its attempts began."""
+    """A call in virtual time: its outcome, and the starts of its attempts."""
 
     outcome: object
     began: list[float]
@@ -121,7 +125,7 @@ class Call(NamedTuple):
 
 
 def play(policy, script, taken, start=0.0):
-    """Call what plays a script, each attempt of which takes some time."""
+    """Call a function that follows a script, and whose attempts take some time."""
     outcomes = itertools.chain(script, itertools.repeat(ConnectionError))
     began = []
 
@@ -138,20 +142,20 @@ def play(policy, script, taken, start=0.0):
 
 
 def within_reach(policy):
-    """The policy with delays that take a call to its limits in some attempts."""
+    """Scale the delays so that a call reaches its limits in a few attempts."""
     longest = min(policy.max_elapsed or 86_400, 86_400) / 3
     return policy.replace(schedule=policy.schedule.cap(longest))
 
 
 REACHING = policies(schedules=schedules(), max_attempts=12).map(within_reach)
-# Where no error has a rule of its own, every failure is alike.
+# Without rules, all failures are alike.
 ALIKE = REACHING.map(lambda policy: policy.replace(rules=()))
 FAILING = failure_scripts(succeeds=False)
 
 
 @given(REACHING, FAILING, durations(at_most="1h"), st.floats(0, 1e6))
 @example(Policy(schedule=[4, 4, 4], max_elapsed=10, deadline="clip"), [OSError], 0, 0)
-def test_no_call_goes_beyond_a_limit(policy, script, taken, start):
+def test_no_call_exceeds_a_limit(policy, script, taken, start):
     """5. The call's own duration counts. No sleep past the deadline."""
     call = play(policy, script, taken, start)
     assert len(call.began) <= policy.max_attempts
@@ -160,11 +164,11 @@ def test_no_call_goes_beyond_a_limit(policy, script, taken, start):
     _, *later = call.began
     if policy.deadline == "overshoot":
         later = [began + taken for began in call.began[:-1]]
-    assert all(moment <= limit + 2 * HAIR for moment in later)
+    assert all(moment <= limit + 2 * TOLERANCE for moment in later)
 
 
 @given(REACHING, failure_scripts(), durations(at_most="1h"))
-def test_a_call_succeeds_if_it_gets_as_far_as_the_value(policy, script, taken):
+def test_a_call_succeeds_if_it_reaches_the_value(policy, script, taken):
     outcome, began, sleeps = play(policy, script, taken)
     state = outcome.state
     assert state.attempt == len(began)
@@ -181,7 +185,7 @@ def fail():
     raise ConnectionError
 
 
-async def afail():
+async def araise_error():
     raise ConnectionError
 
 
@@ -200,12 +204,12 @@ def in_an_async_block(policy, _clock):
     asyncio.run(block())
 
 
-def in_a_loop_of_ones_own(policy, clock):
+def in_a_custom_loop(policy, clock):
     for wait in iter(Backoff(policy).next, STOP):
         clock.sleep(wait)
 
 
-def decided_one_by_one(policy, clock):
+def with_decide(policy, clock):
     state = RetryState("fetch", policy.seed, 0.0)
     while True:
         failure = Failure(state.attempt, None, None, clock.now(), 0.0, None)
@@ -220,32 +224,32 @@ def decided_one_by_one(policy, clock):
 
 FORMS = [
     lambda policy, _clock: policy.call(fail),
-    lambda policy, _clock: asyncio.run(policy.acall(afail)),
+    lambda policy, _clock: asyncio.run(policy.acall(araise_error)),
     in_a_block,
     in_an_async_block,
-    in_a_loop_of_ones_own,
-    decided_one_by_one,
+    in_a_custom_loop,
+    with_decide,
 ]
 
 
-def waited(form, policy):
+def observed_delays(form, policy):
     with virtual_time() as clock, contextlib.suppress(Exception):
         form(policy, clock)
     return clock.sleeps
 
 
 @given(ALIKE, seeds())
-def test_every_form_of_a_call_waits_the_same(policy, seed):
+def test_every_form_of_a_call_has_the_same_delays(policy, seed):
     """10. A replay and a simulation see the very delays of the live call."""
-    found = [waited(form, policy.replace(seed=seed)) for form in FORMS]
+    found = [observed_delays(form, policy.replace(seed=seed)) for form in FORMS]
     assert found == [found[0]] * len(FORMS)
 
 
 @given(ALIKE, seeds())
 @example(Policy(schedule=s.decorrelated(1), max_elapsed=None), 7)
-def test_a_call_waits_what_its_schedule_draws(policy, seed):
+def test_a_call_has_the_delays_that_its_schedule_draws(policy, seed):
     """10. The draw for retry n of a call is a function of the call's seed and n."""
-    sleeps = waited(FORMS[0], policy.replace(seed=seed))
+    sleeps = observed_delays(FORMS[0], policy.replace(seed=seed))
     drawn = list(itertools.islice(policy.schedule.draw(seed), len(sleeps)))
     if policy.deadline == "clip" and sleeps != drawn:
         # Only the last delay is clipped.

@@ -97,25 +97,25 @@ def toml(value):
 
 
 @every_policy
-def test_a_policy_comes_back_from_json_as_it_was(policy):
+def test_a_policy_survives_json(policy):
     text = json.dumps(policy.to_dict(), allow_nan=False)
     assert Policy.from_dict(json.loads(text)) == policy
 
 
 @given(policies())
-def test_any_policy_comes_back_from_json_as_it_was(policy):
+def test_any_policy_survives_json(policy):
     text = json.dumps(policy.to_dict(), allow_nan=False)
     assert Policy.from_dict(json.loads(text)) == policy
 
 
 @every_policy
-def test_a_policy_comes_back_from_toml_as_it_was(policy):
+def test_a_policy_survives_toml(policy):
     text = f"policy = {toml(policy.to_dict())}"
     assert Policy.from_dict(tomllib.loads(text)["policy"]) == policy
 
 
 @every_policy
-def test_data_is_made_of_plain_types_alone(policy):
+def test_data_has_only_plain_types(policy):
     waiting = [policy.to_dict()]
     while waiting:
         value = waiting.pop()
@@ -124,12 +124,12 @@ def test_data_is_made_of_plain_types_alone(policy):
         waiting += value if isinstance(value, list) else ()
 
 
-def test_the_whole_algebra_is_in_the_data():
+def test_every_kind_of_schedule_is_tested():
     data = POLICIES["the whole algebra"].to_dict()
     assert kinds_of(parse_schedule(data["schedule"])) == set(SCHEDULE_KINDS)
 
 
-def test_a_person_writes_a_policy_in_toml():
+def test_reads_a_policy_written_by_hand_in_toml():
     text = """
         max_attempts = 8
         max_elapsed = "1h30m"
@@ -146,7 +146,7 @@ def test_a_person_writes_a_policy_in_toml():
     )
 
 
-def test_a_person_writes_what_stops_retries_in_toml():
+def test_reads_budget_and_rules_written_by_hand_in_toml():
     text = """
         hint = "milliseconds:retry-after-ms, retry_after"
         hint_cap = "5m"
@@ -182,7 +182,7 @@ BUDGETS = [TokenBucket(7, cost=2, reward=3), Throttle(20, 0.5), RatioBudget(0.1)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
-def test_a_budget_that_is_not_shared_comes_back_as_a_new_one(budget):
+def test_a_budget_that_is_not_shared_is_read_as_a_new_one(budget):
     budget.withdraw(OSError())
     data = Policy(budget=budget).to_dict()
     again = Policy.from_dict(tomllib.loads(f"policy = {toml(data)}")["policy"])
@@ -201,7 +201,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize(("text", "schedule"), TEXTS.items(), ids=TEXTS)
-def test_a_person_writes_a_schedule_in_a_line(text, schedule):
+def test_reads_a_schedule_written_as_a_string(text, schedule):
     assert Policy.from_dict({"schedule": text}) == Policy(schedule=schedule)
 
 
@@ -210,13 +210,13 @@ def test_a_schedule_is_written_as_its_expression(policy):
     assert policy.to_dict()["schedule"] == repr(policy.schedule)
 
 
-def test_none_is_no_limit_either():
+def test_none_is_no_limit():
     data = {"max_attempts": None, "max_elapsed": None, "hint_cap": None}
     assert Policy.from_dict(data) == Policy(**data)
     assert Policy.from_dict(data | {"attempt_timeout": None}) == Policy(**data)
 
 
-def test_what_is_not_written_is_the_default():
+def test_missing_settings_have_their_defaults():
     assert Policy.from_dict({}) == Policy()
     assert Policy.from_dict({"max_attempts": 2}) == Policy(max_attempts=2)
 
@@ -229,7 +229,7 @@ def test_no_limit_is_written_as_unlimited():
     assert Policy.from_dict(read) == Policy(**limits)
 
 
-def test_what_there_may_be_none_of_may_be_none():
+def test_optional_settings_may_be_none():
     data = {"hint": None, "budget": None, "seed": None, "name": None, "rules": []}
     assert Policy.from_dict(data) == Policy()
 
@@ -237,7 +237,7 @@ def test_what_there_may_be_none_of_may_be_none():
 NEVER = {"on": "OSError", "max_attempts": 0}
 
 
-def test_a_wrong_setting_in_data_is_told_as_in_code():
+def test_an_invalid_setting_in_data_has_the_message_of_code():
     with pytest.raises(ConfigError, match="max_attempts must be an integer >= 1"):
         Policy.from_dict({"max_attempts": 0})
     with pytest.raises(
@@ -258,55 +258,55 @@ def test_no_module_is_imported_to_find_a_type():
 @pytest.mark.parametrize(
     "name", ["print", "json:loads", "sys:path", "OSError.errno", "", ":", "json:"]
 )
-def test_what_is_no_type_is_not_taken_for_one(name):
+def test_a_name_of_something_else_is_rejected_as_a_type(name):
     with pytest.raises(ConfigError, match="on must be the name of an exception type"):
         Policy.from_dict({"on": name})
 
 
 @pytest.mark.parametrize("name", [":OSError", 7, None, ["OSError"], OSError], ids=repr)
-def test_what_is_no_name_is_not_taken_for_one(name):
+def test_an_invalid_type_name_is_rejected(name):
     with pytest.raises(ConfigError, match="on must be the name of an exception type"):
         Policy.from_dict({"on": [name]})
 
 
-class Lazy:
-    """What runs code when it is asked for something."""
+class LazyModule:
+    """A module that runs code when an attribute is read."""
 
     def __init__(self):
-        self.asked = []
+        self.accessed = []
 
     @property
     def error(self):
-        self.asked.append("error")
+        self.accessed.append("error")
         return OSError
 
     def __getattr__(self, name):
-        self.asked.append(name)
+        self.accessed.append(name)
         return OSError
 
 
 @pytest.mark.parametrize("name", ["error", "other"])
 def test_no_code_is_run_to_find_a_type(name):
     module = ModuleType("lazy_errors")
-    module.lazy = Lazy()
+    module.lazy = LazyModule()
     sys.modules["lazy_errors"] = module
     try:
         with pytest.raises(ConfigError, match="on must be the name of an exception"):
             Policy.from_dict({"on": f"lazy_errors:lazy.{name}"})
-        assert module.lazy.asked == []
+        assert module.lazy.accessed == []
     finally:
         del sys.modules["lazy_errors"]
 
 
 @pytest.mark.parametrize("name", ["on_result", "observers"])
 @pytest.mark.parametrize("value", [None, [], print], ids=repr)
-def test_code_is_not_read_from_data(name, value):
+def test_code_in_data_is_rejected(name, value):
     with pytest.raises(ConfigError, match=f"{name} must be left out of a policy"):
         Policy.from_dict({name: value})
 
 
 @pytest.mark.parametrize("name", ["int", "KeyboardInterrupt", "json:JSONDecoder"])
-def test_a_type_that_is_never_retried_is_refused(name):
+def test_a_type_that_is_never_retried_is_rejected(name):
     with pytest.raises(ConfigError, match="on must be an Exception type"):
         Policy.from_dict({"on": name})
 
@@ -323,7 +323,7 @@ def test_a_type_that_is_never_retried_is_refused(name):
         "budget": TokenBucket(costs=[(callable, 1)]),
     }.items(),
 )
-def test_code_is_not_written_as_data(name, code):
+def test_code_cannot_be_written_as_data(name, code):
     policy = Policy(**{name: code})
     with pytest.raises(ConfigError, match=f"({name}|costs) must be"):
         policy.to_dict()
@@ -338,7 +338,7 @@ class Endless(Budget):
     def deposit(self, _cost, /): ...
 
 
-def test_a_budget_of_the_users_own_is_not_written_as_data():
+def test_a_custom_budget_cannot_be_written_as_data():
     with pytest.raises(ConfigError, match=r"budget must be one of retrykit\.budgets"):
         Policy(budget=Endless()).to_dict()
 
@@ -348,12 +348,12 @@ def test_a_budget_of_the_users_own_is_not_written_as_data():
     [Rule(on=callable, schedule=[1]), Rule(on=OSError, schedule=lambda: (yield 1))],
     ids=["on", "schedule"],
 )
-def test_code_in_a_rule_is_not_written_as_data(rule):
+def test_code_in_a_rule_cannot_be_written_as_data(rule):
     with pytest.raises(ConfigError, match=r"must be .* written as data"):
         Policy(rules=[rule]).to_dict()
 
 
-def test_a_type_that_cannot_be_found_again_is_not_written_as_data():
+def test_a_local_type_cannot_be_written_as_data():
     class LocalError(Exception):
         pass
 
@@ -361,7 +361,7 @@ def test_a_type_that_cannot_be_found_again_is_not_written_as_data():
         Policy(on=LocalError).to_dict()
 
 
-def nested(depth, wrap):
+def nested_data(depth, wrap):
     data = [1]
     for _ in range(depth):
         data = wrap(data)
@@ -377,16 +377,16 @@ def nested(depth, wrap):
     }.values(),
     ids=["a list", "a kind", "no kind"],
 )
-def test_what_is_nested_too_deeply_is_a_wrong_setting(wrap):
+def test_data_nested_too_deeply_raises_config_error(wrap):
     for name in ("schedule", "max_elapsed", "on", "unknown"):
         with pytest.raises(ConfigError):
-            Policy.from_dict({name: nested(10**3, wrap)})
-    # Deeper than any stack.
+            Policy.from_dict({name: nested_data(10**3, wrap)})
+    # Deeper than the recursion limit.
     with pytest.raises(ConfigError):
-        Policy.from_dict({"schedule": nested(10**5, wrap)})
+        Policy.from_dict({"schedule": nested_data(10**5, wrap)})
 
 
-# Beyond what Python shows of an integer; TOML has such ones, in hexadecimal.
+# Python does not print such integers; TOML may contain them, in hexadecimal.
 LONG = 10**5000
 
 
@@ -394,13 +394,13 @@ LONG = 10**5000
     "data", [LONG, -LONG, [-LONG], {"kind": LONG}, {LONG: 1}], ids=type
 )
 @pytest.mark.parametrize("name", [*Policy.__dataclass_fields__, "unknown"])
-def test_a_number_that_cannot_be_shown_is_a_wrong_setting(name, data):
+def test_a_number_that_cannot_be_printed_raises_config_error(name, data):
     with pytest.raises(ConfigError, match=f"^{name}.* cannot be shown>"):
         Policy.from_dict({name: data})
 
 
 @pytest.mark.parametrize("name", ["\udcff", "\ud800\udc00"])
-def test_a_name_that_files_cannot_hold_is_refused(name):
+def test_a_name_that_files_cannot_store_is_rejected(name):
     with pytest.raises(ConfigError, match="name must be encodable as UTF-8"):
         Policy.from_dict({"name": name})
     data = {"kind": "throttle", "scope": f"host:{name}"}
@@ -408,14 +408,14 @@ def test_a_name_that_files_cannot_hold_is_refused(name):
         Policy.from_dict({"budget": data})
 
 
-def test_a_name_of_a_million_dots_is_refused_in_no_time():
+def test_a_name_of_a_million_dots_is_rejected_quickly():
     start = time.process_time()
     with pytest.raises(ConfigError, match="name of an exception type"):
         Policy.from_dict({"on": "." * 10**6})
     assert time.process_time() - start < 2
 
 
-def parts_of_kinds(parts):
+def data_of_kinds(parts):
     return st.sampled_from(sorted(SCHEDULE_KINDS)).flatmap(
         lambda kind: st.fixed_dictionaries(
             {"kind": st.just(kind)}
@@ -432,7 +432,7 @@ junk = st.recursive(
     lambda parts: (
         st.lists(parts, max_size=3)
         | st.dictionaries(leaves, parts, max_size=3)
-        | parts_of_kinds(parts | st.just([1]))
+        | data_of_kinds(parts | st.just([1]))
     ),
     max_leaves=20,
 )
@@ -440,7 +440,7 @@ settings = st.sampled_from([*Policy().to_dict(), "seed", "name", "observers"])
 
 
 @given(junk | st.dictionaries(settings, junk, max_size=3))
-def test_whatever_is_read_is_a_policy_or_a_wrong_setting(data):
+def test_any_data_is_a_policy_or_raises_config_error(data):
     try:
         policy = Policy.from_dict(data)
     except ConfigError:
@@ -448,7 +448,7 @@ def test_whatever_is_read_is_a_policy_or_a_wrong_setting(data):
     assert Policy.from_dict(policy.to_dict()) == policy
 
 
-def test_a_schedule_that_could_not_be_read_again_is_not_written():
+def test_a_schedule_that_cannot_be_read_again_is_not_written():
     schedule = s.constant(1)
     for _ in range(99):
         schedule = schedule.cap(2)

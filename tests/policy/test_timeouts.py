@@ -1,4 +1,4 @@
-"""Timeouts of attempts: handed to a function, or put around its calls."""
+"""Attempt timeouts: as an argument of a function, or around its calls."""
 
 import asyncio
 import functools
@@ -18,7 +18,7 @@ from retrykit.policy.timeouts import AsArgument
 FIVE = AsArgument("5s")
 
 
-def left():
+def remaining():
     return 2.5
 
 
@@ -29,7 +29,7 @@ class TestAsArgument:
         assert AsArgument(5, name="deadline") != FIVE
         assert eval(repr(FIVE)) == FIVE  # noqa: S307
 
-    def test_knows_its_seconds_and_its_parameter(self):
+    def test_has_seconds_and_a_parameter(self):
         argument = AsArgument("1m30s", "deadline")
         assert (argument.seconds, argument.name) == (90.0, "deadline")
 
@@ -84,33 +84,36 @@ GIVEN = {
 }
 
 
-class TestAFunctionWhoseTimeoutIsFilled:
+class TestWithTimeoutArgument:
     @pytest.mark.parametrize("call", CALLS)
-    def test_gets_what_is_left(self, call):
+    def test_passes_the_remaining_time(self, call):
         fn, args, kwargs, expected = CALLS[call]
-        assert with_timeout_argument(fn, FIVE, left)(*args, **kwargs) == expected
+        assert with_timeout_argument(fn, FIVE, remaining)(*args, **kwargs) == expected
 
     @pytest.mark.parametrize("call", GIVEN)
-    def test_gets_what_its_caller_gives(self, call):
+    def test_keeps_the_callers_argument(self, call):
         fn, args, kwargs, expected = GIVEN[call]
-        assert with_timeout_argument(fn, FIVE, left)(*args, **kwargs) == expected
+        assert with_timeout_argument(fn, FIVE, remaining)(*args, **kwargs) == expected
 
-    def test_is_asked_for_at_each_call(self):
+    def test_computes_the_timeout_for_each_call(self):
         times = iter([5, 3, 1])
         fetch = with_timeout_argument(plain, FIVE, lambda: next(times))
         assert [fetch("/")[1] for _ in range(3)] == [5, 3, 1]
 
-    def test_may_be_a_coroutine_function(self):
-        async def fetch(timeout):  # noqa: ASYNC109  as clients have it
+    def test_accepts_a_coroutine_function(self):
+        async def fetch(timeout):  # noqa: ASYNC109  like clients
             return timeout
 
-        assert asyncio.run(with_timeout_argument(fetch, FIVE, left)()) == 2.5
+        assert asyncio.run(with_timeout_argument(fetch, FIVE, remaining)()) == 2.5
 
-    def test_may_take_it_by_another_name(self):
+    def test_accepts_another_parameter_name(self):
         def connect(*, deadline):
             return deadline
 
-        assert with_timeout_argument(connect, AsArgument(5, "deadline"), left)() == 2.5
+        assert (
+            with_timeout_argument(connect, AsArgument(5, "deadline"), remaining)()
+            == 2.5
+        )
 
     @pytest.mark.parametrize(
         "fn",
@@ -123,17 +126,17 @@ class TestAFunctionWhoseTimeoutIsFilled:
         ],
         ids=["none", "by its place only", "as many", "taken already", "unseen"],
     )
-    def test_is_refused_if_it_cannot_take_it(self, fn):
+    def test_rejects_a_function_without_the_parameter(self, fn):
         with pytest.raises(ConfigError, match="a parameter 'timeout'") as caught:
-            with_timeout_argument(fn, FIVE, left)
+            with_timeout_argument(fn, FIVE, remaining)
         assert caught.value.__suppress_context__ is (fn is vars)
 
-    def test_shows_where_it_failed(self):
+    def test_its_traceback_leads_to_the_failing_line(self):
         def fetch(timeout):
             raise OSError(timeout)
 
         with pytest.raises(OSError) as caught:
-            with_timeout_argument(fetch, FIVE, left)()
+            with_timeout_argument(fetch, FIVE, remaining)()
         trace = traceback.extract_tb(caught.value.__traceback__)
         assert [each.name for each in trace[1:]] == ["call_with_timeout", "fetch"]
 
@@ -143,8 +146,8 @@ async def wait(length, sleep):
     return length
 
 
-class TestAFunctionWhoseCallsAreBounded:
-    def test_ends_each_call_in_its_time(self):
+class TestWithTimeout:
+    def test_ends_each_call_at_its_timeout(self):
         async def main():
             times = iter([5, 3])
             fetch = with_timeout(wait, lambda: next(times))
@@ -156,10 +159,10 @@ class TestAFunctionWhoseCallsAreBounded:
         clock = trio.testing.MockClock(autojump_threshold=0)
         assert trio.run(main, clock=clock) == (3.0, pytest.approx(7.0))
 
-    def test_is_a_coroutine_function(self):
-        assert inspect.iscoroutinefunction(with_timeout(wait, left))
+    def test_returns_a_coroutine_function(self):
+        assert inspect.iscoroutinefunction(with_timeout(wait, remaining))
 
-    def test_shows_where_it_hung(self):
+    def test_its_traceback_leads_to_the_interrupted_line(self):
         async def main():
             with pytest.raises(AttemptTimeout) as caught:
                 await with_timeout(wait, lambda: 0)(1, asyncio.sleep)

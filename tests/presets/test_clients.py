@@ -1,4 +1,4 @@
-"""The retries of clients against the figures of their specifications."""
+"""Presets of clients against the figures of their specifications."""
 
 import math
 from dataclasses import replace
@@ -22,25 +22,19 @@ from retrykit.config.grpc_service_config import StatusCodes, from_service_config
 from retrykit.presets.aws import throttling
 from retrykit.testing import ScriptedFunction, virtual_time
 from retrykit.testing.strategies import seeds
-from tests._support.dying import died
+from tests._support.exhausted_calls import exhaust
+from tests._support.random_sources import FixedRandom
 
 ALMOST_ONE = math.nextafter(1.0, 0.0)
 chances = st.floats(0, 1, exclude_max=True)
 versions = pytest.mark.parametrize("version", ["2.0", "2.1"])
 
 
-class Always:
-    """Chance that always falls the same way."""
-
-    def __init__(self, chance):
-        self.random = lambda: chance
+def draws(policy, retry, chance):
+    return policy.schedule.delay(retry, None, FixedRandom(chance))
 
 
-def drawn(policy, retry, chance):
-    return policy.schedule.delay(retry, None, Always(chance))
-
-
-# The longest delays, as the unit tests of botocore have them for a chance of 1.
+# The longest delays, as in the unit tests of botocore for a random number of 1.
 AWS = {
     "2.0": [1, 2, 4, 8, 16, 20, 20],
     "2.1": [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 20, 20],
@@ -48,29 +42,29 @@ AWS = {
 
 
 @pytest.mark.parametrize(("version", "longest"), AWS.items(), ids=AWS)
-def test_aws_waits_at_most_as_long_as_its_client_does(version, longest):
+def test_aws_waits_at_most_as_long_as_its_client(version, longest):
     policy = presets.aws_standard(version=version)
     bounds = [policy.schedule.bounds(retry) for retry in range(1, len(longest) + 1)]
     assert bounds == [(0, each) for each in longest]
 
 
 @given(st.integers(1, 60), chances)
-def test_aws_caps_what_is_drawn_in_2_0_and_the_range_in_2_1(retry, chance):
+def test_aws_2_0_caps_the_draw_and_2_1_the_range(retry, chance):
     """``min(b * 2 ** i, 20)``, and ``b * min(0.05 * 2 ** i, 20)``."""
     old = min(chance * 2 ** (retry - 1), 20)
     new = chance * min(0.05 * 2 ** (retry - 1), 20)
-    found = [drawn(presets.aws_standard(version=v), retry, chance) for v in AWS]
+    found = [draws(presets.aws_standard(version=v), retry, chance) for v in AWS]
     assert found == pytest.approx([old, new])
 
 
 @versions
-def test_aws_makes_three_attempts(colour, clock, version):
-    calls, state = died(colour, presets.aws_standard(version=version))
+def test_aws_makes_three_attempts(backend, clock, version):
+    calls, state = exhaust(backend, presets.aws_standard(version=version))
     assert calls == len(clock.sleeps) + 1 == 3
     assert state.stop_reason is StopReason.ATTEMPTS
 
 
-def test_aws_is_that_of_2026_unless_the_older_one_is_asked_for():
+def test_aws_defaults_to_the_version_of_2026():
     newest = presets.aws_standard(version="2.1")
     assert repr(presets.aws_standard()) == repr(newest)
     assert presets.aws_standard(max_attempts=4).max_attempts == 4
@@ -85,7 +79,7 @@ def test_aws_adaptive_retries_as_the_standard_mode_does(version):
 
 
 class ClientError(Exception):
-    """An error as a client of AWS raises it."""
+    """An error like that of an AWS client."""
 
     def __init__(self, code="InternalError", headers=()):
         super().__init__(code)
@@ -94,7 +88,7 @@ class ClientError(Exception):
 
 
 def aws(**settings):
-    """Return what waits the longest that AWS would."""
+    """Return a policy with the longest delays of AWS."""
     return presets.aws_standard(**settings).replace(on=ClientError, seed=5)
 
 
@@ -105,7 +99,7 @@ def sleeps(policy, *errors):
 
 
 @versions
-def test_aws_pays_for_retries_and_gets_back_what_the_last_one_cost(version):
+def test_aws_pays_for_retries_and_a_success_returns_the_last_cost(version):
     """500 tokens; 5 or 14 for a retry, and one for a success without any."""
     policy, cost = aws(version=version), {"2.0": 5, "2.1": 14}[version]
     sleeps(policy, ClientError(), ClientError())
@@ -116,14 +110,14 @@ def test_aws_pays_for_retries_and_gets_back_what_the_last_one_cost(version):
     assert policy.budget.balance == 500 - 3 * cost + 1
 
 
-def test_aws_of_2020_takes_ten_for_a_timeout():
+def test_aws_of_2020_costs_ten_for_a_timeout():
     policy = aws(version="2.0", max_attempts=2).replace(on=Exception)
     policy.run(ScriptedFunction([TimeoutError(), TimeoutError()]))
     assert policy.budget.balance == 490
 
 
 @pytest.mark.parametrize("settings", [{}, {"throttled": throttling}])
-def test_aws_of_2026_takes_no_more_for_a_timeout(settings):
+def test_aws_of_2026_costs_no_more_for_a_timeout(settings):
     policy = aws(max_attempts=2, **settings).replace(on=Exception)
     policy.run(ScriptedFunction([TimeoutError(), TimeoutError()]))
     assert policy.budget.balance == 500 - 14
@@ -133,8 +127,8 @@ def test_aws_of_2026_waits_longer_where_it_is_throttled_and_pays_less():
     policy = aws(throttled=throttling, max_attempts=9)
     for retry in range(1, 9):
         state = RetryState("", 5, 0.0, attempt=retry, rule_counts=(retry - 1,))
-        slow = failed(policy, state, ClientError("ThrottlingException"))
-        fast = failed(policy, replace(state, rule_counts=()), ClientError())
+        slow = failed_state(policy, state, ClientError("ThrottlingException"))
+        fast = failed_state(policy, replace(state, rule_counts=()), ClientError())
         assert slow.delay == pytest.approx(min(20 * fast.delay, slow.delay))
         low, high = policy.rules[0].schedule.bounds(retry)
         assert (low, high) == (0, min(2 ** (retry - 1), 20))
@@ -144,16 +138,16 @@ def test_aws_of_2026_waits_longer_where_it_is_throttled_and_pays_less():
     assert not throttling(ConnectionError())
 
 
-def failed(policy, state, error):
+def failed_state(policy, state, error):
     failure = Failure(state.attempt, error, None, 0.0, 0.0, None)
     return policy.decide(state, failure)
 
 
 @pytest.mark.parametrize(
-    ("asked", "waited"), [("1500", 1.5), ("5000", 5.0), ("60000", 5.0)], ids=str
+    ("retry_after", "waited"), [("1500", 1.5), ("5000", 5.0), ("60000", 5.0)], ids=str
 )
-def test_aws_waits_as_it_is_asked_to_for_five_seconds_at_most(asked, waited):
-    error = ClientError(headers={"x-amz-retry-after": asked})
+def test_aws_obeys_retry_after_up_to_five_seconds(retry_after, waited):
+    error = ClientError(headers={"x-amz-retry-after": retry_after})
     assert sleeps(aws(), error) == [waited]
     assert sleeps(aws(), ClientError(headers={"x-amz-retry-after": "soon"})) != [waited]
     assert presets.aws_standard(version="2.0").hint is None
@@ -188,7 +182,7 @@ def test_grpc_is_the_example_of_its_design(jitter):
         assert getattr(policy, name) == getattr(read, name)
 
 
-def test_grpc_is_throttled_and_pushed_back_by_default():
+def test_grpc_has_a_throttle_and_pushback_by_default():
     policy = presets.grpc()
     assert repr(policy.budget) == "Throttle()"
     assert repr(presets.grpc(max_tokens=4, token_ratio=0.5).budget) == (
@@ -202,25 +196,25 @@ def test_grpc_is_throttled_and_pushed_back_by_default():
 def test_grpc_has_the_jitter_of_2017_and_of_2024(retry, chance):
     """random(0, d), and d * random(0.8, 1.2), where d is capped."""
     d = min(0.1 * 2 ** (retry - 1), 1)
-    assert drawn(presets.grpc(jitter="full"), retry, chance) == pytest.approx(
+    assert draws(presets.grpc(jitter="full"), retry, chance) == pytest.approx(
         chance * d
     )
     expected = d * (0.8 + 0.4 * chance)
-    assert drawn(presets.grpc(), retry, chance) == pytest.approx(expected)
+    assert draws(presets.grpc(), retry, chance) == pytest.approx(expected)
 
 
-def test_grpc_makes_no_more_than_five_attempts(colour, clock):
-    calls, _ = died(colour, presets.grpc(max_attempts=9))
+def test_grpc_makes_no_more_than_five_attempts(backend, clock):
+    calls, _ = exhaust(backend, presets.grpc(max_attempts=9))
     assert calls == len(clock.sleeps) + 1 == 5
-    told = presets.grpc(
+    policy = presets.grpc(
         max_attempts=2, initial_backoff="1s", max_backoff="5s", backoff_multiplier=3
     )
-    assert told.schedule == s.exponential(1, factor=3).cap(5).jitter(0.2)
-    assert told.max_attempts == 2
+    assert policy.schedule == s.exponential(1, factor=3).cap(5).jitter(0.2)
+    assert policy.max_attempts == 2
 
 
 @given(seeds())
-def test_finagle_walks_from_5_ms_to_200_ms(seed):
+def test_finagle_draws_from_5_ms_to_200_ms(seed):
     """Between the start and 3 times the previously selected value, capped."""
     walk = list(islice(presets.finagle().schedule.draw(seed), 50))
     assert walk[0] == 0.005
@@ -228,12 +222,12 @@ def test_finagle_walks_from_5_ms_to_200_ms(seed):
         assert 0.005 <= delay <= min(3 * before * (1 + 1e-12), 0.2)
 
 
-def test_finagle_reaches_both_ends_of_its_walk():
+def test_finagle_reaches_both_bounds():
     schedule = presets.finagle().schedule
-    assert schedule.delay(2, 0.005, Always(0.0)) == 0.005
-    assert schedule.delay(2, 0.005, Always(ALMOST_ONE)) == pytest.approx(0.015)
-    assert schedule.delay(3, 0.015, Always(ALMOST_ONE)) == pytest.approx(0.045)
-    assert schedule.delay(9, 0.2, Always(ALMOST_ONE)) == 0.2
+    assert schedule.delay(2, 0.005, FixedRandom(0.0)) == 0.005
+    assert schedule.delay(2, 0.005, FixedRandom(ALMOST_ONE)) == pytest.approx(0.015)
+    assert schedule.delay(3, 0.015, FixedRandom(ALMOST_ONE)) == pytest.approx(0.045)
+    assert schedule.delay(9, 0.2, FixedRandom(ALMOST_ONE)) == 0.2
 
 
 def test_finagle_counts_the_first_try():
@@ -242,21 +236,21 @@ def test_finagle_counts_the_first_try():
     assert presets.finagle(tries=5).max_attempts == 5
 
 
-def test_polly_is_the_example_of_its_documentation(colour, clock):
+def test_polly_is_the_example_of_its_documentation(backend, clock):
     """A median first retry delay of 1 s, and 5 retries."""
     policy = presets.polly()
     assert policy.schedule == s.polly_interval("1s")
-    calls, state = died(colour, policy)
+    calls, state = exhaust(backend, policy)
     assert calls == len(clock.sleeps) + 1 == 6
     assert state.stop_reason is StopReason.ATTEMPTS
-    told = presets.polly(median_first_retry_delay="20ms", retry_count=0)
-    assert (told.schedule, told.max_attempts) == (s.polly_interval(0.02), 1)
+    policy = presets.polly(median_first_retry_delay="20ms", retry_count=0)
+    assert (policy.schedule, policy.max_attempts) == (s.polly_interval(0.02), 1)
 
 
-def test_tenacity_retries_without_waiting_and_without_end(colour, clock):
+def test_tenacity_retries_without_waiting_and_without_end(backend, clock):
     failing = iter([ConnectionError()] * 1000)
 
-    @colour(presets.tenacity_default())
+    @backend(presets.tenacity_default())
     def call():
         if error := next(failing, None):
             raise error
@@ -266,11 +260,11 @@ def test_tenacity_retries_without_waiting_and_without_end(colour, clock):
     assert set(clock.sleeps) <= {0.0}
 
 
-def test_tenacity_wraps_the_last_error_once_it_has_a_limit(colour):
-    """Its RetryError holds the last attempt, unless it is told to reraise."""
+def test_tenacity_raises_a_retry_error_with_a_limit(backend):
+    """Its RetryError has the last attempt, unless `reraise` is set."""
     limited = presets.tenacity_default().replace(max_attempts=3)
 
-    @colour(limited)
+    @backend(limited)
     def call():
         raise ConnectionError("no")
 
@@ -280,6 +274,6 @@ def test_tenacity_wraps_the_last_error_once_it_has_a_limit(colour):
     assert state_of(caught.value).attempt == 3
 
 
-def test_tenacity_is_called_unsafe():
+def test_the_linter_warns_about_the_tenacity_default():
     assert "unsafe" in presets.tenacity_default.__doc__
     assert check(presets.tenacity_default())

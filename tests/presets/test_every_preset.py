@@ -1,4 +1,4 @@
-"""Every preset: a function that returns a policy."""
+"""All presets are functions that return a policy."""
 
 import inspect
 import pickle
@@ -20,8 +20,8 @@ def test_a_preset_returns_a_policy(name):
 @pytest.mark.parametrize("name", presets.__all__)
 def test_a_preset_is_pickled_by_its_name(name):
     preset = getattr(presets, name)
-    again = pickle.loads(pickle.dumps(preset))  # noqa: S301  written here
+    again = pickle.loads(pickle.dumps(preset))  # noqa: S301  pickled here
     assert again is preset
-    again = pickle.loads(pickle.dumps(preset()))  # noqa: S301  and here
+    again = pickle.loads(pickle.dumps(preset()))  # noqa: S301  pickled here
     assert repr(again) == repr(preset())
     assert again.replace(budget=None) == preset().replace(budget=None)

@@ -1,4 +1,4 @@
-"""Policies of real systems against the numbers of their documentation."""
+"""Presets against the numbers in the documentation of their systems."""
 
 import math
 from itertools import accumulate, islice
@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, StopReason, presets, schedules as s
 from retrykit.testing.strategies import seeds
-from tests._support.dying import died
+from tests._support.exhausted_calls import exhaust
 from tests._support.reference_data import reference_data
 
 HOSTNAME = reference_data("hostname_verification")
@@ -19,7 +19,7 @@ DAY = 86_400
 ROWS = HOSTNAME["rows"][:75]
 
 
-def test_hostname_verification_is_its_table():
+def test_hostname_verification_has_the_delays_of_its_table():
     """Row 0 is the delay before the first retry."""
     schedule = presets.hostname_verification().schedule
     for row in ROWS:
@@ -30,7 +30,7 @@ def test_hostname_verification_is_its_table():
         assert round(low / 3600, 6) == row["hours"], row
 
 
-def test_hostname_verification_is_its_formula():
+def test_hostname_verification_follows_its_formula():
     def formula(attempt):
         base = 1.05 if attempt < 10 else 1.15
         return min(math.floor(60 * math.pow(base, attempt)), 4 * 3600)
@@ -39,7 +39,7 @@ def test_hostname_verification_is_its_formula():
     assert drawn == [formula(attempt) for attempt in range(75)]
 
 
-def test_hostname_verification_reads_as_its_formula():
+def test_the_repr_of_hostname_verification_is_its_formula():
     assert repr(presets.hostname_verification().schedule) == (
         "exponential(60.0, factor=1.05)"
         ".switch(after=10, to=exponential(60.0, factor=1.15))"
@@ -47,8 +47,8 @@ def test_hostname_verification_reads_as_its_formula():
     )
 
 
-def test_hostname_verification_makes_75_retries_in_7_days(colour, clock):
-    calls, state = died(colour, presets.hostname_verification())
+def test_hostname_verification_makes_75_retries_in_7_days(backend, clock):
+    calls, state = exhaust(backend, presets.hostname_verification())
     assert calls == state.attempt == 76
     assert clock.sleeps == [row["seconds"] for row in ROWS]
     assert round(sum(clock.sleeps) / DAY, 2) == 7.06
@@ -57,14 +57,14 @@ def test_hostname_verification_makes_75_retries_in_7_days(colour, clock):
     assert state.status == "dead"
 
 
-def test_hostname_verification_keeps_every_error(colour, clock):
-    _, state = died(colour, presets.hostname_verification())
+def test_hostname_verification_keeps_every_error(backend, clock):
+    _, state = exhaust(backend, presets.hostname_verification())
     assert [error.args for error in state.errors] == [(n,) for n in range(1, 77)]
     assert [failure.delay for failure in state.failures] == [*clock.sleeps, None]
     assert state.dropped_failures == 0
 
 
-def test_hostname_verification_is_slower_than_its_documentation_says():
+def test_hostname_verification_takes_longer_than_its_documentation_says():
     """The first 10 retries take 751 s, and 26 of the 75 come within 4 hours."""
     times = list(accumulate(presets.hostname_verification().schedule.draw()))
     assert times[9] == 751
@@ -74,18 +74,18 @@ def test_hostname_verification_is_slower_than_its_documentation_says():
 
 
 def test_zizq_has_the_defaults_of_its_documentation():
-    told = ZIZQ["defaults"]
+    defaults = ZIZQ["defaults"]
     assert presets.zizq() == presets.zizq(
-        retry_limit=told["retry_limit"],
-        base=told["B_s"],
-        exponent=told["E"],
-        jitter=told["J_s"],
+        retry_limit=defaults["retry_limit"],
+        base=defaults["B_s"],
+        exponent=defaults["E"],
+        jitter=defaults["J_s"],
     )
-    assert presets.zizq().max_attempts == told["retry_limit"] + 1
+    assert presets.zizq().max_attempts == defaults["retry_limit"] + 1
     assert presets.zizq().max_elapsed is None
 
 
-def test_zizq_reads_as_its_formula():
+def test_the_repr_of_zizq_is_its_formula():
     schedule = s.constant("15s") + s.polynomial(4) + s.linear("30s").full_jitter()
     assert presets.zizq().schedule == schedule
     assert repr(schedule) == (
@@ -115,7 +115,7 @@ def test_zizq_lasts_as_long_as_its_formula_says():
     st.integers(1, 500),
     seeds(),
 )
-def test_zizq_is_its_formula_with_every_setting(base, exponent, jitter, a, seed):
+def test_zizq_follows_its_formula_with_every_setting(base, exponent, jitter, a, seed):
     """``t = B + a ** E + a * rand(0 to J)``; E may be fractional."""
     policy = presets.zizq(base=base, exponent=exponent, jitter=jitter)
     low, high = policy.schedule.bounds(a)
@@ -125,15 +125,15 @@ def test_zizq_is_its_formula_with_every_setting(base, exponent, jitter, a, seed)
     assert low <= last <= high
 
 
-def test_zizq_takes_an_exponent_of_two_and_a_half():
+def test_zizq_accepts_an_exponent_of_two_and_a_half():
     policy = presets.zizq(exponent=2.5, jitter=0)
     assert list(islice(policy.schedule.draw(), 4)) == pytest.approx(
         [16, 15 + 2**2.5, 15 + 3**2.5, 47]
     )
 
 
-def test_zizq_with_a_limit_of_3_is_dead_after_the_fourth_failure(colour, clock):
-    calls, state = died(colour, presets.zizq(retry_limit=3))
+def test_zizq_with_a_limit_of_3_is_dead_after_the_fourth_failure(backend, clock):
+    calls, state = exhaust(backend, presets.zizq(retry_limit=3))
     assert calls == state.attempt == 4
     assert state.status == "dead"
     assert state.stop_reason is StopReason.ATTEMPTS
@@ -143,13 +143,13 @@ def test_zizq_with_a_limit_of_3_is_dead_after_the_fourth_failure(colour, clock):
     assert len(clock.sleeps) == 3
 
 
-def test_zizq_with_a_limit_of_0_is_dead_at_once(colour, clock):
-    calls, state = died(colour, presets.zizq(retry_limit=0))
+def test_zizq_with_a_limit_of_0_is_dead_at_once(backend, clock):
+    calls, state = exhaust(backend, presets.zizq(retry_limit=0))
     assert (calls, state.status, clock.sleeps) == (1, "dead", [])
 
 
-def test_zizq_keeps_every_error_whatever_its_limit(colour, clock):
-    calls, state = died(colour, presets.zizq(retry_limit=200))
+def test_zizq_keeps_every_error_with_any_limit(backend, clock):
+    calls, state = exhaust(backend, presets.zizq(retry_limit=200))
     assert calls == len(state.errors) == len(clock.sleeps) + 1 == 201
 
 
@@ -168,7 +168,7 @@ def test_zizq_keeps_every_error_whatever_its_limit(colour, clock):
     ],
     ids=str,
 )
-def test_zizq_names_the_setting_that_is_wrong(setting, value):
+def test_zizq_names_an_invalid_setting(setting, value):
     with pytest.raises(ConfigError, match=rf"^{setting} must be .*, got {value!r}"):
         presets.zizq(**{setting: value})
 
@@ -186,7 +186,7 @@ GOOGLE_AT_ITS_BOUNDS = [
 
 
 @pytest.mark.parametrize("settings", GOOGLE_AT_ITS_BOUNDS, ids=str)
-def test_settings_of_google_may_be_at_their_bounds(settings):
+def test_google_accepts_settings_at_their_bounds(settings):
     policy = presets.google(**settings)
     low, high = policy.schedule.bounds(1)
     assert 0 <= low <= high
@@ -212,6 +212,6 @@ GOOGLE_BEYOND_ITS_BOUNDS = [
 @pytest.mark.parametrize(
     ("setting", "value", "named"), GOOGLE_BEYOND_ITS_BOUNDS, ids=str
 )
-def test_a_setting_of_google_beyond_its_bounds_is_named(setting, value, named):
+def test_google_names_a_setting_beyond_its_bounds(setting, value, named):
     with pytest.raises(ConfigError, match=f"^{named} must be .*, got "):
         presets.google(**{setting: value})

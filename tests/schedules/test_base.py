@@ -1,4 +1,4 @@
-"""What each method and each operator makes of a schedule, and in which order."""
+"""Methods and operators of schedules."""
 
 from datetime import timedelta
 from itertools import islice
@@ -12,7 +12,7 @@ from retrykit.testing.strategies import schedules
 
 WAVE = s.sequence([1, 8, 3, 0.2])
 
-# Reckoned by hand.
+# Calculated by hand.
 TABLES = {
     "cap": (WAVE.cap(3), [1, 3, 3, 0.2]),
     "cap of zero": (WAVE.cap(0), [0, 0, 0, 0]),
@@ -56,7 +56,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize(("schedule", "delays"), TABLES.values(), ids=TABLES)
-def test_delays_are_those_of_the_rule(schedule, delays):
+def test_each_method_has_the_expected_delays(schedule, delays):
     assert list(schedule.draw()) == pytest.approx(delays)
     end = len(delays) + 1
     bounds = [schedule.bounds(n) for n in range(1, end)]
@@ -90,7 +90,7 @@ RANGES = {
 
 
 @pytest.mark.parametrize(("schedule", "bounds"), RANGES.values(), ids=RANGES)
-def test_bounds_are_those_of_the_rule(schedule, bounds):
+def test_each_method_has_the_expected_bounds(schedule, bounds):
     assert schedule.bounds(1) == bounds
 
 
@@ -99,7 +99,7 @@ def widths(schedule, upto=60):
     return [high - low for low, high in bounds]
 
 
-def test_jitter_stays_once_the_cap_is_reached():
+def test_jitter_after_a_cap_stays_at_the_cap():
     """``.cap(60).jitter(0.5)`` caps the interval."""
     schedule = s.exponential(1).cap(60).jitter(0.5)
     drawn = {
@@ -110,8 +110,8 @@ def test_jitter_stays_once_the_cap_is_reached():
     assert widths(schedule)[-1] == 60.0
 
 
-def test_a_cap_after_jitter_is_kept_to_the_letter():
-    """``.jitter(0.5).cap(60)`` caps the randomised interval."""
+def test_a_cap_after_jitter_bounds_the_jittered_delay():
+    """``.jitter(0.5).cap(60)`` caps the randomized interval."""
     schedule = s.exponential(1).jitter(0.5).cap(60)
     assert [schedule.bounds(retry) for retry in (6, 7, 8)] == [
         (16, 48),
@@ -143,7 +143,7 @@ def test_jitter_never_shrinks(spread, delays):
 
 
 def test_within_counts_the_longest_delays():
-    """The length does not depend on chance."""
+    """The number of delays does not depend on random numbers."""
     schedule = s.constant(4).jitter(0.5).within(17)
     lengths = {len(list(schedule.draw(seed))) for seed in range(50)}
     assert lengths == {2}
@@ -151,24 +151,24 @@ def test_within_counts_the_longest_delays():
 
 
 def test_the_cost_of_then_does_not_grow_with_each_link():
-    """Each link asks the one before it, and must not ask it again and again."""
-    asked = []
+    """Each link reads the one before it, which must not be repeated."""
+    computed = []
 
     class Counted(s.Schedule):
         def delay(self, retry, _previous, _random, /):
-            asked.append(retry)
+            computed.append(retry)
             return 1.0 if retry <= 3 else None
 
         def bounds(self, retry, /):
-            asked.append(retry)
+            computed.append(retry)
             return (1.0, 1.0) if retry <= 3 else None
 
     chained = Counted()
     for link in range(10):
         chained = chained.then([float(link)])
-    asked.clear()
+    computed.clear()
     assert list(chained.draw()) == [1, 1, 1, *range(10)]
-    assert len(asked) < 20
+    assert len(computed) < 20
 
 
 @pytest.mark.parametrize("nested", [1, 2])
@@ -178,15 +178,15 @@ def test_the_cost_of_within_does_not_grow_with_the_square_of_the_retries(nested)
             return 1.0
 
         def bounds(self, retry, /):
-            asked.append(retry)
+            computed.append(retry)
             return 1.0, 1.0
 
-    asked = []
+    computed = []
     schedule = Counted()
     for _ in range(nested):
         schedule = schedule.within("7d")
     assert len(list(islice(schedule.draw(7), 400))) == 400
-    assert len(asked) <= 20 * 400
+    assert len(computed) <= 20 * 400
 
 
 def test_then_starts_the_numbers_again_and_switch_goes_on():
@@ -196,7 +196,7 @@ def test_then_starts_the_numbers_again_and_switch_goes_on():
     assert list(continued.take(4).draw()) == [9, 9, 4, 8]
 
 
-def test_what_follows_starts_a_walk_of_its_own():
+def test_a_random_walk_after_then_starts_anew():
     walk = s.constant(500).take(2).then(s.decorrelated(1))
     assert [walk.bounds(n) for n in (1, 2, 3, 4)] == [
         (500, 500),
@@ -220,7 +220,7 @@ def test_then_needs_an_end():
     [s.decorrelated(1) + s.constant(100), s.decorrelated(1) * 50, s.decorrelated(1)],
     ids=["in a sum", "in a multiple", "alone"],
 )
-def test_a_walk_stays_in_its_bounds_wherever_it_is(schedule):
+def test_a_random_walk_stays_in_its_bounds_in_every_composition(schedule):
     for seed in range(50):
         for retry, delay in enumerate(islice(schedule.draw(seed), 40), 1):
             low, high = schedule.bounds(retry)
@@ -235,7 +235,7 @@ def test_operators_end_as_their_parts_do(left, right, retry):
     assert ((left | right).bounds(retry) is None) == all(ends)
 
 
-def test_limits_are_durations_of_every_kind():
+def test_methods_accept_durations_of_every_type():
     limit = timedelta(milliseconds=2500)
     plain = s.constant(3)
     assert plain.cap("2s500ms") == plain.cap(limit) == plain.cap(2.5)
@@ -250,11 +250,11 @@ def test_schedules_can_be_summed():
 
 
 @pytest.mark.parametrize("other", [5, 0.0, False, None, [1, 2]], ids=repr)
-def test_nothing_but_the_start_of_a_sum_is_added_from_the_left(other):
+def test_only_zero_can_be_added_from_the_left(other):
     with pytest.raises(TypeError):
         other + s.constant(1)
 
 
-def test_what_is_no_number_cannot_be_multiplied():
+def test_multiplying_by_something_else_raises_type_error():
     with pytest.raises(ConfigError, match=r"factor must be a finite number >= 0"):
         s.constant(3) * s.constant(2)

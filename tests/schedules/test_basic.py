@@ -1,4 +1,4 @@
-"""Every constructor of a schedule against its formula, reckoned independently."""
+"""Every constructor of a schedule against its formula, calculated independently."""
 
 import math
 from datetime import timedelta
@@ -10,8 +10,9 @@ from hypothesis import given, strategies as st
 
 from retrykit import schedules as s
 from retrykit.schedules.randomness import MAX_DELAY
+from tests._support.random_sources import FixedRandom
 
-# Reckoned by hand.
+# Calculated by hand.
 TABLES = {
     "constant": (s.constant(1.5), [1.5, 1.5, 1.5, 1.5]),
     "constant of zero": (s.constant(0), [0, 0, 0, 0]),
@@ -57,7 +58,7 @@ def firsts():
 
 
 def near(exact, bounds):
-    """Compare bounds without chance with an exact fraction."""
+    """Compare the bounds of a delay without jitter with an exact fraction."""
     low, high = bounds
     return low == high and math.isclose(low, min(exact, Fraction(MAX_DELAY)))
 
@@ -82,7 +83,7 @@ def test_polynomial_is_first_times_a_power_of_the_number(exponent, first, retry)
 
 
 @given(firsts(), st.integers(3, 1000))
-def test_fibonacci_is_the_sum_of_the_two_before(first, retry):
+def test_fibonacci_is_the_sum_of_the_last_two(first, retry):
     def delay(number):
         low, high = schedule.bounds(number)
         assert low == high
@@ -94,31 +95,26 @@ def test_fibonacci_is_the_sum_of_the_two_before(first, retry):
 
 
 @given(firsts(), st.floats(1, 10), st.integers(1, 250))
-def test_decorrelated_lies_between_first_and_the_longest_walk(first, factor, retry):
+def test_decorrelated_has_bounds_of_first_and_the_longest_walk(first, factor, retry):
     low, high = s.decorrelated(first, factor=factor).bounds(retry)
     assert low == first
     assert near(Fraction(first) * Fraction(factor) ** retry, (high, high))
 
 
-class Half:
-    def random(self):
-        return 0.5
-
-
-def test_decorrelated_draws_between_first_and_a_multiple_of_the_delay_before():
+def test_decorrelated_draws_between_first_and_a_multiple_of_the_previous_delay():
     walk = s.decorrelated(2, factor=3)
-    assert walk.delay(1, None, Half()) == (2 + 2 * 3) / 2
-    assert walk.delay(2, 4.0, Half()) == (2 + 4 * 3) / 2
-    assert walk.delay(3, 5.0, Half()) == (2 + 5 * 3) / 2
+    assert walk.delay(1, None, FixedRandom(0.5)) == (2 + 2 * 3) / 2
+    assert walk.delay(2, 4.0, FixedRandom(0.5)) == (2 + 4 * 3) / 2
+    assert walk.delay(3, 5.0, FixedRandom(0.5)) == (2 + 5 * 3) / 2
 
 
-def test_decorrelated_takes_a_delay_of_its_own_bounds_for_the_one_before():
+def test_decorrelated_clamps_the_previous_delay_to_its_bounds():
     walk = s.decorrelated(2, factor=3)
-    assert walk.delay(2, 0.5, Half()) == (2 + 2 * 3) / 2
-    assert walk.delay(2, 900.0, Half()) == (2 + 2 * 3 * 3) / 2
+    assert walk.delay(2, 0.5, FixedRandom(0.5)) == (2 + 2 * 3) / 2
+    assert walk.delay(2, 900.0, FixedRandom(0.5)) == (2 + 2 * 3 * 3) / 2
 
 
-def test_a_walk_without_jitter_grows_by_its_factor():
+def test_decorrelated_without_jitter_grows_by_its_factor():
     assert s.decorrelated(2, factor=3).without_jitter() == s.exponential(2, factor=3)
 
 
@@ -141,19 +137,25 @@ def test_an_uncapped_schedule_saturates_at_the_largest_float(schedule):
 
 
 @pytest.mark.parametrize("schedule", ENDLESS.values(), ids=ENDLESS)
-def test_delays_never_fall_on_the_way_there(schedule):
-    asked = [*range(1, 2000), 10**4, 10**5, 10**6]
-    longest = [schedule.bounds(retry)[1] for retry in asked]
+def test_delays_never_decrease_before_they_saturate(schedule):
+    retries = [*range(1, 2000), 10**4, 10**5, 10**6]
+    longest = [schedule.bounds(retry)[1] for retry in retries]
     assert longest == sorted(longest)
 
 
 @pytest.mark.parametrize("longest", [1e3, 1e6, (2**31 - 1) / 1000])
 @pytest.mark.parametrize("factor", [0, 0.5, 0.75])
-def test_google_intervals_keep_their_bounds_however_long_they_are(longest, factor):
+def test_google_intervals_keep_their_bounds_far_out(longest, factor):
     for schedule in (
         s.google_interval(max_interval=longest, randomization_factor=factor),
         s.google_interval(longest, max_interval=longest, randomization_factor=factor),
     ):
         for retry in (1, 2, 30, 1024, 10**6):
             low, high = schedule.bounds(retry)
-            assert 0 <= low <= schedule.delay(retry, None, Half()) <= high < math.inf
+            assert (
+                0
+                <= low
+                <= schedule.delay(retry, None, FixedRandom(0.5))
+                <= high
+                < math.inf
+            )

@@ -1,4 +1,4 @@
-"""`ExponentialBackOff` to the millisecond: its settings, intervals and draws."""
+"""The google preset against `ExponentialBackOff`, to the millisecond."""
 
 import math
 from itertools import islice
@@ -10,13 +10,14 @@ from retrykit import StopReason, presets, schedules as s
 from retrykit.execution.backoff import STOP, Backoff
 from retrykit.schedules.randomness import call_random
 from retrykit.testing import FakeClock
+from tests._support.random_sources import FixedRandom
 from tests._support.reference_data import reference_data
 
 GOOGLE = reference_data("exponential_backoff")
-TOLD = GOOGLE["defaults"]
+DEFAULTS = GOOGLE["defaults"]
 ROWS = GOOGLE["example"]
 
-# What the formulas below are, word by word.
+# The formulas of the original, quoted.
 FORMULAS = {
     "increment": "current = max if current >= max / multiplier "
     "else int(current * multiplier)",
@@ -38,15 +39,8 @@ def randomised(current, f, r):
     return int(current - f * current + r * (2 * f * current + 1))
 
 
-class Given:
-    """Chance that is known beforehand."""
-
-    def __init__(self, draw):
-        self.random = lambda: draw
-
-
-def waits(policy):
-    """Draw from a loop that takes no time of its own, until it is stopped."""
+def drain(policy):
+    """Yield the delays of a loop of instant attempts, until it stops."""
     clock = FakeClock()
     backoff = Backoff(policy, clock)
     while (wait := backoff.next()) is not STOP:
@@ -54,27 +48,27 @@ def waits(policy):
         clock.advance(wait)
 
 
-def test_the_formulas_tested_here_are_those_of_the_original():
+def test_the_reference_functions_match_the_original():
     assert GOOGLE["integer_ms"] == FORMULAS
 
 
 def test_google_has_the_defaults_of_its_documentation():
     assert presets.google() == presets.google(
-        initial_interval=f"{TOLD['initial_interval_ms']}ms",
-        randomization_factor=TOLD["randomization_factor"],
-        multiplier=TOLD["multiplier"],
-        max_interval=f"{TOLD['max_interval_ms']}ms",
-        max_elapsed_time=f"{TOLD['max_elapsed_time_ms']}ms",
+        initial_interval=f"{DEFAULTS['initial_interval_ms']}ms",
+        randomization_factor=DEFAULTS["randomization_factor"],
+        multiplier=DEFAULTS["multiplier"],
+        max_interval=f"{DEFAULTS['max_interval_ms']}ms",
+        max_elapsed_time=f"{DEFAULTS['max_elapsed_time_ms']}ms",
     )
 
 
-def test_the_settings_of_google_can_be_read():
+def test_the_settings_of_google_are_attributes():
     policy = presets.google()
-    assert policy.schedule.initial_interval * 1000 == TOLD["initial_interval_ms"]
-    assert policy.schedule.randomization_factor == TOLD["randomization_factor"]
-    assert policy.schedule.multiplier == TOLD["multiplier"]
-    assert policy.schedule.max_interval * 1000 == TOLD["max_interval_ms"]
-    assert policy.max_elapsed * 1000 == TOLD["max_elapsed_time_ms"]
+    assert policy.schedule.initial_interval * 1000 == DEFAULTS["initial_interval_ms"]
+    assert policy.schedule.randomization_factor == DEFAULTS["randomization_factor"]
+    assert policy.schedule.multiplier == DEFAULTS["multiplier"]
+    assert policy.schedule.max_interval * 1000 == DEFAULTS["max_interval_ms"]
+    assert policy.max_elapsed * 1000 == DEFAULTS["max_elapsed_time_ms"]
     assert (policy.deadline, policy.max_attempts) == ("overshoot", None)
 
 
@@ -91,7 +85,7 @@ def test_google_has_the_ranges_of_its_example_within_a_millisecond(row):
     assert bounds == pytest.approx(row["randomized_interval_s"], rel=0, abs=0.001001)
 
 
-def test_google_stops_on_the_tenth_request_if_the_time_has_passed():
+def test_google_stops_on_the_tenth_request_after_max_elapsed():
     """STOP, if the maximum elapsed time is passed on this request."""
     clock = FakeClock()
     backoff = Backoff(presets.google(), clock)
@@ -111,13 +105,15 @@ def settings_in_ms():
     )
 
 
-# Nearer to 1 the float nearest to the sum may already be the next integer.
+# Closer to 1, the sum may be rounded to the next integer.
 draws = st.floats(0, 1 - 1e-9)
 
 
 @given(settings_in_ms(), st.lists(draws, min_size=30, max_size=30))
 @example((500, 0.5, 1.5, 60_000), [n / 30 for n in range(30)])
-def test_for_the_same_chance_google_draws_the_same_milliseconds(settings, chances):
+def test_google_draws_the_same_milliseconds_for_the_same_random_numbers(
+    settings, chances
+):
     initial, factor, multiplier, longest = settings
     schedule = presets.google(
         initial_interval=f"{initial}ms",
@@ -126,7 +122,7 @@ def test_for_the_same_chance_google_draws_the_same_milliseconds(settings, chance
         max_interval=f"{longest}ms",
     ).schedule
     found = [
-        schedule.delay(retry, None, Given(chance))
+        schedule.delay(retry, None, FixedRandom(chance))
         for retry, chance in enumerate(chances, 1)
     ]
     currents = intervals(initial, multiplier, longest)
@@ -146,7 +142,7 @@ def test_google_draws_every_millisecond_of_its_range_and_no_other(request_):
 
 
 @given(settings_in_ms(), st.integers(1, 100))
-def test_google_stays_in_its_range_at_the_end_of_chance(settings, request_):
+def test_google_stays_in_its_range_for_the_largest_random_number(settings, request_):
     initial, factor, multiplier, longest = settings
     schedule = s.google_interval(
         f"{initial}ms",
@@ -155,15 +151,15 @@ def test_google_stays_in_its_range_at_the_end_of_chance(settings, request_):
         max_interval=f"{longest}ms",
     )
     low, high = schedule.bounds(request_)
-    assert schedule.delay(request_, None, Given(0.0)) == low
-    assert schedule.delay(request_, None, Given(math.nextafter(1, 0))) == high
+    assert schedule.delay(request_, None, FixedRandom(0.0)) == low
+    assert schedule.delay(request_, None, FixedRandom(math.nextafter(1, 0))) == high
 
 
-def test_google_gives_25_waits_to_a_loop_that_takes_no_time():
-    found = list(waits(presets.google(randomization_factor=0)))
+def test_google_gives_25_delays_to_a_loop_of_instant_attempts():
+    found = list(drain(presets.google(randomization_factor=0)))
     assert len(found) == 25
     assert found == [ms / 1000 for ms in islice(intervals(500, 1.5, 60_000), 25)]
-    # The last was drawn within the 15 minutes, and ends after them.
+    # The last delay starts within the 15 minutes, and ends after them.
     assert sum(found[:-1]) <= 900 < sum(found)
 
 
@@ -188,7 +184,7 @@ def test_google_stops_when_the_original_does(initial, multiplier, longest, allow
             break
         expected.append(current / 1000)
         elapsed += current
-    assert list(islice(waits(policy), 300)) == expected
+    assert list(islice(drain(policy), 300)) == expected
 
 
 def test_google_stops_only_once_the_time_has_passed():
@@ -201,19 +197,19 @@ def test_google_stops_only_once_the_time_has_passed():
     assert backoff.next() is STOP
 
 
-def test_a_retried_call_overshoots_as_the_original_does(colour, clock):
-    state = colour.run(presets.google(randomization_factor=0), lambda: 1 / 0).state
+def test_a_retried_call_overshoots_like_the_original(backend, clock):
+    state = backend.run(presets.google(randomization_factor=0), lambda: 1 / 0).state
     assert len(clock.sleeps) == 25
     assert state.attempt == len(state.errors) == 26
     assert state.stop_reason is StopReason.ELAPSED
     assert state.elapsed == sum(clock.sleeps) > 900
 
 
-def test_the_time_of_the_call_itself_counts(colour, clock):
+def test_the_duration_of_attempts_counts(backend, clock):
     def slow():
         clock.advance(100)
         raise ConnectionError
 
-    state = colour.run(presets.google(randomization_factor=0), slow).state
+    state = backend.run(presets.google(randomization_factor=0), slow).state
     assert state.attempt == 9
     assert state.failures[-1].started <= 900 < state.elapsed

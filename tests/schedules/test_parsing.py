@@ -1,4 +1,4 @@
-"""Schedules as a line of text: read as they print, and never run."""
+"""Schedules as strings: parsed, never evaluated."""
 
 import inspect
 import sys
@@ -40,23 +40,23 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize(("text", "schedule"), WRITTEN.items(), ids=WRITTEN)
-def test_a_schedule_is_written_in_a_line(text, schedule):
+def test_a_schedule_is_read_from_a_string(text, schedule):
     assert parse_schedule(text) == schedule
 
 
 @given(schedules())
-def test_any_schedule_comes_back_from_what_it_prints(schedule):
+def test_any_schedule_is_read_from_its_repr(schedule):
     assert parse_schedule(repr(schedule)) == schedule
 
 
 @given(schedules(max_leaves=2))
-def test_spaces_between_the_parts_do_not_matter(schedule):
+def test_whitespace_is_ignored(schedule):
     text = repr(schedule).replace(",", " , ").replace("(", "(  ").replace(")", "\n)")
     assert parse_schedule(text) == schedule
 
 
-def test_every_constructor_and_every_method_that_makes_a_schedule_is_known():
-    made = {
+def test_every_constructor_and_method_is_known():
+    methods = {
         name
         for name, method in vars(s.Schedule).items()
         if inspect.isfunction(method)
@@ -64,15 +64,15 @@ def test_every_constructor_and_every_method_that_makes_a_schedule_is_known():
         and not name.startswith("_")
     }
     with pytest.raises(ConfigError) as caught:
-        parse_schedule("linear(1).colour()")
-    assert set(told(caught)) == made
+        parse_schedule("linear(1).color()")
+    assert set(error_of(caught)) == methods
     with pytest.raises(ConfigError) as caught:
-        parse_schedule("colour()")
+        parse_schedule("color()")
     others = {"Schedule", "ScheduleLike"}
-    assert set(told(caught)) == set(s.__all__) - others
+    assert set(error_of(caught)) == set(s.__all__) - others
 
 
-def told(caught):
+def error_of(caught):
     return str(caught.value).partition("; there are ")[2].split(", ")
 
 
@@ -121,7 +121,7 @@ NOT_ALLOWED = {
 
 
 @pytest.mark.parametrize(("text", "named"), NOT_ALLOWED.items(), ids=NOT_ALLOWED)
-def test_what_is_no_part_of_a_schedule_is_named(text, named):
+def test_an_unknown_part_of_a_schedule_is_named(text, named):
     with pytest.raises(ConfigError) as caught:
         parse_schedule(text)
     assert str(caught.value).partition(";")[0] == f"{MADE} {named!r}"
@@ -189,7 +189,7 @@ WRONG = {
 @pytest.mark.parametrize(
     ("text", "message"), WRONG.items(), ids=[text[:40] for text in WRONG]
 )
-def test_a_schedule_that_is_mistyped_is_refused_with_the_way_out(text, message):
+def test_a_misspelled_schedule_is_rejected_with_a_suggestion(text, message):
     with pytest.raises(ConfigError) as caught:
         parse_schedule(text)
     assert message in str(caught.value)
@@ -208,7 +208,7 @@ HUGE = {
 
 
 @pytest.mark.parametrize("text", HUGE.values(), ids=HUGE)
-def test_what_is_nested_beyond_use_is_refused_in_a_short_line(text):
+def test_a_schedule_nested_too_deeply_has_a_short_error(text):
     with pytest.raises(ConfigError) as caught:
         parse_schedule(text)
     assert len(str(caught.value)) < 250
@@ -222,7 +222,7 @@ def test_a_hundred_levels_are_read():
 @pytest.mark.parametrize(
     "text", ["constant(1if)", "constant(0xfor x)", r"constant('\d')", "constant(3.is)"]
 )
-def test_python_prints_no_warning_about_a_text(text, recwarn):
+def test_a_string_causes_no_syntax_warning(text, recwarn):
     with pytest.raises(ConfigError):
         parse_schedule(text)
     assert not recwarn.list

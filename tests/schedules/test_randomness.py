@@ -1,4 +1,4 @@
-"""Chance: spread evenly, drawn anew for each retry, and the same for a seed."""
+"""Random numbers: uniform, independent for each retry, reproducible by seed."""
 
 import math
 import os
@@ -20,13 +20,14 @@ from retrykit.schedules.randomness import (
     uniform_between,
 )
 from retrykit.testing.strategies import durations, seeds
+from tests._support.random_sources import SequenceRandom
 
 ALMOST_ONE = math.nextafter(1.0, 0.0)
 MANY = 20_000
 
 
-def drawn(draws, count):
-    return [draws.random() for _ in range(count)]
+def take_draws(source, count):
+    return [source.random() for _ in range(count)]
 
 
 # The draws of many calls, of many retries of one call, and of one retry.
@@ -39,12 +40,12 @@ DRAWS = {
     "retries": [
         call_random(seed=7, retry=retry).random() for retry in range(1, MANY + 1)
     ],
-    "one retry": drawn(call_random(seed=7, retry=1), MANY),
+    "one retry": take_draws(call_random(seed=7, retry=1), MANY),
 }
 every_draw = pytest.mark.parametrize("draws", DRAWS.values(), ids=DRAWS)
 
 
-# What the published algorithm gives for the seed 1234567, by Rosetta Code.
+# The output of the published algorithm for the seed 1234567, from Rosetta Code.
 PUBLISHED = [
     6457827717110365317,
     3203168211198807973,
@@ -55,7 +56,7 @@ PUBLISHED = [
 
 
 def test_draws_are_those_of_the_published_generator():
-    draws = drawn(call_random(seed=1234567, retry=0), 5)
+    draws = take_draws(call_random(seed=1234567, retry=0), 5)
     assert draws == [(number >> 11) / 2**53 for number in PUBLISHED]
 
 
@@ -72,15 +73,15 @@ def test_draws_are_spread_evenly(draws):
 
 
 @every_draw
-def test_a_draw_says_nothing_of_those_after_it(draws):
+def test_draws_are_not_correlated(draws):
     """Correlation of five standard errors would be 0.035."""
     for step in (1, 2, 3, 7, 32):
-        told = statistics.correlation(draws[:-step], draws[step:])
-        assert abs(told) < 0.035, step
+        correlation = statistics.correlation(draws[:-step], draws[step:])
+        assert abs(correlation) < 0.035, step
 
 
 @every_draw
-def test_draws_are_never_the_same_twice(draws):
+def test_draws_do_not_repeat(draws):
     assert len(set(draws)) == MANY
 
 
@@ -89,16 +90,16 @@ def test_draws_use_every_bit_of_a_float(draws):
     assert max(draw.as_integer_ratio()[1] for draw in draws) == 2**53
 
 
-def test_no_retry_draws_what_another_has_drawn():
+def test_no_two_retries_have_the_same_draw():
     found = [
         draw
         for retry in range(1, 1001)
-        for draw in drawn(call_random(seed=7, retry=retry), 5)
+        for draw in take_draws(call_random(seed=7, retry=retry), 5)
     ]
     assert len(set(found)) == 5000
 
 
-def test_retries_of_one_call_and_calls_side_by_side_are_independent():
+def test_retries_and_concurrent_calls_are_independent():
     for retry in range(1, 6):
         here = [call_random(seed=seed, retry=retry).random() for seed in range(MANY)]
         there = [
@@ -107,33 +108,26 @@ def test_retries_of_one_call_and_calls_side_by_side_are_independent():
         assert abs(statistics.correlation(here, there)) < 0.035, retry
 
 
-class Given:
-    """Chance that is known beforehand."""
-
-    def __init__(self, *draws):
-        self.random = iter(draws).__next__
-
-
-def test_each_jitter_of_a_delay_has_a_draw_of_its_own():
+def test_each_jitter_of_a_delay_has_its_own_draw():
     full_of_8 = s.constant(8).full_jitter()
-    assert (full_of_8 + full_of_8).delay(1, None, Given(0.25, 0.75)) == 2 + 6
-    assert (full_of_8 | full_of_8).delay(1, None, Given(0.25, 0.75)) == 2
-    assert (full_of_8 & full_of_8).delay(1, None, Given(0.25, 0.75)) == 6
+    assert (full_of_8 + full_of_8).delay(1, None, SequenceRandom(0.25, 0.75)) == 2 + 6
+    assert (full_of_8 | full_of_8).delay(1, None, SequenceRandom(0.25, 0.75)) == 2
+    assert (full_of_8 & full_of_8).delay(1, None, SequenceRandom(0.25, 0.75)) == 6
     nested = s.constant(8).equal_jitter().jitter(0.5)
-    assert nested.delay(1, None, Given(0.5, 0.0)) == 6 * 0.5
+    assert nested.delay(1, None, SequenceRandom(0.5, 0.0)) == 6 * 0.5
 
 
 @given(seeds() | st.integers(), st.integers(1, 10**6), st.integers(1, 5))
 def test_a_draw_is_in_0_to_1_and_belongs_to_seed_and_retry(seed, retry, count):
-    found = drawn(call_random(seed=seed, retry=retry), count)
-    assert found == drawn(call_random(seed=seed, retry=retry), count)
+    found = take_draws(call_random(seed=seed, retry=retry), count)
+    assert found == take_draws(call_random(seed=seed, retry=retry), count)
     assert all(0.0 <= draw < 1.0 for draw in found)
 
 
 @given(durations(), durations(), st.floats(0, ALMOST_ONE))
-def test_what_is_drawn_between_is_between(one, other, chance):
+def test_uniform_between_stays_between_its_bounds(one, other, chance):
     low, high = sorted([one, other])
-    assert low <= uniform_between(low, high, Given(chance)) <= high
+    assert low <= uniform_between(low, high, SequenceRandom(chance)) <= high
 
 
 @given(durations(), st.floats(0, 1))
@@ -156,7 +150,7 @@ JITTERS = {
 
 
 @pytest.mark.parametrize(("schedule", "low", "high"), JITTERS.values(), ids=JITTERS)
-def test_delays_are_spread_over_the_whole_range_evenly(schedule, low, high):
+def test_delays_are_uniform_over_their_range(schedule, low, high):
     delays = [
         schedule.delay(50, None, call_random(seed=seed, retry=50))
         for seed in range(4000)
@@ -165,30 +159,30 @@ def test_delays_are_spread_over_the_whole_range_evenly(schedule, low, high):
     assert min(delays) == pytest.approx(low, abs=width / 200)
     assert max(delays) == pytest.approx(high, abs=width / 200)
     quarters = statistics.quantiles(delays, n=4)
-    wanted = [low + width * part / 4 for part in (1, 2, 3)]
-    assert quarters == pytest.approx(wanted, abs=width / 30)
+    expected = [low + width * part / 4 for part in (1, 2, 3)]
+    assert quarters == pytest.approx(expected, abs=width / 30)
 
 
-def test_the_delays_of_a_call_are_those_drawn_with_its_seed(colour, clock):
+def test_the_delays_of_a_call_are_drawn_with_its_seed(backend, clock):
     """The draw for retry n of a call is a function of the call's seed and n."""
     schedule = s.decorrelated(1) + s.linear(1).full_jitter()
     policy = Policy(schedule=schedule, max_elapsed=None)
-    state = colour.run(policy, lambda: 1 / 0).state
+    state = backend.run(policy, lambda: 1 / 0).state
     assert clock.sleeps == list(islice(policy.schedule.draw(state.seed), 4))
     assert [failure.delay for failure in state.failures] == [*clock.sleeps, None]
 
 
-def test_a_policy_with_a_seed_waits_the_same_each_time(colour, clock):
+def test_a_policy_with_a_seed_has_the_same_delays_each_time(backend, clock):
     """The seed can be set (`seed=`) in tests."""
     policy = Policy(seed=7)
-    states = [colour.run(policy, lambda: 1 / 0).state for _ in range(2)]
+    states = [backend.run(policy, lambda: 1 / 0).state for _ in range(2)]
     assert (
         clock.sleeps[:4] == clock.sleeps[4:] == list(islice(policy.schedule.draw(7), 4))
     )
     assert [state.seed for state in states] == [7, 7]
 
 
-def test_a_loop_of_ones_own_waits_the_same_for_the_same_seed():
+def test_backoff_has_the_same_delays_for_the_same_seed():
     backoff = Backoff(Policy(seed=7))
     waited = [backoff.next() for _ in range(4)]
     assert waited == list(islice(Policy().schedule.draw(7), 4))
@@ -196,13 +190,13 @@ def test_a_loop_of_ones_own_waits_the_same_for_the_same_seed():
     assert [backoff.next() for _ in range(4)] == waited
 
 
-def test_every_call_has_a_seed_of_its_own(colour, clock):
-    states = [colour.run(Policy(), lambda: 1 / 0).state for _ in range(5)]
+def test_every_call_has_its_own_seed(backend, clock):
+    states = [backend.run(Policy(), lambda: 1 / 0).state for _ in range(5)]
     assert len({state.seed for state in states}) == 5
     assert len(set(clock.sleeps)) == len(clock.sleeps) == 20
 
 
-def test_seeds_are_whole_in_json():
+def test_seeds_survive_json():
     fresh = {new_seed() for _ in range(1000)}
     assert len(fresh) == 1000
     assert all(type(seed) is int and 0 <= seed < 2**53 for seed in fresh)
@@ -211,12 +205,12 @@ def test_seeds_are_whole_in_json():
 
 @pytest.fixture
 def global_chance():
-    kept = random.getstate()
+    state = random.getstate()
     yield random
-    random.setstate(kept)
+    random.setstate(state)
 
 
-def test_seeding_the_global_generator_does_not_steer_retries(global_chance):
+def test_seeding_the_global_generator_does_not_affect_retries(global_chance):
     found = []
     for _ in range(2):
         global_chance.seed(7)
@@ -224,7 +218,7 @@ def test_seeding_the_global_generator_does_not_steer_retries(global_chance):
     assert len(set(found)) == 4
 
 
-def test_retries_do_not_move_the_global_generator(global_chance, clock):
+def test_retries_do_not_affect_the_global_generator(global_chance, clock):
     global_chance.seed(7)
     numbers = [global_chance.random() for _ in range(3)]
     global_chance.seed(7)
@@ -237,40 +231,40 @@ def forked_seed():
     """Return the first seed that a forked child draws."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
-        # From 3.12 on, where another test has left a thread.
+        # A warning from 3.12 on, if another test has left a thread.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if not child:
-        # Whatever happens here, the child must not go on with the tests.
+        # The child must not continue with the tests.
         try:
             os.write(writing, str(new_seed()).encode())
         finally:
             os._exit(0)
     os.close(writing)
-    with os.fdopen(reading) as told:
-        seed = int(told.read())
+    with os.fdopen(reading) as pipe:
+        seed = int(pipe.read())
     os.waitpid(child, 0)
     return seed
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
-def test_a_forked_child_draws_other_seeds_than_its_parent():
+def test_a_forked_child_draws_other_seeds():
     children = [forked_seed(), forked_seed()]
     assert len({*children, new_seed()}) == 3
 
 
 @given(seeds(), st.integers(2, 1000), st.integers(0, 5))
-def test_the_chance_of_the_retry_before_is_known_again(seed, retry, draws):
-    """As many draws into it."""
+def test_the_draws_of_the_previous_retry_can_be_repeated(seed, retry, draws):
+    """At the same position among its draws."""
     now, then = (
         call_random(seed=seed, retry=retry),
         call_random(seed=seed, retry=retry - 1),
     )
-    drawn(now, draws)
-    drawn(then, draws)
-    assert drawn(previous_draw(now), 3) == drawn(then, 3)
+    take_draws(now, draws)
+    take_draws(then, draws)
+    assert take_draws(previous_draw(now), 3) == take_draws(then, 3)
 
 
-def test_a_chance_that_is_forgotten_stands_for_itself():
-    chance = random.Random(7)  # noqa: S311  as a user's own
+def test_another_random_source_has_no_previous_retry():
+    chance = random.Random(7)  # noqa: S311  like a user's
     assert previous_draw(chance) is chance

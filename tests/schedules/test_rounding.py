@@ -1,4 +1,4 @@
-"""Where floats are not the decimals that people wrote."""
+"""Rounding where floats differ from decimals."""
 
 import math
 from fractions import Fraction
@@ -11,12 +11,12 @@ from retrykit import schedules as s
 from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.testing.strategies import durations, schedules
 
-# What a few floating-point operations may add, and no more.
+# The error of a few floating-point operations.
 ROUNDING = 1 + 1e-12
 
 
 @given(durations(0, 1e12), durations(1e-6, 1e6))
-def test_rounded_down_is_a_whole_number_of_units_and_no_more(delay, unit):
+def test_round_down_is_the_largest_multiple_of_the_unit(delay, unit):
     assume(delay / unit < 1e9)
     rounded, _ = s.constant(delay).round_down(unit).bounds(1)
     assert rounded <= delay * ROUNDING
@@ -45,7 +45,7 @@ def test_the_longest_delay_can_be_rounded(parts):
 
 @given(schedules(), durations(at_least=0.001))
 @example(s.constant(MAX_DELAY / 3), MAX_DELAY)
-def test_what_is_within_never_sums_to_more(schedule, total):
+def test_the_sum_of_within_never_exceeds_the_limit(schedule, total):
     delays = list(islice(schedule.at_least(total / 30).within(total).draw(7), 99))
     assert len(delays) <= 30
     assert sum(map(Fraction, delays)) <= Fraction(total) * Fraction(ROUNDING)

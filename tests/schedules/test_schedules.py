@@ -1,4 +1,4 @@
-"""Every schedule keeps the promises that drivers and readers rely on."""
+"""Properties of every schedule."""
 
 import copy
 import math
@@ -12,18 +12,12 @@ from retrykit import schedules as s
 from retrykit.schedules.parsing import schedule_from_data, schedule_to_text
 from retrykit.schedules.randomness import MAX_DELAY, call_random
 from retrykit.testing.strategies import durations, schedules, seeds
+from tests._support.random_sources import FixedRandom
 
 ALMOST_ONE = math.nextafter(1.0, 0.0)
 
 
-class Always:
-    """Chance that always falls the same way."""
-
-    def __init__(self, value):
-        self.random = lambda: value
-
-
-def retries():
+def first_retries():
     usual = st.integers(1, 30) | st.integers(1, 2000)
     return usual | st.sampled_from([1024, 1025, 10**6])
 
@@ -32,12 +26,12 @@ def span(retry, schedule):
     return schedule.bounds(retry) or (None, None)
 
 
-@given(schedules(), retries(), st.none() | durations(), seeds())
+@given(schedules(), first_retries(), st.none() | durations(), seeds())
 @example(s.decorrelated(0), 2, 5.0, 0)
 @example(s.decorrelated(1) + s.constant(5), 3, 500.0, 7)
 @example(s.decorrelated(1) * 0.01, 3, 0.01, 7)
 def test_a_drawn_delay_never_leaves_its_bounds(schedule, retry, previous, seed):
-    """A drawn delay never leaves its bounds, whatever was waited before."""
+    """Whatever the previous delay was."""
     delay = schedule.delay(retry, previous, call_random(seed=seed, retry=retry))
     low, high = span(retry, schedule)
     assert (delay, low, high) == (None, None, None) or low <= delay <= high
@@ -45,36 +39,36 @@ def test_a_drawn_delay_never_leaves_its_bounds(schedule, retry, previous, seed):
 
 @given(schedules(), seeds())
 def test_no_delay_of_a_call_leaves_its_bounds(schedule, seed):
-    """From one delay to the next, and to the same end as the bounds."""
+    """And the call has as many delays as there are bounds."""
     drawn = [*islice(schedule.draw(seed), 60), None]
     for retry, delay in enumerate(drawn[:60], 1):
         low, high = span(retry, schedule)
         assert (delay, low, high) == (None, None, None) or low <= delay <= high
 
 
-@given(schedules(), retries())
+@given(schedules(), first_retries())
 @example(s.constant(MAX_DELAY).round_down(MAX_DELAY / 3), 1)
 @example(s.constant(MAX_DELAY) * 2, 1)
 @example(s.constant(MAX_DELAY).jitter(0.5), 1)
 @example(s.constant(MAX_DELAY) + s.constant(MAX_DELAY).jitter(1), 1)
-def test_bounds_are_finite_and_ordered_however_late(schedule, retry):
+def test_bounds_are_finite_and_ordered_for_every_retry(schedule, retry):
     """Nothing overflows or turns into NaN at retry 1, 1024, 10**6."""
-    for asked in (1, retry, 1024, 10**6):
-        bounds = schedule.bounds(asked)
+    for number in (1, retry, 1024, 10**6):
+        bounds = schedule.bounds(number)
         assert bounds is None or 0.0 <= bounds[0] <= bounds[1] < math.inf
 
 
-@given(schedules(walking=False, rounding=False), retries())
-def test_the_extremes_of_chance_reach_the_bounds(schedule, retry):
-    """Bounds are exact: nothing shorter and nothing longer is promised."""
+@given(schedules(walking=False, rounding=False), first_retries())
+def test_extreme_random_numbers_reach_the_bounds(schedule, retry):
+    """Bounds are exact."""
     low, high = span(retry, schedule)
-    assert schedule.delay(retry, None, Always(0.0)) == low
-    longest = schedule.delay(retry, None, Always(ALMOST_ONE))
+    assert schedule.delay(retry, None, FixedRandom(0.0)) == low
+    longest = schedule.delay(retry, None, FixedRandom(ALMOST_ONE))
     assert longest == high is None or math.isclose(longest, high)
 
 
 @given(st.floats(0.001, 1e6), st.floats(1, 10), st.integers(1, 60))
-def test_the_extremes_of_a_walk_reach_its_bounds(first, factor, retry):
+def test_extreme_random_numbers_reach_the_bounds_of_a_walk(first, factor, retry):
     def last(chance):
         previous = None
         for number in range(1, retry + 1):
@@ -83,8 +77,8 @@ def test_the_extremes_of_a_walk_reach_its_bounds(first, factor, retry):
 
     walk = s.decorrelated(first, factor=factor)
     low, high = walk.bounds(retry)
-    assert last(Always(0.0)) == low == first
-    assert math.isclose(last(Always(ALMOST_ONE)), high)
+    assert last(FixedRandom(0.0)) == low == first
+    assert math.isclose(last(FixedRandom(ALMOST_ONE)), high)
 
 
 ONE, TWO = s.constant(1), s.linear(2)
@@ -97,13 +91,13 @@ ONE, TWO = s.constant(1), s.linear(2)
 @example(ONE + (TWO + ONE))
 @example((ONE + TWO) * 2 + TWO * 3)
 @example((ONE * 2 * 3).cap(1).take(2).then((ONE | TWO).full_jitter()))
-def test_prints_as_the_expression_that_builds_it(schedule):
+def test_its_repr_is_the_expression_that_builds_it(schedule):
     """`repr` evaluates back to an equal value."""
-    assert eval(repr(schedule), dict(vars(s))) == schedule  # noqa: S307  a repr is for that
+    assert eval(repr(schedule), dict(vars(s))) == schedule  # noqa: S307  under test
 
 
 @given(schedules())
-def test_is_the_same_after_writing_and_reading_its_text(schedule):
+def test_survives_being_written_and_read_as_a_string(schedule):
     assert schedule_from_data(schedule_to_text(schedule)) == schedule
 
 
@@ -111,19 +105,19 @@ def test_is_the_same_after_writing_and_reading_its_text(schedule):
 def test_copies_are_equal_values(schedule):
     """Schedules compare by value, pickle, and hash."""
     stored = pickle.dumps(schedule)
-    again = pickle.loads(stored)  # noqa: S301  written in the line above
+    again = pickle.loads(stored)  # noqa: S301  pickled here
     for other in (again, copy.copy(schedule), copy.deepcopy(schedule)):
         assert other == schedule
         assert hash(other) == hash(schedule)
 
 
 @given(schedules(), schedules())
-def test_equal_values_print_alike_and_others_do_not(one, other):
-    # 0.0 and -0.0 are equal and print apart; nothing drawn here is negative.
+def test_equal_schedules_have_the_same_repr_and_others_do_not(one, other):
+    # 0.0 and -0.0 are equal and have different reprs; no value here is negative.
     assert (one == other) == (repr(one) == repr(other))
 
 
-@given(schedules(), retries(), retries(), seeds())
+@given(schedules(), first_retries(), first_retries(), seeds())
 def test_an_ended_schedule_stays_ended(schedule, one, other, seed):
     early, late = sorted([one, other])
     if schedule.bounds(early) is None:
@@ -131,7 +125,7 @@ def test_an_ended_schedule_stays_ended(schedule, one, other, seed):
         assert schedule.delay(late, 1.0, call_random(seed=seed, retry=late)) is None
 
 
-@given(schedules(), retries(), seeds())
+@given(schedules(), first_retries(), seeds())
 def test_without_jitter_there_is_nothing_to_draw(schedule, retry, seed):
     plain = schedule.without_jitter()
     low, high = span(retry, plain)
@@ -146,10 +140,10 @@ def test_the_same_seed_draws_the_same_delays(schedule, seed):
     assert once == twice
 
 
-@given(schedules(), retries())
-def test_asking_changes_nothing(schedule, retry):
+@given(schedules(), first_retries())
+def test_reading_delays_changes_nothing(schedule, retry):
     before, text = copy.deepcopy(schedule), repr(schedule)
-    answers = [schedule.bounds(asked) for asked in (retry, 1, retry)]
+    answers = [schedule.bounds(number) for number in (retry, 1, retry)]
     assert answers[0] == answers[2]
     assert (schedule, repr(schedule)) == (before, text)
 
@@ -189,7 +183,7 @@ def test_different_seeds_draw_different_delays(schedule):
 
 
 @pytest.mark.parametrize("schedule", JITTERED.values(), ids=JITTERED)
-def test_without_a_seed_every_draw_is_another(schedule):
+def test_draws_differ_without_a_seed(schedule):
     calls = {tuple(islice(schedule.draw(), 3)) for _ in range(100)}
     assert len(calls) == 100
 
@@ -200,12 +194,12 @@ ZERO = [s.constant, s.linear, s.fibonacci, s.decorrelated, s.polly_interval]
 @pytest.mark.parametrize("make", ZERO, ids=lambda make: make.__name__)
 @pytest.mark.parametrize("retry", [1, 2, 1024, 10**6])
 def test_a_first_delay_of_zero_stays_zero(make, retry):
-    """No zero becomes NaN, and none the longest delay."""
+    """Neither NaN nor the longest delay."""
     assert make(0).bounds(retry) == (0.0, 0.0)
     assert make(0).delay(retry, 5.0, call_random(seed=7, retry=retry)) == 0.0
 
 
 @pytest.mark.parametrize("retry", [1, 2, 1024, 10**6])
-def test_no_factor_makes_a_delay_of_zero(retry):
+def test_no_factor_turns_a_positive_delay_into_zero(retry):
     assert s.exponential(0, factor=1e308).bounds(retry) == (0.0, 0.0)
     assert s.polynomial(1e308, first=0).bounds(retry) == (0.0, 0.0)

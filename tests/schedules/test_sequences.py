@@ -1,4 +1,4 @@
-"""Lists and whatever else can be iterated afresh are schedules too."""
+"""Lists, other re-iterables and generator functions as schedules."""
 
 import functools
 import itertools
@@ -23,18 +23,18 @@ NEEDS += "arguments, got {}; bind them with functools.partial"
 
 
 class Countdown:
-    """A re-iterable that has no length."""
+    """A re-iterable without a length."""
 
     def __iter__(self):
         return iter([3, "2s", timedelta(seconds=1)])
 
 
-class Book:
-    """A function in a class, as a generator function can be."""
+class Client:
+    """A class with a generator function as a method."""
 
     first = 5.0
 
-    def growing(self):
+    def growing_delays(self):
         yield from itertools.count(self.first)
 
 
@@ -44,11 +44,11 @@ def three():
     yield timedelta(seconds=1)
 
 
-def growing(first=1.0):
+def growing_delays(first=1.0):
     yield from itertools.count(first)
 
 
-def needing(first):
+def needs_argument(first):
     yield first
 
 
@@ -64,16 +64,16 @@ FINITE = {
     "generator function": three,
 }
 ENDLESS = {
-    "generator function": (growing, 1.0),
-    "partial of a generator function": (functools.partial(needing, 7), 7.0),
-    "partial by name": (functools.partial(growing, first=7), 7.0),
-    "method": (Book().growing, 5.0),
+    "generator function": (growing_delays, 1.0),
+    "partial of a generator function": (functools.partial(needs_argument, 7), 7.0),
+    "partial by name": (functools.partial(growing_delays, first=7), 7.0),
+    "method": (Client().growing_delays, 5.0),
     "lambda": (lambda: (yield 9), 9.0),
 }
 
 
 @pytest.mark.parametrize("delays", FINITE.values(), ids=FINITE)
-def test_what_can_be_iterated_afresh_is_a_schedule(delays):
+def test_a_re_iterable_is_a_schedule(delays):
     schedule = Policy(schedule=delays).schedule
     assert list(schedule.draw()) == [3.0, 2.0, 1.0]
     assert list(schedule.draw()) == [3.0, 2.0, 1.0]
@@ -83,7 +83,7 @@ def test_what_can_be_iterated_afresh_is_a_schedule(delays):
 
 
 @pytest.mark.parametrize("delays", FINITE.values(), ids=FINITE)
-def test_the_algebra_takes_what_can_be_iterated(delays):
+def test_iterables_can_be_composed_with_schedules(delays):
     one = s.constant(1)
     assert list((one + delays).draw()) == [4.0, 3.0, 2.0]
     assert list((one | delays).take(4).draw()) == [1.0, 1.0, 1.0, 1.0]
@@ -99,18 +99,18 @@ def test_a_generator_function_is_a_schedule(delays, first):
     assert next(schedule.draw()) == next(schedule.draw()) == first
 
 
-def test_an_endless_generator_function_is_asked_only_as_far_as_it_is_needed():
-    schedule = s.sequence(growing).cap(4)
+def test_an_endless_generator_function_is_read_as_far_as_needed():
+    schedule = s.sequence(growing_delays).cap(4)
     assert list(itertools.islice(schedule.draw(), 6)) == [1, 2, 3, 4, 4, 4]
     assert schedule.bounds(10_000) == (4, 4)
 
 
-def test_an_empty_list_has_ended_at_once():
+def test_an_empty_list_allows_no_retry():
     assert list(s.sequence([]).draw()) == []
     assert s.sequence([]).bounds(1) is None
 
 
-def test_retries_run_through_a_sequence_afresh_for_each_call(clock):
+def test_each_call_starts_a_sequence_again(clock):
     policy = Policy(schedule=three)
     for _ in range(2):
         assert len(policy.run(int, "seven").state.errors) == 4
@@ -121,8 +121,8 @@ def test_sequences_of_equal_delays_are_equal():
     assert s.sequence([1, 60]) == s.sequence(("1s", timedelta(minutes=1)))
     assert s.sequence([1]) != s.sequence([1, 1])
     assert s.sequence(three) == s.sequence(three)
-    assert s.sequence(three) != s.sequence(growing)
-    assert pickle.loads(pickle.dumps(s.sequence([1]))) == s.sequence([1])  # noqa: S301  written here
+    assert s.sequence(three) != s.sequence(growing_delays)
+    assert pickle.loads(pickle.dumps(s.sequence([1]))) == s.sequence([1])  # noqa: S301  pickled here
 
 
 def test_a_list_is_copied():
@@ -132,12 +132,12 @@ def test_a_list_is_copied():
     assert schedule == s.sequence([1, 2])
 
 
-def test_a_sequence_prints_as_its_list_or_by_the_name_of_its_function():
+def test_the_repr_of_a_sequence_is_its_list_or_its_function():
     assert repr(s.sequence(range(2))) == "sequence([0.0, 1.0])"
     assert repr(s.sequence(three)) == "sequence(three)"
 
 
-def test_a_list_is_data_and_a_function_is_not():
+def test_a_list_can_be_data_and_a_function_cannot():
     text = schedule_to_text(s.sequence(["1s", 2]))
     assert text == "sequence([1.0, 2.0])"
     assert schedule_from_data([1, "2s"]) == schedule_from_data(text)
@@ -147,7 +147,7 @@ def test_a_list_is_data_and_a_function_is_not():
         schedule_to_text(s.sequence([1] * 30_000))
 
 
-def wrong(message, value):
+def yields(message, value):
     return message.format(repr(value)), value
 
 
@@ -156,29 +156,29 @@ OF_CODE = REFUSED.replace(
 )
 NO_ORDER = "schedule must be in order, got {}; write a list"
 WRONG = {
-    "set": wrong(NO_ORDER, {1, 2}),
-    "frozenset": wrong(NO_ORDER, frozenset([1, 2])),
-    "one-shot iterator": wrong(ONE_SHOT, iter([1, 2])),
-    "generator": wrong(ONE_SHOT, three()),
-    "itertools": wrong(ONE_SHOT, itertools.repeat(1)),
-    "map": wrong(ONE_SHOT, map(float, [1, 2])),
-    "text": wrong(REFUSED, "5s"),
-    "bytes": wrong(REFUSED, b"12"),
-    "bytes that change": wrong(REFUSED, bytearray(b"12")),
-    "dict": wrong(REFUSED, {1: 2}),
-    "number": wrong(REFUSED, 5),
-    "none": wrong(REFUSED, None),
-    "duration": wrong(REFUSED, timedelta(seconds=5)),
-    "plain function": wrong(OF_CODE, len),
-    "class": wrong(OF_CODE, Countdown),
-    "function that needs an argument": wrong(NEEDS, needing),
-    "method that is not bound": wrong(NEEDS, Book.growing),
-    "partial that binds too little": wrong(NEEDS, functools.partial(needing)),
+    "set": yields(NO_ORDER, {1, 2}),
+    "frozenset": yields(NO_ORDER, frozenset([1, 2])),
+    "one-shot iterator": yields(ONE_SHOT, iter([1, 2])),
+    "generator": yields(ONE_SHOT, three()),
+    "itertools": yields(ONE_SHOT, itertools.repeat(1)),
+    "map": yields(ONE_SHOT, map(float, [1, 2])),
+    "text": yields(REFUSED, "5s"),
+    "bytes": yields(REFUSED, b"12"),
+    "bytes that change": yields(REFUSED, bytearray(b"12")),
+    "dict": yields(REFUSED, {1: 2}),
+    "number": yields(REFUSED, 5),
+    "none": yields(REFUSED, None),
+    "duration": yields(REFUSED, timedelta(seconds=5)),
+    "plain function": yields(OF_CODE, len),
+    "class": yields(OF_CODE, Countdown),
+    "function that needs an argument": yields(NEEDS, needs_argument),
+    "method that is not bound": yields(NEEDS, Client.growing_delays),
+    "partial that binds too little": yields(NEEDS, functools.partial(needs_argument)),
 }
 
 
 @pytest.mark.parametrize(("message", "value"), WRONG.values(), ids=WRONG)
-def test_what_is_no_schedule_is_refused_with_the_way_out(message, value):
+def test_an_invalid_schedule_is_rejected_with_a_suggestion(message, value):
     for write in (s.sequence, s.constant(1).take(1).then, s.constant(1).__add__):
         with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
             write(value)
@@ -199,8 +199,8 @@ ELEMENTS = {
 
 
 @pytest.mark.parametrize(("element", "rule"), ELEMENTS.items(), ids=map(repr, ELEMENTS))
-def test_an_element_that_is_no_duration_is_named_by_its_place(element, rule):
-    def yielding():
+def test_an_invalid_element_is_named_by_its_index(element, rule):
+    def yields_values():
         yield 1
         yield 2
         yield element
@@ -209,7 +209,7 @@ def test_an_element_that_is_no_duration_is_named_by_its_place(element, rule):
     message = f"^{re.escape(f'schedule[2] must be {rule}')}$"
     with pytest.raises(ConfigError, match=message):
         s.sequence([1, 2, element, 4])
-    late = s.sequence(yielding)
+    late = s.sequence(yields_values)
     assert late.bounds(2) == (2, 2)
     with pytest.raises(ConfigError, match=message):
         late.delay(3, None, call_random(seed=7, retry=3))

@@ -27,8 +27,8 @@ def failure(number, error=None, *, result=None, delay=1.0):
     return Failure(number, error, result, number - 1.0, 0.0, delay)
 
 
-def told(error, result=None):
-    """Return what a table says of one failure."""
+def outcome_column(error, result=None):
+    """Return the outcome column of a table with one failure."""
     failures = (failure(1, error, result=result),)
     state = RetryState("fetch", seed=7, epoch=0.0, failures=failures)
     _, head, *rows = history(state).split("\n")
@@ -37,22 +37,22 @@ def told(error, result=None):
 
 
 class TestStatus:
-    def test_of_a_call_that_succeeds_at_once(self, colour, clock):
-        outcome = colour.run(POLICY, ScriptedFunction(["ok"]))
+    def test_of_a_call_that_succeeds_at_once(self, backend, clock):
+        outcome = backend.run(POLICY, ScriptedFunction(["ok"]))
         assert history(outcome.state) == cleandoc("""
             fetch succeeded after 1 attempt in 0s
               attempt  began after  took  next after  outcome
               1        0s           0s                succeeded
         """)
 
-    def test_of_a_call_that_succeeds_in_the_end(self, colour, clock):
+    def test_of_a_call_that_succeeds_in_the_end(self, backend, clock):
         script = ScriptedFunction([ConnectionError("refused"), TimeoutError, "ok"])
 
         def slow():
             clock.advance(0.25)
             return script()
 
-        assert history(colour.run(POLICY, slow).state) == cleandoc("""
+        assert history(backend.run(POLICY, slow).state) == cleandoc("""
             fetch succeeded after 3 attempts in 1m2s
               attempt  began after  took   next after  outcome
               1        0s           250ms  1s          ConnectionError: refused
@@ -60,39 +60,39 @@ class TestStatus:
               3        1m2s         250ms              succeeded
         """)
 
-    def test_of_a_call_in_its_first_attempt(self, colour, clock):
+    def test_of_a_call_in_its_first_attempt(self, backend, clock):
         def slow():
             clock.advance(5)
             return history(current_state())
 
-        assert colour.run(POLICY, slow).value == cleandoc("""
+        assert backend.run(POLICY, slow).value == cleandoc("""
             fetch is running: 1 attempt in 5s
               attempt  began after  took  next after  outcome
               1        0s           5s                running
         """)
 
-    def test_of_a_call_in_a_later_attempt(self, colour, clock):
+    def test_of_a_call_in_a_later_attempt(self, backend, clock):
         script = ScriptedFunction([OSError("refused"), "ok"])
 
         def fetch():
             return script() and history(current_state())
 
-        assert colour.run(POLICY, fetch).value == cleandoc("""
+        assert backend.run(POLICY, fetch).value == cleandoc("""
             fetch is running: 2 attempts in 1s
               attempt  began after  took  next after  outcome
               1        0s           0s    1s          OSError: refused
               2        1s           0s                running
         """)
 
-    def test_of_a_call_that_waits_for_its_next_attempt(self, colour, clock):
+    def test_of_a_call_that_waits_for_its_next_attempt(self, backend, clock):
         waiting = []
 
-        def hear(event):
+        def record_history(event):
             if isinstance(event, RetryScheduled):
                 waiting.append(history(event.state))
 
         script = ScriptedFunction([OSError("refused"), "ok"])
-        colour.run(POLICY.replace(observers=[hear]), script)
+        backend.run(POLICY.replace(observers=[record_history]), script)
         assert waiting == [
             cleandoc("""
             fetch is running: 1 attempt in 0s
@@ -144,7 +144,7 @@ class TestStatus:
         assert lines[0] == f"fetch gave up after {head}"
         assert lines[-1] == f"  {last}"
 
-    def test_of_a_call_that_is_ended_by_no_attempt(self, clock):
+    def test_of_a_call_that_ends_without_a_failure(self, clock):
         def broken(_result):
             raise ZeroDivisionError
 
@@ -156,10 +156,10 @@ class TestStatus:
               1        0s           0s                dead
         """)
 
-    def test_of_a_call_that_is_cancelled_in_an_attempt(self, colour, clock):
+    def test_of_a_call_that_is_cancelled_in_an_attempt(self, backend, clock):
         script = ScriptedFunction([OSError, KeyboardInterrupt])
         with pytest.raises(KeyboardInterrupt) as caught:
-            colour(POLICY)(script)()
+            backend(POLICY)(script)()
         assert history(state_of(caught.value)) == cleandoc("""
             fetch was cancelled after 2 attempts in 1s
               attempt  began after  took  next after  outcome
@@ -168,13 +168,16 @@ class TestStatus:
         """)
 
     def test_of_a_call_that_is_cancelled_while_it_waits(self):
-        class Interrupted:
+        class InterruptedClock:
             now = staticmethod(lambda: 0.0)
 
             def sleep(self, _delay, /):
                 raise KeyboardInterrupt
 
-        with sync_clock.use(Interrupted()), pytest.raises(KeyboardInterrupt) as caught:
+        with (
+            sync_clock.use(InterruptedClock()),
+            pytest.raises(KeyboardInterrupt) as caught,
+        ):
             POLICY.call(ScriptedFunction([OSError]))
         assert history(state_of(caught.value)) == cleandoc("""
             fetch was cancelled after 1 attempt in 0s
@@ -184,9 +187,9 @@ class TestStatus:
 
 
 class TestOutcome:
-    def test_tells_a_result_that_is_refused(self, colour, clock):
+    def test_shows_a_rejected_result(self, backend, clock):
         policy = POLICY.replace(on_result=lambda result: result != "ok")
-        outcome = colour.run(policy, ScriptedFunction([503, None, "ok"]))
+        outcome = backend.run(policy, ScriptedFunction([503, None, "ok"]))
         assert history(outcome.state) == cleandoc("""
             fetch succeeded after 3 attempts in 1m1s
               attempt  began after  took  next after  outcome
@@ -195,21 +198,21 @@ class TestOutcome:
               3        1m1s         0s                succeeded
         """)
 
-    def test_tells_an_error_without_a_text_by_its_type(self):
-        assert told(OSError()) == "OSError"
+    def test_shows_an_error_without_a_message_by_its_type(self):
+        assert outcome_column(OSError()) == "OSError"
 
-    def test_tells_an_error_of_several_lines_in_one(self):
-        assert told(OSError("no\r\n  route \u2028 to\x0b\thost\n")) == (
+    def test_shows_an_error_of_several_lines_in_one_line(self):
+        assert outcome_column(OSError("no\r\n  route \u2028 to\x0b\thost\n")) == (
             "OSError: no route to host"
         )
 
-    def test_shows_that_a_long_text_goes_on(self):
-        assert told(OSError("x" * 91)) == f"OSError: {'x' * 91}"
-        assert told(OSError("x" * 92)) == f"OSError: {'x' * 88}..."
-        assert told(None, "y" * 300) == f"the result '{'y' * 85}..."
+    def test_truncates_a_long_message(self):
+        assert outcome_column(OSError("x" * 91)) == f"OSError: {'x' * 91}"
+        assert outcome_column(OSError("x" * 92)) == f"OSError: {'x' * 88}..."
+        assert outcome_column(None, "y" * 300) == f"the result '{'y' * 85}..."
 
-    def test_tells_an_error_whose_text_cannot_be_told(self):
-        class MuteError(Exception):
+    def test_shows_an_error_whose_str_fails(self):
+        class UnprintableError(Exception):
             __qualname__ = "MuteError"
             __module__ = "builtins"
 
@@ -218,14 +221,20 @@ class TestOutcome:
 
             __repr__ = __str__
 
-        assert told(MuteError()) == "MuteError: <ValueError while formatting>"
-        assert told(None, MuteError()) == "the result <ValueError while formatting>"
+        assert (
+            outcome_column(UnprintableError())
+            == "MuteError: <ValueError while formatting>"
+        )
+        assert (
+            outcome_column(None, UnprintableError())
+            == "the result <ValueError while formatting>"
+        )
 
     @given(
         st.lists(st.tuples(st.text(), st.floats(0, 1e9), st.floats(0, 1e9)), min_size=1)
     )
-    def test_columns_are_aligned_and_an_attempt_has_one_line(self, attempts):
-        """One line each, whatever the errors say and however long things took."""
+    def test_columns_are_aligned_and_each_attempt_has_one_line(self, attempts):
+        """Whatever the messages and the durations are."""
         failures = tuple(
             Failure(number, OSError(text), None, began, began, delay)
             for number, (text, began, delay) in enumerate(attempts[:20], 1)
@@ -242,49 +251,47 @@ class TestManyAttempts:
     def numbers(self, state):
         return [line.split()[0] for line in history(state).split("\n")[2:]]
 
-    def after(self, failures, **changes):
+    def fail_times(self, failures, **changes):
         policy = Policy(schedule=[1] * 200, max_attempts=None, max_elapsed=None)
         return policy.replace(**changes).run(
             ScriptedFunction([*[OSError] * failures, "ok"])
         )
 
     def test_are_all_shown_up_to_twenty_failures(self, clock):
-        shown = self.numbers(self.after(20).state)
+        shown = self.numbers(self.fail_times(20).state)
         assert shown == [str(number) for number in range(1, 22)]
 
     def test_are_the_first_and_the_last_ones_beyond(self, clock):
-        shown = self.numbers(self.after(50).state)
+        shown = self.numbers(self.fail_times(50).state)
         first, last = range(1, 11), range(41, 52)
         assert shown == [*map(str, first), "...", *map(str, last)]
 
-    def test_have_a_gap_where_one_alone_is_left_out(self, clock):
-        shown = self.numbers(self.after(21).state)
+    def test_have_a_gap_even_for_a_single_attempt(self, clock):
+        shown = self.numbers(self.fail_times(21).state)
         assert shown == [*map(str, range(1, 11)), "...", *map(str, range(12, 23))]
 
-    def test_have_a_gap_before_the_first_that_is_known(self):
+    def test_have_a_gap_before_the_first_known_one(self):
         failures = (failure(3), failure(4))
         state = RetryState("fetch", seed=7, epoch=0.0, attempt=4, failures=failures)
         assert self.numbers(state) == ["...", "3", "4"]
 
     def test_have_a_gap_where_failures_were_dropped(self, clock):
-        state = self.after(9, max_failures=5).state
+        state = self.fail_times(9, max_failures=5).state
         assert self.numbers(state) == ["1", "2", "...", "7", "8", "9", "10"]
 
-    def test_have_one_gap_where_failures_were_dropped_and_more_are_left_out(
-        self, clock
-    ):
-        state = self.after(90, max_failures=40).state
+    def test_have_one_gap_for_dropped_and_hidden_failures(self, clock):
+        state = self.fail_times(90, max_failures=40).state
         first, last = range(1, 11), range(81, 92)
         assert self.numbers(state) == [*map(str, first), "...", *map(str, last)]
 
-    def test_have_their_gap_in_its_place_when_resumed_with_a_longer_memory(self, clock):
-        state = self.after(9, max_failures=4).state
+    def test_have_their_gap_after_a_resume_with_more_max_failures(self, clock):
+        state = self.fail_times(9, max_failures=4).state
         state.stop_reason = None
-        heard = []
-        policy = Policy(schedule=[1] * 20, max_attempts=None, observers=[heard.append])
+        events = []
+        policy = Policy(schedule=[1] * 20, max_attempts=None, observers=[events.append])
         resume(ScriptedFunction(["ok"]), state, policy)()
-        assert heard[-1].state.max_failures == 100
-        assert self.numbers(heard[-1].state) == ["1", "2", "...", "8", "9", "10"]
+        assert events[-1].state.max_failures == 100
+        assert self.numbers(events[-1].state) == ["1", "2", "...", "8", "9", "10"]
 
 
 class TestData:

@@ -1,4 +1,4 @@
-"""Histories of calls as plain data, for other processes and other days."""
+"""The history of a call as plain data."""
 
 import dataclasses
 import json
@@ -26,29 +26,29 @@ pytestmark = pytest.mark.usefixtures("clock")
 POLICY = Policy(schedule=[1, 2, 4], on_result=lambda result: result == "busy")
 
 
-def refused(result):
-    """A state with this result on its list."""
+def state_with_result(result):
+    """Return a state with a rejected result."""
     state = RetryState("fetch", seed=7, epoch=0.0)
     state.record(Failure(1, None, result, 0.0, 0.0, 1.0))
     return state
 
 
-def stored(state):
-    """The state after it went through JSON."""
+def through_json(state):
+    """Return a copy of a state, written as JSON and read again."""
     text = json.dumps(state.to_dict(), allow_nan=False)
     return RetryState.from_dict(json.loads(text))
 
 
-def test_a_state_comes_back_from_json_as_data(clock, flaky):
+def test_a_state_survives_json(clock, flaky):
     def fetch():
         clock.advance(0.25)
         return outcomes()
 
     outcomes = flaky(OSError("refused"), "busy", ValueError("bad"))
     state = POLICY.replace(max_attempts=3).run(fetch).state
-    again = stored(state)
+    again = through_json(state)
     assert again.to_dict() == state.to_dict()
-    assert again == stored(again)
+    assert again == through_json(again)
     assert again.failures[1] == state.failures[1]
     assert [str(e) for e in again.errors] == ["OSError: refused", "ValueError: bad"]
     assert (again.stop_reason, again.elapsed) == (StopReason.ATTEMPTS, state.elapsed)
@@ -100,11 +100,11 @@ STATES = st.recursive(
 
 
 @given(STATES)
-def test_any_state_comes_back_from_json_as_data(state):
-    again = stored(state)
+def test_any_state_survives_json(state):
+    again = through_json(state)
     assert again.to_dict() == state.to_dict()
-    assert again == stored(again) == pickle.loads(pickle.dumps(state))  # noqa: S301
-    # An inner state comes back as this one does: with records for its errors.
+    assert again == through_json(again) == pickle.loads(pickle.dumps(state))  # noqa: S301
+    # The nested state has records of its errors, too.
     odd = {"failures", "nested_state", "read_clock", "started_at_clock"}
     for name in set(RetryState.__slots__) - odd:
         assert getattr(again, name) == getattr(state, name)
@@ -113,33 +113,39 @@ def test_any_state_comes_back_from_json_as_data(state):
 
 
 @given(STATES)
-def test_any_failure_comes_back_from_json_with_records_of_what_is_no_data(state):
-    for came, was in zip(stored(state).failures, state.failures, strict=True):
-        assert came._replace(error=None, result=None) == was._replace(
+def test_any_failure_survives_json_with_records_of_errors_and_results(state):
+    for loaded, original in zip(
+        through_json(state).failures, state.failures, strict=True
+    ):
+        assert loaded._replace(error=None, result=None) == original._replace(
             error=None, result=None
         )
-        told = came.error and (came.error.type, came.error.message)
-        assert told == (was.error and (type(was.error).__name__, str(was.error)))
-        if isinstance(came.result, ResultRecord):
-            kind = type(was.result)
+        description = loaded.error and (loaded.error.type, loaded.error.message)
+        assert description == (
+            original.error and (type(original.error).__name__, str(original.error))
+        )
+        if isinstance(loaded.result, ResultRecord):
+            kind = type(original.result)
             assert kind in {int, float, bytes, list, dict}
-            assert came.result == ResultRecord(kind.__name__, repr(was.result)[:200])
+            assert loaded.result == ResultRecord(
+                kind.__name__, repr(original.result)[:200]
+            )
         else:
-            assert came.result == was.result
-            assert type(came.result) is type(was.result)
+            assert loaded.result == original.result
+            assert type(loaded.result) is type(original.result)
 
 
-def test_a_state_of_a_running_call_stands_still_once_it_is_stored(clock):
+def test_the_stored_state_of_a_running_call_does_not_change(clock):
     def fetch():
         clock.advance(2)
-        state = stored(current_state())
+        state = through_json(current_state())
         clock.advance(2)
         return state.elapsed, state.status
 
     assert POLICY.call(fetch) == (2.0, "running")
 
 
-def test_a_record_of_an_error_tells_its_type_its_text_and_its_traceback():
+def test_the_record_of_an_error_has_type_message_and_traceback():
     def fetch():
         try:
             {}["key"]
@@ -148,7 +154,7 @@ def test_a_record_of_an_error_tells_its_type_its_text_and_its_traceback():
             error.add_note("from the shop")
             raise error from cause
 
-    record = stored(POLICY.run(fetch).state).errors[0]
+    record = through_json(POLICY.run(fetch).state).errors[0]
     assert record.type == "json.decoder.JSONDecodeError"
     assert record.message == "no value: line 1 column 1 (char 0)"
     lines = record.traceback.splitlines()
@@ -157,18 +163,18 @@ def test_a_record_of_an_error_tells_its_type_its_text_and_its_traceback():
     assert "raise error from cause" in record.traceback
 
 
-def test_a_record_without_a_text_prints_as_its_type():
+def test_a_record_without_a_message_is_shown_by_its_type():
     assert str(ErrorRecord("OSError", "", "")) == "OSError"
 
 
 @pytest.mark.parametrize("result", [None, True, 7, 0.5, "busy"])
-def test_plain_results_are_kept_as_they_are(result):
-    assert stored(refused(result)).failures[0].result == result
+def test_plain_results_are_stored_unchanged(result):
+    assert through_json(state_with_result(result)).failures[0].result == result
 
 
 @pytest.mark.parametrize("result", [math.nan, -math.inf])
-def test_numbers_that_json_does_not_have_are_recorded(result):
-    record = stored(refused(result)).failures[0].result
+def test_infinity_and_nan_are_stored_as_records(result):
+    record = through_json(state_with_result(result)).failures[0].result
     assert record == ResultRecord("float", repr(result))
 
 
@@ -180,11 +186,11 @@ class Page:
         return f"Page({self.text!r})"
 
 
-def test_other_results_are_recorded_by_type_and_repr():
-    state = stored(refused(Page("x" * 300)))
+def test_other_results_are_stored_as_type_and_repr():
+    state = through_json(state_with_result(Page("x" * 300)))
     record = ResultRecord(f"{__name__}.Page", f"Page('{'x' * 194}")
     assert state.failures[0].result == record
-    assert stored(state) == state
+    assert through_json(state) == state
 
 
 class SilentError(Exception):
@@ -194,23 +200,25 @@ class SilentError(Exception):
     __repr__ = __str__
 
 
-class OddError(SyntaxError):
-    """One whose formatted traceback cannot be made."""
+class UnformattableError(SyntaxError):
+    """An error whose traceback cannot be formatted."""
 
     def __init__(self):
         super().__init__("odd", ("file.py", 1, "text", 2, 3, 4))
         self.text = 5
 
 
-@pytest.mark.parametrize("error", [SilentError(), OddError()], ids=["silent", "odd"])
-def test_an_error_that_cannot_be_told_does_not_lose_the_others(flaky, error):
+@pytest.mark.parametrize(
+    "error", [SilentError(), UnformattableError()], ids=["silent", "odd"]
+)
+def test_an_error_that_cannot_be_formatted_does_not_lose_the_others(flaky, error):
     state = POLICY.run(flaky(OSError("busy"), error, error, error)).state
-    first, second, *_ = stored(state).errors
+    first, second, *_ = through_json(state).errors
     assert (first.type, first.message) == ("OSError", "busy")
     assert second.type == f"{__name__}.{type(error).__name__}"
 
 
-def test_a_predicate_whose_error_cannot_be_told_does_not_replace_the_error(flaky):
+def test_an_unprintable_error_of_a_predicate_does_not_replace_the_users_error(flaky):
     def is_busy(_error):
         raise SilentError
 
@@ -221,34 +229,34 @@ def test_a_predicate_whose_error_cannot_be_told_does_not_replace_the_error(flaky
     assert "SilentError" in error.__notes__[0]
 
 
-def test_a_result_that_cannot_be_told_is_recorded_by_its_type():
-    record = stored(refused(SilentError())).failures[0].result
+def test_a_result_whose_repr_fails_is_stored_by_its_type():
+    record = through_json(state_with_result(SilentError())).failures[0].result
     assert record.type == f"{__name__}.SilentError"
 
 
-def test_a_pickled_state_holds_records(flaky):
+def test_a_pickled_state_has_records_of_errors(flaky):
     state = POLICY.run(flaky(OSError("busy"), OSError(), OSError(), OSError())).state
-    again = pickle.loads(pickle.dumps(state))  # noqa: S301  written here
-    assert again == stored(state)
+    again = pickle.loads(pickle.dumps(state))  # noqa: S301  pickled here
+    assert again == through_json(state)
     assert isinstance(again.errors[0], ErrorRecord)
 
 
-def test_a_retry_error_tells_of_an_error_that_cannot_be_told(flaky):
+def test_a_retry_error_shows_the_type_of_an_unprintable_error(flaky):
     policy = Policy(max_attempts=1, raises="retry_error")
     with pytest.raises(RetryError) as caught:
         policy.call(flaky(SilentError()))
     assert "SilentError" in str(caught.value)
 
 
-def nested(depth):
-    """A state in a state in a state."""
+def nested_data(depth):
+    """Return the data of so many nested states."""
     data = None
     for _ in range(depth):
         data = DATA | {"nested_state": data}
     return data
 
 
-DATA = refused("busy").to_dict()
+DATA = state_with_result("busy").to_dict()
 FAILED = DATA["failures"][0]
 ERROR = {"type": "OSError", "message": "busy", "traceback": ""}
 
@@ -259,65 +267,79 @@ ERROR = {"type": "OSError", "message": "busy", "traceback": ""}
         pytest.param(None, id="nothing"),
         pytest.param([DATA], id="a list"),
         pytest.param(DATA | {"version": 2}, id="another version"),
-        pytest.param(DATA | {"version": True}, id="a version that is no number"),
+        pytest.param(DATA | {"version": True}, id="a version that is not a number"),
         pytest.param(DATA | {"version": 1.0}, id="a version that is a float"),
-        pytest.param(DATA | {"colour": "red"}, id="an unknown key"),
+        pytest.param(DATA | {"color": "red"}, id="an unknown key"),
         pytest.param(DATA | {"now": 5}, id="a clock"),
-        pytest.param(DATA | {5: 5}, id="a key that is no text"),
+        pytest.param(DATA | {5: 5}, id="a key that is not a string"),
         pytest.param(DATA | {"stop_reason": "bored"}, id="an unknown reason"),
         pytest.param(DATA | {"failures": None}, id="no failures"),
-        pytest.param(DATA | {"failures": [5]}, id="a failure that is none"),
-        pytest.param(DATA | {"failures": [FAILED | {"x": 5}]}, id="an odd failure"),
-        pytest.param(DATA | {"failures": [FAILED | {"error": {}}]}, id="half an error"),
-        pytest.param(DATA | {"failures": ""}, id="failures that are no list"),
+        pytest.param(DATA | {"failures": [5]}, id="an invalid failure"),
+        pytest.param(
+            DATA | {"failures": [FAILED | {"x": 5}]}, id="an unknown key of a failure"
+        ),
+        pytest.param(
+            DATA | {"failures": [FAILED | {"error": {}}]}, id="an incomplete error"
+        ),
+        pytest.param(DATA | {"failures": ""}, id="failures that are not a list"),
         pytest.param(
             DATA | {"failures": [FAILED | {"error": ERROR | {"message": 5}}]},
-            id="a message that is no text",
+            id="a message that is not a string",
         ),
         pytest.param(
-            DATA | {"failures": [FAILED | {"result": ["busy"]}]}, id="an odd result"
+            DATA | {"failures": [FAILED | {"result": ["busy"]}]}, id="an invalid result"
         ),
         pytest.param(
-            DATA | {"failures": [FAILED | {"result": math.nan}]}, id="an odd number"
+            DATA | {"failures": [FAILED | {"result": math.nan}]}, id="NaN as a result"
         ),
         pytest.param(
             DATA | {"failures": [FAILED | {"result": {"record": {}, "x": 5}}]},
-            id="an odd record",
+            id="an invalid record",
         ),
-        pytest.param(DATA | {"attempt": "three"}, id="an attempt that is no number"),
-        pytest.param(DATA | {"seed": None}, id="a seed that is no number"),
-        pytest.param(DATA | {"elapsed_at_end": "1h"}, id="a time that is no number"),
-        pytest.param(DATA | {"name": 5}, id="a name that is no text"),
-        pytest.param(DATA | {"rule_counts": [-1]}, id="a count below zero"),
+        pytest.param(DATA | {"attempt": "three"}, id="an attempt that is not a number"),
+        pytest.param(DATA | {"seed": None}, id="a seed that is not a number"),
+        pytest.param(DATA | {"elapsed_at_end": "1h"}, id="a time that is not a number"),
+        pytest.param(DATA | {"name": 5}, id="a name that is not a string"),
+        pytest.param(DATA | {"rule_counts": [-1]}, id="a negative count"),
         pytest.param(DATA | {"rule_counts": None}, id="no counts"),
-        pytest.param(DATA | {"rule_counts": {}}, id="counts that are no list"),
-        pytest.param(DATA | {"elapsed_at_end": 10**400}, id="a time no float can tell"),
-        pytest.param(DATA | {"elapsed_at_end": -1}, id="a time below zero"),
-        pytest.param(DATA | {"total_delay": -1}, id="delays below zero"),
-        pytest.param(DATA | {"attempt_started": -1}, id="begun before it began"),
-        pytest.param(DATA | {"max_elapsed": -1}, id="a limit below zero"),
+        pytest.param(DATA | {"rule_counts": {}}, id="counts that are not a list"),
+        pytest.param(
+            DATA | {"elapsed_at_end": 10**400}, id="a time too large for a float"
+        ),
+        pytest.param(DATA | {"elapsed_at_end": -1}, id="a negative time"),
+        pytest.param(DATA | {"total_delay": -1}, id="a negative total delay"),
+        pytest.param(DATA | {"attempt_started": -1}, id="a negative start"),
+        pytest.param(DATA | {"max_elapsed": -1}, id="a negative limit"),
         pytest.param(DATA | {"epoch": -1}, id="a call before 1970"),
         pytest.param(DATA | {"epoch": 1e300}, id="a call after the year 9999"),
         pytest.param(DATA | {"attempt": 0}, id="no attempt"),
-        pytest.param(DATA | {"attempt": 10**13}, id="more attempts than can be"),
-        pytest.param(DATA | {"seed": 10**400}, id="a seed that JSON cannot hold"),
-        pytest.param(DATA | {"max_failures": -1}, id="fewer failures than none"),
-        pytest.param(DATA | {"dropped_failures": -1}, id="fewer dropped than none"),
-        pytest.param(DATA | {"rule_counts": [2]}, id="more by rules than failures"),
+        pytest.param(DATA | {"attempt": 10**13}, id="too many attempts"),
+        pytest.param(DATA | {"seed": 10**400}, id="a seed too large for JSON"),
+        pytest.param(DATA | {"max_failures": -1}, id="a negative max_failures"),
+        pytest.param(
+            DATA | {"dropped_failures": -1}, id="a negative number of dropped failures"
+        ),
+        pytest.param(
+            DATA | {"rule_counts": [2]}, id="more failures by rules than in total"
+        ),
         pytest.param(DATA | {"failures": [FAILED | {"attempt": 0}]}, id="attempt 0"),
-        pytest.param(nested(2000), id="states nested too deep"),
-        pytest.param(DATA | {"retry_cost": -1}, id="a cost below zero"),
-        pytest.param(DATA | {"depth": -1}, id="a depth below zero"),
-        pytest.param(DATA | {"nested_state": {}}, id="an inner state that is none"),
-        pytest.param(DATA | {"failures": [FAILED | {"rule": -1}]}, id="an odd rule"),
-        pytest.param(DATA | {"failures": [FAILED | {"hint": -1}]}, id="an odd hint"),
+        pytest.param(nested_data(2000), id="states nested too deep"),
+        pytest.param(DATA | {"retry_cost": -1}, id="a negative cost"),
+        pytest.param(DATA | {"depth": -1}, id="a negative depth"),
+        pytest.param(DATA | {"nested_state": {}}, id="an invalid nested state"),
+        pytest.param(
+            DATA | {"failures": [FAILED | {"rule": -1}]}, id="a negative rule"
+        ),
+        pytest.param(
+            DATA | {"failures": [FAILED | {"hint": -1}]}, id="a negative hint"
+        ),
         *(
             pytest.param({k: v for k, v in DATA.items() if k != key}, id=f"no {key}")
             for key in DATA
         ),
     ],
 )
-def test_malformed_data_is_refused(data):
+def test_malformed_data_is_rejected(data):
     with pytest.raises(ConfigError, match=r"state must be a dict from RetryState\."):
         RetryState.from_dict(data)
 
@@ -327,39 +349,39 @@ TIMES = ["next_delay", "elapsed_at_end", "total_delay", "epoch"]
 
 @pytest.mark.parametrize("part", TIMES)
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), True])
-def test_a_number_that_is_none_is_refused(part, number):
+def test_an_invalid_number_is_rejected(part, number):
     data = RetryState("fetch", seed=7, epoch=0.0).to_dict()
     with pytest.raises(ConfigError, match="unchanged"):
         RetryState.from_dict(data | {part: number})
 
 
-def test_a_delay_below_zero_is_refused():
+def test_a_negative_delay_is_rejected():
     data = RetryState("fetch", seed=7, epoch=0.0).to_dict()
     with pytest.raises(ConfigError, match="unchanged"):
         RetryState.from_dict(data | {"next_delay": -5.0})
 
 
-class Name(StrEnum):
+class StrSubclass(StrEnum):
     FETCH = "fetch"
 
 
-class Length(float):
+class FloatSubclass(float):
     pass
 
 
-def test_kinds_of_texts_and_numbers_are_as_good_as_plain_ones():
-    def lengths():
-        yield Length(1)
-        yield Length(2)
+def test_subclasses_of_str_and_float_are_stored_as_plain_values():
+    def delays():
+        yield FloatSubclass(1)
+        yield FloatSubclass(2)
 
-    state = Policy(schedule=lengths, name=Name.FETCH).run(int, "text").state
+    state = Policy(schedule=delays, name=StrSubclass.FETCH).run(int, "text").state
     again = RetryState.from_dict(json.loads(json.dumps(state.to_dict())))
     assert (again.name, again.total_delay) == ("fetch", 3.0)
     assert pickle.loads(pickle.dumps(state)).name == "fetch"  # noqa: S301
 
 
-def test_an_integer_of_thousands_of_digits_becomes_a_record():
-    state = refused(10**5000)
+def test_an_integer_of_thousands_of_digits_is_stored_as_a_record():
+    state = state_with_result(10**5000)
     again = RetryState.from_dict(json.loads(json.dumps(state.to_dict())))
     assert again.failures[0].result.type == "int"
 
@@ -370,19 +392,19 @@ class Unprintable:
 
 
 class Failing:
-    """A result whose own attributes fail, as those of a lazy proxy may."""
+    """A result whose attributes fail, as those of a lazy proxy may."""
 
 
 @pytest.mark.parametrize("name", ["__class__", "__dict__"])
-def test_a_result_whose_own_attributes_fail_is_told_all_the_same(name):
+def test_a_result_whose_attributes_fail_is_shown_by_its_type(name):
     kind = type("Failing", (Failing,), {name: property(lambda _: 1 / 0)})
-    state = refused(kind())
+    state = state_with_result(kind())
     data = state.to_dict()["failures"][0]["result"]["record"]
     assert data["type"] == f"{__name__}.Failing"
     assert f"type {__name__}.Failing" in state.failures[0].describe()
 
 
-def test_a_result_that_cannot_be_printed_is_told_all_the_same():
+def test_a_result_that_cannot_be_printed_is_shown_by_its_type():
     failure = Failure(1, None, Unprintable(), 0.0, 0.0, None)
     assert failure.describe() == f"a rejected result of type {__name__}.Unprintable"
     record = result_to_data(failure.result)["record"]

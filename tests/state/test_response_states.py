@@ -1,4 +1,4 @@
-"""A response that comes out in place of an error has the state of its call."""
+"""A response that a client returns in place of an error has the state of its call."""
 
 import contextlib
 
@@ -9,21 +9,21 @@ from retrykit.execution.nesting import copy_state
 
 
 class Response:
-    """What comes out of a client that retries, in place of an error."""
+    """A response of a retrying client."""
 
     def __init__(self, response=None):
         self.response = response
 
 
-def through_a_client(found):
-    """Return what a client lets out that has given up."""
-    error = Policy(schedule=[0], on_result=lambda _: True).run(lambda: found).error
-    copy_state(found, error)
-    return found
+def give_up_with(result):
+    """Return a rejected result like a client that gives up."""
+    error = Policy(schedule=[0], on_result=lambda _: True).run(lambda: result).error
+    copy_state(result, error)
+    return result
 
 
 def test_a_response_has_the_state_of_its_call():
-    response = through_a_client(Response())
+    response = give_up_with(Response())
     state = state_of(response)
     assert [failure.result for failure in state.failures] == [response] * 2
     assert state_of(Response()) is None
@@ -32,9 +32,9 @@ def test_a_response_has_the_state_of_its_call():
 
 @pytest.mark.parametrize(
     "value",
-    [through_a_client, contextlib, 5, None, OSError],
+    [give_up_with, contextlib, 5, None, OSError],
     ids=["function", "module", "number", "None", "type"],
 )
-def test_what_is_no_outcome_has_no_state(value):
+def test_state_of_rejects_other_values(value):
     with pytest.raises(ConfigError, match="outcome must be an exception or a response"):
         state_of(value)

@@ -1,4 +1,4 @@
-"""A call goes on where it was interrupted, also in another process."""
+"""resume: an interrupted call continues, also in another process."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from retrykit.state.events import RetryScheduled
 from retrykit.state.records import ErrorRecord
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import seeds
-from tests._support.steps import STEP, STEPPING, STEPS
+from tests._support.exact_policies import EXACT_DURATIONS, EXACT_POLICIES, STEP
 
 POLICY = Policy(
     schedule=[1, 2, 4, 8], max_attempts=None, max_elapsed=None, name="fetch"
@@ -32,8 +32,8 @@ def through_json(state):
     return RetryState.from_dict(json.loads(json.dumps(state.to_dict())))
 
 
-def ending(kind, fetch):
-    """The stored state of a call that ends with this kind of error."""
+def stored_end(kind, fetch):
+    """Return the stored state of a call that ends with a kind of error."""
     with pytest.raises(kind) as caught:
         fetch()
     return through_json(state_of(caught.value))
@@ -44,30 +44,30 @@ def fail():
 
 
 def stop_at(attempt, *, asleep):
-    """A function and an observer that interrupt a call, in an attempt or after it."""
+    """Return a function and an observer that interrupt during or after an attempt."""
 
     def fetch():
         if current_state().attempt == attempt and not asleep:
             raise KeyboardInterrupt
         raise OSError("before")
 
-    def watch(event):
+    def interrupt_sleep(event):
         scheduled = asleep and isinstance(event, RetryScheduled)
         if scheduled and event.state.attempt == attempt:
             raise KeyboardInterrupt
 
-    return fetch, watch
+    return fetch, interrupt_sleep
 
 
 def interrupted(policy, attempt, *, asleep=False):
-    """The stored state of a call that was interrupted."""
-    fetch, watch = stop_at(attempt, asleep=asleep)
-    watched = policy.replace(observers=[watch])
-    return ending(KeyboardInterrupt, lambda: watched.call(fetch))
+    """Return the stored state of an interrupted call."""
+    fetch, interrupt_sleep = stop_at(attempt, asleep=asleep)
+    observed = policy.replace(observers=[interrupt_sleep])
+    return stored_end(KeyboardInterrupt, lambda: observed.call(fetch))
 
 
-def failing_at_length(taken, clock, states):
-    """A function that fails after some time, and stores its state at the start."""
+def slow_failure(taken, clock, states):
+    """Return a function that stores its state, and fails after some time."""
 
     def fetch():
         states.append(through_json(current_state()))
@@ -77,49 +77,47 @@ def failing_at_length(taken, clock, states):
     return fetch
 
 
-def facts(state):
-    """All of a history but its errors, whose tracebacks are those of two calls."""
+def comparable(state):
+    """Return the data of a state without its errors, whose tracebacks differ."""
     return state.to_dict() | {
         "failures": [failure._replace(error=None) for failure in state.failures]
     }
 
 
-@given(STEPPING, seeds(), STEPS)
+@given(EXACT_POLICIES, seeds(), EXACT_DURATIONS)
 @example(Policy(schedule=s.decorrelated(1).round_down(STEP), max_elapsed=99), 7, 2.0)
 @example(POLICY.replace(max_failures=2), 7, 0.5)
 @example(POLICY.replace(max_elapsed=9, deadline="clip"), 7, 0.5)
 @example(POLICY.replace(max_elapsed=9, deadline="overshoot"), 7, 0.5)
-def test_a_call_cut_anywhere_goes_on_with_the_delays_it_would_have_had(
-    policy, seed, taken
-):
+def test_a_call_resumed_anywhere_has_the_delays_of_a_live_call(policy, seed, taken):
     """A replay, a resumed job and a simulation see the very delays of the live call."""
     states = []
 
-    def watch(event):
+    def interrupt_sleep(event):
         if isinstance(event, RetryScheduled):
             states.append(through_json(event.state))
 
-    watched = policy.replace(seed=seed, observers=[watch])
+    observed = policy.replace(seed=seed, observers=[interrupt_sleep])
     with virtual_time() as clock:
-        whole = watched.run(failing_at_length(taken, clock, states)).state
+        whole = observed.run(slow_failure(taken, clock, states)).state
     sleeps = clock.sleeps
     assert len(states) == 2 * len(sleeps) + 1, "in each attempt and after each failure"
     for cut, state in enumerate(states):
         with virtual_time(start=1024) as clock:
-            fetch = failing_at_length(taken, clock, [])
-            resumed = ending(Exception, resume(fetch, state, policy, seed=None))
+            fetch = slow_failure(taken, clock, [])
+            resumed = stored_end(Exception, resume(fetch, state, policy, seed=None))
         assert clock.sleeps == sleeps[cut // 2 :]
-        assert facts(resumed) == facts(through_json(whole))
+        assert comparable(resumed) == comparable(through_json(whole))
 
 
-def test_goes_on_with_the_sleep_in_which_it_was_cancelled(clock):
+def test_continues_the_interrupted_sleep(clock):
     state = interrupted(POLICY, 2, asleep=True)
     assert (state.next_delay, state.status) == (2.0, "dead")
     assert resume(lambda: current_state().attempt, state, POLICY)() == 3
     assert clock.sleeps == [1.0, 2.0]
 
 
-def test_sleeps_only_what_is_left_of_the_delay(clock):
+def test_sleeps_only_for_the_rest_of_the_delay(clock):
     """5. No sleep past the deadline."""
     policy = Policy(schedule=[50], max_elapsed=60)
 
@@ -128,33 +126,33 @@ def test_sleeps_only_what_is_left_of_the_delay(clock):
             clock.advance(45)
             raise KeyboardInterrupt
 
-    watched = policy.replace(observers=[interrupt])
-    state = ending(KeyboardInterrupt, lambda: watched.call(fail))
+    observed = policy.replace(observers=[interrupt])
+    state = stored_end(KeyboardInterrupt, lambda: observed.call(fail))
     clock.advance(1000)
     assert resume(lambda: current_state().elapsed, state, policy)() == 50.0
     assert clock.sleeps == [5.0]
 
 
-def test_makes_the_attempt_again_in_which_it_was_cancelled(clock):
+def test_repeats_the_interrupted_attempt(clock):
     state = interrupted(POLICY, 2)
     assert resume(lambda: current_state().attempt, state, POLICY)() == 2
     assert clock.sleeps == [1.0]
 
 
 @pytest.mark.parametrize(("asleep", "first"), [(True, 3), (False, 2)])
-def test_tells_of_the_attempts_that_it_makes_itself(clock, asleep, first):
+def test_emits_events_of_its_own_attempts(clock, asleep, first):
     state = interrupted(POLICY, 2, asleep=asleep)
-    heard = []
+    events = []
 
-    def hear(event):
-        heard.append((type(event).__name__, event.state.attempt))
+    def record_event(event):
+        events.append((type(event).__name__, event.state.attempt))
 
-    resume(lambda: "value", state, POLICY, observers=[hear])()
-    assert heard == [("AttemptStarted", first), ("Succeeded", first)]
+    resume(lambda: "value", state, POLICY, observers=[record_event])()
+    assert events == [("AttemptStarted", first), ("Succeeded", first)]
     assert clock.sleeps == [1.0, 2.0][: first - 1]
 
 
-def test_goes_on_in_a_coroutine(clock):
+def test_resumes_a_coroutine_function(clock):
     state = interrupted(POLICY, 2, asleep=True)
 
     @retry(POLICY)
@@ -167,39 +165,39 @@ def test_goes_on_in_a_coroutine(clock):
 
 def test_a_dead_call_gets_one_more_attempt(clock):
     policy = POLICY.replace(max_attempts=2)
-    dead = ending(OSError, lambda: policy.call(fail))
+    dead = stored_end(OSError, lambda: policy.call(fail))
     assert (dead.stop_reason, dead.attempt) == (StopReason.ATTEMPTS, 2)
-    again = ending(OSError, resume(fail, dead, policy))
+    again = stored_end(OSError, resume(fail, dead, policy))
     assert (again.stop_reason, again.attempt) == (StopReason.ATTEMPTS, 3)
     assert [failure.attempt for failure in again.failures] == [1, 2, 3]
     assert resume(lambda: "value", again, policy)() == "value"
     assert clock.sleeps == [1.0]
 
 
-def test_a_dead_call_goes_on_where_the_policy_now_allows_it(clock):
-    dead = ending(OSError, lambda: POLICY.replace(max_attempts=2).call(fail))
-    again = ending(OSError, resume(fail, dead, POLICY))
+def test_a_dead_call_continues_if_the_policy_allows_more_attempts(clock):
+    dead = stored_end(OSError, lambda: POLICY.replace(max_attempts=2).call(fail))
+    again = stored_end(OSError, resume(fail, dead, POLICY))
     assert (again.stop_reason, again.attempt) == (StopReason.SCHEDULE_ENDED, 5)
     assert clock.sleeps == [1.0, 4.0, 8.0]
 
 
-def test_the_time_that_was_spent_counts_and_the_time_between_does_not(clock):
+def test_elapsed_time_counts_but_the_time_between_does_not(clock):
     policy = POLICY.replace(schedule=[7] * 9, max_elapsed=20)
     state = interrupted(policy, 2, asleep=True)
     clock.advance(1000)
-    again = ending(OSError, resume(fail, state, policy))
+    again = stored_end(OSError, resume(fail, state, policy))
     assert (again.stop_reason, again.elapsed) == (StopReason.ELAPSED, 14.0)
     assert clock.sleeps == [7.0, 7.0]
 
 
-def test_the_time_that_remains_is_that_of_the_policy_it_goes_on_with(clock):
+def test_the_remaining_time_is_that_of_the_new_policy(clock):
     state = interrupted(POLICY.replace(max_elapsed=20), 2)
     assert clock.now() == 1.0
     remaining = resume(lambda: current_state().remaining, state, POLICY, max_elapsed=60)
     assert remaining() == 59.0
 
 
-def test_the_calls_around_are_those_that_it_goes_on_in(clock):
+def test_the_outer_calls_are_those_of_the_resumed_call(clock):
     states = []
 
     def outer():
@@ -215,29 +213,29 @@ def test_the_calls_around_are_those_that_it_goes_on_in(clock):
         return current_state().depth, current_state().remaining
 
     assert resume(inside, state, POLICY)() == (0, None)
-    again = ending(OSError, resume(fail, state, POLICY))
+    again = stored_end(OSError, resume(fail, state, POLICY))
     assert again.stop_reason is StopReason.SCHEDULE_ENDED
 
 
-def test_an_error_that_cannot_be_compared_is_let_out_as_it_is(clock):
+def test_an_error_that_cannot_be_compared_is_raised_unchanged(clock):
     class OddError(Exception):
         def __eq__(self, other):
             raise ZeroDivisionError
 
         __hash__ = Exception.__hash__
 
-    def odd():
+    def raise_odd():
         raise error
 
     error = OddError()
     state = interrupted(POLICY, 2)
     with pytest.raises(OddError) as caught:
-        resume(odd, state, POLICY)()
+        resume(raise_odd, state, POLICY)()
     assert caught.value is error
     assert state_of(error).errors[-1] is error
 
 
-def test_the_name_and_the_seed_stay_those_of_the_call(clock):
+def test_the_name_and_the_seed_are_kept(clock):
     state = interrupted(POLICY.replace(seed=7), 2)
 
     def fetch():
@@ -247,17 +245,17 @@ def test_the_name_and_the_seed_stay_those_of_the_call(clock):
     assert clock.sleeps == [1.0]
 
 
-def test_two_calls_that_go_on_from_one_state_do_not_see_each_other(clock):
+def test_two_calls_resumed_from_one_state_are_independent(clock):
     state = interrupted(POLICY, 1)
     before = state.to_dict()
-    first = ending(OSError, resume(fail, state, POLICY))
-    second = ending(OSError, resume(fail, state, POLICY))
+    first = stored_end(OSError, resume(fail, state, POLICY))
+    second = stored_end(OSError, resume(fail, state, POLICY))
     assert first.failures == second.failures
     assert state.to_dict() == before
     assert clock.sleeps == [1.0, 2.0, 4.0, 8.0] * 2
 
 
-def test_keeps_records_of_the_errors_before_beside_the_errors_since():
+def test_the_state_has_records_of_earlier_errors_and_new_errors():
     seen = []
 
     def fetch():
@@ -276,7 +274,7 @@ def test_keeps_records_of_the_errors_before_beside_the_errors_since():
     assert last is error
 
 
-def test_a_group_holds_the_errors_of_this_process(clock):
+def test_a_group_contains_the_errors_of_this_process(clock):
     state = interrupted(POLICY, 2)
     with pytest.raises(ExceptionGroup) as caught:
         resume(fail, state, POLICY, raises="group", max_attempts=3)()
@@ -285,23 +283,23 @@ def test_a_group_holds_the_errors_of_this_process(clock):
     assert clock.sleeps == [1.0, 2.0]
 
 
-def test_a_retry_error_tells_of_the_whole_call(clock):
+def test_a_retry_error_describes_the_whole_call(clock):
     state = interrupted(POLICY, 2, asleep=True)
     with pytest.raises(RetryError, match="fetch gave up after 3 attempts in 3s"):
         resume(fail, state, POLICY, raises="retry_error", max_attempts=3)()
     assert clock.sleeps == [1.0, 2.0]
 
 
-def test_goes_on_although_the_middle_of_the_history_was_dropped(clock):
+def test_continues_after_failures_were_dropped(clock):
     policy = POLICY.replace(schedule=s.linear(1), max_attempts=8, max_failures=2)
     state = interrupted(policy, 5)
-    again = ending(OSError, resume(fail, state, policy))
+    again = stored_end(OSError, resume(fail, state, policy))
     assert [failure.attempt for failure in again.failures] == [1, 8]
     assert again.dropped_failures == 6
     assert clock.sleeps == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
 
 
-def test_goes_on_in_a_delay_of_which_no_failure_is_kept(clock):
+def test_continues_a_delay_without_a_stored_failure(clock):
     state = RetryState("fetch", 1, 0.0, attempt=2, next_delay=0.25)
     assert resume(lambda: "fetched", state, POLICY)() == "fetched"
     assert clock.sleeps == [0.25]

@@ -1,4 +1,4 @@
-"""The history of one call: what is known of it while it runs, and afterwards."""
+"""RetryState: the history of a call while it runs, and afterwards."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ def failure(attempt, delay=1.0):
     return Failure(attempt, OSError(attempt), None, 0.0, 0.0, delay)
 
 
-def test_tells_how_the_call_stands(colour, clock):
+def test_has_the_progress_of_the_call(backend, clock):
     seen = []
 
     def fetch():
@@ -33,7 +33,7 @@ def test_tells_how_the_call_stands(colour, clock):
         if state.attempt < 3:
             raise OSError
 
-    state = colour.run(POLICY, fetch).state
+    state = backend.run(POLICY, fetch).state
     assert seen == [
         (1, 0.0, 0.5, 59.5, 0.0),
         (2, 1.5, 2.0, 58.0, 1.0),
@@ -44,15 +44,15 @@ def test_tells_how_the_call_stands(colour, clock):
     assert (state.name, state.seed, state.total_delay) == ("fetch", 7, 3.0)
 
 
-def test_a_call_that_makes_an_attempt_is_running(colour):
+def test_a_call_is_running_during_an_attempt(backend):
     def fetch():
         state = current_state()
         return state.status, state.stop_reason, state.next_delay
 
-    assert colour(POLICY)(fetch)() == ("running", None, None)
+    assert backend(POLICY)(fetch)() == ("running", None, None)
 
 
-def test_records_every_failure_with_its_times(colour, clock, flaky):
+def test_records_every_failure_with_its_times(backend, clock, flaky):
     errors = [OSError("one"), ValueError("two")]
     outcomes = flaky(*errors, "busy", "value")
 
@@ -61,7 +61,7 @@ def test_records_every_failure_with_its_times(colour, clock, flaky):
         return outcomes()
 
     policy = POLICY.replace(on_result=lambda result: result == "busy")
-    state = colour.run(policy, fetch).state
+    state = backend.run(policy, fetch).state
     assert state.failures == (
         Failure(1, errors[0], None, started=0.0, duration=1.0, delay=1.0),
         Failure(2, errors[1], None, started=2.0, duration=2.0, delay=2.0),
@@ -71,7 +71,7 @@ def test_records_every_failure_with_its_times(colour, clock, flaky):
 
 
 class SkippingLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time can be moved on."""
+    """An event loop whose time can be advanced."""
 
     skipped = 0.0
 
@@ -79,7 +79,7 @@ class SkippingLoop(asyncio.SelectorEventLoop):
         return super().time() + self.skipped
 
 
-def test_a_state_that_is_first_asked_for_in_a_worker_thread_measures_time():
+def test_a_state_created_in_a_worker_thread_measures_time():
     async def main():
         @retry(schedule=[0] * 9, max_attempts=None, max_elapsed=25)
         async def fetch(*, fail):
@@ -88,7 +88,7 @@ def test_a_state_that_is_first_asked_for_in_a_worker_thread_measures_time():
                 asyncio.get_running_loop().skipped += 10
                 raise OSError
 
-        # Before its first success a call asks for its state itself.
+        # Until its first success, the driver itself creates the state.
         await fetch(fail=False)
         with pytest.raises(OSError) as caught:
             await fetch(fail=True)
@@ -100,26 +100,26 @@ def test_a_state_that_is_first_asked_for_in_a_worker_thread_measures_time():
     assert state.stop_reason is StopReason.ELAPSED
 
 
-def test_no_limit_leaves_an_unknown_time():
+def test_remaining_is_none_without_a_limit():
     assert RetryState("fetch", seed=7, epoch=0.0).remaining is None
 
 
-def test_no_time_remains_once_the_limit_has_passed():
+def test_remaining_is_zero_after_the_limit():
     state = RetryState("fetch", seed=7, epoch=0.0, max_elapsed=5.0, elapsed_at_end=9.0)
     assert state.remaining == 0.0
 
 
-def test_the_start_is_told_in_utc():
+def test_started_at_is_in_utc():
     state = RetryState("fetch", seed=7, epoch=86_400.0)
     assert state.started_at == datetime(1970, 1, 2, tzinfo=UTC)
 
 
-def test_a_call_starts_now():
+def test_started_at_is_the_current_time():
     before = datetime.now(UTC)
     started = Policy().call(lambda: current_state().started_at)
     # A float of seconds since 1970 is not exact to the microsecond.
-    hair = timedelta(milliseconds=1)
-    assert before - hair <= started <= datetime.now(UTC) + hair
+    rounding = timedelta(milliseconds=1)
+    assert before - rounding <= started <= datetime.now(UTC) + rounding
 
 
 GAVE_UP = "gave up after 2 attempts in 1m30s"
@@ -147,34 +147,35 @@ def test_describes_how_the_call_went(reason, status, text):
     assert repr(state) == f"<RetryState of fetch: {text}>"
 
 
-def test_one_attempt_is_told_in_the_singular():
+def test_describes_one_attempt_in_the_singular():
     assert (
         RetryState("f", seed=7, epoch=0.0).describe() == "is running: 1 attempt in 0s"
     )
 
 
 @pytest.mark.parametrize(
-    ("keep", "kept"), [(2, [1, 9]), (5, [1, 2, 7, 8, 9]), (8, [1, 2, 3, 4, 6, 7, 8, 9])]
+    ("keep", "attempts"),
+    [(2, [1, 9]), (5, [1, 2, 7, 8, 9]), (8, [1, 2, 3, 4, 6, 7, 8, 9])],
 )
-def test_keeps_the_first_and_the_last_failures(keep, kept):
+def test_keeps_the_first_and_the_last_failures(keep, attempts):
     state = RetryState("fetch", seed=7, epoch=0.0, max_failures=keep)
     for attempt in range(1, 10):
         state.record(failure(attempt))
-    assert [each.attempt for each in state.failures] == kept
+    assert [each.attempt for each in state.failures] == attempts
     assert state.dropped_failures == 9 - keep
 
 
-def test_keeps_every_failure_while_there_is_room():
+def test_keeps_all_failures_up_to_max_failures():
     state = RetryState("fetch", seed=7, epoch=0.0, max_failures=3)
     for attempt in range(1, 4):
         state.record(failure(attempt))
     assert (len(state.failures), state.dropped_failures) == (3, 0)
 
 
-def test_a_call_of_many_attempts_keeps_what_its_policy_allows(colour, clock, flaky):
+def test_a_call_keeps_max_failures_failures(backend, clock, flaky):
     errors = [OSError(n) for n in range(8)]
     policy = POLICY.replace(schedule=[1] * 9, max_attempts=None, max_failures=4)
-    state = colour.run(policy, flaky(*errors)).state
+    state = backend.run(policy, flaky(*errors)).state
     assert [each.attempt for each in state.failures] == [1, 2, 7, 8]
     assert (state.dropped_failures, state.attempt, state.total_delay) == (
         4,
@@ -183,7 +184,7 @@ def test_a_call_of_many_attempts_keeps_what_its_policy_allows(colour, clock, fla
     )
 
 
-def test_a_state_that_is_resumed_with_less_room_keeps_the_first_and_the_last():
+def test_a_smaller_max_failures_keeps_the_first_and_the_last():
     state = RetryState("fetch", seed=7, epoch=0.0, max_failures=50)
     for attempt in range(1, 51):
         state.record(Failure(attempt, OSError(), None, 0.0, 0.0, 1.0))
@@ -193,21 +194,21 @@ def test_a_state_that_is_resumed_with_less_room_keeps_the_first_and_the_last():
     assert state.dropped_failures == 47
 
 
-class AlikeError(OSError):
+class EqualError(OSError):
     def __eq__(self, other):
         return self.errno == other.errno
 
     __hash__ = OSError.__hash__
 
 
-def test_errors_that_compare_in_their_own_way_are_told_apart():
+def test_errors_that_compare_equal_are_distinct():
     raised = []
 
     def fail():
-        raised.append(AlikeError(1, "busy"))
+        raised.append(EqualError(1, "busy"))
         raise raised[-1]
 
-    with pytest.raises(AlikeError) as caught:
+    with pytest.raises(EqualError) as caught:
         Policy(schedule=[0, 0]).call(fail)
     errors = state_of(caught.value).errors
     assert [id(error) for error in errors] == [id(error) for error in raised]

@@ -1,4 +1,4 @@
-"""At most two frames of retrykit stand between the caller and the failing function."""
+"""Tracebacks lead from the caller to the failing function, almost without retrykit."""
 
 import asyncio
 import functools
@@ -44,7 +44,7 @@ def give_up_without_a_cause():
     raise GiveUp
 
 
-def ask_for_more():
+def retry_after_error():
     raise RetryAfter(1, OSError("refused"))
 
 
@@ -72,7 +72,7 @@ async def in_an_async_block(policy, fn):
             attempt.set_result(fn())
 
 
-def method(policy, fn):
+def call_method(policy, fn):
     class Client:
         @retry(policy)
         def get(self):
@@ -81,7 +81,7 @@ def method(policy, fn):
     Client().get()
 
 
-def async_method(policy, fn):
+def call_async_method(policy, fn):
     class Client:
         @retry(policy)
         async def get(self):
@@ -90,7 +90,7 @@ def async_method(policy, fn):
     asyncio.run(Client().get())
 
 
-def task(policy, fn):
+def call_task(policy, fn):
     @aretry(policy)
     def start():
         return asyncio.create_task(fail_async(fn)())
@@ -98,43 +98,43 @@ def task(policy, fn):
     asyncio.run(start())
 
 
-def of_an_outcome(policy, fn):
+def raise_outcome(policy, fn):
     raise policy.run(fn).error
 
 
-async def of_an_async_outcome(policy, fn):
+async def raise_async_outcome(policy, fn):
     raise (await policy.arun(fail_async(fn))).error
 
 
-WAYS = {
+FORMS = {
     "function": lambda policy, fn: retry(policy)(fn)(),
-    "method": method,
+    "method": call_method,
     "partial": lambda policy, fn: retry(policy)(functools.partial(fn))(),
     "async function": lambda policy, fn: asyncio.run(retry(policy)(fail_async(fn))()),
-    "async method": async_method,
+    "async method": call_async_method,
     "async function under trio": lambda p, fn: trio.run(retry(p)(fail_async(fn))),
-    "function that returns an awaitable": task,
+    "function that returns an awaitable": call_task,
     "policy.call": lambda policy, fn: policy.call(fn),
     "policy.acall": lambda policy, fn: asyncio.run(policy.acall(fail_async(fn))),
-    "policy.run": of_an_outcome,
-    "policy.arun": lambda policy, fn: asyncio.run(of_an_async_outcome(policy, fn)),
+    "policy.run": raise_outcome,
+    "policy.arun": lambda policy, fn: asyncio.run(raise_async_outcome(policy, fn)),
     "block": in_a_block,
     "async block": lambda policy, fn: asyncio.run(in_an_async_block(policy, fn)),
 }
 ENDINGS = {
     "last": (POLICY, fail),
-    "the first, not to be retried": (POLICY.replace(on=KeyError), fail),
+    "an error that is not retryable": (POLICY.replace(on=KeyError), fail),
     "retry_error": (POLICY.replace(raises="retry_error"), fail),
     "group": (POLICY.replace(raises="group"), fail),
     "the cause of a GiveUp": (POLICY, give_up),
-    "the cause that a GiveUp is made with": (POLICY, give_up_with_a_new_error),
+    "the argument of a GiveUp": (POLICY, give_up_with_a_new_error),
     "a GiveUp without a cause": (POLICY, give_up_without_a_cause),
-    "the cause of a RetryAfter": (POLICY, ask_for_more),
-    "an error after refused results": (
+    "the cause of a RetryAfter": (POLICY, retry_after_error),
+    "an error after rejected results": (
         POLICY.replace(on_result=lambda result: result is None),
         fail_after_a_result,
     ),
-    "refused results": (
+    "rejected results": (
         POLICY.replace(on_result=lambda result: result is None),
         lambda: None,
     ),
@@ -142,7 +142,7 @@ ENDINGS = {
 
 
 def frames(error):
-    """The frames of retrykit in a traceback, each with its place."""
+    """Return the frames of retrykit in a traceback."""
     return [
         f"{Path(frame.filename).name}:{frame.lineno} {frame.name}"
         for frame in traceback.extract_tb(error.__traceback__)
@@ -150,20 +150,20 @@ def frames(error):
     ]
 
 
-def ending(way, name):
+def raised_error(form, name):
     policy, fn = ENDINGS[name]
     try:
-        WAYS[way](policy, fn)
-    except Exception as error:  # noqa: BLE001  of whatever kind, it is looked at
+        FORMS[form](policy, fn)
+    except Exception as error:  # noqa: BLE001  any kind is examined
         return error
     pytest.fail("nothing was raised")
 
 
 @pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("name", ENDINGS)
-@pytest.mark.parametrize("way", WAYS)
-def test_at_most_two_frames_are_of_retrykit(way, name):
-    error = ending(way, name)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_traceback_has_at_most_two_frames_of_retrykit(form, name):
+    error = raised_error(form, name)
     assert len(frames(error)) <= 2, frames(error)
     if error.__cause__:
         assert len(frames(error.__cause__)) <= 2, frames(error.__cause__)
@@ -173,19 +173,19 @@ def test_at_most_two_frames_are_of_retrykit(way, name):
 
 @pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("name", ENDINGS)
-@pytest.mark.parametrize("way", ["function", "method", "partial", "async function"])
-def test_the_errors_that_are_kept_show_no_frame_of_retrykit(way, name):
-    error = ending(way, name)
-    kept = [one for one in state_of(error).errors if one is not error]
-    assert [frames(one) for one in kept] == [[]] * len(kept)
+@pytest.mark.parametrize("form", ["function", "method", "partial", "async function"])
+def test_earlier_errors_have_no_frame_of_retrykit(form, name):
+    error = raised_error(form, name)
+    others = [one for one in state_of(error).errors if one is not error]
+    assert [frames(one) for one in others] == [[]] * len(others)
 
 
 @pytest.mark.usefixtures("clock")
-@pytest.mark.parametrize("way", WAYS)
-def test_the_traceback_leads_from_the_caller_to_the_failing_line(way):
-    error = ending(way, "last")
+@pytest.mark.parametrize("form", FORMS)
+def test_the_traceback_leads_from_the_caller_to_the_failing_line(form):
+    error = raised_error(form, "last")
     trace = traceback.extract_tb(error.__traceback__)
-    assert trace[0].name == "ending"
+    assert trace[0].name == "raised_error"
     assert (trace[-1].name, trace[-1].line) == ("fail", 'raise OSError("refused")')
 
 

@@ -1,4 +1,4 @@
-"""The pytest plugin, in test runs of its own."""
+"""The fixtures, the marker and the report of the pytest plugin."""
 
 import anyio
 import pytest
@@ -8,7 +8,7 @@ INI = """
 filterwarnings = error
 """
 
-# Each run loads the plugins that it is about, and no others.
+# Each run loads only the plugins under test.
 ASYNCIO = ("-p", "pytest_asyncio.plugin")
 STRICT = (
     *ASYNCIO,
@@ -48,7 +48,7 @@ afetch = retry(schedule=[60, 3600], max_elapsed=None)(
 
 @pytest.fixture(scope="module", autouse=True)
 def _anyio():
-    """Load all of anyio: a run forgets what it has loaded, and others go on with it."""
+    """Import all of anyio first: a run removes the modules that it imported."""
     anyio.run(anyio.sleep, 0)
 
 
@@ -74,7 +74,7 @@ def test_fetch(retry_clock):
         )
         result.assert_outcomes(passed=1)
 
-    def test_a_failing_test_tells_the_history(self, run):
+    def test_prints_the_history_of_a_failing_test(self, run):
         result = run(
             """
 def test_fetch(retry_clock):
@@ -94,7 +94,7 @@ def test_fetch(retry_clock):
             consecutive=True,
         )
 
-    def test_reaches_threads(self, run):
+    def test_works_in_threads(self, run):
         result = run(
             """
 def test_fetch(retry_clock):
@@ -106,7 +106,7 @@ def test_fetch(retry_clock):
         result.assert_outcomes(passed=1)
 
     @pytest.mark.parametrize("mode", [STRICT, AUTO], ids=["strict", "auto"])
-    def test_reaches_the_loops_of_pytest_asyncio(self, run, mode):
+    def test_works_with_pytest_asyncio(self, run, mode):
         result = run(
             """
 @pytest.mark.asyncio
@@ -118,7 +118,7 @@ async def test_fetch(retry_clock):
         )
         result.assert_outcomes(passed=1)
 
-    def test_needs_no_marker_in_the_auto_mode_of_pytest_asyncio(self, run):
+    def test_works_without_a_marker_in_the_auto_mode_of_pytest_asyncio(self, run):
         result = run(
             """
 async def test_fetch(retry_clock):
@@ -129,7 +129,7 @@ async def test_fetch(retry_clock):
         )
         result.assert_outcomes(passed=1)
 
-    def test_reaches_the_runs_of_pytest_trio(self, run):
+    def test_works_with_pytest_trio(self, run):
         result = run(
             """
 @pytest.mark.trio
@@ -142,7 +142,7 @@ async def test_fetch(retry_clock):
         )
         result.assert_outcomes(passed=1)
 
-    def test_reaches_the_loops_of_anyio(self, run):
+    def test_works_with_anyio(self, run):
         result = run(
             """
 @pytest.mark.anyio
@@ -185,7 +185,7 @@ def test_sleeps(retry_clock):
         )
         result.stdout.no_fnmatch_line("*_listen*")
 
-    def test_a_real_sleep_that_is_swallowed_fails_the_test_in_the_end(self, run):
+    def test_a_suppressed_real_sleep_is_an_error_at_teardown(self, run):
         result = run(
             """
 @retry
@@ -227,7 +227,7 @@ def test_fetch(retry_clock):
         )
         result.assert_outcomes(passed=1)
 
-    def test_may_hold_in_this_thread_only(self, run):
+    def test_applies_only_to_its_thread_if_not_process_wide(self, run):
         result = run(
             """
 @pytest.mark.retry_time(process_wide=False)
@@ -243,7 +243,7 @@ def test_fetch():
         )
         result.assert_outcomes(passed=1)
 
-    def test_a_failing_test_tells_the_history(self, run):
+    def test_prints_the_history_of_a_failing_test(self, run):
         result = run(
             """
 @pytest.mark.retry_time
@@ -256,7 +256,7 @@ async def test_fetch():
         result.assert_outcomes(failed=1)
         result.stdout.fnmatch_lines(["afetch succeeded after 3 attempts in 1h1m"])
 
-    def test_a_wrong_argument_is_an_error_of_the_test(self, run):
+    def test_an_invalid_value_is_an_error_of_the_test(self, run):
         result = run(
             """
 @pytest.mark.retry_time(start=-1)
@@ -272,7 +272,7 @@ def test_fetch():
     @pytest.mark.parametrize(
         "arguments", ["1, 2", "begin=3", "process_wide='no'"], ids=str
     )
-    def test_wrong_arguments_are_told_without_a_traceback(self, run, arguments):
+    def test_invalid_arguments_are_reported_without_a_traceback(self, run, arguments):
         result = run(
             f"""
 @pytest.mark.retry_time({arguments})
@@ -284,7 +284,7 @@ def test_fetch():
         result.stdout.fnmatch_lines(["@pytest.mark.retry_time: *"])
         result.stdout.no_fnmatch_line("*pytest_plugin.py*")
 
-    def test_adds_to_that_of_its_class(self, run):
+    def test_a_test_marker_extends_the_marker_of_its_class(self, run):
         result = run(
             """
 @pytest.mark.retry_time(start=100)
@@ -302,7 +302,7 @@ class TestFetch:
         )
         result.assert_outcomes(passed=2)
 
-    def test_comes_before_the_other_fixtures_of_a_test(self, run):
+    def test_virtual_time_starts_before_other_function_fixtures(self, run):
         result = run(
             """
 @pytest.fixture(scope="module")
@@ -319,7 +319,7 @@ def test_fetch(warm, wide, retry_clock):
         )
         result.assert_outcomes(passed=1)
 
-    def test_is_known_to_pytest(self, run):
+    def test_is_registered_with_pytest(self, run):
         result = run("def test_nothing(): pass", "--strict-markers", "--markers")
         result.stdout.fnmatch_lines(["@pytest.mark.retry_time(start=0.0,*"])
 
@@ -342,7 +342,7 @@ async def test_afetch(no_retries):
         )
         result.assert_outcomes(passed=2)
 
-    def test_a_failing_test_tells_the_history(self, run):
+    def test_prints_the_history_of_a_failing_test(self, run):
         result = run(
             """
 def test_fetch(no_retries):
@@ -359,7 +359,7 @@ def test_fetch(no_retries):
             consecutive=True,
         )
 
-    def test_reaches_threads(self, run):
+    def test_works_in_threads(self, run):
         result = run(
             """
 def test_fetch(no_retries):
@@ -390,7 +390,9 @@ async def test_afetch(retry_events, retry_clock):
         )
         result.assert_outcomes(passed=2)
 
-    def test_a_failing_assertion_tells_the_history_without_its_own_frames(self, run):
+    def test_a_failing_assertion_prints_the_history_without_frames_of_retrykit(
+        self, run
+    ):
         result = run(
             """
 def test_fetch(retry_events, retry_clock):
@@ -410,7 +412,7 @@ def test_fetch(retry_events, retry_clock):
         )
         result.stdout.no_fnmatch_line("*recording.py*")
 
-    def test_reaches_threads(self, run):
+    def test_works_in_threads(self, run):
         result = run(
             """
 def test_fetch(retry_events, retry_clock):
@@ -442,10 +444,12 @@ async def test_other():
 """
 
     @pytest.mark.parametrize("mode", [STRICT, AUTO], ids=["strict", "auto"])
-    def test_plugs_a_virtual_loop_into_pytest_asyncio(self, run, mode):
+    def test_runs_a_test_of_pytest_asyncio_on_a_virtual_loop(self, run, mode):
         run(self.CODE, *mode).assert_outcomes(passed=2)
 
-    def test_goes_before_the_loops_of_a_suite(self, run, pytester):
+    def test_takes_precedence_over_the_loop_factories_of_a_conftest(
+        self, run, pytester
+    ):
         pytester.makeconftest(
             """
 import asyncio
@@ -455,7 +459,7 @@ def pytest_asyncio_loop_factories(config, item):
         )
         run(self.CODE, *STRICT).assert_outcomes(passed=2)
 
-    def test_a_failing_test_tells_the_history(self, run):
+    def test_prints_the_history_of_a_failing_test(self, run):
         result = run(
             """
 @pytest.mark.asyncio
@@ -476,7 +480,7 @@ async def test_fetch(retry_loop):
             consecutive=True,
         )
 
-    def test_a_loop_that_outlives_its_test_is_refused(self, run):
+    def test_a_loop_scope_wider_than_the_test_is_an_error(self, run):
         result = run(
             """
 @pytest.mark.asyncio(loop_scope="module")
@@ -516,14 +520,14 @@ class TestFetch(unittest.IsolatedAsyncioTestCase):
         pass
 """,
         ],
-        ids=["a fixture made the loop", "no async test", "another runner"],
+        ids=["loop created before", "no async test", "another runner"],
     )
-    def test_a_test_that_runs_on_no_virtual_loop_is_refused(self, run, code):
+    def test_fails_a_test_that_does_not_run_on_the_virtual_loop(self, run, code):
         result = run(code, *STRICT)
         result.assert_outcomes(failed=1)
         result.stdout.fnmatch_lines(["retry_loop is for tests that pytest-asyncio*"])
 
-    def test_the_loop_of_another_test_is_not_that_of_this_one(self, run):
+    def test_a_loop_of_an_earlier_test_does_not_count(self, run):
         result = run(
             """
 @pytest.mark.asyncio
@@ -537,7 +541,7 @@ def test_second(retry_loop):
         result.assert_outcomes(passed=1, failed=1)
 
     @pytest.mark.parametrize("names", ["first second", "second first", "second"])
-    def test_fixtures_of_a_wider_scope_keep_an_ordinary_loop(self, run, names):
+    def test_session_fixtures_keep_their_ordinary_loop(self, run, names):
         tests = {
             "first": """
 async def test_first(shared):
@@ -560,7 +564,7 @@ async def shared():
         result = run(shared + "".join(map(tests.get, order)), *AUTO)
         result.assert_outcomes(passed=len(order))
 
-    def test_async_fixtures_may_follow(self, run):
+    def test_async_fixtures_after_it_run_on_the_virtual_loop(self, run):
         result = run(
             """
 import pytest_asyncio
@@ -579,14 +583,14 @@ async def test_again(retry_loop, client):
         )
         result.assert_outcomes(passed=2)
 
-    def test_without_pytest_asyncio_it_says_so(self, run):
+    def test_raises_without_pytest_asyncio(self, run):
         result = run("def test_fetch(retry_loop): pass")
         result.assert_outcomes(errors=1)
         result.stdout.fnmatch_lines(["E*retry_loop needs pytest-asyncio 1.4 or later*"])
 
 
 class TestHistory:
-    def test_is_told_of_calls_that_fail_whatever_the_test_uses(self, run):
+    def test_is_printed_without_any_fixture(self, run):
         result = run(
             """
 @retry(schedule=[0])
@@ -609,7 +613,7 @@ def test_fetch():
             consecutive=True,
         )
 
-    def test_is_told_of_a_call_that_still_runs(self, run):
+    def test_contains_a_call_that_the_test_interrupted(self, run):
         result = run(
             """
 def test_fetch():
@@ -625,7 +629,7 @@ def test_fetch():
         )
         result.stdout.fnmatch_lines(["*hanging was cancelled after 2 attempts in *"])
 
-    def test_is_not_told_where_nothing_failed(self, run):
+    def test_is_not_printed_if_no_attempt_failed(self, run):
         result = run(
             """
 def test_fetch():
@@ -636,7 +640,7 @@ def test_fetch():
         result.assert_outcomes(failed=1)
         result.stdout.no_fnmatch_line("*retried calls*")
 
-    def test_is_not_told_of_a_test_that_passes(self, run):
+    def test_is_not_printed_for_a_passing_test(self, run):
         result = run(
             """
 def test_fetch(retry_clock):
@@ -647,7 +651,7 @@ def test_fetch(retry_clock):
         result.assert_outcomes(passed=1)
         result.stdout.no_fnmatch_line("*retried calls*")
 
-    def test_is_that_of_its_own_test(self, run):
+    def test_contains_only_calls_of_its_test(self, run):
         result = run(
             """
 def test_first(retry_clock):
@@ -659,7 +663,7 @@ def test_second():
         result.assert_outcomes(passed=1, failed=1)
         result.stdout.no_fnmatch_line("*retried calls*")
 
-    def test_leaves_out_the_first_of_very_many(self, run):
+    def test_is_limited_to_the_last_20_calls(self, run):
         result = run(
             """
 def test_fetch(retry_clock):
@@ -671,7 +675,7 @@ def test_fetch(retry_clock):
         result.stdout.fnmatch_lines(["(40 earlier calls are left out)", "call_40 *"])
         result.stdout.no_fnmatch_line("call_39 *")
 
-    def test_is_told_of_durable_jobs_after_each_attempt(self, run):
+    def test_contains_attempts_of_durable_jobs(self, run):
         result = run(
             """
 from retrykit import Policy
@@ -695,7 +699,7 @@ def test_verify(retry_clock):
         result.stdout.no_fnmatch_line("job-39 *")
 
     @pytest.mark.parametrize("error", ["StopIteration", "RuntimeError"])
-    def test_says_of_which_call_the_clock_is_used_up(self, run, error):
+    def test_names_calls_whose_clock_raises(self, run, error):
         result = run(
             f"""
 from retrykit._internal.clocks import sync_clock
@@ -720,13 +724,13 @@ def test_fetch():
 """
         )
         result.assert_outcomes(failed=1)
-        told = f"*: its history cannot be read: {error}: used up"
+        reason = f"*: its history cannot be read: {error}: used up"
         result.stdout.fnmatch_lines(
-            ["*- retried calls -*", f"first{told}", "", f"second{told}"],
+            ["*- retried calls -*", f"first{reason}", "", f"second{reason}"],
             consecutive=True,
         )
 
-    def test_is_told_under_xdist(self, run):
+    def test_is_printed_under_xdist(self, run):
         result = run(
             """
 def test_fetch(retry_clock):
@@ -738,7 +742,7 @@ def test_fetch(retry_clock):
         result.stdout.fnmatch_lines(["fetch succeeded after 3 attempts in 1h1m"])
 
 
-def test_does_nothing_until_it_is_used(run):
+def test_does_nothing_if_it_is_unused(run):
     result = run(
         """
 import sys

@@ -1,4 +1,4 @@
-"""What is asked and asserted of recorded calls."""
+"""Queries and assertions about recorded calls."""
 
 import asyncio
 import functools
@@ -24,19 +24,19 @@ class Client:
 
     @classmethod
     @retry
-    def made(cls):
+    def create(cls):
         return "class"
 
     @staticmethod
     @retry
-    def plain():
+    def parse():
         return "static"
 
     part = functools.partialmethod(fetch)
 
 
 class Service:
-    """A callable object, which has no name of its own."""
+    """A callable object without a name."""
 
     def __call__(self):
         return "ok"
@@ -46,9 +46,9 @@ DECORATED = {
     "method": (Client().fetch, "Client.fetch"),
     "unbound method": (functools.partial(Client.fetch, Client()), "Client.fetch"),
     "partialmethod": (Client().part, "Client.fetch"),
-    "classmethod": (Client.made, "Client.made"),
-    "staticmethod": (Client.plain, "Client.plain"),
-    "under another decorator": (functools.cache(Client.plain), "Client.plain"),
+    "classmethod": (Client.create, "Client.create"),
+    "staticmethod": (Client.parse, "Client.parse"),
+    "under another decorator": (functools.cache(Client.parse), "Client.parse"),
     "callable object": (retry(Service()), "Service"),
     "partial": (retry(functools.partial(Service())), "Service"),
     "with_policy": (with_policy(Client().fetch, max_attempts=2), "Client.fetch"),
@@ -56,8 +56,8 @@ DECORATED = {
 }
 
 
-class TestOf:
-    def test_a_function_has_its_own_calls(self):
+class TestCallsOfAFunction:
+    def test_are_those_of_that_function_only(self):
         @retry
         def fetch():
             return "ok"
@@ -73,7 +73,7 @@ class TestOf:
         assert recorded.of(fetch) == [recorded.calls[0], recorded.calls[2]]
         assert recorded.of(other) == [recorded.calls[1]]
 
-    def test_a_function_is_not_meant_by_the_end_of_another_name(self):
+    def test_a_function_does_not_match_a_longer_name_that_ends_with_its_name(self):
         fetch = retry(ScriptedFunction(["ok"], name="fetch"))
         with record() as recorded:
             fetch()
@@ -82,26 +82,26 @@ class TestOf:
         assert recorded.of("fetch") == recorded.calls
 
     @pytest.mark.parametrize("name", ["shop.Client.fetch", "Client.fetch", "fetch"])
-    def test_a_name_is_whole_or_its_end_after_a_dot(self, name):
+    def test_a_name_matches_if_it_is_equal_or_ends_the_name_after_a_dot(self, name):
         with record() as recorded:
             succeed("shop.Client.fetch")
             succeed("prefetch")
         assert recorded.of(name) == [recorded.calls[0]]
 
     @pytest.mark.parametrize("name", ["etch", "shop", "fetch.more", "Fetch"])
-    def test_a_part_of_a_name_is_none(self, name):
+    def test_other_parts_of_a_name_do_not_match(self, name):
         with record() as recorded:
             succeed("shop.fetch")
         assert recorded.of(name) == []
 
     @pytest.mark.parametrize(("fn", "end"), DECORATED.values(), ids=DECORATED)
-    def test_whatever_is_decorated_has_its_calls(self, fn, end):
+    def test_are_found_for_each_kind_of_callable(self, fn, end):
         with record() as recorded:
             fn()
         assert len(recorded.calls) == 1
         assert recorded.of(fn) == recorded.of(end) == recorded.calls
 
-    def test_a_coroutine_function_has_its_calls(self):
+    def test_are_found_for_a_coroutine_function(self):
         @aretry
         async def fetch():
             return "ok"
@@ -114,7 +114,7 @@ class TestOf:
 
 
 def recorded_calls():
-    """Return what is recorded of one call that succeeds and one that gives up."""
+    """Return a recording of two calls that succeed and one that gives up."""
     fetch = ScriptedFunction(
         [ConnectionError("refused"), "ok", *[OSError] * 3], name="fetch"
     )
@@ -125,33 +125,33 @@ def recorded_calls():
     return recorded
 
 
-def retried(error):
-    """Return what is recorded of a call that fails so, in the end."""
+def record_until_error(error):
+    """Return a recording of a call whose last attempt raises an error."""
     script = ScriptedFunction([OSError, OSError, error], name="fetch")
     with virtual_time(), record() as recorded, pytest.raises(error):
         POLICY.call(script)
     return recorded
 
 
-HOLD = {
+PASSING = {
     "attempts": lambda it: it.assert_attempts("fetch", 2, 3),
     "no calls": lambda it: it.assert_attempts("other"),
     "delays": lambda it: it.assert_delays("fetch", [1], [1, 60]),
     "no delays": lambda it: it.assert_delays("load", []),
-    "delays, about": lambda it: it.assert_delays(
+    "delays, approximately": lambda it: it.assert_delays(
         "fetch", [1], pytest.approx([1.01, 59], rel=0.1)
     ),
     "succeeded": lambda it: it.assert_succeeded("load"),
-    "gave up": lambda it: retried(OSError).assert_gave_up("fetch"),
-    "gave up, why": lambda it: retried(OSError).assert_gave_up(
+    "gave up": lambda it: record_until_error(OSError).assert_gave_up("fetch"),
+    "gave up, with its reason": lambda it: record_until_error(OSError).assert_gave_up(
         "fetch", StopReason.SCHEDULE_ENDED
     ),
-    "gave up, cancelled": lambda it: retried(KeyboardInterrupt).assert_gave_up(
-        "fetch", StopReason.CANCELLED
-    ),
+    "gave up, cancelled": lambda it: record_until_error(
+        KeyboardInterrupt
+    ).assert_gave_up("fetch", StopReason.CANCELLED),
 }
 
-FAIL = {
+FAILING = {
     "attempts of fetch: expected [2], got [2, 3]": (
         lambda it: it.assert_attempts("fetch", 2)
     ),
@@ -189,17 +189,17 @@ FAIL = {
 
 
 class TestAssertions:
-    @pytest.mark.parametrize("hold", HOLD.values(), ids=HOLD)
-    def test_that_hold_pass(self, hold):
-        assert hold(recorded_calls()) is None
+    @pytest.mark.parametrize("check", PASSING.values(), ids=PASSING)
+    def test_true_assertions_pass(self, check):
+        assert check(recorded_calls()) is None
 
-    @pytest.mark.parametrize(("message", "fail"), FAIL.items(), ids=FAIL)
-    def test_that_do_not_hold_fail(self, message, fail):
+    @pytest.mark.parametrize(("message", "check"), FAILING.items(), ids=FAILING)
+    def test_false_assertions_fail_with_both_values(self, message, check):
         with pytest.raises(AssertionError) as caught:
-            fail(recorded_calls())
+            check(recorded_calls())
         assert str(caught.value).split("\n")[:2] == [message, ""]
 
-    def test_fail_with_the_history_of_every_such_call(self):
+    def test_failures_show_the_history_of_each_matching_call(self):
         with pytest.raises(AssertionError) as caught:
             recorded_calls().assert_attempts("fetch", 2)
         assert str(caught.value) == cleandoc("""
@@ -217,7 +217,7 @@ class TestAssertions:
               3        1m1s         0s                OSError
         """)
 
-    def test_fail_with_the_names_that_there_are_where_the_one_is_not(self):
+    def test_failures_list_the_recorded_names_if_none_matches(self):
         with pytest.raises(AssertionError) as caught:
             recorded_calls().assert_attempts("fetsh", 2)
         assert str(caught.value) == cleandoc("""
@@ -226,7 +226,7 @@ class TestAssertions:
             recorded calls: fetch, shop.load
         """)
 
-    def test_tell_of_ten_calls_at_most(self):
+    def test_failures_show_at_most_ten_calls(self):
         with record() as recorded, pytest.raises(AssertionError) as caught:
             for _ in range(12):
                 succeed("fetch")
@@ -234,7 +234,7 @@ class TestAssertions:
         assert str(caught.value).count("fetch succeeded") == 10
         assert str(caught.value).endswith("\n\n(2 more calls)")
 
-    def test_take_the_function_that_is_called_under_a_policy(self):
+    def test_accept_the_undecorated_function(self):
         fetch = ScriptedFunction([OSError, "ok"], name="fetch")
         with virtual_time(), record() as recorded:
             Policy().call(fetch)
@@ -242,7 +242,7 @@ class TestAssertions:
         recorded.assert_attempts(fetch, 2)
         recorded.assert_attempts(int, 1)
 
-    def test_fail_where_nothing_was_called(self):
+    def test_fail_if_nothing_was_called(self):
         fetch = retry(ScriptedFunction([], name="fetch"))
         with record() as recorded, pytest.raises(AssertionError) as caught:
             recorded.assert_succeeded(fetch)
@@ -253,7 +253,7 @@ class TestAssertions:
         """)
 
     @pytest.mark.parametrize("reason", [None, StopReason.ATTEMPTS])
-    def test_fail_for_a_call_that_still_runs(self, reason):
+    def test_a_running_call_has_not_given_up(self, reason):
         def fetch():
             with pytest.raises(AssertionError) as caught:
                 recorded.assert_gave_up("fetch", reason)
@@ -264,13 +264,13 @@ class TestAssertions:
             outcomes = f"outcomes of fetch: expected [{expected!r}], got ['running']"
             assert POLICY.call(fetch) == outcomes
 
-    def test_know_the_delays_that_the_state_does_not_keep(self):
+    def test_include_delays_that_the_state_does_not_store(self):
         with virtual_time(), record() as recorded:
             policy = Policy(schedule=[1, 2, 3, 4, 5], max_attempts=6, max_failures=2)
             policy.run(ScriptedFunction([OSError, ...], name="fetch"))
         recorded.assert_delays("fetch", [1, 2, 3, 4, 5])
 
-    def test_tell_the_delays_of_calls_apart_that_overlap(self):
+    def test_separate_the_delays_of_overlapping_calls(self):
         outcomes = ScriptedFunction([OSError, OSError, "ok"])
 
         def outer():
@@ -283,7 +283,7 @@ class TestAssertions:
         recorded.assert_delays("fetch", *[[1, 60]] * 3)
 
 
-def test_the_table_is_that_of_one_function_or_of_all():
+def test_the_table_shows_the_calls_of_one_function_or_all():
     recorded = recorded_calls()
     of_load = recorded.table("load")
     assert of_load.startswith("shop.load succeeded after 1 attempt in 0s\n")
@@ -291,5 +291,5 @@ def test_the_table_is_that_of_one_function_or_of_all():
     assert recorded.table("other") == ""
 
 
-def test_a_recording_tells_how_many_calls_it_has():
+def test_the_repr_of_a_recording_shows_the_number_of_calls():
     assert repr(recorded_calls()) == "<Recording, calls: 3>"

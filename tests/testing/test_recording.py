@@ -1,4 +1,4 @@
-"""Which retried calls are recorded, and for how long."""
+"""Recordings of retried calls."""
 
 import asyncio
 from threading import Barrier, Thread
@@ -35,17 +35,17 @@ def in_thread(fn, *args):
     thread.join()
 
 
-class TestRecord:
-    def test_has_every_event_in_order(self, colour, clock):
+class TestRecording:
+    def test_contains_all_events_in_order(self, backend, clock):
         with record() as recorded:
-            colour(POLICY)(ScriptedFunction([OSError, OSError, "ok"]))()
-        told = [type(event).__name__ for event in recorded.events]
-        assert told == [*ATTEMPT, *ATTEMPT, "AttemptStarted", "Succeeded"]
+            backend(POLICY)(ScriptedFunction([OSError, OSError, "ok"]))()
+        event_types = [type(event).__name__ for event in recorded.events]
+        assert event_types == [*ATTEMPT, *ATTEMPT, "AttemptStarted", "Succeeded"]
         (call,) = recorded.calls
         assert {id(event.state) for event in recorded.events} == {id(call)}
         assert call.attempt == 3
 
-    def test_has_calls_of_every_form(self, clock):
+    def test_contains_calls_of_every_form(self, clock):
         def block():
             script = ScriptedFunction([OSError, "ok"])
             for attempt in retrying(POLICY):
@@ -72,7 +72,7 @@ class TestRecord:
         recorded.assert_attempts("fetch", *[2] * 9)
         recorded.assert_delays("fetch", *[[1.0]] * 9)
 
-    def test_has_calls_in_the_order_in_which_they_began(self):
+    def test_lists_calls_in_the_order_of_their_start(self):
         def outer():
             succeed("inner")
 
@@ -81,7 +81,7 @@ class TestRecord:
             succeed("next")
         assert names(recorded) == ["outer", "inner", "next"]
 
-    def test_has_a_call_while_it_runs(self):
+    def test_contains_a_running_call(self):
         with record() as recorded:
             status = Policy(name="fetch").call(lambda: recorded.of("fetch")[0].status)
         assert status == "running"
@@ -100,26 +100,26 @@ class TestRecord:
         assert recorded.events == []
         assert (len(fast_path.blockers), events.process_observers) == before
 
-    def test_keeps_what_it_has_when_the_block_fails(self):
+    def test_keeps_recorded_calls_after_an_error(self):
         with pytest.raises(KeyError), record() as recorded:
             succeed("inside")
             raise KeyError
         assert names(recorded) == ["inside"]
 
-    @pytest.mark.parametrize("outer_everywhere", [False, True])
-    @pytest.mark.parametrize("inner_everywhere", [False, True])
-    def test_both_of_two_that_are_nested_record(
-        self, outer_everywhere, inner_everywhere
+    @pytest.mark.parametrize("outer_process_wide", [False, True])
+    @pytest.mark.parametrize("inner_process_wide", [False, True])
+    def test_nested_recordings_both_record(
+        self, outer_process_wide, inner_process_wide
     ):
-        with record(process_wide=outer_everywhere) as outer:
+        with record(process_wide=outer_process_wide) as outer:
             succeed("before")
-            with record(process_wide=inner_everywhere) as inner:
+            with record(process_wide=inner_process_wide) as inner:
                 succeed("inside")
             succeed("after")
         assert names(inner) == ["inside"]
         assert names(outer) == ["before", "inside", "after"]
 
-    def test_begins_afresh_when_it_is_opened_again(self):
+    def test_a_reopened_block_starts_a_new_recording(self):
         block = record()
         with block as first:
             succeed("first")
@@ -128,15 +128,15 @@ class TestRecord:
         assert (names(first), names(second)) == (["first"], ["second"])
 
 
-class TestContext:
-    def test_is_this_thread_or_everywhere(self):
-        with record() as here, record(process_wide=True) as process_wide:
+class TestScope:
+    def test_is_one_thread_or_the_process(self):
+        with record() as thread_only, record(process_wide=True) as process_wide:
             in_thread(succeed, "other")
             succeed("own")
-        assert names(here) == ["own"]
+        assert names(thread_only) == ["own"]
         assert names(process_wide) == ["other", "own"]
 
-    def test_threads_side_by_side_do_not_see_each_other(self):
+    def test_concurrent_threads_record_only_their_own_calls(self):
         barrier, seen = Barrier(2), {}
 
         def work(name):
@@ -153,7 +153,7 @@ class TestContext:
             worker.join()
         assert seen == {"a": ["a"], "b": ["b"]}
 
-    def test_a_task_of_asyncio_has_its_own(self):
+    def test_asyncio_tasks_record_only_their_own_calls(self):
         seen = {}
 
         async def work(name):
@@ -172,7 +172,7 @@ class TestContext:
         asyncio.run(main())
         assert seen == {"a": ["a"], "b": ["b"], "all": ["a", "b", "thread"]}
 
-    def test_a_task_of_trio_has_its_own(self):
+    def test_trio_tasks_record_only_their_own_calls(self):
         seen = {}
 
         async def work(name):
@@ -193,7 +193,7 @@ class TestContext:
         trio.run(main)
         assert seen == {"a": ["a"], "b": ["b"], "all": ["a", "b", "thread"]}
 
-    def test_a_task_that_was_there_before_is_recorded_everywhere_only(self):
+    def test_an_earlier_task_is_recorded_only_process_wide(self):
         async def main():
             opened = asyncio.Event()
 
@@ -202,14 +202,14 @@ class TestContext:
                 await asucceed("earlier")
 
             earlier = asyncio.create_task(work())
-            with record() as here, record(process_wide=True) as process_wide:
+            with record() as thread_only, record(process_wide=True) as process_wide:
                 opened.set()
                 await earlier
-            return names(here), names(process_wide)
+            return names(thread_only), names(process_wide)
 
         assert asyncio.run(main()) == ([], ["earlier"])
 
-    def test_a_task_that_outlives_the_block_is_recorded_no_more(self):
+    def test_a_task_is_not_recorded_after_the_block(self):
         async def main():
             closed = asyncio.Event()
 
@@ -227,7 +227,7 @@ class TestContext:
 
 
 class TestBlock:
-    def test_is_opened_once_at_a_time(self):
+    def test_cannot_be_opened_twice_at_once(self):
         block = record()
         with block, pytest.raises(NestingError) as caught, block:
             pass
@@ -236,7 +236,7 @@ class TestBlock:
             == "record(process_wide=False) must be closed before it is opened again"
         )
 
-    def test_is_opened_before_it_is_closed(self):
+    def test_cannot_be_closed_before_it_is_opened(self):
         with pytest.raises(NestingError) as caught:
             record().__exit__(None, None, None)
         assert (
@@ -244,7 +244,7 @@ class TestBlock:
             == "record(process_wide=False) must be opened before it is closed"
         )
 
-    def test_that_is_closed_out_of_turn_records_no_more(self):
+    def test_stops_recording_if_closed_out_of_order(self):
         outer, inner = record(), record()
         first, second = outer.__enter__(), inner.__enter__()
         with pytest.raises(NestingError) as caught:
@@ -255,15 +255,15 @@ class TestBlock:
         assert "must be closed after record(process_wide=False)" in str(caught.value)
         assert (names(first), names(second)) == ([], ["inside"])
 
-    def test_that_fails_to_open_closes_what_it_had_opened(self):
+    def test_closes_its_resources_if_opening_fails(self):
         closed = []
 
-        class Broken(Block):
+        class FailingBlock(Block):
             def _open(self, opened):
                 opened.callback(closed.append, "closed")
                 raise OSError
 
-        block = Broken()
+        block = FailingBlock()
         for _ in range(2):
             with pytest.raises(OSError), block:
                 pass

@@ -1,4 +1,4 @@
-"""Suites that cannot hand in a clock: fewer attempts, and no delay."""
+"""Limits of attempts and delays, for suites that cannot use virtual time."""
 
 import asyncio
 import inspect
@@ -28,135 +28,135 @@ from retrykit.testing import (
     limit_retries,
     virtual_time,
 )
-from tests._support.side import in_thread
+from tests._support.concurrency import in_thread
 
 PATIENT = Policy(schedule=["1h"] * 5, max_attempts=None, max_elapsed=None)
 
 
-def attempts(policy=PATIENT):
-    """Return how many attempts a call makes that always fails."""
+def count_attempts(policy=PATIENT):
+    """Return the number of attempts of a call that always fails."""
     script = ScriptedFunction([OSError, ...])
     with pytest.raises(OSError):
         policy.call(script)
     return len(script.calls)
 
 
-class TestDisabled:
-    def test_the_function_is_called_once_and_its_error_passes(self, colour, flaky):
+class TestDisableRetries:
+    def test_calls_the_function_once_and_raises_its_error(self, backend, flaky):
         error = OSError("refused")
         fn = flaky(error)
         with disable_retries(), pytest.raises(OSError, match="refused") as caught:
-            colour(PATIENT)(fn)()
+            backend(PATIENT)(fn)()
         assert caught.value is error
         assert state_of(error).attempt == 1
 
-    def test_the_function_is_called_once_and_its_result_passes(self, colour, flaky):
+    def test_calls_the_function_once_and_returns_its_result(self, backend, flaky):
         fn = flaky("bad", "good")
         with disable_retries():
-            assert colour(on_result=lambda result: result == "bad")(fn)() == "bad"
+            assert backend(on_result=lambda result: result == "bad")(fn)() == "bad"
         assert fn("used") == "good"
 
     @pytest.mark.parametrize("raises", ["last", "retry_error", "group"])
-    def test_the_error_itself_passes_whatever_is_raised_otherwise(self, raises):
+    def test_raises_the_error_itself_whatever_the_raises_setting_is(self, raises):
         with disable_retries(), pytest.raises(OSError):
             retry(PATIENT, raises=raises)(ScriptedFunction([OSError]))()
 
-    def test_what_run_returns_has_the_error(self):
+    def test_the_outcome_of_run_has_the_error(self):
         with disable_retries():
             outcome = PATIENT.run(ScriptedFunction([OSError]))
         assert isinstance(outcome.error, OSError)
 
-    def test_blocks_have_one_turn(self):
-        turns = []
+    def test_blocks_run_once(self):
+        numbers = []
         with disable_retries(), pytest.raises(OSError):
             for attempt in retrying(PATIENT):
                 with attempt:
-                    turns.append(attempt.number)
+                    numbers.append(attempt.number)
                     raise OSError
-        assert turns == [1]
+        assert numbers == [1]
 
-    def test_async_blocks_have_one_turn(self):
-        turns = []
+    def test_async_blocks_run_once(self):
+        numbers = []
 
         async def main():
             async for attempt in aretrying(PATIENT):
                 with attempt:
-                    turns.append(attempt.number)
+                    numbers.append(attempt.number)
                     raise OSError
 
         with disable_retries(), pytest.raises(OSError):
             asyncio.run(main())
-        assert turns == [1]
+        assert numbers == [1]
 
-    def test_ends_with_its_block_even_after_an_error(self):
+    def test_ends_with_its_block_after_an_error(self):
         with pytest.raises(KeyError), disable_retries():
             raise KeyError
         with limit_retries():
-            assert attempts() == 6
+            assert count_attempts() == 6
 
-    def test_nests_in_itself(self):
+    def test_can_be_nested(self):
         with disable_retries():
             with disable_retries():
-                assert attempts() == 1
-            assert attempts() == 1
+                assert count_attempts() == 1
+            assert count_attempts() == 1
 
-    def test_limited_inside_of_it_allows_no_more(self):
+    def test_a_nested_limit_allows_no_retries(self):
         with disable_retries(), limit_retries(5):
-            assert attempts() == 1
+            assert count_attempts() == 1
 
-    def test_holds_here_only_or_everywhere(self):
+    def test_applies_to_one_thread_or_the_process(self):
         with limit_retries(process_wide=True):
             with disable_retries():
-                assert in_thread(attempts) == 6
+                assert in_thread(count_attempts) == 6
             with disable_retries(process_wide=True):
-                assert in_thread(attempts) == 1
+                assert in_thread(count_attempts) == 1
 
 
-class TestLimited:
+class TestLimitRetries:
     def test_allows_fewer_attempts(self):
         with limit_retries(max_attempts=3):
-            assert attempts() == 3
+            assert count_attempts() == 3
 
-    def test_leaves_a_policy_that_allows_fewer(self):
+    def test_keeps_a_smaller_max_attempts_of_the_policy(self):
         with limit_retries(max_attempts=3):
-            assert attempts(PATIENT.replace(max_attempts=2)) == 2
+            assert count_attempts(PATIENT.replace(max_attempts=2)) == 2
 
-    def test_without_a_number_the_policies_decide(self):
+    def test_keeps_the_limits_of_policies_without_a_number(self):
         with limit_retries():
-            assert attempts() == 6
+            assert count_attempts() == 6
 
-    def test_the_smaller_limit_holds_when_nested(self):
+    def test_the_smallest_nested_limit_applies(self):
         with limit_retries(2):
             with limit_retries(4):
-                assert attempts() == 2
+                assert count_attempts() == 2
             with limit_retries(1):
-                assert attempts() == 1
-            assert attempts() == 2
+                assert count_attempts() == 1
+            assert count_attempts() == 2
 
-    def test_waits_for_no_delay(self, colour, flaky):
+    def test_does_not_sleep(self, backend, flaky):
         fn = flaky(OSError(), RetryAfter("2h"), OSError())
         before = time.monotonic()
         with limit_retries():
-            assert colour(PATIENT)(fn)() == "done"
+            assert backend(PATIENT)(fn)() == "done"
         assert time.monotonic() - before < 60
 
-    def test_delays_that_are_not_waited_for_count(self, colour, flaky):
+    def test_skipped_delays_count_as_elapsed_time(self, backend, flaky):
         fn = flaky(*[OSError()] * 9)
         with limit_retries(), pytest.raises(OSError) as caught:
-            colour(PATIENT, max_elapsed="3h")(fn)()
+            backend(PATIENT, max_elapsed="3h")(fn)()
         state = state_of(caught.value)
         assert [failure.delay for failure in state.failures] == [3600.0] * 2 + [None]
         assert state.elapsed == pytest.approx(7200, abs=60)
 
-    def test_a_call_that_only_time_ends_does_end(self):
-        """Without delays it would spin for its fifteen minutes."""
+    def test_a_call_limited_only_by_time_ends(self):
+        """If skipped delays did not count, it would run for 15 real minutes."""
         google = presets.google(randomization_factor=0)
         with virtual_time():
-            waited = attempts(google)
+            waited = count_attempts(google)
         with limit_retries():
-            assert attempts(google) == waited
+            assert count_attempts(google) == waited
 
-    def test_tasks_do_not_spend_the_time_of_each_other(self):
+    def test_skipped_delays_of_other_tasks_do_not_count(self):
         elapsed = []
 
         async def main():
@@ -171,14 +171,14 @@ class TestLimited:
             asyncio.run(main())
         assert elapsed == [3600, 3600]
 
-    def test_other_tasks_have_their_turn(self):
-        turns = []
+    def test_other_tasks_run_between_attempts(self):
+        numbers = []
 
         async def call(name):
             script = AsyncScriptedFunction([OSError, OSError, "ok"])
 
             async def attempt():
-                turns.append(name)
+                numbers.append(name)
                 return await script()
 
             await aretry(PATIENT)(attempt)()
@@ -188,9 +188,9 @@ class TestLimited:
 
         with limit_retries():
             asyncio.run(main())
-        assert turns == ["a", "b"] * 3
+        assert numbers == ["a", "b"] * 3
 
-    def test_the_state_is_read_from_a_worker_thread(self):
+    def test_elapsed_is_the_same_in_a_worker_thread(self):
         async def fetch():
             state = current_state()
             if state.attempt == 1:
@@ -200,25 +200,24 @@ class TestLimited:
         with limit_retries():
             assert asyncio.run(aretry(PATIENT)(fetch)()) == 3600
 
-    def test_works_on_the_clock_of_trio(self):
+    def test_works_on_trio(self):
         script = AsyncScriptedFunction([OSError, "ok"])
         with limit_retries():
             assert trio.run(aretry(PATIENT)(script)) == "ok"
 
-    def test_in_virtual_time_the_clock_stands_still(self):
+    def test_virtual_time_does_not_advance(self):
         with virtual_time(start=5) as clock:
             with limit_retries():
-                attempts()
+                count_attempts()
             assert (clock.sleeps, clock.now()) == ([], 5.0)
 
-    def test_does_not_count_a_delay_twice_when_nested(self):
+    def test_counts_a_delay_once_when_nested(self):
         with limit_retries(), limit_retries():
             before = sync_clock.now()
-            ScriptedFunction([OSError, "ok"])
             PATIENT.call(ScriptedFunction([OSError, "ok"]))
             assert round(sync_clock.now() - before) == 3600
 
-    def test_does_not_count_a_delay_of_a_coroutine_twice_when_nested(self):
+    def test_counts_a_delay_of_a_coroutine_once_when_nested(self):
         async def main():
             before = async_clock.now()
             await aretry(PATIENT)(AsyncScriptedFunction([OSError, "ok"]))()
@@ -227,19 +226,19 @@ class TestLimited:
         with limit_retries(), limit_retries():
             assert round(asyncio.run(main())) == 3600
 
-    def test_delays_can_be_kept(self):
+    def test_sleeps_with_no_delay_false(self):
         with virtual_time() as clock, limit_retries(2, no_delay=False):
-            assert attempts() == 2
+            assert count_attempts() == 2
         assert clock.sleeps == [3600.0]
 
-    def test_holds_here_only_or_everywhere(self):
+    def test_applies_to_one_thread_or_the_process(self):
         with limit_retries(2, process_wide=True):
             with limit_retries(1):
-                assert (attempts(), in_thread(attempts)) == (1, 2)
-            assert (attempts(), in_thread(attempts)) == (2, 2)
+                assert (count_attempts(), in_thread(count_attempts)) == (1, 2)
+            assert (count_attempts(), in_thread(count_attempts)) == (2, 2)
 
 
-def test_a_block_is_opened_once_at_a_time():
+def test_a_block_cannot_be_opened_twice_at_once():
     block = limit_retries(3)
     with block, pytest.raises(NestingError) as caught, block:
         pass
@@ -248,10 +247,10 @@ def test_a_block_is_opened_once_at_a_time():
         "it is opened again"
     )
     with block:
-        assert attempts() == 3
+        assert count_attempts() == 3
 
 
-def test_a_block_that_is_not_open_cannot_be_closed():
+def test_a_block_cannot_be_closed_before_it_is_opened():
     with pytest.raises(NestingError) as caught:
         disable_retries().__exit__(None, None, None)
     assert str(caught.value) == (
@@ -259,25 +258,25 @@ def test_a_block_that_is_not_open_cannot_be_closed():
     )
 
 
-def test_blocks_that_are_closed_in_the_wrong_order_name_themselves():
+def test_an_error_names_both_blocks_that_are_closed_in_the_wrong_order():
     outer, inner = disable_retries(), limit_retries(3, no_delay=False)
     line = inspect.currentframe().f_lineno
     outer.__enter__()
     inner.__enter__()
     with pytest.raises(NestingError) as caught:
         outer.__exit__(None, None, None)
+    inner.__exit__(None, None, None)
     assert str(caught.value) == (
         f"disable_retries(process_wide=False) (opened at {__file__}:{line + 1}) must "
         "be closed after limit_retries(3, no_delay=False, process_wide=False) "
-        f"(opened at {__file__}:{line + 2}), opened inside of it"
+        f"(opened at {__file__}:{line + 2}), opened inside it"
     )
-    inner.__exit__(None, None, None)
     with limit_retries():
-        assert attempts() == 6
+        assert count_attempts() == 6
 
 
-def test_blocks_decorate_nothing():
-    """Above a coroutine function they would be closed before it runs."""
+def test_blocks_cannot_be_used_as_decorators():
+    """Around a coroutine function they would be closed before it runs."""
     with pytest.raises(TypeError):
 
         @limit_retries(3)

@@ -1,4 +1,4 @@
-"""Fake functions do what their script says, once each."""
+"""Functions with scripted outcomes."""
 
 import asyncio
 import sys
@@ -18,17 +18,17 @@ from retrykit.testing import (
 
 
 def test_raises_and_returns_its_outcomes_in_order():
-    own = OSError("its own")
-    script = ScriptedFunction([ConnectionError, own, 503, "ok"])
+    error = OSError("no route")
+    script = ScriptedFunction([ConnectionError, error, 503, "ok"])
     with pytest.raises(ConnectionError):
         script()
-    with pytest.raises(OSError, match="its own") as caught:
+    with pytest.raises(OSError, match="no route") as caught:
         script()
-    assert caught.value is own
+    assert caught.value is error
     assert (script(), script()) == (503, "ok")
 
 
-def test_knows_how_and_when_it_was_called():
+def test_records_the_arguments_and_time_of_each_call():
     script = ScriptedFunction([TimeoutError, "ok"])
     with virtual_time(start=5):
         assert retry(schedule=[2])(script)("/", timeout=3) == "ok"
@@ -39,18 +39,18 @@ def test_knows_how_and_when_it_was_called():
     assert script.times == [5.0, 7.0]
 
 
-def test_an_exception_that_is_no_error_is_raised_too():
+def test_raises_a_base_exception():
     with pytest.raises(KeyboardInterrupt):
         retry(ScriptedFunction([KeyboardInterrupt, "ok"]))()
 
 
-def test_dots_repeat_the_last_outcome():
+def test_an_ellipsis_repeats_the_last_outcome():
     script = ScriptedFunction(["first", "again", ...])
     assert [script() for _ in range(4)] == ["first", "again", "again", "again"]
     assert script.remaining == ["again", ...]
 
 
-def test_tells_what_remains():
+def test_shows_the_remaining_outcomes():
     script = ScriptedFunction([TimeoutError, "ok"])
     with pytest.raises(TimeoutError):
         script()
@@ -58,25 +58,25 @@ def test_tells_what_remains():
     assert repr(script) == "<ScriptedFunction script, calls: 1>"
 
 
-def test_goes_on_when_its_calls_are_cleared():
+def test_continues_after_its_calls_are_cleared():
     script = ScriptedFunction(["first", "second"])
     script()
     script.calls.clear()
     assert (script(), len(script.calls)) == ("second", 1)
 
 
-def test_an_outcome_that_compares_with_nothing_is_an_outcome():
-    class Odd:
+def test_an_outcome_whose_comparison_raises_is_returned():
+    class Incomparable:
         __hash__ = None
 
         def __eq__(self, other):
             raise RuntimeError
 
-    odd = Odd()
-    assert ScriptedFunction([odd, odd])() is odd
+    outcome = Incomparable()
+    assert ScriptedFunction([outcome, outcome])() is outcome
 
 
-def test_a_call_too_many_ends_the_test_and_is_not_retried():
+def test_a_call_after_the_last_outcome_is_not_retried():
     script = ScriptedFunction([OSError], name="fetch")
     with pytest.raises(ScriptError) as caught, virtual_time() as clock:
         retry(script)()
@@ -87,13 +87,13 @@ def test_a_call_too_many_ends_the_test_and_is_not_retried():
     assert len(clock.sleeps) == 1
 
 
-def test_a_script_without_outcomes_must_not_be_called():
+def test_a_script_without_outcomes_cannot_be_called():
     with pytest.raises(ScriptError, match="ends after 0"):
         ScriptedFunction([])()
 
 
 @pytest.mark.parametrize("run", [asyncio.run, "trio"], ids=["asyncio", "trio"])
-def test_the_awaited_one_does_the_same(run):
+def test_the_async_script_returns_and_records_the_same(run):
     script = AsyncScriptedFunction([ConnectionError, "ok"], name="fetch")
     call = retry(schedule=[3])(script)
 
@@ -110,7 +110,7 @@ def test_the_awaited_one_does_the_same(run):
     assert repr(script) == "<AsyncScriptedFunction fetch, calls: 2>"
 
 
-def test_the_awaited_one_may_be_decorated_with_either():
+def test_the_async_script_works_with_retry_and_aretry():
     async def main():
         return await aretry(AsyncScriptedFunction(["a"]))(), await retry(
             AsyncScriptedFunction(["b"])
@@ -119,14 +119,14 @@ def test_the_awaited_one_may_be_decorated_with_either():
     assert asyncio.run(main()) == ("a", "b")
 
 
-def test_is_called_by_its_name():
-    heard = []
-    policy = Policy(schedule=[0], observers=[heard.append])
+def test_events_have_the_name_of_the_script():
+    events = []
+    policy = Policy(schedule=[0], observers=[events.append])
     policy.call(ScriptedFunction([OSError, "ok"], name="fetch"))
-    assert {event.state.name for event in heard} == {"fetch"}
+    assert {event.state.name for event in events} == {"fetch"}
 
 
-def test_threads_never_get_one_outcome_twice():
+def test_concurrent_threads_get_each_outcome_once():
     script = ScriptedFunction(range(2000))
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

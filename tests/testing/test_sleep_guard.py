@@ -1,4 +1,4 @@
-"""An attempt that really sleeps in virtual time is told, wherever it does."""
+"""A real sleep of an attempt in virtual time is an error."""
 
 import asyncio
 import contextlib
@@ -19,10 +19,8 @@ from retrykit.testing import RealSleepError, ScriptedFunction, virtual_time
 LONG = 600
 
 
-@pytest.mark.parametrize(
-    "sleep", [time.sleep, nap], ids=["time.sleep", "its other name"]
-)
-def test_time_sleep_is_told_where_it_is_called(sleep):
+@pytest.mark.parametrize("sleep", [time.sleep, nap], ids=["time.sleep", "alias"])
+def test_raises_at_the_line_that_calls_time_sleep(sleep):
     @retry(schedule=[1])
     def fetch():
         sleep(LONG)
@@ -31,7 +29,7 @@ def test_time_sleep_is_told_where_it_is_called(sleep):
         fetch()
     assert str(caught.value) == (
         "attempt 1 of tests.testing.test_sleep_guard."
-        "test_time_sleep_is_told_where_it_is_called.<locals>.fetch must not really "
+        "test_raises_at_the_line_that_calls_time_sleep.<locals>.fetch must not really "
         "sleep in virtual time, got time.sleep; clock.sleep() stands for a slow "
         "attempt, and allow_real_sleep=True allows it, for virtual_time and the marker "
         "retry_time"
@@ -41,7 +39,7 @@ def test_time_sleep_is_told_where_it_is_called(sleep):
     assert clock.sleeps == []
 
 
-def test_in_a_later_attempt_too():
+def test_raises_in_a_later_attempt():
     attempts = ScriptedFunction([OSError, "go on"])
 
     def fetch():
@@ -52,18 +50,18 @@ def test_in_a_later_attempt_too():
         Policy(name="fetch").call(fetch)
 
 
-def test_in_a_block_too():
+def test_raises_in_a_block():
     with pytest.raises(RealSleepError, match="attempt 1 of poll"), virtual_time():
         for attempt in retrying(name="poll"):
             with attempt:
                 time.sleep(LONG)
 
 
-def test_time_sleep_in_a_coroutine_is_told():
+def test_raises_for_time_sleep_in_a_coroutine():
     @aretry(name="fetch")
     async def fetch():
         await asyncio.sleep(0)
-        time.sleep(LONG)  # noqa: ASYNC251  it is what the test is about
+        time.sleep(LONG)  # noqa: ASYNC251  under test
 
     async def main():
         with virtual_time():
@@ -73,7 +71,7 @@ def test_time_sleep_in_a_coroutine_is_told():
         asyncio.run(main())
 
 
-def test_the_sleep_of_asyncio_is_told():
+def test_raises_for_asyncio_sleep():
     @aretry(name="fetch")
     async def fetch():
         await asyncio.sleep(LONG)
@@ -90,7 +88,7 @@ def test_the_sleep_of_asyncio_is_told():
     assert "fetch" in [each.name for each in caught.traceback]
 
 
-def test_the_sleep_of_trio_is_told():
+def test_raises_for_trio_sleep():
     @aretry(name="fetch")
     async def fetch():
         await trio.sleep(LONG)
@@ -105,7 +103,7 @@ def test_the_sleep_of_trio_is_told():
     assert "fetch" in [each.name for each in caught.traceback]
 
 
-def test_short_sleeps_of_event_loops_pass():
+def test_allows_short_sleeps_of_event_loops():
     @aretry
     async def fetch():
         await asyncio.sleep(0.001)
@@ -121,7 +119,7 @@ def test_short_sleeps_of_event_loops_pass():
         assert trio.run(tfetch) == "data"
 
 
-def test_a_sleep_after_many_turns_of_none_is_told():
+def test_raises_for_a_sleep_after_many_checkpoints():
     @aretry(name="fetch")
     async def fetch():
         for _ in range(100):
@@ -132,7 +130,7 @@ def test_a_sleep_after_many_turns_of_none_is_told():
         asyncio.run(fetch())
 
 
-def test_an_attempt_that_waits_for_something_else_is_let_alone(loop):
+def test_allows_an_attempt_that_waits_for_a_thread(loop):
     async def main():
         with virtual_time() as clock:
             if loop is trio.run:
@@ -144,7 +142,7 @@ def test_an_attempt_that_waits_for_something_else_is_let_alone(loop):
     assert loop(main) == []
 
 
-def test_it_is_allowed_if_asked_for():
+def test_allows_real_sleeps_with_allow_real_sleep():
     @retry
     def fetch():
         time.sleep(0.001)
@@ -159,7 +157,7 @@ def test_it_is_allowed_if_asked_for():
     assert clock.errors == []
 
 
-def test_what_is_no_attempt_may_really_sleep():
+def test_allows_real_sleeps_outside_of_attempts():
     with virtual_time() as clock:
         time.sleep(0.001)
         retry(lambda: None)()
@@ -167,8 +165,8 @@ def test_what_is_no_attempt_may_really_sleep():
     assert clock.errors == []
 
 
-def test_other_tasks_may_really_sleep_meanwhile():
-    """One of the attempt itself, too: it may be a heartbeat of its client."""
+def test_allows_real_sleeps_of_other_tasks():
+    """A task of the attempt, too: it may be a heartbeat of its client."""
 
     async def main():
         done = asyncio.Event()
@@ -181,7 +179,7 @@ def test_other_tasks_may_really_sleep_meanwhile():
         with virtual_time() as clock:
             call = asyncio.create_task(aretry(fetch)())
             await asyncio.sleep(0.06)
-            time.sleep(0.001)  # noqa: ASYNC251  it is what the test is about
+            time.sleep(0.001)  # noqa: ASYNC251  under test
             done.set()
             await call
         return clock.errors
@@ -189,7 +187,7 @@ def test_other_tasks_may_really_sleep_meanwhile():
     assert asyncio.run(main()) == []
 
 
-def test_on_a_virtual_loop_nothing_but_time_sleep_is_told():
+def test_raises_only_for_time_sleep_on_a_virtual_loop():
     @aretry(name="fetch")
     async def fetch(sleep):
         await asyncio.sleep(LONG)
@@ -205,7 +203,7 @@ def test_on_a_virtual_loop_nothing_but_time_sleep_is_told():
         runner.run(fetch(time.sleep))
 
 
-def test_a_coroutine_function_of_the_same_name_is_no_sleep():
+def test_allows_another_coroutine_function_named_sleep():
     @aretry
     async def fetch():
         await sleep()
@@ -217,7 +215,7 @@ def test_a_coroutine_function_of_the_same_name_is_no_sleep():
         asyncio.run(fetch())
 
 
-def test_another_thread_of_an_attempt_may_really_sleep():
+def test_allows_real_sleeps_in_other_threads_of_an_attempt():
     @retry
     def fetch():
         thread = threading.Thread(target=time.sleep, args=[0.001])
@@ -229,14 +227,14 @@ def test_another_thread_of_an_attempt_may_really_sleep():
     assert clock.errors == []
 
 
-def test_a_thread_is_profiled_no_longer_than_an_attempt_runs(colour, flaky):
+def test_profiles_a_thread_only_during_attempts(backend, flaky):
     fn = flaky(OSError(), OSError())
     with virtual_time():
-        colour(schedule=[1, 1])(fn)()
+        backend(schedule=[1, 1])(fn)()
         assert sys.getprofile() is None
 
 
-def test_a_thread_that_is_profiled_already_is_left_to_its_profiler():
+def test_does_not_replace_an_existing_profiler():
     def profiler(*_):
         pass
 
@@ -257,7 +255,7 @@ def test_a_thread_that_is_profiled_already_is_left_to_its_profiler():
     assert seen == [profiler]
 
 
-def test_an_attempt_that_never_ends_is_watched_no_longer_than_virtual_time():
+def test_stops_profiling_at_the_end_of_virtual_time():
     with virtual_time():
         attempt = next(iter(retrying()))
         assert sys.getprofile() is not None
@@ -266,8 +264,8 @@ def test_an_attempt_that_never_ends_is_watched_no_longer_than_virtual_time():
     assert attempt.number == 1
 
 
-def test_nothing_but_a_sleep_is_told():
-    """Python does not show to others what a profiler does: here it is called."""
+def test_ignores_all_profiler_events_but_sleeps():
+    """Python does not profile profilers: the test calls the profiler itself."""
 
     @retry(name="fetch")
     def fetch():
@@ -283,24 +281,24 @@ def test_nothing_but_a_sleep_is_told():
         assert fetch() == "data"
 
 
-def test_a_thread_that_has_the_context_of_an_attempt_is_not_told():
-    heard = []
+def test_ignores_another_thread_with_the_context_of_an_attempt():
+    results = []
 
     @retry
     def fetch():
         listen, frame = sys.getprofile(), inspect.currentframe()
         context = contextvars.copy_context()
-        told = [listen, frame, "c_call", time.sleep]
-        other = threading.Thread(target=lambda: heard.append(context.run(*told)))
+        arguments = [listen, frame, "c_call", time.sleep]
+        other = threading.Thread(target=lambda: results.append(context.run(*arguments)))
         other.start()
         other.join()
 
     with virtual_time():
         fetch()
-    assert heard == [None]
+    assert results == [None]
 
 
-def test_of_calls_inside_of_one_another_the_innermost_is_told(caplog):
+def test_names_the_innermost_of_nested_calls(caplog):
     @aretry(name="inner")
     async def inner(sleep):
         await sleep(LONG)
@@ -316,7 +314,7 @@ def test_of_calls_inside_of_one_another_the_innermost_is_told(caplog):
     assert caplog.records == []
 
 
-def test_one_that_gets_lost_is_raised_at_the_end_of_the_block():
+def test_raises_a_suppressed_error_at_the_end_of_the_block():
     ended = []
 
     @retry(name="fetch")
@@ -330,7 +328,7 @@ def test_one_that_gets_lost_is_raised_at_the_end_of_the_block():
     assert ended == [True]
 
 
-def test_attempts_of_other_threads_are_not_looked_into():
+def test_ignores_nested_attempts_of_other_threads():
     asleep, over = threading.Event(), threading.Event()
 
     @retry
@@ -350,7 +348,7 @@ def test_attempts_of_other_threads_are_not_looked_into():
     assert clock.errors == []
 
 
-def test_on_the_mock_clock_of_trio_a_sleep_is_told_too():
+def test_raises_with_the_mock_clock_of_trio():
     async def main():
         with virtual_time():
             await aretry(trio.sleep)(LONG)

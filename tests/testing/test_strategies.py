@@ -1,4 +1,4 @@
-"""What is drawn for properties is what was asked for, and all of it."""
+"""The strategies draw everything that their arguments allow, and nothing else."""
 
 import math
 from dataclasses import fields
@@ -33,13 +33,6 @@ def drawn(strategy, examples=500):
     return found
 
 
-def kinds(data):
-    """The kinds of all schedules in the data of one."""
-    if not isinstance(data, dict):
-        return set()
-    return {data["kind"]}.union(*map(kinds, data.values()))
-
-
 @pytest.mark.parametrize(
     ("low", "high"),
     [
@@ -58,28 +51,28 @@ def test_durations_stay_within_their_bounds(low, high):
     assert len(set(found)) > 10 or shortest == longest
 
 
-def test_durations_are_ordinary_and_extreme():
+def test_durations_include_ordinary_and_extreme_values():
     found = drawn(durations())
     assert {0.0, 0.5, 60.0, 5e-324, 1e300, math.nextafter(math.inf, 0.0)} <= {*found}
 
 
-def test_seeds_are_whole_in_json():
+def test_seeds_are_exact_in_json():
     found = drawn(seeds())
     assert all(type(seed) is int and 0 <= seed < 2**53 for seed in found)
     assert max(found) > 2**50
 
 
 @pytest.mark.parametrize(
-    ("asked", "missing"),
+    ("options", "missing"),
     [
         ({}, set()),
         ({"walking": False}, {"decorrelated", "polly_interval"}),
         ({"rounding": False}, {"round_down"}),
     ],
-    ids=["all", "none that walks", "none that rounds"],
+    ids=["all", "walking=False", "rounding=False"],
 )
-def test_schedules_of_every_kind_are_drawn_but_those_left_out(asked, missing):
-    found = drawn(schedules(**asked))
+def test_draws_schedules_of_every_kind_that_is_not_excluded(options, missing):
+    found = drawn(schedules(**options))
     assert set().union(*(kinds_of(schedule) for schedule in found)) == (
         set(SCHEDULE_KINDS) - missing
     )
@@ -91,7 +84,7 @@ def test_schedules_of_one_leaf_have_no_operators():
     assert all(not joined & kinds_of(schedule) for schedule in found)
 
 
-def test_policies_differ_in_every_setting_that_is_a_value():
+def test_policies_vary_all_settings_with_values():
     found = [settings_of(policy) for policy in drawn(policies())]
     values = {name: {repr(each[name]) for each in found} for name in found[0]}
     assert {name for name in values if len(values[name]) == 1} == {
@@ -111,21 +104,21 @@ def settings_of(policy):
 
 
 @given(policies(max_attempts=3))
-def test_policies_allow_no_more_attempts_than_asked_for(policy):
+def test_policies_have_at_most_max_attempts(policy):
     assert policy.max_attempts in {1, 2, 3}
 
 
 @given(policies(schedules=st.just([1, "2s"])))
-def test_policies_have_the_schedules_that_were_given(policy):
+def test_policies_use_the_given_schedules(policy):
     assert policy.schedule == s.sequence([1.0, 2.0])
 
 
 @given(policies(), st.sampled_from([ConnectionError, TimeoutError]))
-def test_every_policy_retries_what_scripts_raise(policy, kind):
+def test_every_policy_retries_the_errors_of_scripts(policy, kind):
     state = RetryState("fetch", seed=7, epoch=0.0)
     failure = Failure(1, kind(), None, 0.0, 0.0, None)
-    asked = policy.replace(max_attempts=None, schedule=[1], rules=())
-    stopped = getattr(asked.decide(state, failure), "reason", None)
+    options = policy.replace(max_attempts=None, schedule=[1], rules=())
+    stopped = getattr(options.decide(state, failure), "reason", None)
     assert stopped in {None, StopReason.ELAPSED}
 
 
@@ -134,7 +127,7 @@ def test_every_policy_retries_what_scripts_raise(policy, kind):
     [(True, {True}), (False, {False}), (None, {True, False})],
     ids=["succeeds", "never succeeds", "union"],
 )
-def test_scripts_are_failures_and_then_the_value_if_any(succeeds, endings):
+def test_scripts_are_failures_followed_by_the_value_if_any(succeeds, endings):
     scripts = failure_scripts(
         errors=[OSError, BUSY], value=None, max_failures=3, succeeds=succeeds
     )
@@ -149,7 +142,7 @@ def test_scripts_are_failures_and_then_the_value_if_any(succeeds, endings):
         assert script
 
 
-def test_scripts_by_default_raise_what_a_network_raises():
+def test_scripts_raise_network_errors_by_default():
     found = drawn(failure_scripts())
     assert {item for script in found for item in script} == {
         ConnectionError,

@@ -1,4 +1,4 @@
-"""A loop of asyncio whose own time is virtual."""
+"""An asyncio event loop whose time is virtual."""
 
 import asyncio
 import os
@@ -12,10 +12,10 @@ import pytest
 from retrykit import aretry, retry, state_of
 from retrykit._internal.clocks import sync_clock
 from retrykit.testing import AsyncScriptedFunction, ScriptedFunction, virtual_time
-from tests._support.side import DAY, WEEK, once
+from tests._support.concurrency import DAY, WEEK, sleep_once
 
 
-class TestTheVirtualLoop:
+class TestVirtualLoop:
     def run(self, main):
         with (
             virtual_time() as clock,
@@ -23,7 +23,7 @@ class TestTheVirtualLoop:
         ):
             return runner.run(main())
 
-    def test_its_timeouts_and_sleeps_are_virtual(self):
+    def test_timeouts_and_sleeps_are_virtual(self):
         async def main():
             loop = asyncio.get_running_loop()
             with pytest.raises(TimeoutError):
@@ -47,7 +47,7 @@ class TestTheVirtualLoop:
 
         assert self.run(main) == 35.0
 
-    def test_blocking_calls_share_its_time(self):
+    def test_blocking_calls_share_the_time_of_the_loop(self):
         async def main():
             retry(schedule=[100], max_elapsed=None)(ScriptedFunction([OSError, "ok"]))()
             await asyncio.sleep(50)
@@ -55,7 +55,7 @@ class TestTheVirtualLoop:
 
         assert self.run(main) == 150.0
 
-    def test_a_thread_is_not_overtaken_by_its_timeouts(self):
+    def test_timeouts_do_not_expire_while_a_thread_runs(self):
         async def main():
             async with asyncio.timeout(60):
                 await asyncio.to_thread(time.sleep, 0.1)
@@ -64,7 +64,7 @@ class TestTheVirtualLoop:
 
         assert self.run(main) == 0.0
 
-    def test_a_socket_is_not_overtaken_by_its_timeouts(self):
+    def test_timeouts_do_not_expire_while_a_socket_is_awaited(self):
         async def main():
             with socket.create_server(("127.0.0.1", 0)) as listener:
                 server = Thread(target=serve, args=[listener])
@@ -88,7 +88,7 @@ class TestTheVirtualLoop:
 
         assert self.run(main) == (b"data", 0.0)
 
-    def test_a_server_that_only_listens_holds_time_once(self):
+    def test_an_idle_server_delays_time_only_once(self):
         async def main():
             loop = asyncio.get_running_loop()
             server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
@@ -102,22 +102,22 @@ class TestTheVirtualLoop:
         assert elapsed == 20 * 3600
         assert took < 10
 
-    def test_calls_that_sleep_on_it_rest(self):
-        """A server listens: something real might come, if one were at work."""
+    def test_an_open_server_does_not_stall_a_call_that_sleeps(self):
+        """A listening server could receive data, but nothing waits for it."""
 
         async def main():
             async with await asyncio.start_server(print, "127.0.0.1", 0):
-                await once("1d")
+                await sleep_once("1d")
             return asyncio.get_running_loop().time()
 
         with (
             virtual_time(stall_timeout=3600) as clock,
             asyncio.Runner(loop_factory=clock.new_event_loop) as runner,
         ):
-            # What is open is waited for once, and not with all patience.
+            # Open sockets are awaited once, and for less than stall_timeout.
             assert runner.run(main()) == 86_400.0
 
-    def test_it_moves_by_steps_that_its_clock_can_hardly_show(self):
+    def test_time_moves_by_steps_below_the_precision_of_floats(self):
         async def main():
             for start in (1e7, 1e9, 1e15, 1e300):
                 sync_clock.current().advance(start)
@@ -127,7 +127,7 @@ class TestTheVirtualLoop:
 
         assert self.run(main) == pytest.approx(1e300)
 
-    def test_equal_times_come_in_the_order_in_which_they_were_asked_for(self):
+    def test_equal_times_run_in_the_order_of_scheduling(self):
         order = []
 
         async def main():
@@ -137,13 +137,13 @@ class TestTheVirtualLoop:
             await asyncio.gather(*(call(number) for number in range(50, 100)))
 
         async def call(number):
-            await once(5)
+            await sleep_once(5)
             order.append(number)
 
         self.run(main)
         assert order == [*range(100)]
 
-    def test_a_pool_is_waited_for_with_all_stall_timeout(self):
+    def test_a_thread_pool_may_run_as_long_as_stall_timeout(self):
         async def main():
             async with asyncio.timeout(3600):
                 await asyncio.to_thread(time.sleep, 1.1)
@@ -151,21 +151,21 @@ class TestTheVirtualLoop:
 
         assert self.run(main) == 0.0
 
-    def test_the_threads_of_a_pool_end_in_real_time(self):
-        """From Python 3.12 on, asyncio allows them 300 s when a loop is closed."""
+    def test_the_shutdown_of_a_thread_pool_waits_in_real_time(self):
+        """Since Python 3.12, asyncio waits up to 300 s for them in a closing loop."""
 
         async def main():
             loop = asyncio.get_running_loop()
             pool = ThreadPoolExecutor()
             loop.set_default_executor(pool)
-            # Not through the loop, which would know of it.
+            # Not with run_in_executor, which the loop would count as real work.
             pool.submit(time.sleep, 1.2)
             await loop.shutdown_default_executor(300)
             return loop.time()
 
         assert self.run(main) == 0.0
 
-    def test_it_watches_files_as_other_loops_do(self):
+    def test_readers_and_writers_can_be_added_and_removed(self):
         async def main():
             loop = asyncio.get_running_loop()
             one, other = socket.socketpair()
@@ -183,7 +183,7 @@ class TestTheVirtualLoop:
 
         assert self.run(main) == (b"x", False, False)
 
-    def test_another_thread_moves_the_time_of_a_loop_that_waits_for_a_socket(self):
+    def test_another_thread_can_advance_a_loop_that_waits_for_a_socket(self):
         async def main():
             loop = asyncio.get_running_loop()
             one, other = socket.socketpair()
@@ -200,7 +200,7 @@ class TestTheVirtualLoop:
 
         assert self.run(main) == (b"x", 5.0)
 
-    def test_a_pipe_holds_time_as_a_socket_does(self):
+    def test_timeouts_do_not_expire_while_a_pipe_is_awaited(self):
         async def main():
             loop = asyncio.get_running_loop()
             reader, writer = os.pipe()

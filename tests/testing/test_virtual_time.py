@@ -33,18 +33,18 @@ from retrykit.testing import (
 )
 from retrykit.testing.scheduler import VirtualScheduler
 from retrykit.testing.trio_backend import TrioBackend
-from tests._support.side import DAY, WEEK, in_thread, once, together
+from tests._support.concurrency import DAY, WEEK, gather, in_thread, sleep_once
 
 
-class TestTheClock:
-    def test_shows_its_start_and_what_was_slept(self):
+class TestClock:
+    def test_starts_at_start_and_records_sleeps(self):
         with virtual_time(start=100) as clock:
             clock.sleep("1m")
             clock.advance(0.5)
             clock.sleep(2)
         assert (clock.now(), clock.sleeps) == (162.5, [60.0, 2.0])
 
-    def test_is_slept_on_by_coroutines(self, loop):
+    def test_coroutines_can_sleep_on_it(self, loop):
         async def main():
             with virtual_time(start=5) as clock:
                 await clock.asleep("1m")
@@ -52,13 +52,13 @@ class TestTheClock:
 
         assert loop(main) == (65.0, [60.0])
 
-    def test_outside_of_a_loop_no_coroutine_sleeps(self):
+    def test_asleep_raises_outside_of_an_event_loop(self):
         sleep = FakeClock().asleep(1)
         with pytest.raises(RuntimeError, match="no event loop runs here"):
             sleep.send(None)
 
-    def test_a_blocking_sleep_in_a_coroutine_holds_up_its_loop(self):
-        """As it really would: the other one wakes late."""
+    def test_a_blocking_sleep_in_a_coroutine_blocks_its_loop(self):
+        """As in real time, other tasks wake late."""
         woken = []
 
         async def main():
@@ -72,12 +72,12 @@ class TestTheClock:
                     await clock.asleep(1)
                     clock.sleep(9)
 
-                await together(other(), blocking())
+                await gather(other(), blocking())
 
         asyncio.run(main())
         assert woken == [10.0]
 
-    def test_advancing_wakes_those_who_are_due_in_their_order(self):
+    def test_advance_wakes_the_due_sleepers_in_order(self):
         woken = []
 
         async def main():
@@ -91,17 +91,17 @@ class TestTheClock:
                     await clock.asleep(1)
                     clock.advance(6)
 
-                await together(sleeper(5), sleeper(3), sleeper(8), busy())
+                await gather(sleeper(5), sleeper(3), sleeper(8), busy())
 
         asyncio.run(main())
         assert woken == [(3, 7.0), (5, 7.0), (8, 8.0)]
 
 
 class TestCalls:
-    def test_a_week_passes_at_once(self, colour):
+    def test_a_week_of_retries_takes_no_time(self, backend):
         calls = []
 
-        @colour(presets.hostname_verification())
+        @backend(presets.hostname_verification())
         def verify():
             calls.append(clock.now())
             raise LookupError("not yet")
@@ -113,8 +113,8 @@ class TestCalls:
         assert (len(calls), calls[-1]) == (76, 610_263.0)
         assert state_of(caught.value).elapsed == 610_263.0
 
-    def test_their_limits_are_virtual_too(self, colour):
-        @colour(schedule=s.constant("1h"), max_attempts=None, max_elapsed="1d")
+    def test_limits_use_virtual_time(self, backend):
+        @backend(schedule=s.constant("1h"), max_attempts=None, max_elapsed="1d")
         def fetch():
             clock.advance("2h")
             raise OSError
@@ -124,7 +124,7 @@ class TestCalls:
         assert clock.sleeps == [3600.0] * 8
         assert state_of(caught.value).elapsed == 26 * 3600
 
-    def test_blocks_are_virtual_too(self):
+    def test_blocks_use_virtual_time(self):
         with virtual_time() as clock:
             for attempt in retrying(WEEK):
                 with attempt:
@@ -132,7 +132,7 @@ class TestCalls:
                         raise OSError
         assert clock.sleeps == [DAY, DAY]
 
-    def test_async_blocks_are_virtual_too(self, loop):
+    def test_async_blocks_use_virtual_time(self, loop):
         async def main():
             with virtual_time() as clock:
                 async for attempt in aretrying(WEEK):
@@ -143,27 +143,27 @@ class TestCalls:
 
         assert loop(main) == [DAY, DAY]
 
-    def test_what_a_state_tells_is_virtual_too(self):
-        told = []
+    def test_elapsed_and_remaining_are_virtual(self):
+        times = []
 
         @retry(schedule=[30], max_elapsed="1m")
         def fetch():
             state = current_state()
-            told.append((state.elapsed, state.remaining))
+            times.append((state.elapsed, state.remaining))
             if state.attempt == 1:
                 raise OSError
 
         with virtual_time(start=7):
             fetch()
-        assert told == [(0.0, 60.0), (30.0, 30.0)]
+        assert times == [(0.0, 60.0), (30.0, 30.0)]
 
 
 class TestScope:
-    def test_is_this_context_and_its_tasks(self):
+    def test_includes_tasks_and_their_threads(self):
         async def main():
             with virtual_time() as clock:
                 assert async_clock.now() == 0.0
-                await asyncio.create_task(once(5))
+                await asyncio.create_task(sleep_once(5))
                 await asyncio.to_thread(
                     retry(schedule=[6])(ScriptedFunction([OSError, "ok"]))
                 )
@@ -172,19 +172,19 @@ class TestScope:
 
         assert asyncio.run(main()) == [5.0, 6.0]
 
-    def test_is_no_other_thread(self):
+    def test_excludes_other_threads(self):
         with virtual_time():
             assert in_thread(lambda: sync_clock.current() is sync_clock.real)
 
-    def test_is_every_thread_if_asked_to(self):
+    def test_process_wide_includes_all_threads(self):
         call = retry(WEEK)(ScriptedFunction([OSError, OSError, "ok"]))
         with virtual_time(process_wide=True) as clock:
             assert in_thread(call) == "ok"
-            assert in_thread(lambda: asyncio.run(once(5))) == "ok"
+            assert in_thread(lambda: asyncio.run(sleep_once(5))) == "ok"
         assert clock.sleeps == [DAY, DAY, 5.0]
         assert in_thread(lambda: sync_clock.current() is sync_clock.real)
 
-    def test_nests(self):
+    def test_can_be_nested(self):
         with virtual_time(start=10) as outer:
             with virtual_time(start=20, process_wide=True) as inner:
                 retry(WEEK)(ScriptedFunction([OSError, "ok"]))()
@@ -198,7 +198,7 @@ class TestScope:
         assert sync_clock.current() is sync_clock.real
         assert async_clock.current() is async_clock.real
 
-    def test_two_threads_do_not_see_each_other(self):
+    def test_concurrent_threads_have_independent_clocks(self):
         both = Barrier(2, timeout=60)
 
         def test(days):
@@ -211,7 +211,7 @@ class TestScope:
         with ThreadPoolExecutor(2) as pool:
             assert list(pool.map(test, [2, 3])) == [[DAY] * 2, [DAY] * 3]
 
-    def test_a_call_outside_of_it_holds_no_time(self):
+    def test_a_call_outside_of_it_does_not_stop_time(self):
         begun, over = Event(), Event()
 
         def wait():
@@ -227,24 +227,24 @@ class TestScope:
         outside.join()
         assert clock.sleeps == [DAY]
 
-    def test_closing_the_outer_one_first_is_an_error(self):
+    def test_closing_the_outer_block_first_raises(self):
         outer, inner = virtual_time(start=1), virtual_time()
         outer.__enter__()
         inner.__enter__()
         with pytest.raises(NestingError) as caught:
             outer.__exit__(None, None, None)
-        told = str(caught.value)
-        assert re.sub(r" \(opened at \S+\)", "", told) == (
+        inner.__exit__(None, None, None)
+        message = str(caught.value)
+        assert re.sub(r" \(opened at \S+\)", "", message) == (
             "virtual_time(start=1, process_wide=False, stall_timeout=5.0, "
             "allow_real_sleep=False) must be closed after virtual_time("
             "start=0.0, process_wide=False, stall_timeout=5.0, "
-            "allow_real_sleep=False), opened inside of it"
+            "allow_real_sleep=False), opened inside it"
         )
-        inner.__exit__(None, None, None)
         assert sync_clock.current() is sync_clock.real
         assert async_clock.current() is async_clock.real
 
-    def test_closing_it_in_another_task_is_an_error(self):
+    def test_closing_it_in_another_context_raises(self):
         block = virtual_time()
         block.__enter__()
         with pytest.raises(NestingError, match="must be closed in the thread or task"):
@@ -252,10 +252,10 @@ class TestScope:
         assert sync_clock.current() is sync_clock.real
 
 
-class TestOtherVirtualTimes:
-    """Where the loop's own time is virtual, retrykit obeys it."""
+class TestOtherVirtualClocks:
+    """An event loop with virtual time works without retrykit's virtual time."""
 
-    def test_looptime_works_unchanged(self):
+    def test_works_with_looptime(self):
         async def main():
             loop = asyncio.get_running_loop()
             with pytest.raises(TimeoutError):
@@ -266,7 +266,7 @@ class TestOtherVirtualTimes:
         with asyncio.Runner(loop_factory=looptime.new_event_loop) as runner:
             assert runner.run(main()) == 3.5 * DAY
 
-    def test_the_mock_clock_of_trio_works_unchanged(self):
+    def test_works_with_the_mock_clock_of_trio(self):
         async def main():
             with trio.move_on_after(3.5 * DAY) as scope:
                 await aretry(WEEK)(AsyncScriptedFunction([OSError, ...]))()
@@ -276,7 +276,7 @@ class TestOtherVirtualTimes:
         assert trio.run(main, clock=clock) == (True, 3.5 * DAY)
 
 
-def test_a_sleep_that_is_canceled_as_it_ends_is_canceled():
+def test_a_sleep_cancelled_at_its_end_raises_cancelled_error():
     async def main():
         with virtual_time() as clock:
             sleeping = asyncio.create_task(clock.asleep(5))
@@ -291,7 +291,7 @@ def test_a_sleep_that_is_canceled_as_it_ends_is_canceled():
     assert asyncio.run(main()) == 5.0
 
 
-def test_a_run_of_trio_that_has_ended_holds_no_time():
+def test_an_ended_trio_run_does_not_stop_time():
     async def main():
         return TrioBackend(VirtualScheduler(0.0, 5.0))
 

@@ -17,11 +17,11 @@ from retrykit.execution.attempt_timeout import (
     with_timeout,
 )
 from retrykit.testing import FakeClock, TimeStalledError, limit_retries, virtual_time
-from tests._support.side import once, together
+from tests._support.concurrency import gather, sleep_once
 
 
 async def hang():
-    """Await an event that never comes, under asyncio or trio."""
+    """Wait forever, under asyncio or trio."""
     try:
         trio.lowlevel.current_task()
     except RuntimeError:
@@ -31,8 +31,8 @@ async def hang():
 
 
 @pytest.fixture
-def virtual():
-    """What runs an async function on a virtual loop, with its clock."""
+def run_virtually():
+    """Return a function that runs an async function of a clock on its virtual loop."""
 
     def run(main):
         with (
@@ -45,9 +45,9 @@ def virtual():
 
 
 class TestAnAttemptThatSleepsInVirtualTime:
-    """On any loop."""
+    """These tests run on all kinds of loops."""
 
-    def test_ends_when_its_time_is_up(self, loop):
+    def test_ends_after_its_timeout(self, loop):
         @aretry(schedule=[10, 20])
         @lambda fn: with_timeout(fn, lambda: 5)
         async def fetch():
@@ -62,7 +62,7 @@ class TestAnAttemptThatSleepsInVirtualTime:
 
         assert loop(main) == (45.0, [(0.0, 5.0), (15.0, 5.0), (40.0, 5.0)])
 
-    def test_ends_in_its_order_beside_others(self, loop):
+    def test_ends_in_the_order_of_all_wakeups(self, loop):
         ended = []
 
         async def attempt(limit):
@@ -72,19 +72,19 @@ class TestAnAttemptThatSleepsInVirtualTime:
             ended.append((limit, async_clock.now()))
 
         async def sleeper():
-            await once(4)
+            await sleep_once(4)
             ended.append(("slept", async_clock.now()))
 
         async def main():
             with virtual_time():
-                await together(attempt(5), attempt(3), sleeper(), attempt(5))
+                await gather(attempt(5), attempt(3), sleeper(), attempt(5))
 
         loop(main)
         assert ended == [(3, 3.0), ("slept", 4.0), (5, 5.0), (5, 5.0)]
 
-    def test_ends_with_a_call_that_sleeps_inside(self, loop):
+    def test_cancels_a_nested_call_that_sleeps(self, loop):
         async def main():
-            attempt = with_timeout(lambda: once(3600), lambda: 5)
+            attempt = with_timeout(lambda: sleep_once(3600), lambda: 5)
             with virtual_time() as clock:
                 with pytest.raises(AttemptTimeout):
                     await aretry(schedule=[], max_elapsed=None)(attempt)()
@@ -92,7 +92,7 @@ class TestAnAttemptThatSleepsInVirtualTime:
 
         assert loop(main) == ([3600.0], 5.0)
 
-    def test_ends_at_once_where_it_has_no_time(self, loop):
+    def test_ends_at_once_with_a_timeout_of_zero(self, loop):
         async def main():
             with virtual_time() as clock:
                 with pytest.raises(AttemptTimeout):
@@ -101,7 +101,7 @@ class TestAnAttemptThatSleepsInVirtualTime:
 
         assert loop(main) == 0.0
 
-    def test_takes_the_virtual_time_that_it_says(self, loop):
+    def test_counts_virtual_time_that_it_advances(self, loop):
         async def slow(duration):
             clock.advance(duration)
             if duration > 5:
@@ -120,15 +120,15 @@ class TestAnAttemptThatSleepsInVirtualTime:
 
         assert loop(main) == (4, 10.0)
 
-    def test_holds_time_again_when_it_is_ended(self, loop):
-        """What its cleanup waits for is real."""
+    def test_time_stands_still_during_its_cleanup(self, loop):
+        """Its cleanup may wait for real work."""
         seen = []
 
         async def fetch():
             try:
                 await async_clock.sleep(60)
             finally:
-                await in_a_moment()
+                await work_in_thread()
                 seen.append(async_clock.now())
 
         async def attempt():
@@ -137,14 +137,14 @@ class TestAnAttemptThatSleepsInVirtualTime:
 
         async def main():
             with virtual_time():
-                await together(attempt(), once(3600))
+                await gather(attempt(), sleep_once(3600))
 
         loop(main)
         assert seen == [5.0]
 
 
-async def in_a_moment():
-    """Await a thread that ends, under asyncio or trio."""
+async def work_in_thread():
+    """Await a real thread for 5 ms, under asyncio or trio."""
     try:
         trio.lowlevel.current_task()
     except RuntimeError:
@@ -155,7 +155,7 @@ async def in_a_moment():
 
 
 class TestAnAttemptThatHangs:
-    def test_ends_on_a_virtual_loop(self, virtual):
+    def test_ends_on_a_virtual_loop(self, run_virtually):
         @aretry(schedule=[10, 20])
         @lambda fn: with_timeout(fn, lambda: 5)
         async def fetch():
@@ -167,11 +167,11 @@ class TestAnAttemptThatHangs:
             failures = state_of(caught.value).failures
             return clock.sleeps, [(each.started, each.duration) for each in failures]
 
-        sleeps, attempts = virtual(main)
+        sleeps, attempts = run_virtually(main)
         assert sleeps == [10.0, 20.0]
         assert attempts == [(0.0, 5.0), (15.0, 5.0), (40.0, 5.0)]
 
-    def test_ends_in_its_order_beside_others_on_a_virtual_loop(self, virtual):
+    def test_ends_in_the_order_of_all_wakeups_on_a_virtual_loop(self, run_virtually):
         ended = []
 
         async def attempt(limit):
@@ -180,13 +180,13 @@ class TestAnAttemptThatHangs:
             ended.append((limit, async_clock.now()))
 
         async def sleeper():
-            await once(4)
+            await sleep_once(4)
             ended.append(("slept", async_clock.now()))
 
         async def main(_clock):
-            await together(attempt(5), attempt(3), sleeper(), attempt(5))
+            await gather(attempt(5), attempt(3), sleeper(), attempt(5))
 
-        virtual(main)
+        run_virtually(main)
         assert ended == [(3, 3.0), ("slept", 4.0), (5, 5.0), (5, 5.0)]
 
     def test_ends_on_the_mock_clock_of_trio(self):
@@ -198,8 +198,8 @@ class TestAnAttemptThatHangs:
         clock = trio.testing.MockClock(autojump_threshold=0)
         assert trio.run(main, clock=clock) == 5.0
 
-    def test_is_an_error_on_other_loops(self, loop):
-        """Nobody can tell what it waits for."""
+    def test_stalls_time_on_other_loops(self, loop):
+        """retrykit does not know what it waits for: perhaps a socket."""
 
         async def main():
             with virtual_time(stall_timeout=0.05):
@@ -217,25 +217,25 @@ class TestAnAttemptThatHangs:
         )
 
 
-class TestWhatIsReal:
-    def test_is_waited_for_in_a_thread(self, loop):
+class TestAnAttemptThatWaitsForRealWork:
+    def test_has_time_for_a_thread(self, loop):
         async def main():
             with virtual_time() as clock:
-                attempt = with_timeout(in_a_moment, lambda: 5)
-                await together(aretry(schedule=[])(attempt)(), once(0))
+                attempt = with_timeout(work_in_thread, lambda: 5)
+                await gather(aretry(schedule=[])(attempt)(), sleep_once(0))
                 return clock.now()
 
         assert loop(main) == 0.0
 
-    def test_is_waited_for_in_a_thread_on_a_virtual_loop(self, virtual):
+    def test_has_time_for_a_thread_on_a_virtual_loop(self, run_virtually):
         async def main(clock):
-            await aretry(schedule=[])(with_timeout(in_a_moment, lambda: 5))()
+            await aretry(schedule=[])(with_timeout(work_in_thread, lambda: 5))()
             return clock.now()
 
-        assert virtual(main) == 0.0
+        assert run_virtually(main) == 0.0
 
     @pytest.mark.parametrize("kind", ["real loop", "virtual loop"])
-    def test_is_waited_for_from_a_socket(self, kind):
+    def test_has_time_for_a_socket(self, kind):
         async def fetch(address):
             reader, writer = await asyncio.open_connection(*address)
             value = await reader.read()
@@ -263,22 +263,24 @@ class TestWhatIsReal:
                 assert runner.run(main()) == (b"data", 0.0)
 
 
-def test_a_block_that_is_over_when_its_time_is_up_is_left_alone():
+def test_a_block_that_ended_before_its_timeout_fired_causes_no_error():
     async def main():
-        told = []
-        asyncio.get_running_loop().set_exception_handler(lambda *it: told.append(it))
+        errors = []
+        asyncio.get_running_loop().set_exception_handler(
+            lambda *context: errors.append(context)
+        )
         with timeout_scope(5):
             clock.advance(6)
         for _ in range(5):
             await asyncio.sleep(0)
-        return told
+        return errors
 
     with virtual_time() as clock:
         assert asyncio.run(main()) == []
 
 
 @pytest.mark.parametrize("run", [asyncio.run, trio.run], ids=["asyncio", "trio"])
-def test_another_thread_may_move_time_to_the_end_of_an_attempt(run):
+def test_another_thread_can_advance_time_to_the_end_of_an_attempt(run):
     begun = threading.Event()
 
     async def fetch():
@@ -301,7 +303,7 @@ def test_another_thread_may_move_time_to_the_end_of_an_attempt(run):
         assert clock.now() == 60.0
 
 
-def test_a_delay_that_is_left_out_leaves_blocks_as_they_are():
+def test_limit_retries_does_not_skip_timeouts():
     async def main():
         with limit_retries(), pytest.raises(AttemptTimeout), timeout_scope(5):
             await asyncio.Event().wait()
@@ -311,6 +313,6 @@ def test_a_delay_that_is_left_out_leaves_blocks_as_they_are():
     assert clock.now() == 5.0
 
 
-def test_outside_of_a_loop_nothing_is_limited():
+def test_timeout_scope_raises_outside_of_an_event_loop():
     with pytest.raises(RuntimeError, match=r"timeout_scope\(\) is for coroutines"):
         FakeClock().timeout_scope(5)

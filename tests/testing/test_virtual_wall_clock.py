@@ -1,4 +1,4 @@
-"""The time of day in virtual time: it goes on from now, as the clock does."""
+"""The virtual wall clock starts at the real time, and advances with the clock."""
 
 import asyncio
 import time
@@ -13,45 +13,50 @@ from retrykit._internal.clocks import wall
 from retrykit.errors import NestingError
 from retrykit.integrations.logging import observer
 from retrykit.testing import virtual_time
-from tests._support.carried import HOURLY, Made, carried, refuse
-from tests._support.side import DAY, in_thread
+from tests._support.concurrency import DAY, in_thread
+from tests._support.durable_jobs import (
+    HOURLY,
+    JobHarness,
+    attempt_when_due,
+    fail_to_connect,
+)
 
 
-def test_begins_now_whatever_the_clock_shows():
+def test_starts_at_the_real_time_whatever_start_is():
     with virtual_time(start=1000):
         assert abs(wall() - time.time()) < 60
 
 
-def test_goes_on_with_the_clock_and_with_nothing_else():
+def test_advances_only_with_the_clock():
     with virtual_time() as clock:
-        began = wall()
-        assert wall() == began
+        start = wall()
+        assert wall() == start
         clock.advance("1d")
         clock.sleep(5)
-        assert wall() - began == DAY + 5
-    assert wall() - began < 60, "and is the real one again"
+        assert wall() - start == DAY + 5
+    assert wall() - start < 60, "the real clock is back"
 
 
-def test_goes_on_in_a_block_within_a_block():
+def test_continues_in_a_nested_block():
     with virtual_time() as outer:
         outer.advance("1d")
-        began = wall()
+        start = wall()
         with virtual_time(start=50) as inner:
-            assert wall() == began
+            assert wall() == start
             inner.advance(7)
-            assert wall() == began + 7
-        assert wall() == began
+            assert wall() == start + 7
+        assert wall() == start
         outer.advance(1)
-        assert wall() == began + 1
+        assert wall() == start + 1
 
 
-def test_is_that_of_its_own_context():
+def test_excludes_other_threads():
     with virtual_time() as clock:
         clock.advance("1d")
         assert in_thread(wall) < wall() - DAY / 2
 
 
-def test_is_that_of_every_thread_where_it_is_asked_to():
+def test_process_wide_includes_all_threads():
     with virtual_time(process_wide=True) as clock:
         clock.advance("1d")
         assert in_thread(wall) == wall()
@@ -59,12 +64,12 @@ def test_is_that_of_every_thread_where_it_is_asked_to():
 
 
 @pytest.mark.parametrize("run", [asyncio.run, trio.run], ids=["asyncio", "trio"])
-def test_is_that_of_coroutines(run):
+def test_includes_coroutines(run):
     async def main():
         with virtual_time() as clock:
-            began = wall()
+            start = wall()
             await clock.asleep("1d")
-            return wall() - began
+            return wall() - start
 
     async def begun_outside():
         return wall()
@@ -75,26 +80,26 @@ def test_is_that_of_coroutines(run):
         assert run(begun_outside if run is trio.run else begun_outside()) == wall()
 
 
-def test_blocks_that_are_closed_in_the_wrong_order_are_told():
-    one, two = virtual_time(), virtual_time()
-    one.__enter__()
-    two.__enter__()
+def test_is_real_again_after_blocks_are_closed_in_the_wrong_order():
+    first, second = virtual_time(), virtual_time()
+    first.__enter__()
+    second.__enter__()
     with pytest.raises(NestingError):
-        one.__exit__(None, None, None)
-    two.__exit__(None, None, None)
+        first.__exit__(None, None, None)
+    second.__exit__(None, None, None)
     assert abs(wall() - time.time()) < 60
 
 
 class BusyError(ConnectionError):
-    """With a response that says until when the server is busy."""
+    """An error with a response whose header says when to retry."""
 
     def __init__(self, name, value):
         super().__init__("busy")
         self.response = SimpleNamespace(headers={name: value})
 
 
-def test_a_date_in_a_response_is_obeyed(colour):
-    """Three times, each an hour after the one before, by the clock of the test."""
+def test_retry_after_dates_use_the_virtual_wall_clock(backend):
+    """Three times, each an hour after the previous one."""
     policy = Policy(
         schedule=[1] * 3, hint=hints.retry_after(), hint_cap=None, max_elapsed=None
     )
@@ -103,11 +108,11 @@ def test_a_date_in_a_response_is_obeyed(colour):
         raise BusyError("Retry-After", formatdate(wall() + 3600, usegmt=True))
 
     with virtual_time() as clock:
-        colour.run(policy, fetch)
+        backend.run(policy, fetch)
     assert clock.sleeps == [pytest.approx(3600, abs=1)] * 3
 
 
-def test_the_time_at_which_a_limit_is_reset_is_obeyed():
+def test_reset_at_hints_use_the_virtual_wall_clock():
     policy = Policy(schedule=[1] * 3, hint=hints.reset_at("X-RateLimit-Reset"))
 
     def fetch():
@@ -118,10 +123,10 @@ def test_the_time_at_which_a_limit_is_reset_is_obeyed():
         policy.run(fetch)
     first, second, _ = clock.sleeps
     assert first == pytest.approx(50, abs=1)
-    assert second <= 1, "by then it is reset"
+    assert second <= 1, "the limit has been reset"
 
 
-def test_a_call_began_when_the_clock_of_the_test_showed():
+def test_started_at_uses_the_virtual_wall_clock():
     @retry
     def fetch():
         return current_state().started_at.timestamp()
@@ -131,23 +136,25 @@ def test_a_call_began_when_the_clock_of_the_test_showed():
         assert fetch() == pytest.approx(wall(), abs=1e-3)
 
 
-def test_a_job_is_due_by_the_clock_of_the_test():
+def test_the_due_time_of_a_job_uses_the_virtual_wall_clock():
     with virtual_time() as clock:
-        made = Made("blocking", refuse)
-        began = wall()
-        after = carried(made.job, made.envelope, clock).envelope
-        assert after.due == pytest.approx(began + 3600)
-        assert after.time_left(wall()) == pytest.approx(3600)
+        harness = JobHarness("sync", fail_to_connect)
+        start = wall()
+        envelope = attempt_when_due(harness.job, harness.envelope, clock).envelope
+        assert envelope.due == pytest.approx(start + 3600)
+        assert envelope.time_left(wall()) == pytest.approx(3600)
         clock.advance(3600)
-        assert after.time_left(wall()) == pytest.approx(0)
+        assert envelope.time_left(wall()) == pytest.approx(0)
 
 
-def test_the_log_tells_once_when_a_job_goes_on(caplog):
+def test_the_log_has_one_line_for_each_failure_of_a_job(caplog):
     policy = HOURLY.replace(schedule=["4h"], observers=[observer()])
     with virtual_time() as clock:
-        made = Made("blocking", refuse, policy)
-        while made.envelope.status == "waiting":
-            made.envelope = carried(made.job, made.envelope, clock).envelope
+        harness = JobHarness("sync", fail_to_connect, policy)
+        while harness.envelope.status == "waiting":
+            harness.envelope = attempt_when_due(
+                harness.job, harness.envelope, clock
+            ).envelope
     error = "ConnectionError: connection refused"
     ended = "gave up after 2 attempts in 4h: the schedule has ended"
     assert [(r.levelname, r.getMessage()) for r in caplog.records] == [

@@ -1,8 +1,8 @@
 # pyright: reportUnnecessaryTypeIgnoreComment=true
-"""What type checkers see of retrykit; checked by mypy and pyright, never run.
+"""Types of retrykit's public API; checked by mypy and pyright, never run.
 
-A line that must be reported says so to both: where no report comes, the
-comment is an error. For pyright this needs ``enableTypeIgnoreComments = false``.
+A line that both must reject has a comment for each, which is an error if nothing
+is reported. For pyright this needs ``enableTypeIgnoreComments = false``.
 """
 
 import asyncio
@@ -149,8 +149,8 @@ class Client:
 
     @functools.cached_property
     @retry
-    def kept(self) -> str:
-        return "kept"
+    def cached(self) -> str:
+        return "cached"
 
     @retry
     def __call__(self, key: str) -> int:
@@ -177,7 +177,7 @@ async def methods_keep_their_types(client: Client, special: Special) -> None:
     assert_type(await client.aget("a"), int)
     assert_type(special.get("a"), int)
     assert_type(client.size, int)
-    assert_type(client.kept, str)
+    assert_type(client.cached, str)
     assert_type(client("a"), int)
     assert_type(client.quick("a"), int)
     client.get()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

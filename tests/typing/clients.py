@@ -1,5 +1,5 @@
 # pyright: reportUnnecessaryTypeIgnoreComment=true
-"""What type checkers see of the parts for clients; checked, never run."""
+"""Types of the integrations of clients; checked, never run."""
 
 from typing import assert_type
 

@@ -1,5 +1,5 @@
 # pyright: reportUnnecessaryTypeIgnoreComment=true
-"""What type checkers see of durable jobs; checked, never run."""
+"""Types of jobs on DBOS; checked, never run."""
 
 from datetime import UTC, datetime
 from typing import assert_type

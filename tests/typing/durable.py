@@ -1,5 +1,5 @@
 # pyright: reportUnnecessaryTypeIgnoreComment=true
-"""What type checkers see of durable jobs; never run."""
+"""Types of durable jobs; checked, never run."""
 
 from collections.abc import Mapping
 from datetime import datetime

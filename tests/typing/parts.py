@@ -1,5 +1,5 @@
 # pyright: reportUnnecessaryTypeIgnoreComment=true
-"""What type checkers see of blocks, states, decisions and schedules; never run."""
+"""Types of blocks, states, decisions and schedules; checked, never run."""
 
 from collections.abc import Iterator
 from datetime import datetime

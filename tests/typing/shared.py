@@ -1,5 +1,5 @@
 # pyright: reportUnnecessaryTypeIgnoreComment=true
-"""What type checkers see of a budget on Redis; never run."""
+"""Types of budgets on Redis; checked, never run."""
 
 import redis
 import redis.asyncio
@@ -13,13 +13,13 @@ AWAITED = redis.asyncio.Redis()
 BUCKET = TokenBucket()
 
 
-async def asked() -> tuple[float, float | None, float]:
+async def flushed() -> tuple[float, float | None, float]:
     budget = AsyncRedisBudget(AWAITED, BUCKET, key="k", flush_every="500ms")
     await budget.deposit(None)
     return await budget.flush(), await budget.withdraw(OSError()), budget.balance
 
 
-def asked_and_blocked() -> tuple[float, float | None, float]:
+def flushed_blocking() -> tuple[float, float | None, float]:
     budget = RedisBudget(BLOCKING, BUCKET, key="k", expire_after="1d")
     budget.deposit(5)
     return budget.flush(), budget.withdraw(None), budget.balance

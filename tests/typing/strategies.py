@@ -1,5 +1,5 @@
 # pyright: reportUnnecessaryTypeIgnoreComment=true
-"""What type checkers see of the strategies; never run."""
+"""Types of the hypothesis strategies; checked, never run."""
 
 from datetime import timedelta
 from typing import assert_type

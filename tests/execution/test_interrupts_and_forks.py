@@ -1,4 +1,4 @@
-"""Interrupts and forks leave nothing behind, whatever they hit."""
+"""Interrupts and forks at any moment leave nothing behind."""
 
 import os
 import signal
@@ -19,69 +19,69 @@ from retrykit.state import events
 from retrykit.state.events import AttemptStarted
 from retrykit.testing import FakeClock, ScriptedFunction
 from retrykit.testing.pytest_plugin import _Histories
-from tests._support import storms
+from tests._support import interrupts_and_forks
 
 TWICE = Policy(schedule=[0, 0], on=OSError)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no such signals here")
-def test_a_storm_of_interrupts_and_forks_leaves_nothing_behind():
-    # In a process of its own, where no other tool has threads and signals.
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGALRM")
+def test_interrupts_and_forks_leave_nothing_behind():
+    # In a new process, in which no other tool uses threads and signals.
     counts = ["--interrupts", "800", "--forks", "150"]
-    told = subprocess.run(  # noqa: S603  this interpreter, and the program beside
-        [sys.executable, "-m", "tests._support.storms", *counts],
+    result = subprocess.run(  # noqa: S603  a fixed command
+        [sys.executable, "-m", "tests._support.interrupts_and_forks", *counts],
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
     )
-    lines = told.stdout.splitlines()
-    assert len(lines) == len(storms.CALLS) + 1, told.stderr
-    assert all(line.endswith(": nothing is wrong") for line in lines), told.stdout
+    lines = result.stdout.splitlines()
+    assert len(lines) == len(interrupts_and_forks.CALLS) + 1, result.stderr
+    assert all(line.endswith(": nothing is wrong") for line in lines), result.stdout
 
 
 @pytest.fixture(autouse=True)
-def apart():
-    """What a test leaves in its context ends with it."""
+def isolated_context():
+    """Restore the context after a test that leaves a call in it."""
     before = current_entry.set([None, 0.0, None])
     yield
     current_entry.reset(before)
 
 
-def enter_and_leave_without_exit():
-    """Do what an interrupt does that comes between a block and its ``__exit__``."""
+def leave_a_block_without_exit():
+    """Act like an interrupt between the end of a block and its ``__exit__``."""
     for attempt in retrying(TWICE):
         attempt.__enter__()
         break
 
 
-def test_a_block_that_an_interrupt_has_left_is_over():
-    enter_and_leave_without_exit()
+def test_a_block_left_by_an_interrupt_is_no_longer_current():
+    leave_a_block_without_exit()
     with pytest.raises(LookupError):
         current_state()
     failing = retry(schedule=[0], max_elapsed=60)(current_state)
     assert (failing().depth, failing().outer_deadline) == (0, None)
 
 
-def test_the_call_around_such_a_block_is_still_around():
+def test_the_outer_call_of_an_interrupted_block_stays_current():
     @retry(TWICE, name="outer")
     def outer():
-        enter_and_leave_without_exit()
-        enter_and_leave_without_exit()
+        leave_a_block_without_exit()
+        leave_a_block_without_exit()
         inner = retry(TWICE)(current_state)()
         return current_state().name, inner.depth
 
     assert outer() == ("outer", 1)
 
 
-def test_blocks_that_interrupts_have_left_do_not_pile_up():
-    enter_and_leave_without_exit()
-    enter_and_leave_without_exit()
+def test_blocks_left_by_interrupts_do_not_accumulate():
+    leave_a_block_without_exit()
+    leave_a_block_without_exit()
     assert innermost_running(current_entry.get()) is None
     assert current_entry.get()[2] is None
 
 
-def test_a_durable_attempt_that_an_interrupt_has_left_is_over():
+def test_a_durable_attempt_left_by_an_interrupt_is_no_longer_current():
     job = Job(int, TWICE.replace(schedule=["1h"]), "parse")
     RunningAttempt(job.policy, job.envelope("parse-7"), sync_clock).__enter__()
     with pytest.raises(LookupError):
@@ -90,7 +90,7 @@ def test_a_durable_attempt_that_an_interrupt_has_left_is_over():
         idempotency_key()
 
 
-def test_an_interrupt_after_a_call_has_given_up_comes_out_as_it_is():
+def test_an_interrupt_after_the_end_of_a_call_is_unchanged():
     controller = RetryController(TWICE, "fetch", sync_clock, None)
     call = controller.open_call([controller, 0.0, None])
     controller.record_success(call, 0)
@@ -100,11 +100,11 @@ def test_an_interrupt_after_a_call_has_given_up_comes_out_as_it_is():
 
 
 class Interrupt(BaseException):
-    """What a signal handler raises."""
+    """Raised by a signal handler."""
 
 
-class Interrupted:
-    """A context variable in which an interrupt comes before its token is there."""
+class InterruptedSet:
+    """A context variable whose `set` is interrupted before it returns the token."""
 
     def __init__(self, variable):
         self.variable = variable
@@ -117,59 +117,59 @@ class Interrupted:
         return getattr(self.variable, name)
 
 
-def test_a_call_that_ends_before_it_has_a_token_is_over(monkeypatch):
+def test_a_call_interrupted_while_it_starts_is_no_longer_current(monkeypatch):
     fetch = retry(TWICE)(lambda: 0)
     with monkeypatch.context() as patched, pytest.raises(Interrupt):
-        patched.setattr(sync_driver, "_enter", Interrupted(current_entry).set)
+        patched.setattr(sync_driver, "_enter", InterruptedSet(current_entry).set)
         fetch()
     with pytest.raises(LookupError):
         current_state()
     assert fetch() == 0
 
 
-def test_an_observer_that_was_interrupted_before_it_was_told_is_told_the_next(
+def test_an_interrupted_observer_is_notified_of_the_next_call(
     monkeypatch,
 ):
-    heard = []
-    fetch = retry(TWICE, observers=[heard.append])(lambda: 0)
+    received = []
+    fetch = retry(TWICE, observers=[received.append])(lambda: 0)
     with monkeypatch.context() as patched, pytest.raises(Interrupt):
-        patched.setattr(events, "_active", Interrupted(events._active))  # noqa: SLF001
+        patched.setattr(events, "_active", InterruptedSet(events._active))  # noqa: SLF001
         fetch()
-    heard.clear()
+    received.clear()
     assert fetch() == 0
-    assert len(heard) == 2
+    assert len(received) == 2
 
 
-def of_virtual_time():
+def virtual_time_lock():
     clock = FakeClock()
-    return clock._scheduler, lambda: clock.advance(5)  # noqa: SLF001  it has the lock
+    return clock._scheduler, lambda: clock.advance(5)  # noqa: SLF001  the owner of the lock
 
 
-def of_a_script():
+def script_lock():
     script = ScriptedFunction([1])
     return script, script
 
 
-def of_the_plugin():
+def plugin_lock():
     seen = _Histories()
     state = RetryState("fetch", seed=7, epoch=0.0)
     return seen, lambda: seen.on_event(AttemptStarted(state))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-@pytest.mark.parametrize("made", [of_virtual_time, of_a_script, of_the_plugin])
-def test_a_child_uses_what_another_thread_held_at_the_fork(made):
-    locked, use = made()
-    held, over = threading.Event(), threading.Event()
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("make", [virtual_time_lock, script_lock, plugin_lock])
+def test_a_forked_child_can_take_a_lock_that_another_thread_held(make):
+    owner, use = make()
+    locked_by_thread, over = threading.Event(), threading.Event()
 
     def hold():
-        with locked._lock:  # noqa: SLF001  as its own methods do
-            held.set()
+        with owner._lock:  # noqa: SLF001  like its own methods
+            locked_by_thread.set()
             over.wait()
 
     holder = threading.Thread(target=hold)
     holder.start()
-    held.wait()
+    locked_by_thread.wait()
     child = os.fork()
     if not child:
         signal.alarm(10)
@@ -180,8 +180,8 @@ def test_a_child_uses_what_another_thread_held_at_the_fork(made):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
-class Restored:
-    """A context variable in which an interrupt comes before it is reset."""
+class InterruptedReset:
+    """A context variable whose `reset` is interrupted."""
 
     def reset(self, token):
         raise Interrupt
@@ -189,10 +189,13 @@ class Restored:
 
 @pytest.mark.parametrize("patched", ["_enter", "_leave"])
 @pytest.mark.parametrize("fails", [False, True])
-def test_the_call_around_one_that_was_interrupted_is_still_around(
+def test_the_outer_call_of_an_interrupted_call_stays_current(
     monkeypatch, patched, fails
 ):
-    interrupted = {"_enter": Interrupted(current_entry).set, "_leave": Restored().reset}
+    interrupted = {
+        "_enter": InterruptedSet(current_entry).set,
+        "_leave": InterruptedReset().reset,
+    }
     inner = retry(TWICE)(lambda: 1 / 0 if fails else 0)
 
     @retry(TWICE, name="outer", max_elapsed=60)

@@ -1,4 +1,4 @@
-"""An envelope that is not what was written is refused, and told why."""
+"""Envelopes that were changed are rejected with a reason."""
 
 import copy
 import json
@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from retrykit import ConfigError, Policy
 from retrykit.durable import Envelope, Job, JobReport
 from retrykit.policy.rules import Rule
-from tests._support.carried import failed, refuse, through_json
+from tests._support.durable_jobs import fail_to_connect, failed_envelope, through_json
 
 PLAIN = Policy(schedule=[1] * 60, max_elapsed=None, max_attempts=76)
 RULED = PLAIN.replace(
@@ -22,19 +22,23 @@ RULED = PLAIN.replace(
 )
 
 
-def written(times, policy=PLAIN, fn=refuse):
-    """An envelope as JSON holds it."""
-    return json.loads(json.dumps(failed(times, policy, fn).to_dict()))
+def stored_envelope(times, policy=PLAIN, fn=fail_to_connect):
+    """Return an envelope as JSON data."""
+    return json.loads(json.dumps(failed_envelope(times, policy, fn).to_dict()))
 
 
-NEW, WAITING, LONG = written(0), written(3, RULED), written(26, RULED)
-DEAD = written(2, PLAIN.replace(max_attempts=2))
-WON = written(1, fn=lambda: "verified")
-KEPT = {"new": NEW, "waiting": WAITING, "long": LONG, "dead": DEAD, "won": WON}
+NEW, WAITING, LONG = (
+    stored_envelope(0),
+    stored_envelope(3, RULED),
+    stored_envelope(26, RULED),
+)
+DEAD = stored_envelope(2, PLAIN.replace(max_attempts=2))
+SUCCEEDED = stored_envelope(1, fn=lambda: "verified")
+STORED = {"new": NEW, "waiting": WAITING, "long": LONG, "dead": DEAD, "won": SUCCEEDED}
 
 
 def parts(data, path=()):
-    """Every part of a value, and the way to it."""
+    """Yield every part of a value with its path."""
     yield path, data
     if isinstance(data, dict | list):
         pairs = data.items() if isinstance(data, dict) else enumerate(data)
@@ -43,7 +47,7 @@ def parts(data, path=()):
 
 
 def put(data, path, value):
-    """A copy of the data, with another value in that place."""
+    """Return a copy of data with another value at a path."""
     if not path:
         return value
     data = copy.deepcopy(data)
@@ -54,26 +58,26 @@ def put(data, path, value):
     return data
 
 
-def placed(path):
-    """The way to a part, with no matter which failure it is of."""
+def generic_path(path):
+    """Return a path as a string, with * in place of indices."""
     return ".".join("*" if isinstance(key, int) else key for key in path)
 
 
 def read(data):
-    """What is read of it; None if it is refused, as it should be."""
+    """Return the envelope of data; None if it is rejected with a short ConfigError."""
     try:
         return Envelope.from_dict(data)
     except ConfigError as error:
-        assert len(str(error)) < 1500, "an error is no place for the envelope"
+        assert len(str(error)) < 1500, "the error must not contain the envelope"
         return None
 
 
-def assert_goes_on(envelope):
-    """Check that an attempt is made of it, after which it is as good as any."""
+def assert_continues(envelope):
+    """Check that an attempt of an envelope works, and returns a valid envelope."""
     envelope.rescheduled(0.0)
     assert not math.isnan(envelope.time_left(envelope.written))
     try:
-        after = Job(refuse, RULED, "verify").attempt(envelope, [], {}).envelope
+        after = Job(fail_to_connect, RULED, "verify").attempt(envelope, [], {}).envelope
     except ConfigError:
         return
     assert after.failed == envelope.failed + 1
@@ -85,16 +89,16 @@ def assert_goes_on(envelope):
 
 @pytest.fixture(autouse=True)
 def quiet():
-    """Changed fingerprints are logged, thousands of times here."""
+    """Suppress the logs of thousands of changed fingerprints."""
     log = logging.getLogger("retrykit.durable")
     log.disabled = True
     yield
     log.disabled = False
 
 
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("name", STORED)
 def test_is_read_as_written(name):
-    assert read(KEPT[name]).to_dict() == KEPT[name]
+    assert read(STORED[name]).to_dict() == STORED[name]
 
 
 def test_truncated_text_is_rejected():
@@ -102,19 +106,21 @@ def test_truncated_text_is_rejected():
     assert [cut for cut in range(len(text)) if read(text[:cut])] == []
 
 
-@pytest.mark.parametrize("kept", [WAITING, DEAD, WON], ids=["waiting", "dead", "won"])
-def test_missing_and_additional_keys_are_rejected(kept):
-    for path, part in parts(kept):
+@pytest.mark.parametrize(
+    "data", [WAITING, DEAD, SUCCEEDED], ids=["waiting", "dead", "won"]
+)
+def test_missing_and_additional_keys_are_rejected(data):
+    for path, part in parts(data):
         if not isinstance(part, dict) or path == ("counts",):
             continue
-        assert read(put(kept, path, part | {"colour": "red"})) is None
+        assert read(put(data, path, part | {"flavor": "sweet"})) is None
         for key in part:
             less = {name: value for name, value in part.items() if name != key}
-            assert read(put(kept, path, less)) is None, (path, key)
+            assert read(put(data, path, less)) is None, (path, key)
 
 
 KINDS = [None, True, 7.5, "text", ["list"], {"key": "value"}]
-# What may be None, and any plain result.
+# Values that may be None, and plain results.
 FREE = {
     "state.max_elapsed": (type(None), float),
     "state.retry_cost": (type(None), float),
@@ -131,32 +137,32 @@ def kind_of(value):
     return float if type(value) is int else type(value)
 
 
-@pytest.mark.parametrize("kept", [NEW, WAITING, DEAD], ids=["new", "waiting", "dead"])
-def test_values_of_a_wrong_type_are_rejected(kept):
-    for path, part in parts(kept):
+@pytest.mark.parametrize("data", [NEW, WAITING, DEAD], ids=["new", "waiting", "dead"])
+def test_values_of_a_wrong_type_are_rejected(data):
+    for path, part in parts(data):
         for other in KINDS:
-            if kind_of(other) in {kind_of(part), *FREE.get(placed(path), ())}:
+            if kind_of(other) in {kind_of(part), *FREE.get(generic_path(path), ())}:
                 continue
-            assert read(put(kept, path, other)) is None, (path, other)
+            assert read(put(data, path, other)) is None, (path, other)
 
 
 EXTREMES = [0, -1, 1, 10**12, 10**13, 10**400, -(10**400), 1e308, -1e308, 2.5, ""]
 EXTREMES += [math.nan, math.inf, "\0\ud800", "x" * 10_000, [], {}, 2**63]
 
 
-@pytest.mark.parametrize("kept", [NEW, WAITING, LONG], ids=["new", "waiting", "long"])
-def test_a_changed_value_is_rejected_or_harmless(kept):
+@pytest.mark.parametrize("data", [NEW, WAITING, LONG], ids=["new", "waiting", "long"])
+def test_a_changed_value_is_rejected_or_harmless(data):
     taken = 0
     seen = set()
-    for path, _ in parts(kept):
-        if placed(path) in seen:
+    for path, _ in parts(data):
+        if generic_path(path) in seen:
             continue
-        seen.add(placed(path))
+        seen.add(generic_path(path))
         for other in EXTREMES:
-            envelope = read(put(kept, path, other))
+            envelope = read(put(data, path, other))
             if envelope is not None:
                 taken += 1
-                assert_goes_on(envelope)
+                assert_continues(envelope)
     assert taken > 50, "or this shows nothing"
 
 
@@ -179,7 +185,7 @@ def test_any_change_is_rejected_or_harmless(changes):
             continue
     envelope = read(data)
     if envelope is not None:
-        assert_goes_on(envelope)
+        assert_continues(envelope)
 
 
 @given(VALUES | st.binary() | st.text().map(lambda text: "{" + text))
@@ -188,7 +194,7 @@ def test_other_data_is_rejected(value):
 
 
 def dropped(data):
-    """As if a failure in the middle had been lost."""
+    """Return an envelope in which a failure in the middle is missing."""
     failures = data["state"]["failures"]
     return put(data, ("state", "failures"), failures[:1] + failures[2:])
 
@@ -267,10 +273,10 @@ def test_an_unknown_version_is_rejected(version):
 def test_the_error_is_short():
     with pytest.raises(ConfigError) as caught:
         Envelope.from_dict(LONG | {"due": "tomorrow"})
-    told = str(caught.value)
-    assert told.startswith("envelope must be as retrykit wrote it")
-    assert told.endswith("; 'tomorrow' is not of type int or float")
-    assert len(told) < 600
+    message = str(caught.value)
+    assert message.startswith("envelope must be as retrykit wrote it")
+    assert message.endswith("; 'tomorrow' is not of type int or float")
+    assert len(message) < 600
 
 
 def test_states_nested_too_deep_are_rejected():

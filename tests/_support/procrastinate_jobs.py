@@ -1,4 +1,4 @@
-"""Jobs on Procrastinate in process: its tables and ours, without a database."""
+"""Jobs on Procrastinate in this process, with tables in memory."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -13,23 +13,24 @@ from retrykit.durable import Envelope, idempotency_key
 from retrykit.integrations import procrastinate as durable
 from retrykit.integrations.procrastinate import store
 
-__all__ = ["AT_ONCE", "HOURLY", "Hosts", "Memory", "colour", "hosts", "prepared"]
-__all__ += ["started"]
+__all__ = ["AT_ONCE", "HOURLY", "HostsJob", "MemoryConnector", "kind", "make_job"]
+__all__ += ["prepared_app", "waiting_job"]
 
 
-class Memory(InMemoryConnector):
-    """What the statements of the store do, in a dict.
+class MemoryConnector(InMemoryConnector):
+    """Executes the statements of the store on a dict.
 
     Attributes:
-        kept: What is kept at each place.
-        meanwhile: What another process does just before a statement.
-        schemas: What was applied.
+        stored: The row of retrykit's table for each job.
+        before: Functions that are called once before a statement, by the statement;
+            they do what another process does then.
+        schemas: The schemas that were applied.
     """
 
     def __init__(self):
         super().__init__()
-        self.kept = {}
-        self.meanwhile = {}
+        self.stored = {}
+        self.before = {}
         self.schemas = []
 
     async def execute_query_async(self, query, **arguments):
@@ -49,7 +50,7 @@ class Memory(InMemoryConnector):
         }
         if query not in answers:
             return await super().execute_query_all_async(query, **arguments)
-        self.meanwhile.pop(query, lambda: None)()
+        self.before.pop(query, lambda: None)()
         return answers[query](**arguments)
 
     async def defer_jobs_all(self, jobs):
@@ -61,24 +62,24 @@ class Memory(InMemoryConnector):
         return await super().defer_jobs_all(jobs)
 
     def read(self, place):
-        return [dict(self.kept[place])] if place in self.kept else []
+        return [dict(self.stored[place])] if place in self.stored else []
 
     def write(self, place, envelope, result, why, before, left):
-        now = self.kept.get(place)
+        now = self.stored.get(place)
         if now is not None and now["envelope"] != before:
             return []
         json.loads(envelope or "null")
-        self.kept[place] = {"envelope": envelope, "result": result, "why": why}
+        self.stored[place] = {"envelope": envelope, "result": result, "why": why}
         return [{"at": datetime.now(UTC) + timedelta(seconds=left)}]
 
     def find(self, job, task, place):
-        def asked(row):
+        def matches(row):
             started = self.started(row)
             if started is not None:
                 return started[0] == job
             return (row["id"], row["task_name"]) == (place, task)
 
-        return [self.row(row) for row in self.jobs.values() if asked(row)]
+        return [self.row(row) for row in self.jobs.values() if matches(row)]
 
     def dead(self, limit):
         newest = {self.named(row): row for row in self.jobs.values()}
@@ -86,16 +87,17 @@ class Memory(InMemoryConnector):
         rows = [
             self.row(row)
             for row in reversed(newest.values())
-            if row["status"] in ended and (self.started(row) or row["id"] in self.kept)
+            if row["status"] in ended
+            and (self.started(row) or row["id"] in self.stored)
         ]
         return rows[:limit]
 
     def move(self, place, when, envelope, before):
-        now = self.kept.get(place, {"envelope": None, "result": None, "why": None})
+        now = self.stored.get(place, {"envelope": None, "result": None, "why": None})
         if self.jobs[place]["status"] != "todo" or now["envelope"] != before:
             return []
         self.jobs[place]["scheduled_at"] = when
-        self.kept[place] = now | {"envelope": envelope}
+        self.stored[place] = now | {"envelope": envelope}
         return [{"place": place}]
 
     def wake(self, place, worker):
@@ -115,18 +117,18 @@ class Memory(InMemoryConnector):
             "args": json.dumps(row["args"]),
             "queue": row["queue_name"],
             "priority": row["priority"],
-        } | self.kept.get(row["id"], nothing)
+        } | self.stored.get(row["id"], nothing)
 
     def named(self, row):
         started = self.started(row)
         return started[0] if started else f"{row['task_name']}@{row['id']}"
 
     def started(self, row):
-        """What the index holds of a job."""
-        carried = row["args"].get("retrykit")
-        if not isinstance(carried, dict):
+        """Return id and run of a job, as in the index of started jobs."""
+        arguments = row["args"].get("retrykit")
+        if not isinstance(arguments, dict):
             return None
-        return carried["envelope"]["job"], carried["envelope"]["run"]
+        return arguments["envelope"]["job"], arguments["envelope"]["run"]
 
 
 AT_ONCE = Policy(schedule=[0, 0], max_elapsed=None, on=OSError, name="hosts")
@@ -134,15 +136,15 @@ HOURLY = Policy(schedule=s.constant("1h").jitter(0.5), max_attempts=9,
                 max_elapsed=None, on=OSError, name="hosts")  # fmt: skip
 
 
-class Hosts:
-    """A job of either colour, and all that was called."""
+class HostsJob:
+    """A job whose function is sync or async, and the calls of the function."""
 
-    def __init__(self, policy, colour, fails=2, **errors):
-        self.app = prepared()
+    def __init__(self, policy, kind, fails=2, **errors):
+        self.app = prepared_app()
         self.connector = self.app.connector
         self.keys, self.fails, self.errors = [], fails, errors
         self.value = {"verified": True}
-        function = self.averify if colour == "async" else self.verify
+        function = self.averify if kind == "async" else self.verify
         known = {"name": "verify", "previous_names": ["once"]}
         self.task = durable.task(self.app, policy, **known)(function)
 
@@ -156,7 +158,7 @@ class Hosts:
         return self.verify(*hosts, port=port)
 
     def work(self):
-        """Let a worker do what is due."""
+        """Run a worker until no job is due."""
         self.app.run_worker(
             wait=False, install_signal_handlers=False, listen_notify=False
         )
@@ -165,42 +167,42 @@ class Hosts:
         return self.connector.jobs[place]
 
     def wake(self, place=1):
-        """Let a worker have a job now, whatever its envelope says."""
+        """Run a job now, even if its envelope is not due."""
         self.row(place).update(status="todo", scheduled_at=None)
         self.work()
 
     def stall(self, place=1, worker=77):
-        """Leave a job as a worker that was killed does."""
+        """Leave a job like a worker that was killed."""
         self.row(place).update(status="doing", worker_id=worker)
 
     def envelope(self, place=1):
-        return Envelope.from_dict(self.connector.kept[place]["envelope"])
+        return Envelope.from_dict(self.connector.stored[place]["envelope"])
 
     def status(self, job="host"):
         return durable.status(self.app, job)
 
 
-def prepared(**options):
-    """An application that is prepared, and hardly ever rescues by itself."""
-    app = App(connector=Memory())
+def prepared_app(**options):
+    """Return a prepared application, which hardly ever rescues jobs by itself."""
+    app = App(connector=MemoryConnector())
     durable.prepare(app, cron="0 0 29 2 *", **options)
     return app
 
 
 @pytest.fixture(params=["sync", "async"])
-def colour(request):
+def kind(request):
     return request.param
 
 
 @pytest.fixture
-def hosts(colour):
-    return lambda policy=AT_ONCE, **how: Hosts(policy, colour, **how)
+def make_job(kind):
+    return lambda policy=AT_ONCE, **options: HostsJob(policy, kind, **options)
 
 
 @pytest.fixture
-def started(hosts):
-    """A job that has failed once, and waits for an hour."""
-    started = hosts(HOURLY)
-    started.task.start_as("host", "example.com")
-    started.work()
-    return started
+def waiting_job(make_job):
+    """A job that has failed once and waits for an hour."""
+    job = make_job(HOURLY)
+    job.task.start_as("host", "example.com")
+    job.work()
+    return job

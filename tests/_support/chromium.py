@@ -1,4 +1,4 @@
-"""A real browser for the tests of the page, and what a person does in it."""
+"""A real browser for the tests of the HTML report, and actions of its user."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ from retrykit import Policy, presets, schedules as s
 from retrykit.analysis.html_report import page
 from tests._support.required import program
 
-__all__ = ["STEADY", "THREE", "Browser", "near", "started"]
+__all__ = ["STEADY", "THREE", "Browser", "almost_equal", "started"]
 __all__ += ["browser", "steady", "three"]
 
 STEADY = Policy(schedule=s.exponential(1).cap(60).jitter(0.5), max_elapsed=None)
@@ -33,7 +33,7 @@ _FLAGS = (
 
 @contextlib.contextmanager
 def started(folder):
-    """Start Chromium with nothing of a person's, and end it."""
+    """Run Chromium with an empty profile."""
     options = webdriver.ChromeOptions()
     options.binary_location = program("chromium")
     options.add_argument(f"--user-data-dir={folder / 'profile'}")
@@ -49,32 +49,32 @@ def started(folder):
 
 
 class Browser:
-    """The page as a person meets it: by what is seen, typed and pressed."""
+    """The HTML report as its user sees it."""
 
     def __init__(self, chrome, folder):
         self.chrome = chrome
         self.paths = (folder / f"page {number}.html" for number in count())
 
     def wait(self, script):
-        """Wait until a script returns what is true, 10 s at most."""
+        """Wait until a script returns a true value, 10 s at most."""
         WebDriverWait(self.chrome, 10, 0.01).until(lambda _: self.run(script))
 
     def open(self, policies, **settings):
-        assert self.complaints() == [], "of the page that was open before"
+        assert self.console_messages() == [], "on the page before this one"
         path = next(self.paths)
         path.write_text(page(policies, **settings), "utf-8")
         self.chrome.get(path.as_uri())
         self.wait("return typeof retrykit === 'object'")
-        self.drawn()
+        self.wait_for_drawing()
         return self
 
-    def drawn(self):
-        """Wait until what has a size is drawn to it, after the next frame."""
+    def wait_for_drawing(self):
+        """Wait for two frames: sizes are known after the first."""
         frames = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
         self.chrome.execute_async_script(frames)
 
     def run(self, script, *arguments):
-        """Return what a script returns; numbers come and go as Python's JSON."""
+        """Return the result of a script; values are converted by Python's JSON."""
         whole = f"return JSON.stringify((function (...arguments) {{ {script} }})"
         texts = ", ".join(map(json.dumps, arguments))
         return json.loads(self.chrome.execute_script(f"{whole}({texts}) ?? null)"))
@@ -86,7 +86,7 @@ class Browser:
         return self.chrome.find_elements("css selector", selector)
 
     def texts(self, selector):
-        """Return the texts of all at one time: what is redrawn is another element."""
+        """Return the texts of all elements at one moment: redrawing replaces them."""
         return self.run(
             "return [...document.querySelectorAll(arguments[0])]"
             ".map((each) => each.textContent)",
@@ -94,12 +94,19 @@ class Browser:
         )
 
     def attributes(self, selector, name):
-        """Return an attribute of all at one time, as for `texts`."""
+        """Return an attribute of all elements at one moment, like `texts`."""
         return self.run(
             "return [...document.querySelectorAll(arguments[0])]"
             ".map((each) => each.getAttribute(arguments[1]))",
             selector,
             name,
+        )
+
+    def line_paths(self):
+        """Return the paths of the chart's lines."""
+        return self.run(
+            "return [...document.querySelectorAll('.line path')]"
+            ".map((each) => each.outerHTML)"
         )
 
     def field(self, path):
@@ -115,28 +122,28 @@ class Browser:
         element.send_keys(*(getattr(Keys, name) for name in names))
 
     def choose(self, name, value):
-        """Choose a radio button by its label, as it is not seen itself."""
+        """Choose a radio button by its label, as the button itself is hidden."""
         self.find(f"label:has([name='{name}'][value='{value}'])").click()
 
     def resize(self, width):
-        """Make the window so wide, and wait until it is drawn."""
+        """Change the width of the window."""
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        self.drawn()
+        self.wait_for_drawing()
 
     def select(self, path, value):
         self.field(path).find_element(
             "css selector", f"option[value='{value}']"
         ).click()
 
-    def edit(self, name):
+    def edit_policy(self, name):
         for option in self.all("#edited option"):
             if option.text == name:
                 option.click()
 
-    def limit(self, name, wanted):
+    def set_limit(self, name, enabled):
         box = self.find(f"[data-limit='{name}']")
-        if box.is_selected() != wanted:
+        if box.is_selected() != enabled:
             box.click()
 
     def text(self, selector):
@@ -145,12 +152,12 @@ class Browser:
         )
 
     def error(self, path):
-        """Return what is told beside a field; the empty text if nothing is."""
+        """Return the error shown beside a field, or an empty string."""
         error = self.find(f"#{self.field(path).get_attribute('id')}-error")
         return error.text if error.is_displayed() else ""
 
     def rows(self):
-        """Return the numbers of the table as it is read."""
+        """Return the exact numbers of the table."""
         cells = self.run(
             "return [...document.querySelectorAll('#rows tr')].map((row) => ["
             "row.cells[0].textContent, "
@@ -162,12 +169,12 @@ class Browser:
             if exact
         ]
 
-    def complaints(self):
+    def console_messages(self):
         return [entry["message"] for entry in self.chrome.get_log("browser")]
 
 
-def near(found, expected):
-    """Return whether numbers are equal but for the last bits of a power."""
+def almost_equal(found, expected):
+    """Return whether rows of numbers differ at most by rounding."""
     return len(found) == len(expected) and all(
         len(ours) == len(theirs)
         and all(

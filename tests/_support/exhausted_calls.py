@@ -1,14 +1,14 @@
-"""Calls that fail every time, until their policy lets the error out."""
+"""Calls that fail every time, until their policy gives up."""
 
 import pytest
 
 from retrykit import state_of
 
-__all__ = ["died"]
+__all__ = ["exhaust"]
 
 
 class Failing:
-    """A function that fails each time with an error of its own."""
+    """A function that raises a new error each time."""
 
     def __init__(self):
         self.calls = 0
@@ -18,10 +18,10 @@ class Failing:
         raise ConnectionError(self.calls)
 
 
-def died(colour, policy):
-    """Return the calls that were made until the error came out, and the state."""
+def exhaust(backend, policy):
+    """Return the number of calls until the policy gives up, and the state."""
     fn = Failing()
-    decorated = colour(policy)(fn)
+    decorated = backend(policy)(fn)
     with pytest.raises(ConnectionError) as caught:
         decorated()
     state = state_of(caught.value)

@@ -1,4 +1,4 @@
-"""A schedule that somebody else wrote takes part in everything."""
+"""Schedules that users define."""
 
 import copy
 import pickle
@@ -12,7 +12,7 @@ from retrykit.execution.backoff import STOP, Backoff
 
 
 class Slots(s.Schedule):
-    """Delays of so many days, written as those of the package."""
+    """Delays of so many days, defined like the schedules of the package."""
 
     __slots__ = ("first", "second")
     first: float
@@ -39,7 +39,7 @@ class Data(s.Schedule):
 
 
 class Plain(s.Schedule):
-    """The same, as a class that makes itself."""
+    """The same, as a plain class."""
 
     def __init__(self, first, second):
         object.__setattr__(self, "first", first)
@@ -50,55 +50,55 @@ class Plain(s.Schedule):
 
 
 @pytest.fixture(params=[Slots, Data, Plain], ids=["slots", "dataclass", "plain"])
-def own(request):
+def custom(request):
     return request.param
 
 
 DAYS = [86_400.0, 259_200.0]
 
 
-def test_the_algebra_takes_it(own):
-    two = own(1, 3)
+def test_it_can_be_composed(custom):
+    two = custom(1, 3)
     assert list(two.draw()) == DAYS
     assert list(two.cap("2d").then([5]).draw()) == [86_400.0, 172_800.0, 5.0]
     assert list((s.constant(5) + two).draw()) == [86_405.0, 259_205.0]
     assert two.full_jitter().bounds(2) == (0.0, 259_200.0)
 
 
-def test_a_call_is_retried_by_it(own, clock):
-    Policy(schedule=own(1, 3), max_elapsed=None).run(lambda: 1 / 0)
+def test_a_call_can_use_it(custom, clock):
+    Policy(schedule=custom(1, 3), max_elapsed=None).run(lambda: 1 / 0)
     assert clock.sleeps == DAYS
 
 
-def test_a_loop_of_ones_own_takes_it(own):
-    backoff = Backoff(Policy(schedule=own(1, 3), max_elapsed=None))
+def test_backoff_can_use_it(custom):
+    backoff = Backoff(Policy(schedule=custom(1, 3), max_elapsed=None))
     assert backoff.current_interval == 86_400.0
     assert [backoff.next() for _ in range(3)] == [*DAYS, STOP]
 
 
-def test_it_has_no_jitter_to_take_out(own):
-    two = own(1, 3)
+def test_it_is_unchanged_without_jitter(custom):
+    two = custom(1, 3)
     assert two.without_jitter() == two
     jittered = two.full_jitter().cap("2d")
     assert list(jittered.without_jitter().draw()) == [86_400.0, 172_800.0]
 
 
-def test_others_of_its_class_are_not_taken_for_it(own):
-    assert own(1, 3) != own(1, 7)
-    assert Policy(schedule=own(1, 3)) != Policy(schedule=own(1, 7))
+def test_it_is_compared_by_its_fields(custom):
+    assert custom(1, 3) != custom(1, 7)
+    assert Policy(schedule=custom(1, 3)) != Policy(schedule=custom(1, 7))
 
 
-def test_its_copies_draw_what_it_draws(own):
-    two = own(1, 3)
+def test_its_copies_draw_the_same_delays(custom):
+    two = custom(1, 3)
     stored = pickle.dumps(two)
-    again = pickle.loads(stored)  # noqa: S301  written in the line above
+    again = pickle.loads(stored)  # noqa: S301  pickled here
     for other in (again, copy.copy(two), copy.deepcopy(two)):
         assert list(other.draw()) == DAYS
 
 
-def test_it_is_told_the_delay_before_unless_it_is_the_first():
+def test_it_gets_the_previous_delay():
     class Doubling(s.Schedule):
-        """The delay before, doubled; one second at first."""
+        """The previous delay, doubled; one second at first."""
 
         __slots__ = ()
 
@@ -115,8 +115,8 @@ def test_it_is_told_the_delay_before_unless_it_is_the_first():
     assert list(continued.take(4).draw()) == [9, 9, 18, 36]
 
 
-def test_it_cannot_be_written_as_data(own):
-    two = own(1, 3)
+def test_it_cannot_be_written_as_data(custom):
+    two = custom(1, 3)
     for schedule in (two, two.cap(60), s.constant(1) + two):
         with pytest.raises(ConfigError, match=r"schedule must be made of retrykit's o"):
             Policy(schedule=schedule).to_dict()
@@ -131,8 +131,8 @@ class Exact(s.Schedule):
 
 
 @pytest.mark.parametrize("limit", [None, 60])
-def test_numbers_of_any_kind_become_seconds(colour, clock, flaky, limit):
+def test_numbers_of_any_type_become_seconds(backend, clock, flaky, limit):
     fetch = flaky(OSError(), OSError(), "value")
-    assert colour(schedule=Exact(), max_elapsed=limit)(fetch)() == "value"
+    assert backend(schedule=Exact(), max_elapsed=limit)(fetch)() == "value"
     assert [type(nap) for nap in clock.sleeps] == [float, float]
     assert clock.sleeps == [0.5, 1.0]

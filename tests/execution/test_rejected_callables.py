@@ -1,4 +1,4 @@
-"""7. Nothing is silently not retried: what cannot be retried is refused, and told."""
+"""7. Nothing is silently not retried: callables that cannot be retried are rejected."""
 
 import contextlib
 import functools
@@ -46,7 +46,7 @@ class Rows:
         yield 1
 
     @classmethod
-    def made(cls):
+    def create(cls):
         yield 1
 
     def __repr__(self):
@@ -72,9 +72,9 @@ GENERATORS = {
     "async callable object": Pages(),
     "method": Rows.get,
     "bound method": Rows().get,
-    "bound classmethod": Rows.made,
+    "bound classmethod": Rows.create,
 }
-REFUSING = {
+DECORATORS = {
     "retry": retry,
     "retry with a policy": retry(POLICY),
     "aretry": aretry,
@@ -83,26 +83,26 @@ REFUSING = {
 }
 
 
-@pytest.mark.parametrize("decorate", REFUSING.values(), ids=REFUSING)
+@pytest.mark.parametrize("decorate", DECORATORS.values(), ids=DECORATORS)
 @pytest.mark.parametrize("kind", GENERATORS)
-def test_generator_functions_are_refused_where_they_are_decorated(kind, decorate):
+def test_generator_functions_are_rejected(kind, decorate):
     fn = GENERATORS[kind]
     with pytest.raises(ConfigError) as caught:
         decorate(fn)
-    # Of a method, the function in it may be told.
+    # For a method, the message may name its function.
     inner = getattr(fn, "__func__", fn)
-    assert str(caught.value) in {refused(fn), refused(inner)}
+    assert str(caught.value) in {generator_error(fn), generator_error(inner)}
 
 
 @pytest.mark.parametrize("binding", [staticmethod, classmethod])
 @pytest.mark.parametrize("fn", [rows, pages])
-def test_generator_functions_are_refused_in_what_binds_them(binding, fn):
+def test_generator_functions_are_rejected_in_static_and_class_methods(binding, fn):
     with pytest.raises(ConfigError) as caught:
         retry(binding(fn))
-    assert str(caught.value) == refused(fn)
+    assert str(caught.value) == generator_error(fn)
 
 
-def refused(fn):
+def generator_error(fn):
     return (
         "fn must be a function that runs when it is called, not a generator function, "
         f"got {fn!r}; its errors are raised where it is iterated: retry that code"
@@ -119,7 +119,7 @@ class Page:
 A_CLASS = "a function", "; decorate a function that creates the object"
 A_PROPERTY = "a function", "; put the decorator below the property"
 NO_CALLABLE = "a function or another callable", ""
-NO_FUNCTIONS = {
+NOT_FUNCTIONS = {
     "class": (Page, *A_CLASS),
     "built-in class": (int, *A_CLASS),
     "property": (vars(Page)["title"], *A_PROPERTY),
@@ -134,23 +134,23 @@ NO_FUNCTIONS = {
 
 
 @pytest.mark.parametrize("decorate", [retry(POLICY), aretry()], ids=["retry", "aretry"])
-@pytest.mark.parametrize("kind", NO_FUNCTIONS)
-def test_what_is_no_function_is_refused_where_it_is_decorated(kind, decorate):
-    fn, rule, suggestion = NO_FUNCTIONS[kind]
+@pytest.mark.parametrize("kind", NOT_FUNCTIONS)
+def test_objects_that_are_not_functions_are_rejected(kind, decorate):
+    fn, rule, suggestion = NOT_FUNCTIONS[kind]
     with pytest.raises(ConfigError) as caught:
         decorate(fn)
     assert str(caught.value) == f"fn must be {rule}, got {fn!r}{suggestion}"
 
 
 @pytest.mark.parametrize("kind", ["class", "property", "cached_property"])
-def test_what_is_no_function_is_refused_without_parentheses_too(kind):
-    fn, rule, suggestion = NO_FUNCTIONS[kind]
+def test_objects_that_are_not_functions_are_rejected_without_parentheses(kind):
+    fn, rule, suggestion = NOT_FUNCTIONS[kind]
     with pytest.raises(ConfigError) as caught:
         retry(fn)
     assert str(caught.value) == f"fn must be {rule}, got {fn!r}{suggestion}"
 
 
-INSTEAD = {
+NOT_POLICIES = {
     "list": ([1, 2], "schedule=..."),
     "float": (0.5, "schedule=..."),
     "text": ("5s", "schedule=..."),
@@ -161,14 +161,14 @@ INSTEAD = {
     "int": (5, "max_attempts=5"),
     "type": (OSError, "on=OSError"),
     "types": ((OSError, KeyError), "on=(OSError, KeyError)"),
-    "the class": (Policy, "Policy()"),
+    "the Policy class": (Policy, "Policy()"),
 }
 
 
-@pytest.mark.parametrize("kind", INSTEAD)
+@pytest.mark.parametrize("kind", NOT_POLICIES)
 @pytest.mark.parametrize("decorator", [retry, aretry])
-def test_what_is_no_policy_is_refused_with_what_was_meant(decorator, kind):
-    policy, meant = INSTEAD[kind]
+def test_an_invalid_policy_is_rejected_with_a_suggestion(decorator, kind):
+    policy, meant = NOT_POLICIES[kind]
     with pytest.raises(ConfigError) as caught:
         decorator(policy)
     assert str(caught.value) == (
@@ -176,7 +176,7 @@ def test_what_is_no_policy_is_refused_with_what_was_meant(decorator, kind):
     )
 
 
-def test_a_function_beside_settings_is_refused():
+def test_a_function_beside_settings_is_rejected():
     with pytest.raises(ConfigError) as caught:
         retry(plain, max_attempts=2)
     assert str(caught.value) == (
@@ -189,7 +189,7 @@ def test_a_function_beside_settings_is_refused():
 @pytest.mark.parametrize(
     "fn", [is_busy, functools.partial(is_busy)], ids=["function", "partial"]
 )
-def test_a_coroutine_function_is_refused_where_nobody_awaits_it(call, fn):
+def test_call_and_run_reject_coroutine_functions(call, fn):
     with pytest.raises(ConfigError) as caught:
         call(fn)
     assert str(caught.value) == (
@@ -237,14 +237,14 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize("place", SETTINGS)
-def test_an_unknown_setting_is_refused_wherever_it_is_written(place):
+@pytest.mark.parametrize("form", SETTINGS)
+def test_an_unknown_setting_is_rejected_everywhere(form):
     with pytest.raises(ConfigError, match=r"^attempts is not a policy setting"):
-        SETTINGS[place](attempts=3)
+        SETTINGS[form](attempts=3)
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
-def test_an_unknown_setting_is_refused_with_the_one_that_was_meant(name):
+def test_an_unknown_setting_is_rejected_with_a_suggestion(name):
     with pytest.raises(ConfigError) as caught:
         Policy(**{name: 3})
     assert str(caught.value) == (
@@ -252,12 +252,12 @@ def test_an_unknown_setting_is_refused_with_the_one_that_was_meant(name):
     )
 
 
-class Asked:
+class AsyncPredicate:
     async def __call__(self, _answer):
         return True
 
 
-ASKING = {
+FORMS = {
     "retry": lambda policy: retry(policy)(plain),
     "with_policy": lambda policy: with_policy(plain, policy),
     "resume": lambda policy: resume(plain, STATE, policy),
@@ -269,12 +269,12 @@ ASKING = {
 
 
 @pytest.mark.parametrize("setting", ["on", "give_up_on", "on_result"])
-@pytest.mark.parametrize("place", ASKING)
-def test_an_async_predicate_is_refused_where_nobody_awaits_it(place, setting):
+@pytest.mark.parametrize("form", FORMS)
+def test_sync_calls_reject_async_predicates(form, setting):
     with pytest.raises(ConfigError) as caught:
-        ASKING[place](Policy(**{setting: is_busy}))
+        FORMS[form](Policy(**{setting: is_busy}))
     suggestion = "async functions need aretry"
-    if place in {"retrying", "aretrying"}:
+    if form in {"retrying", "aretrying"}:
         suggestion = "put the block into a function under aretry"
     assert str(caught.value) == (
         f"{setting} must be a sync function where nothing can await it, "
@@ -282,15 +282,15 @@ def test_an_async_predicate_is_refused_where_nobody_awaits_it(place, setting):
     )
 
 
-def test_an_async_predicate_that_is_an_object_is_refused_too():
+def test_sync_calls_reject_async_predicate_objects():
     with pytest.raises(ConfigError, match="async functions need aretry"):
-        retry(on=Asked())(plain)
+        retry(on=AsyncPredicate())(plain)
 
 
 @pytest.mark.parametrize(
     "manager", [contextlib.contextmanager, contextlib.asynccontextmanager]
 )
-def test_a_context_manager_is_refused_since_it_fails_where_it_is_entered(manager):
+def test_context_manager_functions_are_rejected(manager):
     def opened():
         yield
 

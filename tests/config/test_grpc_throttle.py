@@ -1,4 +1,4 @@
-"""What servers of gRPC ask for, and what stops retries to them."""
+"""Throttle and pushback in gRPC service configs."""
 
 from enum import Enum
 
@@ -21,7 +21,7 @@ class Code(Enum):
 
 
 class RpcError(Exception):
-    """What an error of gRPC looks like."""
+    """A minimal gRPC error."""
 
     def code(self):
         return Code.UNAVAILABLE
@@ -41,12 +41,12 @@ def test_a_throttle_is_read_and_written():
     assert from_service_config(config).budget is not policy.budget
 
 
-def test_what_every_client_follows_is_not_written():
+def test_pushback_is_not_written():
     silent = READ.replace(hint=None, hint_cap=3600)
     assert to_service_config(silent) == to_service_config(READ)
 
 
-def test_a_server_is_asked_when_to_come_back():
+def test_a_policy_from_a_service_config_obeys_pushback():
     with virtual_time() as clock:
         READ.call(ScriptedFunction([RpcError, "done"]))
     assert clock.sleeps == [7.0]

@@ -1,4 +1,4 @@
-"""Settings of durable jobs on Procrastinate that are wrong, and their messages."""
+"""Invalid settings of jobs on Procrastinate, by the message of their error."""
 
 from datetime import UTC, datetime
 
@@ -6,14 +6,14 @@ from procrastinate import App
 
 from retrykit import Policy
 from retrykit.integrations import procrastinate as durable
-from tests._support.procrastinate_hosts import Memory
+from tests._support.procrastinate_jobs import MemoryConnector
 
-__all__ = ["REFUSED"]
+__all__ = ["ERRORS"]
 
 POLICY = Policy()
-APP = App(connector=Memory())
+APP = App(connector=MemoryConnector())
 durable.prepare(APP)
-UNPREPARED = App(connector=Memory())
+UNPREPARED = App(connector=MemoryConnector())
 
 
 @durable.task(APP, POLICY, name="verify")
@@ -33,11 +33,11 @@ APP.configure_task("verfy").defer(retrykit={"envelope": {"job": "lost", "run": 1
 APP.connector.jobs[3]["status"] = "failed"
 
 
-def prepared(**defaults):
-    durable.prepare(App(connector=Memory(), worker_defaults=defaults))
+def prepare(**defaults):
+    durable.prepare(App(connector=MemoryConnector(), worker_defaults=defaults))
 
 
-REFUSED = {
+ERRORS = {
     "app must be an App, got 'hosts'": lambda: durable.prepare("hosts"),
     "app must be an App, got None": lambda: durable.task(None, POLICY),
     f"app must be one that rescues the jobs of killed workers, got "
@@ -58,13 +58,13 @@ REFUSED = {
     ),
     "delete_jobs must be 'never', or a job that has ended could be "
     "started again, got 'successful'; remove old jobs with the task remove_old_jobs": (
-        lambda: prepared(delete_jobs="successful")
+        lambda: prepare(delete_jobs="successful")
     ),
     "update_heartbeat_interval must be a finite number >= 0, got -1": (
-        lambda: prepared(update_heartbeat_interval=-1)
+        lambda: prepare(update_heartbeat_interval=-1)
     ),
     "stalled_worker_timeout must be a finite number >= 20, got 15; or a live worker "
-    "counts as killed": lambda: prepared(stalled_worker_timeout=15),
+    "counts as killed": lambda: prepare(stalled_worker_timeout=15),
     "job_id must be the id of a job that was started, got 'host'": (
         lambda: durable.status(APP, "host")
     ),
@@ -75,7 +75,7 @@ REFUSED = {
     "'verfy'; did you mean verify?": lambda: durable.requeue(APP, "lost"),
     "when must be an aware datetime, got datetime.datetime(2026, 11, 23, 0, 0); "
     "write datetime.now(UTC)": (
-        lambda: durable.retry_at(APP, "waits", datetime(2026, 11, 23))  # noqa: DTZ001  so
+        lambda: durable.retry_at(APP, "waits", datetime(2026, 11, 23))  # noqa: DTZ001  naive
     ),
     "job_id must be the id of a waiting job, got 'killed'; it is dead": (
         lambda: durable.retry_at(APP, "killed", datetime.now(UTC))

@@ -1,7 +1,7 @@
-"""A worker of Celery that does as it is told: one message after the other.
+"""A Celery worker in this process that handles single messages on request.
 
-The messages lie in this process, and they are worked on in Celery's own way, by
-the pool that runs everything in place. When one is due is not waited for.
+Celery's own in-memory broker keeps the messages, and its solo pool runs the tasks. A
+message is handled at once, even if it is not due.
 """
 
 import json
@@ -26,7 +26,15 @@ from retrykit.integrations.celery.ledger import read_entry
 from retrykit.integrations.celery.messages import DEAD, HEADER
 from retrykit.testing import virtual_time
 
-__all__ = ["HOURLY", "Desk", "Moody", "Verify", "clock", "desk", "dying"]
+__all__ = [
+    "HOURLY",
+    "InMemoryWorker",
+    "UnreliableBackend",
+    "Verify",
+    "clock",
+    "die",
+    "worker",
+]
 
 HOURLY = Policy(
     schedule=["1h"] * 5, max_attempts=None, max_elapsed=None, on=ConnectionError
@@ -40,12 +48,12 @@ def clock():
 
 
 @pytest.fixture
-def desk(clock):
-    return Desk()
+def worker(clock):
+    return InMemoryWorker()
 
 
 class Verify:
-    """A function that fails so often, and notes its keys."""
+    """A function that fails a number of times, and records its idempotency keys."""
 
     def __init__(self, fails=0, value="verified", error=ConnectionError):
         self.fails, self.value, self.error = fails, value, error
@@ -58,52 +66,53 @@ class Verify:
         return self.value
 
 
-class Moody(CacheBackend):
-    """A result backend that may be away, or have other users.
+class UnreliableBackend(CacheBackend):
+    """A result backend that may be unavailable, or have concurrent users.
 
     Attributes:
-        away: Whether it is.
-        read: What another one does, once, when something was just read, by how
-            the name of that ends.
-        stored: The same, when something was just stored.
+        unavailable: Whether every access fails.
+        after_read: Functions that are called once after a key was read, by the
+            ending of the key; they do what another process does then.
+        after_write: The same, after a key was written.
     """
 
-    away = False
-    read = stored = MappingProxyType({})
+    unavailable = False
+    after_read = after_write = MappingProxyType({})
 
     def get(self, key):
         self._check()
         found = super().get(key)
-        self._others(self.read, bytes_to_str(key))
+        self._call_once(self.after_read, bytes_to_str(key))
         return found
 
     def set(self, key, value):
         self._check()
         super().set(key, value)
-        self._others(self.stored, bytes_to_str(key))
+        self._call_once(self.after_write, bytes_to_str(key))
 
     def _check(self):
-        if self.away:
-            raise ConnectionError("the backend is away")
+        if self.unavailable:
+            raise ConnectionError("the backend is unavailable")
 
-    def _others(self, todo, key):
+    def _call_once(self, todo, key):
         for name in [name for name in todo if key.endswith(name)]:
             todo.pop(name)()
 
 
-class Desk:
-    """An app with one worker.
+class InMemoryWorker:
+    """A Celery app with one worker.
 
     Args:
         settings: Settings of the app.
     """
 
     def __init__(self, **settings):
-        self.app = Celery("desk", broker="memory://")
+        self.app = Celery("worker", broker="memory://")
         self.app.conf.update(
             cache_backend="memory",
             broker_transport_options={"polling_interval": 0},
-            **{"result_backend": "tests._support.celery_desk:Moody"} | settings,
+            **{"result_backend": "tests._support.celery_worker:UnreliableBackend"}
+            | settings,
         )
         self.app.backend.client.cache.clear()
         self.connection = self.app.connection_for_read()
@@ -113,7 +122,7 @@ class Desk:
         self.pool = TaskPool(app=self.app)
 
     def task(self, fn, policy, base=DurableTask, **options):
-        """Make a task of a function, under its own name."""
+        """Return a durable task of a function."""
 
         def verify(*args, **kwargs):
             return fn(*args, **kwargs)
@@ -123,59 +132,59 @@ class Desk:
         self.app.finalize()
         return task
 
-    def sent(self, fn, policy=HOURLY, **options):
-        """Send a job of a function, ``job-7``; return what can be asked of it."""
+    def send(self, fn, policy=HOURLY, **options):
+        """Send ``job-7``, a job of a function; return its result."""
         task = self.task(fn, policy, **options)
         return task.apply_async(["example.com"], task_id="job-7")
 
-    def due(self, clock):
-        """Let it be the time when the one message that lies there is due."""
+    def advance_to_due(self, clock):
+        """Advance the clock to the time at which the only message is due."""
         clock.advance(max(self.envelope()["due"] - wall(), 0))
 
-    def wake(self, *, killed=None, queue="celery", **changes):
-        """Work on the next message; return what it was, or None.
+    def handle_next(self, *, killed=None, queue="celery", **changes):
+        """Handle the next message, and return it; None if there is none.
 
         Args:
-            killed: Where the worker dies: ``"sending"``, before the next message
-                is sent, or ``"acknowledging"``, after it was.
-            queue: Where it lies.
-            **changes: What is to be changed in its headers.
+            killed: When the worker dies: ``"sending"``, before it sends the next
+                message, or ``"acknowledging"``, after that.
+            queue: The queue of the message.
+            **changes: Changes of its headers.
         """
-        message = self.take(queue)
+        message = self.take_message(queue)
         if message is None:
             return None
         message.headers.update(changes)
-        request = self.request(message, None if killed is None else dying)
+        request = self.request(message, None if killed is None else die)
         if killed == "sending":
-            signals.before_task_publish.connect(dying, weak=False)
+            signals.before_task_publish.connect(die, weak=False)
         try:
             request.execute_using_pool(self.pool)
         except WorkerTerminate:
             message.requeue()
         finally:
-            signals.before_task_publish.disconnect(dying)
+            signals.before_task_publish.disconnect(die)
         return message
 
-    def lose(self, error, **changes):
-        """Let a worker lose the process that it had given the next message to."""
-        message = self.take()
+    def lose_process(self, error, **changes):
+        """Handle the next message in a pool process that is lost with this error."""
+        message = self.take_message()
         message.headers.update(changes)
         try:
             raise error
         except type(error):
             self.request(message).on_failure(ExceptionInfo())
 
-    def take(self, queue="celery"):
-        """Return the next message of a queue; None if there is none."""
+    def take_message(self, queue="celery"):
+        """Return the next message of a queue, or None."""
         message = self.channel.basic_get(queue)
         return message and self.channel.message_to_python(message)
 
     def request(self, message, on_ack=None):
-        """Return what a worker makes of a message.
+        """Return the request that a worker makes of a message.
 
         Args:
             message: The message.
-            on_ack: Acknowledges it.
+            on_ack: Called to acknowledge it.
         """
         message.accept = prepare_accept_content(self.app.conf.accept_content)
         return Request(
@@ -183,40 +192,40 @@ class Desk:
             on_ack=on_ack or message.ack_log_error, on_reject=message.reject_log_error,
         )  # fmt: skip
 
-    def work(self):
-        """Work until there is nothing left to do; return how many messages."""
+    def handle_all(self):
+        """Handle messages until there are none; return their number."""
         count = 0
-        while self.wake() is not None:
+        while self.handle_next() is not None:
             count += 1
         return count
 
-    def lying(self, queue="celery"):
-        """Return the headers of the messages that lie in a queue."""
-        kept = self.channel._queue_for(queue).queue  # noqa: SLF001  to look, not take
-        return [message["headers"] for message in kept]
+    def messages(self, queue="celery"):
+        """Return the headers of the messages in a queue."""
+        queued = self.channel._queue_for(queue).queue  # noqa: SLF001  without taking
+        return [message["headers"] for message in queued]
 
-    def buried(self):
-        """Return how many messages the dead have."""
-        return len(self.lying(DEAD.name))
+    def count_dead(self):
+        """Return the number of messages in the dead-letter queue."""
+        return len(self.messages(DEAD.name))
 
     def envelope(self):
-        """Return the envelope of the one message that lies there."""
-        [headers] = self.lying()
+        """Return the envelope of the only message."""
+        [headers] = self.messages()
         return json.loads(headers[HEADER])
 
-    def held(self):
-        """Return for how many seconds a worker would hold that message."""
-        [headers] = self.lying()
-        held = datetime.fromisoformat(headers["eta"]) - datetime.now(UTC)
-        return held.total_seconds()
+    def hold_time(self):
+        """Return for how many seconds a worker would hold the only message."""
+        [headers] = self.messages()
+        hold = datetime.fromisoformat(headers["eta"]) - datetime.now(UTC)
+        return hold.total_seconds()
 
-    def copy(self, queue="celery"):
-        """Leave a copy of the one message, as a worker does that dies late."""
-        kept = self.channel._queue_for(queue)  # noqa: SLF001  as above
-        [message] = kept.queue
+    def copy_message(self, queue="celery"):
+        """Duplicate the only message, like a worker that dies before acknowledging."""
+        queued = self.channel._queue_for(queue)  # noqa: SLF001  as above
+        [message] = queued.queue
         message = json.loads(json.dumps(message))
         message["properties"]["delivery_tag"] += "-copy"
-        kept.put(message)
+        queued.put(message)
 
     def entry(self, job="job-7"):
         return read_entry(self.app, job)
@@ -225,5 +234,5 @@ class Desk:
         return self.app.AsyncResult(job).state
 
 
-def dying(*_args, **_kwargs):
+def die(*_args, **_kwargs):
     raise WorkerTerminate("killed")

@@ -1,4 +1,4 @@
-"""A server of gRPC that answers by a script, with bytes in and bytes out."""
+"""A gRPC server that answers by a script; its messages are bytes."""
 
 import contextlib
 import threading
@@ -13,7 +13,7 @@ OPTIONS = [("grpc.enable_retries", 0)]
 
 
 class Fails(NamedTuple):
-    """How an answer of the script ends."""
+    """The error that ends an answer of the script."""
 
     code: str = "UNAVAILABLE"
     pushback: str | None = None
@@ -23,20 +23,20 @@ DOWN = Fails()
 
 
 class Seen(NamedTuple):
-    """What the server has seen of an attempt."""
+    """An attempt as the server has seen it."""
 
     method: str
     requests: list[bytes]
     metadata: dict[str, str]
-    left: float | None
+    time_remaining: float | None
 
     @property
-    def before(self):
+    def previous_attempts(self):
         return self.metadata.get("grpc-previous-rpc-attempts")
 
 
 class Shop:
-    """Each attempt has the next answer: its messages, and how they end."""
+    """The service: each attempt gets the next answer, of messages and an error."""
 
     def __init__(self, answers):
         self.answers = iter(answers)
@@ -48,10 +48,10 @@ class Shop:
         return len(self.seen)
 
     def answer(self, requests, context, method):
-        left = context.time_remaining()
-        left = None if left is None or left > 1e9 else left
+        remaining = context.time_remaining()
+        remaining = None if remaining is None or remaining > 1e9 else remaining
         metadata = dict(context.invocation_metadata())
-        self.seen.append(Seen(method, requests, metadata, left))
+        self.seen.append(Seen(method, requests, metadata, remaining))
         self.begun.set()
         for each in next(self.answers):
             if isinstance(each, float):
@@ -87,7 +87,7 @@ class Shop:
 
 @contextlib.contextmanager
 def shop(*answers):
-    """Yield a shop that is open: each answer is of messages, and how they end."""
+    """Serve answers: each is a list of messages, pauses and errors."""
     cart = Shop(answers)
     with futures.ThreadPoolExecutor(4) as threads:
         server = grpc.server(threads)
@@ -103,15 +103,15 @@ def shop(*answers):
 
 
 def stub(channel, method="Get"):
-    """Return what makes the calls of a method of the shop."""
+    """Return the callable of a method of the shop."""
     kind = {"Get": "unary_unary", "Add": "stream_unary", "List": "unary_stream"}
     return getattr(channel, kind.get(method, "stream_stream"))(f"/shop.Cart/{method}")
 
 
 @contextlib.contextmanager
-def opened(cart, *others, **settings):
-    """Yield a channel to a shop, or an address, whose calls are made again."""
+def retrying_channel(cart, *others, **settings):
+    """Yield a channel with retries to a shop or an address."""
     address = cart if isinstance(cart, str) else cart.address
-    again = RetryInterceptor(**settings)
+    interceptor = RetryInterceptor(**settings)
     with grpc.insecure_channel(address, OPTIONS) as channel:
-        yield grpc.intercept_channel(channel, again, *others)
+        yield grpc.intercept_channel(channel, interceptor, *others)

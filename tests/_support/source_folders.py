@@ -1,4 +1,4 @@
-"""Folders of code that is written for a test, and found there."""
+"""Writes modules for tests of discovery, and imports them."""
 
 import functools
 import sys
@@ -14,23 +14,23 @@ HEAD = "from retrykit import Policy, retry, aretry, with_policy\n"
 
 @pytest.fixture
 def write(tmp_path):
-    """Write modules below a folder: ``deep__jobs="..."`` is deep/jobs.py."""
-    return functools.partial(_written, tmp_path)
+    """Return a function that writes modules: ``deep__jobs="..."`` is deep/jobs.py."""
+    return functools.partial(_write, tmp_path)
 
 
 @pytest.fixture
 def package(tmp_path):
-    """Write a package `shop` of modules, and return its folder."""
+    """Return a function that writes a package `shop`, and returns its folder."""
 
     def shop(**files):
-        folder = _written(tmp_path / "shop", **files)
+        folder = _write(tmp_path / "shop", **files)
         (folder / "__init__.py").touch()
         return folder
 
     return shop
 
 
-def _written(folder, **files):
+def _write(folder, **files):
     for name, text in files.items():
         path = folder.joinpath(*name.split("__")).with_suffix(".py")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,14 +38,14 @@ def _written(folder, **files):
     return folder
 
 
-def names(target, **told):
-    """Return what is found in a target, by name."""
-    return [str(found) for found in discover(str(target), **told).found]
+def found_names(target, **options):
+    """Return the names of the policies found in a target."""
+    return [str(found) for found in discover(str(target), **options).found]
 
 
 @contextmanager
-def importable(folder):
-    """Let everybody import what is in a folder, and forget it after that."""
+def on_import_path(folder):
+    """Make the modules of a folder importable, and forget them afterwards."""
     before = set(sys.modules)
     sys.path.insert(0, str(folder))
     yield
@@ -56,8 +56,8 @@ def importable(folder):
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left():
-    """Hold that nothing is left of what a test imports."""
+def no_imports_left():
+    """Fail if a test leaves changes of the path or imported modules behind."""
     path, before = list(sys.path), set(sys.modules)
     yield
     assert sys.path == path

@@ -1,6 +1,6 @@
-"""Time stands still for what is real: sockets, threads and timers of attempts.
+"""Virtual time waits for the real sockets, threads and timers of attempts.
 
-What is waited for here is real, and takes some hundredths of a second.
+The waits are real and take up to 0.1 s.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ import trio.testing
 
 from retrykit import Policy, aretry, retry
 from retrykit.testing import ScriptedFunction, TimeStalledError, virtual_time
-from tests._support.side import WEEK, once, together
+from tests._support.concurrency import WEEK, gather, sleep_once
 
 
 class TestAttempts:
-    """Time stands still for what an attempt waits for."""
+    """Time stands still while an attempt waits."""
 
-    def test_a_socket_is_not_overtaken(self):
+    def test_time_waits_for_a_socket(self):
         async def serve(reader, writer):
             await reader.readline()
             await asyncio.sleep(0.1)
@@ -41,14 +41,16 @@ class TestAttempts:
                 return data
 
             with virtual_time():
-                outcome, _ = await asyncio.gather(Policy().arun(fetch), once("7d"))
+                outcome, _ = await asyncio.gather(
+                    Policy().arun(fetch), sleep_once("7d")
+                )
             server.close()
             return outcome
 
         outcome = asyncio.run(main())
         assert (outcome.value, outcome.state.elapsed) == (b"data\n", 0.0)
 
-    def test_a_socket_of_trio_is_not_overtaken(self):
+    def test_time_waits_for_a_trio_socket(self):
         outcomes = []
 
         async def serve(stream):
@@ -72,14 +74,14 @@ class TestAttempts:
                     outcomes.append(await Policy().arun(fetch))
 
                 with virtual_time():
-                    await together(call(), once("7d"))
+                    await gather(call(), sleep_once("7d"))
                 nursery.cancel_scope.cancel()
 
         trio.run(main)
         assert [each.value for each in outcomes] == [b"data"]
         assert [each.state.elapsed for each in outcomes] == [0.0]
 
-    def test_a_thread_of_an_attempt_is_not_overtaken(self, loop):
+    def test_time_waits_for_a_thread_of_an_attempt(self, loop):
         outcomes = []
 
         async def fetch():
@@ -95,12 +97,12 @@ class TestAttempts:
 
         async def main():
             with virtual_time():
-                await together(call(), once("7d"))
+                await gather(call(), sleep_once("7d"))
 
         loop(main)
         assert [each.state.elapsed for each in outcomes] == [0.0]
 
-    def test_an_attempt_in_another_thread_is_not_overtaken(self):
+    def test_time_waits_for_an_attempt_in_another_thread(self):
         begun = Event()
 
         def fetch():
@@ -118,21 +120,23 @@ class TestAttempts:
             retry(WEEK)(ScriptedFunction([OSError, "ok"]))()
         assert outcome.result().state.elapsed == 0.0
 
-    def test_a_timer_of_the_loop_in_an_attempt_is_not_overtaken(self):
+    def test_time_waits_for_a_timer_of_the_loop(self):
         async def fetch():
             await asyncio.sleep(0.03)
 
         async def main():
             with virtual_time(allow_real_sleep=True):
-                outcome, _ = await asyncio.gather(Policy().arun(fetch), once("7d"))
+                outcome, _ = await asyncio.gather(
+                    Policy().arun(fetch), sleep_once("7d")
+                )
             return outcome
 
         assert asyncio.run(main()).state.elapsed == 0.0
 
-    def test_calls_inside_of_an_attempt_do_not_hold_their_own_time(self, loop):
+    def test_an_attempt_with_nested_calls_does_not_stop_their_time(self, loop):
         async def outer():
-            await together(once(5), once(7))
-            await once(9)
+            await gather(sleep_once(5), sleep_once(7))
+            await sleep_once(9)
 
         async def main():
             with virtual_time() as clock:
@@ -141,15 +145,15 @@ class TestAttempts:
 
         assert loop(main) == 16.0
 
-    def test_calls_that_wait_for_one_another_end_on_a_virtual_loop(self):
+    def test_an_attempt_can_wait_for_another_call_on_a_virtual_loop(self):
         async def main():
             slept = asyncio.Event()
 
             async def sleeping():
-                await once(5)
+                await sleep_once(5)
                 slept.set()
 
-            await together(aretry(slept.wait)(), sleeping())
+            await gather(aretry(slept.wait)(), sleeping())
             return clock.now()
 
         with (
@@ -160,7 +164,7 @@ class TestAttempts:
 
 
 class TestStalls:
-    """An attempt that never ends holds time: an error instead of a hang."""
+    """An attempt that never ends stalls time, which raises an error."""
 
     @pytest.mark.parametrize("module", [asyncio, trio], ids=["asyncio", "trio"])
     def test_a_task_that_waits_for_a_call_that_sleeps(self, module):
@@ -173,12 +177,12 @@ class TestStalls:
 
             async def sleeping():
                 try:
-                    await once(5)
+                    await sleep_once(5)
                 finally:
                     slept.append(True)
 
             with virtual_time(stall_timeout=0.05):
-                await together(aretry(waiting)(), sleeping())
+                await gather(aretry(waiting)(), sleeping())
 
         with pytest.raises(BaseExceptionGroup) as caught:
             trio.run(main) if module is trio else asyncio.run(main())
@@ -205,13 +209,13 @@ class TestStalls:
         assert outcome.result().ok
         assert clock.now() == 0.0
 
-    def test_one_that_gets_lost_is_raised_at_the_end_of_the_block(self):
+    def test_an_error_that_is_not_raised_before_is_raised_at_the_end_of_the_block(self):
         over = Event()
 
         async def main():
             waiting = asyncio.create_task(aretry(asyncio.to_thread)(over.wait))
             await asyncio.sleep(0)
-            sleeper = asyncio.create_task(once(5))
+            sleeper = asyncio.create_task(sleep_once(5))
             await asyncio.wait([sleeper])
             over.set()
             await waiting
@@ -220,8 +224,8 @@ class TestStalls:
         with pytest.raises(TimeStalledError), virtual_time(stall_timeout=0.05):
             asyncio.run(main())
 
-    def test_a_virtual_loop_that_waits_for_a_socket(self):
-        """One that is only kept open holds time as one that answers soon."""
+    def test_a_virtual_loop_that_waits_for_an_idle_socket(self):
+        """Data could still arrive."""
 
         writers = []
 

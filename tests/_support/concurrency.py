@@ -1,4 +1,4 @@
-"""What calls side by side are tested with."""
+"""Helpers for concurrent calls on threads, asyncio and trio."""
 
 import asyncio
 from threading import Thread
@@ -15,7 +15,7 @@ WEEK = Policy(schedule=["1d"] * 7, max_attempts=None, max_elapsed=None)
 
 
 def in_thread(fn):
-    """Return what a function returns in a thread of its own."""
+    """Run a function in a new thread, and return its result."""
     results = []
     thread = Thread(target=lambda: results.append(fn()))
     thread.start()
@@ -23,15 +23,15 @@ def in_thread(fn):
     return results[0]
 
 
-def once(delay):
-    """Return a coroutine that sleeps once for *delay* in a retried call."""
+def sleep_once(delay):
+    """Return a coroutine of a retried call that sleeps once, for *delay*."""
     return aretry(schedule=[delay], max_elapsed=None)(
         AsyncScriptedFunction([OSError, "ok"])
     )()
 
 
-async def together(*calls):
-    """Await coroutines side by side, in the way of the loop that runs."""
+async def gather(*calls):
+    """Await coroutines concurrently, under asyncio or trio."""
     try:
         trio.lowlevel.current_task()
     except RuntimeError:
@@ -39,14 +39,14 @@ async def together(*calls):
             for call in calls:
                 group.create_task(call)
     else:
-        # Trio begins the tasks of one round in an order of its own.
+        # Trio starts the tasks of a batch in random order.
         async with trio.open_nursery() as nursery:
             for call in calls:
                 nursery.start_soon(lambda call=call: call)
 
 
-class Under:
-    """One kind of event loop, on virtual time of its own."""
+class AsyncLibrary:
+    """Asyncio or trio, run on a virtual clock that is not retrykit's."""
 
     def __init__(self, module, run):
         self.sleep = module.sleep

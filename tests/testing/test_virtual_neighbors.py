@@ -1,4 +1,4 @@
-"""Virtual time beside what is real: other clocks, other threads."""
+"""Virtual time with other clocks and real threads."""
 
 import asyncio
 import functools
@@ -10,14 +10,14 @@ import anyio.to_thread
 
 from retrykit import Policy, retry, state_of
 from retrykit.testing import virtual_time
-from tests._support.side import once
+from tests._support.concurrency import sleep_once
 
 
 class TestOneLoop:
-    def test_two_clocks_on_one_loop_do_not_disturb_each_other(self):
+    def test_two_clocks_on_one_loop_are_independent(self):
         async def test():
             with virtual_time() as clock:
-                await once(5)
+                await sleep_once(5)
                 return clock.now()
 
         async def main():
@@ -25,20 +25,20 @@ class TestOneLoop:
 
         assert asyncio.run(main()) == [5.0, 5.0]
 
-    def test_a_task_that_asks_again_and_again_holds_nobody_up(self):
+    def test_a_polling_task_does_not_stop_time(self):
         async def main():
             with virtual_time() as clock:
-                call = asyncio.create_task(once(5))
-                while not call.done():  # noqa: ASYNC110  it is what is tested
+                call = asyncio.create_task(sleep_once(5))
+                while not call.done():  # noqa: ASYNC110  under test
                     await asyncio.sleep(0)
                 return clock.now()
 
         assert asyncio.run(main()) == 5.0
 
 
-class TestNeighbours:
-    def test_a_thread_of_ones_own_that_serves_attempts_is_not_overtaken(self):
-        """It was there before, and waits for work as no pool does."""
+class TestOtherThreads:
+    def test_time_waits_for_a_worker_thread_of_an_attempt(self):
+        """A thread that started before, and is not one of a pool."""
         jobs = queue.SimpleQueue()
 
         def serve():
@@ -46,7 +46,7 @@ class TestNeighbours:
                 time.sleep(0.05)
                 job()
 
-        async def ask():
+        async def request():
             loop = asyncio.get_running_loop()
             answer = loop.create_future()
             jobs.put(lambda: loop.call_soon_threadsafe(answer.set_result, 1))
@@ -54,7 +54,9 @@ class TestNeighbours:
 
         async def main():
             with virtual_time():
-                outcome, _ = await asyncio.gather(Policy().arun(ask), once("7d"))
+                outcome, _ = await asyncio.gather(
+                    Policy().arun(request), sleep_once("7d")
+                )
             return outcome
 
         server = Thread(target=serve)
@@ -65,17 +67,17 @@ class TestNeighbours:
             jobs.put(None)
             server.join()
 
-    def test_threads_of_anyio_are_not_overtaken(self):
+    def test_time_waits_for_threads_of_anyio(self):
         async def main():
             await anyio.to_thread.run_sync(time.sleep, 0)
             work = functools.partial(anyio.to_thread.run_sync, time.sleep, 0.05)
             with virtual_time():
-                outcome, _ = await asyncio.gather(Policy().arun(work), once("7d"))
+                outcome, _ = await asyncio.gather(Policy().arun(work), sleep_once("7d"))
             return outcome
 
         assert asyncio.run(main()).state.elapsed == 0.0
 
-    def test_a_call_that_began_before_keeps_the_time_that_it_began_with(self):
+    def test_a_call_that_started_before_uses_the_real_clock(self):
         begun, go = Event(), Event()
         outcomes = []
 

@@ -1,4 +1,4 @@
-"""Settings of Celery that are refused, each with the message that it gets."""
+"""Invalid settings of jobs on Celery, by the message of their error."""
 
 from kombu import Exchange, Queue
 
@@ -6,118 +6,124 @@ from retrykit.integrations.celery import dead, kill, requeue, status
 from retrykit.integrations.celery.ledger import Entry, write_entry
 from tests._support.celery_apps import AMQP, CONFIRMED, QUORUM, app
 
-__all__ = ["REFUSED"]
+__all__ = ["ERRORS"]
 
 SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 LONG = "é" * 128
 SET = "set it to a redis:// or an amqp:// URL"
 
 
-def able(*args, **options):
+def capabilities(*args, **options):
     return app(*args, **options).tasks["verify"].capabilities
 
 
-def started(**options):
+def start(**options):
     app("memory://").tasks["verify"].apply_async(**options)
 
 
-def routed():
-    """A quorum queue, and another one that cannot be delayed."""
+def route_to_direct_exchange():
+    """Send a job from a quorum queue to a queue that cannot delay messages."""
     quorum = {"x-queue-type": "quorum"}
     queues = [
         Queue("celery", Exchange("topics", "topic"), "celery", queue_arguments=quorum),
         Queue("direct", Exchange("direct", "direct"), "direct"),
     ]
-    told = app(AMQP, task_queues=queues, **QUORUM)
-    told.tasks["verify"].apply_async(queue="direct")
+    celery = app(AMQP, task_queues=queues, **QUORUM)
+    celery.tasks["verify"].apply_async(queue="direct")
 
 
 async def averify():
     """Do nothing."""
 
 
-def ended():
-    told = app("memory://")
-    envelope = told.tasks["verify"].job.envelope("job-7")
+def kill_ended_job():
+    celery = app("memory://")
+    envelope = celery.tasks["verify"].job.envelope("job-7")
     entry = Entry.of(envelope, 0).replace(status="succeeded")
-    write_entry(told, "job-7", entry)
-    kill(told, "job-7")
+    write_entry(celery, "job-7", entry)
+    kill(celery, "job-7")
 
 
-REFUSED = {
+ERRORS = {
     "acks_late must be True in verify, or a job is lost when its worker is killed, "
-    "got False; leave it out": lambda: able(task={"acks_late": False}),
+    "got False; leave it out": lambda: capabilities(task={"acks_late": False}),
     "autoretry_for must be empty in verify, whose policy retries, got "
-    f"({OSError},); set on=": lambda: able(task={"autoretry_for": (OSError,)}),
+    f"({OSError},); set on=": lambda: capabilities(task={"autoretry_for": (OSError,)}),
     "time_limit must be None for a job, or a slow attempt is repeated forever, "
     "got 60; set soft_time_limit, whose error is retried by the policy": (
-        lambda: able(task={"time_limit": 60})
+        lambda: capabilities(task={"time_limit": 60})
     ),
     "time_limit must be None for a job, or a slow attempt is repeated forever, "
     "got 70; set soft_time_limit, whose error is retried by the policy": (
-        lambda: able(task_time_limit=70)
+        lambda: capabilities(task_time_limit=70)
     ),
     "time_limit must be None for a job, or a slow attempt is repeated forever, "
     "got 80; set soft_time_limit, whose error is retried by the policy": (
-        lambda: started(time_limit=80)
+        lambda: start(time_limit=80)
     ),
     f"task_id must be at most 255 bytes long, and without '.retrykit', got {LONG!r}": (
-        lambda: started(task_id=LONG)
+        lambda: start(task_id=LONG)
     ),
     "task_id must be at most 255 bytes long, and without '.retrykit', got "
-    "'job-7.retrykit'": lambda: started(task_id="job-7.retrykit"),
+    "'job-7.retrykit'": lambda: start(task_id="job-7.retrykit"),
     "task_protocol must be 2, which has headers, got 1": (
-        lambda: able(task_protocol=1)
+        lambda: capabilities(task_protocol=1)
     ),
     "result_backend must be readable by every process, to detect duplicate "
     "messages, got 'DisabledBackend'; set it to a redis:// or a db+ URL": (
-        lambda: able(result_backend=None)
+        lambda: capabilities(result_backend=None)
     ),
     "result_backend must be readable by every process, to detect duplicate "
     "messages, got 'RPCBackend'; set it to a redis:// or a db+ URL": (
-        lambda: able(result_backend="rpc://")
+        lambda: capabilities(result_backend="rpc://")
     ),
     "result_expires must be more than 1800 seconds, twice as long as a hop, got 600; "
     "results detect duplicate messages; None keeps them forever": (
-        lambda: able(result_expires=600)
+        lambda: capabilities(result_expires=600)
     ),
     f"result_expires must be a finite number >= 0, got -1; {SECONDS}": (
-        lambda: able(result_expires=-1)
+        lambda: capabilities(result_expires=-1)
     ),
     f"max_hold must be a finite number >= 0, got -1; {SECONDS}": (
-        lambda: able(task={"max_hold": -1})
+        lambda: capabilities(task={"max_hold": -1})
     ),
-    "max_hold must be a duration > 0, got '0s'": lambda: able(task={"max_hold": "0s"}),
+    "max_hold must be a duration > 0, got '0s'": lambda: capabilities(
+        task={"max_hold": "0s"}
+    ),
     "max_hold must be less than half of the visibility timeout of 60 seconds, got "
     "30.0; a job held for longer is delivered twice: set "
     'broker_transport_options={"visibility_timeout": 120}': (
-        lambda: able(
+        lambda: capabilities(
             task={"max_hold": 30}, broker_transport_options={"visibility_timeout": 60}
         )
     ),
     "visibility_timeout must be a finite number >= 0, got '1h'": (
-        lambda: able(broker_transport_options={"visibility_timeout": "1h"})
+        lambda: capabilities(broker_transport_options={"visibility_timeout": "1h"})
     ),
     "max_hold must be at most 900 seconds on a classic queue, got 1200.0; RabbitMQ "
     "disconnects a worker that holds a job for half an hour": (
-        lambda: able(AMQP, {"max_hold": "20m"}, broker_transport_options=CONFIRMED)
+        lambda: capabilities(
+            AMQP, {"max_hold": "20m"}, broker_transport_options=CONFIRMED
+        )
     ),
     "confirm_publish must be True, or RabbitMQ may lose an unconfirmed job, "
     'got None; set broker_transport_options={"confirm_publish": True}': (
-        lambda: able(AMQP)
+        lambda: capabilities(AMQP)
     ),
     "queue must be bound to a topic exchange, which delays need on quorum queues, "
     "got 'celery'; set task_default_exchange_type='topic', or declare it so": (
-        lambda: able(AMQP, **QUORUM | {"task_default_exchange_type": "direct"})
+        lambda: capabilities(AMQP, **QUORUM | {"task_default_exchange_type": "direct"})
     ),
     "queue must be bound to a topic exchange, which delays need on quorum queues, "
-    "got 'direct'; set task_default_exchange_type='topic', or declare it so": routed,
+    "got 'direct'; set task_default_exchange_type='topic', or declare it so": (
+        route_to_direct_exchange
+    ),
     f"broker_url must be that of Redis or RabbitMQ, got 'sql'; waiting jobs are lost "
-    f"if a worker is killed: {SET}": lambda: able("sqla+sqlite://"),
+    f"if a worker is killed: {SET}": lambda: capabilities("sqla+sqlite://"),
     "broker_url must be that of Redis or RabbitMQ, got 'filesystem'; waiting jobs "
-    f"are lost if a worker is killed: {SET}": lambda: able("filesystem://"),
+    f"are lost if a worker is killed: {SET}": lambda: capabilities("filesystem://"),
     f"broker_url must be that of Redis or RabbitMQ, got 'pyro'; {SET}": (
-        lambda: able("pyro://")
+        lambda: capabilities("pyro://")
     ),
     "policy must be a Policy, got None; write policy=Policy(...)": (
         lambda: app(task={"policy": None}).finalize()
@@ -127,11 +133,11 @@ REFUSED = {
     "retry must be left to the policy of verify, got 'retry()'; raise "
     "RetryAfter(delay), or the error itself": app().tasks["verify"].retry,
     "expires must be None for a job, got 60; set max_elapsed in its policy, which "
-    "reports the end": lambda: started(expires=60),
+    "reports the end": lambda: start(expires=60),
     "eta must be an aware datetime, got 'tomorrow'; write datetime.now(UTC)": (
-        lambda: started(eta="tomorrow")
+        lambda: start(eta="tomorrow")
     ),
-    "countdown must be a finite number >= 0, got -1": lambda: started(countdown=-1),
+    "countdown must be a finite number >= 0, got -1": lambda: start(countdown=-1),
     "limit must be an integer >= 1, got -3": lambda: dead(app("memory://"), limit=-3),
     "job_id must be the id of a job that was started, got 'job-8'": (
         lambda: status(app("memory://"), "job-8")
@@ -139,5 +145,7 @@ REFUSED = {
     "job_id must be the id of a job in the queue retrykit.dead, got 'job-8'": (
         lambda: requeue(app("memory://"), "job-8")
     ),
-    "job_id must be the id of an unfinished job, got 'job-7'; it is succeeded": ended,
+    "job_id must be the id of an unfinished job, got 'job-7'; it is succeeded": (
+        kill_ended_job
+    ),
 }

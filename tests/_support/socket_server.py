@@ -1,7 +1,7 @@
-"""What the servers of the tests share: they accept, and leave nothing behind.
+"""Base class of the test servers: accepts connections, and leaves nothing behind.
 
-It knows no protocol. One thread accepts on 127.0.0.1, and each connection has a
-thread of its own; every wait ends when the server does, or after PATIENCE.
+It knows no protocol. One thread accepts on 127.0.0.1, and each connection has its own
+thread; every wait ends when the server is closed, or after TIMEOUT.
 """
 
 import contextlib
@@ -9,16 +9,16 @@ import socket
 import struct
 import threading
 
-__all__ = ["PATIENCE", "Acceptor", "Line"]
+__all__ = ["TIMEOUT", "Connection", "SocketServer"]
 
-PATIENCE = 30.0
-"""Seconds that a socket may wait: more than a test takes, less than for ever."""
+TIMEOUT = 30.0
+"""How long a socket may wait, in seconds: longer than any test takes."""
 
 _ABORT = struct.pack("ii", 1, 0)
 
 
-class Line:
-    """One connection, as the thread sees it that serves it."""
+class Connection:
+    """A connection, for the thread that serves it."""
 
     def __init__(self, sock, number, ending):
         self.sock = sock
@@ -30,32 +30,32 @@ class Line:
         self.sock.sendall(data)
 
     def reset(self):
-        """Close it with RST, as soon as its thread is done with it."""
+        """Close it with RST when its thread has finished."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
 
     def pause(self, seconds):
-        """Wait; an error ends it when the server closes meanwhile."""
+        """Wait, or raise as soon as the server closes."""
         if self.ending.wait(seconds):
             raise ConnectionAbortedError
 
-    def swallow(self):
-        """Read and say nothing, until the other side has gone."""
+    def drain(self):
+        """Read without answering until the other side closes."""
         while self.sock.recv(65536):
             pass
 
-    def wake(self):
-        """End what its thread waits for."""
+    def interrupt(self):
+        """End all reads and writes of its thread."""
         for sock in [self.sock, *self.others]:
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
 
-class Acceptor:
-    """A server on a free port, which stays its own while nobody listens."""
+class SocketServer:
+    """A server on a free port, which stays reserved while it does not listen."""
 
     def __init__(self):
         self.accepted = 0
-        self._lines = {}
+        self._connections = {}
         self._changed = threading.Condition()
         self._ending = threading.Event()
         self._listening = False
@@ -63,23 +63,25 @@ class Acceptor:
         self.port = self._bound.getsockname()[1]
         self._thread = None
 
-    def meet(self, line):
-        """Return what serves a connection; told one by one, before it is."""
+    def handler_for(self, connection):
+        """Return the function that serves a connection; called in order of arrival."""
         raise NotImplementedError
 
     @property
     def open(self):
-        """How many connections are open right now."""
+        """The number of open connections."""
         with self._changed:
-            return len(self._lines)
+            return len(self._connections)
 
-    def settled(self, open=0, within=2.0):  # noqa: A002  as the property
-        """Return whether so many connections are open, now or soon."""
+    def wait_for_open(self, count=0, within=2.0):
+        """Return whether the number of open connections becomes *count* in time."""
         with self._changed:
-            return self._changed.wait_for(lambda: len(self._lines) == open, within)
+            return self._changed.wait_for(
+                lambda: len(self._connections) == count, within
+            )
 
     def listen(self):
-        """Accept from here on; nothing happens if it does."""
+        """Accept connections, if it does not already."""
         if not self._listening:
             self._join()
             self._listening = True
@@ -88,25 +90,25 @@ class Acceptor:
             self._thread.start()
 
     def refuse(self):
-        """Accept nobody from here on; connections that are open stay so."""
+        """Refuse new connections; open ones stay open."""
         if self._listening:
             self._listening = False
-            # What accepts is woken by a connection: it alone closes its socket,
-            # which the system would hold open for as long as it is waited on.
+            # A connection wakes the accepting thread, which closes the socket itself:
+            # the system would keep it open for as long as a thread waits on it.
             with contextlib.suppress(OSError):
                 socket.create_connection(("127.0.0.1", self.port), 1).close()
         self._join()
 
     def close(self):
-        """End every thread and close every socket, whatever they wait for."""
+        """End every thread and close every socket."""
         self._ending.set()
         self.refuse()
         with self._changed:
-            running = list(self._lines.items())
-        for line, _ in running:
-            line.wake()
+            running = list(self._connections.items())
+        for connection, _ in running:
+            connection.interrupt()
         for _, thread in running:
-            thread.join(PATIENCE)
+            thread.join(TIMEOUT)
             assert not thread.is_alive(), "a connection outlived its server"
         self._bound.close()
 
@@ -117,7 +119,7 @@ class Acceptor:
         self.close()
 
     def _bind(self, port):
-        # Bound and not listening it refuses, and no other program gets the port.
+        # A bound socket that does not listen refuses, and keeps the port reserved.
         sock = socket.socket()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(("127.0.0.1", port))
@@ -125,38 +127,40 @@ class Acceptor:
 
     def _join(self):
         if self._thread is not None:
-            self._thread.join(PATIENCE)
-            assert not self._thread.is_alive(), "what accepts does not end"
+            self._thread.join(TIMEOUT)
+            assert not self._thread.is_alive(), "the accepting thread does not end"
 
     def _accept(self):
         while True:
             sock, _ = self._bound.accept()
-            start = self._welcome(sock) if self._listening else sock.close
+            start = self._prepare(sock) if self._listening else sock.close
             if not self._listening:
-                # Before it is served: who sees what comes of it may be back at once.
+                # Before it is served: its client may reconnect as soon as it is.
                 self._bound.close()
                 self._bound = self._bind(self.port)
                 start()
                 return
             start()
 
-    def _welcome(self, sock):
-        sock.settimeout(PATIENCE)
+    def _prepare(self, sock):
+        sock.settimeout(TIMEOUT)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.accepted += 1
-        line = Line(sock, self.accepted, self._ending)
-        work = self.meet(line)
-        thread = threading.Thread(target=self._serve, args=(line, work), daemon=True)
+        connection = Connection(sock, self.accepted, self._ending)
+        work = self.handler_for(connection)
+        thread = threading.Thread(
+            target=self._serve, args=(connection, work), daemon=True
+        )
         with self._changed:
-            self._lines[line] = thread
+            self._connections[connection] = thread
             self._changed.notify_all()
         return thread.start
 
-    def _serve(self, line, work):
+    def _serve(self, connection, work):
         try:
-            with line.sock, contextlib.suppress(OSError):
+            with connection.sock, contextlib.suppress(OSError):
                 work()
         finally:
             with self._changed:
-                del self._lines[line]
+                del self._connections[connection]
                 self._changed.notify_all()

@@ -1,9 +1,8 @@
-"""Storms of interrupts and forks: ``python -m tests._support.storms``.
+"""Stress tests: ``python -m tests._support.interrupts_and_forks``.
 
 An interrupt is an error that a signal handler raises, as Ctrl-C does, between
-any two instructions of a loop of short calls. A fork happens while other
-threads are in the midst of everything that threads share. Whatever they hit,
-nothing is swallowed, nothing is left behind and nothing hangs.
+any two instructions of a loop of short calls. A fork happens while other threads
+use everything that threads share. Nothing may be swallowed, left behind or hang.
 """
 
 import argparse
@@ -25,11 +24,11 @@ _TWICE = Policy(schedule=[0, 0], on=OSError, max_elapsed=60)
 
 
 class _Interrupt(BaseException):
-    """What the signal handler raises."""
+    """Raised by the signal handler."""
 
 
 _quick = retry(_TWICE)(lambda: 1)
-_heard = retry(_TWICE, observers=[lambda event: None])(lambda: 1)
+_observed = retry(_TWICE, observers=[lambda event: None])(lambda: 1)
 
 
 @retry(_TWICE)
@@ -73,7 +72,7 @@ def _durable() -> None:
 
 CALLS: dict[str, Callable[[], object]] = {
     "function": _quick,
-    "function that is observed": _heard,
+    "function that is observed": _observed,
     "function that fails": _failing,
     "function in a function": _nested,
     "block": _block,
@@ -83,8 +82,8 @@ CALLS: dict[str, Callable[[], object]] = {
 }
 
 
-def _stands() -> bool:
-    """Return whether this thread is said to be inside of a call, though it is not."""
+def _call_is_left() -> bool:
+    """Return whether this thread is still recorded as inside of a call."""
     try:
         current_state()
     except LookupError:
@@ -93,14 +92,14 @@ def _stands() -> bool:
 
 
 def interrupts(call: Callable[[], object], times: int, seed: int) -> str:
-    """Interrupt a loop of calls, and return what is wrong afterwards, or nothing.
+    """Interrupt a loop of calls; return the fault, or an empty string.
 
     Args:
-        call: What is called again and again.
-        times: How often it is interrupted.
-        seed: Of the time before each interrupt: up to 300 microseconds.
+        call: The call of the loop.
+        times: The number of interrupts.
+        seed: Seed of the time before each interrupt, up to 300 microseconds.
     """
-    chance, raised = random.Random(seed), []  # noqa: S311  no secret is drawn
+    chance, raised = random.Random(seed), []  # noqa: S311  not a secret
 
     def interrupt(*_: object) -> None:
         raised.append(1)
@@ -116,7 +115,7 @@ def interrupts(call: Callable[[], object], times: int, seed: int) -> str:
                     call()
             except _Interrupt:
                 caught += 1
-            if _stands():
+            if _call_is_left():
                 return f"a call is left current after interrupt {caught}"
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -128,8 +127,8 @@ def interrupts(call: Callable[[], object], times: int, seed: int) -> str:
     return ""
 
 
-def _share() -> None:
-    """Go through everything that threads share."""
+def _use_shared_state() -> None:
+    """Use everything that threads share."""
     with observe(lambda event: None), limit_retries(max_attempts=2, process_wide=True):
         _quick()
     with disable_retries(), suppress(OSError):
@@ -139,22 +138,22 @@ def _share() -> None:
 
 
 def forks(times: int, threads: int = 4) -> str:
-    """Fork while threads share everything; return what is wrong, or nothing.
+    """Fork while threads use shared state; return the fault, or an empty string.
 
     Args:
-        times: How many children there are, one after the other.
-        threads: How many threads go through everything meanwhile.
+        times: The number of children, one after the other.
+        threads: The number of threads that use shared state meanwhile.
     """
     over = threading.Event()
     before = sys.getswitchinterval()
 
-    def keep_sharing() -> None:
+    def keep_using() -> None:
         while not over.is_set():
-            # Threads that hold something everywhere may close it in any order.
+            # Process-wide overrides may be closed in any order.
             with suppress(Exception):
-                _share()
+                _use_shared_state()
 
-    workers = [threading.Thread(target=keep_sharing) for _ in range(threads)]
+    workers = [threading.Thread(target=keep_using) for _ in range(threads)]
     for worker in workers:
         worker.start()
     sys.setswitchinterval(1e-6)
@@ -164,7 +163,7 @@ def forks(times: int, threads: int = 4) -> str:
             if not child:
                 signal.alarm(10)
                 with suppress(Exception):
-                    _share()
+                    _use_shared_state()
                 os._exit(7)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             if status != 7:
@@ -178,20 +177,20 @@ def forks(times: int, threads: int = 4) -> str:
 
 
 def _main() -> int:
-    program = "python -m tests._support.storms"
-    asked = argparse.ArgumentParser(prog=program, description=__doc__)
-    asked.add_argument("--interrupts", type=int, default=10_000, metavar="N")
-    asked.add_argument("--forks", type=int, default=2_000, metavar="N")
-    asked.add_argument("--seed", type=int, default=7)
-    told = asked.parse_args()
+    program = "python -m tests._support.interrupts_and_forks"
+    parser = argparse.ArgumentParser(prog=program, description=__doc__)
+    parser.add_argument("--interrupts", type=int, default=10_000, metavar="N")
+    parser.add_argument("--forks", type=int, default=2_000, metavar="N")
+    parser.add_argument("--seed", type=int, default=7)
+    options = parser.parse_args()
     wrong = 0
-    each = -(-told.interrupts // len(CALLS))
+    each = -(-options.interrupts // len(CALLS))
     for name, call in CALLS.items():
-        fault = interrupts(call, each, told.seed)
+        fault = interrupts(call, each, options.seed)
         print(f"{each:,} interrupts of a {name}: {fault or 'nothing is wrong'}")
         wrong += bool(fault)
-    fault = forks(told.forks)
-    print(f"{told.forks:,} forks: {fault or 'nothing is wrong'}")
+    fault = forks(options.forks)
+    print(f"{options.forks:,} forks: {fault or 'nothing is wrong'}")
     return 1 if wrong or fault else 0
 
 

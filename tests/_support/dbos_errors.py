@@ -1,4 +1,4 @@
-"""What DBOS's jobs refuse, with the error: rows of the table in test_errors."""
+"""Invalid settings of jobs on DBOS, by the message of their error."""
 
 import atexit
 import contextlib
@@ -18,16 +18,16 @@ from retrykit.integrations.dbos import jobs
 from retrykit.integrations.dbos.jobs import find_job
 from retrykit.integrations.dbos.lifecycle import check_sqlite
 from retrykit.integrations.dbos.settings import _launched, mark_launched
-from tests._support.dbos_jobs import changed, settings
+from tests._support.dbos_jobs import execute, settings
 from tests._support.preset_errors import SECONDS
 
-__all__ = ["REFUSED", "USABLE"]
+__all__ = ["ERRORS", "USABLE"]
 
 FOLDER = Path(tempfile.mkdtemp(prefix="retrykit-"))
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 LOCK = FOLDER / "jobs.sqlite.held.lock"
 SETTINGS = settings(FOLDER)
-NOON = datetime(2026, 11, 23, 12)  # noqa: DTZ001  without a zone, to be refused
+NOON = datetime(2026, 11, 23, 12)  # noqa: DTZ001  naive, to be rejected
 
 KNOWN = ", ".join(map(repr, DBOSConfig.__annotations__))
 ID = "executor_id must be an id that no other process has"
@@ -35,9 +35,9 @@ LAUNCHED = "DBOS must be created by listen(...) or connect(...), and only"
 VERSION = "pinned, or a deploy would abandon running attempts"
 
 
-@durable.job(Policy(on=ConnectionError), name="refused")
-def refused() -> None:
-    """Nothing."""
+@durable.job(Policy(on=ConnectionError), name="verify")
+def verify() -> None:
+    """Do nothing."""
 
 
 def listen(**changes):
@@ -46,31 +46,31 @@ def listen(**changes):
 
 @contextlib.contextmanager
 def connected(job_id="waiting"):
-    """A process that only asks: what it starts waits for ever."""
+    """Connect without running jobs, and start one, which waits forever."""
     durable.connect(SETTINGS)
     try:
-        yield refused.start_as(job_id)
+        yield verify.start_as(job_id)
     finally:
         DBOS.destroy()
 
 
-def asked(ask, *arguments):
+def call_on_waiting(function, *arguments):
     with connected():
-        ask("waiting", *arguments)
+        function("waiting", *arguments)
 
 
-def unheard_of():
+def status_of_unknown_job():
     with connected():
         durable.status("nobody")
 
 
-def locked():
-    with contextlib.closing(sqlite3.connect(LOCK, isolation_level=None)) as held:
-        held.execute("BEGIN EXCLUSIVE")
+def listen_while_locked():
+    with contextlib.closing(sqlite3.connect(LOCK, isolation_level=None)) as database:
+        database.execute("BEGIN EXCLUSIVE")
         listen(executor_id="held")
 
 
-def made():
+def listen_after_own_dbos():
     DBOS(config=SETTINGS)
     try:
         listen(executor_id="another")
@@ -78,15 +78,17 @@ def made():
         DBOS.destroy()
 
 
-def spoilt():
-    spoil = "UPDATE workflow_input SET inputs = '{}' WHERE workflow_uuid = 'spoilt:1'"
-    with connected("spoilt"):
-        durable.kill("spoilt")
-        changed(FOLDER / "jobs.sqlite", spoil)
-        durable.requeue("spoilt")
+def requeue_corrupt_job():
+    corrupt = (
+        "UPDATE workflow_input SET inputs = '{}' WHERE workflow_uuid = 'corrupt:1'"
+    )
+    with connected("corrupt"):
+        durable.kill("corrupt")
+        execute(FOLDER / "jobs.sqlite", corrupt)
+        durable.requeue("corrupt")
 
 
-def jobless():
+def listen_without_jobs():
     known = dict(jobs._jobs)  # noqa: SLF001  of all test modules
     jobs._jobs.clear()  # noqa: SLF001
     try:
@@ -95,17 +97,17 @@ def jobless():
         jobs._jobs.update(known)  # noqa: SLF001
 
 
-def unlaunched():
-    was = _launched.is_set()
+def status_before_launch():
+    launched = _launched.is_set()
     _launched.clear()
     try:
         durable.status("waiting")
     finally:
-        if was:
+        if launched:
             mark_launched()
 
 
-REFUSED = {
+ERRORS = {
     "concurrency must be an integer >= 1, got 0": (
         lambda: durable.listen(SETTINGS, concurrency=0)
     ),
@@ -122,16 +124,16 @@ REFUSED = {
     f"application_version must be {VERSION}, got None; pass "
     "retrykit.integrations.dbos.config(...)": lambda: listen(application_version=None),
     f"{ID}, got 'held'; another one has locked {LOCK}: end it, or write "
-    "executor='another'": (locked),
+    "executor='another'": (listen_while_locked),
     "sqlite must be >= 3.42, for DBOS on Python 3.12, got '3.40.1'; use Postgres, "
     "Python 3.11, or a Python with a newer SQLite": (
         lambda: check_sqlite((3, 13), (3, 40, 1))
     ),
-    "name must be the name of one function only, got 'refused'": (
-        lambda: durable.job(Policy(), name="refused")(len)
+    "name must be the name of one function only, got 'verify'": (
+        lambda: durable.job(Policy(), name="verify")(len)
     ),
-    "job must be the name of a job that this process has imported, got 'refusd'; did "
-    "you mean refused?": lambda: find_job("refusd"),
+    "job must be the name of a job that this process has imported, got 'verfy'; did "
+    "you mean verify?": lambda: find_job("verfy"),
     "limit must be an integer >= 1, got -1": lambda: durable.dead(limit=-1),
     f"when must be an aware datetime, got {NOON!r}; write datetime.now(UTC)": (
         lambda: durable.retry_at("waiting", NOON)
@@ -154,28 +156,30 @@ REFUSED = {
         lambda: durable.config("tests", database="jobs.sqlite")
     ),
     "jobs must be imported before listen(...), or due jobs would die, got None; "
-    "import the modules that define them": jobless,
+    "import the modules that define them": listen_without_jobs,
     "DBOS must be launched by connect(...) or listen(...) before, got None; call "
-    "connect(config(...)) when this process starts": unlaunched,
+    "connect(config(...)) when this process starts": status_before_launch,
     "args must be encodable as UTF-8, got '\\udcff'; for a file name, pass "
     "os.fsencode(name).hex()": lambda: as_json("args", "\udcff"),
     "job_id must be a printable string, got 'a\\nb'": (
-        lambda: Job(len, Policy(), "refused").envelope("a\nb")
+        lambda: Job(len, Policy(), "verify").envelope("a\nb")
     ),
 }
 
-# Of a process that has launched it; without, the error is that of SQLite.
+# Only after a launch; without, the error is about SQLite.
 LAUNCHES = {
     f"{LAUNCHED} once, got 'executor single'; leave out DBOS(config=...) and "
-    "DBOS.launch()": made,
-    "job_id must be the id of a job that was started, got 'nobody'": unheard_of,
-    "job_id must be the id of a dead job, got 'waiting'; it is waiting": (
-        lambda: asked(durable.requeue)
+    "DBOS.launch()": listen_after_own_dbos,
+    "job_id must be the id of a job that was started, got 'nobody'": (
+        status_of_unknown_job
     ),
-    "job_id must be the id of a job whose arguments can be read, got 'spoilt'; there "
-    "is {'args': (), 'kwargs': {}}": spoilt,
+    "job_id must be the id of a dead job, got 'waiting'; it is waiting": (
+        lambda: call_on_waiting(durable.requeue)
+    ),
+    "job_id must be the id of a job whose arguments can be read, got 'corrupt'; there "
+    "is {'args': (), 'kwargs': {}}": requeue_corrupt_job,
     "job_id must be the id of a waiting job, got 'waiting'; it is due": (
-        lambda: asked(durable.retry_at, NOON.replace(tzinfo=UTC))
+        lambda: call_on_waiting(durable.retry_at, NOON.replace(tzinfo=UTC))
     ),
 }
 
@@ -185,4 +189,4 @@ except ConfigError:
     USABLE = False
 else:
     USABLE = True
-    REFUSED |= LAUNCHES
+    ERRORS |= LAUNCHES
