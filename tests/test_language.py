@@ -20,7 +20,7 @@ BANNED = re.compile(
     r"|\bcomes? of (a|an|the) (attempt|call)|(in|out)side of\b|\bfor ever\b",
     re.IGNORECASE,
 )
-RIDDLE = re.compile(r"(What|Whether|Who|Whose|How)\b")
+RIDDLE = re.compile(r"(What|Whether|Who|Whose|How|Which|Where|Lets?|Gives?)\b")
 
 MODULES = {path.relative_to(ROOT).as_posix(): path for path in ROOT.rglob("*.py")}
 CHECKED = sorted(MODULES)
@@ -40,17 +40,11 @@ def texts(source):
             yield node.lineno, " ".join(node.value.split())
 
 
-def is_property(node):
-    decorators = getattr(node, "decorator_list", [])
-    return any(isinstance(x, ast.Name) and x.id == "property" for x in decorators)
-
-
 def riddles(tree):
     """Yield line and text of each docstring that begins with a question word."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for node in ast.walk(tree):
-        # "Whether the call succeeded." is the usual form for a property.
-        if isinstance(node, documented) and not is_property(node):
+        if isinstance(node, documented):
             text = ast.get_docstring(node) or ""
             if RIDDLE.match(text):
                 yield getattr(node, "lineno", 1), text.partition("\n")[0]

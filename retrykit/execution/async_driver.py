@@ -47,13 +47,12 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
         entry: Entry = [own, now(), _current()]
         call: RetryCall | None = None
         token: Any = None
-        outcome: Any
         try:
             token = _enter(entry)
             if watch:
                 controller = own.with_overrides()
                 call = controller.open_call(entry, watched=True)
-                outcome = controller.start(call)
+                outcome: Any = controller.start(call)
                 if outcome is not None:
                     await clock.sleep(outcome)
                     controller.start_next_attempt(call)

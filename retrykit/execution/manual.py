@@ -69,7 +69,7 @@ class ManualCall:
 
     @property
     def running(self) -> bool:
-        """Whether the call has not ended."""
+        """True until the call has ended."""
         return self._entry[0] is not None
 
     @property

@@ -62,7 +62,7 @@ class Outcome(Frozen, Generic[T_co]):
 
     @property
     def ok(self) -> bool:
-        """Whether the call succeeded."""
+        """True if the call succeeded."""
         return self.error is None
 
 

@@ -159,7 +159,7 @@ _NOT_OUTCOMES = (FunctionType, ModuleType)
 
 
 def attached_state(outcome: object) -> RetryState | None:
-    """Return the state attached to an outcome, in which a record stands for it."""
+    """Return the attached state as stored: a record is in place of the outcome."""
     state: RetryState | None = vars(outcome).get(_STATE)
     if state is None and isinstance(outcome, RetryError):
         return outcome.state

@@ -57,7 +57,7 @@ class Backend(ABC):
 
     @abstractmethod
     async def sleep(self, delay: float, /) -> None:
-        """Let other tasks run until *delay* virtual seconds have passed."""
+        """Run other tasks until *delay* virtual seconds have passed."""
 
     def timeout_scope(self, timeout: float, /) -> TimeoutScope:
         """Return a ``with`` block that takes at most *timeout* virtual seconds."""
@@ -139,7 +139,7 @@ class AsyncioBackend(Backend):
         wake(None)
 
     async def sleep(self, delay: float, /) -> None:
-        """Let other tasks run until *delay* virtual seconds have passed."""
+        """Run other tasks until *delay* virtual seconds have passed."""
         woken = self._loop.create_future()
         stop = self.call_later(delay, partial(_finish, woken), sleeping=True)
         try:

@@ -70,7 +70,7 @@ class FakeClock:
         return self._scheduler.now
 
     def advance(self, duration: Duration) -> None:
-        """Let a duration pass, >= 0, as a slow attempt would."""
+        """Advance the time by a duration, >= 0, as a slow attempt would."""
         self._scheduler.advance(_check_duration("duration", duration))
 
     def sleep(self, delay: Duration, /) -> None:

@@ -17,7 +17,7 @@ __all__ = ["disable_retries", "limit_retries"]
 
 @final
 class disable_retries(Block[None]):  # noqa: N801  used as a function
-    """Let every function be called exactly once.
+    """Call every function exactly once, without retries.
 
     Its error is raised unchanged, and its result returned even if the policy rejects
     it.

@@ -160,13 +160,13 @@ class VirtualScheduler(ForkSafe):
             return self._running[loop] > 0 or not self._calls
 
     def advance(self, duration: float) -> None:
-        """Let *duration* virtual seconds pass, and wake sleepers that are due."""
+        """Advance by *duration* virtual seconds, and wake sleepers that are due."""
         with self._lock:
             self.now = self._after(duration)
             self._wake_due()
 
     def suspend(self) -> list[TrackedCall]:
-        """Let the calls that run this code no longer hold time; return them."""
+        """Release time for the calls that run this code, and return these calls."""
         with self._lock:
             calls, call = [], current_call()
             while call is not None:

@@ -51,7 +51,7 @@ class TrioBackend(Backend):
         wake(None)
 
     async def sleep(self, delay: float, /) -> None:
-        """Let other tasks run until *delay* virtual seconds have passed."""
+        """Run other tasks until *delay* virtual seconds have passed."""
         woken, errors = trio.Event(), []
 
         def wake(error: BaseException | None) -> None:

@@ -87,7 +87,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         await super().shutdown_default_executor()
 
     async def sleep(self, delay: float) -> None:
-        """Let other tasks run until *delay* virtual seconds have passed."""
+        """Run other tasks until *delay* virtual seconds have passed."""
         calls = self.scheduler.suspend()
         try:
             await asyncio.sleep(delay)

@@ -66,14 +66,14 @@ class LintContext(Frozen):
 
     @property
     def unbounded(self) -> bool:
-        """Whether no limit is known to end a call."""
+        """True if no limit is known to end a call."""
         limits = self.policy.max_attempts, self.policy.max_elapsed
         unlimited = self.preview.end is None and limits == (None, None)
         return unlimited and is_endless(self.policy.schedule)
 
     @property
     def scheduled(self) -> bool:
-        """Whether every delay comes from the policy's own schedule."""
+        """True if every delay comes from the policy's own schedule."""
         return not has_other_delays(self.policy)
 
     @property

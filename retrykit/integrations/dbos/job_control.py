@@ -125,7 +125,7 @@ def retry_at(job_id: str, when: datetime) -> None:
 
 
 def take_over(executor: str) -> list[str]:
-    """Let other processes repeat the attempts that a killed process was running.
+    """Hand the attempts of a killed process over to other processes.
 
     Only for an executor that will not restart. If it is alive, its running attempts are
     made twice.
