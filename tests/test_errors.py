@@ -47,7 +47,7 @@ from retrykit.budgets import (
 )
 from retrykit.budgets.base import Budget
 from retrykit.config.grpc_service_config import from_service_config, to_service_config
-from retrykit.config.preset_names import parse_preset
+from retrykit.config.preset_names import BUILT_IN, parse_preset
 from retrykit.config.rendering import to_python
 from retrykit.durable.attempt_replay import check_replayable
 from retrykit.execution.attempt_timeout import with_timeout_argument
@@ -515,9 +515,7 @@ SETTING_ERRORS = {
     f"jitter must be a finite number >= 0, got inf; {SECONDS}": (
         lambda: presets.zizq(jitter=math.inf)
     ),
-    "preset must be one of aws-adaptive, aws-standard, celery, dramatiq, finagle, "
-    "google, grpc, hostname-verification, polly, sidekiq, temporal, tenacity-default, "
-    "zizq, got 'zizk'; did you "
+    f"preset must be one of {', '.join(BUILT_IN)}, got 'zizk'; did you "
     "mean zizq?": lambda: parse_preset("zizk"),
     "preset must be zizq, or zizq:parameter=value,... with each parameter once, got "
     "'zizq:retry_limit'": lambda: parse_preset("zizq:retry_limit"),

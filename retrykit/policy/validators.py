@@ -163,7 +163,7 @@ VALIDATORS: dict[str, _Validator] = {
 
 
 _ALIASES = {
-    "max_attempts, which counts the first call too": (
+    "max_attempts, which includes the first attempt": (
         "attempts max_retries max_tries num_retries retries retry_limit "
         "stop_max_attempt_number times total tries"
     ),
@@ -214,7 +214,7 @@ def suggest_setting(name: str, known: Collection[str]) -> str:
     """Suggest a setting in place of one that does not exist.
 
     >>> suggest_setting("max_retries", ["max_attempts", "max_failures"])
-    'write max_attempts, which counts the first call too'
+    'write max_attempts, which includes the first attempt'
     """
     if name in _BY_ALIAS:
         return f"write {_BY_ALIAS[name]}"

@@ -7,6 +7,7 @@ import pytest
 from retrykit import ConfigError, Policy
 from retrykit._internal.validation import safe_repr
 from retrykit.config.preset_names import BUILT_IN
+from retrykit.schedules import CONSTRUCTORS
 
 FORMULA = {"BACKOFF_BASE": "500", "BACKOFF_EXPONENT": "2.5", "BACKOFF_JITTER": "12.5s"}
 
@@ -104,9 +105,7 @@ WRONG = [
         {"SCHEDULE": "__import__('this')"},
         (
             "_SCHEDULE must be made of constructors, methods and operators of "
-            "schedules, got '__import__'; there are constant, decorrelated, "
-            "exponential, fibonacci, google_interval, linear, polly_interval, "
-            "polynomial, sequence"
+            f"schedules, got '__import__'; there are {', '.join(CONSTRUCTORS)}"
         ),
     ),
     (

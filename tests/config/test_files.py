@@ -11,6 +11,7 @@ from hypothesis import given
 
 from retrykit import ConfigError, Policy, presets, schedules as s
 from retrykit.config.files import policy_names
+from retrykit.config.preset_names import BUILT_IN
 from retrykit.testing.strategies import policies
 
 
@@ -170,7 +171,7 @@ WRONG = {
         "[policies.fetch]\nretries = 3",
         (
             "policies.toml, policy 'fetch': retries is not a policy setting, got 3; "
-            "write max_attempts, which counts the first call too"
+            "write max_attempts, which includes the first attempt"
         ),
     ),
     "an expression that runs code": (
@@ -178,8 +179,7 @@ WRONG = {
         (
             "policies.toml, policy 'fetch': schedule must be made of constructors, "
             "methods and operators of schedules, got '__import__'; there are "
-            "constant, decorrelated, exponential, fibonacci, google_interval, linear, "
-            "polly_interval, polynomial, sequence"
+            f"{', '.join(s.CONSTRUCTORS)}"
         ),
     ),
     "a type that would have to be imported": (
@@ -209,8 +209,7 @@ WRONG = {
         (
             "policies.toml, policy 'fetch': extends must be a policy in the same "
             "file, or a preset, got 'color'; there are fetch, "
-            "aws-adaptive, aws-standard, celery, dramatiq, finagle, google, grpc, "
-            "hostname-verification, polly, sidekiq, temporal, tenacity-default, zizq"
+            f"{', '.join(BUILT_IN)}"
         ),
     ),
     "a preset that is mistyped": (

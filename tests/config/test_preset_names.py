@@ -39,11 +39,7 @@ def test_a_preset_is_found_by_its_name_and_accepts_parameters(text, settings):
     assert parse_preset(text).replace(budget=settings.budget) == settings
 
 
-PRESET = (
-    "preset must be one of aws-adaptive, aws-standard, celery, dramatiq, finagle, "
-    "google, grpc, hostname-verification, polly, sidekiq, temporal, tenacity-default, "
-    "zizq, got"
-)
+PRESET = f"preset must be one of {', '.join(BUILT_IN)}, got"
 EVERY_PART = "with each parameter once"
 WRONG = {
     "zizk": f"{PRESET} 'zizk'; did you mean zizq?",

@@ -3,11 +3,12 @@
 import contextlib
 import pickle
 from datetime import timedelta
+from inspect import signature
 from itertools import islice
 
 from retrykit import ConfigError
 from retrykit._internal.durations import format_duration, parse_duration
-from retrykit.schedules import Schedule
+from retrykit.schedules import CONSTRUCTORS, Schedule
 from retrykit.schedules.parsing import (
     parse_schedule,
     schedule_from_data,
@@ -21,15 +22,7 @@ __all__ = ["TARGETS", "check_schedule", "duration", "expression", "schedule_data
 
 _UNITS = ("us", "ms", "s", "m", "h", "d", "w")
 _CONSTRUCTORS = {
-    "constant": ["wait"],
-    "linear": ["step"],
-    "exponential": ["first", "factor"],
-    "polynomial": ["exponent", "first"],
-    "fibonacci": ["first"],
-    "decorrelated": ["first", "factor"],
-    "polly_interval": ["median_first_retry_delay"],
-    "google_interval": ["initial_interval", "multiplier", "max_interval"],
-    "sequence": ["delays"],
+    name: [*signature(build).parameters] for name, build in CONSTRUCTORS.items()
 }
 _METHODS = {
     "cap": ["limit"],
