@@ -32,11 +32,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under *policy*."""
-    own, now, budget = (
-        RetryController(policy, name, clock, resumed),
-        clock.real.now,
-        policy.budget,
-    )
+    own, now = RetryController(policy, name, clock, resumed), clock.real.now
     # As in the sync driver, where results must not be awaitable.
     watch: Sequence[object] = (own,)
     plain: type | None = None
@@ -71,9 +67,9 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     if entry[0] is own and (
                         type(result) is plain or not hasattr(type(result), "__await__")
                     ):
-                        if budget is not None:
+                        if own.budget is not None:
                             entry[0] = None
-                            await deposit_safely(budget, None)
+                            await deposit_safely(own.budget, None)
                         return result
                     call = call or controller.open_call(entry)
                     if await handle_result(controller, call, result):

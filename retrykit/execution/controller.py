@@ -73,6 +73,11 @@ class RetryController:
         driven: Whether a driver calls the function: its frame is then the first one
             in the traceback of every error.
         owner: The loop of a retried block: a call whose owner is gone has ended.
+
+    Attributes:
+        policy: The policy of the calls.
+        budget: That of the policy, or None.
+        watch: Truthy if calls must be opened when they begin.
     """
 
     __slots__ = (
@@ -84,6 +89,7 @@ class RetryController:
         "_owner",
         "_resumed",
         "_timed",
+        "budget",
         "policy",
         "watch",
     )
@@ -100,7 +106,7 @@ class RetryController:
     ) -> None:
         self._driven = driven
         self._owner = None if owner is None else weakref.ref(owner)
-        self.policy = policy
+        self.policy, self.budget = policy, policy.budget
         self._observers = policy.observers
         self._name = policy.name or name
         self._clock = clock

@@ -29,11 +29,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under *policy*."""
-    own, now, budget = (
-        RetryController(policy, name, clock, resumed),
-        clock.real.now,
-        policy.budget,
-    )
+    own, now = RetryController(policy, name, clock, resumed), clock.real.now
     # Calls are watched until one succeeds: its result must not be awaitable, and most
     # later results have the same type.
     watch: Sequence[object] = (own,)
@@ -69,9 +65,9 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     if entry[0] is own and (
                         type(result) is plain or not hasattr(type(result), "__await__")
                     ):
-                        if budget is not None:
+                        if own.budget is not None:
                             entry[0] = None
-                            deposit_safely(budget, None)
+                            deposit_safely(own.budget, None)
                         return result
                     call = call or controller.open_call(entry)
                     if handle_result(controller, call, result):
