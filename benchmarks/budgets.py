@@ -18,7 +18,7 @@ __all__ = ["main"]
 _ROUNDS = 50
 
 _CALLS = 10_000_000
-"""More calls than one function gets here."""
+"""Upper bound on the calls of one function here, so that no budget fills up."""
 
 
 def main() -> None:

@@ -71,8 +71,8 @@ class Faulty:
     """A running server, as seen by the process that uses it; a context manager.
 
     Args:
-        every: Every request with a multiple of this number fails. Count, >= 1; 0 is
-            none.
+        every: Each request whose number is a multiple of this one fails. Count, >= 0;
+            with 0, the default, none fails.
         module: The module of the server: this one, or one with the same interface.
 
     Attributes:

@@ -31,7 +31,7 @@ WORKERS = 16
 """Threads or tasks that send requests, and the size of the connection pool."""
 
 EVERY = 5
-"""Every request with a multiple of this number fails."""
+"""Each request whose number is a multiple of this one fails."""
 
 _POLICY = Policy(schedule=constant(0), max_attempts=12, max_elapsed=None)
 

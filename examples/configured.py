@@ -1,4 +1,4 @@
-"""Read policies from a TOML file, and override them by environment variables.
+"""Read policies from a TOML file, and override them with environment variables.
 
 Reading a file runs no code. This example writes the file to a temporary folder
 first; a program keeps it beside its code.

@@ -2,8 +2,8 @@
 
 The service stores each upload, and then the connection breaks, so the client cannot
 tell whether the upload arrived. A POST is not sent again, and its error says why. With
-an ``Idempotency-Key``, by which the service recognizes a repetition, it is. A stream,
-which can be read only once, is not sent again either.
+an ``Idempotency-Key``, which lets the service recognize a duplicate, it is sent again.
+A stream, which can be read only once, is not.
 
 Prints, where ``...`` stands for the rest of a line::
 

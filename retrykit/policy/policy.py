@@ -115,8 +115,8 @@ the first attempt counts; None is unlimited
         hint: Reads the delay that an error or a rejected result asks for: one of
             `retrykit.hints`, or a function. If it returns a duration, the delay is
             that or the schedule's, whichever is longer; a `RetryAfter` sets the delay
-            exactly; a `GiveUp` ends the call, as does a hint beyond `max_elapsed`.
-            None by default.
+            exactly; a `GiveUp` ends the call. So does a hint beyond `max_elapsed`,
+            unless ``deadline="overshoot"``. None by default.
         hint_cap: Longest delay that a hint may ask for. A duration, >= 0; None is
             unlimited; 1 h by default.
         on_long_hint: What to do with a hint above `hint_cap`: ``"give_up"``, the
