@@ -13,7 +13,7 @@ import click
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.analysis.lint import ImportFailure, discover, importing
 from retrykit.cli.options import complete_words
-from retrykit.config.environment import MUTUALLY_EXCLUSIVE, settings_from_env
+from retrykit.config.environment import MUTUALLY_EXCLUSIVE, policy_from_env
 from retrykit.config.files import load_policy, policy_names, read_document
 from retrykit.config.grpc_service_config import from_service_config
 from retrykit.config.preset_names import BUILT_IN, parse_preset, preset_key
@@ -107,7 +107,7 @@ def apply_flags(base: Policy | None, flags: Mapping[str, Any]) -> Policy:
         for flag, key in _KEYS.items()
         if texts[key] is not None or not environ.get(f"{stem}_{key}")
     }
-    return settings_from_env(stem, environ, base=base, display_names=display_names)
+    return policy_from_env(stem, environ, base=base, display_names=display_names)
 
 
 def select_policy(text: str | None, flags: Mapping[str, Any]) -> tuple[str, Policy]:

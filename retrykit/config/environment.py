@@ -18,10 +18,10 @@ from retrykit._internal.validation import (
 from retrykit.config.preset_names import parse_number, parse_preset
 from retrykit.errors import ConfigError
 from retrykit.policy.policy import Policy
-from retrykit.policy.serialization import UNLIMITED, policy_from_dict
+from retrykit.policy.serialization import UNLIMITED, settings_from_dict
 from retrykit.presets import zizq
 
-__all__ = ["MUTUALLY_EXCLUSIVE", "VARIABLES", "settings_from_env"]
+__all__ = ["MUTUALLY_EXCLUSIVE", "VARIABLES", "policy_from_env"]
 
 _SETTINGS = {
     "SCHEDULE": "schedule",
@@ -55,7 +55,7 @@ MUTUALLY_EXCLUSIVE = (
 """Pairs of variables that set the same thing: at most one may be given."""
 
 
-def settings_from_env(
+def policy_from_env(
     prefix: str,
     environ: Mapping[str, str],
     *,
@@ -65,9 +65,9 @@ def settings_from_env(
     """Return the policy that environment variables with a prefix define.
 
     >>> environ = {"APP_MAX_ATTEMPTS": "8", "APP_SCHEDULE": "linear('1s').cap('1m')"}
-    >>> settings_from_env("APP", environ)
+    >>> policy_from_env("APP", environ)
     Policy(schedule=linear(1.0).cap(60.0), max_attempts=8)
-    >>> settings_from_env("APP", {"APP_RETRY_LIMIT": "3"}).max_attempts
+    >>> policy_from_env("APP", {"APP_RETRY_LIMIT": "3"}).max_attempts
     4
 
     A variable may stand for a command-line flag. *display_names* maps it to the flag,
@@ -75,7 +75,7 @@ def settings_from_env(
 
     >>> environ = {"ZIZQ_DEFAULT_RETRY_LIMIT": "many"}
     >>> flags = {"ZIZQ_DEFAULT_RETRY_LIMIT": "--default-retry-limit"}
-    >>> settings_from_env("ZIZQ_DEFAULT", environ, display_names=flags)
+    >>> policy_from_env("ZIZQ_DEFAULT", environ, display_names=flags)
     Traceback (most recent call last):
     ...
     retrykit.errors.ConfigError: --default-retry-limit must be an integer >= 0, \
@@ -179,7 +179,7 @@ def _policy_settings(variables: _Variables) -> dict[str, Any]:
         if key in variables.values:
             with _variables_in_errors(variables, key):
                 data = _parse_setting(name, variables.values[key])
-                changes |= policy_from_dict({name: data})
+                changes |= settings_from_dict({name: data})
     return changes
 
 

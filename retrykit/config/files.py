@@ -20,7 +20,7 @@ from retrykit._internal.validation import (
 from retrykit.config.preset_names import BUILT_IN, parse_preset, preset_key
 from retrykit.errors import ConfigError
 from retrykit.policy.policy import Policy
-from retrykit.policy.serialization import policy_from_dict
+from retrykit.policy.serialization import settings_from_dict
 
 __all__ = ["load_policy", "policy_names", "read_document"]
 
@@ -45,7 +45,7 @@ def load_policy(path: str | os.PathLike[str], name: str) -> Policy:
     for each in reversed(chain):
         with _policy_in_errors(path, each):
             own = {key: x for key, x in policies[each].items() if key != "extends"}
-            policy = policy.replace(**policy_from_dict(own))
+            policy = policy.replace(**settings_from_dict(own))
     return policy
 
 

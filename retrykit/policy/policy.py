@@ -380,9 +380,9 @@ the first attempt counts; None is unlimited
         Raises:
             ConfigError: A setting is unknown or invalid.
         """
-        from retrykit.policy.serialization import policy_from_dict  # noqa: PLC0415
+        from retrykit.policy.serialization import settings_from_dict  # noqa: PLC0415
 
-        return cls(**policy_from_dict(data))
+        return cls(**settings_from_dict(data))
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str], name: str) -> "Policy":
@@ -464,10 +464,10 @@ the first attempt counts; None is unlimited
             ConfigError: A variable is invalid, misspelled or contradicts another,
                 or part of the formula is missing.
         """
-        from retrykit.config.environment import settings_from_env  # noqa: PLC0415
+        from retrykit.config.environment import policy_from_env  # noqa: PLC0415
 
         environ = os.environ if environ is None else environ
-        return settings_from_env(prefix, environ, base=base)
+        return policy_from_env(prefix, environ, base=base)
 
     def __repr__(self) -> str:
         settings = (

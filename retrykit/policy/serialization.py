@@ -22,7 +22,7 @@ from retrykit.schedules.base import Schedule
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
 
-__all__ = ["UNLIMITED", "policy_from_dict", "policy_to_dict", "setting_to_data"]
+__all__ = ["UNLIMITED", "policy_to_dict", "setting_to_data", "settings_from_dict"]
 
 # TOML has no null.
 UNLIMITED = "unlimited"
@@ -56,7 +56,7 @@ def setting_to_data(name: str, value: Any) -> Any:
     return _WRITTEN[name](value) if name in _WRITTEN else value
 
 
-def policy_from_dict(data: object) -> dict[str, Any]:
+def settings_from_dict(data: object) -> dict[str, Any]:
     """Return the settings of a policy as keyword arguments, from its data."""
     if not isinstance(data, Mapping) or not all(isinstance(n, str) for n in data):
         raise invalid_setting("policy", "a dict of settings", data)
@@ -114,7 +114,7 @@ def _rule(name: str, data: object) -> Rule:
         rule = "a dict of on, and of schedule, max_attempts or both"
         raise invalid_setting(name, rule, data)
     with _name_in_errors(name):
-        return Rule(**policy_from_dict(data))
+        return Rule(**settings_from_dict(data))
 
 
 _PARTS = ("on", "schedule", "max_attempts")

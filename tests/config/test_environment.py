@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from retrykit import ConfigError, Policy, hints, presets, schedules as s
-from retrykit.config.environment import VARIABLES, settings_from_env
+from retrykit.config.environment import VARIABLES, policy_from_env
 
 FORMULA = {"BACKOFF_BASE": "500", "BACKOFF_EXPONENT": "2.5", "BACKOFF_JITTER": "12.5s"}
 
@@ -178,9 +178,7 @@ def overlay(flags, texts):
     environ = env(texts, "ZIZQ_DEFAULT")
     shown = given.keys() | FLAGS.keys() - environ.keys() if given else ()
     display_names = {name: FLAGS[name] for name in shown}
-    return settings_from_env(
-        "ZIZQ_DEFAULT", environ | given, display_names=display_names
-    )
+    return policy_from_env("ZIZQ_DEFAULT", environ | given, display_names=display_names)
 
 
 def test_flags_win_over_the_environment():
