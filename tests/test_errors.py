@@ -42,7 +42,7 @@ from retrykit.budgets import (
     Registry,
     Throttle,
     TokenBucket,
-    budget_from,
+    budget_from_dict,
     shared,
 )
 from retrykit.budgets.base import Budget
@@ -56,9 +56,9 @@ from retrykit.hints import (
     attribute,
     first_of,
     grpc_pushback,
-    hint_named,
+    hint_to_text,
     milliseconds,
-    name_of_hint,
+    parse_hint,
     reset_at,
     retry_after,
 )
@@ -960,19 +960,19 @@ SETTING_ERRORS |= {
     f"hints must be a function of {OUTCOME}, got 'retry_after'; write one, or use "
     "one of retrykit.hints": lambda: first_of("retry_after"),
     f"hint must be {OF_DATA}, got {unannotated!r}; leave it out, and add it with "
-    ".replace(hint=...)": lambda: name_of_hint(unannotated),
-    f"hint must be the text of a hint, got 5; write {TEXTS}": lambda: hint_named(5),
-    f"hint must be the text of a hint, got ''; write {TEXTS}": lambda: hint_named(""),
+    ".replace(hint=...)": lambda: hint_to_text(unannotated),
+    f"hint must be the text of a hint, got 5; write {TEXTS}": lambda: parse_hint(5),
+    f"hint must be the text of a hint, got ''; write {TEXTS}": lambda: parse_hint(""),
     "hint must be the text of a hint, got 'retry-after'; did you mean retry_after?": (
-        lambda: hint_named("milliseconds:retry-after-ms, retry-after")
+        lambda: parse_hint("milliseconds:retry-after-ms, retry-after")
     ),
     "hint must be the text of a hint, got 'retry_after:5'; write retry_after": (
-        lambda: hint_named("retry_after:5")
+        lambda: parse_hint("retry_after:5")
     ),
     "hint must be the text of a hint, got 'attribute'; write attribute:PATH": (
-        lambda: hint_named("attribute")
+        lambda: parse_hint("attribute")
     ),
-    "unit must be one of 's', 'ms', got 'h'": lambda: hint_named("attribute:wait:h"),
+    "unit must be one of 's', 'ms', got 'h'": lambda: parse_hint("attribute:wait:h"),
 }
 
 BUDGET = "name the class, or write lambda: TokenBucket(...)"
@@ -1014,11 +1014,11 @@ SETTING_ERRORS |= {
     ),
     "costs must be a dict of costs by exception type, got [['OSError', 1]]; write "
     '{"TimeoutError": 10}': (
-        lambda: budget_from({"kind": "token_bucket", "costs": [["OSError", 1]]})
+        lambda: budget_from_dict({"kind": "token_bucket", "costs": [["OSError", 1]]})
     ),
     f"costs must be {NAMED}, got 'Busy'; for a type that is not built in write "
     "module:Name": (
-        lambda: budget_from({"kind": "token_bucket", "costs": {"Busy": 1}})
+        lambda: budget_from_dict({"kind": "token_bucket", "costs": {"Busy": 1}})
     ),
     "costs must be importable exception types in a policy that is written as data, "
     f"got {callable!r}": (lambda: TokenBucket(costs=[(callable, 1)]).to_dict()),
@@ -1063,15 +1063,15 @@ SETTING_ERRORS |= {
     "make must be a function that builds TokenBucket(capacity=7), as before in this "
     "scope, got Throttle(); give another budget another scope": share_twice,
     f"budget must be a dict whose kind is one of {BUDGETS}, got 'throttle'": (
-        lambda: budget_from("throttle")
+        lambda: budget_from_dict("throttle")
     ),
     f"budget must be a dict whose kind is one of {BUDGETS}, got "
     "{'kind': 'TokenBucket'}; did you mean token_bucket?": (
-        lambda: budget_from({"kind": "TokenBucket"})
+        lambda: budget_from_dict({"kind": "TokenBucket"})
     ),
     f"budget must be a dict with the keys {BUCKET_KEYS}, got "
     "{'kind': 'token_bucket', 'capasity': 5}; did you mean capacity?": (
-        lambda: budget_from({"kind": "token_bucket", "capasity": 5})
+        lambda: budget_from_dict({"kind": "token_bucket", "capasity": 5})
     ),
 }
 

@@ -15,7 +15,7 @@ import pytest
 import retrykit
 import retrykit.testing
 from retrykit import Policy
-from retrykit.policy.validators import Changes
+from retrykit.policy.validators import PolicySettings
 from tests._support import required
 
 PACKAGE = Path(retrykit.__file__).parent
@@ -134,9 +134,11 @@ def docstrings(path):
     return found
 
 
-def test_changes_has_the_settings_of_a_policy():
-    assert list(Changes.__annotations__) == [each.name for each in fields(Policy)]
-    assert Changes.__required_keys__ == frozenset()
+def test_the_typed_settings_are_those_of_a_policy():
+    assert list(PolicySettings.__annotations__) == [
+        each.name for each in fields(Policy)
+    ]
+    assert PolicySettings.__required_keys__ == frozenset()
 
 
 def test_the_docstring_of_policy_explains_every_setting():

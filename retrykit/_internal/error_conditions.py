@@ -17,7 +17,7 @@ from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import invalid_setting, safe_repr
 
 __all__ = ["Condition", "amatches_condition", "aread_answer", "check_condition"]
-__all__ += ["format_condition", "matches_condition", "read_answer"]
+__all__ += ["format_value", "matches_condition", "read_answer"]
 __all__ += ["reject_awaitable"]
 
 Condition = (
@@ -146,10 +146,10 @@ def _is_first_warning(predicate: object) -> bool:
     return _warned.setdefault(key, mark) is mark
 
 
-def format_condition(value: object) -> str:
-    """Return the expression of a condition: names for types and functions."""
+def format_value(value: object) -> str:
+    """Return a setting as an expression: names for types and functions."""
     if isinstance(value, tuple):
-        return f"({', '.join(map(format_condition, value))}{',' * (len(value) == 1)})"
+        return f"({', '.join(map(format_value, value))}{',' * (len(value) == 1)})"
     if isinstance(value, type):
         return type_name(value)
     return getattr(value, "__qualname__", None) or repr(value)

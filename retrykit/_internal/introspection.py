@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
-__all__ = ["accepts_one_argument", "is_coroutine_function", "underlying_call"]
+__all__ = ["accepts_one_argument", "is_coroutine_function", "matches_underlying"]
 
 
 def is_coroutine_function(value: object) -> bool:
@@ -15,7 +15,7 @@ def is_coroutine_function(value: object) -> bool:
     True for coroutine functions, partials of them, and objects whose ``__call__`` is
     one.
     """
-    return underlying_call(inspect.iscoroutinefunction, value)
+    return matches_underlying(inspect.iscoroutinefunction, value)
 
 
 def accepts_one_argument(value: Callable[..., object]) -> bool:
@@ -37,8 +37,8 @@ def accepts_one_argument(value: Callable[..., object]) -> bool:
     return True
 
 
-def underlying_call(test: Callable[[Any], bool], value: object) -> bool:
-    """Return whether a test is true of the function that a callable runs."""
+def matches_underlying(test: Callable[[Any], bool], value: object) -> bool:
+    """Return whether the function behind a callable passes a test."""
     while isinstance(value, functools.partial):
         value = value.func
     return test(value) or test(getattr(type(value), "__call__", None))  # noqa: B004

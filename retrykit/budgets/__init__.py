@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from retrykit.budgets.base import Budget
     from retrykit.budgets.ratio import RatioBudget
     from retrykit.budgets.registry import Registry
-    from retrykit.budgets.serialization import budget_from
+    from retrykit.budgets.serialization import budget_from_dict
     from retrykit.budgets.shared_budgets import balances, shared
     from retrykit.budgets.throttle import Throttle
     from retrykit.budgets.token_bucket import TokenBucket
@@ -39,11 +39,11 @@ else:
             "budgets.shared_budgets": "balances shared",
             "budgets.ratio": "RatioBudget",
             "budgets.registry": "Registry",
-            "budgets.serialization": "budget_from",
+            "budgets.serialization": "budget_from_dict",
             "budgets.throttle": "Throttle",
             "budgets.token_bucket": "TokenBucket",
         },
     )
 
 __all__ = ["Budget", "RatioBudget", "Registry", "Throttle", "TokenBucket"]
-__all__ += ["balances", "budget_from", "shared"]
+__all__ += ["balances", "budget_from_dict", "shared"]

@@ -9,7 +9,7 @@ from retrykit._internal.clocks import sync_clock
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.fast_path import blockers
 from retrykit._internal.validation import check_number, invalid_setting
-from retrykit.budgets.shared_budgets import ScopedBudget
+from retrykit.budgets.shared_budgets import SerializableBudget
 
 __all__ = ["RatioBudget"]
 
@@ -22,7 +22,7 @@ _MAX_RESERVE = 1e6
 
 
 @final
-class RatioBudget(ScopedBudget):
+class RatioBudget(SerializableBudget):
     """Retries for a fraction of the requests in a sliding window, plus a reserve.
 
     A call counts as one request, when it succeeds or first fails. The window

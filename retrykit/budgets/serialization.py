@@ -5,25 +5,25 @@ from functools import partial
 
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.budgets.ratio import RatioBudget
-from retrykit.budgets.shared_budgets import ScopedBudget, shared
+from retrykit.budgets.shared_budgets import SerializableBudget, shared
 from retrykit.budgets.throttle import Throttle
 from retrykit.budgets.token_bucket import Costs, TokenBucket
 
-__all__ = ["KINDS", "budget_from"]
+__all__ = ["KINDS", "budget_from_dict"]
 
-KINDS: dict[str, type[ScopedBudget]] = {
+KINDS: dict[str, type[SerializableBudget]] = {
     kind.kind: kind for kind in (TokenBucket, Throttle, RatioBudget)
 }
 """Budget classes by their kind in data."""
 
 
-def budget_from(data: object) -> ScopedBudget:
+def budget_from_dict(data: object) -> SerializableBudget:
     """Return the budget described by plain data.
 
-    >>> budget_from({"kind": "token_bucket", "costs": {"OSError": 8}})
+    >>> budget_from_dict({"kind": "token_bucket", "costs": {"OSError": 8}})
     TokenBucket(costs=((OSError, 8),))
     >>> written = {"kind": "throttle", "scope": "host:db.example"}
-    >>> budget_from(written) is budget_from(written)
+    >>> budget_from_dict(written) is budget_from_dict(written)
     True
 
     Returns:

@@ -9,10 +9,10 @@ from retrykit._internal.validation import check_encodable, invalid_setting
 from retrykit.budgets.base import Budget
 from retrykit.budgets.registry import Registry
 
-__all__ = ["ScopedBudget", "balances", "shared"]
+__all__ = ["SerializableBudget", "balances", "shared"]
 
 
-class ScopedBudget(ForkSafe, Budget):
+class SerializableBudget(ForkSafe, Budget):
     """A budget with settings that can be printed, written as data and pickled.
 
     Only the settings are written, never the balance: copied, pickled or read
@@ -61,7 +61,7 @@ class ScopedBudget(ForkSafe, Budget):
         return _restore, (type(self), self.settings, self.scope)
 
 
-D = TypeVar("D", bound=ScopedBudget)
+D = TypeVar("D", bound=SerializableBudget)
 
 
 def shared(scope: str, make: Callable[[], D]) -> D:
@@ -109,12 +109,12 @@ def balances() -> dict[str, float]:
     return {str(scope): balance for scope, balance in _SHARED.balances().items()}
 
 
-_SHARED: Registry[ScopedBudget] = Registry(cast("Any", ScopedBudget))
+_SHARED: Registry[SerializableBudget] = Registry(cast("Any", SerializableBudget))
 
 
-def _build(make: object) -> ScopedBudget:
+def _build(make: object) -> SerializableBudget:
     budget = make() if callable(make) else make
-    if not callable(make) or not isinstance(budget, ScopedBudget):
+    if not callable(make) or not isinstance(budget, SerializableBudget):
         rule = "a function that builds a budget of retrykit.budgets"
         suggestion = "name the class, or write lambda: TokenBucket(...)"
         raise invalid_setting("make", rule, budget, suggestion)
@@ -130,7 +130,7 @@ def _check_scope(scope: object) -> str:
     return check_encodable("scope", scope)
 
 
-def _find(scope: str, budget: ScopedBudget) -> ScopedBudget:
+def _find(scope: str, budget: SerializableBudget) -> SerializableBudget:
     found = _SHARED.setdefault(scope, budget)
     # Set by every finder, so that no thread sees a shared budget without scope.
     found.scope = scope
@@ -138,8 +138,8 @@ def _find(scope: str, budget: ScopedBudget) -> ScopedBudget:
 
 
 def _restore(
-    kind: type[ScopedBudget], settings: dict[str, Any], scope: str | None
-) -> ScopedBudget:
+    kind: type[SerializableBudget], settings: dict[str, Any], scope: str | None
+) -> SerializableBudget:
     budget = kind(**settings)
     # The shared budget of this process wins, whatever the settings of the pickle.
     return budget if scope is None else _find(scope, budget)

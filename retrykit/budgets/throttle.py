@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from retrykit._internal.validation import check_integer, check_number
-from retrykit.budgets.shared_budgets import ScopedBudget
+from retrykit.budgets.shared_budgets import SerializableBudget
 
 __all__ = ["Throttle"]
 
@@ -13,7 +13,7 @@ _TOKEN = 1000
 
 
 @final
-class Throttle(ScopedBudget):
+class Throttle(SerializableBudget):
     """Tokens that failures take; retries need more than half of them.
 
     Each retryable failed attempt takes a token, each success adds

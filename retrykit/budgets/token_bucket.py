@@ -6,13 +6,13 @@ from typing import Any, Self, final
 from retrykit._internal.error_conditions import (
     Condition,
     check_condition,
-    format_condition,
+    format_value,
     matches_condition,
 )
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.type_names import type_from_name, type_to_name
 from retrykit._internal.validation import check_integer, invalid_setting
-from retrykit.budgets.shared_budgets import ScopedBudget
+from retrykit.budgets.shared_budgets import SerializableBudget
 
 __all__ = ["Costs", "TokenBucket"]
 
@@ -20,7 +20,7 @@ _SUGGESTION = "for fractions of a token multiply all counts by the same number"
 
 
 @final
-class TokenBucket(ScopedBudget):
+class TokenBucket(SerializableBudget):
     """Tokens that retries take and successes return.
 
     A retry takes its cost, and is not made if fewer tokens are left. A call that
@@ -114,7 +114,7 @@ def _tokens(name: str, value: object) -> int:
 
 _COSTS_RULE = "pairs of a condition and what it costs"
 _COSTS_SUGGESTION = "write ((TimeoutError, 10),), with both commas"
-_TWO = 2
+_PAIR_LENGTH = 2
 
 
 class Costs(tuple[tuple[Any, int], ...]):
@@ -135,7 +135,7 @@ class Costs(tuple[tuple[Any, int], ...]):
             raise invalid_setting("costs", _COSTS_RULE, value, _COSTS_SUGGESTION)
         costs: list[tuple[Any, int]] = []
         for index, pair in enumerate(value):
-            if not isinstance(pair, tuple | list) or len(pair) != _TWO:
+            if not isinstance(pair, tuple | list) or len(pair) != _PAIR_LENGTH:
                 raise invalid_setting("costs", _COSTS_RULE, value, _COSTS_SUGGESTION)
             name, (condition, cost) = f"costs[{index}]", pair
             if is_coroutine_function(check_condition(name, condition)):
@@ -169,5 +169,5 @@ class Costs(tuple[tuple[Any, int], ...]):
         return default
 
     def __repr__(self) -> str:
-        pairs = [f"({format_condition(condition)}, {cost})" for condition, cost in self]
+        pairs = [f"({format_value(condition)}, {cost})" for condition, cost in self]
         return f"({', '.join(pairs)}{',' * (len(pairs) == 1)})"

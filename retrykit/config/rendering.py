@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from retrykit._internal.frozen import fields_of
 from retrykit._internal.validation import invalid_setting
-from retrykit.budgets.shared_budgets import ScopedBudget
+from retrykit.budgets.shared_budgets import SerializableBudget
 from retrykit.hints.base import FirstOf, SerializableHint
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.policy import Policy
@@ -210,7 +210,7 @@ def _find_imports(value: object) -> tuple[str, ...]:
             if isinstance(each, SerializableHint)
         }
         return (_import_line("hints", names),)
-    if isinstance(value, ScopedBudget):
+    if isinstance(value, SerializableBudget):
         names = {type(value).__name__} | ({"shared"} if value.scope else set())
         own = Expression("", (_import_line("budgets", names),))
         errors = (kind for kind, _ in value.settings.get("costs", ()))

@@ -12,7 +12,7 @@ from retrykit.execution.block_attempts import AsyncLoop, Attempt, Loop
 from retrykit.execution.callables import check_resumable, check_sync_compatible
 from retrykit.policy.policy import Policy
 from retrykit.policy.timeouts import AsArgument
-from retrykit.policy.validators import Changes
+from retrykit.policy.validators import PolicySettings
 from retrykit.state.retry_state import RetryState
 
 __all__ = ["AsyncAttempts", "Attempts", "aretrying", "retrying"]
@@ -23,7 +23,7 @@ def retrying(
     /,
     *,
     state: RetryState | None = None,
-    **changes: Unpack[Changes],
+    **changes: Unpack[PolicySettings],
 ) -> "Attempts":
     """Retry a block of code: each iteration of the loop is one attempt.
 
@@ -59,7 +59,7 @@ def aretrying(
     /,
     *,
     state: RetryState | None = None,
-    **changes: Unpack[Changes],
+    **changes: Unpack[PolicySettings],
 ) -> "AsyncAttempts":
     """Retry a block of code in a coroutine: ``async for``, then ``with``.
 
@@ -85,7 +85,7 @@ class _Block:
     def __init__(
         self,
         policy: Policy | None,
-        changes: Changes,
+        changes: PolicySettings,
         name: str,
         state: RetryState | None,
     ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from retrykit._internal.introspection import is_coroutine_function, underlying_call
+from retrykit._internal.introspection import is_coroutine_function, matches_underlying
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.policy.conditions import NEEDS_ARETRY, check_predicates
 from retrykit.state.retry_state import RetryState
@@ -22,7 +22,7 @@ def check_retryable(fn: object) -> None:
     """Check that *fn* can be retried by calling it again."""
     if not callable(fn):
         raise invalid_setting("fn", "a function or another callable", fn)
-    if underlying_call(_yields, fn) or underlying_call(_manages_context, fn):
+    if any(matches_underlying(test, fn) for test in (_yields, _makes_context_manager)):
         rule = "a function that runs when it is called, not a generator function"
         suggestion = "its errors are raised where it is iterated: retry that code"
         raise invalid_setting("fn", rule, fn, suggestion)
@@ -98,8 +98,8 @@ def _yields(fn: Any) -> bool:
     return inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn)
 
 
-def _manages_context(fn: Any) -> bool:
-    """Return whether a function is made of a generator function by contextlib."""
+def _makes_context_manager(fn: Any) -> bool:
+    """Return whether contextlib made a function from a generator function."""
     if not isinstance(fn, FunctionType):
         return False
     module = fn.__globals__.get("__name__")

@@ -8,9 +8,9 @@ from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.execution.callables import check_resumable
 from retrykit.execution.drivers import build_driver
 from retrykit.execution.wrapping import find_wrapped, unwrap, wrap_callable
-from retrykit.policy.conditions import format_condition
+from retrykit.policy.conditions import format_value
 from retrykit.policy.policy import Policy
-from retrykit.policy.validators import Changes
+from retrykit.policy.validators import PolicySettings
 from retrykit.state.retry_state import RetryState
 
 __all__ = ["aretry", "policy_of", "resume", "retry", "with_policy"]
@@ -22,10 +22,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 def retry(fn: F, /) -> F: ...
 @overload
 def retry(
-    policy: Policy | None = None, **changes: Unpack[Changes]
+    policy: Policy | None = None, **changes: Unpack[PolicySettings]
 ) -> Callable[[F], F]: ...
 def retry(
-    policy: Policy | Callable[..., Any] | None = None, **changes: Unpack[Changes]
+    policy: Policy | Callable[..., Any] | None = None, **changes: Unpack[PolicySettings]
 ) -> Any:
     """Retry the decorated function when it fails, as its policy says.
 
@@ -61,10 +61,10 @@ def retry(
 def aretry(fn: F, /) -> F: ...
 @overload
 def aretry(
-    policy: Policy | None = None, **changes: Unpack[Changes]
+    policy: Policy | None = None, **changes: Unpack[PolicySettings]
 ) -> Callable[[F], F]: ...
 def aretry(
-    policy: Policy | Callable[..., Any] | None = None, **changes: Unpack[Changes]
+    policy: Policy | Callable[..., Any] | None = None, **changes: Unpack[PolicySettings]
 ) -> Any:
     """Retry the decorated async function when it fails, as its policy says.
 
@@ -85,7 +85,7 @@ def aretry(
 
 
 def with_policy(
-    fn: F, policy: Policy | None = None, /, **changes: Unpack[Changes]
+    fn: F, policy: Policy | None = None, /, **changes: Unpack[PolicySettings]
 ) -> F:
     """Return a function under another policy; methods stay bound.
 
@@ -137,7 +137,7 @@ def resume(
     state: RetryState,
     policy: Policy | None = None,
     /,
-    **changes: Unpack[Changes],
+    **changes: Unpack[PolicySettings],
 ) -> F:
     """Return a function that resumes the call of a state.
 
@@ -180,7 +180,7 @@ def resume(
 
 
 def _decorator(
-    name: str, policy: object, changes: Changes, *, awaited: bool | None
+    name: str, policy: object, changes: PolicySettings, *, awaited: bool | None
 ) -> Any:
     if policy is None or isinstance(policy, Policy):
         changed = (policy or Policy()).replace(**changes)
@@ -201,7 +201,7 @@ def _as_settings(policy: object) -> str | None:
     """Return the keyword argument that was probably meant, or None."""
     kinds = policy if isinstance(policy, tuple) and policy else (policy,)
     if all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
-        return f"on={format_condition(policy)}"
+        return f"on={format_value(policy)}"
     if policy is Policy:
         return "Policy()"
     if str(getattr(policy, "__module__", "")).startswith("retrykit.presets."):

@@ -9,7 +9,7 @@ from wrapt import BaseObjectProxy
 
 from retrykit.execution.wrapping import WrappedCallable, wrap_callable
 
-__all__ = ["BoundProxy", "Proxy"]
+__all__ = ["DescriptorProxy", "Proxy"]
 
 
 class Proxy(BaseObjectProxy[Callable[..., Any]]):
@@ -82,7 +82,7 @@ class Proxy(BaseObjectProxy[Callable[..., Any]]):
         return str(name) if found is self else (wrap_callable, (fn, policy, awaited))
 
 
-class BoundProxy(Proxy):
+class DescriptorProxy(Proxy):
     """Proxy of a descriptor: a callable that Python binds to objects."""
 
     __slots__ = ()

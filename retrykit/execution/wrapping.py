@@ -53,9 +53,9 @@ def wrap_callable(
     if kind is FunctionType and recipe is None:
         return _as_function(call, wrapped)
     # Imported here, since few programs need wrapt.
-    from retrykit.execution.proxies import BoundProxy, Proxy  # noqa: PLC0415
+    from retrykit.execution.proxies import DescriptorProxy, Proxy  # noqa: PLC0415
 
-    proxy = BoundProxy if hasattr(kind, "__get__") else Proxy
+    proxy = DescriptorProxy if hasattr(kind, "__get__") else Proxy
     return proxy(call, wrapped, recipe)
 
 

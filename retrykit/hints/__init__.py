@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from retrykit.hints.base import Hint, first_of
     from retrykit.hints.error_attribute import attribute
     from retrykit.hints.grpc_metadata import grpc_pushback
-    from retrykit.hints.parsing import hint_named, name_of_hint
+    from retrykit.hints.parsing import hint_to_text, parse_hint
     from retrykit.hints.rate_limit_reset import reset_at
     from retrykit.hints.retry_after_header import milliseconds, retry_after
 else:
@@ -27,11 +27,11 @@ else:
             "hints.base": "Hint first_of",
             "hints.error_attribute": "attribute",
             "hints.retry_after_header": "milliseconds retry_after",
-            "hints.parsing": "hint_named name_of_hint",
+            "hints.parsing": "hint_to_text parse_hint",
             "hints.grpc_metadata": "grpc_pushback",
             "hints.rate_limit_reset": "reset_at",
         },
     )
 
-__all__ = ["Hint", "attribute", "first_of", "grpc_pushback", "hint_named"]
-__all__ += ["milliseconds", "name_of_hint", "reset_at", "retry_after"]
+__all__ = ["Hint", "attribute", "first_of", "grpc_pushback", "hint_to_text"]
+__all__ += ["milliseconds", "parse_hint", "reset_at", "retry_after"]

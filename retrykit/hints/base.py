@@ -62,7 +62,7 @@ class SerializableHint(Frozen):
 
     @property
     def text(self) -> str:
-        """Its name and its arguments, as `hint_named` reads them."""
+        """Its name and its arguments, as `parse_hint` reads them."""
         return ":".join([self.kind, *self.arguments])
 
     def __repr__(self) -> str:

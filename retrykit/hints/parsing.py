@@ -10,7 +10,7 @@ from retrykit.hints.grpc_metadata import grpc_pushback
 from retrykit.hints.rate_limit_reset import reset_at
 from retrykit.hints.retry_after_header import milliseconds, retry_after
 
-__all__ = ["hint_named", "name_of_hint"]
+__all__ = ["hint_to_text", "parse_hint"]
 
 _BUILDERS: dict[str, Callable[..., Hint]] = {
     "retry_after": retry_after,
@@ -22,12 +22,12 @@ _BUILDERS: dict[str, Callable[..., Hint]] = {
 _SIGNATURES = {kind: inspect.signature(build) for kind, build in _BUILDERS.items()}
 
 
-def hint_named(text: object) -> Hint:
+def parse_hint(text: object) -> Hint:
     """Return the hint described by a string.
 
-    >>> hint_named("retry_after")
+    >>> parse_hint("retry_after")
     retry_after()
-    >>> hint_named("milliseconds:retry-after-ms, retry_after")
+    >>> parse_hint("milliseconds:retry-after-ms, retry_after")
     first_of(milliseconds('retry-after-ms'), retry_after())
 
     Args:
@@ -41,17 +41,17 @@ def hint_named(text: object) -> Hint:
     """
     if not isinstance(text, str):
         raise invalid_setting("hint", _RULE, text, _known_forms())
-    return first_of(*(_parse_hint(part.strip()) for part in text.split(",")))
+    return first_of(*(_parse_part(part.strip()) for part in text.split(",")))
 
 
-def name_of_hint(hint: object) -> str:
-    """Return the string that `hint_named` reads as this hint.
+def hint_to_text(hint: object) -> str:
+    """Return the string that `parse_hint` reads as this hint.
 
-    >>> name_of_hint(attribute("response.wait", unit="ms"))
+    >>> hint_to_text(attribute("response.wait", unit="ms"))
     'attribute:response.wait:ms'
     """
     if isinstance(hint, FirstOf):
-        return ", ".join(map(name_of_hint, hint.hints))
+        return ", ".join(map(hint_to_text, hint.hints))
     if not isinstance(hint, SerializableHint):
         rule = "one of retrykit.hints in a policy that is written as data"
         suggestion = "leave it out, and add it with .replace(hint=...)"
@@ -62,7 +62,7 @@ def name_of_hint(hint: object) -> str:
 _RULE = "the text of a hint"
 
 
-def _parse_hint(text: str) -> Hint:
+def _parse_part(text: str) -> Hint:
     kind, *arguments = text.split(":")
     if kind not in _BUILDERS:
         suggestion = did_you_mean(kind, _BUILDERS) or _known_forms()

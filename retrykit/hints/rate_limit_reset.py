@@ -10,7 +10,7 @@ from retrykit.hints.retry_after_header import (
     check_header_name,
     header_values,
     longest_delay,
-    response_time,
+    response_date,
 )
 
 __all__ = ["reset_at", "until_reset"]
@@ -55,7 +55,7 @@ def until_reset(outcome: object, header: str, now: Callable[[], float]) -> float
     remaining = header_values(outcome, header.replace("reset", "remaining"))
     if not values or any(each.strip("0.") for each in remaining):
         return None
-    sent_at = response_time(outcome, now)
+    sent_at = response_date(outcome, now)
     return longest_delay(header, values, lambda text: _parse_reset(text, sent_at))
 
 

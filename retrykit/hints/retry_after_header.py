@@ -14,7 +14,7 @@ from retrykit.hints.base import SerializableHint
 from retrykit.schedules.randomness import MAX_DELAY
 
 __all__ = ["DECIMAL", "check_header_name", "header_values", "longest_delay"]
-__all__ += ["milliseconds", "parse_http_date", "parse_retry_after", "response_time"]
+__all__ += ["milliseconds", "parse_http_date", "parse_retry_after", "response_date"]
 __all__ += ["retry_after"]
 
 
@@ -45,7 +45,7 @@ def parse_retry_after(outcome: object, now: Callable[[], float]) -> float | None
     values = header_values(outcome, "retry-after")
     if not values:
         return None
-    sent_at = response_time(outcome, now)
+    sent_at = response_date(outcome, now)
     return longest_delay("Retry-After", values, lambda text: _parse(text, sent_at))
 
 
@@ -57,8 +57,8 @@ def _parse(text: str, sent_at: float) -> float | None:
     return None if date is None else max(date - sent_at, 0.0)
 
 
-def response_time(outcome: object, now: Callable[[], float]) -> float:
-    """Return the time at which a response was sent, by the server's clock."""
+def response_date(outcome: object, now: Callable[[], float]) -> float:
+    """Return the ``Date`` of a response in seconds since 1970; else now."""
     time = now()
     dates = (parse_http_date(each, time) for each in header_values(outcome, "date"))
     return next((date for date in dates if date is not None), time)

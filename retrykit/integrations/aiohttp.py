@@ -44,7 +44,7 @@ from retrykit.integrations._http.policy import (
 from retrykit.integrations._http.transport import AsyncSender, HttpRequest
 from retrykit.policy.policy import Policy
 from retrykit.policy.timeouts import AsArgument
-from retrykit.policy.validators import Changes
+from retrykit.policy.validators import PolicySettings
 from retrykit.state.final_error import attach_state, state_of
 from retrykit.state.retry_state import RetryState
 from retrykit.state.signals import GiveUp
@@ -129,7 +129,7 @@ class RetryMiddleware:
         policy: Policy | None = None,
         *,
         methods: Iterable[str] | None = IDEMPOTENT,
-        **changes: Unpack[Changes],
+        **changes: Unpack[PolicySettings],
     ) -> None:
         policy = transient.policy(policy, **changes)
         timeout = policy.attempt_timeout

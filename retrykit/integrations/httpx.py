@@ -40,7 +40,7 @@ from retrykit.integrations._http.policy import (
 )
 from retrykit.integrations._http.transport import AsyncSender, HttpRequest, Sender
 from retrykit.policy.policy import Policy
-from retrykit.policy.validators import Changes
+from retrykit.policy.validators import PolicySettings
 from retrykit.state.final_error import attach_state, state_of
 from retrykit.state.retry_state import RetryState
 
@@ -117,7 +117,7 @@ class RetryTransport(httpx.BaseTransport):
         transport: httpx.BaseTransport | None = None,
         *,
         methods: Iterable[str] | None = IDEMPOTENT,
-        **changes: Unpack[Changes],
+        **changes: Unpack[PolicySettings],
     ) -> None:
         inner = httpx.HTTPTransport() if transport is None else transport
         self._inner = check_instance("transport", inner, httpx.BaseTransport)
@@ -173,7 +173,7 @@ class AsyncRetryTransport(httpx.AsyncBaseTransport):
         transport: httpx.AsyncBaseTransport | None = None,
         *,
         methods: Iterable[str] | None = IDEMPOTENT,
-        **changes: Unpack[Changes],
+        **changes: Unpack[PolicySettings],
     ) -> None:
         inner = httpx.AsyncHTTPTransport() if transport is None else transport
         self._inner = check_instance("transport", inner, httpx.AsyncBaseTransport)

@@ -44,7 +44,7 @@ from retrykit.integrations._http.policy import (
 from retrykit.integrations._http.transport import HttpRequest, Sender
 from retrykit.integrations.urllib3 import bound_timeout, transient as _of_urllib3
 from retrykit.policy.policy import Policy
-from retrykit.policy.validators import Changes
+from retrykit.policy.validators import PolicySettings
 
 __all__ = ["IDEMPOTENT", "RetryAdapter", "policy", "request_policy", "retry_after"]
 __all__ += ["transient"]
@@ -156,7 +156,7 @@ class RetryAdapter(BaseAdapter):
         adapter: BaseAdapter | None = None,
         *,
         methods: Iterable[str] | None = IDEMPOTENT,
-        **changes: Unpack[Changes],
+        **changes: Unpack[PolicySettings],
     ) -> None:
         super().__init__()
         inner = HTTPAdapter() if adapter is None else adapter

@@ -48,7 +48,7 @@ from retrykit.integrations._http.policy import (
 )
 from retrykit.integrations._http.transport import HttpRequest, Sender
 from retrykit.policy.policy import Policy
-from retrykit.policy.validators import Changes
+from retrykit.policy.validators import PolicySettings
 
 __all__ = ["IDEMPOTENT", "RetryPoolManager", "policy", "retry_after", "transient"]
 
@@ -145,7 +145,7 @@ class RetryPoolManager(urllib3.PoolManager):
         manager: urllib3.PoolManager | None = None,
         *,
         methods: Iterable[str] | None = IDEMPOTENT,
-        **changes: Unpack[Changes],
+        **changes: Unpack[PolicySettings],
     ) -> None:
         inner = urllib3.PoolManager() if manager is None else manager
         self._inner = check_instance("manager", inner, urllib3.PoolManager)

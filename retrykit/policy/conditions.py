@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from retrykit._internal.error_conditions import (
     aread_answer,
-    format_condition,
+    format_value,
     read_answer,
     reject_awaitable,
 )
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
 
 __all__ = ["NEEDS_ARETRY", "ResultCondition", "arejects_result", "arelease_result"]
-__all__ += ["check_predicates", "format_condition"]
+__all__ += ["check_predicates", "format_value"]
 __all__ += ["rejects_result", "release_result"]
 
 ResultCondition = Callable[[Any], bool] | Callable[[Any], Awaitable[bool]]

@@ -16,17 +16,17 @@ from retrykit.hints.base import Hint, read_hint
 from retrykit.policy.conditions import (
     ResultCondition,
     check_predicates,
-    format_condition,
+    format_value,
 )
 from retrykit.policy.decision import Again, Decision, Stop, decide, match_error
 from retrykit.policy.rules import Rule, types_of
 from retrykit.policy.timeouts import AsArgument
 from retrykit.policy.validators import (
     VALIDATORS,
-    Changes,
     DeadlineRule,
     LongHintRule,
     NestedRule,
+    PolicySettings,
     Raises,
     suggest_setting,
 )
@@ -181,7 +181,7 @@ the first attempt counts; None is unlimited
     observers: tuple[Observer, ...] = ()
     name: str | None = None
 
-    def __init__(self, **settings: Unpack[Changes]) -> None:
+    def __init__(self, **settings: Unpack[PolicySettings]) -> None:
         self._set(settings, _DEFAULTS)
 
     def _set(self, given: Mapping[str, object], others: Mapping[str, object]) -> None:
@@ -202,7 +202,7 @@ the first attempt counts; None is unlimited
         retried = types_of(self.on)
         if retried and not self.rules and _all_within(retried, excluded):
             rule = "narrower than on, or nothing is ever retried"
-            suggestion = f"on is {format_condition(self.on)}"
+            suggestion = f"on is {format_value(self.on)}"
             raise invalid_setting("give_up_on", rule, self.give_up_on, suggestion)
         for each in self.rules:
             if types_of(each.on) and _all_within(types_of(each.on), excluded):
@@ -210,7 +210,7 @@ the first attempt counts; None is unlimited
                 suggestion = f"there is {each!r}"
                 raise invalid_setting("give_up_on", rule, self.give_up_on, suggestion)
 
-    def replace(self, **changes: Unpack[Changes]) -> Self:
+    def replace(self, **changes: Unpack[PolicySettings]) -> Self:
         """Return the same policy with some settings changed.
 
         Raises:
@@ -373,8 +373,8 @@ the first attempt counts; None is unlimited
         Exception types are written as ``OSError`` or ``module:Name``; no module is
         imported to find them. A rule is a dict of ``on`` and of ``schedule``,
         ``max_attempts`` or both; a hint is a string such as ``retry_after`` (see
-        `retrykit.hints.hint_named`); a budget is a dict of its ``kind``, its settings
-        and its ``scope`` (see `retrykit.budgets.budget_from`); and an `AsArgument`
+        `retrykit.hints.parse_hint`); a budget is a dict of its ``kind``, its settings
+        and its ``scope`` (see `retrykit.budgets.budget_from_dict`); and an `AsArgument`
         timeout is a dict such as ``{"argument": "timeout", "seconds": 5}``.
 
         Raises:
@@ -471,7 +471,7 @@ the first attempt counts; None is unlimited
 
     def __repr__(self) -> str:
         settings = (
-            f"{name}={format_condition(getattr(self, name))}"
+            f"{name}={format_value(getattr(self, name))}"
             for name in VALIDATORS
             if getattr(self, name) != _DEFAULTS[name]
         )

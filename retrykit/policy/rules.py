@@ -5,7 +5,7 @@ from typing import final
 from retrykit._internal.error_conditions import Condition, check_condition
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
-from retrykit.policy.conditions import format_condition
+from retrykit.policy.conditions import format_value
 from retrykit.schedules import ScheduleLike
 from retrykit.schedules.base import Schedule, as_schedule
 
@@ -64,7 +64,7 @@ Rule(on=OSError); errors without their own limits belong in the policy's on
             raise invalid_setting("rule", rule, self, suggestion)
 
     def __repr__(self) -> str:
-        parts = [f"on={format_condition(self.on)}"]
+        parts = [f"on={format_value(self.on)}"]
         if self.schedule is not None:
             parts.append(f"schedule={self.schedule!r}")
         if self.max_attempts is not None:

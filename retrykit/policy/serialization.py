@@ -134,21 +134,21 @@ def _schedule(data: object) -> Schedule:
 
 
 def _hint_text(hint: object) -> str:
-    from retrykit.hints.parsing import name_of_hint  # noqa: PLC0415  see above
+    from retrykit.hints.parsing import hint_to_text  # noqa: PLC0415  see above
 
-    return name_of_hint(hint)
+    return hint_to_text(hint)
 
 
 def _hint(text: object) -> Hint:
-    from retrykit.hints.parsing import hint_named  # noqa: PLC0415  see above
+    from retrykit.hints.parsing import parse_hint  # noqa: PLC0415  see above
 
-    return hint_named(text)
+    return parse_hint(text)
 
 
 def _budget_data(budget: Budget) -> dict[str, Any]:
-    from retrykit.budgets.shared_budgets import ScopedBudget  # noqa: PLC0415  see above
+    from retrykit.budgets.shared_budgets import SerializableBudget  # noqa: PLC0415
 
-    if not isinstance(budget, ScopedBudget):
+    if not isinstance(budget, SerializableBudget):
         rule = "one of retrykit.budgets in a policy that is written as data"
         suggestion = "leave it out, and add it with .replace(budget=...)"
         raise invalid_setting("budget", rule, budget, suggestion)
@@ -156,9 +156,9 @@ def _budget_data(budget: Budget) -> dict[str, Any]:
 
 
 def _budget(data: object) -> Budget:
-    from retrykit.budgets.serialization import budget_from  # noqa: PLC0415  see above
+    from retrykit.budgets.serialization import budget_from_dict  # noqa: PLC0415  same
 
-    return budget_from(data)
+    return budget_from_dict(data)
 
 
 def _timeout_data(timeout: float | AsArgument) -> float | dict[str, Any]:

@@ -27,8 +27,8 @@ from retrykit.schedules import ScheduleLike
 from retrykit.schedules.base import as_schedule
 from retrykit.state.events import Observer, check_observer
 
-__all__ = ["Changes", "DeadlineRule", "LongHintRule", "NestedRule", "Raises"]
-__all__ += ["VALIDATORS", "suggest_setting"]
+__all__ = ["VALIDATORS", "DeadlineRule", "LongHintRule", "NestedRule"]
+__all__ += ["PolicySettings", "Raises", "suggest_setting"]
 
 DeadlineRule = Literal["stop", "clip", "overshoot"]
 """What to do if the next attempt would start too late."""
@@ -43,7 +43,7 @@ LongHintRule = Literal["honor", "clip", "give_up"]
 """What to do with a hint above `hint_cap`."""
 
 
-class Changes(TypedDict, total=False):
+class PolicySettings(TypedDict, total=False):
     """The settings of a policy as keyword arguments."""
 
     schedule: ScheduleLike

@@ -11,7 +11,7 @@ from retrykit.schedules.basic import Constant, Exponential, Formula, saturated_p
 from retrykit.schedules.randomness import (
     MAX_DELAY,
     Random,
-    previous_draw,
+    previous_random,
     uniform_between,
 )
 
@@ -200,7 +200,7 @@ class PollyInterval(Formula):
         self, retry: int, _previous: float | None, random: Random, /
     ) -> float | None:
         # The time of the previous retry follows from its random number.
-        last = previous_draw(random).random() if retry > 1 else 0.0
+        last = previous_random(random).random() if retry > 1 else 0.0
         return self._wait(retry, last, random.random())
 
     def bounds(self, retry: int, /) -> Bounds:

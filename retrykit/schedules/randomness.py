@@ -7,7 +7,7 @@ from random import Random as Generator
 from typing import Protocol
 
 __all__ = ["MAX_DELAY", "CallRandom", "Random", "call_random", "new_seed"]
-__all__ += ["previous_draw", "uniform_between"]
+__all__ += ["previous_random", "uniform_between"]
 
 MAX_DELAY = sys.float_info.max
 """Delays saturate here, in seconds: the largest float."""
@@ -89,11 +89,11 @@ def call_random(seed: int, retry: int) -> CallRandom:
     return random
 
 
-def previous_draw(random: Random) -> Random:
+def previous_random(random: Random) -> Random:
     """Return the random numbers of the previous retry, or *random* if not known.
 
     >>> first, second = call_random(seed=7, retry=1), call_random(seed=7, retry=2)
-    >>> previous_draw(second).random() == first.random()
+    >>> previous_random(second).random() == first.random()
     True
     """
     return random.previous_retry() if isinstance(random, CallRandom) else random

@@ -17,11 +17,11 @@ from retrykit.budgets import (
     Throttle,
     TokenBucket,
     balances,
-    budget_from,
+    budget_from_dict,
     shared,
 )
 from retrykit.budgets.base import withdraw_safely
-from retrykit.budgets.shared_budgets import ScopedBudget
+from retrykit.budgets.shared_budgets import SerializableBudget
 from retrykit.state.failures import Evaluation
 
 ERROR = OSError()
@@ -116,7 +116,7 @@ def drain(budget):
 
 @each_budget
 def test_the_repr_of_a_budget_builds_a_full_one(budget, expression):
-    full = budget_from(budget.to_dict()).balance
+    full = budget_from_dict(budget.to_dict()).balance
     drain(budget)
     assert repr(budget) == expression
     again = eval(expression, globals() | {"tests": sys.modules["tests"]})  # noqa: S307
@@ -134,15 +134,15 @@ def test_a_copy_of_a_budget_is_new_and_full(budget, expression, copied):
     other = copied(budget)
     assert other is not budget
     assert repr(other) == expression
-    assert other.balance == budget_from(budget.to_dict()).balance
+    assert other.balance == budget_from_dict(budget.to_dict()).balance
     assert other.withdraw(ERROR) is not None or expression.startswith("RatioBudget(r")
 
 
 @each_budget
 def test_a_budget_survives_serialization(budget, expression):
     data = json.loads(json.dumps(budget.to_dict()))
-    assert repr(budget_from(data)) == expression
-    assert budget_from(data) is not budget_from(data)
+    assert repr(budget_from_dict(data)) == expression
+    assert budget_from_dict(data) is not budget_from_dict(data)
 
 
 def test_budgets_are_compared_by_identity():
@@ -161,7 +161,7 @@ def test_reads_a_budget_written_by_hand_in_toml():
     TimeoutError = 20
     "tests.budgets.test_sharing:BusyError" = 1
     """
-    budget = budget_from(tomllib.loads(text)["budget"])
+    budget = budget_from_dict(tomllib.loads(text)["budget"])
     assert budget.withdraw(TimeoutError()) == 20
     assert budget.withdraw(BusyError()) == 1
     assert budget.to_dict() == {
@@ -180,11 +180,11 @@ def test_the_first_of_two_costs_of_a_type_applies():
 
 def test_a_scope_in_data_selects_the_shared_budget():
     data = {"kind": "throttle", "max_tokens": 4, "scope": "host:data"}
-    budget = budget_from(data)
+    budget = budget_from_dict(data)
     assert budget is shared("host:data", lambda: Throttle(4))
-    assert budget is budget_from(budget.to_dict())
+    assert budget is budget_from_dict(budget.to_dict())
     with pytest.raises(ConfigError, match="as before in this scope"):
-        budget_from({"kind": "throttle", "scope": "host:data"})
+        budget_from_dict({"kind": "throttle", "scope": "host:data"})
 
 
 def test_a_scope_has_one_budget():
@@ -194,7 +194,7 @@ def test_a_scope_has_one_budget():
     assert (api.scope, TokenBucket().scope) == ("host:api", None)
 
 
-class OtherBudget(ScopedBudget):
+class OtherBudget(SerializableBudget):
     """A custom kind of budget with the settings of a throttle."""
 
     kind = "other"

@@ -4,7 +4,7 @@ import inspect
 
 from retrykit._internal.type_names import type_from_name, type_to_name
 from retrykit.config.preset_names import BUILT_IN, parse_preset
-from retrykit.hints import hint_named, name_of_hint
+from retrykit.hints import hint_to_text, parse_hint
 from tests.fuzz.schedules import check_schedule
 from tests.fuzz.target import Target
 from tests.fuzz.values import anything, maybe, mutated, number, text
@@ -94,7 +94,7 @@ def _hint_text(random):
 
 
 def _check_hint(found, _random):
-    assert repr(hint_named(name_of_hint(found))) == repr(found)
+    assert repr(parse_hint(hint_to_text(found))) == repr(found)
     found(OSError("busy"))
 
 
@@ -111,5 +111,5 @@ def _check_settings(settings, random):
 TARGETS = (
     Target("presets", 60, _preset_text, parse_preset, _check_settings),
     Target("type-names", 50, _type_name, _read_type, _check_type),
-    Target("hint-texts", 40, _hint_text, hint_named, _check_hint),
+    Target("hint-texts", 40, _hint_text, parse_hint, _check_hint),
 )

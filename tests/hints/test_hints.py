@@ -13,9 +13,9 @@ from retrykit.hints import (
     attribute,
     first_of,
     grpc_pushback,
-    hint_named,
+    hint_to_text,
     milliseconds,
-    name_of_hint,
+    parse_hint,
     reset_at,
     retry_after,
 )
@@ -216,14 +216,14 @@ def test_the_repr_of_a_built_in_hint_builds_it(text):
 
 @every_built_in_hint
 def test_a_built_in_hint_has_a_string_form(text):
-    assert name_of_hint(BUILT_IN[text]) == text
-    assert hint_named(text) == BUILT_IN[text]
+    assert hint_to_text(BUILT_IN[text]) == text
+    assert parse_hint(text) == BUILT_IN[text]
 
 
 @every_built_in_hint
 def test_a_built_in_hint_is_a_value(text):
     hint = BUILT_IN[text]
-    assert hash(hint_named(text)) == hash(hint)
+    assert hash(parse_hint(text)) == hash(hint)
     assert [other for other in BUILT_IN.values() if other == hint] == [hint]
     raise_it = pickle.loads(pickle.dumps(hint))  # noqa: S301
     assert raise_it == copy.deepcopy(hint) == hint
@@ -251,14 +251,14 @@ def test_an_outcome_without_a_hint_is_ignored(text, kind, caplog):
 
 
 def test_the_string_of_a_hint_may_contain_spaces():
-    assert hint_named(" retry_after ,grpc_pushback") == first_of(
+    assert parse_hint(" retry_after ,grpc_pushback") == first_of(
         retry_after(), grpc_pushback()
     )
 
 
 def test_a_custom_hint_has_no_string_form():
     with pytest.raises(ConfigError, match=r"leave it out, and add it with .replace"):
-        name_of_hint(first_of(retry_after(), len))
+        hint_to_text(first_of(retry_after(), len))
 
 
 def test_first_of_returns_the_first_answer():

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, strategies as st
 
-from retrykit.hints import hint_named, reset_at
+from retrykit.hints import parse_hint, reset_at
 from retrykit.hints.rate_limit_reset import until_reset
 
 RESET = "x-ratelimit-reset"
@@ -72,8 +72,8 @@ def test_a_limit_that_is_not_reached_is_ignored(remaining, delay):
 def test_the_headers_may_have_another_name():
     response = SimpleNamespace(headers={"RateLimit-Reset": "5"})
     assert reset_at()(response) is None
-    assert hint_named("reset_at:RateLimit-Reset")(response) == 5.0
-    assert hint_named("reset_at") == reset_at()
+    assert parse_hint("reset_at:RateLimit-Reset")(response) == 5.0
+    assert parse_hint("reset_at") == reset_at()
 
 
 @given(reset=st.text() | st.from_regex("[0-9]+"), now=st.floats(0, 4e9))

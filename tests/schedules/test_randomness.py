@@ -16,7 +16,7 @@ from retrykit.schedules.randomness import (
     MAX_DELAY,
     call_random,
     new_seed,
-    previous_draw,
+    previous_random,
     uniform_between,
 )
 from retrykit.testing.strategies import durations, seeds
@@ -262,9 +262,9 @@ def test_the_draws_of_the_previous_retry_can_be_repeated(seed, retry, draws):
     )
     take_draws(now, draws)
     take_draws(then, draws)
-    assert take_draws(previous_draw(now), 3) == take_draws(then, 3)
+    assert take_draws(previous_random(now), 3) == take_draws(then, 3)
 
 
 def test_another_random_source_has_no_previous_retry():
     chance = random.Random(7)  # noqa: S311  like a user's
-    assert previous_draw(chance) is chance
+    assert previous_random(chance) is chance

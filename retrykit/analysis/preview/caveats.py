@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from retrykit._internal.durations import format_duration
-from retrykit.policy.conditions import format_condition
+from retrykit.policy.conditions import format_value
 from retrykit.policy.policy import Policy
 from retrykit.policy.timeouts import timeout_seconds
 
@@ -28,7 +28,7 @@ def caveats(policy: Policy) -> Iterator[str]:
     """
     for text, scheduled in (("delays", True), ("max_attempts", False)):
         conditions = [
-            format_condition(rule.on)
+            format_value(rule.on)
             for rule in policy.rules
             if (rule.schedule is not None) == scheduled
         ]

@@ -9,7 +9,7 @@ from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.hints import retry_after as _retry_after
 from retrykit.hints.base import Hint
 from retrykit.policy.policy import Policy
-from retrykit.policy.validators import Changes
+from retrykit.policy.validators import PolicySettings
 
 __all__ = ["IDEMPOTENT", "Transient", "check_client_policy", "check_methods"]
 __all__ += ["is_certificate_error", "is_transient_status", "merge_client_defaults"]
@@ -41,7 +41,7 @@ class Transient(ABC):
         """Close a rejected response; the result may be awaitable."""
 
     def policy(
-        self, base: Policy | None = None, /, **changes: Unpack[Changes]
+        self, base: Policy | None = None, /, **changes: Unpack[PolicySettings]
     ) -> Policy:
         """Return a policy with `transient` and `retry_after` filled in.
 
@@ -64,7 +64,7 @@ class Transient(ABC):
 
 def merge_client_defaults(
     base: Policy | None,
-    changes: Changes,
+    changes: PolicySettings,
     *,
     on: Any,
     on_result: Transient | None = None,

@@ -21,7 +21,7 @@ from retrykit.integrations._http.policy import (
     check_client_policy,
     check_methods,
 )
-from retrykit.policy.conditions import ResultCondition, format_condition
+from retrykit.policy.conditions import ResultCondition, format_value
 from retrykit.policy.policy import Policy
 from retrykit.state.final_error import RetryError, attach_state
 from retrykit.state.retry_state import RetryState, StopReason
@@ -249,4 +249,4 @@ class ReleasingCondition:
         return self._condition(result)
 
     def __repr__(self) -> str:
-        return format_condition(self._condition)
+        return format_value(self._condition)

@@ -9,7 +9,7 @@ from grpc import aio
 from retrykit.integrations.grpc.interceptor import CallRunner, InterceptedCall, Methods
 from retrykit.integrations.grpc.policy import policy as client_policy
 from retrykit.policy.policy import Policy
-from retrykit.policy.validators import Changes
+from retrykit.policy.validators import PolicySettings
 from retrykit.state.final_error import attach_state
 from retrykit.state.retry_state import RetryState
 
@@ -20,7 +20,7 @@ def async_interceptors(
     policy: Policy | None = None,
     *,
     methods: Iterable[str] | None = None,
-    **changes: Unpack[Changes],
+    **changes: Unpack[PolicySettings],
 ) -> list[aio.ClientInterceptor]:
     """Return interceptors that retry the calls of an async channel under a policy.
 

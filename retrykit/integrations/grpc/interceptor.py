@@ -14,7 +14,7 @@ from retrykit.execution.call import current_state
 from retrykit.execution.callables import check_sync_compatible
 from retrykit.execution.drivers import driver_factory
 from retrykit.integrations._http.policy import check_client_policy
-from retrykit.policy.conditions import format_condition
+from retrykit.policy.conditions import format_value
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.policy import Policy
 from retrykit.policy.timeouts import AsArgument
@@ -147,7 +147,7 @@ def _or_timeout(on: Condition) -> Condition:
             return True
         return isinstance(error, on) if isinstance(on, type | tuple) else on(error)
 
-    accepts.__qualname__ = format_condition(on)
+    accepts.__qualname__ = format_value(on)
     return accepts
 
 

@@ -6,7 +6,7 @@ from retrykit.hints import grpc_pushback
 from retrykit.integrations._http.policy import merge_client_defaults
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.policy import Policy
-from retrykit.policy.validators import Changes
+from retrykit.policy.validators import PolicySettings
 
 __all__ = ["policy", "retry_after", "transient"]
 
@@ -31,7 +31,7 @@ retry_after: Final = grpc_pushback()
 """Hint that reads the server's pushback; see `retrykit.hints.grpc_pushback`."""
 
 
-def policy(base: Policy | None = None, /, **changes: Unpack[Changes]) -> Policy:
+def policy(base: Policy | None = None, /, **changes: Unpack[PolicySettings]) -> Policy:
     """Return a policy for gRPC, with `transient` and `retry_after` filled in.
 
     >>> policy(max_attempts=3)

@@ -17,7 +17,7 @@ from retrykit.integrations.grpc.interceptor import (
 )
 from retrykit.integrations.grpc.policy import policy as client_policy
 from retrykit.policy.policy import Policy
-from retrykit.policy.validators import Changes
+from retrykit.policy.validators import PolicySettings
 from retrykit.state.final_error import attach_state
 from retrykit.state.retry_state import StopReason
 from retrykit.state.signals import GiveUp
@@ -71,7 +71,7 @@ class RetryInterceptor(
         policy: Policy | None = None,
         *,
         methods: Iterable[str] | None = None,
-        **changes: Unpack[Changes],
+        **changes: Unpack[PolicySettings],
     ) -> None:
         policy = client_policy(policy, **changes)
         self._methods = Methods(methods)
