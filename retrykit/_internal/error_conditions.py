@@ -1,7 +1,8 @@
 """Conditions that select errors: exception types, or predicates of the error.
 
-A predicate that returns neither True nor False counts by the truth of its result, and
-a warning is logged once: a forgotten ``return`` would silently disable retries.
+If a predicate returns neither True nor False, the truth value of its result is used,
+and a warning is logged once; otherwise a forgotten ``return`` would silently disable
+retries.
 """
 
 import inspect
@@ -16,8 +17,8 @@ from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import invalid_setting, safe_repr
 
-__all__ = ["Condition", "amatches_condition", "aread_answer", "check_condition"]
-__all__ += ["format_value", "matches_condition", "read_answer"]
+__all__ = ["BY_TYPE", "Condition", "amatches_condition", "aread_answer"]
+__all__ += ["check_condition", "format_value", "matches_condition", "read_answer"]
 __all__ += ["reject_awaitable"]
 
 Condition = (
@@ -60,19 +61,20 @@ def _suggest_types(value: object) -> str:
     return ""
 
 
-_BY_TYPE = (type, tuple)
+BY_TYPE = (type, tuple)
+"""The types of a condition that is not a predicate."""
 
 
 def matches_condition(name: str, condition: Condition, error: Exception) -> bool:
     """Return whether an error matches a condition."""
-    if isinstance(condition, _BY_TYPE):
+    if isinstance(condition, BY_TYPE):
         return isinstance(error, condition)
     return read_answer(name, condition, condition(error), error)
 
 
 async def amatches_condition(name: str, condition: Condition, error: Exception) -> bool:
     """Return whether an error matches a condition, as `matches_condition` does."""
-    if isinstance(condition, _BY_TYPE):
+    if isinstance(condition, BY_TYPE):
         return isinstance(error, condition)
     return await aread_answer(name, condition, condition(error), error)
 
@@ -102,13 +104,17 @@ async def aread_answer(
     return _as_bool(name, predicate, answer, error)
 
 
-def reject_awaitable(name: str, answer: object) -> None:
+def reject_awaitable(
+    name: str,
+    answer: object,
+    rule: str = "a sync function under retry",
+    suggestion: str = "use aretry for async functions",
+) -> None:
     """Raise `ConfigError` if an answer is awaitable."""
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
             answer.close()
-        rule = "a sync function under retry"
-        raise invalid_setting(name, rule, answer, "use aretry for async functions")
+        raise invalid_setting(name, rule, answer, suggestion)
 
 
 # By name, since numpy may be missing; before 2.0 with an underscore.
@@ -135,7 +141,7 @@ _warned: dict[int, ref[Any]] = {}
 
 
 def _is_first_warning(predicate: object) -> bool:
-    """Return whether there was no warning about a predicate; mark it as warned."""
+    """Return whether this is the first warning about a predicate."""
     key, forget = id(predicate), _warned.pop
     try:
         mark = ref(predicate, lambda _: forget(key, None))

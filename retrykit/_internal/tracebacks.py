@@ -15,7 +15,7 @@ with_traceback = BaseException.with_traceback
 
 
 def add_note_once(error: BaseException, text: str) -> None:
-    """Add a note of retrykit to an error, in place of an earlier one.
+    """Add a note to an error, replacing one that begins with the same word.
 
     One error object may be raised by every attempt, and must not collect notes.
     """
@@ -29,7 +29,8 @@ def add_note_once(error: BaseException, text: str) -> None:
 class keep_context:  # noqa: N801  used as a function
     """Keep the ``__context__`` of an error that the ``with`` block raises.
 
-    Raised inside a caller's ``except`` clause, it would get that clause's error.
+    If it is raised inside an ``except`` clause of the caller, Python would replace
+    its context with the error of that clause.
     """
 
     __slots__ = ("_context", "_error")
@@ -46,7 +47,7 @@ class keep_context:  # noqa: N801  used as a function
 
 
 def skip_wrapper_frames(trace: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without the leading frames that add a timeout."""
+    """Return a traceback without the leading frames of retrykit's wrappers."""
     while trace is not None and trace.tb_frame.f_globals.get("__name__") in _WRAPPERS:
         trace = trace.tb_next
     return trace

@@ -203,13 +203,10 @@ def _find_imports(value: object) -> tuple[str, ...]:
         names = {part.kind for _, part in iter_parts(value)}.intersection(CONSTRUCTORS)
         return (_import_line("schedules", names),)
     if isinstance(value, SerializableHint):
-        members = value.hints if isinstance(value, FirstOf) else ()
-        names = {
-            each.kind
-            for each in (value, *members)
-            if isinstance(each, SerializableHint)
-        }
-        return (_import_line("hints", names),)
+        return (_import_line("hints", [value.kind]),)
+    if isinstance(value, FirstOf):
+        kinds = {x.kind for x in value.hints if isinstance(x, SerializableHint)}
+        return (_import_line("hints", {"first_of", *kinds}),)
     if isinstance(value, SerializableBudget):
         names = {type(value).__name__} | ({"shared"} if value.scope else set())
         own = Expression("", (_import_line("budgets", names),))

@@ -1,14 +1,15 @@
 """Hints: their protocol, the base of the built-in ones, and the reader of any hint."""
 
-import inspect
 import logging
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, cast, final
 
 from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.error_conditions import reject_awaitable
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
+from retrykit._internal.tracebacks import with_traceback
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.schedules.randomness import MAX_DELAY
@@ -73,7 +74,7 @@ def read_hint(
     hint: Hint,
     outcome: object,
     error: Exception | None,
-    warned: Callable[[], bool] | None = None,
+    already_warned: Callable[[], bool] | None = None,
 ) -> float | RetryAfter | GiveUp | None:
     """Read a hint from an outcome; log a warning if the hint is broken.
 
@@ -81,25 +82,24 @@ def read_hint(
     0.25
 
     Returns:
-        The least seconds to wait, >= 0 and at most `MAX_DELAY`; or a signal; or None.
+        The minimum wait in seconds, from 0 to `MAX_DELAY`; or a signal; or None.
     """
     if isinstance(hint, FirstOf):
-        answers = (read_hint(each, outcome, error, warned) for each in hint.hints)
-        return next((answer for answer in answers if answer is not None), None)
+        return hint.first_answer(outcome, error, already_warned)
     trace = error.__traceback__ if error is not None else None
     try:
         answer = hint(outcome)
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         reason = f"it raised {type_name(type(fault))}: {error_text(fault)}"
-        _warn(hint, reason, fault, warned)
+        _warn(hint, reason, fault, already_warned)
         if error is not None:
             # A hint that raises the error itself extends its traceback.
-            BaseException.with_traceback(error, trace)
+            with_traceback(error, trace)
         return None
     try:
         return parse_answer(answer)
     except Exception as fault:  # noqa: BLE001  an invalid answer is ignored
-        _warn(hint, error_text(fault), None, warned)
+        _warn(hint, error_text(fault), None, already_warned)
         return None
 
 
@@ -111,11 +111,8 @@ def parse_answer(answer: object) -> float | RetryAfter | GiveUp | None:
     """
     if answer is None or isinstance(answer, _SIGNALS):
         return answer
-    if inspect.isawaitable(answer):
-        if inspect.iscoroutine(answer):
-            answer.close()
-        rule = "a delay, not an awaitable, even under aretry"
-        raise invalid_setting(_ANSWER, rule, answer)
+    rule = "a delay, not an awaitable, even under aretry"
+    reject_awaitable(_ANSWER, answer, rule, suggestion="")
     if isinstance(answer, float | int) and answer > MAX_DELAY:
         return MAX_DELAY
     # Turns -0.0 into 0.0.
@@ -143,26 +140,39 @@ def first_of(*hints: Hint) -> Hint:
         for hint in known
         for each in (hint.hints if isinstance(hint, FirstOf) else (hint,))
     ]
-    return FirstOf("first_of", tuple(flat), _read_first) if len(flat) > 1 else flat[0]
+    return FirstOf(tuple(flat)) if len(flat) > 1 else flat[0]
 
 
 @final
-class FirstOf(SerializableHint):
-    """The hint that `first_of` builds; its arguments are hints."""
+class FirstOf(Frozen):
+    """The hint that `first_of` builds.
 
-    __slots__ = ()
+    Attributes:
+        hints: The hints in the order in which they are read.
+    """
 
-    @property
-    def hints(self) -> tuple[Hint, ...]:
-        """The hints in the order in which they are read."""
-        return self.arguments
+    __slots__ = ("hints",)
+    hints: tuple[Hint, ...]
 
+    def __call__(self, outcome: object, /) -> float | RetryAfter | GiveUp | None:
+        """Return the first request of an error or a result, if any."""
+        # By type(), since __class__ may be a property of the user's.
+        failed = issubclass(type(outcome), Exception)
+        error = cast("Exception", outcome) if failed else None
+        return self.first_answer(outcome, error)
 
-def _read_first(outcome: object, *hints: Hint) -> float | RetryAfter | GiveUp | None:
-    # By type(), since __class__ may be a property of the user's.
-    failed = issubclass(type(outcome), Exception)
-    error = cast("Exception", outcome) if failed else None
-    return read_hint(first_of(*hints), outcome, error)
+    def first_answer(
+        self,
+        outcome: object,
+        error: Exception | None,
+        already_warned: Callable[[], bool] | None = None,
+    ) -> float | RetryAfter | GiveUp | None:
+        """Return the answer of the first hint that has one, as `read_hint` does."""
+        answers = (read_hint(x, outcome, error, already_warned) for x in self.hints)
+        return next((answer for answer in answers if answer is not None), None)
+
+    def __repr__(self) -> str:
+        return f"first_of({', '.join(map(repr, self.hints))})"
 
 
 def requested_delay(answer: float | RetryAfter | GiveUp | None) -> float | None:
@@ -182,9 +192,9 @@ def _warn(
     hint: object,
     reason: str,
     fault: Exception | None,
-    warned: Callable[[], bool] | None,
+    already_warned: Callable[[], bool] | None,
 ) -> None:
-    if warned is not None and warned():
+    if already_warned is not None and already_warned():
         return
     name = getattr(hint, "__qualname__", None)
     hint_name = name if isinstance(name, str) else safe_repr(hint)

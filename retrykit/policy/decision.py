@@ -1,12 +1,17 @@
 """The decision after a failed attempt: which delay, or why to stop.
 
-Pure: nothing here sleeps or reads a clock, and delays depend on the seed of the call.
+Nothing here sleeps or changes the state, and the same seed gives the same delays. Only
+the policy's own predicates, hints and schedules may read a clock.
 """
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, final
 
-from retrykit._internal.error_conditions import amatches_condition, matches_condition
+from retrykit._internal.error_conditions import (
+    BY_TYPE,
+    amatches_condition,
+    matches_condition,
+)
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
@@ -58,7 +63,6 @@ _MARGINS: Final = {"stop": 0.0, "clip": -_EPSILON, "overshoot": _EPSILON}
 
 # Tuples, since every failure is compared with them, and a union is slower.
 _OWN_ERRORS: Final = (Signal, ConfigError)
-_BY_TYPE: Final = (type, tuple)
 
 
 def match_error(
@@ -90,7 +94,7 @@ def match_error(
                 if matches_condition("on", rule.on, error):
                     return index
         # Most policies name types, and need no further call.
-        by_type = isinstance(error, on) if isinstance(on, _BY_TYPE) else None
+        by_type = isinstance(error, on) if isinstance(on, BY_TYPE) else None
         if own_timeout or by_type:
             return None
         if by_type is None and matches_condition("on", on, error):
@@ -114,7 +118,7 @@ async def amatch_error(
             for index, rule in enumerate(policy.rules):
                 if await amatches_condition("on", rule.on, error):
                     return index
-        by_type = isinstance(error, on) if isinstance(on, _BY_TYPE) else None
+        by_type = isinstance(error, on) if isinstance(on, BY_TYPE) else None
         if own_timeout or by_type:
             return None
         if by_type is None and await amatches_condition("on", on, error):
@@ -139,7 +143,7 @@ def evaluate(  # noqa: PLR0913, PLR0917  all that is known of an attempt
     result: object,
     matched: StopReason | int | None,
     exhausted: object = None,
-    warn_once: Callable[[], bool] | None = None,
+    already_warned: Callable[[], bool] | None = None,
 ) -> Evaluation:
     """Evaluate a failed attempt: nesting, hint, decision.
 
@@ -151,7 +155,8 @@ def evaluate(  # noqa: PLR0913, PLR0917  all that is known of an attempt
         result: The rejected result.
         matched: The answer of `match_error`.
         exhausted: The outcome of a nested call that has given up, or None.
-        warn_once: Returns whether a warning was logged before for this call.
+        already_warned: Returns whether a warning was logged before for this call;
+            it counts one as logged from then on.
     """
     # Stop reasons are strings; to compare with the enumeration takes longer.
     hint, retryable = None, not isinstance(matched, str)
@@ -160,7 +165,7 @@ def evaluate(  # noqa: PLR0913, PLR0917  all that is known of an attempt
         matched, retryable = StopReason.NESTED, False
     elif policy.hint is not None and retryable and not isinstance(error, Signal):
         outcome = result if error is None else error
-        hint = read_hint(policy.hint, outcome, error, warn_once)
+        hint = read_hint(policy.hint, outcome, error, already_warned)
     attempt, started = state.attempt, state.attempt_started
     try:
         decision = decide(policy, state, attempt, elapsed, error, matched, hint)
