@@ -101,7 +101,7 @@ class RunningAttempt:
         self._envelope = envelope
         state = _resumed_state(envelope)
         self.call = ManualCall(
-            policy, envelope.job, clock, resumed=state, driven=True, owner=self
+            policy, envelope.job, clock, resumed=state, driven=True, runner=self
         )
         self._outcomes: list[JobAttempt] = []
 

@@ -47,7 +47,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
             token = _enter(entry)
             if watch:
                 controller = own.with_overrides()
-                call = controller.open_call(entry, watched=True)
+                call = controller.ensure_call(entry, watched=True)
                 outcome: Any = controller.start(call)
                 if outcome is not None:
                     await clock.sleep(outcome)
@@ -57,7 +57,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     # Most calls have no keyword arguments, and fn(*args) is quicker.
                     result = await (fn(*args, **kwargs) if kwargs else fn(*args))
                 except Exception as error:
-                    call = call or controller.open_call(entry)
+                    call = call or controller.ensure_call(entry)
                     outcome = await handle_failure(controller, call, error)
                     if outcome is error:
                         # No frame may keep the error that it raises.
@@ -71,7 +71,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             entry[0] = None
                             await deposit_safely(own.budget, None)
                         return result
-                    call = call or controller.open_call(entry)
+                    call = call or controller.ensure_call(entry)
                     if await handle_result(controller, call, result):
                         watch, plain = own.watch, type(result)
                         return result

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["AsyncLoop", "Attempt", "Loop"]
 
 
-class _Block:
-    """The call that a loop over a block makes."""
+class _BlockCall:
+    """The retried call behind one loop over the attempts of a block."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class _Block:
         clock: ClockSource[Clock] | ClockSource[AsyncClock],
         loop: object,
     ) -> None:
-        self.call = ManualCall(policy, name, clock, resumed=state, owner=loop)
+        self.call = ManualCall(policy, name, clock, resumed=state, runner=loop)
         # Whether this iteration entered its ``with``; None before the first one.
         # Not a reference to the attempt, which may hold a result.
         self.entered: bool | None = None
@@ -55,14 +55,14 @@ class _Block:
 
 
 class Loop:
-    """The attempts of a block.
+    """Iterator over the attempts of one call, which sleeps between them.
 
-    Nothing but its ``for`` statement holds the loop, so an interrupt between two
-    attempts ends the call, too.
+    Only the ``for`` statement refers to it, so an interrupt between two attempts ends
+    the call, too.
     """
 
     def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
-        self._block = _Block(policy, name, state, sync_clock, self)
+        self._block = _BlockCall(policy, name, state, sync_clock, self)
 
     def __iter__(self) -> "Loop":
         return self
@@ -83,14 +83,14 @@ class Loop:
 
 
 class AsyncLoop:
-    """The attempts of a block in a coroutine, as in `Loop`."""
+    """Async iterator over the attempts of one call, as `Loop`."""
 
     def __init__(self, policy: Policy, name: str, state: RetryState | None) -> None:
         # Imported here: sync code needs no event loop.
         from retrykit._internal.loop_clock import async_clock  # noqa: PLC0415
 
         self._clock = async_clock
-        self._block = _Block(policy, name, state, async_clock, self)
+        self._block = _BlockCall(policy, name, state, async_clock, self)
 
     def __aiter__(self) -> "AsyncLoop":
         return self
@@ -128,7 +128,7 @@ class Attempt:
         entered: Whether its ``with`` was reached.
     """
 
-    def __init__(self, block: _Block, number: int) -> None:
+    def __init__(self, block: _BlockCall, number: int) -> None:
         self.number = number
         self.entered = False
         self._block = block
@@ -161,7 +161,7 @@ class Attempt:
         call = self._block.call
         self._token: Token[Entry | None] = call.enter()
         if call.policy.attempt_timeout is not None:
-            # Imported here: it needs an event loop, and sync code none.
+            # Imported here: it needs an event loop, which sync code does not have.
             from retrykit.execution.attempt_timeout import timeout_scope  # noqa: PLC0415
 
             self._timeout = timeout_scope(call.attempt_time_limit())

@@ -76,7 +76,7 @@ def aretrying(
     return AsyncAttempts(policy, changes, _caller(), state)
 
 
-class _Block:
+class _RetriedBlock:
     """The policy and the state of a block."""
 
     _can_cancel: ClassVar[bool] = False
@@ -111,16 +111,16 @@ class _Block:
 
 
 @final
-class Attempts(_Block):
-    """The attempts of a block; every loop begins anew."""
+class Attempts(_RetriedBlock):
+    """Iterable of the attempts of a block; each loop is a separate call."""
 
     def __iter__(self) -> Iterator[Attempt]:
         return Loop(*self._parts)
 
 
 @final
-class AsyncAttempts(_Block):
-    """The attempts of a block in a coroutine; every loop begins anew."""
+class AsyncAttempts(_RetriedBlock):
+    """Async iterable of the attempts of a block, as `Attempts`."""
 
     _can_cancel = True
 

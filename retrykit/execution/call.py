@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from retrykit.execution.controller import RetryController
 
 __all__ = ["Entry", "RetryCall", "attempt_time_limit", "current_entry"]
-__all__ += ["current_state", "innermost_running", "new_entry", "opened_call"]
-__all__ += ["outer_call", "outer_calls", "state_lock"]
+__all__ += ["current_state", "innermost_running", "outer_call", "outer_calls"]
+__all__ += ["running_call", "state_lock"]
 
 
 Entry = list[Any]
 """The entry of a call in its context: [owner, start, before].
 
-The owner is the controller of the call, then its `RetryCall` once an attempt fails or
-somebody asks for its state, and None once it has succeeded without either. The start is
-a clock reading, in seconds. The entry before is the one that was current, or None.
+The owner is the controller of the call at first, its `RetryCall` once an attempt fails
+or the state is needed, and None once the call has ended. The start is a clock reading,
+in seconds. The entry before is the one that was current, or None.
 
-A list, because nothing is cheaper to make, and most calls need nothing more. Its
-indices are used here and in the drivers alone.
+A list, because nothing is cheaper to make, and most calls need nothing more. Besides
+this module, only the drivers, the controller and `ManualCall` use its indices.
 
 An interrupt may end a call before it can restore `current_entry`. So code that finds an
 entry there, or before another one, asks `innermost_running`.
@@ -40,13 +40,14 @@ current_entry: ContextVar[Entry | None] = ContextVar("retrykit call", default=No
 
 
 class RetryCall:
-    """A running call with a state; `RetryController.open_call` makes it.
+    """A running call with a state; `RetryController.ensure_call` creates it.
 
     Attributes:
         controller: The controller of the call; None once the call has ended.
         before: The entry before that of this call, or None.
         state: The history of the call.
-        exhausted_marker: Put on errors that exhausted a call nested in this attempt.
+        exhausted_marker: Attached to the final errors of calls nested in this attempt
+            that have exhausted their retries.
         last_traceback: The traceback of the last error when it was recorded.
         warning_issued: Whether a warning was logged for this call: its hint
             fails, or its clock stands still.
@@ -68,29 +69,24 @@ class RetryCall:
     last_traceback: TracebackType | None
     warning_issued: bool
 
-    def warn_once(self) -> bool:
-        """Return whether a warning was logged before; one is logged now."""
+    def already_warned(self) -> bool:
+        """Return whether a warning was logged before; the caller logs one if not."""
         before, self.warning_issued = self.warning_issued, True
         return before
 
 
-def new_entry(controller: "RetryController") -> Entry:
-    """Return the entry of a call that is driven by hand."""
-    return [controller, 0.0, innermost_running(current_entry.get())]
-
-
-def opened_call(entry: Entry) -> RetryCall | None:
+def running_call(entry: Entry) -> RetryCall | None:
     """Return the running call of an entry, with its state; None if it has ended."""
     owner = entry[0]
     if owner is not None and not isinstance(owner, RetryCall):
-        owner = cast("RetryController", owner).open_call(entry)
+        owner = cast("RetryController", owner).ensure_call(entry)
     return owner if owner is not None and owner.controller is not None else None
 
 
 # Reentrant, since a signal handler or a finalizer may make retried calls too
 # while the lock is held.
 state_lock = threading.RLock()
-"""Held while the state or the marker of a call is made, which its threads share."""
+"""Held while the state or marker of a call, shared by threads, is created."""
 
 if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
     # A fork must not copy the lock while another thread holds it.
@@ -111,15 +107,15 @@ def current_state() -> RetryState:
     Returns:
         The state of the innermost call: the number of the attempt, the
         failures so far, the time that remains, how deep it is nested. It
-        changes as the call goes on. Use it in place: a local variable that
-        holds it holds the errors, they hold the frames of their attempts, and
-        those such a variable, until the garbage collector runs.
+        changes as the call goes on. Do not keep it in a local variable: the
+        variable, the errors in the state and the frames in their tracebacks
+        would be a reference cycle, which only the garbage collector frees.
 
     Raises:
         LookupError: No retried call runs in this context.
     """
     entry = innermost_running(current_entry.get())
-    call = None if entry is None else opened_call(entry)
+    call = None if entry is None else running_call(entry)
     if call is None:
         msg = "current_state() was called outside a retried call"
         raise LookupError(msg)
@@ -131,7 +127,7 @@ def innermost_running(entry: Entry | None) -> Entry | None:
     while entry is not None:
         owner = entry[0]
         controller = owner.controller if isinstance(owner, RetryCall) else owner
-        if controller is not None and not controller.abandoned():
+        if controller is not None and not controller.runner_is_gone():
             return entry
         entry = entry[2]
     return None
@@ -143,14 +139,14 @@ def outer_call(call: RetryCall) -> RetryCall | None:
     if entry is None:
         return None
     # The outermost first, since each state takes over what the one around it knows.
-    unopened = []
+    without_state = []
     outer: Entry | None = entry
     while outer is not None and not isinstance(outer[0], RetryCall):
-        unopened.append(outer)
+        without_state.append(outer)
         outer = innermost_running(outer[2])
-    for each in reversed(unopened):
-        opened_call(each)
-    return opened_call(entry)
+    for each in reversed(without_state):
+        running_call(each)
+    return running_call(entry)
 
 
 def outer_calls(call: RetryCall) -> list[RetryCall]:
@@ -170,7 +166,7 @@ def attempt_time_limit(call: RetryCall | None = None) -> float:
         Seconds, >= 0: the policy's `attempt_timeout`, or the remaining time of the
         call and of those around it, if that is less.
     """
-    call = call or cast("RetryCall", opened_call(cast("Entry", current_entry.get())))
+    call = call or cast("RetryCall", running_call(cast("Entry", current_entry.get())))
     timeout = cast("RetryController", call.controller).policy.attempt_timeout
     limits = [timeout.seconds if isinstance(timeout, AsArgument) else timeout]
     for each in (call, *outer_calls(call)):

@@ -5,23 +5,22 @@ A failed attempt takes one pass: evaluate (conditions, hint, nesting, decision),
 the end differ in ``await`` alone.
 """
 
-import inspect
 import logging
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from retrykit._internal import fast_path
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wall
 from retrykit._internal.durations import format_duration
+from retrykit._internal.error_conditions import reject_awaitable
 from retrykit._internal.tracebacks import (
     drop_frames,
     skip_wrapper_frames,
     trim_traceback,
     with_traceback,
 )
-from retrykit._internal.validation import invalid_setting
 from retrykit.budgets.base import (
     adeposit_safely,
     awithdraw_safely,
@@ -72,12 +71,14 @@ class RetryController:
         resumed: The state that a call continues, or None.
         driven: Whether a driver calls the function: its frame is then the first one
             in the traceback of every error.
-        owner: The loop of a retried block: a call whose owner is gone has ended.
+        runner: The loop of a retried block, or the attempt of a job; the call ends
+            when it is gone. Referred to weakly.
 
     Attributes:
         policy: The policy of the calls.
         budget: That of the policy, or None.
-        watch: Truthy if calls must be opened when they begin.
+        watch: Not empty if calls need their state from the beginning: for observers,
+            `on_result`, a resumed state, or whatever blocks the fast path.
     """
 
     __slots__ = (
@@ -86,8 +87,8 @@ class RetryController:
         "_keeps_frames",
         "_name",
         "_observers",
-        "_owner",
         "_resumed",
+        "_runner",
         "_timed",
         "budget",
         "policy",
@@ -102,10 +103,10 @@ class RetryController:
         resumed: RetryState | None,
         *,
         driven: bool = True,
-        owner: object = None,
+        runner: object = None,
     ) -> None:
         self._driven = driven
-        self._owner = None if owner is None else weakref.ref(owner)
+        self._runner = None if runner is None else weakref.ref(runner)
         self.policy, self.budget = policy, policy.budget
         self._observers = policy.observers
         self._name = policy.name or name
@@ -123,30 +124,30 @@ class RetryController:
         policy = retry_overrides.get().apply_to(self.policy)
         if policy is self.policy:
             return self
-        owner = None if self._owner is None else self._owner()
+        runner = None if self._runner is None else self._runner()
         return RetryController(
             policy,
             self._name,
             self._clock,
             self._resumed,
             driven=self._driven,
-            owner=owner,
+            runner=runner,
         )
 
-    def abandoned(self) -> bool:
-        """Return whether an interrupt ended the block without its ``with``."""
-        return self._owner is not None and self._owner() is None
+    def runner_is_gone(self) -> bool:
+        """Return whether the runner is gone, because an interrupt skipped its end."""
+        return self._runner is not None and self._runner() is None
 
-    def open_call(self, entry: Entry, *, watched: bool = False) -> RetryCall:
-        """Return the call of an entry, with its state, and make it its owner.
+    def ensure_call(self, entry: Entry, *, watched: bool = False) -> RetryCall:
+        """Return the `RetryCall` of an entry; create it, with its state, once.
 
         Args:
             entry: The entry.
-            watched: Whether the call begins now, by the clock of its context. One that
-                began unwatched began by the real clock.
+            watched: Whether the call begins now, and this context's clock times it.
+                Otherwise it began earlier, and the real clock times it.
         """
         clock, policy, resumed = self._clock, self.policy, self._resumed
-        # Threads of the function that ask at once must get one state.
+        # Threads that the function starts may ask at once, and must share one state.
         with state_lock:
             if isinstance(entry[0], RetryCall):
                 return entry[0]
@@ -193,8 +194,8 @@ class RetryController:
                 _apply_nesting(call)
             if not isinstance(entry[0], RetryCall):
                 entry[0] = call
-            opened: RetryCall = entry[0]
-            return opened
+            created: RetryCall = entry[0]
+            return created
 
     def start(self, call: RetryCall) -> float | None:
         """Begin a call that is watched or resumed.
@@ -224,7 +225,7 @@ class RetryController:
         return reader
 
     def trim_tracebacks(self, call: RetryCall, error: Exception) -> bool:
-        """Remove retrykit's frames from an error, and release those of the last one.
+        """Trim the traceback of an error, and release the previous one's frames.
 
         Returns:
             Whether the error is bare: it has no cause, no context, no members and no
@@ -264,7 +265,7 @@ class RetryController:
             return evaluation
         return Evaluation(failure._replace(delay=None), StopReason.BUDGET, retryable)
 
-    def record_abandoned(self, call: RetryCall, evaluation: Evaluation) -> None:
+    def record_last_failure(self, call: RetryCall, evaluation: Evaluation) -> None:
         """Record a failed attempt after which the call is interrupted."""
         call.state.record(evaluation.failure._replace(delay=None))
 
@@ -323,7 +324,8 @@ class RetryController:
             What its last retry cost the budget; None if there was no retry.
         """
         if not self._clock.awaited and hasattr(type(result), "__await__"):
-            self._reject_awaitable(result)
+            rule = "a function that returns its result directly, under retry"
+            reject_awaitable(self._name, result, rule, "decorate it with aretry")
         state = call.state
         call.controller = None
         state.end(StopReason.SUCCEEDED)
@@ -332,7 +334,10 @@ class RetryController:
         return state.retry_cost
 
     def record_interruption(self, call: RetryCall, error: BaseException) -> None:
-        """Record that the call was interrupted (cancellation, Ctrl-C)."""
+        """Record that the call was ended by something other than its attempts.
+
+        Cancellation, Ctrl-C, or an `Exception` such as that of `on_result`.
+        """
         if call.controller is None:
             return
         call.controller = None
@@ -360,18 +365,12 @@ class RetryController:
             return None
         return None if state.read_clock is None else policy.max_elapsed - state.elapsed
 
-    def _reject_awaitable(self, result: object) -> NoReturn:
-        if inspect.iscoroutine(result):
-            result.close()
-        rule = "a function that returns its result directly, under retry"
-        raise invalid_setting(self._name, rule, result, "decorate it with aretry")
-
     def _notify(self, event: events.Event) -> None:
         events.notify(self._observers, event)
 
 
 def _apply_nesting(call: RetryCall) -> None:
-    """Set the depth of a nested call, and the time limit of the calls around it."""
+    """Set the depth of a nested call, and its deadline by the calls around it."""
     outer, state = outer_call(call), call.state
     controller = None if outer is None else outer.controller
     if outer is None or controller is None:
@@ -404,7 +403,7 @@ def _check_time_passed(call: RetryCall, state: RetryState) -> None:
     if last is None or last.delay is None:
         return
     passed = state.attempt_started - last.started - last.duration
-    if last.delay < max(_NOTICEABLE, 2 * passed) or call.warn_once():
+    if last.delay < max(_NOTICEABLE, 2 * passed) or call.already_warned():
         return
     message = "%s slept %s before its next attempt, but its clock advanced only %s: "
     message += "is sleep mocked or time frozen? Without max_attempts, only time ends "
@@ -435,15 +434,15 @@ def handle_failure(
     matched = None if error is None else match_error(policy, error, own_timeout=own)
     read_clock = state.read_clock or controller.attach_clock(state)
     elapsed = read_clock() - state.started_at_clock
-    warn_once = None if policy.hint is None else call.warn_once
+    already_warned = None if policy.hint is None else call.already_warned
     evaluation = evaluate(
-        policy, state, elapsed, error, result, matched, exhausted, warn_once
+        policy, state, elapsed, error, result, matched, exhausted, already_warned
     )
     if policy.budget is not None:
         try:
             cost = withdraw_safely(policy.budget, evaluation)
         except BaseException:
-            controller.record_abandoned(call, evaluation)
+            controller.record_last_failure(call, evaluation)
             raise
         evaluation = controller.apply_budget(call, evaluation, cost)
     outcome = controller.record_failure(call, error, evaluation, exhausted)
@@ -470,15 +469,15 @@ async def ahandle_failure(
     )
     read_clock = state.read_clock or controller.attach_clock(state)
     elapsed = read_clock() - state.started_at_clock
-    warn_once = None if policy.hint is None else call.warn_once
+    already_warned = None if policy.hint is None else call.already_warned
     evaluation = evaluate(
-        policy, state, elapsed, error, result, matched, exhausted, warn_once
+        policy, state, elapsed, error, result, matched, exhausted, already_warned
     )
     if policy.budget is not None:
         try:
             cost = await awithdraw_safely(policy.budget, evaluation)
         except BaseException:
-            controller.record_abandoned(call, evaluation)
+            controller.record_last_failure(call, evaluation)
             raise
         evaluation = controller.apply_budget(call, evaluation, cost)
     outcome = controller.record_failure(call, error, evaluation, exhausted)

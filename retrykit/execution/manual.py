@@ -9,7 +9,7 @@ from retrykit.execution.call import (
     RetryCall,
     attempt_time_limit,
     current_entry,
-    new_entry,
+    innermost_running,
 )
 from retrykit.execution.controller import (
     RetryController,
@@ -41,7 +41,8 @@ class ManualCall:
         resumed: The state to continue, or None.
         driven: Whether the caller's frame is the first one in tracebacks, and is
             removed from them.
-        owner: The loop of a retried block: a call whose owner is gone has ended.
+        runner: The loop of a retried block, or the attempt of a job; the call ends
+            when it is gone. Referred to weakly.
 
     Attributes:
         policy: The policy, under the overrides of tests.
@@ -57,14 +58,15 @@ class ManualCall:
         *,
         resumed: RetryState | None = None,
         driven: bool = False,
-        owner: object = None,
+        runner: object = None,
     ) -> None:
         controller = RetryController(
-            policy, name, clock, resumed, driven=driven, owner=owner
+            policy, name, clock, resumed, driven=driven, runner=runner
         ).with_overrides()
         self._controller = controller
-        self._entry = new_entry(controller)
-        self._call: RetryCall = controller.open_call(self._entry, watched=True)
+        before = innermost_running(current_entry.get())
+        self._entry: Entry = [controller, 0.0, before]
+        self._call: RetryCall = controller.ensure_call(self._entry, watched=True)
         self.policy = controller.policy
 
     @property

@@ -21,8 +21,9 @@ __all__ += ["limit_nested_states", "mark_exhausted"]
 def has_exhausted_retries(state: RetryState) -> bool:
     """Return whether a call used up its retries, so that an outer one must not retry.
 
-    It made retries in vain, or time, budget or rules allowed none. An error that its
-    policy does not retry, or that asked it to give up, is for the outer call to judge.
+    Its retries failed, or its time limit, a hint, its budget or an exhausted nested
+    call prevented more. If its policy does not retry the error, or was told to give
+    up, the outer policy decides.
     """
     if state.stop_reason in {StopReason.ATTEMPTS, StopReason.SCHEDULE_ENDED}:
         return state.attempt > 1

@@ -1,7 +1,7 @@
 """Sync driver: runs attempts, sleeps between them.
 
 The async driver is the same program with ``await``; a test compares them. The clock is
-read through a local name, since tools that freeze time replace the names of modules.
+read through a local name, since tools that freeze time patch module attributes.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
             token = _enter(entry)
             if watch:
                 controller = own.with_overrides()
-                call = controller.open_call(entry, watched=True)
+                call = controller.ensure_call(entry, watched=True)
                 outcome: Any = controller.start(call)
                 if outcome is not None:
                     clock.sleep(outcome)
@@ -55,7 +55,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     # Most calls have no keyword arguments, and fn(*args) is quicker.
                     result = fn(*args, **kwargs) if kwargs else fn(*args)
                 except Exception as error:
-                    call = call or controller.open_call(entry)
+                    call = call or controller.ensure_call(entry)
                     outcome = handle_failure(controller, call, error)
                     if outcome is error:
                         # No frame may keep the error that it raises.
@@ -69,7 +69,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             entry[0] = None
                             deposit_safely(own.budget, None)
                         return result
-                    call = call or controller.open_call(entry)
+                    call = call or controller.ensure_call(entry)
                     if handle_result(controller, call, result):
                         watch, plain = own.watch, type(result)
                         return result

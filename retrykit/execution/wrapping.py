@@ -74,9 +74,9 @@ def _as_function(
 
 
 def unwrap(fn: Any) -> tuple[Callable[..., Any], Policy, bool | None]:
-    """Return the callable, the policy and the kind of a decorated callable.
+    """Return the inner callable, its policy, and whether it is awaited.
 
-    One that is not decorated is returned as it is, with the default policy and None.
+    If *fn* is not decorated: *fn*, the default policy, and None for unknown.
     """
     found = _wrapped_by(fn)
     if found is None:

@@ -14,7 +14,7 @@ import trio.lowlevel
 
 from retrykit import Policy, aretry, current_state, retry, state_of
 from retrykit._internal.clocks import sync_clock
-from retrykit.execution.call import current_entry, opened_call, outer_calls
+from retrykit.execution.call import current_entry, outer_calls, running_call
 from retrykit.execution.controller import RetryController
 from retrykit.schedules import constant
 
@@ -233,7 +233,7 @@ def test_a_context_that_outlives_a_cancelled_call_has_no_state():
         contexts[1].run(current_state)
 
 
-def test_a_call_may_start_while_another_is_being_opened(clock):
+def test_a_call_may_start_while_the_state_of_another_is_created(clock):
     """As in a signal handler or a finalizer, which must not wait for a lock."""
 
     class InterruptedClock:
@@ -252,7 +252,7 @@ def test_a_call_may_start_while_another_is_being_opened(clock):
         assert Policy(schedule=[0, 0]).run(int, "text").state.attempt == 3
 
 
-def test_a_state_requested_while_it_is_opened_is_that_of_the_call(clock):
+def test_a_state_requested_while_it_is_created_is_that_of_the_call(clock):
     seen_state = []
 
     class AskingClock:
@@ -347,7 +347,7 @@ print(codes == [2] * 20)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_fork_while_states_are_opened_leaves_no_lock_behind():
+def test_a_fork_while_states_are_created_leaves_no_lock_behind():
     # In a new process, in which no other tool holds locks.
     result = subprocess.run(  # noqa: S603  a fixed command
         [sys.executable, "-c", FORKING], capture_output=True, text=True, check=True
@@ -359,7 +359,7 @@ def test_a_call_that_another_thread_is_ending_is_no_outer_call():
     results = []
 
     def fetch():
-        outer = opened_call(current_entry.get())
+        outer = running_call(current_entry.get())
         controller, outer.controller = outer.controller, None
         # The state of the outer call while another thread ends it.
         results.append(FOUR.run(current_state).value.depth)
@@ -374,8 +374,8 @@ def test_a_call_that_another_thread_is_ending_is_no_outer_call():
 
 def test_an_outer_call_that_ends_while_it_is_read_is_ignored(monkeypatch):
     # Another thread ends the outer call between two reads of it.
-    monkeypatch.setattr("retrykit.execution.call.opened_call", lambda _: None)
+    monkeypatch.setattr("retrykit.execution.call.running_call", lambda _: None)
     inner = RetryController(FOUR, "inner", sync_clock, None)
     outer = [RetryController(FOUR, "outer", sync_clock, None), 0.0, None]
-    state = inner.open_call([inner, 0.0, outer]).state
+    state = inner.ensure_call([inner, 0.0, outer]).state
     assert (state.depth, state.outer_deadline) == (0, None)

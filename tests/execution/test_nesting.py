@@ -528,7 +528,7 @@ def count_calls(depth):
         calls.append(1)
         raise OSError("at the bottom")
 
-    # Calls are opened at once until one has succeeded.
+    # Calls have a state from the beginning until one has succeeded.
     dive(-1)
     sys.setprofile(
         lambda frame, event, arg: steps.append(event) if event == "call" else None
@@ -555,7 +555,7 @@ def test_the_cost_of_nesting_is_linear():
 def test_a_call_that_has_ended_does_not_mark_the_error():
     error = OSError()
     controller = RetryController(TWICE, "fetch", sync_clock, None)
-    ended = controller.open_call([controller, 0.0, None])
+    ended = controller.ensure_call([controller, 0.0, None])
     controller.record_success(ended, 0)
     mark_exhausted(error, ended)
     assert vars(error) == {}
