@@ -1,14 +1,14 @@
 """Retry budgets: limits on retries that many calls share.
 
-Backoff spreads retries out, but makes them no fewer. A budget does: all calls
-of a service share it, and when too many of them fail, it stops their retries.
+Backoff spreads retries out, but does not reduce their number. For that, all calls of a
+service share a budget, which stops their retries when too many of them fail.
 
 >>> bucket = TokenBucket()
 >>> bucket.withdraw(OSError()), bucket.balance
 (5, 495.0)
 
 `TokenBucket` is refilled by successes, `RatioBudget` by requests, and `Throttle`
-stops retries while failures are many; derive your own from `Budget`. Threads and
+stops retries while many attempts fail; derive your own from `Budget`. Threads and
 tasks may share any of them. A `Registry` holds one budget for each key; `shared`
 finds one by its scope in the whole process, and `balances` lists all of those.
 

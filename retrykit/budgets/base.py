@@ -1,4 +1,4 @@
-"""Budget, the base class of limits that many calls share; asked by the drivers.
+"""Base class of retry budgets, and their use by calls.
 
 The built-in budgets are in `retrykit.budgets`.
 """

@@ -34,7 +34,7 @@ class Registry(ForkSafe, Generic[B]):
     Args:
         make: Builds a budget: a class, or a function without parameters.
             Several threads may call it at once, and only one result is kept.
-        at_most: How many budgets are kept. Count, >= 1.
+        at_most: Maximum number of budgets kept. Count, >= 1.
     """
 
     __slots__ = ("_budgets", "_make", "at_most")

@@ -1,4 +1,4 @@
-"""Retry throttle that stops retries while failures are many, as in gRPC."""
+"""Throttle that stops retries while many attempts fail, as in gRPC."""
 
 from fractions import Fraction
 from typing import Any, final

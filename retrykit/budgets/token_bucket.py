@@ -88,7 +88,7 @@ class TokenBucket(SerializableBudget):
     def withdraw(self, error: Exception | None, /) -> float | None:
         """Take the cost of a retry after this error, if there are enough tokens."""
         # A predicate is the user's code: it may fail, and runs outside the lock.
-        cost = self.costs.of(error, self.cost)
+        cost = self.costs.cost_after(error, self.cost)
         with self._lock:
             if self._tokens < cost:
                 return None
@@ -161,8 +161,8 @@ class Costs(tuple[tuple[Any, int], ...]):
         """Return the costs by the names of their types, in order."""
         return {type_to_name("costs", kind): cost for kind, cost in self}
 
-    def of(self, error: Exception | None, default: int) -> int:
-        """Return the cost of a retry after an error, or None for a rejected result."""
+    def cost_after(self, error: Exception | None, default: int) -> int:
+        """Return the cost of a retry; *error* is None after a rejected result."""
         for condition, cost in self:
             if error is not None and matches_condition("costs", condition, error):
                 return cost

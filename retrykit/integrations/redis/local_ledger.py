@@ -67,7 +67,7 @@ class LocalLedger:
 
     def cost(self, error: Exception | None) -> int:
         """Return the cost of a retry after this error."""
-        return self._bucket.costs.of(error, self._bucket.cost)
+        return self._bucket.costs.cost_after(error, self._bucket.cost)
 
     def next_request(self, cost: int = 0) -> ScriptRequest | None:
         """Return the request to send now; None while Redis is unavailable."""
