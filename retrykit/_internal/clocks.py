@@ -1,7 +1,7 @@
 """Clocks: the system clock of sync code, and its replacements in tests.
 
-The clock of coroutines is in `retrykit._internal.loop_clock`. No other module reads
-the time or sleeps.
+The clock of coroutines is in `retrykit._internal.loop_clock`. Calls read the time and
+sleep through these two modules only.
 """
 
 import time

@@ -24,7 +24,7 @@ With at most fifteen digits each, no sum of terms is infinite.
 """
 
 LONGEST_TEXT = 10_000
-"""Most characters of a duration string."""
+"""Maximum length of a duration string, in characters."""
 
 
 def parse_duration(name: str, value: object) -> float:

@@ -1,7 +1,7 @@
 """Immutable values that compare, hash, copy and pickle by their fields.
 
 They replace frozen dataclasses, which take half a millisecond each to define: the
-package has some forty such classes, and its import must be fast.
+package has dozens of such classes, and its import must be fast.
 """
 
 import inspect
@@ -12,7 +12,7 @@ __all__ = ["Frozen", "fields_of"]
 
 @dataclass_transform(frozen_default=True)
 class Frozen:
-    """An immutable value; its fields are the slots with a type annotation.
+    """An immutable value; its fields are its annotated, public slots.
 
     >>> class Point(Frozen):
     ...     __slots__ = ("x", "y")
@@ -59,7 +59,7 @@ class Frozen:
             object.__setattr__(self, name, given[name])
 
     def replace(self, **changes: Any) -> Any:
-        """Return the same value with some parts changed."""
+        """Return a copy with some fields changed."""
         return type(self)(**fields_of(self) | changes)
 
     def __eq__(self, other: object) -> bool:

@@ -13,10 +13,10 @@ def lazy_exports(
     """Return the functions ``__getattr__`` and ``__dir__`` for a package.
 
     Args:
-        package: Its name.
-        homes: By each module of retrykit that defines public names of the package,
-            these names, separated by spaces.
-        modules: Its public modules.
+        package: The full name of the package.
+        homes: Maps a module, relative to ``retrykit``, to the public names that it
+            defines, separated by spaces.
+        modules: The public submodules of the package.
     """
     home = {name: module for module, names in homes.items() for name in names.split()}
 

@@ -1,6 +1,6 @@
 """Fork-safe locks.
 
-A fork copies a lock in its state, but not the thread that would release it.
+A fork copies a lock as it is, locked or not, but not the thread that would release it.
 """
 
 import os

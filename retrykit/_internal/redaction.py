@@ -39,7 +39,7 @@ _UNESCAPED = r"^([^/]*/\\?/)(?!\[)[^/?#@:]*:(?!\d*[/?#])[^@]*@"
 _WITHOUT_SCHEME = r"^()(?![^/:@]*\[[\da-fA-F:.]*\])([^/:@?#]*):(?!\d*[/?#])[^/]*@"
 _IN_A_PATH = r"(/)([^/:@?#]*):[^/?#]*@"
 
-# They may belong to a query, but more often end the text around a URL.
+# At the end of a query, these more often belong to the text around the URL.
 _CLOSING = "'),.;:]}"
 _OPENING = "'\"([{=,;"
 
