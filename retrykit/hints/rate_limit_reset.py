@@ -20,8 +20,9 @@ def reset_at(header: str = "x-ratelimit-reset") -> SerializableHint:
     """Return the hint that reads the reset time of a rate limit.
 
     Services send a duration or a time under the same names. A number below 10**9 is a
-    duration in seconds (it would be 31 years); a larger one is a time in seconds since
-    1970 (after September 2001), taken relative to the ``Date`` of the response.
+    duration in seconds (up to 31 years); one from there to 10**11 is a time in seconds
+    since 1970 (from 2001 on), relative to the ``Date`` of the response. Larger numbers
+    are ignored.
 
     Services send it with every response, so it is ignored while requests remain,
     according to the header whose name has ``remaining`` in place of ``reset``.

@@ -108,7 +108,8 @@ def longest_delay(
         pairs = zip(values, delays, strict=True)
         invalid = (safe_repr(text)[:80] for text, delay in pairs if delay is None)
         log = logging.getLogger("retrykit")
-        log.debug("%s is ignored, as no delay: %s", header, ", ".join(invalid))
+        shown = ", ".join(invalid)
+        log.debug("ignored values of %s that are not delays: %s", header, shown)
     return max((delay for delay in delays if delay is not None), default=None)
 
 

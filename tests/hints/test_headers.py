@@ -125,7 +125,10 @@ def test_an_invalid_header_is_ignored_and_logged_at_debug_level(text, caplog):
     assert retry_after()(response_with(text)) is None
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("retrykit", "DEBUG")
-    assert record.getMessage() == f"Retry-After is ignored, as no delay: {text!r}"
+    assert (
+        record.getMessage()
+        == f"ignored values of Retry-After that are not delays: {text!r}"
+    )
 
 
 def test_the_log_has_only_the_start_of_a_long_header(caplog):
