@@ -6,17 +6,17 @@
     └── RetrykitError          base class
         ├── ConfigError        a setting is invalid; also a ValueError
         ├── NestingError       context blocks are closed out of order
-        ├── NestedRetryError   a retried call runs inside another one
+        ├── NestedRetryError   a call inside this one gave up, under nested="raise"
         ├── AttemptTimeout     an attempt took too long; also a TimeoutError
-        ├── RetryError         a call gave up, under raises="retry_error"
+        ├── RetryError         a call gave up; wraps its last error, if there is one
         └── Signal             raised by a retried function to control its call
             ├── RetryAfter     retry, after this delay
             └── GiveUp         stop at once, with this cause
 
 `RetryError` and `NestedRetryError` are defined in `retrykit.state.final_error`, beside
 `FailureGroup`, the ExceptionGroup of all errors of a call; the signals are in
-`retrykit.state.signals`. By default a call that gives up raises none of these, but
-the last error of the user's function.
+`retrykit.state.signals`. By default a call that gives up raises its last error, and
+a `RetryError` only if its last result was rejected.
 """
 
 __all__ = ["AttemptTimeout", "ConfigError", "NestingError", "RetrykitError"]
@@ -46,7 +46,8 @@ class NestingError(RetrykitError, RuntimeError):
 class AttemptTimeout(RetrykitError, TimeoutError):  # noqa: N818  told by its name
     """An attempt took longer than its policy allows, and was cancelled.
 
-    A failure like any other. Its traceback shows where the attempt was.
+    The attempt is retried whatever the policy's `on` says, unless `give_up_on`
+    matches. The traceback shows where the attempt was cancelled.
 
     >>> raise AttemptTimeout(1.5)
     Traceback (most recent call last):

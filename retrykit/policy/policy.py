@@ -98,16 +98,17 @@ the first attempt counts; None is unlimited
             ``exponential(0.5, factor=1.5).cap(60).jitter(0.5)``.
         max_attempts: Maximum number of attempts, including the first. Count, >= 1;
             None is unlimited; 5 by default.
-        max_elapsed: Time limit of the whole call, from the start of its first
-            attempt. A duration, >= 0; None is unlimited; 60 s by default.
+        max_elapsed: Time within which attempts may start, from the start of the
+            first. It does not interrupt a running attempt; see `attempt_timeout`.
+            A duration, >= 0; None is unlimited; 60 s by default.
         deadline: What to do if the next attempt would start after `max_elapsed`:
             ``"stop"``, the default, gives up without waiting; ``"clip"`` makes a
             last attempt at the limit; ``"overshoot"`` makes it late.
         on: Errors to retry: an Exception type, a tuple of them, or a predicate of
             the error, which may be async under `aretry`. `Exception` by default;
             nothing wider is ever retried.
-        give_up_on: Errors not to retry even though `on` includes them, in the same
-            forms. None by default.
+        give_up_on: Errors not to retry even if `on` or a rule matches them, in the
+            same forms as `on`. ``()``, the default, matches no error.
         on_result: Predicate of the result: true rejects it, and the attempt counts
             as failed. None by default.
         rules: Errors with their own schedule or limit: a list of `Rule`, of
@@ -138,11 +139,11 @@ the first attempt counts; None is unlimited
             or a `RetryError` if the last result was rejected; ``"retry_error"``, a
             `RetryError` from it; ``"group"``, an ExceptionGroup of all errors that
             the state keeps (records from another process left out). An error that
-            `on` does not include is raised unchanged.
+            `on` does not include is always raised directly.
         redact: Whether to leave secrets out of logs, notes, states as data and
             durable histories: a failed request is described by error type, method,
-            host and status, and URLs lose their user info and query. The error
-            itself is never changed. True by default.
+            host and status, and URLs lose their user info and query. The message
+            of the error itself is never changed. True by default.
         keep_tracebacks: Whether errors before the last keep their tracebacks, and so
             the local variables of every frame, until the call ends; they do under
             ``raises="group"``. By default they keep the file, line and function of
@@ -211,7 +212,7 @@ the first attempt counts; None is unlimited
                 raise invalid_setting("give_up_on", rule, self.give_up_on, suggestion)
 
     def replace(self, **changes: Unpack[PolicySettings]) -> Self:
-        """Return the same policy with some settings changed.
+        """Return a copy of this policy with some settings changed.
 
         Raises:
             ConfigError: A setting is unknown, is invalid, or contradicts another.

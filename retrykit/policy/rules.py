@@ -33,8 +33,8 @@ Rule(on=OSError); errors without their own limits belong in the policy's on
         on: The errors, in the forms of a policy's `on`.
         schedule: Their delays, in the forms of a policy's schedule, counted from the
             first of these errors. None, the default: the policy's schedule.
-        max_attempts: Most attempts that fail with these errors; the last of them is
-            not retried. Count, >= 1; None, the default, is unlimited.
+        max_attempts: Maximum number of attempts that fail with these errors; the
+            last of them is not retried. Count, >= 1; None, the default, is unlimited.
 
     Raises:
         ConfigError: An argument is invalid, or there is neither a schedule nor

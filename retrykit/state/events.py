@@ -3,7 +3,7 @@
 An observer runs in the middle of the call, so it should be quick. An error that it
 raises is logged. It is not notified of retried calls that it makes itself.
 
-An event has the live state of its call: to keep a snapshot, keep its `to_dict`.
+An event refers to the live state of its call: for a snapshot, call `state.to_dict()`.
 """
 
 import logging

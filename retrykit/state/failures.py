@@ -1,4 +1,4 @@
-"""A failed attempt, what the policy says of it, and why a call stops."""
+"""Failed attempts, their evaluation by a policy, and the reasons to stop."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -71,8 +71,8 @@ class Failure(NamedTuple):
         attempt: Its number, from 1.
         error: The error that was captured; an `ErrorRecord` of it in a state
             that came from another process; None if a result was rejected.
-        result: The rejected result; a `ResultRecord` of it may stand in a state
-            that came from another process.
+        result: The rejected result, or a `ResultRecord` of it in a state that came
+            from another process.
         started: When it began, in seconds since the call began.
         duration: How long it took, in seconds.
         delay: The delay that followed, in seconds; None if none did.
@@ -161,7 +161,7 @@ def failure_from_dict(data: Mapping[str, Any]) -> Failure:
 
 _number = strict_type(int, float)
 
-# More attempts than fit before the end of the year 9999.
+# About four attempts per second until the year 9999.
 _MAX_ATTEMPTS = 10**12
 
 

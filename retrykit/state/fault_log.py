@@ -10,7 +10,7 @@ __all__ = ["log_fault", "note_policy_fault"]
 
 
 def log_fault(level: int, fault: Exception, message: str, *args: object) -> None:
-    """Log a failure of user code, with a traceback redacted of URL secrets.
+    """Log a failure of user code and its traceback, without secrets of URLs.
 
     The traceback is part of the message: as ``exc_info`` it would be formatted
     without redaction, together with the error being handled.

@@ -1,7 +1,8 @@
 """The error that a call gives up with, and the state attached to it.
 
-The error is the user's own: it gets a note, and the state of its call, which `state_of`
-reads. A response that a client returns in place of an error gets the state, too.
+By default it is the user's own error, with a note about the retries. The state of the
+call is attached to it, or to the response that a client returns instead of an error;
+`state_of` reads it.
 """
 
 from dataclasses import replace
@@ -43,7 +44,7 @@ class RetryError(RetrykitError):
 
 @final
 class NestedRetryError(RetrykitError, RuntimeError):
-    """A retried call runs inside another retried call.
+    """A retried call gave up inside another retried call.
 
     Raised under ``nested="raise"``, from the final error of the nested call;
     `state_of` returns the history of the outer call, whose `nested_state` is that of
@@ -96,7 +97,7 @@ def build_final_error(
         wrapper.__cause__ = error
         return wrapper
     attach_state(error, state)
-    # An error that was never retried is raised unchanged.
+    # No note if the first attempt failed with an error that is not retryable.
     if state.attempt > 1 or not not_retryable:
         add_note_once(error, state.describe())
     return error

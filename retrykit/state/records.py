@@ -43,7 +43,8 @@ class ResultRecord(Frozen):
 
     Attributes:
         type: Its class as ``module.Name``, or ``Name`` of a built-in one.
-        text: The first 200 characters of its ``repr``; of a response, its status.
+        text: The first 200 characters of its ``repr``; for a response, its type and
+            status.
     """
 
     __slots__ = ("text", "type")
@@ -121,7 +122,7 @@ def result_type(result: object) -> str:
     return kind if status is None else f"{kind} with status {status}"
 
 
-# The text of a record of a response, which is no ``repr`` of anything else.
+# The text of a response's record, which is never the ``repr`` of another object.
 _RESPONSE = r"[\w.<>]+ with status \d+"
 
 
@@ -176,7 +177,7 @@ def safe_str(value: object, form: Callable[[Any], str] = str) -> str:
 def strict_type(*kinds: type) -> Callable[[Any], Any]:
     """Return a function that returns values of these types, and rejects all others.
 
-    A bool is no number here, and a number is finite and fits a float.
+    A bool does not count as a number, and numbers must be finite and fit a float.
     """
 
     def read(value: Any) -> Any:

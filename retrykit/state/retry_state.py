@@ -1,6 +1,6 @@
 """The history of one retried call, as data.
 
-The controller of the call writes it; everyone else reads it.
+Only the code that runs the call changes it, such as its controller or a `Backoff`.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +41,8 @@ class RetryState:
         seed: The seed of the call's random delays.
         epoch: When the call began, by the wall clock, in seconds since 1970.
         max_elapsed: Time limit of the call, in seconds; None if unlimited.
-        max_failures: Most failures kept; beyond it the middle ones are dropped.
+        max_failures: Maximum number of failures kept; beyond it the middle ones are
+            dropped.
         attempt: Number of the running or last attempt, from 1.
         attempt_started: When it began, in seconds since the call began.
         failures: The failed attempts, in order.
@@ -128,7 +129,7 @@ class RetryState:
         return max(min(limits) - self.elapsed, 0.0) if limits else None
 
     def record(self, failure: Failure) -> None:
-        """Record a failure and the delay that follows it; for drivers."""
+        """Record a failure and the delay that follows it; for internal use."""
         self.next_delay = failure.delay
         self.failures += (failure,)
         if failure.rule is not None:
@@ -149,7 +150,7 @@ class RetryState:
             self.dropped_failures += surplus
 
     def begin_attempt(self) -> None:
-        """Begin the next attempt, after its delay; for drivers."""
+        """Begin the next attempt, after its delay; for internal use."""
         self.total_delay += self.next_delay or 0.0
         self.next_delay = None
         self.attempt += 1
@@ -160,7 +161,7 @@ class RetryState:
         self.attempt_started = started
 
     def end(self, reason: StopReason) -> None:
-        """Record why the call ended, and when; for drivers."""
+        """Record why the call ended, and when; for internal use."""
         self.elapsed_at_end = self.elapsed
         self.read_clock = None
         self.stop_reason = reason

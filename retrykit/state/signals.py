@@ -12,7 +12,7 @@ __all__ = ["GiveUp", "RetryAfter", "Signal"]
 class Signal(RetrykitError):  # noqa: N818  an instruction, not an error
     """Base class of exceptions that a function raises to control its own retrying.
 
-    One that leaves its call addresses the call around that one.
+    A signal that a call raises as its final error controls the call around it.
     """
 
     around: BaseException | None = None
@@ -63,10 +63,11 @@ class Signal(RetrykitError):  # noqa: N818  an instruction, not an error
 
 @final
 class RetryAfter(Signal):
-    """Retry after *delay*, whatever the error and the schedule.
+    """Retry after *delay* instead of the schedule's delay, whatever the error.
 
-    The limits of attempts and time still apply; `hint_cap` does not, since it limits
-    what others ask for. If the call gives up, it raises the cause.
+    The limits of the policy still apply: attempts, time, budget, and the end of the
+    schedule. `hint_cap` does not, since it limits the requests of others. If the
+    call gives up, it raises the cause.
 
     >>> RetryAfter("2s")
     RetryAfter(2.0, None)
