@@ -33,7 +33,7 @@ from retrykit import (
     state_of,
     with_policy,
 )
-from retrykit._internal.validation import check_aware
+from retrykit._internal.validation import check_aware, safe_repr
 from retrykit.analysis.html_report import page
 from retrykit.analysis.lint import RULES, check, discover
 from retrykit.analysis.preview import preview
@@ -229,6 +229,7 @@ UNIT = "write the unit (us, ms, s, m, h, d, w)"
 SECONDS = 'give seconds as a number, a timedelta, or text such as "1h30m"'
 DELAYS = "a schedule, a re-iterable of durations, or a generator function"
 KINDS = ", ".join(sorted(SCHEDULE_KINDS))
+WAIT = "write constant(...) for the same delay each time"
 DELAYED = 'delays such as "1s, 5s, 1m", or an expression such as constant("5s")'
 MADE = "made of constructors, methods and operators of schedules"
 NAMES = (
@@ -238,7 +239,8 @@ NAMES = (
 )
 OBSERVER = "a sync function that takes an event"
 SELECTS = "an Exception type, a tuple of them, or a predicate of the error"
-NAMED = "the name of an exception type, as OSError or module:Name"
+A_HINT = "a string that names a built-in hint"
+NAMED = "the name of an exception type, such as OSError or module:Name"
 PLAIN = "a sync function where nothing can await it"
 CALLS = "a function, or the name of its calls"
 NAME = "a block is named after its function"
@@ -308,15 +310,13 @@ SETTING_ERRORS = {
         lambda: s.linear(1).jitter(2)
     ),
     "factor must be a finite number >= 0, got -3": lambda: s.linear(1) * -3,
-    "schedule must be a schedule that ends, where another follows with .then(), got "
+    "schedule must be finite, since .then() starts after its end, got "
     "linear(1.0); give it a length with .take(n)": lambda: s.linear(1).then([1]),
-    f"schedule must be {DELAYS}, got 5; for a single delay write constant()": (
-        lambda: Policy(schedule=5)
+    f"schedule must be {DELAYS}, got 5; {WAIT}": (lambda: Policy(schedule=5)),
+    f"schedule must be {DELAYS}, got '5s'; {WAIT}": (lambda: Policy(schedule="5s")),
+    "schedule must be an ordered iterable, got {1}; write a list": (
+        lambda: Policy(schedule={1})
     ),
-    f"schedule must be {DELAYS}, got '5s'; for a single delay write constant()": (
-        lambda: Policy(schedule="5s")
-    ),
-    "schedule must be in order, got {1}; write a list": lambda: Policy(schedule={1}),
     f"schedule must be re-iterable, got the one-shot {ONE_SHOT!r}; pass a list, a "
     "generator function, or an object whose __iter__ starts over": (
         lambda: Policy(schedule=ONE_SHOT)
@@ -412,7 +412,7 @@ SETTING_ERRORS = {
     "max_attemps is not a policy setting, got 3; did you mean max_attempts?": (
         lambda: Policy().replace(max_attemps=3)
     ),
-    f"color is not a policy setting, got 3; there are {NAMES}": (
+    f"color is not a policy setting, got 3; the settings are {NAMES}": (
         lambda: retry(color=3)
     ),
     # decorators and other functions that take a function
@@ -525,9 +525,9 @@ SETTING_ERRORS = {
     "deadlines is not a policy setting, got 'stop'; did you mean deadline?": (
         lambda: Policy.from_dict({"deadlines": "stop"})
     ),
-    f"on must be {NAMED}, got 'NoSuchError'; for a type that is not built in write "
-    "module:Name": (lambda: Policy.from_dict({"on": "NoSuchError"})),
-    f"on must be {NAMED}, got 'os:system'; os has none": (
+    f"on must be {NAMED}, got 'NoSuchError'; write module:Name for a type that is "
+    "not built in": (lambda: Policy.from_dict({"on": "NoSuchError"})),
+    f"on must be {NAMED}, got 'os:system'; os has no such type": (
         lambda: Policy.from_dict({"on": "os:system"})
     ),
     f"on must be {NAMED}, got 'shop.errors:Busy'; import shop.errors first": (
@@ -537,18 +537,23 @@ SETTING_ERRORS = {
         lambda: Policy.from_dict({"schedule": 5})
     ),
     "schedule must be written in at most 100000 characters, got "
-    f"'sequence([{'1.0, ' * 14}...'": (lambda: Policy(schedule=[1] * 30_000).to_dict()),
+    f"{safe_repr(repr(s.sequence([1] * 30_000)))}": (
+        lambda: Policy(schedule=[1] * 30_000).to_dict()
+    ),
     "max_attempts must be an integer >= 1, got 0; the first attempt counts; "
     "'unlimited' is no limit": lambda: Policy.from_dict({"max_attempts": 0}),
     # expressions
     "schedule must be a str, got 5": lambda: parse_schedule(5),
     "schedule must be a string of at most 100000 characters, got "
-    f"'{'5, ' * 26}5,...'": (lambda: parse_schedule("5, " * 40_000)),
-    f"schedule must be an expression of at most 100 levels, got '{'-' * 80}...'": (
+    f"{safe_repr(('5, ' * 40_000).strip())}": (lambda: parse_schedule("5, " * 40_000)),
+    "schedule must be an expression of at most 100 levels, got "
+    f"'{'-' * 199} [...] {'-' * 190}linear(1)'": (
         lambda: parse_schedule("-" * 5000 + "linear(1)")
     ),
-    f"schedule must be {DELAYED}, got '5s'; for a single delay write constant() around "
-    "it, or [] for one retry": lambda: parse_schedule("5s"),
+    f"schedule must be {DELAYED}, got '5s'; "
+    'write constant("5s") for the same delay each time, or ["5s"] for one retry': (
+        lambda: parse_schedule("5s")
+    ),
     'schedule[1] must be a duration such as "12.5s", "500ms" or "1h30m", got \'5\'; '
     f"{UNIT}": lambda: parse_schedule("1s, 5"),
     "schedule must be an expression, got 'linear(1'; '(' was never closed": (
@@ -599,7 +604,7 @@ SETTING_ERRORS = {
     ),
     "a.json must be a JSON object, got []": lambda: in_a_file("a.json", b"[]"),
     "name must be a str, got 7": lambda: in_a_file("a.toml", b"[policies]", 7),
-    "name must be the name of a policy in a.toml, got 'fetch'; there are none": (
+    "name must be the name of a policy in a.toml, got 'fetch'; the file has none": (
         lambda: in_a_file("a.toml", b"[policies]")
     ),
     "a.toml must be a file with a table [policies.NAME] for each policy, got []; in "
@@ -961,15 +966,15 @@ SETTING_ERRORS |= {
     "one of retrykit.hints": lambda: first_of("retry_after"),
     f"hint must be {OF_DATA}, got {unannotated!r}; leave it out, and add it with "
     ".replace(hint=...)": lambda: hint_to_text(unannotated),
-    f"hint must be the text of a hint, got 5; write {TEXTS}": lambda: parse_hint(5),
-    f"hint must be the text of a hint, got ''; write {TEXTS}": lambda: parse_hint(""),
-    "hint must be the text of a hint, got 'retry-after'; did you mean retry_after?": (
+    f"hint must be {A_HINT}, got 5; write {TEXTS}": lambda: parse_hint(5),
+    f"hint must be {A_HINT}, got ''; write {TEXTS}": lambda: parse_hint(""),
+    f"hint must be {A_HINT}, got 'retry-after'; did you mean retry_after?": (
         lambda: parse_hint("milliseconds:retry-after-ms, retry-after")
     ),
-    "hint must be the text of a hint, got 'retry_after:5'; write retry_after": (
+    f"hint must be {A_HINT}, got 'retry_after:5'; write retry_after": (
         lambda: parse_hint("retry_after:5")
     ),
-    "hint must be the text of a hint, got 'attribute'; write attribute:PATH": (
+    f"hint must be {A_HINT}, got 'attribute'; write attribute:PATH": (
         lambda: parse_hint("attribute")
     ),
     "unit must be one of 's', 'ms', got 'h'": lambda: parse_hint("attribute:wait:h"),
@@ -1016,8 +1021,8 @@ SETTING_ERRORS |= {
     '{"TimeoutError": 10}': (
         lambda: budget_from_dict({"kind": "token_bucket", "costs": [["OSError", 1]]})
     ),
-    f"costs must be {NAMED}, got 'Busy'; for a type that is not built in write "
-    "module:Name": (
+    f"costs must be {NAMED}, got 'Busy'; write module:Name for a type that is "
+    "not built in": (
         lambda: budget_from_dict({"kind": "token_bucket", "costs": {"Busy": 1}})
     ),
     "costs must be importable exception types in a policy that is written as data, "
@@ -1117,7 +1122,7 @@ SETTING_ERRORS |= {
         lambda: Policy(rules=[BROAD, NARROW])
     ),
     "give_up_on must be narrower than the on of each rule, or the rule never applies, "
-    f"got <class 'OSError'>; there is {NARROW!r}": (
+    f"got <class 'OSError'>; it includes all errors of {NARROW!r}": (
         lambda: Policy(rules=[NARROW], give_up_on=OSError)
     ),
     # other settings beside the schedule
@@ -1161,8 +1166,8 @@ SETTING_ERRORS |= {
     ),
     "rules[0] must be a dict of on, and of schedule, max_attempts or both, got "
     "{'on': 'OSError'}": lambda: Policy.from_dict({"rules": [{"on": "OSError"}]}),
-    f"rules[0]: on must be {NAMED}, got 5; for a type that is not built in write "
-    "module:Name": (
+    f"rules[0]: on must be {NAMED}, got 5; write module:Name for a type that is "
+    "not built in": (
         lambda: Policy.from_dict({"rules": [{"on": 5, "max_attempts": 2}]})
     ),
     f"budget must be one of retrykit.budgets {AS_DATA}, got Remote(); leave it out, "

@@ -34,12 +34,13 @@ def type_from_name(name: str, text: object) -> object:
     found = _find(text) if isinstance(text, str) else None
     if not isinstance(text, str) or not isinstance(found, type):
         module = text.rpartition(":")[0] if isinstance(text, str) else ""
-        rule = "the name of an exception type, as OSError or module:Name"
-        suggestion = "for a type that is not built in write module:Name"
+        rule = "the name of an exception type, such as OSError or module:Name"
+        suggestion = "write module:Name for a type that is not built in"
         if module:
             imported = module in sys.modules
             shown = safe_repr(module).strip("'")
-            suggestion = f"{shown} has none" if imported else f"import {shown} first"
+            missing = f"{shown} has no such type"
+            suggestion = missing if imported else f"import {shown} first"
         raise invalid_setting(name, rule, text, suggestion)
     return found
 

@@ -1,12 +1,14 @@
 """Validation of arguments, with the error that names the broken rule.
 
-Every check takes the *name* of the parameter and its *value*, raises a `ConfigError`,
-and adds to it the *suggestion*: the correction, if it is not obvious.
+Each check takes the *name* of a parameter and its *value*, and raises a `ConfigError`
+if the value is invalid. A *suggestion* at the end of its message tells how to correct
+it, if that is not obvious.
 """
 
 import math
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import islice
 from typing import TypeVar
@@ -17,7 +19,7 @@ from retrykit.errors import ConfigError
 __all__ = ["LARGEST", "check_aware", "check_choice", "check_encodable"]
 __all__ += ["check_instance"]
 __all__ += ["check_integer", "check_number", "did_you_mean", "escape_unprintable"]
-__all__ += ["invalid_setting", "safe_repr", "truncate"]
+__all__ += ["invalid_setting", "prefix_errors", "safe_repr", "truncate"]
 
 T = TypeVar("T")
 
@@ -42,6 +44,16 @@ def invalid_setting(
     ending = f"; {suggestion}" if suggestion else ""
     text = f"{name} must be {rule}, got {safe_repr(value)}{ending}"
     return ConfigError(escape_unprintable(truncate(text, _LONGEST_ERROR)))
+
+
+@contextmanager
+def prefix_errors(prefix: str) -> Iterator[None]:
+    """Put a prefix, such as the name of a setting, before errors about its parts."""
+    try:
+        yield
+    except ConfigError as error:
+        trace = error.__traceback__
+        raise ConfigError(f"{prefix}: {error}").with_traceback(trace) from None
 
 
 def escape_unprintable(text: str) -> str:

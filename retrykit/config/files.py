@@ -6,7 +6,6 @@ Reading a file imports no module and runs no code.
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from retrykit._internal.validation import (
     check_instance,
     did_you_mean,
     invalid_setting,
+    prefix_errors,
     safe_repr,
 )
 from retrykit.config.preset_names import BUILT_IN, parse_preset, preset_key
@@ -43,7 +43,7 @@ def load_policy(path: str | os.PathLike[str], name: str) -> Policy:
         raise invalid_setting("name", rule, name, suggestion)
     chain, policy = _find_chain(path, policies, name)
     for each in reversed(chain):
-        with _policy_in_errors(path, each):
+        with prefix_errors(_locate(path, each)):
             own = {key: x for key, x in policies[each].items() if key != "extends"}
             policy = policy.replace(**settings_from_dict(own))
     return policy
@@ -85,7 +85,7 @@ def _find_chain(
     chain: dict[str, None] = {}
     while True:
         chain[name] = None
-        with _policy_in_errors(path, name):
+        with prefix_errors(_locate(path, name)):
             own = policies[name]
             if not isinstance(own, dict):
                 raise invalid_setting("policy", "a table of settings", own)
@@ -113,17 +113,13 @@ def _load_preset(text: str, policies: dict[str, Any]) -> Policy:
 
 
 def _list_names(names: Iterable[str]) -> str:
-    return f"there are {', '.join(names) or 'none'}"
+    listed = ", ".join(names)
+    return f"the names are {listed}" if listed else "the file has none"
 
 
-@contextmanager
-def _policy_in_errors(path: str | os.PathLike[str], name: str) -> Iterator[None]:
-    """Prefix errors with the file and the name of the policy."""
-    try:
-        yield
-    except ConfigError as error:
-        msg = f"{os.fspath(path)}, policy {safe_repr(name)}: {error}"
-        raise ConfigError(msg).with_traceback(error.__traceback__) from None
+def _locate(path: str | os.PathLike[str], name: str) -> str:
+    """Return the file and the name of a policy, for errors."""
+    return f"{os.fspath(path)}, policy {safe_repr(name)}"
 
 
 def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -181,7 +177,7 @@ def _list_files(file: Path) -> str:
         return ""
     others = [name for name in names if name != file.name]
     more = ", ..." if len(others) > _MAX_LISTED else ""
-    return f"there are {', '.join(others[:_MAX_LISTED])}{more}" if others else ""
+    return f"the folder has {', '.join(others[:_MAX_LISTED])}{more}" if others else ""
 
 
 _MAX_LISTED = 9

@@ -64,9 +64,8 @@ def _parse_value(preset: str, name: str, text: str) -> object:
     """Return the value of a parameter; the preset rejects an invalid string."""
     known = inspect.signature(BUILT_IN[preset]).parameters
     if name not in known:
-        suggestion = (
-            did_you_mean(name, known) or f"there are {', '.join(known) or 'none'}"
-        )
+        listed = f"the parameters are {', '.join(known)}" if known else "it has none"
+        suggestion = did_you_mean(name, known) or listed
         shown = safe_repr(name).strip("'")
         msg = f"{shown} is not a parameter of {preset}, got {safe_repr(text)}"
         msg += f"; {suggestion}"

@@ -59,7 +59,7 @@ def hint_to_text(hint: object) -> str:
     return hint.text
 
 
-_RULE = "the text of a hint"
+_RULE = "a string that names a built-in hint"
 
 
 def _parse_part(text: str) -> Hint:

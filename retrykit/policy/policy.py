@@ -208,7 +208,7 @@ the first attempt counts; None is unlimited
         for each in self.rules:
             if types_of(each.on) and _all_within(types_of(each.on), excluded):
                 rule = "narrower than the on of each rule, or the rule never applies"
-                suggestion = f"there is {each!r}"
+                suggestion = f"it includes all errors of {each!r}"
                 raise invalid_setting("give_up_on", rule, self.give_up_on, suggestion)
 
     def replace(self, **changes: Unpack[PolicySettings]) -> Self:

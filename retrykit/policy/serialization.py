@@ -1,19 +1,17 @@
 """Policies as plain data, for JSON and TOML.
 
-Custom code has no form as data: only the parts of retrykit and exception types do.
-Reading never imports a module.
+Custom code cannot be written as data: only retrykit's own classes and exception types
+can. Reading never imports a module.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.type_names import type_from_name, type_to_name
-from retrykit._internal.validation import check_integer, invalid_setting
+from retrykit._internal.validation import check_integer, invalid_setting, prefix_errors
 from retrykit.budgets.base import Budget
-from retrykit.errors import ConfigError
 from retrykit.hints.base import Hint
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
@@ -26,7 +24,7 @@ __all__ = ["UNLIMITED", "policy_to_dict", "setting_to_data", "settings_from_dict
 
 # TOML has no null.
 UNLIMITED = "unlimited"
-"""The form of a limit that is None."""
+"""Written in place of a limit that is None."""
 
 _CODE = ("on_result", "observers")
 _LIMITS = ("max_attempts", "max_elapsed", "hint_cap")
@@ -40,7 +38,7 @@ def policy_to_dict(policy: "Policy") -> dict[str, Any]:
 
 
 def setting_to_data(name: str, value: Any) -> Any:
-    """Return a setting as a number, string, list or dict, or None if it has no form.
+    """Return a setting as plain data, or None if it is to be left out.
 
     >>> setting_to_data("max_elapsed", None), setting_to_data("on", (OSError, EOFError))
     ('unlimited', ['OSError', 'EOFError'])
@@ -113,7 +111,7 @@ def _rule(name: str, data: object) -> Rule:
     if not isinstance(data, Mapping) or not known or not {"on"} < set(data):
         rule = "a dict of on, and of schedule, max_attempts or both"
         raise invalid_setting(name, rule, data)
-    with _name_in_errors(name):
+    with prefix_errors(name):
         return Rule(**settings_from_dict(data))
 
 
@@ -173,18 +171,8 @@ def _timeout(data: Any) -> object:
     if set(data) != {"argument", "seconds"}:
         rule = "a duration, or a dict of argument and seconds"
         raise invalid_setting("attempt_timeout", rule, data)
-    with _name_in_errors("attempt_timeout"):
+    with prefix_errors("attempt_timeout"):
         return AsArgument(data["seconds"], data["argument"])
-
-
-@contextmanager
-def _name_in_errors(name: str) -> Iterator[None]:
-    """Put the name of a setting before errors about its parts."""
-    try:
-        yield
-    except ConfigError as error:
-        trace = error.__traceback__
-        raise ConfigError(f"{name}: {error}").with_traceback(trace) from None
 
 
 # Writers and readers of the settings that are not numbers or strings.

@@ -218,4 +218,4 @@ def suggest_setting(name: str, known: Collection[str]) -> str:
     """
     if name in _BY_ALIAS:
         return f"write {_BY_ALIAS[name]}"
-    return did_you_mean(name, known) or f"there are {', '.join(known)}"
+    return did_you_mean(name, known) or f"the settings are {', '.join(known)}"

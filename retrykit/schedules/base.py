@@ -9,7 +9,11 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import ClassVar
 
-from retrykit._internal.durations import Duration, parse_duration
+from retrykit._internal.durations import (
+    Duration,
+    parse_duration,
+    parse_positive_duration,
+)
 from retrykit._internal.frozen import Frozen, fields_of
 from retrykit._internal.validation import check_integer, check_number, invalid_setting
 from retrykit.schedules.randomness import Random, call_random, new_seed
@@ -117,7 +121,7 @@ class Schedule(Frozen, ABC):
         from retrykit.schedules.structure import is_endless  # noqa: PLC0415
 
         if is_endless(self):
-            rule = "a schedule that ends, where another follows with .then()"
+            rule = "finite, since .then() starts after its end"
             raise invalid_setting(
                 "schedule", rule, self, "give it a length with .take(n)"
             )
@@ -152,9 +156,7 @@ class Schedule(Frozen, ABC):
         >>> list(constant("2.9s").round_down("1s").take(1).draw())
         [2.0]
         """
-        step = parse_duration("unit", unit)
-        if not step:
-            raise invalid_setting("unit", "a duration > 0", unit)
+        step = parse_positive_duration("unit", unit)
         return self._transform("round_down", unit=step)
 
     def take(self, retries: int) -> "Schedule":
@@ -186,7 +188,9 @@ class Schedule(Frozen, ABC):
         return self._transform("equal_jitter")
 
     def jitter(self, factor: float) -> "Schedule":
-        """Draw each delay up to *factor* of itself below and above it: 0 to 1.
+        """Make each delay shorter or longer by up to *factor* of it, at random.
+
+        *factor* is a fraction, 0 to 1.
 
         >>> from retrykit.schedules import constant
         >>> constant(2).jitter(0.5).bounds(1)

@@ -25,7 +25,6 @@ __all__ = ["parse_schedule", "schedule_from_data", "schedule_to_text"]
 _MAX_LENGTH = 100_000
 # A sequence adds two levels: its list, and the numbers in the list.
 _MAX_DEPTH = MAX_LEVELS + 2
-_SHOWN = 80
 
 _METHODS = (
     "at_least",
@@ -77,14 +76,14 @@ operators of schedules, got 'exponentail'; did you mean exponential(...)?
     line = " ".join(check_instance("schedule", text, str).split())
     if len(line) > _MAX_LENGTH:
         rule = f"a string of at most {_MAX_LENGTH} characters"
-        raise invalid_setting("schedule", rule, _short(line))
+        raise invalid_setting("schedule", rule, line)
     if "(" not in line and not line.startswith("["):
         return _parse_delays(line)
     try:
         return check_size(as_schedule(_evaluate(_parse(line), _MAX_DEPTH)))
     except (MemoryError, RecursionError):
         rule = f"an expression of at most {MAX_LEVELS} levels"
-        raise invalid_setting("schedule", rule, _short(line)) from None
+        raise invalid_setting("schedule", rule, line) from None
 
 
 def schedule_from_data(data: object) -> Schedule:
@@ -108,7 +107,7 @@ def schedule_to_text(schedule: Schedule) -> str:
     text = repr(schedule)
     if len(text) > _MAX_LENGTH:
         rule = f"written in at most {_MAX_LENGTH} characters"
-        raise invalid_setting("schedule", rule, _short(text))
+        raise invalid_setting("schedule", rule, text)
     return text
 
 
@@ -117,11 +116,11 @@ def _parse_delays(text: str) -> Schedule:
     if len(delays) == 1:
         rule = 'delays such as "1s, 5s, 1m", or an expression such as constant("5s")'
         suggestion = (
-            "for a single delay write constant() around it, or [] for one retry"
+            'write constant("5s") for the same delay each time, or ["5s"] for one retry'
         )
         if not text[:1].isdigit():
             suggestion = _suggest_constructor(text)
-        raise invalid_setting("schedule", rule, _short(text), suggestion)
+        raise invalid_setting("schedule", rule, text, suggestion)
     return sequence(
         [parse_duration(f"schedule[{i}]", delay) for i, delay in enumerate(delays)]
     )
@@ -137,11 +136,11 @@ def _parse(text: str) -> ast.expr:
             return ast.parse(text, mode="eval").body
     except UnicodeEncodeError:
         rule = "text that can be encoded in UTF-8"
-        raise invalid_setting("schedule", rule, _short(text)) from None
+        raise invalid_setting("schedule", rule, text) from None
     except (SyntaxError, ValueError) as error:
         # ValueError: a null byte, before Python 3.11.4.
         raise invalid_setting(
-            "schedule", "an expression", _short(text), error.args[0]
+            "schedule", "an expression", text, error.args[0]
         ) from None
 
 
@@ -184,10 +183,10 @@ def _callable(node: ast.expr, levels: int) -> Callable[..., Schedule]:
                 method: Callable[..., Schedule] = getattr(schedule, name)
                 return method
             suggestion = (
-                did_you_mean(name, _METHODS) or f"there are {', '.join(_METHODS)}"
+                did_you_mean(name, _METHODS) or f"they are {', '.join(_METHODS)}"
             )
             rule = "made with the methods of schedules"
-            raise invalid_setting("schedule", rule, _short(f".{name}"), suggestion)
+            raise invalid_setting("schedule", rule, f".{name}", suggestion)
     return _not_allowed(node)
 
 
@@ -203,9 +202,7 @@ def _call(node: ast.Call, build: Callable[..., Schedule], levels: int) -> Schedu
         unknown = next((name for name in named if name not in known), "")
         suggestion = did_you_mean(unknown, known) or str(error)
         rule = f"made with {build.__name__}({', '.join(known)})"
-        raise invalid_setting(
-            "schedule", rule, _short(_source(node)), suggestion
-        ) from None
+        raise invalid_setting("schedule", rule, _source(node), suggestion) from None
     return build(*given, **named)
 
 
@@ -213,10 +210,11 @@ def _not_allowed(node: ast.expr, suggestion: str = "") -> NoReturn:
     source = _source(node)
     if isinstance(node, ast.Name):
         suggestion = (
-            _suggest_constructor(source) or f"there are {', '.join(CONSTRUCTORS)}"
+            _suggest_constructor(source)
+            or f"the constructors are {', '.join(CONSTRUCTORS)}"
         )
     rule = "made of constructors, methods and operators of schedules"
-    raise invalid_setting("schedule", rule, _short(source), suggestion)
+    raise invalid_setting("schedule", rule, source, suggestion)
 
 
 def _source(node: ast.expr) -> str:
@@ -229,7 +227,3 @@ def _source(node: ast.expr) -> str:
 
 def _suggest_constructor(name: str) -> str:
     return did_you_mean(name, CONSTRUCTORS).replace("?", "(...)?")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -85,7 +85,7 @@ def _check_delays(delays: object) -> object:
         rule = "a schedule, a re-iterable of durations, or a generator function"
         raise invalid_setting("schedule", rule, delays, _suggest_schedule(delays))
     if isinstance(delays, set | frozenset):
-        raise invalid_setting("schedule", "in order", delays, "write a list")
+        raise invalid_setting("schedule", "an ordered iterable", delays, "write a list")
     if iter(delays) is delays:
         rule = "re-iterable"
         suggestion = (
@@ -102,7 +102,7 @@ def _check_delays(delays: object) -> object:
 def _suggest_schedule(value: object) -> str:
     if callable(value):
         return "call it if it makes a schedule, or let it yield the delays"
-    return "for a single delay write constant()"
+    return "write constant(...) for the same delay each time"
 
 
 def _check_no_arguments(generator: Callable[..., object]) -> None:

@@ -176,8 +176,8 @@ LAUNCHES = {
     "job_id must be the id of a dead job, got 'waiting'; it is waiting": (
         lambda: call_on_waiting(durable.requeue)
     ),
-    "job_id must be the id of a job whose arguments can be read, got 'corrupt'; there "
-    "is {'args': (), 'kwargs': {}}": requeue_corrupt_job,
+    "job_id must be the id of a job whose arguments can be read, got 'corrupt'; its "
+    "input is {'args': (), 'kwargs': {}}": requeue_corrupt_job,
     "job_id must be the id of a waiting job, got 'waiting'; it is due": (
         lambda: call_on_waiting(durable.retry_at, NOON.replace(tzinfo=UTC))
     ),

@@ -267,7 +267,7 @@ LOADER_ONLY = {
         of("google_interval(initial_interval=2, max_interval=1)"),
     ),
     "what another follows must end": (
-        "schedule must be a schedule that ends",
+        "schedule must be finite",
         of("fibonacci().then([1])"),
     ),
     "a schedule is an expression": (

@@ -53,8 +53,8 @@ WRONG = [
     (
         {"HINT": "retry_before"},
         (
-            "_HINT must be the text of a hint, got 'retry_before'; did you mean "
-            "retry_after?"
+            "_HINT must be a string that names a built-in hint, got 'retry_before'; "
+            "did you mean retry_after?"
         ),
     ),
     (
@@ -83,14 +83,14 @@ WRONG = [
     (
         {"ON": "OSError,"},
         (
-            "_ON must be the name of an exception type, as OSError or module:Name, "
-            "got ''; for a type that is not built in write module:Name"
+            "_ON must be the name of an exception type, such as OSError or "
+            "module:Name, got ''; write module:Name for a type that is not built in"
         ),
     ),
     (
         {"GIVE_UP_ON": "this:Error"},
         (
-            "_GIVE_UP_ON must be the name of an exception type, as OSError or "
+            "_GIVE_UP_ON must be the name of an exception type, such as OSError or "
             "module:Name, got 'this:Error'; import this first"
         ),
     ),
@@ -105,7 +105,8 @@ WRONG = [
         {"SCHEDULE": "__import__('this')"},
         (
             "_SCHEDULE must be made of constructors, methods and operators of "
-            f"schedules, got '__import__'; there are {', '.join(CONSTRUCTORS)}"
+            "schedules, got '__import__'; the constructors are "
+            f"{', '.join(CONSTRUCTORS)}"
         ),
     ),
     (

@@ -129,21 +129,21 @@ def test_a_missing_file_is_rejected_with_those_that_exist(tmp_path):
         (tmp_path / f"p{n:02}.toml").touch()
     (tmp_path / "notes.txt").touch()
     names = ", ".join(f"p{n:02}.toml" for n in range(9))
-    assert error_of(path) == f"{missing}directory'; there are {names}, ..."
+    assert error_of(path) == f"{missing}directory'; the folder has {names}, ..."
 
 
 def test_unreadable_files_are_not_suggested(tmp_path):
     path = tmp_path / "policies.toml"
     path.symlink_to(path)
     (tmp_path / "others.toml").touch()
-    assert error_of(path).endswith("symbolic links'; there are others.toml")
+    assert error_of(path).endswith("symbolic links'; the folder has others.toml")
 
 
 def test_a_folder_is_rejected_with_its_files(tmp_path):
     (tmp_path / "policies.json").touch()
     assert error_of(tmp_path) == (
-        f"{tmp_path.name} must be a readable file, got 'Is a directory'; there "
-        "are policies.json"
+        f"{tmp_path.name} must be a readable file, got 'Is a directory'; the "
+        "folder has policies.json"
     )
 
 

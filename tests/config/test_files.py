@@ -178,15 +178,15 @@ WRONG = {
         "[policies.fetch]\nschedule = \"__import__('this')\"",
         (
             "policies.toml, policy 'fetch': schedule must be made of constructors, "
-            "methods and operators of schedules, got '__import__'; there are "
-            f"{', '.join(s.CONSTRUCTORS)}"
+            "methods and operators of schedules, got '__import__'; the constructors "
+            f"are {', '.join(s.CONSTRUCTORS)}"
         ),
     ),
     "a type that would have to be imported": (
         "[policies.fetch]\non = 'this:Error'",
         (
             "policies.toml, policy 'fetch': on must be the name of an exception type, "
-            "as OSError or module:Name, got 'this:Error'; import this first"
+            "such as OSError or module:Name, got 'this:Error'; import this first"
         ),
     ),
     "a date for a duration": (
@@ -208,7 +208,7 @@ WRONG = {
         "[policies.fetch]\nextends = 'color'",
         (
             "policies.toml, policy 'fetch': extends must be a policy in the same "
-            "file, or a preset, got 'color'; there are fetch, "
+            "file, or a preset, got 'color'; the names are fetch, "
             f"{', '.join(BUILT_IN)}"
         ),
     ),
@@ -265,8 +265,8 @@ WRONG = {
     "no policy at all": (
         "[policies]",
         (
-            "name must be the name of a policy in policies.toml, got 'fetch'; there "
-            "are none"
+            "name must be the name of a policy in policies.toml, got 'fetch'; the "
+            "file has none"
         ),
     ),
     "no table of policies": (

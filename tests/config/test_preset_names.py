@@ -56,11 +56,11 @@ WRONG = {
     "zizq:retry_limt=3": "retry_limt is not a parameter of zizq, got '3'; did you mean "
     "retry_limit?",
     "zizq:color=3": "color is not a parameter of zizq, "
-    "got '3'; there are retry_limit, "
+    "got '3'; the parameters are retry_limit, "
     "base, exponent, jitter",
     "hostname-verification:cap=3": "cap is not a parameter of hostname-verification, "
     "got "
-    "'3'; there are none",
+    "'3'; it has none",
     "zizq:retry_limit=ten": "retry_limit must be an integer >= 0, got 'ten'",
     "zizq:retry_limit=2.5": "retry_limit must be an integer >= 0, got '2.5'",
     "zizq:retry_limit=" + "9" * 5000: "retry_limit must be an integer >= 0, got "

@@ -231,9 +231,10 @@ UNKNOWN = {
     "hints": "did you mean hint?",
     "before_sleep": "write observers",
     "reraise": "write raises",
-    "zzz": "there are schedule, max_attempts, max_elapsed, deadline, on, give_up_on, "
-    "on_result, rules, hint, hint_cap, on_long_hint, budget, attempt_timeout, nested, "
-    "raises, redact, keep_tracebacks, max_failures, seed, observers, name",
+    "zzz": "the settings are schedule, max_attempts, max_elapsed, deadline, on, "
+    "give_up_on, on_result, rules, hint, hint_cap, on_long_hint, budget, "
+    "attempt_timeout, nested, raises, redact, keep_tracebacks, max_failures, seed, "
+    "observers, name",
 }
 
 

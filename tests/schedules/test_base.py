@@ -211,7 +211,7 @@ def test_a_random_walk_after_then_starts_anew():
 
 
 def test_then_needs_an_end():
-    with pytest.raises(ConfigError, match=r"a schedule that ends, where another follo"):
+    with pytest.raises(ConfigError, match=r"finite, since \.then\(\) starts after"):
         s.constant(1).then([2])
 
 

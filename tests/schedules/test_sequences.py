@@ -13,7 +13,7 @@ from retrykit import ConfigError, Policy, schedules as s
 from retrykit.schedules.parsing import schedule_from_data, schedule_to_text
 from retrykit.schedules.randomness import call_random
 
-WAIT = "for a single delay write constant()"
+WAIT = "write constant(...) for the same delay each time"
 REFUSED = "schedule must be a schedule, a re-iterable of durations, or a "
 REFUSED += f"generator function, got {{}}; {WAIT}"
 ONE_SHOT = "schedule must be re-iterable, got the one-shot {}; pass a list, a "
@@ -154,7 +154,7 @@ def yields(message, value):
 OF_CODE = REFUSED.replace(
     WAIT, "call it if it makes a schedule, or let it yield the delays"
 )
-NO_ORDER = "schedule must be in order, got {}; write a list"
+NO_ORDER = "schedule must be an ordered iterable, got {}; write a list"
 WRONG = {
     "set": yields(NO_ORDER, {1, 2}),
     "frozenset": yields(NO_ORDER, frozenset([1, 2])),

@@ -276,7 +276,7 @@ function checkSchedule(schedule) {
     );
   }
   if (schedule.kind === "then" && isEndless(schedule.of)) {
-    const rule = "a schedule that ends, where another follows with .then()";
+    const rule = "finite, since .then() starts after its end";
     reject("schedule", rule, expression(schedule.of), "give it a length with .take(n)");
   }
 }
