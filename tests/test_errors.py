@@ -243,7 +243,7 @@ A_HINT = "a string that names a built-in hint"
 NAMED = "the name of an exception type, such as OSError or module:Name"
 PLAIN = "a sync function where nothing can await it"
 CALLS = "a function, or the name of its calls"
-NAME = "a block is named after its function"
+NAME = "for a retried block, pass the function around it"
 INTERVAL_RULE = "shorter than initial_interval, no longer than 2**31 - 1 ms"
 TUPLE = "put the types in a tuple, as (ConnectionError, TimeoutError)"
 CAUSE = "write raise GiveUp from error, or raise an error"
@@ -828,7 +828,9 @@ SETTING_ERRORS = {
     "at_most must be a finite number >= 60, got 5.0": (
         lambda: strategies.durations("1m", "5s")
     ),
-    "walking must be a bool, got 'no'": lambda: strategies.schedules(walking="no"),
+    "correlated must be a bool, got 'no'": lambda: strategies.schedules(
+        correlated="no"
+    ),
     "rounding must be a bool, got None": lambda: strategies.schedules(rounding=None),
     "max_leaves must be an integer >= 1, got 0": (
         lambda: strategies.schedules(max_leaves=0)

@@ -28,8 +28,8 @@ _SHOWN = 6
 class FakeClock:
     """A clock whose time passes only by `sleep`, `asleep` and `advance`.
 
-    They take no real time. Threads and tasks wake in the order of their times, and time
-    stands still while an attempt runs.
+    They take no real time. Threads and tasks wake in the order in which they are due,
+    and time stands still while an attempt runs.
 
     >>> clock = FakeClock()
     >>> clock.sleep(1.5)
@@ -212,7 +212,7 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
     """Run retried calls in virtual time, so that delays take no real time.
 
     A schedule of seven days runs in milliseconds: sync, under asyncio and under trio.
-    Concurrent calls wake in the order of their times. Time stands still while an
+    Concurrent calls wake in the order in which they are due. Time stands still while an
     attempt runs, so an attempt that waits for a real socket or thread is not overtaken.
 
     The time of an event loop, and with it ``asyncio.timeout``, stays real, unless the

@@ -24,9 +24,10 @@ _SHOWN = 10
 class Recording:
     """The events of retried calls, in the order in which they came.
 
-    Its assertions take a function, decorated or not, or the name of its calls, or the
-    end of that name after a dot. They raise an AssertionError with the history of these
-    calls, or a `ConfigError` for anything else.
+    Its assertions take a function, decorated or not, or the name of its calls, which
+    may lack its first parts: ``"fetch"`` for ``"shop.orders.fetch"``. If they fail,
+    they raise an AssertionError with the history of these calls. Any other argument
+    is a `ConfigError`.
 
     Attributes:
         events: Every event so far.
@@ -180,5 +181,6 @@ def _name(fn: object) -> str:
         return found.policy.name or qualified_name(found.fn)
     if not callable(fn):
         rule = "a function, or the name of its calls"
-        raise invalid_setting("fn", rule, fn, "a block is named after its function")
+        suggestion = "for a retried block, pass the function around it"
+        raise invalid_setting("fn", rule, fn, suggestion)
     return qualified_name(fn)

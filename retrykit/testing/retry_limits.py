@@ -74,8 +74,9 @@ class limit_retries(Block[None]):  # noqa: N801  used as a function
     7200
 
     Args:
-        max_attempts: Most attempts of each call; a policy that allows fewer keeps its
-            own limit. Count, >= 1; None, the default, leaves it to the policies.
+        max_attempts: Maximum number of attempts of each call; a policy that allows
+            fewer keeps its own limit. Count, >= 1; None, the default, leaves it to the
+            policies.
         no_delay: Whether delays are skipped.
         process_wide: Whether it applies to every thread and task of the process; by
             default it applies to this one and the tasks that it starts.

@@ -32,7 +32,7 @@ CHECK_INTERVAL: Final = 0.02
 
 @final
 class TimeStalledError(BaseException):
-    """Virtual time cannot move, because an attempt has not ended for too long.
+    """Virtual time cannot move, because an attempt has been running for too long.
 
     Not an `Exception`, so that nothing retries it: it ends the test.
     """
@@ -154,7 +154,7 @@ class VirtualScheduler(ForkSafe):
             self.move()
             return remaining
 
-    def runs_calls(self, loop: EventLoop) -> bool:
+    def holds_for_loop(self, loop: EventLoop) -> bool:
         """Return whether an attempt runs on a virtual loop, or no call is tracked."""
         with self._lock:
             return self._running[loop] > 0 or not self._calls
@@ -247,10 +247,10 @@ class VirtualScheduler(ForkSafe):
         limit = format_duration(self._stall_timeout)
         return TimeStalledError(
             f"virtual time must move within stall_timeout={limit} while calls wait for "
-            f"it, got {holder} still running; clock.sleep() and clock.asleep() stand "
-            "for a slow attempt, clock.new_event_loop() and the fixture retry_loop run "
-            "attempts that wait for timeouts or for other calls, and a longer "
-            "stall_timeout allows for slow attempts"
+            f"it, got {holder} still running; to simulate a slow attempt, use "
+            "clock.sleep() or clock.asleep(); if it waits for a timeout or another "
+            "call, use clock.new_event_loop() or the fixture retry_loop; if it is "
+            "really slow, pass a longer stall_timeout"
         )
 
     def _end(self, call: TrackedCall) -> None:

@@ -91,20 +91,21 @@ def _rejection(sleep: str) -> RealSleepError | None:  # pragma: no cover
     thread, task = call.guarded
     if thread != threading.get_ident():
         return None
-    suggestion = "clock.sleep() stands for a slow attempt"
+    suggestion = "use clock.sleep() to simulate a slow attempt"
     if sleep != "time.sleep":
         # On a virtual loop, asyncio.sleep is virtual.
         if call.loop is not None or task is not _current_task():
             return None
-        suggestion = "clock.asleep() stands for a slow attempt"
+        suggestion = "use clock.asleep() to simulate a slow attempt"
         if sleep.startswith("asyncio"):
             suggestion += (
-                ", clock.new_event_loop() and the fixture retry_loop make it virtual"
+                ", or clock.new_event_loop() or the fixture retry_loop to make it "
+                "virtual"
             )
     error = RealSleepError(
-        f"attempt {call.state.attempt} of {call.state.name} must not really sleep in "
-        f"virtual time, got {sleep}; {suggestion}, and allow_real_sleep=True allows "
-        "it, for virtual_time and the marker retry_time"
+        f"attempt {call.state.attempt} of {call.state.name} must not sleep in real "
+        f"time, got {sleep}; {suggestion}; to allow it, pass allow_real_sleep=True to "
+        "virtual_time or the marker retry_time"
     )
     call.scheduler.errors.append(error)
     return error

@@ -66,7 +66,7 @@ def seeds() -> SearchStrategy[int]:
 
 
 def schedules(
-    *, walking: bool = True, rounding: bool = True, max_leaves: int = 5
+    *, correlated: bool = True, rounding: bool = True, max_leaves: int = 5
 ) -> SearchStrategy[Schedule]:
     """Draw schedules of every kind, nested in any way.
 
@@ -79,21 +79,21 @@ def schedules(
     True
 
     Args:
-        walking: Whether to include `decorrelated` and `polly_interval`, whose delays
-            depend on the previous ones.
+        correlated: Whether to include `decorrelated` and `polly_interval`, whose
+            delays depend on the random numbers of earlier ones.
         rounding: Whether to include `round_down`, whose delays jump.
-        max_leaves: Most constructors in one expression. Count, >= 1.
+        max_leaves: Maximum number of constructors in one expression. Count, >= 1.
     """
-    check_instance("walking", walking, bool)
+    check_instance("correlated", correlated, bool)
     check_instance("rounding", rounding, bool)
     return st.recursive(
-        _formulas(walking=walking),
+        _formulas(correlated=correlated),
         lambda parts: _methods(parts, rounding=rounding) | _operators(parts),
         max_leaves=check_integer("max_leaves", max_leaves, at_least=1),
     )
 
 
-def _formulas(*, walking: bool) -> SearchStrategy[Schedule]:
+def _formulas(*, correlated: bool) -> SearchStrategy[Schedule]:
     """Draw schedules without operands."""
     factors = st.just(1.0) | st.floats(1, 1e300)
     intervals = durations(0.001, MAX_INTERVAL)
@@ -118,7 +118,7 @@ def _formulas(*, walking: bool) -> SearchStrategy[Schedule]:
             multipliers,
         ),
     ]
-    if walking:
+    if correlated:
         kinds.append(st.builds(s.decorrelated, durations(), factor=factors))
         kinds.append(st.builds(s.polly_interval, durations()))
     return st.one_of(kinds)
@@ -127,7 +127,7 @@ def _formulas(*, walking: bool) -> SearchStrategy[Schedule]:
 def _methods(
     parts: SearchStrategy[Schedule], *, rounding: bool
 ) -> SearchStrategy[Schedule]:
-    """Draw schedules that methods make of *parts*."""
+    """Draw schedules built from *parts* by methods."""
     counts = st.integers(0, 40)
     total = durations(at_least=0.001)
     kinds = [
@@ -150,7 +150,7 @@ def _methods(
 
 
 def _operators(parts: SearchStrategy[Schedule]) -> SearchStrategy[Schedule]:
-    """Draw schedules that operators make of two *parts*."""
+    """Draw schedules built from two *parts* by operators."""
     return st.builds(
         lambda join, left, right: join(left, right),
         st.sampled_from([s.Schedule.__add__, s.Schedule.__or__, s.Schedule.__and__]),
@@ -221,7 +221,7 @@ def failure_scripts(
         errors: Exception types and instances to raise. An instance is the same object
             in all scripts, and keeps the notes of each call.
         value: The value that is returned at the end; not an exception.
-        max_failures: Most failures of a script. Count, >= 1.
+        max_failures: Maximum number of failures in a script. Count, >= 1.
         succeeds: True for scripts that end with *value*, False for scripts of
             failures alone, None, the default, for both kinds.
     """

@@ -43,15 +43,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self.scheduler.now
 
     def holds_time(self) -> bool:
-        """Return whether the loop is busy, or waits for something real."""
+        """Return whether the loop is busy, or waits for a file or a thread."""
         if not self.is_running():
             return False
         if not self._files.idle:
             return True
-        return self.waits_outside() and self.scheduler.runs_calls(self)
+        return self.waits_outside() and self.scheduler.holds_for_loop(self)
 
     def waits_outside(self) -> bool:
-        """Return whether something real may come: from a file or a thread."""
+        """Return whether the loop may be woken in real time, by a file or a thread."""
         return self._files.external or bool(self._executing)
 
     def hold(self) -> None:
@@ -64,7 +64,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
-        """Call a function at a time; of equal times, the first comes first."""
+        """Call a function at a time; timers that are due together keep their order."""
         due = _Due(when)
         due.order = next(self._orders)
         return super().call_at(due, callback, *args, context=context)
@@ -129,7 +129,7 @@ class _Selector(selectors.BaseSelector):
     Attributes:
         own: The files that belong to the loop itself.
         idle: Whether no task has anything to do.
-        external: Whether something real may come from a file that is watched.
+        external: Whether another process or thread may write to a watched file.
     """
 
     def __init__(self, loop: VirtualLoop) -> None:

@@ -105,7 +105,7 @@ class ExtremeSchedule(s.Schedule):
 
 
 STEADY = policies(
-    schedules=schedules(walking=False, rounding=False), max_attempts=12
+    schedules=schedules(correlated=False, rounding=False), max_attempts=12
 ).map(within_reach)
 
 

@@ -58,7 +58,7 @@ def test_bounds_are_finite_and_ordered_for_every_retry(schedule, retry):
         assert bounds is None or 0.0 <= bounds[0] <= bounds[1] < math.inf
 
 
-@given(schedules(walking=False, rounding=False), first_retries())
+@given(schedules(correlated=False, rounding=False), first_retries())
 def test_extreme_random_numbers_reach_the_bounds(schedule, retry):
     """Bounds are exact."""
     low, high = span(retry, schedule)

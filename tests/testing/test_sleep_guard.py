@@ -29,9 +29,9 @@ def test_raises_at_the_line_that_calls_time_sleep(sleep):
         fetch()
     assert str(caught.value) == (
         "attempt 1 of tests.testing.test_sleep_guard."
-        "test_raises_at_the_line_that_calls_time_sleep.<locals>.fetch must not really "
-        "sleep in virtual time, got time.sleep; clock.sleep() stands for a slow "
-        "attempt, and allow_real_sleep=True allows it, for virtual_time and the marker "
+        "test_raises_at_the_line_that_calls_time_sleep.<locals>.fetch must not sleep "
+        "in real time, got time.sleep; use clock.sleep() to simulate a slow attempt; "
+        "to allow it, pass allow_real_sleep=True to virtual_time or the marker "
         "retry_time"
     )
     frames = [each.name for each in caught.traceback]
@@ -84,7 +84,7 @@ def test_raises_for_asyncio_sleep():
         asyncio.run(main())
     assert "attempt 1 of fetch must not" in str(caught.value)
     assert "got asyncio.sleep(600);" in str(caught.value)
-    assert "the fixture retry_loop make it virtual" in str(caught.value)
+    assert "the fixture retry_loop to make it virtual" in str(caught.value)
     assert "fetch" in [each.name for each in caught.traceback]
 
 

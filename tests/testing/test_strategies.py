@@ -66,10 +66,10 @@ def test_seeds_are_exact_in_json():
     ("options", "missing"),
     [
         ({}, set()),
-        ({"walking": False}, {"decorrelated", "polly_interval"}),
+        ({"correlated": False}, {"decorrelated", "polly_interval"}),
         ({"rounding": False}, {"round_down"}),
     ],
-    ids=["all", "walking=False", "rounding=False"],
+    ids=["all", "correlated=False", "rounding=False"],
 )
 def test_draws_schedules_of_every_kind_that_is_not_excluded(options, missing):
     found = drawn(schedules(**options))

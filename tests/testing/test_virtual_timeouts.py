@@ -210,10 +210,10 @@ class TestAnAttemptThatHangs:
             loop(main)
         assert str(caught.value) == (
             "virtual time must move within stall_timeout=50ms while calls wait for it, "
-            "got attempt 1 of fetch still running; clock.sleep() and clock.asleep() "
-            "stand for a slow attempt, clock.new_event_loop() and the fixture "
-            "retry_loop run attempts that wait for timeouts or for other calls, and a "
-            "longer stall_timeout allows for slow attempts"
+            "got attempt 1 of fetch still running; to simulate a slow attempt, use "
+            "clock.sleep() or clock.asleep(); if it waits for a timeout or another "
+            "call, use clock.new_event_loop() or the fixture retry_loop; if it is "
+            "really slow, pass a longer stall_timeout"
         )
 
 

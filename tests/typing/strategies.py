@@ -19,7 +19,7 @@ from retrykit.testing.strategies import (
 
 assert_type(durations("1s", timedelta(hours=1)), SearchStrategy[float])
 assert_type(seeds(), SearchStrategy[int])
-assert_type(schedules(walking=False), SearchStrategy[Schedule])
+assert_type(schedules(correlated=False), SearchStrategy[Schedule])
 assert_type(policies(max_attempts=3), SearchStrategy[Policy])
 policies(schedules=schedules())
 policies(schedules=st.lists(durations()))
