@@ -1198,7 +1198,7 @@ SETTING_ERRORS |= {
         lambda: check_policy(Policy)
     ),
     "max_elapsed must be None in Airflow, got 60.0; Airflow does not say when the "
-    "first try began: end the schedule": lambda: check_policy(Policy()),
+    "first try began: limit max_attempts": lambda: check_policy(Policy()),
     "attempt_timeout must be None in Airflow, got 5.0; give the task an "
     "execution_timeout": lambda: check_policy(IN_AIRFLOW.replace(attempt_timeout=5)),
     "budget must be None in Airflow, got TokenBucket(); each try runs in a separate "
@@ -1206,7 +1206,7 @@ SETTING_ERRORS |= {
         lambda: check_policy(IN_AIRFLOW.replace(budget=TokenBucket()))
     ),
     "max_attempts must be a number in Airflow, since its tasks limit their retries, "
-    "got None; count the delays of the schedule": (
+    "got None; set it to the number of delays in the schedule, plus 1": (
         lambda: check_policy(IN_AIRFLOW.replace(max_attempts=None))
     ),
 }

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from retrykit._internal.validation import check_number, invalid_setting
 
-__all__ = ["DURATION_PATTERN", "LONGEST_TEXT", "Duration", "format_duration"]
-__all__ += ["parse_duration", "parse_positive_duration"]
+__all__ = ["CENTURY", "DURATION_PATTERN", "LONGEST_TEXT", "Duration"]
+__all__ += ["format_duration", "parse_duration", "parse_positive_duration"]
 
 Duration = float | timedelta | str
 """Seconds as a number, a `timedelta`, or a string such as ``"1h30m"``."""
@@ -16,6 +16,9 @@ Duration = float | timedelta | str
 _PARTS = {"us": 1_000_000, "ms": 1_000}
 _WHOLES = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _TERM = r"([0-9]{1,15}(?:\.[0-9]+)?)(us|ms|[smhdw])"
+
+CENTURY = 36_525 * 86_400.0
+"""A century in seconds: the longest duration worth naming. It fits into a timedelta."""
 
 DURATION_PATTERN = rf"^[ \t\n\r\f\v]*(?:{_TERM}[ \t\n\r\f\v]*)+$"
 """Pattern of a duration string, in the syntax of Python, JavaScript and JSON Schema.

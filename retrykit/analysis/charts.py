@@ -44,8 +44,8 @@ def figure(
         log: Whether the time axis is logarithmic; by default it is if the
             longest delay is more than 100 times the shortest above zero.
         attempt: How long each attempt takes. A duration, >= 0.
-        retries: Most retries of each policy. Count, 1 to 10,000; by default 1000, or
-            20 of a policy without an end.
+        retries: Maximum number of retries per policy. Count, 1 to 10,000; by default
+            1000, or 20 if the policy has no end.
     """
     if not isinstance(policies, Mapping):
         raise invalid_setting(

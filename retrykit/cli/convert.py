@@ -53,8 +53,8 @@ def command(
 ) -> None:
     """Convert a policy to TOML, JSON, Python or gRPC.
 
-    gRPC is a service config in JSON. The retryPolicy of such a file is also
-    read as a POLICY: config.json, or config.json:package.Service/Method.
+    The gRPC format is a service config in JSON. A file in that format can also be a
+    POLICY: config.json, or config.json:package.Service/Method.
     """
     own_name, selected = select_policy(policy, flags)
     msg = None

@@ -16,7 +16,7 @@ from retrykit.analysis.lint import (
     Discovery,
     Finding,
     Found,
-    ImportFailure,
+    LoadFailure,
     check,
     discover,
 )
@@ -113,7 +113,7 @@ def command(
             checked.append((found, check(found.policy, rules=rules, **limits)))
         except Exception as error:  # noqa: BLE001  of the user's own schedule
             reason = f"{type(error).__name__}: {safe_str(error)}"
-            failures.append(ImportFailure(found.name, found.file, found.line, reason))
+            failures.append(LoadFailure(found.name, found.file, found.line, reason))
     (_print_json if as_json else _print)(checked, failures)
     if failures:
         return 2
@@ -150,14 +150,14 @@ def _read_file(target: str, file: str, flags: Mapping[str, Any]) -> Discovery:
             name = text.removeprefix(f"{file}:")
             line = format_config_error(error)
             reason = line.removeprefix(f"{file}, policy {name!r}: ")
-            failures.append(ImportFailure(name, path, None, reason))
+            failures.append(LoadFailure(name, path, None, reason))
     return Discovery(tuple(found), tuple(failures))
 
 
 _Checked = Sequence[tuple[Found, Sequence[Finding]]]
 
 
-def _print(checked: _Checked, failures: Sequence[ImportFailure]) -> None:
+def _print(checked: _Checked, failures: Sequence[LoadFailure]) -> None:
     lines = [(each.place, each.module, "error", each.reason) for each in failures]
     lines += [
         (
@@ -181,7 +181,7 @@ def _print(checked: _Checked, failures: Sequence[ImportFailure]) -> None:
     out.print(f"{warnings} in {policies}" if checked else "no policies found")
 
 
-def _print_json(checked: _Checked, failures: Sequence[ImportFailure]) -> None:
+def _print_json(checked: _Checked, failures: Sequence[LoadFailure]) -> None:
     findings = [
         {"place": place_of(found.file, found.line), "name": found.name}
         | fields_of(finding)

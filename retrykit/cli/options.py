@@ -1,6 +1,7 @@
 """Options and arguments that commands share, with their shell completion.
 
-``--help`` imports this module, so it imports modules that read policies late.
+``--help`` imports this module, so modules that read policies are imported only when
+they are needed.
 """
 
 import inspect
@@ -146,6 +147,6 @@ samples = click.option(
     type=click.IntRange(min=0),
     default=2000,
     show_default=True,
-    help="Calls to simulate if there is no formula.",
+    help="Calls to simulate if the totals cannot be computed exactly.",
 )
 """Number of calls to simulate."""

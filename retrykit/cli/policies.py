@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 import click
 
 from retrykit._internal.validation import did_you_mean, invalid_setting
-from retrykit.analysis.lint import ImportFailure, discover, importing
+from retrykit.analysis.lint import LoadFailure, discover, importing
 from retrykit.cli.options import complete_words
 from retrykit.config.environment import MUTUALLY_EXCLUSIVE, policy_from_env
 from retrykit.config.files import load_policy, policy_names, read_document
@@ -205,7 +205,10 @@ def _load_service(config: dict[str, Any], path: str, method: str | None) -> Poli
     try:
         return from_service_config(config, method=method)
     except ConfigError as error:
-        msg = f"{path}: {error}; write {path}:package.Service/Method"
+        suggestion = ""
+        if method is None and str(error).startswith("method "):
+            suggestion = f"; write {path}:package.Service/Method"
+        msg = f"{path}: {error}{suggestion}"
         raise ConfigError(msg) from None
 
 
@@ -239,11 +242,11 @@ def _import(name: str) -> ModuleType:
         except ConfigError:
             msg = f"{name} must be importable from this folder, got no such module"
             raise ConfigError(msg) from None
-    if isinstance(module, ImportFailure):
+    if isinstance(module, LoadFailure):
         raise _import_error(name, module)
     return module
 
 
-def _import_error(name: str, failure: ImportFailure) -> ConfigError:
+def _import_error(name: str, failure: LoadFailure) -> ConfigError:
     place = f" at {failure.place}" if failure.place else ""
     return ConfigError(f"{name} must be importable, got {failure.reason}{place}")

@@ -73,7 +73,7 @@ def _parse_start(
 @click.option(
     "--columns",
     metavar="NAMES",
-    help=f"Show some of {', '.join(_COLUMNS)}.",
+    help=f"Columns to show, separated by commas: {', '.join(_COLUMNS)}.",
     shell_complete=complete_words(*_COLUMNS),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -14,10 +14,7 @@ from retrykit.schedules.randomness import call_random
 from retrykit.state.records import ErrorRecord
 from retrykit.state.retry_state import Failure, RetryState
 
-__all__ = ["CENTURY", "check_replayable", "envelope_for_attempt", "replay_state"]
-
-CENTURY = 100 * 365.25 * 86_400
-"""The longest delay on these engines, in seconds; it fits into a timedelta."""
+__all__ = ["check_replayable", "envelope_for_attempt", "replay_state"]
 
 # Placeholder for the errors of earlier attempts.
 _UNKNOWN = ErrorRecord("unknown", "not kept by the engine", "")

@@ -7,9 +7,9 @@ is reconstructed by `retrykit.durable.attempt_replay`.
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, final
 
-from retrykit._internal.durations import format_duration
+from retrykit._internal.durations import CENTURY, format_duration
 from retrykit._internal.validation import check_instance, invalid_setting
-from retrykit.durable.attempt_replay import CENTURY, check_replayable, replay_state
+from retrykit.durable.attempt_replay import check_replayable, replay_state
 from retrykit.policy.decision import Stop
 from retrykit.policy.policy import Policy
 from retrykit.state.retry_state import Failure
@@ -17,7 +17,7 @@ from retrykit.state.retry_state import Failure
 __all__ = ["TryDecision", "check_policy", "decide_next_try"]
 
 _UNSUPPORTED: Final = {
-    "max_elapsed": "Airflow does not say when the first try began: end the schedule",
+    "max_elapsed": "Airflow does not say when the first try began: limit max_attempts",
     "attempt_timeout": "give the task an execution_timeout",
     "budget": "each try runs in a separate process: give the task a pool",
 }
@@ -47,7 +47,7 @@ def check_policy(policy: object) -> int:
             raise invalid_setting(name, rule, getattr(policy, name), suggestion)
     if policy.max_attempts is None:
         rule = "a number in Airflow, since its tasks limit their retries"
-        suggestion = "count the delays of the schedule"
+        suggestion = "set it to the number of delays in the schedule, plus 1"
         raise invalid_setting("max_attempts", rule, None, suggestion)
     # Airflow serializes it later: raise an error now if that is impossible.
     policy.to_dict()
@@ -83,5 +83,6 @@ def decide_next_try(
     delay = min(decision.delay, CENTURY)
     reason = f"attempt {attempt}: another one in {format_duration(round(delay, 3))}"
     if try_number > max_tries:
-        reason += f", but the task has retries={retries}: set AirflowPolicy.retries"
+        reason += f", but the task has retries={retries}"
+        reason += "; set it to AirflowPolicy.retries"
     return TryDecision(delay, reason)

@@ -23,13 +23,10 @@ from temporalio.activity import info
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
+from retrykit._internal.durations import CENTURY
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit.durable import Envelope, Job, JobAttempt
-from retrykit.durable.attempt_replay import (
-    CENTURY,
-    check_replayable,
-    envelope_for_attempt,
-)
+from retrykit.durable.attempt_replay import check_replayable, envelope_for_attempt
 from retrykit.execution.callables import check_retryable, qualified_name
 from retrykit.policy.policy import Policy
 from retrykit.state.records import error_text
@@ -90,7 +87,7 @@ def retried(policy: Policy) -> Callable[[F], F]:
 
 
 def retry_policy(policy: Policy) -> RetryPolicy:
-    """Return the ``retry_policy`` to give Temporal for such an activity.
+    """Return the ``retry_policy`` to give Temporal for a `retried` activity.
 
     It never gives up. Its delay applies to attempts that end without an error: the
     longest first delay of the policy, at least 1 s.
@@ -111,7 +108,7 @@ def _build_envelope(job: Job) -> Envelope:
     ids = *workflow, activity.activity_id, activity.activity_run_id
     name, number = "/".join(filter(None, ids)), activity.attempt
     if max_attempts is not None and number > max_attempts:
-        msg = f"{name}: max attempts reached, and the last was lost"
+        msg = f"{name}: max attempts reached; the last attempt timed out or was lost"
         raise ApplicationError(msg, non_retryable=True)
     epoch = activity.scheduled_time.timestamp()
     return envelope_for_attempt(job, name, number, epoch)

@@ -43,7 +43,7 @@ def test_a_budget_may_end_an_endless_policy():
     endless = {"max_attempts": None, "max_elapsed": None}
     assert rule_names(**endless)["unbounded"].reason.endswith("never ends")
     paid = rule_names(**endless, budget=RatioBudget())["unbounded"]
-    assert paid.reason.endswith("every time goes on as long as its budget pays")
+    assert paid.reason.endswith("every time goes on while its budget allows")
 
 
 def test_a_long_policy_without_a_budget_causes_no_warning():

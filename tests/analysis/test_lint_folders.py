@@ -7,7 +7,7 @@ from contextlib import chdir
 import pytest
 
 from retrykit import Policy
-from retrykit.analysis.lint import Discovery, ImportFailure, discover
+from retrykit.analysis.lint import Discovery, LoadFailure, discover
 from tests._support import source_folders
 from tests._support.source_folders import HEAD, found_names, on_import_path
 
@@ -41,7 +41,7 @@ def test_a_module_that_cannot_be_imported_is_reported(package, text, reason, lin
         (shop / "zero.py").write_text("1 / 0")
     searched = discover(str(shop))
     assert [str(found) for found in searched.found] == ["shop.pay:pay"]
-    assert searched.failures[0] == ImportFailure(
+    assert searched.failures[0] == LoadFailure(
         "shop.orders", shop / "orders.py", line, reason
     )
 
@@ -136,7 +136,7 @@ def test_a_name_of_another_module_is_reported(write):
     [taken, builtin] = discover(str(folder)).failures
     place = sys.modules["json"].__file__
     text = "another module with this name is already imported, from"
-    assert taken == ImportFailure("json", folder / "json.py", None, f"{text} {place}")
+    assert taken == LoadFailure("json", folder / "json.py", None, f"{text} {place}")
     assert builtin.reason == f"{text} the interpreter"
 
 

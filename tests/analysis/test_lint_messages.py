@@ -139,19 +139,19 @@ EXACT = [
     Finding(
         "call-outlives-process",
         "a call that fails every time takes up to 2h, and a process may live for 1h: "
-        "its retries end with it",
+        "if the process ends, the remaining retries are lost",
         "run it on a durable job engine, or set max_elapsed=3600.0",
     ),
     Finding(
         "call-outlives-process",
         "a call that fails every time takes up to 7d, and a process may live "
-        "for 1h: its retries end with it",
+        "for 1h: if the process ends, the remaining retries are lost",
         "run it on a durable job engine, or set max_elapsed=3600.0",
     ),
     Finding(
         "call-outlives-process",
         "a call that fails every time takes up to over a century, and a process may "
-        "live for 1h: its retries end with it",
+        "live for 1h: if the process ends, the remaining retries are lost",
         "run it on a durable job engine, or set max_elapsed=3600.0",
     ),
 ]

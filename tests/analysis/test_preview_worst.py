@@ -84,7 +84,7 @@ BESIDES = {
         "hint": hints.retry_after(),
         "hint_cap": None,
     },
-    "a budget must pay for each retry": {"budget": TokenBucket()},
+    "a budget must allow each retry": {"budget": TokenBucket()},
     "each attempt takes 1.5s at most": {"attempt_timeout": AsArgument(1.5)},
     "a nested call that has given up is retried": {"nested": "retry"},
     "a nested call that has given up is a NestedRetryError": {"nested": "raise"},

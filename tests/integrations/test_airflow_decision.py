@@ -111,8 +111,8 @@ def test_only_the_number_is_used_without_a_context():
 def test_the_reason_says_if_airflow_ends_before_the_policy():
     decisions = next_try(2, most=1, known=context(retries=1))
     assert decisions.reason == (
-        "attempt 2: another one in 1h, but the task has retries=1: "
-        "set AirflowPolicy.retries"
+        "attempt 2: another one in 1h, but the task has retries=1; "
+        "set it to AirflowPolicy.retries"
     )
     last = next_try(2, most=2, known=context(retries=2))
     assert last.reason == "attempt 2: another one in 1h"

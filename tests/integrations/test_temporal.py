@@ -157,7 +157,8 @@ class TestTheLastAttempt:
         error = attempt.failed(PATIENT.replace(max_attempts=4), made.append, 5)
         assert (made, error.non_retryable) == ([], True)
         assert error.message == (
-            "test/test-run/5: max attempts reached, and the last was lost"
+            "test/test-run/5: max attempts reached; the last attempt timed out or "
+            "was lost"
         )
 
 

@@ -61,8 +61,8 @@ def page(  # noqa: PLR0913  independent options
         log: Whether the time axis is logarithmic at first; by default it is if
             the longest delay is more than 100 times the shortest above zero.
         attempt: How long each attempt takes at first. A duration, >= 0.
-        retries: Most retries to show of a policy. Count, 1 to 10,000. The end is
-            computed from at least the first 1000.
+        retries: Maximum number of retries to show per policy. Count, 1 to 10,000. The
+            end is computed from at least the first 1000.
         title: The title of the page.
 
     Raises:

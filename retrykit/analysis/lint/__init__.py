@@ -20,8 +20,8 @@ A test can check all policies of a package:
 """
 
 from retrykit.analysis.lint.discovery import Discovery, Found, discover
-from retrykit.analysis.lint.importing import ImportFailure
+from retrykit.analysis.lint.importing import LoadFailure
 from retrykit.analysis.lint.rules import RULES, Finding, LintRule, check
 
-__all__ = ["RULES", "Discovery", "Finding", "Found", "ImportFailure", "LintRule"]
+__all__ = ["RULES", "Discovery", "Finding", "Found", "LintRule", "LoadFailure"]
 __all__ += ["check", "discover"]

@@ -13,7 +13,7 @@ from typing import Any, final
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.analysis.lint.importing import (
-    ImportFailure,
+    LoadFailure,
     Source,
     iter_source_files,
     iter_submodules,
@@ -65,7 +65,7 @@ class Discovery(Frozen):
 
     __slots__ = ("failures", "found")
     found: tuple[Found, ...]
-    failures: tuple[ImportFailure, ...]
+    failures: tuple[LoadFailure, ...]
 
 
 @final
@@ -89,8 +89,8 @@ def discover(
 
     Finds policies, results of `with_policy`, and decorated functions and methods of
     every kind, also under other decorators that use `functools.wraps`. They may be
-    attributes of modules and classes, or in a list, tuple or dict that is one. Names
-    imported from elsewhere do not count.
+    attributes of modules and classes, or items of a list, tuple or dict that is such
+    an attribute. Names imported from elsewhere do not count.
 
     >>> discover("retrykit.schedules")
     Discovery(found=(), failures=())
@@ -125,7 +125,7 @@ class _Reader:
 
     def __init__(self, name: str, progress: Progress) -> None:
         self.found: list[Found] = []
-        self.failures: list[ImportFailure] = []
+        self.failures: list[LoadFailure] = []
         self._name = name
         self._progress = progress
         # By identity; the values are kept alive, so that no id is reused.
@@ -136,7 +136,7 @@ class _Reader:
         with temporary_sys_path([Path.cwd()], forget=False):
             self._progress(module, 1)
             top = try_import(module)
-            if isinstance(top, ImportFailure):
+            if isinstance(top, LoadFailure):
                 self.failures.append(top)
                 return
             self._collect(top)
@@ -155,14 +155,14 @@ class _Reader:
                 self._read([*group], len(sources))
 
     def _read(self, sources: Sequence[Source], count: int) -> None:
-        unread: dict[Source, ImportFailure] = {}
+        unread: dict[Source, LoadFailure] = {}
         for source in sources:
             # If a package fails, everything below it fails with the same error.
             if any(source.name.startswith(f"{failed.name}.") for failed in unread):
                 continue
             self._progress(source.name, count)
             module = try_import(source.name, source)
-            if isinstance(module, ImportFailure):
+            if isinstance(module, LoadFailure):
                 unread[source] = module
             else:
                 self._collect(module)

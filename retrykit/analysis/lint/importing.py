@@ -18,7 +18,7 @@ from typing import final
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting
 
-__all__ = ["ImportFailure", "Source", "iter_source_files", "iter_submodules"]
+__all__ = ["LoadFailure", "Source", "iter_source_files", "iter_submodules"]
 __all__ += ["place_of", "split_target", "temporary_sys_path", "try_import"]
 
 _TARGET_RULE = "a module, a .py file or a folder"
@@ -45,14 +45,14 @@ class Source(Frozen):
 
 
 @final
-class ImportFailure(Frozen):
-    """A module that could not be imported.
+class LoadFailure(Frozen):
+    """A module that could not be imported, or a policy that could not be read.
 
     Attributes:
-        module: Its name.
+        module: The name of the module or policy.
         file: Its file, if known.
         line: The line in that file that failed; None if it is elsewhere.
-        reason: The error, in one line.
+        reason: The error, on one line.
     """
 
     __slots__ = ("file", "line", "module", "reason")
@@ -94,8 +94,9 @@ def iter_source_files(target: str) -> list[Source] | None:
     """Return the modules at a path; None if the target is a module name.
 
     An existing path takes precedence over a module of the same name. A folder
-    includes all files below it, except tests (unless the path is in a tests folder),
-    virtual environments, caches and hidden files.
+    includes all .py files below it, except tests (unless the path is in a tests
+    folder), ``setup.py`` and ``__main__.py``, virtual environments, installed and
+    built packages, caches and hidden files.
     """
     path = Path(target).absolute()
     if path.is_file() and path.suffix == ".py":
@@ -176,7 +177,11 @@ def _is_dotted_name(name: str) -> bool:
 
 @contextmanager
 def temporary_sys_path(folders: Sequence[Path], *, forget: bool) -> Iterator[None]:
-    """Put folders at the front of sys.path for the duration of a block."""
+    """Put folders at the front of sys.path for the duration of a block.
+
+    With *forget*, modules that the block has imported from the folders are removed
+    from sys.modules, except those in site-packages.
+    """
     added = [str(folder) for folder in folders]
     before, bytecode = set(sys.modules), sys.dont_write_bytecode
     sys.path[:0] = added
@@ -197,7 +202,7 @@ def temporary_sys_path(folders: Sequence[Path], *, forget: bool) -> Iterator[Non
                 sys.path.remove(each)
 
 
-def try_import(name: str, source: Source | None = None) -> ModuleType | ImportFailure:
+def try_import(name: str, source: Source | None = None) -> ModuleType | LoadFailure:
     """Import a module, or return why that failed.
 
     Raises:
@@ -216,12 +221,12 @@ def try_import(name: str, source: Source | None = None) -> ModuleType | ImportFa
             ) from None
         file = file or _failed_file(error)
         line = _failed_line(error, file)
-        return ImportFailure(name, file, line, _format_error(error))
+        return LoadFailure(name, file, line, _format_error(error))
     if file is None or file.resolve() in [each.resolve() for each in _paths(module)]:
         return module
     paths = ", ".join(map(str, _paths(module))) or "the interpreter"
     reason = f"another module with this name is already imported, from {paths}"
-    return ImportFailure(name, file, None, reason)
+    return LoadFailure(name, file, None, reason)
 
 
 def _is_missing(name: str, error: BaseException) -> bool:

@@ -4,7 +4,12 @@ from collections.abc import Callable, Iterable, Iterator
 from math import floor
 from typing import final
 
-from retrykit._internal.durations import Duration, format_duration, parse_duration
+from retrykit._internal.durations import (
+    CENTURY,
+    Duration,
+    format_duration,
+    parse_duration,
+)
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import check_choice, check_integer
 from retrykit.analysis.lint.cap_analysis import caps
@@ -19,10 +24,8 @@ __all__ = ["RULES", "Finding", "LintContext", "LintRule", "check"]
 Advice = tuple[str, str]
 """The reason of a warning, and its fix."""
 
-_CENTURY = 36_525 * 86_400.0
-
-# The default policy makes as many calls, and retries of bugs soon end.
-_FEW_CALLS = 5
+# As in the default policy: so few retries of a bug do little harm.
+_FEW_ATTEMPTS = 5
 
 # How many retries are searched for the first one that reaches a cap.
 _MAX_SEARCHED = 1000
@@ -77,8 +80,8 @@ class LintContext(Frozen):
         return not has_other_delays(self.policy)
 
     @property
-    def most_calls(self) -> int:
-        """The maximum number of attempts; without an end, the minimum."""
+    def attempt_limit(self) -> int:
+        """The maximum number of attempts; if there is none, the minimum."""
         if self.preview.attempts:
             return self.preview.attempts[1]
         soonest = self.preview.min_retries
@@ -86,7 +89,7 @@ class LintContext(Frozen):
 
     @property
     def up_to(self) -> str:
-        """The words before `most_calls`."""
+        """``up to`` or ``at least``, to write before `attempt_limit`."""
         return "up to" if self.preview.end else "at least"
 
 
@@ -122,7 +125,7 @@ def _rule(name: str, summary: str) -> Callable[[_Find], _Find]:
 def _unbounded(context: LintContext) -> Iterator[Advice]:
     if context.unbounded:
         budget = context.policy.budget
-        ends = "never ends" if budget is None else "goes on as long as its budget pays"
+        ends = "never ends" if budget is None else "goes on while its budget allows"
         reason = (
             "neither max_attempts nor max_elapsed is set, and the schedule goes on "
             f"after retry {len(context.preview.rows)}: a call that fails every time "
@@ -162,10 +165,10 @@ def _deadline_before_first_delay(context: LintContext) -> Iterator[Advice]:
 def _max_attempts_unreachable(context: LintContext) -> Iterator[Advice]:
     most, last = context.policy.max_attempts, context.preview.limits.get("schedule")
     is_known = context.scheduled and context.preview.rows and context.preview.end
-    if not is_known or most is None or context.most_calls >= most:
+    if not is_known or most is None or context.attempt_limit >= most:
         return
-    reason = f"every call after {context.most_calls} of max_attempts={most}"
-    fix = f"max_attempts={context.most_calls}"
+    reason = f"every call after {context.attempt_limit} of max_attempts={most}"
+    fix = f"max_attempts={context.attempt_limit}"
     if last is None or last.max_retries + 1 >= most:
         limit = f"max_elapsed={context.policy.max_elapsed!r}"
         yield f"{limit} ends {reason}", f"{fix}{_or_longer(context, most)}"
@@ -268,9 +271,9 @@ def _retries_at_once(context: LintContext) -> Iterator[Advice]:
 
 @_rule("retries-every-exception", "bugs in the code are retried many times")
 def _retries_every_exception(context: LintContext) -> Iterator[Advice]:
-    policy, most = context.policy, context.most_calls
+    policy, most = context.policy, context.attempt_limit
     every = Exception in types_of(policy.on) and policy.give_up_on == ()
-    if every and most > _FEW_CALLS:
+    if every and most > _FEW_ATTEMPTS:
         reason = (
             "on is Exception, and give_up_on is empty: a TypeError, which no retry "
             f"fixes, surfaces only after {context.up_to} {most} attempts"
@@ -280,8 +283,8 @@ def _retries_every_exception(context: LintContext) -> Iterator[Advice]:
 
 
 @_rule("too-many-attempts", "a call that fails every time makes many attempts")
-def _too_many_calls(context: LintContext) -> Iterator[Advice]:
-    most = context.most_calls
+def _too_many_attempts(context: LintContext) -> Iterator[Advice]:
+    most = context.attempt_limit
     if most > context.attempts and not context.unbounded:
         reason = (
             f"a call that fails every time makes {context.up_to} {most} attempts: an "
@@ -292,7 +295,7 @@ def _too_many_calls(context: LintContext) -> Iterator[Advice]:
 
 
 @_rule("call-outlives-process", "a call may take longer than its process lives")
-def _window_outlives_process(context: LintContext) -> Iterator[Advice]:
+def _call_outlives_process(context: LintContext) -> Iterator[Advice]:
     policy, attempt = context.policy, context.preview.attempt
     rows, worst = context.preview.rows, context.preview.worst_case
     if not rows or context.unbounded:
@@ -303,8 +306,8 @@ def _window_outlives_process(context: LintContext) -> Iterator[Advice]:
     if longest > context.lifetime:
         reason = (
             f"a call that fails every time takes up to {_readable(longest)}, and a "
-            f"process may live for {_readable(context.lifetime)}: its retries end with "
-            "it"
+            f"process may live for {_readable(context.lifetime)}: if the process ends, "
+            "the remaining retries are lost"
         )
         fix = "run it on a durable job engine"
         allowed = context.lifetime - attempt
@@ -326,14 +329,14 @@ def _or_longer(context: LintContext, attempts: int) -> str:
         max_attempts=attempts, max_elapsed=None, deadline="stop"
     )
     result = preview(longer, attempt=context.preview.attempt, samples=0)
-    if result.end is None or result.rows[-1].start_high > _CENTURY:
+    if result.end is None or result.rows[-1].start_high > CENTURY:
         return ""
     # Not the exact time: a retry without a delay would start at the limit, too late.
     return f", or max_elapsed={floor(result.rows[-1].start_high) + 1}"
 
 
 def _readable(duration: float) -> str:
-    return format_duration(duration) if duration <= _CENTURY else "over a century"
+    return format_duration(duration) if duration <= CENTURY else "over a century"
 
 
 def check(
@@ -363,7 +366,7 @@ later and each time after that
     Args:
         policy: The policy.
         attempt: How long each attempt takes. A duration, >= 0.
-        attempts: Most attempts that a call should make. Count, >= 1.
+        attempts: Maximum number of attempts that a call should make. Count, >= 1.
         lifetime: The shortest lifetime of a process; longer calls need a job engine.
             A duration, >= 0.
         rules: The names of the rules to apply; all by default.

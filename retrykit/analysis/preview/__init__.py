@@ -60,7 +60,7 @@ class Preview(Frozen):
             `max_attempts`, `max_elapsed` and `schedule`. A setting that does not
             end it within the rows is missing.
         total_wait: The total delay and the number of attempts; None if some calls go
-            on after the last row, or without a formula and samples.
+            on after the last row, or if there is no formula and no sample.
         attempts: The minimum and the maximum number of attempts; None without an
             end.
         worst_case: The longest total time in seconds, including the last attempt;
@@ -96,7 +96,7 @@ class Preview(Frozen):
         """Return the rows to display.
 
         Args:
-            retries: Most rows; None is all, or 20 without an end.
+            retries: Maximum number of rows; None means all, or 20 without an end.
         """
         default = _ROWS_WITHOUT_END if self.end is None else None
         return self.rows[: default if retries is None else retries]
@@ -123,11 +123,11 @@ def preview(
         attempt: How long each attempt takes. A duration, >= 0; a longer one than the
             policy's `attempt_timeout` is shortened to it. With 0, the default, the
             worst case assumes that each attempt times out.
-        retries: Most retries to consider. Count, 1 to 10,000.
-        samples: Most calls to sample where there is no formula, with the
-            policy's seed or a fixed one. Count, >= 0; with 0, values without a
-            formula are None. Fewer long calls are sampled: at most 400,000
-            delays in total, divided by the number of parts of the schedule.
+        retries: Maximum number of retries to consider. Count, 1 to 10,000.
+        samples: Maximum number of calls to sample where there is no formula, with
+            the policy's seed or a fixed one. Count, >= 0; with 0, values without a
+            formula are None. Fewer long calls are sampled: at most 400,000 delays in
+            total, divided by the number of parts of the schedule.
 
     Raises:
         ConfigError: An argument is invalid, or the user's own schedule gave an

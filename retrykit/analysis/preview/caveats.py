@@ -39,7 +39,7 @@ def caveats(policy: Policy) -> Iterator[str]:
         most = "" if cap is None else f", up to {format_duration(cap)}"
         yield f"a hint may ask for other delays{most}"
     if policy.budget is not None:
-        yield "a budget must pay for each retry"
+        yield "a budget must allow each retry"
     limit = timeout_seconds(policy.attempt_timeout)
     if limit is not None:
         yield f"each attempt takes {format_duration(limit)} at most"
