@@ -24,8 +24,8 @@ from retrykit.state.failures import (
 from retrykit.state.records import ErrorRecord, ResultRecord, strict_type
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["MAX_FAILURES", "Envelope", "EnvelopeStatus", "compact_state"]
-__all__ += ["failure_type"]
+__all__ = ["MAX_FAILURES", "Envelope", "EnvelopeStatus", "attempt_key"]
+__all__ += ["compact_state", "failure_type"]
 
 EnvelopeStatus = Literal["waiting", "succeeded", "dead"]
 """The status of a job: to be attempted, ended with a result, or given up."""
@@ -69,14 +69,14 @@ class Envelope:
         return "waiting" if status == "running" else status
 
     @property
-    def failed(self) -> int:
+    def failed_attempts(self) -> int:
         """The number of failed attempts, >= 0."""
         return len(self.state.failures) + self.state.dropped_failures
 
     @property
     def attempt(self) -> int:
         """The number of the next attempt, or of the last one if the job has ended."""
-        waits = self.status == "waiting" and self.failed > 0
+        waits = self.status == "waiting" and self.failed_attempts > 0
         return self.state.attempt + waits
 
     @property
@@ -85,8 +85,7 @@ class Envelope:
 
         ``job:attempt``, or ``job#run:attempt`` for a requeued job.
         """
-        run = "" if self.run == 1 else f"#{self.run}"
-        return f"{self.job}{run}:{self.attempt}"
+        return attempt_key(self.job, self.run, self.attempt)
 
     def describe(self) -> str:
         """Return the status of the job and its last failure, as text."""
@@ -111,7 +110,7 @@ class Envelope:
         delay = state.next_delay
         due = None if delay is None else min(now + delay, _MAX_TIME)
         after, counts = compact_state(state), Counter(self.counts)
-        counted = max(self.failed - after.dropped_failures, 0)
+        counted = max(self.failed_attempts - after.dropped_failures, 0)
         counts.update(map(failure_type, after.failures[counted:]))
         return replace(self, state=after, written=now, due=due, counts=dict(counts))
 
@@ -157,6 +156,15 @@ class Envelope:
         return envelope
 
 
+def attempt_key(job: str, run: int, attempt: int) -> str:
+    """Return the idempotency key of an attempt.
+
+    >>> attempt_key("verify-7", 1, 3), attempt_key("verify-7", 2, 1)
+    ('verify-7:3', 'verify-7#2:1')
+    """
+    return f"{job}:{attempt}" if run == 1 else f"{job}#{run}:{attempt}"
+
+
 def _parse_name(value: object) -> str:
     text: str = strict_type(str)(value)
     if not text.strip():
@@ -183,7 +191,7 @@ _PARSERS = {
 
 def _check_consistency(envelope: Envelope) -> Iterator[tuple[str, bool]]:
     """Yield the name of each part, and whether it is consistent with the others."""
-    state, failed, due = envelope.state, envelope.failed, envelope.due
+    state, failed, due = envelope.state, envelope.failed_attempts, envelope.due
     waits = envelope.status == "waiting"
     retries = waits and failed > 0
     numbers = [0, *(failure.attempt for failure in state.failures)]

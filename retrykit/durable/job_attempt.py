@@ -160,7 +160,7 @@ class RunningAttempt:
 def _resumed_state(envelope: Envelope) -> RetryState:
     """Return the state to continue; the time since the last attempt counts."""
     state, now = envelope.state, wall()
-    if not envelope.failed:
+    if not envelope.failed_attempts:
         # max_elapsed excludes the time in the queue before the first attempt.
         return replace(state, epoch=now)
     return replace(state, elapsed_at_end=max(state.elapsed_at_end, now - state.epoch))
@@ -186,6 +186,6 @@ def _is_cancelled_from_outside() -> bool:
     try:
         task = asyncio.current_task()
     except RuntimeError:
-        # A thread without an event loop cannot be cancelled.
+        # A thread without an event loop cannot be canceled.
         return False
     return task is not None and task.cancelling() > 0

@@ -1,14 +1,18 @@
 """Reports on the status of jobs."""
 
 from datetime import UTC, datetime
-from typing import Any, Literal, final
+from typing import Any, Literal, TypeVar, final
 
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.validation import invalid_setting
 from retrykit.durable.envelope import Envelope
+from retrykit.errors import ConfigError
 from retrykit.state.failures import Failure
 from retrykit.state.records import result_text
 
-__all__ = ["JobReport", "JobStatus"]
+__all__ = ["JobReport", "JobStatus", "check_started", "parse_envelope"]
+
+T = TypeVar("T")
 
 JobStatus = Literal["waiting", "running", "succeeded", "dead"]
 """The status of a job; one that is due but not yet taken by a worker is waiting."""
@@ -79,7 +83,7 @@ class JobReport(Frozen):
         return "\n".join(lines)
 
     def _summary(self, envelope: Envelope) -> str:
-        state, failed = envelope.state, envelope.failed
+        state, failed = envelope.state, envelope.failed_attempts
         if self.status == "succeeded":
             result = "" if self.result is None else f": {result_text(self.result)}"
             return f"{state.describe()}{result}"
@@ -89,6 +93,25 @@ class JobReport(Frozen):
         if envelope.due is not None and self.status == "waiting":
             return f"{text}, next due {_format_time(envelope.due)}"
         return f"{text}: {self.reason}" if self.reason else text
+
+
+def parse_envelope(stored: object) -> tuple[Envelope | None, str]:
+    """Return a stored envelope, or None and the reason why it is unreadable."""
+    try:
+        return Envelope.from_dict(stored), ""
+    except ConfigError as error:
+        return None, str(error)
+
+
+def check_started(job_id: str, stored: T | None) -> T:
+    """Return what an engine stores about a job, after checking that this is anything.
+
+    Raises:
+        ConfigError: It is None or empty: no job was started with this id.
+    """
+    if not stored:
+        raise invalid_setting("job_id", "the id of a job that was started", job_id)
+    return stored
 
 
 def _format_time(seconds: float) -> str:

@@ -48,7 +48,9 @@ ERRORS = {
     "acks_late must be True in verify, or a job is lost when its worker is killed, "
     "got False; leave it out": lambda: capabilities(task={"acks_late": False}),
     "autoretry_for must be empty in verify, whose policy retries, got "
-    f"({OSError},); set on=": lambda: capabilities(task={"autoretry_for": (OSError,)}),
+    f"({OSError},); list the errors in its policy: Policy(on=...)": (
+        lambda: capabilities(task={"autoretry_for": (OSError,)})
+    ),
     "time_limit must be None for a job, or a slow attempt is repeated forever, "
     "got 60; set soft_time_limit, whose error is retried by the policy": (
         lambda: capabilities(task={"time_limit": 60})
@@ -77,8 +79,8 @@ ERRORS = {
     "messages, got 'RPCBackend'; set it to a redis:// or a db+ URL": (
         lambda: capabilities(result_backend="rpc://")
     ),
-    "result_expires must be more than 1800 seconds, twice as long as a hop, got 600; "
-    "results detect duplicate messages; None keeps them forever": (
+    "result_expires must be more than 1800 seconds, twice max_hold, got 600; "
+    "duplicates are detected by their results; None keeps all results": (
         lambda: capabilities(result_expires=600)
     ),
     f"result_expires must be a finite number >= 0, got -1; {SECONDS}": (
@@ -111,13 +113,13 @@ ERRORS = {
         lambda: capabilities(AMQP)
     ),
     "queue must be bound to a topic exchange, which delays need on quorum queues, "
-    "got 'celery'; set task_default_exchange_type='topic', or declare it so": (
+    "got 'celery'; set task_default_exchange_type='topic', or declare the queue with a "
+    "topic exchange": (
         lambda: capabilities(AMQP, **QUORUM | {"task_default_exchange_type": "direct"})
     ),
     "queue must be bound to a topic exchange, which delays need on quorum queues, "
-    "got 'direct'; set task_default_exchange_type='topic', or declare it so": (
-        route_to_direct_exchange
-    ),
+    "got 'direct'; set task_default_exchange_type='topic', or declare the queue with a "
+    "topic exchange": (route_to_direct_exchange),
     f"broker_url must be that of Redis or RabbitMQ, got 'sql'; waiting jobs are lost "
     f"if a worker is killed: {SET}": lambda: capabilities("sqla+sqlite://"),
     "broker_url must be that of Redis or RabbitMQ, got 'filesystem'; waiting jobs "
@@ -132,8 +134,8 @@ ERRORS = {
     "asyncio.run(...) in it, or use DBOS": (lambda: app(fn=averify).finalize()),
     "retry must be left to the policy of verify, got 'retry()'; raise "
     "RetryAfter(delay), or the error itself": app().tasks["verify"].retry,
-    "expires must be None for a job, got 60; set max_elapsed in its policy, which "
-    "reports the end": lambda: start(expires=60),
+    "expires must be None for a job, got 60; set max_elapsed in its policy, so that "
+    "it ends as dead": lambda: start(expires=60),
     "eta must be an aware datetime, got 'tomorrow'; write datetime.now(UTC)": (
         lambda: start(eta="tomorrow")
     ),

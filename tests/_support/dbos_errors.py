@@ -125,8 +125,8 @@ ERRORS = {
     "retrykit.integrations.dbos.config(...)": lambda: listen(application_version=None),
     f"{ID}, got 'held'; another one has locked {LOCK}: end it, or write "
     "executor='another'": (listen_while_locked),
-    "sqlite must be >= 3.42, for DBOS on Python 3.12, got '3.40.1'; use Postgres, "
-    "Python 3.11, or a Python with a newer SQLite": (
+    "sqlite must be >= 3.42, for DBOS on Python 3.12 or later, got '3.40.1'; use "
+    "Postgres, Python 3.11, or a Python with a newer SQLite": (
         lambda: check_sqlite((3, 13), (3, 40, 1))
     ),
     "name must be the name of one function only, got 'verify'": (
@@ -155,9 +155,9 @@ ERRORS = {
     "'jobs.sqlite'; write sqlite:////folder/jobs.sqlite": (
         lambda: durable.config("tests", database="jobs.sqlite")
     ),
-    "jobs must be imported before listen(...), or due jobs would die, got None; "
-    "import the modules that define them": listen_without_jobs,
-    "DBOS must be launched by connect(...) or listen(...) before, got None; call "
+    "jobs must be imported before listen(...), or due jobs would be marked as dead, "
+    "got None; import the modules that define them": listen_without_jobs,
+    "DBOS must be launched by connect(...) or listen(...) first, got None; call "
     "connect(config(...)) when this process starts": status_before_launch,
     "args must be encodable as UTF-8, got '\\udcff'; for a file name, pass "
     "os.fsencode(name).hex()": lambda: as_json("args", "\udcff"),

@@ -6,6 +6,7 @@ from retrykit import Policy
 from retrykit._internal.validation import safe_repr
 from retrykit.durable import Envelope, Job
 from retrykit.durable.durable_function import job_of
+from retrykit.durable.job_report import check_started
 from retrykit.durable.json_payloads import as_json, from_json
 from tests._support.reference_data import reference_data
 
@@ -52,6 +53,9 @@ ERRORS = {
     ),
     "policy must be a Policy, got 'hosts'; write policy=Policy(...)": (
         lambda: Job(int, "hosts")
+    ),
+    "job_id must be the id of a job that was started, got 'parse-8'": (
+        lambda: check_started("parse-8", None)
     ),
     "previous_names must be a list of names, got 'old'; put it in brackets": (
         lambda: Job(int, POLICY, previous_names="old")

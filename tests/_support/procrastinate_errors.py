@@ -44,7 +44,7 @@ ERRORS = {
     f"{UNPREPARED!r}; call prepare(app) first": (
         lambda: durable.task(UNPREPARED, POLICY)
     ),
-    f"app must be prepared once, got {APP!r}; leave out one prepare(app)": (
+    f"app must be prepared only once, got {APP!r}; remove the other prepare(app)": (
         lambda: durable.prepare(APP)
     ),
     "kwargs must be without 'retrykit', which stores the history of the job, got "

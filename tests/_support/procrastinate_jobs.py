@@ -16,6 +16,9 @@ from retrykit.integrations.procrastinate import store
 __all__ = ["AT_ONCE", "HOURLY", "HostsJob", "MemoryConnector", "kind", "make_job"]
 __all__ += ["prepared_app", "waiting_job"]
 
+# The row of a job that was not attempted.
+EMPTY = {"envelope": None, "result": None, "reason": None}
+
 
 class MemoryConnector(InMemoryConnector):
     """Executes the statements of the store on a dict.
@@ -45,8 +48,8 @@ class MemoryConnector(InMemoryConnector):
             store.WRITE: self.write,
             store.FIND: self.find,
             store.DEAD: self.dead,
-            store.MOVE: self.move,
-            store.WAKE: self.wake,
+            store.RESCHEDULE: self.reschedule,
+            store.RELEASE: self.release,
         }
         if query not in answers:
             return await super().execute_query_all_async(query, **arguments)
@@ -61,23 +64,23 @@ class MemoryConnector(InMemoryConnector):
                 raise UniqueViolation(constraint_name=store.STARTED, queueing_lock=None)
         return await super().defer_jobs_all(jobs)
 
-    def read(self, place):
-        return [dict(self.stored[place])] if place in self.stored else []
+    def read(self, row_id):
+        return [dict(self.stored[row_id])] if row_id in self.stored else []
 
-    def write(self, place, envelope, result, why, before, left):
-        now = self.stored.get(place)
+    def write(self, row_id, envelope, result, reason, before, left):
+        now = self.stored.get(row_id)
         if now is not None and now["envelope"] != before:
             return []
         json.loads(envelope or "null")
-        self.stored[place] = {"envelope": envelope, "result": result, "why": why}
+        self.stored[row_id] = {"envelope": envelope, "result": result, "reason": reason}
         return [{"at": datetime.now(UTC) + timedelta(seconds=left)}]
 
-    def find(self, job, task, place):
+    def find(self, job, task, row_id):
         def matches(row):
             started = self.started(row)
             if started is not None:
                 return started[0] == job
-            return (row["id"], row["task_name"]) == (place, task)
+            return (row["id"], row["task_name"]) == (row_id, task)
 
         return [self.row(row) for row in self.jobs.values() if matches(row)]
 
@@ -92,24 +95,23 @@ class MemoryConnector(InMemoryConnector):
         ]
         return rows[:limit]
 
-    def move(self, place, when, envelope, before):
-        now = self.stored.get(place, {"envelope": None, "result": None, "why": None})
-        if self.jobs[place]["status"] != "todo" or now["envelope"] != before:
+    def reschedule(self, row_id, when, envelope, before):
+        now = self.stored.get(row_id, EMPTY)
+        if self.jobs[row_id]["status"] != "todo" or now["envelope"] != before:
             return []
-        self.jobs[place]["scheduled_at"] = when
-        self.stored[place] = now | {"envelope": envelope}
-        return [{"place": place}]
+        self.jobs[row_id]["scheduled_at"] = when
+        self.stored[row_id] = now | {"envelope": envelope}
+        return [{"row_id": row_id}]
 
-    def wake(self, place, worker):
-        row = self.jobs[place]
+    def release(self, row_id, worker):
+        row = self.jobs[row_id]
         if (row["status"], row["worker_id"]) != ("doing", worker):
             return []
         row["status"] = "failed" if row["abort_requested"] else "todo"
         row["scheduled_at"] = datetime.now(UTC)
-        return [{"id": place}]
+        return [{"id": row_id}]
 
     def row(self, row):
-        nothing = {"envelope": None, "result": None, "why": None}
         return {
             "id": row["id"],
             "status": row["status"],
@@ -117,7 +119,7 @@ class MemoryConnector(InMemoryConnector):
             "args": json.dumps(row["args"]),
             "queue": row["queue_name"],
             "priority": row["priority"],
-        } | self.stored.get(row["id"], nothing)
+        } | self.stored.get(row["id"], EMPTY)
 
     def named(self, row):
         started = self.started(row)
@@ -163,20 +165,20 @@ class HostsJob:
             wait=False, install_signal_handlers=False, listen_notify=False
         )
 
-    def row(self, place=1):
-        return self.connector.jobs[place]
+    def row(self, row_id=1):
+        return self.connector.jobs[row_id]
 
-    def wake(self, place=1):
+    def wake(self, row_id=1):
         """Run a job now, even if its envelope is not due."""
-        self.row(place).update(status="todo", scheduled_at=None)
+        self.row(row_id).update(status="todo", scheduled_at=None)
         self.work()
 
-    def stall(self, place=1, worker=77):
+    def stall(self, row_id=1, worker=77):
         """Leave a job like a worker that was killed."""
-        self.row(place).update(status="doing", worker_id=worker)
+        self.row(row_id).update(status="doing", worker_id=worker)
 
-    def envelope(self, place=1):
-        return Envelope.from_dict(self.connector.stored[place]["envelope"])
+    def envelope(self, row_id=1):
+        return Envelope.from_dict(self.connector.stored[row_id]["envelope"])
 
     def status(self, job="host"):
         return durable.status(self.app, job)

@@ -238,7 +238,7 @@ def test_random_delays_are_drawn_once():
             second = job.attempt(envelope, [], {}).envelope
             assert first.state.next_delay == second.state.next_delay
             assert first.due == first.rescheduled(first.written).due
-            assert (first.failed, first.key) == (attempt, f"any:{attempt + 1}")
+            assert (first.failed_attempts, first.key) == (attempt, f"any:{attempt + 1}")
             seen.add(first.state.next_delay)
             envelope = first
             clock.sleep(envelope.time_left(wall()))

@@ -26,7 +26,7 @@ ONCE = failed_envelope(1)
 class TestAnEnvelope:
     def test_describes_the_failures_and_the_next_attempt(self):
         envelope = failed_envelope(3)
-        assert (envelope.status, envelope.failed, envelope.key) == (
+        assert (envelope.status, envelope.failed_attempts, envelope.key) == (
             "waiting",
             3,
             "job-7:4",
@@ -39,7 +39,7 @@ class TestAnEnvelope:
 
     def test_of_a_new_job_is_due_immediately(self):
         envelope = failed_envelope(0)
-        assert (envelope.status, envelope.failed, envelope.key) == (
+        assert (envelope.status, envelope.failed_attempts, envelope.key) == (
             "waiting",
             0,
             "job-7:1",
@@ -74,7 +74,7 @@ class TestAnEnvelope:
     def test_counts_dropped_failures(self):
         envelope = failed_envelope(75)
         assert envelope.counts == {"ConnectionError": 75}
-        assert envelope.failed == 75
+        assert envelope.failed_attempts == 75
         assert len(envelope.state.failures) == 20
 
     def test_keeps_the_first_and_the_last_failures(self):

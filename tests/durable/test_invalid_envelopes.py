@@ -80,7 +80,7 @@ def assert_continues(envelope):
         after = Job(fail_to_connect, RULED, "verify").attempt(envelope, [], {}).envelope
     except ConfigError:
         return
-    assert after.failed == envelope.failed + 1
+    assert after.failed_attempts == envelope.failed_attempts + 1
     assert through_json(after) == after
     report = JobReport(after.job, "waiting", after, None, "", "")
     assert report.describe()

@@ -152,7 +152,7 @@ class TestAChangedPolicy:
     def test_with_fewer_attempts_still_makes_the_scheduled_one(self):
         fewer = Job(fail_to_connect, HOSTS.replace(max_attempts=2), "verify")
         after = fewer.attempt(failed_envelope(5, HOSTS), [], {}).envelope
-        assert (after.status, after.failed) == ("dead", 6)
+        assert (after.status, after.failed_attempts) == ("dead", 6)
 
     def test_may_have_other_rules(self):
         two = [Rule(on=ConnectionError, schedule=[1, 2, 3]), Rule(OSError, [9])]

@@ -177,7 +177,7 @@ class TestAnInterruptedAttempt:
         with observe(events.append):
             envelope, reason = asyncio.run(main())
         assert reason is StopReason.CANCELLED
-        assert (envelope.status, envelope.failed) == ("waiting", 0)
+        assert (envelope.status, envelope.failed_attempts) == ("waiting", 0)
 
     def test_includes_an_interrupted_budget(self):
         class Slow(Budget):
@@ -192,7 +192,7 @@ class TestAnInterruptedAttempt:
         harness = JobHarness("sync", fail_to_connect, HOURLY.replace(budget=Slow()))
         state = interrupted(harness, KeyboardInterrupt)
         assert (state.stop_reason, len(state.failures)) == (StopReason.CANCELLED, 1)
-        assert harness.envelope.failed == 0
+        assert harness.envelope.failed_attempts == 0
 
     def test_leaves_nothing_in_its_context(self):
         def fail():
@@ -346,5 +346,5 @@ class TestLimitsOfTests:
 
 def test_a_job_makes_all_its_attempts():
     envelope = failed_envelope(76, PATIENT)
-    assert (envelope.status, envelope.failed) == ("dead", 76)
+    assert (envelope.status, envelope.failed_attempts) == ("dead", 76)
     assert envelope.state.elapsed == 75 * 3600

@@ -264,10 +264,10 @@ def report_to_dict(report):
     failures = report.failures
     return {
         "status": report.status,
-        "why": report.reason,
+        "reason": report.reason,
         "due": report.due and report.due.timestamp(),
         "result": report.result,
-        "failed": report.envelope and report.envelope.failed,
+        "failed": report.envelope and report.envelope.failed_attempts,
         "counts": report.envelope and dict(report.envelope.counts),
         "policy": report.envelope and report.envelope.policy,
         "delays": [failure.delay for failure in failures],

@@ -33,12 +33,12 @@ class Procrastinate(Engine):
 
     def change_envelope(self, job, change):
         with psycopg.connect(self.server.url) as database:
-            [[place, envelope]] = database.execute(
-                "SELECT place, envelope FROM retrykit_jobs"
+            [[row_id, envelope]] = database.execute(
+                "SELECT row_id, envelope FROM retrykit_jobs"
                 " WHERE envelope ->> 'job' = %s",
                 [job],
             ).fetchall()
             database.execute(
-                "UPDATE retrykit_jobs SET envelope = %s WHERE place = %s",
-                [json.dumps(change(envelope)), place],
+                "UPDATE retrykit_jobs SET envelope = %s WHERE row_id = %s",
+                [json.dumps(change(envelope)), row_id],
             )

@@ -169,7 +169,7 @@ def test_a_job_with_an_unusable_envelope_is_dead(engine, change, why):
     engine.change_envelope("host", change)
     report = engine.wait_until_ended("host")
     assert report["status"] == "dead"
-    assert why in report["why"]
+    assert why in report["reason"]
     assert engine.count_attempts("host") == {1: 1, 2: 1}, "no attempt follows"
     # Celery writes the ledger before it moves the message.
     engine.wait_until(

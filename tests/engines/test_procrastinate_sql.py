@@ -11,7 +11,7 @@ from procrastinate import App, PsycopgConnector, SyncPsycopgConnector
 
 from retrykit import ConfigError, GiveUp, Policy, schedules as s
 from retrykit.integrations import procrastinate as durable
-from retrykit.integrations.procrastinate.store import MOVE, WAKE
+from retrykit.integrations.procrastinate.store import RELEASE, RESCHEDULE
 from tests._support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.engines
@@ -55,9 +55,9 @@ class Jobs:
         self.app.run_worker(wait=False, install_signal_handlers=False)
 
     @property
-    def place(self):
-        [[place]] = self.sql("SELECT id FROM procrastinate_jobs")
-        return place
+    def row_id(self):
+        [[row_id]] = self.sql("SELECT id FROM procrastinate_jobs")
+        return row_id
 
     def sql(self, query, *values):
         with psycopg.connect(self.url) as database:
@@ -138,9 +138,11 @@ def test_retry_at_changes_nothing_if_the_attempt_was_made_meanwhile(
 ):
     jobs.sync_task.start_as("host")
     jobs.sql("UPDATE procrastinate_jobs SET status = %s", status)
-    arguments = {"place": jobs.place, "when": datetime.now(UTC), "envelope": "{}"}
-    moved = jobs.sync_app.connector.execute_query_all(MOVE, before=before, **arguments)
-    assert moved == jobs.sql("SELECT place FROM retrykit_jobs") == []
+    arguments = {"row_id": jobs.row_id, "when": datetime.now(UTC), "envelope": "{}"}
+    rescheduled = jobs.sync_app.connector.execute_query_all(
+        RESCHEDULE, before=before, **arguments
+    )
+    assert rescheduled == jobs.sql("SELECT row_id FROM retrykit_jobs") == []
     assert jobs.sql("SELECT scheduled_at FROM procrastinate_jobs") == [(None,)]
 
 
@@ -149,10 +151,10 @@ def test_a_job_that_another_worker_runs_by_now_is_not_rescued(jobs):
     worker = "INSERT INTO procrastinate_workers DEFAULT VALUES RETURNING id"
     [[dead]], [[live]] = jobs.sql(worker), jobs.sql(worker)
     jobs.sql("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", live)
-    wake = jobs.sync_app.connector.execute_query_all
-    assert wake(WAKE, place=jobs.place, worker=dead) == []
-    assert wake(WAKE, place=jobs.place, worker=None) == []
-    assert wake(WAKE, place=jobs.place, worker=live) == [{"id": jobs.place}]
+    execute = jobs.sync_app.connector.execute_query_all
+    assert execute(RELEASE, row_id=jobs.row_id, worker=dead) == []
+    assert execute(RELEASE, row_id=jobs.row_id, worker=None) == []
+    assert execute(RELEASE, row_id=jobs.row_id, worker=live) == [{"id": jobs.row_id}]
 
 
 def test_a_dead_job_is_listed_until_it_is_requeued(jobs):
@@ -213,8 +215,8 @@ def test_does_not_overwrite_an_envelope_that_another_worker_has_stored(jobs):
     jobs.sync_task.start_as("host")
 
     def store_envelope():
-        stored = "INSERT INTO retrykit_jobs (place, envelope) VALUES (%s, '{}')"
-        jobs.sql(stored, jobs.place)
+        stored = "INSERT INTO retrykit_jobs (row_id, envelope) VALUES (%s, '{}')"
+        jobs.sql(stored, jobs.row_id)
 
     jobs.during = store_envelope
     jobs.work()

@@ -198,7 +198,7 @@ class TestAnEnvelope:
         worker.advance_to_due(clock)
         worker.handle_next(**{HEADER: change(worker.envelope())})
         report = status(worker.app, "job-7")
-        assert (report.status, report.envelope.failed) == ("dead", 1)
+        assert (report.status, report.envelope.failed_attempts) == ("dead", 1)
         assert why in report.reason
         assert (worker.state(), worker.count_dead(), worker.messages()) == (
             "FAILURE",
@@ -294,7 +294,7 @@ class TestUnserializableValues:
         worker.app.send_task("verify", [{1}], task_id="job-7", serializer="pickle")
         worker.handle_all()
         report = status(worker.app, "job-7")
-        assert (report.status, report.envelope.failed) == ("dead", 1)
+        assert (report.status, report.envelope.failed_attempts) == ("dead", 1)
         assert [each.job for each in dead(worker.app)] == ["job-7"]
 
 

@@ -63,7 +63,7 @@ class TestAJobThatWouldBeLost:
 
     def test_includes_one_whose_ledger_expires_at_its_second_hop(self):
         assert capabilities_of(result_expires=1801).max_hold == 900
-        with pytest.raises(ConfigError, match="twice as long as a hop"):
+        with pytest.raises(ConfigError, match="twice max_hold"):
             capabilities_of(result_expires=1800)
 
 

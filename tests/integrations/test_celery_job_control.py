@@ -45,7 +45,7 @@ class TestStatus:
     def test_shows_a_job_that_no_worker_has_seen(self, worker, verify):
         start(verify, "verified")
         report = status(worker.app, "job-7")
-        assert (report.status, report.envelope.failed) == ("waiting", 0)
+        assert (report.status, report.envelope.failed_attempts) == ("waiting", 0)
 
     def test_shows_failures_and_the_next_due_time(self, worker, verify):
         start(verify, "fails")
@@ -64,7 +64,7 @@ class TestStatus:
     def test_shows_what_is_readable_of_a_corrupt_entry(self, worker, verify):
         start(verify, "fails")
         write_entry(
-            worker.app, "job-7", worker.entry().replace(envelope="?", why="odd")
+            worker.app, "job-7", worker.entry().replace(envelope="?", reason="odd")
         )
         assert status(worker.app, "job-7").describe() == "job-7: waiting: odd"
 
@@ -265,7 +265,7 @@ class TestKill:
         worker.handle_all()
         assert keys == ["job-7:1"]
         [report] = dead(worker.app)
-        assert (report.reason, report.envelope.failed) == ("killed by hand", 1)
+        assert (report.reason, report.envelope.failed_attempts) == ("killed by hand", 1)
 
     def test_does_not_apply_to_a_later_run(self, worker, verify, keys):
         start(verify, "fails")

@@ -62,7 +62,7 @@ def test_a_dead_job_keeps_its_history(worker, drop, clock):
     worker.advance_to_due(clock)
     drop()
     [report] = dead(worker.app)
-    assert (report.status, report.envelope.failed) == ("dead", 1)
+    assert (report.status, report.envelope.failed_attempts) == ("dead", 1)
 
 
 def test_a_job_with_a_corrupt_envelope_is_kept(worker, drop):

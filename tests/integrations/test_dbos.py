@@ -124,7 +124,7 @@ class TestAJob:
 
     def test_is_dead_after_its_last_attempt_failed(self, job):
         report = wait_until_ended(job.start(9))
-        assert (report.status, report.envelope.failed) == ("dead", 3)
+        assert (report.status, report.envelope.failed_attempts) == ("dead", 3)
         assert "the schedule has ended; last failure: ConnectionError" in report.reason
 
     def test_waits_as_a_workflow_with_its_due_time(self):
@@ -181,7 +181,7 @@ class TestAJob:
         execute(launched, "UPDATE workflow_status SET recovery_attempts = 10000 "
                           "WHERE workflow_uuid = ?", f"{job_id}:2")  # fmt: skip
         durable.retry_at(job_id, datetime.now(UTC))
-        assert wait_until_ended(job_id).envelope.failed == 2
+        assert wait_until_ended(job_id).envelope.failed_attempts == 2
 
     def test_is_stored_as_json(self, launched, job):
         job_id = job.start(1, "verified")

@@ -85,7 +85,11 @@ class TestStatus:
 
     def test_shows_the_errors_of_a_dead_job_and_its_reason(self):
         report = wait_until_ended(gives_up.start(why="no route"))
-        assert (report.status, report.envelope.failed, report.due) == ("dead", 1, None)
+        assert (report.status, report.envelope.failed_attempts, report.due) == (
+            "dead",
+            1,
+            None,
+        )
         assert report.reason.endswith("last failure: ConnectionError: no route")
         assert "1 x ConnectionError" in report.describe()
 
@@ -110,7 +114,7 @@ class TestStatus:
         report = durable.status(job_id)
         assert report.status == "dead"
         assert report.reason == "max_recovery_attempts_exceeded"
-        assert report.envelope.failed == 1
+        assert report.envelope.failed_attempts == 1
 
     def test_shows_the_success_of_a_job_cancelled_before_its_workflow_ended(
         self, launched
@@ -196,7 +200,7 @@ class TestDead:
         DBOS.retrieve_workflow(f"{job_id}#2:1").get_result(polling_interval_sec=0.01)
         report = durable.status(job_id)
         assert (report.status, report.engine_id) == ("waiting", f"{job_id}#2:2")
-        assert (report.envelope.run, report.envelope.failed) == (2, 1)
+        assert (report.envelope.run, report.envelope.failed_attempts) == (2, 1)
         assert "again" in report.describe()
 
     def test_is_empty_if_no_job_is_dead(self, launched):
@@ -210,7 +214,7 @@ class TestActions:
         durable.kill(job_id)
         report = durable.status(job_id)
         assert (report.status, report.reason) == ("dead", "cancelled")
-        assert (report.envelope.failed, report.due) == (1, None)
+        assert (report.envelope.failed_attempts, report.due) == (1, None)
 
     def test_kills_a_running_job(self):
         durable.kill(start_running("killed"))
@@ -228,7 +232,7 @@ class TestActions:
         durable.retry_at(job_id, when)
         assert durable.status(job_id).due == when
         durable.retry_at(job_id, datetime(1960, 1, 1, tzinfo=UTC))
-        assert wait_until_ended(job_id).envelope.failed == 2
+        assert wait_until_ended(job_id).envelope.failed_attempts == 2
 
     def test_delete_finished_deletes_succeeded_jobs_but_no_dead_ones(self):
         wait_until_ended(returns.start_as("over"))
@@ -240,7 +244,7 @@ class TestActions:
         with pytest.raises(ConfigError, match="of a job that was started"):
             durable.status("over")
         assert durable.status("died").status == "dead"
-        assert durable.status("goes-on").envelope.failed == 1
+        assert durable.status("goes-on").envelope.failed_attempts == 1
 
     def test_delete_finished_keeps_the_record_that_prevents_a_second_start(self):
         start_waiting("goes-on-once")

@@ -300,7 +300,9 @@ class TestAKilledWorker:
     def test_has_its_job_rescued_once(self, waiting_job):
         """Another rescuer was faster, and a live worker runs the job now."""
         waiting_job.stall()
-        waiting_job.connector.before[store.WAKE] = lambda: waiting_job.stall(worker=78)
+        waiting_job.connector.before[store.RELEASE] = lambda: waiting_job.stall(
+            worker=78
+        )
         assert asyncio.run(durable.rescue(waiting_job.app)) == []
         assert waiting_job.row()["status"] == "doing"
 
@@ -327,8 +329,8 @@ class TestAWorkerMistakenForDead:
 
     @pytest.mark.parametrize("fails", [0, 1], ids=["succeeds", "fails"])
     def test_changes_nothing(self, waiting_job, fails):
-        other = {"envelope": json.dumps(waiting_job.envelope().to_dict()), "why": None}
-        other |= {"result": None}
+        other = {"envelope": json.dumps(waiting_job.envelope().to_dict())}
+        other |= {"result": None, "reason": None}
         later = json.loads(other["envelope"])
         later["due"] = later["written"]
         waiting_job.connector.stored[1]["envelope"] = json.dumps(later)

@@ -85,7 +85,7 @@ class TestJobControl:
 
     def test_retry_at_rejects_a_running_job(self, waiting_job, control):
         now = datetime.now(UTC)
-        waiting_job.connector.before[store.MOVE] = waiting_job.stall
+        waiting_job.connector.before[store.RESCHEDULE] = waiting_job.stall
         with pytest.raises(ConfigError, match="it is running"):
             control.retry_at(waiting_job.app, "host", now)
         with pytest.raises(ConfigError, match="it is running"):
@@ -125,10 +125,10 @@ def test_requeue_rejects_a_job_of_a_task_that_is_not_durable(waiting_job):
     def mail():
         raise NotImplementedError
 
-    place = mail.defer()
-    waiting_job.row(place)["status"] = "failed"
+    row_id = mail.defer()
+    waiting_job.row(row_id)["status"] = "failed"
     with pytest.raises(ConfigError, match="the name of a durable task"):
-        durable.requeue(waiting_job.app, f"mail@{place}")
+        durable.requeue(waiting_job.app, f"mail@{row_id}")
 
 
 def test_the_status_of_a_failed_new_job_names_its_task(waiting_job):

@@ -1,6 +1,6 @@
 """Checks of Celery settings that would lose jobs or attempt them twice.
 
-Limits that cannot be checked:
+Limitations that no check can detect:
 
 - Redis: a message is lost if the worker is killed in the microseconds between taking
   it and recording it as unacknowledged. RabbitMQ has no such gap.
@@ -63,8 +63,8 @@ def capabilities(app: Celery, task: Task[..., Any]) -> Capabilities:
     minimum = 2 * (result.max_hold or 0.0)
     expires = app.conf.result_expires
     if _retention(app) <= minimum:
-        rule = f"more than {minimum:g} seconds, twice as long as a hop"
-        suggestion = "results detect duplicate messages; None keeps them forever"
+        rule = f"more than {minimum:g} seconds, twice max_hold"
+        suggestion = "duplicates are detected by their results; None keeps all results"
         raise invalid_setting("result_expires", rule, expires, suggestion)
     return result
 
@@ -79,7 +79,8 @@ def check_route(app: Celery, options: dict[str, Any], name: str) -> None:
     queue = app.amqp.router.route(dict(options), name).get("queue")
     if _has_native_delay(app) and queue is not None and queue.exchange.type == "direct":
         rule = "bound to a topic exchange, which delays need on quorum queues"
-        suggestion = "set task_default_exchange_type='topic', or declare it so"
+        suggestion = "set task_default_exchange_type='topic', or declare the queue "
+        suggestion += "with a topic exchange"
         raise invalid_setting("queue", rule, queue.name, suggestion)
 
 
@@ -117,7 +118,8 @@ def _check_task(app: Celery, task: Task[..., Any]) -> None:
     check_time_limit(app, getattr(task, "time_limit", None))
     retried = getattr(task, "autoretry_for", ())
     if retried:
-        rule, suggestion = f"empty in {task.name}, whose policy retries", "set on="
+        rule = f"empty in {task.name}, whose policy retries"
+        suggestion = "list the errors in its policy: Policy(on=...)"
         raise invalid_setting("autoretry_for", rule, retried, suggestion)
     if app.conf.task_protocol == 1:
         raise invalid_setting("task_protocol", "2, which has headers", 1)

@@ -6,8 +6,8 @@ then the next message is sent. A message whose worker is killed is redelivered:
 - Killed before or during the attempt: the attempt is repeated under the same
   idempotency key.
 - Killed after the ledger was written: the ledger shows that the attempt was made. The
-  next message is sent again, and is now the current one. A first copy of it is dropped
-  when it arrives, or is the only one to continue if a worker handles it already.
+  next message is sent again under a new token, and an earlier copy of it is dropped
+  when it arrives. If a worker already handles that copy, nothing is sent again.
 - Killed before Celery stored the result or the error of an ended job: the outcome in
   the ledger is stored.
 
@@ -121,7 +121,7 @@ class Delivery:
         if entry.status == "waiting":
             self._resend(entry)
         self._dead_letter(entry)
-        raise JobFailed(entry.why)
+        raise JobFailed(entry.reason)
 
     def _attempt(self, envelope: Envelope) -> Any:
         token = self._headers.get(TOKEN_HEADER, "")
@@ -139,9 +139,9 @@ class Delivery:
         if after.status == "waiting":
             self._send(after)
         if after.status == "dead":
-            why = after.describe()
-            failure = attempt.error or JobFailed(why)
-            self._fail(failure, after.run, after.to_dict(), why)
+            reason = after.describe()
+            failure = attempt.error or JobFailed(reason)
+            self._fail(failure, after.run, after.to_dict(), reason)
         self._write(Entry.of(after, self._hop + 1, result=attempt.result))
         return attempt.result
 
@@ -186,10 +186,10 @@ class Delivery:
         raise Ignore(envelope.key)
 
     def _fail(
-        self, error: Exception, run: int, envelope: object, why: str = ""
+        self, error: Exception, run: int, envelope: object, reason: str = ""
     ) -> NoReturn:
-        why = why or str(error) or repr(error)
-        entry = Entry(run, self._hop + 1, "dead", "", envelope, None, why)
+        reason = reason or str(error) or repr(error)
+        entry = Entry(run, self._hop + 1, "dead", "", envelope, None, reason)
         self._write(entry)
         self._dead_letter(entry)
         raise error

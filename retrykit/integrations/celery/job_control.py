@@ -7,7 +7,8 @@ from celery.utils import uuid
 from kombu import Message
 
 from retrykit._internal.validation import check_integer, invalid_setting
-from retrykit.durable import Envelope, JobReport
+from retrykit.durable import JobReport
+from retrykit.durable.job_report import check_started, parse_envelope
 from retrykit.integrations.celery.ledger import (
     Entry,
     kill_run,
@@ -35,7 +36,7 @@ def status(app: Celery, job_id: str) -> JobReport:
     """
     entry = _find_entry(app, job_id)
     if entry.status == "waiting" and killed_run(app, job_id) >= entry.run:
-        entry = entry.replace(status="dead", why="killed by hand")
+        entry = entry.replace(status="dead", reason="killed by hand")
     return _build_report(job_id, entry)
 
 
@@ -60,7 +61,7 @@ def dead(app: Celery, *, limit: int = 100) -> list[JobReport]:
 
 
 def requeue(app: Celery, job_id: str) -> None:
-    """Start a dead job again, with all attempts of its policy and new keys.
+    """Start a dead job again: all attempts of its policy, new idempotency keys.
 
     Raises:
         ConfigError: There is no such job in the dead-letter queue. A killed job gets
@@ -99,10 +100,7 @@ def kill(app: Celery, job_id: str) -> None:
 
 
 def _find_entry(app: Celery, job_id: str) -> Entry:
-    entry = read_entry(app, job_id)
-    if entry is None:
-        raise invalid_setting("job_id", "the id of a job that was started", job_id)
-    return entry
+    return check_started(job_id, read_entry(app, job_id))
 
 
 def _parse_dead_letter(message: Message) -> tuple[str, Entry]:
@@ -124,9 +122,6 @@ def _is_requeued(app: Celery, job: str, entry: Entry) -> bool:
 
 
 def _build_report(job: str, entry: Entry) -> JobReport:
-    envelope, why = None, entry.why
-    try:
-        envelope = Envelope.from_dict(entry.envelope)
-    except ValueError as error:
-        why = why or str(error)
-    return JobReport(job, entry.status, envelope, entry.result, why, job)
+    envelope, unreadable = parse_envelope(entry.envelope)
+    reason = entry.reason or unreadable
+    return JobReport(job, entry.status, envelope, entry.result, reason, job)

@@ -47,17 +47,17 @@ class Entry(Frozen):
         token: The token of that message, which its duplicates lack.
         envelope: Its envelope as plain data; None if that was unreadable.
         result: The result, if the job has succeeded.
-        why: Why it is dead, as text; empty if it is not dead.
+        reason: The reason why it is dead, as text; empty if it is not dead.
     """
 
-    __slots__ = ("envelope", "hop", "result", "run", "status", "token", "why")
+    __slots__ = ("envelope", "hop", "reason", "result", "run", "status", "token")
     run: int
     hop: int
     status: JobStatus
     token: str
     envelope: object
     result: Any
-    why: str
+    reason: str
 
     @classmethod
     def of(
@@ -77,7 +77,7 @@ class Entry(Frozen):
             token=token,
             envelope=envelope.to_dict(),
             result=result,
-            why="",
+            reason="",
         )
 
 

@@ -73,7 +73,7 @@ def send_to_dead_letter(
 def dead_letters(app: Celery, limit: int | None = None) -> Iterator[list[Message]]:
     """Take up to *limit* messages from the dead-letter queue, the oldest first.
 
-    Those that are not acknowledged are put back at the end.
+    Those that are not acknowledged are put back when the block ends.
     """
     with app.connection_for_read() as connection, connection.channel() as channel:
         queue = DEAD(channel)

@@ -147,7 +147,7 @@ class DurableTask(Task[..., Any]):
         expires = options.get("expires", self.expires)
         check_time_limit(self.app, options.get("time_limit", self.time_limit))
         if expires is not None:
-            suggestion = "set max_elapsed in its policy, which reports the end"
+            suggestion = "set max_elapsed in its policy, so that it ends as dead"
             raise invalid_setting("expires", "None for a job", expires, suggestion)
         if self.capabilities.min_delay:
             check_route(self.app, options, self.name)

@@ -58,8 +58,8 @@ def _dead_letter(app: Any, message: Message) -> None:
         pass
     if classify_message(entry, run, hop, headers.get(TOKEN_HEADER)) == "stale":
         return
-    why = f"its worker has no task {task!r}"
-    failed = Entry(run, hop + 1, "dead", "", data, None, why)
+    reason = f"its worker has no task {task!r}"
+    failed = Entry(run, hop + 1, "dead", "", data, None, reason)
     write_entry(app, job, failed)
     args, kwargs, embedded = message.payload
     own_headers = HEADER, TOKEN_HEADER

@@ -12,9 +12,8 @@ from typing import Final
 from dbos import DBOS, WorkflowStatus
 
 from retrykit._internal.validation import check_aware, check_integer, invalid_setting
-from retrykit.durable import Envelope, JobReport
-from retrykit.durable.job_report import JobStatus
-from retrykit.errors import ConfigError
+from retrykit.durable import JobReport
+from retrykit.durable.job_report import JobStatus, parse_envelope
 from retrykit.integrations.dbos.jobs import WORKFLOW, enqueue, find_job
 from retrykit.integrations.dbos.settings import QUEUE, check_launched
 from retrykit.integrations.dbos.workflow_ids import (
@@ -70,7 +69,7 @@ def dead(*, limit: int = 100) -> list[JobReport]:
 
 
 def requeue(job_id: str) -> None:
-    """Start a dead job again, with all attempts of its policy and new keys.
+    """Start a dead job again: all attempts of its policy, new idempotency keys.
 
     Raises:
         ConfigError: There is no such job, or it is not dead.
@@ -195,18 +194,18 @@ def _find_obsolete(row: WorkflowStatus) -> Sequence[str]:
 
 
 def _build_report(row: WorkflowStatus) -> JobReport:
-    status, why, result, stored = _STATUSES[row.status], "", None, _input(row)
+    status, reason, result, stored = _STATUSES[row.status], "", None, _input(row)
     match _output(row):
         case {"envelope": stored, "result": result}:
             pass
         case {"next": key}:
-            status, why = "dead", f"{key}, its next attempt, was deleted"
-    envelope, unreadable = _parse_envelope(stored)
+            status, reason = "dead", f"{key}, its next attempt, was deleted"
+    envelope, unreadable = parse_envelope(stored)
     if envelope is not None and envelope.status == "succeeded":
         # It was canceled between its success and the end of its workflow.
         status = "succeeded"
     elif status == "dead":
-        why = why or str(row.error or row.status.lower())
+        reason = reason or str(row.error or row.status.lower())
     due = row.delay_until_epoch_ms
     if envelope is not None and status == "waiting" and due is not None:
         envelope = replace(envelope, due=due / 1000)
@@ -215,7 +214,7 @@ def _build_report(row: WorkflowStatus) -> JobReport:
         status=status,
         envelope=envelope,
         result=result,
-        reason=why or unreadable,
+        reason=reason or unreadable,
         engine_id=row.workflow_id,
     )
 
@@ -235,10 +234,3 @@ def _input(row: WorkflowStatus) -> object:
             return stored
         case invalid:
             return invalid
-
-
-def _parse_envelope(stored: object) -> tuple[Envelope | None, str]:
-    try:
-        return Envelope.from_dict(stored), ""
-    except ConfigError as error:
-        return None, str(error)

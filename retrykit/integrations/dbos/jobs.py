@@ -107,7 +107,7 @@ def find_job(name: str) -> Job:
 def check_jobs() -> None:
     """Check that this process has imported any jobs."""
     if not _jobs:
-        rule = "imported before listen(...), or due jobs would die"
+        rule = "imported before listen(...), or due jobs would be marked as dead"
         raise invalid_setting("jobs", rule, None, "import the modules that define them")
 
 

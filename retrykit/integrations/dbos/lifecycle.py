@@ -37,8 +37,8 @@ def listen(
     Args:
         settings: The result of `config`.
         concurrency: Maximum number of simultaneous attempts of a process. Count,
-            >= 1. Stored in the database: the last process sets it for all.
-        polling: Time between two looks for due jobs. A duration, > 0, stored like
+            >= 1. Stored in the database: the last process to start sets it for all.
+        polling: Time between polls of the queue. A duration, > 0, stored like
             *concurrency*.
 
     Raises:
@@ -139,7 +139,10 @@ def check_sqlite(
         version = ".".join(map(str, sqlite))
         suggestion = "use Postgres, Python 3.11, or a Python with a newer SQLite"
         raise invalid_setting(
-            "sqlite", ">= 3.42, for DBOS on Python 3.12", version, suggestion
+            "sqlite",
+            ">= 3.42, for DBOS on Python 3.12 or later",
+            version,
+            suggestion,
         )
 
 

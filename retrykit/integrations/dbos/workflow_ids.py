@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 
 from dbos import DBOS, WorkflowStatus
 
-from retrykit._internal.validation import invalid_setting
+from retrykit.durable.envelope import attempt_key
+from retrykit.durable.job_report import check_started
 from retrykit.integrations.dbos.jobs import WORKFLOW
 from retrykit.integrations.dbos.settings import check_launched
 
@@ -28,16 +29,13 @@ class AttemptId(NamedTuple):
     @property
     def key(self) -> str:
         """The id of the workflow."""
-        run = "" if self.run == 1 else f"#{self.run}"
-        return f"{self.job}{run}:{self.number}"
+        return attempt_key(*self)
 
 
 def find_latest_attempt(job_id: str) -> WorkflowStatus:
     """Return the workflow of the latest attempt of a job."""
     rows = {parse_workflow_id(row.workflow_id): row for row in find_attempts(job_id)}
-    if not rows:
-        raise invalid_setting("job_id", "the id of a job that was started", job_id)
-    last = rows[max(rows)]
+    last = check_started(job_id, rows)[max(rows)]
     # Read the input separately: it never changes, so the row stays consistent.
     [same] = DBOS.list_workflows(workflow_ids=[last.workflow_id])
     last.input = same.input
@@ -71,11 +69,11 @@ def keep_last_attempts(rows: Sequence[WorkflowStatus]) -> list[WorkflowStatus]:
     existing = DBOS.list_workflows(
         workflow_ids=[*successors, ""], load_input=False, load_output=False
     )
-    succeeded = {successors[row.workflow_id] for row in existing}
+    superseded = {successors[row.workflow_id] for row in existing}
     return [
         row
         for row in rows
-        if row.workflow_id not in succeeded and attempts[row.workflow_id].number
+        if row.workflow_id not in superseded and attempts[row.workflow_id].number
     ]
 
 

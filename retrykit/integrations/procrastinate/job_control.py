@@ -9,12 +9,12 @@ from procrastinate import App
 
 from retrykit._internal.validation import check_aware, check_integer, invalid_setting
 from retrykit.durable import Envelope, JobReport
-from retrykit.durable.job_report import JobStatus
+from retrykit.durable.job_report import JobStatus, check_started, parse_envelope
 from retrykit.durable.json_payloads import from_json
 from retrykit.integrations.procrastinate.store import (
     DEAD,
     METADATA,
-    MOVE,
+    RESCHEDULE,
     envelope_to_json,
     find_rows,
     query,
@@ -43,7 +43,7 @@ class _Row(NamedTuple):
     priority: int
     envelope: str | None
     result: str | None
-    why: str | None
+    reason: str | None
 
     @property
     def job_status(self) -> JobStatus:
@@ -104,7 +104,7 @@ async def adead(app: App, *, limit: int = 100) -> list[JobReport]:
 
 
 def requeue(app: App, job_id: str) -> None:
-    """Start a dead job again, with all attempts of its policy and new keys.
+    """Start a dead job again: all attempts of its policy, new idempotency keys.
 
     It becomes a new job of Procrastinate; the dead one stays in the table.
 
@@ -196,7 +196,7 @@ def _retry_at(app: App, job_id: str, when: datetime) -> DualCall[None]:
         envelope = Envelope.from_dict(stored) if stored else job.envelope(job_id)
         envelope = replace(envelope, due=max(when.timestamp(), 0.0))
         texts = {"envelope": envelope_to_json(envelope), "before": row.envelope}
-        if (yield query(app, MOVE, place=row.id, when=when, **texts)):
+        if (yield query(app, RESCHEDULE, row_id=row.id, when=when, **texts)):
             return
     # If it was waiting, a worker has taken it in the meantime.
     status = "running" if row.job_status == "waiting" else row.job_status
@@ -206,28 +206,26 @@ def _retry_at(app: App, job_id: str, when: datetime) -> DualCall[None]:
 
 def _build_report(row: _Row) -> JobReport:
     status, stored = row.job_status, row.envelope or row.first_envelope
-    result, why = None, ""
+    envelope, unreadable = (None, "") if stored is None else parse_envelope(stored)
+    result, reason = None, ""
     if status == "succeeded" and row.result is not None:
         result = from_json("result", row.result)
     elif status == "dead":
-        why = _guess_why(row) if row.why is None else str(from_json("why", row.why))
-    envelope = None
-    try:
-        envelope = None if stored is None else Envelope.from_dict(stored)
-    except ValueError as error:
-        why = why or str(error)
+        reason = _find_reason(row)
     return JobReport(
         job=row.job,
         status=status,
         envelope=envelope,
         result=result,
-        reason=why,
+        reason=reason or unreadable,
         engine_id=str(row.id),
     )
 
 
-def _guess_why(row: _Row) -> str:
-    """Return why a job is dead if no attempt has recorded the reason."""
+def _find_reason(row: _Row) -> str:
+    """Return why a job is dead, also if no attempt has recorded the reason."""
+    if row.reason is not None:
+        return str(from_json("reason", row.reason))
     if row.status == "failed":
         return f"it was killed, or its worker does not import the task {row.task!r}"
     return row.status
@@ -236,6 +234,4 @@ def _guess_why(row: _Row) -> str:
 def _find_latest(app: App, job_id: str) -> DualCall[_Row]:
     """Return the latest row of a job."""
     rows = yield from find_rows(app, job_id)
-    if not rows:
-        raise invalid_setting("job_id", "the id of a job that was started", job_id)
-    return _Row(**rows[-1])
+    return _Row(**check_started(job_id, rows)[-1])

@@ -1,4 +1,4 @@
-"""One run of a job in a worker: at most one attempt.
+"""Execution of a job that a worker has taken: at most one attempt.
 
 The envelope is stored before Procrastinate is told when the job continues, and only
 the envelope counts. If a worker is killed, the job stays ``doing`` until it is rescued:
@@ -73,34 +73,35 @@ class RescheduleStrategy(BaseRetryStrategy):
 
 
 def run_due_attempt(
-    job: Job, app: App, place: int, arguments: Mapping[str, Any]
+    job: Job, app: App, row_id: int, arguments: Mapping[str, Any]
 ) -> DualCall[Any]:
     """Make the attempt that is due, if any, and store its outcome.
 
     Raises:
         JobFailed: It gave up.
-        JobPostponed: It is not yet due.
+        JobPostponed: It continues later: it is not due yet, has to be retried, or was
+            taken by another worker.
     """
     kwargs = dict(arguments)
     metadata = kwargs.pop(METADATA, None)
-    before = yield from load(app, place)
-    if before.why is not None:
-        raise JobFailed(from_json("why", before.why))
+    before = yield from load(app, row_id)
+    if before.reason is not None:
+        raise JobFailed(from_json("reason", before.reason))
     try:
-        envelope = _find_envelope(job, place, before, metadata)
+        envelope = _find_envelope(job, row_id, before, metadata)
         args = metadata["args"] if metadata else []
     except Exception as error:  # noqa: BLE001  someone may have edited the row
-        return (yield from _fail(app, place, before, error))
+        return (yield from _fail(app, row_id, before, error))
     if envelope.status == "succeeded":
         return from_json("result", before.result)
     if envelope.time_left(wall()) > 0:
-        return (yield from _postpone(app, place, before, envelope.rescheduled(wall())))
+        return (yield from _postpone(app, row_id, before, envelope.rescheduled(wall())))
     try:
         attempt: JobAttempt = yield _attempt(job, envelope, args, kwargs)
         result = as_json("result", attempt.result)
     except Exception as error:  # noqa: BLE001  every attempt would raise it
-        return (yield from _fail(app, place, before, error))
-    return (yield from _finish(app, place, before, attempt, result))
+        return (yield from _fail(app, row_id, before, error))
+    return (yield from _finish(app, row_id, before, attempt, result))
 
 
 def _attempt(
@@ -117,46 +118,46 @@ def _attempt(
     return Step(blocking, awaited)
 
 
-def _find_envelope(job: Job, place: int, before: StoredJob, metadata: Any) -> Envelope:
+def _find_envelope(job: Job, row_id: int, before: StoredJob, metadata: Any) -> Envelope:
     """Return the envelope after the last attempt, or the first one of the job."""
     if before.envelope is not None:
         return Envelope.from_dict(before.envelope)
     if metadata is not None:
         return Envelope.from_dict(metadata["envelope"])
-    return job.envelope(f"{job.name}@{place}")
+    return job.envelope(f"{job.name}@{row_id}")
 
 
 def _fail(
-    app: App, place: int, before: StoredJob, error: Exception
+    app: App, row_id: int, before: StoredJob, error: Exception
 ) -> DualCall[NoReturn]:
     """Store why no attempt can be made."""
-    why = str(error) or repr(error)
-    after = before._replace(why=as_json("why", why))
-    yield from replace_if_unchanged(app, place, before, after)
-    raise JobFailed(why) from error
+    reason = str(error) or repr(error)
+    after = before._replace(reason=as_json("reason", reason))
+    yield from replace_if_unchanged(app, row_id, before, after)
+    raise JobFailed(reason) from error
 
 
 def _postpone(
-    app: App, place: int, before: StoredJob, envelope: Envelope
+    app: App, row_id: int, before: StoredJob, envelope: Envelope
 ) -> DualCall[NoReturn]:
     after = StoredJob(envelope_to_json(envelope))
-    at = yield from replace_if_unchanged(app, place, before, after, envelope)
+    at = yield from replace_if_unchanged(app, row_id, before, after, envelope)
     raise JobPostponed(envelope, at)
 
 
 def _finish(
-    app: App, place: int, before: StoredJob, attempt: JobAttempt, result: str
+    app: App, row_id: int, before: StoredJob, attempt: JobAttempt, result: str
 ) -> DualCall[Any]:
     """Store the outcome of an attempt, and return or raise it."""
     envelope = attempt.envelope
     if envelope.status == "waiting":
-        yield from _postpone(app, place, before, envelope)
-    after, why = StoredJob(envelope_to_json(envelope), result), ""
+        yield from _postpone(app, row_id, before, envelope)
+    after, reason = StoredJob(envelope_to_json(envelope), result), ""
     if envelope.status == "dead":
-        why = envelope.describe()
-        after = StoredJob(envelope_to_json(envelope), None, as_json("why", why))
-    if (yield from replace_if_unchanged(app, place, before, after)) is None:
+        reason = envelope.describe()
+        after = StoredJob(envelope_to_json(envelope), None, as_json("reason", reason))
+    if (yield from replace_if_unchanged(app, row_id, before, after)) is None:
         raise JobPostponed(envelope, None)
-    if why:
-        raise JobFailed(why) from attempt.error
+    if reason:
+        raise JobFailed(reason) from attempt.error
     return attempt.result

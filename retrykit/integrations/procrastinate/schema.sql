@@ -5,12 +5,12 @@ SELECT pg_advisory_xact_lock(hashtext('retrykit_jobs'));
 
 CREATE TABLE IF NOT EXISTS retrykit_jobs (
     -- The id of the job's row; its state is deleted with it.
-    place bigint PRIMARY KEY REFERENCES procrastinate_jobs (id) ON DELETE CASCADE,
+    row_id bigint PRIMARY KEY REFERENCES procrastinate_jobs (id) ON DELETE CASCADE,
     -- Not jsonb, which cannot store all characters of error messages.
     envelope json,
     result json,
     -- Why the job is dead.
-    why json
+    reason json
 );
 
 -- A job is started once with its id, and requeued once after each death.

@@ -13,7 +13,7 @@ from procrastinate.jobs import DeleteJobCondition
 from retrykit._internal.validation import check_instance, check_number, invalid_setting
 from retrykit.durable import Capabilities
 from retrykit.integrations.procrastinate.job_run import RescheduleStrategy
-from retrykit.integrations.procrastinate.store import WAKE
+from retrykit.integrations.procrastinate.store import RELEASE
 
 __all__ = ["CAPABILITIES", "RESCUE", "prepare", "rescue"]
 
@@ -44,8 +44,9 @@ def prepare(app: App, *, cron: str = "* * * * *", queue: str = "default") -> Non
 
     Args:
         app: The Procrastinate application.
-        cron: How often to look, as in ``app.periodic``; by default every minute. Each
-            look is a job of Procrastinate, which ``remove_old_jobs`` can remove.
+        cron: When to check for killed workers, as in ``app.periodic``; by default every
+            minute. Each check is a Procrastinate job, which ``remove_old_jobs`` can
+            remove.
         queue: The queue of the periodic task; workers must always listen to it.
 
     Raises:
@@ -53,7 +54,8 @@ def prepare(app: App, *, cron: str = "* * * * *", queue: str = "default") -> Non
     """
     defaults: dict[str, Any] = {**check_instance("app", app, App).worker_defaults}
     if RESCUE in app.tasks:
-        raise invalid_setting("app", "prepared once", app, "leave out one prepare(app)")
+        rule, suggestion = "prepared only once", "remove the other prepare(app)"
+        raise invalid_setting("app", rule, app, suggestion)
     deleted = DeleteJobCondition(defaults.get("delete_jobs") or "never")
     if deleted is not DeleteJobCondition.NEVER:
         rule = "'never', or a job that has ended could be started again"
@@ -85,7 +87,7 @@ async def rescue(app: App) -> list[int]:
         task = app.tasks.get(row.task_name)
         if task and isinstance(task.retry_strategy, RescheduleStrategy):
             rescued += await app.connector.execute_query_all_async(
-                WAKE, place=row.id, worker=row.worker_id
+                RELEASE, row_id=row.id, worker=row.worker_id
             )
     return [row["id"] for row in rescued]
 

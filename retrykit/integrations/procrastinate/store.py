@@ -1,7 +1,7 @@
 """Stored state of jobs, and all SQL.
 
 A table of retrykit stores the history of each job, under the id of its row in
-Procrastinate's table (``place``). JSON is passed as text, since connectors differ in
+Procrastinate's table (``row_id``). JSON is passed as text, since connectors differ in
 what they return for JSON.
 """
 
@@ -15,8 +15,8 @@ from retrykit.durable import Envelope
 from retrykit.durable.json_payloads import as_json
 from retrykit.integrations.procrastinate.sync_async import DualCall, Step
 
-__all__ = ["DEAD", "FIND", "METADATA", "MOVE", "READ", "STARTED", "WAKE", "WRITE"]
-__all__ += ["StoredJob", "aapply_schema", "apply_schema", "envelope_to_json"]
+__all__ = ["DEAD", "FIND", "METADATA", "READ", "RELEASE", "RESCHEDULE", "STARTED"]
+__all__ += ["WRITE", "StoredJob", "aapply_schema", "apply_schema", "envelope_to_json"]
 __all__ += ["find_rows", "load", "query", "replace_if_unchanged", "schema"]
 
 METADATA: Final = "retrykit"
@@ -31,16 +31,16 @@ _HERE: Final = "retrykit.integrations.procrastinate"
 _MAX_DIGITS: Final = 19
 
 READ: Final = """
-SELECT envelope::text, result::text, why::text
-  FROM retrykit_jobs WHERE place = %(place)s
+SELECT envelope::text, result::text, reason::text
+  FROM retrykit_jobs WHERE row_id = %(row_id)s
 """
 """The stored state of a job."""
 
 WRITE: Final = """
-INSERT INTO retrykit_jobs AS stored (place, envelope, result, why)
-VALUES (%(place)s, %(envelope)s::json, %(result)s::json, %(why)s::json)
-ON CONFLICT (place) DO UPDATE
-   SET envelope = excluded.envelope, result = excluded.result, why = excluded.why
+INSERT INTO retrykit_jobs AS stored (row_id, envelope, result, reason)
+VALUES (%(row_id)s, %(envelope)s::json, %(result)s::json, %(reason)s::json)
+ON CONFLICT (row_id) DO UPDATE
+   SET envelope = excluded.envelope, result = excluded.result, reason = excluded.reason
  WHERE stored.envelope::text IS NOT DISTINCT FROM %(before)s::text
 RETURNING least(
     clock_timestamp() + %(left)s * interval '1 second',
@@ -54,8 +54,8 @@ Times are those of the database, which also decides when a job is due."""
 _ROWS: Final = """
 SELECT job.id, job.status::text, job.task_name AS task, job.args::text AS args,
        job.queue_name AS queue, job.priority,
-       stored.envelope::text, stored.result::text, stored.why::text
-  FROM procrastinate_jobs job LEFT JOIN retrykit_jobs stored ON stored.place = job.id
+       stored.envelope::text, stored.result::text, stored.reason::text
+  FROM procrastinate_jobs job LEFT JOIN retrykit_jobs stored ON stored.row_id = job.id
 """
 
 FIND: Final = (
@@ -64,7 +64,7 @@ FIND: Final = (
  WHERE (job.args -> 'retrykit' IS NOT NULL
         AND job.args -> 'retrykit' -> 'envelope' ->> 'job' = %(job)s)
     OR (job.args -> 'retrykit' IS NULL
-        AND job.id = %(place)s::bigint AND job.task_name = %(task)s)
+        AND job.id = %(row_id)s::bigint AND job.task_name = %(task)s)
  ORDER BY job.id
 """
 )
@@ -74,7 +74,7 @@ DEAD: Final = (
     _ROWS
     + """
  WHERE job.status IN ('failed', 'cancelled', 'aborted')
-   AND (job.args -> 'retrykit' IS NOT NULL OR stored.place IS NOT NULL)
+   AND (job.args -> 'retrykit' IS NOT NULL OR stored.row_id IS NOT NULL)
    AND NOT EXISTS (
        SELECT FROM procrastinate_jobs newer
         WHERE newer.args -> 'retrykit' IS NOT NULL
@@ -89,31 +89,33 @@ DEAD: Final = (
 )
 """Dead jobs that were not requeued, newest first."""
 
-MOVE: Final = """
+RESCHEDULE: Final = """
 WITH moved AS (
     UPDATE procrastinate_jobs job SET scheduled_at = %(when)s
-     WHERE id = %(place)s AND status = 'todo'
-       AND (SELECT envelope::text FROM retrykit_jobs WHERE place = job.id)
+     WHERE id = %(row_id)s AND status = 'todo'
+       AND (SELECT envelope::text FROM retrykit_jobs WHERE row_id = job.id)
            IS NOT DISTINCT FROM %(before)s::text
     RETURNING id
 )
-INSERT INTO retrykit_jobs (place, envelope)
+INSERT INTO retrykit_jobs (row_id, envelope)
 SELECT id, %(envelope)s::json FROM moved
-ON CONFLICT (place) DO UPDATE SET envelope = excluded.envelope
-RETURNING place
+ON CONFLICT (row_id) DO UPDATE SET envelope = excluded.envelope
+RETURNING row_id
 """
 """Reschedule a waiting job in both tables, unless it was attempted in the meantime."""
 
-WAKE: Final = """
+RELEASE: Final = """
 UPDATE procrastinate_jobs
    SET status = CASE WHEN abort_requested THEN 'failed' ELSE 'todo' END
                 ::procrastinate_job_status,
        attempts = attempts + 1, scheduled_at = clock_timestamp()
- WHERE id = %(place)s AND status = 'doing'
+ WHERE id = %(row_id)s AND status = 'doing'
    AND worker_id IS NOT DISTINCT FROM %(worker)s::bigint
 RETURNING id
 """
-"""Put a job back as Procrastinate does, unless another worker has taken it."""
+"""Return a killed worker's job to its queue, unless another worker has taken it.
+
+It changes the row as a retry of Procrastinate would."""
 
 
 class StoredJob(NamedTuple):
@@ -121,7 +123,7 @@ class StoredJob(NamedTuple):
 
     envelope: str | None = None
     result: str | None = None
-    why: str | None = None
+    reason: str | None = None
 
 
 def schema() -> str:
@@ -134,14 +136,14 @@ def apply_schema(app: App) -> None:
 
     It adds an index to Procrastinate's table, which blocks writes until it is built.
     """
-    query: Any = schema()
-    app.connector.get_sync_connector().execute_query(query)
+    sql: Any = schema()
+    app.connector.get_sync_connector().execute_query(sql)
 
 
 async def aapply_schema(app: App) -> None:
     """Create the table like `apply_schema`, from a coroutine."""
-    query: Any = schema()
-    await app.connector.execute_query_async(query)
+    sql: Any = schema()
+    await app.connector.execute_query_async(sql)
 
 
 def query(app: App, sql: LiteralString, **arguments: Any) -> Step:
@@ -156,9 +158,9 @@ def query(app: App, sql: LiteralString, **arguments: Any) -> Step:
     )
 
 
-def load(app: App, place: int) -> DualCall[StoredJob]:
+def load(app: App, row_id: int) -> DualCall[StoredJob]:
     """Return the stored state of a job."""
-    rows = yield query(app, READ, place=place)
+    rows = yield query(app, READ, row_id=row_id)
     return StoredJob(**rows[0]) if rows else StoredJob()
 
 
@@ -167,9 +169,9 @@ def find_rows(app: App, job_id: str) -> DualCall[list[dict[str, Any]]]:
     # A job that was deferred without an id has the id name@row.
     name, _, number = job_id.rpartition("@")
     numbered = number.isascii() and number.isdigit() and len(number) < _MAX_DIGITS
-    place = int(number) if numbered else None
+    row_id = int(number) if numbered else None
     rows: list[dict[str, Any]]
-    rows = yield query(app, FIND, job=job_id, task=name, place=place)
+    rows = yield query(app, FIND, job=job_id, task=name, row_id=row_id)
     return rows
 
 
@@ -180,7 +182,7 @@ def envelope_to_json(envelope: Envelope) -> str:
 
 def replace_if_unchanged(
     app: App,
-    place: int,
+    row_id: int,
     before: StoredJob,
     after: StoredJob,
     envelope: Envelope | None = None,
@@ -193,6 +195,6 @@ def replace_if_unchanged(
     """
     left = 0.0 if envelope is None else max(envelope.time_left(wall()), 0.0)
     rows = yield query(
-        app, WRITE, place=place, before=before.envelope, left=left, **after._asdict()
+        app, WRITE, row_id=row_id, before=before.envelope, left=left, **after._asdict()
     )
     return rows[0]["at"] if rows else None

@@ -152,17 +152,17 @@ def defer(
 
 def _sync_task(job: Job) -> Callable[..., Any]:
     def task(context: JobContext, /, **kwargs: Any) -> Any:
-        return run(run_due_attempt(job, context.app, _place(context), kwargs))
+        return run(run_due_attempt(job, context.app, _row_id(context), kwargs))
 
     return task
 
 
 def _async_task(job: Job) -> Callable[..., Any]:
     async def task(context: JobContext, /, **kwargs: Any) -> Any:
-        return await arun(run_due_attempt(job, context.app, _place(context), kwargs))
+        return await arun(run_due_attempt(job, context.app, _row_id(context), kwargs))
 
     return task
 
 
-def _place(context: JobContext) -> int:
+def _row_id(context: JobContext) -> int:
     return cast("int", context.job.id)
