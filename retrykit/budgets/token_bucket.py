@@ -96,7 +96,7 @@ class TokenBucket(SerializableBudget):
         return cost
 
     def deposit(self, cost: float | None, /) -> None:
-        """Return the cost of the last retry, or add the reward if there was none."""
+        """Refund the cost of the last retry, or add the reward if there was none."""
         # A full bucket takes no lock, so calls that never fail never wait.
         if self._tokens < self.capacity:
             gain = self.reward if cost is None else cost

@@ -53,8 +53,8 @@ def test_without_redis_calls_use_the_local_bucket(unreachable, caplog):
     name = "AsyncRedisBudget" if unreachable.awaited else "RedisBudget"
     [record] = caplog.records
     assert record.getMessage().startswith(
-        f"<{name} of TokenBucket(capacity=20), key='{KEY}'> is counted in this "
-        "process alone until Redis answers: ConnectionError: "
+        f"<{name} of TokenBucket(capacity=20), key='{KEY}'>: Redis is "
+        "unavailable, so tokens are counted locally: ConnectionError: "
     )
     assert (record.name, record.levelname) == ("retrykit", "WARNING")
 
@@ -108,7 +108,9 @@ def test_tokens_taken_during_an_outage_are_charged_afterwards(
     clock.advance(1)
     assert backend(budget.withdraw(OSError())) == 5
     assert (levels(caplog), budget.balance) == (["WARNING", "INFO"], 29)
-    assert caplog.messages[1].endswith("is shared again: Redis answers")
+    assert caplog.messages[1].endswith(
+        "Redis is available, the tokens are shared again"
+    )
     assert backend(budget.flush()) == 29
 
 

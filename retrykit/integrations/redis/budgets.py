@@ -153,7 +153,7 @@ class RedisBudget(_BaseRedisBudget[redis.Redis]):
         )
 
     def deposit(self, cost: float | None, /) -> None:
-        """Return the cost of the last retry, or add the reward if there was none."""
+        """Refund the cost of the last retry, or add the reward if there was none."""
         request = self._ledger.add_reward(None if cost is None else int(cost))
         if request is not None:
             self._send(request)
@@ -184,7 +184,7 @@ class AsyncRedisBudget(_BaseRedisBudget[redis.asyncio.Redis]):
 
     It may share a key with a `RedisBudget`. The exit of the interpreter sends nothing:
     await `flush` before you close the client, or the last rewards are lost. If a call
-    is cancelled during a request, the rewards in that request are lost.
+    is canceled during a request, the rewards in that request are lost.
 
     >>> from redis.asyncio import Redis
     >>> budget = AsyncRedisBudget(Redis(), TokenBucket(), key="retrykit:mail")
@@ -206,7 +206,7 @@ class AsyncRedisBudget(_BaseRedisBudget[redis.asyncio.Redis]):
         return await self._send(request)
 
     async def deposit(self, cost: float | None, /) -> None:
-        """Return the cost of the last retry, or add the reward if there was none."""
+        """Refund the cost of the last retry, or add the reward if there was none."""
         request = self._ledger.add_reward(None if cost is None else int(cost))
         if request is not None:
             await self._send(request)

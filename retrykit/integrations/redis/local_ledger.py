@@ -87,7 +87,7 @@ class LocalLedger:
         return cost
 
     def add_reward(self, cost: int | None) -> ScriptRequest | None:
-        """Add the tokens that a successful call gains."""
+        """Add the tokens of a successful call; return the request to send, if any."""
         now = _now()
         with self._lock:
             gain = self._bucket.reward if cost is None else cost
@@ -110,7 +110,7 @@ class LocalLedger:
             if recovered:
                 self._start_pause(_now(), self._flush_every)
         if recovered:
-            _log.info("%s is shared again: Redis answers", self._name)
+            _log.info("%s: Redis is available, the tokens are shared again", self._name)
 
     def apply_failure(self, request: ScriptRequest, fault: Exception) -> int | None:
         """Record a failure of Redis, and pay for the retry with local tokens."""
@@ -123,7 +123,7 @@ class LocalLedger:
                 self._start_pause(_now(), _PAUSES[min(self._failures, 6) - 1])
             paid = self.pay_locally(request.cost)
         if first:
-            text = "%s is counted in this process alone until Redis answers: %s: %s"
+            text = "%s: Redis is unavailable, so tokens are counted locally: %s: %s"
             _log.warning(text, self._name, type(fault).__name__, fault)
         return paid
 
