@@ -14,8 +14,8 @@ response: a decorator also retries truncated bodies::
 
 By itself aiohttp sends an idempotent request again if its connection breaks before the
 response, so an attempt may be two requests. The middleware disables that, even with
-``max_attempts=1``. It retries a request until it has the response headers. `state_of`
-returns the history of a response or an error::
+``max_attempts=1``. `retrykit.state_of` returns the history of a response or an error.
+The middleware retries a request until it has the response headers::
 
     retrying = retries.RetryMiddleware(max_attempts=4)
     session = aiohttp.ClientSession(middlewares=[retrying])

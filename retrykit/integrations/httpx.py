@@ -10,8 +10,9 @@ response: a decorator also retries truncated bodies::
     def fetch(client, url):
         return client.get(url).raise_for_status().json()
 
-Where that is not possible, use a transport. It retries a request until it has the
-response headers. `state_of` returns the history of a response or an error::
+`retrykit.state_of` returns the history of a response or an error. Where a decorator is
+not possible, use a transport, which retries a request until it has the response
+headers::
 
     client = httpx.Client(transport=retries.RetryTransport(max_attempts=4))
 """

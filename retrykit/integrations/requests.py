@@ -12,8 +12,9 @@ response: a decorator also retries truncated bodies::
         response.raise_for_status()
         return response.json()
 
-Where that is not possible, use an adapter. It retries a request until it has the
-response headers. `state_of` returns the history of a response or an error::
+`retrykit.state_of` returns the history of a response or an error. Where a decorator is
+not possible, use an adapter, which retries a request until it has the response
+headers::
 
     session = requests.Session()
     session.mount("https://", retries.RetryAdapter(max_attempts=4))

@@ -12,8 +12,8 @@ response, and use this pool, since other ones retry three times by themselves::
     def fetch(url):
         return pool.request("GET", url)
 
-Where that is not possible, let the pool manager retry. `state_of` returns the history
-of a response or an error::
+`retrykit.state_of` returns the history of a response or an error. Where a decorator is
+not possible, let the pool manager retry::
 
     pool = retries.RetryPoolManager(max_attempts=4)
 """
@@ -136,7 +136,8 @@ class RetryPoolManager(urllib3.PoolManager):
 
     Raises:
         ConfigError: A setting is invalid, a pool manager does not support the policy,
-            or *manager* retries by itself. Requests raise it if their *retries* would.
+            or *manager* retries by itself. A request raises it if its own *retries*
+            argument asks for retries.
     """
 
     def __init__(

@@ -192,7 +192,7 @@ def test_other_iterables_of_requests_are_sent_once(method, kind):
     ):
         list(stub(channel, method)(kind([b"milk"])))
     assert cart.attempts() == 1
-    note = "only requests that are a list or tuple are sent again"
+    note = "only requests in a sequence, such as a list, can be sent again"
     assert caught.value.__notes__ == [f"retrykit: gave up after 1 attempt: {note}"]
 
 

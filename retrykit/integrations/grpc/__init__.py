@@ -10,8 +10,9 @@ a decorator also retries a stream that breaks off::
     def fetch(stub, request):
         return list(stub.List(request, timeout=10))
 
-Where that is not possible, use interceptors. They retry a call until it has its
-response, or the first message of a stream. `state_of` returns the history of an error::
+`retrykit.state_of` returns the history of an error. Where a decorator is not possible,
+use interceptors, which retry a call until it has its response, or the first message of
+a stream::
 
     channel = grpc.insecure_channel(target, [("grpc.enable_retries", 0)])
     channel = grpc.intercept_channel(channel, retries.RetryInterceptor())

@@ -37,20 +37,20 @@ class RetryInterceptor(
     >>> channel = grpc.insecure_channel("localhost:1", [("grpc.enable_retries", 0)])
     >>> retrying = RetryInterceptor(max_attempts=4, methods=["shop.Cart/List"])
     >>> with grpc.intercept_channel(channel, retrying) as channel:
-    ...     pass  # make stubs of it
+    ...     pass  # create stubs from it
 
     Make it the first interceptor of a channel, so that the others see every attempt.
     `state_of` returns the history of errors of gRPC, and of the call object that
     ``with_call`` returns. The timeout of a call is for all attempts together.
 
     A stream of responses is retried until its first message, while the caller waits
-    for that. Until then the call object reflects the current attempt. Its state ends
-    with the opening of the stream: if the stream breaks off later, the state has
-    succeeded. A stream that is cancelled during a delay ends after the delay, with
+    for that. Until then the call object reflects the current attempt. The state covers
+    only the opening of the stream: if the stream breaks off later, its status is still
+    ``succeeded``. A stream that is canceled during a delay ends after the delay, with
     the error of the last attempt.
 
-    Streams of requests are sent again if they are a list or tuple, and only once
-    otherwise, since another iterable may be exhausted. A call that is made with
+    Streams of requests are sent again if they are a sequence, such as a list, and only
+    once otherwise, since another iterable may be exhausted. A call that is made with
     ``future`` is not retried either, since nothing waits for its result here. For a
     future that is retried, submit the call to an executor.
 
@@ -161,7 +161,7 @@ class _StreamCall(InterceptedCall):
     Attributes:
         attempt_call: The call object of the last attempt. The first one is started
             before the caller waits for a message.
-        cancelled: Whether the caller has cancelled the call.
+        cancelled: Whether the caller has canceled the call.
     """
 
     attempt_call: Any
@@ -173,7 +173,7 @@ class _StreamCall(InterceptedCall):
         if self.state.attempt > 1 and not self.cancelled:
             self.attempt_call = self.begin(timeout)
         if self.cancelled:
-            # The caller cancelled while this attempt began, and reached only the
+            # The caller canceled while this attempt began, and reached only the
             # previous one.
             self.attempt_call.cancel()
         try:
@@ -231,7 +231,7 @@ def _run(runner: CallRunner, call: InterceptedCall) -> Any:
         raise
 
 
-_ONE_SHOT = "only requests that are a list or tuple are sent again"
+_ONE_SHOT = "only requests in a sequence, such as a list, can be sent again"
 
 
 def _one_shot(requests: Any) -> bool:
