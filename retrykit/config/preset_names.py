@@ -19,7 +19,9 @@ BUILT_IN: dict[str, Callable[..., Policy]] = {
 
 
 def preset_key(text: str) -> str:
-    """Return the key in `BUILT_IN` of a preset with parameters, if there is one.
+    """Return the name of a preset, without parameters and with hyphens.
+
+    It has the form of a key in `BUILT_IN`, but there may be no such preset.
 
     >>> preset_key("tenacity_default"), preset_key("zizq:retry_limit=10")
     ('tenacity-default', 'zizq')

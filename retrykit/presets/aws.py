@@ -18,7 +18,7 @@ def aws_standard(
 ) -> Policy:
     """Return the standard mode of the AWS SDKs.
 
-    In 2.1, the default of the SDKs since November 2026, the delay of retry n is
+    In 2.1, the default of most SDKs since November 2026, the delay of retry n is
     uniform from 0 to ``0.05 * 2 ** (n - 1)`` s, with this bound capped at 20 s. After
     throttling errors 1 s takes the place of 0.05 s; name them in *throttled*, for
     example with `throttling` of `retrykit.presets.aws`. In 2.0 the delay is uniform

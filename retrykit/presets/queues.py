@@ -58,11 +58,12 @@ def dramatiq(
 ) -> Policy:
     """Return the retries of Dramatiq's `Retries` middleware.
 
-    The delay of retry n is ``min_backoff * 2 ** (n - 1)``, times a random 1 to 2; one
-    beyond *max_backoff* is drawn from half of that to all of it. Delays are whole
-    milliseconds, and equal those of the original for equal random numbers. Only where
-    *max_backoff* lies within the range of a delay, for one retry at most, the original
-    draws twice, and so favors the upper part of it.
+    The delay of retry n is ``min_backoff * 2 ** (n - 1)``, times a random factor of 1
+    to 2. If that may exceed *max_backoff*, it is drawn from half of *max_backoff* to
+    all of it. Delays are whole milliseconds, and equal those of the original for
+    equal random numbers, except in the one retry, if any, where *max_backoff* lies
+    between the shortest and the longest delay: there the original draws twice, which
+    favors longer delays.
 
     >>> [dramatiq().schedule.bounds(retry) for retry in (1, 2, 20)]
     [(15.0, 30.0), (30.0, 60.0), (302400.0, 604800.0)]
@@ -172,7 +173,7 @@ def zizq(
     Args:
         retry_limit: Maximum number of retries. Count, >= 0.
         base: Constant part of the delay. A duration, >= 0.
-        exponent: Growth with the attempts. Dimensionless, >= 0, maybe fractional.
+        exponent: Power of the attempt number. Dimensionless, >= 0; may be fractional.
         jitter: Largest random part per attempt. A duration, >= 0.
 
     Source:
