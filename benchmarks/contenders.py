@@ -22,7 +22,7 @@ __all__ = ["ASLEEP", "ATTEMPTS", "CONTENDERS", "USUAL", "Contender", "Terms"]
 __all__ += ["importable", "installed"]
 
 ATTEMPTS = 4
-"""Most attempts of a call, so that three may fail."""
+"""Maximum number of attempts of a call, so that three may fail."""
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 Sleep = Callable[[float], None]

@@ -38,7 +38,7 @@ class Setting(NamedTuple):
 
     Attributes:
         concurrency: The number of concurrent attempts.
-        polling: The interval between two looks for due jobs, in seconds.
+        polling: The interval between polls for due jobs, in seconds.
         journal: The journal mode of SQLite.
     """
 

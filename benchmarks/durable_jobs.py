@@ -42,7 +42,7 @@ class Run:
         path: The SQLite database.
         number: The number of jobs or workflows.
         concurrency: The number of concurrent attempts.
-        polling: The interval between two looks for due jobs, in seconds.
+        polling: The interval between polls for due jobs, in seconds.
         idle: How long the idle process is measured, in seconds.
     """
 
