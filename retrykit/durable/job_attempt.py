@@ -186,6 +186,6 @@ def _is_cancelled_from_outside() -> bool:
     try:
         task = asyncio.current_task()
     except RuntimeError:
-        # A thread without an event loop cannot be canceled.
+        # A thread without an event loop cannot be cancelled.
         return False
     return task is not None and task.cancelling() > 0

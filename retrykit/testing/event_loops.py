@@ -164,7 +164,7 @@ class AsyncioBackend(Backend):
 
 
 def _finish(future: "asyncio.Future[None]", error: BaseException | None) -> None:
-    """End a future, unless it is done: its task may have been canceled."""
+    """End a future, unless it is done: its task may have been cancelled."""
     if future.done():
         return
     if error is None:

@@ -89,7 +89,7 @@ class Sleeper:
         order: Its index among all sleepers: of equal times, the first wakes first.
         wake: Called with the lock held when it wakes.
         calls: The calls that do not hold time meanwhile.
-        awake: Whether it was woken or canceled.
+        awake: Whether it was woken or cancelled.
     """
 
     when: float

@@ -97,7 +97,7 @@ def kill(job_id: str) -> None:
         ConfigError: There is no job with this id.
     """
     killed = ""
-    # An attempt may have enqueued the next one before it was canceled.
+    # An attempt may have enqueued the next one before it was cancelled.
     while (last := find_latest_attempt(job_id).workflow_id) != killed:
         DBOS.cancel_workflow(last)
         killed = last
@@ -202,7 +202,7 @@ def _build_report(row: WorkflowStatus) -> JobReport:
             status, reason = "dead", f"{key}, its next attempt, was deleted"
     envelope, unreadable = parse_envelope(stored)
     if envelope is not None and envelope.status == "succeeded":
-        # It was canceled between its success and the end of its workflow.
+        # It was cancelled between its success and the end of its workflow.
         status = "succeeded"
     elif status == "dead":
         reason = reason or str(row.error or row.status.lower())

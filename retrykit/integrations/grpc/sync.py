@@ -46,7 +46,7 @@ class RetryInterceptor(
     A stream of responses is retried until its first message, while the caller waits
     for that. Until then the call object reflects the current attempt. The state covers
     only the opening of the stream: if the stream breaks off later, its status is still
-    ``succeeded``. A stream that is canceled during a delay ends after the delay, with
+    ``succeeded``. A stream that is cancelled during a delay ends after the delay, with
     the error of the last attempt.
 
     Streams of requests are sent again if they are a sequence, such as a list, and only
@@ -161,7 +161,7 @@ class _StreamCall(InterceptedCall):
     Attributes:
         attempt_call: The call object of the last attempt. The first one is started
             before the caller waits for a message.
-        cancelled: Whether the caller has canceled the call.
+        cancelled: Whether the caller has cancelled the call.
     """
 
     attempt_call: Any
@@ -173,7 +173,7 @@ class _StreamCall(InterceptedCall):
         if self.state.attempt > 1 and not self.cancelled:
             self.attempt_call = self.begin(timeout)
         if self.cancelled:
-            # The caller canceled while this attempt began, and reached only the
+            # The caller cancelled while this attempt began, and reached only the
             # previous one.
             self.attempt_call.cancel()
         try:

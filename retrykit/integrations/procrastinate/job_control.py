@@ -122,7 +122,7 @@ async def arequeue(app: App, job_id: str) -> None:
 def kill(app: App, job_id: str) -> None:
     """Stop a job: it makes no further attempt.
 
-    A running attempt finishes if the function is sync, and is canceled if it is async.
+    A running attempt finishes if the function is sync, and is cancelled if it is async.
 
     Raises:
         ConfigError: There is no job with this id.

@@ -66,8 +66,8 @@ class RescheduleStrategy(BaseRetryStrategy):
             return RetryDecision(retry_at=exception.at)
         unknown = isinstance(exception, JobPostponed | ConnectorException)
         # The worker was shut down.
-        canceled = not isinstance(exception, Exception | SystemExit)
-        if unknown or canceled:
+        cancelled = not isinstance(exception, Exception | SystemExit)
+        if unknown or cancelled:
             return RetryDecision(retry_in={"seconds": _RECHECK})
         return None
 

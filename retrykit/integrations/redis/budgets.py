@@ -184,7 +184,7 @@ class AsyncRedisBudget(_BaseRedisBudget[redis.asyncio.Redis]):
 
     It may share a key with a `RedisBudget`. The exit of the interpreter sends nothing:
     await `flush` before you close the client, or the last rewards are lost. If a call
-    is canceled during a request, the rewards in that request are lost.
+    is cancelled during a request, the rewards in that request are lost.
 
     >>> from redis.asyncio import Redis
     >>> budget = AsyncRedisBudget(Redis(), TokenBucket(), key="retrykit:mail")
