@@ -24,7 +24,8 @@ from retrykit.integrations import (
     urllib3 as for_urllib3,
 )
 
-__all__ = ["CLIENTS", "LAYERS", "NO_FILES", "READS_BODIES", "TIMEOUT", "Fetched"]
+__all__ = ["CLIENTS", "LAYERS", "NO_FILES", "READS_BODIES", "Fetched"]
+__all__ += ["timeout_for"]
 
 LAYERS = ["transport", "function"]
 
@@ -34,8 +35,13 @@ NO_FILES = ["httpx, asyncio", "httpx, trio"]
 READS_BODIES = ["urllib3"]
 """The clients whose transport reads the body, and so notices a truncated one."""
 
-TIMEOUT = 0.5
-"""The timeout of the clients, in seconds."""
+PATIENT = 10.0
+"""The timeout of the clients, in seconds: no busy machine takes as long."""
+
+
+def timeout_for(steps, hanging):
+    """Return the timeout of a client, in seconds, whose server may be hanging."""
+    return 1.0 if hanging in steps else PATIENT
 
 
 class Fetched(NamedTuple):
@@ -65,9 +71,13 @@ async def afetched(own_errors, fetch):
     return Fetched(status, body, None, state_of(answer))
 
 
-def httpx_in_a_thread(layer, policy, times, url, method, headers, body):
+def httpx_in_a_thread(
+    layer, policy, times, url, method, headers, body, client_timeout=PATIENT
+):
     transport = for_httpx.RetryTransport(policy) if layer == "transport" else None
-    client = httpx.Client(transport=transport, timeout=TIMEOUT, follow_redirects=True)
+    client = httpx.Client(
+        transport=transport, timeout=client_timeout, follow_redirects=True
+    )
 
     def fetch():
         answer = client.request(method, url, headers=headers, content=body())
@@ -80,7 +90,9 @@ def httpx_in_a_thread(layer, policy, times, url, method, headers, body):
         return [fetched(httpx.HTTPError, call) for _ in range(times)]
 
 
-def requests_in_a_thread(layer, policy, times, url, method, headers, body):
+def requests_in_a_thread(
+    layer, policy, times, url, method, headers, body, client_timeout=PATIENT
+):
     session = requests.Session()
     # Nothing is taken from the environment: the server is on this machine.
     session.trust_env = False
@@ -89,7 +101,7 @@ def requests_in_a_thread(layer, policy, times, url, method, headers, body):
 
     def fetch():
         answer = session.request(
-            method, url, headers=headers, data=body(), timeout=TIMEOUT
+            method, url, headers=headers, data=body(), timeout=client_timeout
         )
         if layer == "function":
             answer.raise_for_status()
@@ -100,10 +112,13 @@ def requests_in_a_thread(layer, policy, times, url, method, headers, body):
         return [fetched(requests.RequestException, call) for _ in range(times)]
 
 
-def urllib3_in_a_thread(layer, policy, times, url, method, headers, body):
+def urllib3_in_a_thread(
+    layer, policy, times, url, method, headers, body, client_timeout=PATIENT
+):
     # urllib3 by itself would retry three times.
     pool = for_urllib3.RetryPoolManager(
-        policy if layer == "transport" else ONCE, urllib3.PoolManager(timeout=TIMEOUT)
+        policy if layer == "transport" else ONCE,
+        urllib3.PoolManager(timeout=client_timeout),
     )
 
     def fetch():
@@ -142,10 +157,12 @@ class StatusError(urllib3.exceptions.HTTPError):
         return hint(getattr(error, "answer", error))
 
 
-async def httpx_in_a_task(layer, policy, times, url, method, headers, body):
+async def httpx_in_a_task(
+    layer, policy, times, url, method, headers, body, client_timeout=PATIENT
+):
     transport = for_httpx.AsyncRetryTransport(policy) if layer == "transport" else None
     client = httpx.AsyncClient(
-        transport=transport, timeout=TIMEOUT, follow_redirects=True
+        transport=transport, timeout=client_timeout, follow_redirects=True
     )
 
     async def fetch():
@@ -162,11 +179,15 @@ async def httpx_in_a_task(layer, policy, times, url, method, headers, body):
         return [await afetched(httpx.HTTPError, call) for _ in range(times)]
 
 
-async def aiohttp_in_a_task(layer, policy, times, url, method, headers, body):
+async def aiohttp_in_a_task(
+    layer, policy, times, url, method, headers, body, client_timeout=PATIENT
+):
     middleware = for_aiohttp.RetryMiddleware(policy) if layer == "transport" else None
     client = aiohttp.ClientSession(
         middlewares=[middleware] if middleware else [],
-        timeout=aiohttp.ClientTimeout(sock_connect=TIMEOUT, sock_read=TIMEOUT),
+        timeout=aiohttp.ClientTimeout(
+            sock_connect=client_timeout, sock_read=client_timeout
+        ),
     )
     if middleware is None:
         # Or aiohttp itself would repeat some requests once.
@@ -193,11 +214,11 @@ async def one_by_one(pieces):
 
 
 def under_asyncio(fetches):
-    return lambda *args: asyncio.run(fetches(*args))
+    return lambda *args, **kwargs: asyncio.run(fetches(*args, **kwargs))
 
 
 def under_trio(fetches):
-    return lambda *args: trio.run(fetches, *args)
+    return lambda *args, **kwargs: trio.run(partial(fetches, *args, **kwargs))
 
 
 CLIENTS = {
@@ -208,5 +229,5 @@ CLIENTS = {
     "requests": requests_in_a_thread,
     "urllib3": urllib3_in_a_thread,
 }
-"""Functions of layer, policy, number of fetches, URL, method, headers and a function
-that makes the body; they return a list of `Fetched`."""
+"""Functions of layer, policy, number of fetches, URL, method, headers, a function that
+makes the body, and a timeout; they return a list of `Fetched`."""

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable
 from email.utils import formatdate
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -10,7 +11,13 @@ import pytest
 from retrykit import Policy, StopReason
 from retrykit.hints import first_of, milliseconds, reset_at, retry_after
 from retrykit.testing import record, virtual_time
-from tests._support.http_clients import CLIENTS, LAYERS, NO_FILES, READS_BODIES
+from tests._support.http_clients import (
+    CLIENTS,
+    LAYERS,
+    NO_FILES,
+    READS_BODIES,
+    timeout_for,
+)
 from tests._support.scripted_server import (
     answer,
     close,
@@ -197,14 +204,14 @@ def test_a_fault_of_the_server_has_the_expected_outcome(client, layer, row):
     expected = function if sees_body or transport is None else transport
     if layer == "transport" and client in NO_FILES and "file" in row:
         expected = SENT_ONCE
-    hangs = any(step == hang() for step in steps)
-    stall_timeout = 1.2 if hangs else 5
+    timeout = timeout_for(steps, hang())
     with (
         serve(*steps) as server,
-        virtual_time(stall_timeout=stall_timeout) as clock,
+        virtual_time() as clock,
         record() as recorded,
     ):
-        result = CLIENTS[client](layer, policy, times, server.url + "/x", *sent)[-1]
+        call = partial(CLIENTS[client], layer, policy, times, server.url + "/x")
+        result = call(*sent, client_timeout=timeout)[-1]
     assert len(server.seen) == expected.requests
     assert {seen.body for seen in server.seen} <= {b"", b"order"}
     assert len({seen.body for seen in server.seen}) == 1

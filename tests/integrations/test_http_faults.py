@@ -18,7 +18,7 @@ from tests._support.fault_proxy import (
     slow,
     through,
 )
-from tests._support.http_clients import CLIENTS, LAYERS, READS_BODIES
+from tests._support.http_clients import CLIENTS, LAYERS, READS_BODIES, timeout_for
 from tests._support.scripted_server import answer, serve
 
 PLAIN = Policy(schedule=[1, 2, 4], max_elapsed=3600)
@@ -83,18 +83,18 @@ def test_a_fault_of_the_connection_has_the_expected_outcome(client, layer, row):
     plans, delays, seen, ends, other, body = ROWS[row]
     if layer == "transport" and other and client not in READS_BODIES:
         delays, seen, ends = other
-    stall_timeout = 1.2 if hang() in plans else 5
+    timeout = timeout_for(plans, hang())
     server_step = answer(body=b"0123456789", close=True)
     with (
         serve(server_step) as server,
         proxy(server.port, *plans) as faults,
         observe(lambda event: has_failed(event) and faults.attempt_failed()),
-        virtual_time(stall_timeout=stall_timeout) as clock,
+        virtual_time() as clock,
         record() as recorded,
     ):
         url = f"http://127.0.0.1:{faults.port}/x"
         sent = ("PUT", None, lambda: body) if body else ("GET", None, lambda: None)
-        [result] = CLIENTS[client](layer, PLAIN, 1, url, *sent)
+        [result] = CLIENTS[client](layer, PLAIN, 1, url, *sent, client_timeout=timeout)
     assert clock.sleeps == delays
     assert [each.body for each in server.seen] == [body] * seen
     assert result.status == ends
