@@ -56,10 +56,6 @@ class SystemClock:
     def __init__(self, longest_sleep: float = _LONGEST_SLEEP) -> None:
         self._longest_sleep = longest_sleep
 
-    def reader(self) -> Callable[[], float]:
-        """Return a function that reads the time, from any thread."""
-        return monotonic
-
     def sleep(self, delay: float, /) -> None:
         """Block this thread for *delay* seconds."""
         if delay > self._longest_sleep:
@@ -143,4 +139,4 @@ wall_clock_override: ContextOverride[Callable[[], float]] = ContextOverride(_wal
 
 def wall() -> float:
     """Return the wall clock of this context, in seconds since 1970."""
-    return (wall_clock_override.get() if blockers else _wall_time)()
+    return wall_clock_override.get()() if blockers else time.time()

@@ -149,9 +149,9 @@ class RetryController:
         clock, policy, resumed = self._clock, self.policy, self._resumed
         # Threads that the function starts may ask at once, and must share one state.
         with state_lock:
-            if isinstance(entry[0], RetryCall):
-                return entry[0]
-            _, started, before = entry
+            owner, started, before = entry
+            if isinstance(owner, RetryCall):
+                return owner
             read_clock = clock.reader() if watched else clock.real_reader()
             begun = wall()
             if read_clock is not None:
@@ -192,7 +192,8 @@ class RetryController:
             call.warning_issued = False
             if before is not None:
                 _apply_nesting(call)
-            if not isinstance(entry[0], RetryCall):
+            # A signal handler may have asked meanwhile, in the same thread.
+            if entry[0] is owner:
                 entry[0] = call
             created: RetryCall = entry[0]
             return created
