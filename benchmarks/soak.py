@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -104,7 +104,7 @@ class Report:
 
 
 def soak(
-    transport: Transport, server: Faulty, requests: int, within: float = 2.0
+    transport: Transport, server: Faulty, requests: int, within: float = 30.0
 ) -> Report:
     """Send requests through a transport, and count leaks.
 
@@ -112,21 +112,24 @@ def soak(
         transport: The transport to test.
         server: A server that fails some requests.
         requests: The number of requests. Count, >= 5.
-        within: How long files and connections may take to close, in seconds.
+        within: How long threads, tasks, files and connections may take to end, in
+            seconds.
     """
     report = Report(name=transport.name, requests=requests)
     start = server.counts()
     threads = threading.active_count()
-    report.files.append(_files())
+    files = _files()
+    report.files.append(files)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", ResourceWarning)
         if transport.open is not None:
             with transport.open(_POLICY, WORKERS, server.url) as client:
                 _run_threads(report, client)
-            report.left = max(0, threading.active_count() - threads)
+            left = _wait_until_at_most(threads, threading.active_count, within)
+            report.left = max(0, left - threads)
         else:
-            asyncio.run(_run_tasks(report, transport, server.url))
-        report.files.append(_wait_for_close(report.files[0], within))
+            asyncio.run(_run_tasks(report, transport, server.url, within))
+        report.files.append(_wait_until_at_most(files, _files, within))
         end = server.settled(within)
         gc.collect()
     report.forgotten = [str(each.message) for each in warned]
@@ -155,7 +158,9 @@ def _run_threads(report: Report, client: Client) -> None:
     _count_at_rest(report, client, blocks)
 
 
-async def _run_tasks(report: Report, transport: Transport, url: str) -> None:
+async def _run_tasks(
+    report: Report, transport: Transport, url: str, within: float
+) -> None:
     async def work(client: Client, turns: Iterator[None]) -> None:
         for _ in turns:
             if report.errors:
@@ -172,6 +177,9 @@ async def _run_tasks(report: Report, transport: Transport, url: str) -> None:
             await asyncio.gather(*(work(client, turns) for _ in range(WORKERS)))
             blocks.append(_blocks())
         _count_at_rest(report, client, blocks)
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    if others:
+        await asyncio.wait(others, timeout=within)
     report.left = len(asyncio.all_tasks()) - 1
 
 
@@ -208,11 +216,11 @@ def _files() -> int:
     return sum(1 for _ in _OPEN.iterdir()) if _OPEN.is_dir() else 0
 
 
-def _wait_for_close(before: int, within: float) -> int:
-    """Count the open files once they are no more than before, or after a timeout."""
-    # A client may close files in a thread, as gRPC does.
+def _wait_until_at_most(most: int, count: Callable[[], int], within: float) -> int:
+    """Count until there are no more than *most*, or until a timeout."""
+    # A client may close files in a thread that ends after its close(), as gRPC does.
     end = time.monotonic() + within
-    while (now := _files()) > before and time.monotonic() < end:
+    while (now := count()) > most and time.monotonic() < end:
         time.sleep(0.01)
     return now
 

@@ -70,7 +70,7 @@ def leaky_transport(policy, limit, url):
 
 def test_detects_a_transport_that_closes_no_rejected_response(server):
     leaking = Transport(name="forgetful", module="httpx", open=leaky_transport)
-    leaks = list(soak(leaking, server, 50).leaks())
+    leaks = list(soak(leaking, server, 50, within=0.05).leaks())
     assert any(
         words.endswith("are busy, with no request using them") for words in leaks
     )
@@ -101,7 +101,8 @@ def test_detects_a_task_that_is_left_behind(server):
         task = asyncio.create_task(asyncio.sleep(3600))
         yield Client(partial(respond, task), lambda: Pool(0, 0))
 
-    result = soak(Transport(name="", module="httpx", aopen=leaves_a_task), server, 20)
+    leaking = Transport(name="", module="httpx", aopen=leaves_a_task)
+    result = soak(leaking, server, 20, within=0.05)
     assert "1 threads or tasks are left" in list(result.leaks())
 
 
