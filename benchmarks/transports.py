@@ -24,8 +24,11 @@ from retrykit import Policy
 
 __all__ = ["TRANSPORTS", "Client", "Pool", "Transport", "in_pool", "installed"]
 
-TIMEOUT = 5.0
-"""Of a client, for a connection or a response, in seconds."""
+TIMEOUT = 60.0
+"""For a connection, a response, and an idle connection, in seconds.
+
+No fault of the server hangs, so only a machine that stalls takes long.
+"""
 
 
 @final
@@ -86,7 +89,7 @@ def _httpx(policy: Policy, limit: int, url: str) -> Iterator[Client]:
 
     from retrykit.integrations.httpx import RetryTransport
 
-    inner = httpx.HTTPTransport(limits=httpx.Limits(max_connections=limit))
+    inner = httpx.HTTPTransport(limits=_limits(limit))
     transport = RetryTransport(policy, inner)
     with httpx.Client(transport=transport, timeout=TIMEOUT) as client:
         yield Client(lambda: client.get(url).status_code, lambda: in_pool(inner))
@@ -98,7 +101,7 @@ async def _httpx_awaited(policy: Policy, limit: int, url: str) -> AsyncIterator[
 
     from retrykit.integrations.httpx import AsyncRetryTransport
 
-    inner = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=limit))
+    inner = httpx.AsyncHTTPTransport(limits=_limits(limit))
     transport = AsyncRetryTransport(policy, inner)
     async with httpx.AsyncClient(transport=transport, timeout=TIMEOUT) as client:
 
@@ -106,6 +109,12 @@ async def _httpx_awaited(policy: Policy, limit: int, url: str) -> AsyncIterator[
             return (await client.get(url)).status_code
 
         yield Client(get, lambda: in_pool(inner))
+
+
+def _limits(limit: int) -> Any:
+    import httpx
+
+    return httpx.Limits(max_connections=limit, keepalive_expiry=TIMEOUT)
 
 
 def in_pool(inner: Any) -> Pool:
@@ -163,7 +172,7 @@ async def _aiohttp(policy: Policy, limit: int, url: str) -> AsyncIterator[Client
 
     from retrykit.integrations.aiohttp import RetryMiddleware
 
-    inner: Any = aiohttp.TCPConnector(limit=limit)
+    inner: Any = aiohttp.TCPConnector(limit=limit, keepalive_timeout=TIMEOUT)
     middleware, timeout = RetryMiddleware(policy), aiohttp.ClientTimeout(TIMEOUT)
     async with aiohttp.ClientSession(
         connector=inner, middlewares=[middleware], timeout=timeout
