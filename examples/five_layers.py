@@ -17,13 +17,13 @@ Prints::
         attempt 1, ConnectionError: connection refused
       storage: nested
         attempt 1, ConnectionError: connection refused
-      database: schedule ended
+      database: schedule_ended
         attempt 1, ConnectionError: connection refused
         attempt 2, ConnectionError: connection refused
         attempt 3, ConnectionError: connection refused
     nested='retry': called 243 times in 363 s
       retrykit: gave up after 3 attempts in 6m3s: the schedule has ended
-      gateway: schedule ended
+      gateway: schedule_ended
         attempt 1, ConnectionError: connection refused
         attempt 2, ConnectionError: connection refused
         attempt 3, ConnectionError: connection refused

@@ -11,7 +11,7 @@ Prints, where ``...`` is a duration::
     attempt 3 of read, after TimeoutError('slow')
     in the handler of PermissionError()
       status       dead
-      stop_reason  not retryable
+      stop_reason  not_retryable
       total_delay  0.03
       errors       ConnectionResetError, TimeoutError, PermissionError
       describe()   gave up after 3 attempts in ...: the error is not retryable

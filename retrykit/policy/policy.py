@@ -236,7 +236,7 @@ the first attempt counts; None is unlimited
         >>> Policy(schedule=[2.5]).decide(state, failure)
         Again(delay=2.5)
         >>> Policy(on=ValueError).decide(state, failure)
-        Stop(reason=<StopReason.NOT_RETRYABLE: 'not retryable'>)
+        Stop(reason=<StopReason.NOT_RETRYABLE: 'not_retryable'>)
 
         Args:
             state: The history before this failure.
@@ -303,7 +303,7 @@ the first attempt counts; None is unlimited
 
         >>> outcome = Policy(schedule=[0, 0]).run(int, "seven")
         >>> outcome.ok, len(outcome.state.errors), outcome.state.stop_reason.value
-        (False, 3, 'schedule ended')
+        (False, 3, 'schedule_ended')
 
         Returns:
             The value or the error that the call gave up with, and its state.

@@ -25,7 +25,7 @@ __all__ += ["read_seconds"]
 
 
 class StopReason(StrEnum):
-    """Why a call made no further attempt.
+    """Why a call made no further attempt; its values are labels for metrics.
 
     >>> StopReason("attempts").explanation
     'max attempts reached'
@@ -34,9 +34,9 @@ class StopReason(StrEnum):
     SUCCEEDED = "succeeded"
     ATTEMPTS = "attempts"
     ELAPSED = "elapsed"
-    SCHEDULE_ENDED = "schedule ended"
-    NOT_RETRYABLE = "not retryable"
-    GAVE_UP = "gave up"
+    SCHEDULE_ENDED = "schedule_ended"
+    NOT_RETRYABLE = "not_retryable"
+    GAVE_UP = "gave_up"
     HINT = "hint"
     BUDGET = "budget"
     NESTED = "nested"

@@ -67,7 +67,7 @@ def test_giving_up_is_an_error(backend, flaky, log):
         backend(POLICY, observers=[observer()])(flaky(error, error, error))()
     line = "gave up after 3 attempts in 1m41s: the schedule has ended"
     assert log.lines[2:] == [("ERROR", f"fetch: {line}; TimeoutError: slow")]
-    assert log.fields[-1] == fields(attempt=3, elapsed=101.0, reason="schedule ended")
+    assert log.fields[-1] == fields(attempt=3, elapsed=101.0, reason="schedule_ended")
 
 
 @pytest.mark.parametrize(

@@ -133,9 +133,9 @@ GAVE_UP = "gave up after 2 attempts in 1m30s"
         ("cancelled", "dead", "was cancelled after 2 attempts in 1m30s"),
         ("attempts", "dead", f"{GAVE_UP}: max attempts reached"),
         ("elapsed", "dead", f"{GAVE_UP}: no time is left for another attempt"),
-        ("schedule ended", "dead", f"{GAVE_UP}: the schedule has ended"),
-        ("not retryable", "dead", f"{GAVE_UP}: the error is not retryable"),
-        ("gave up", "dead", f"{GAVE_UP}: ended by give_up_on, GiveUp or a hint"),
+        ("schedule_ended", "dead", f"{GAVE_UP}: the schedule has ended"),
+        ("not_retryable", "dead", f"{GAVE_UP}: the error is not retryable"),
+        ("gave_up", "dead", f"{GAVE_UP}: ended by give_up_on, GiveUp or a hint"),
     ],
 )
 def test_describes_how_the_call_went(reason, status, text):

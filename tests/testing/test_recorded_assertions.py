@@ -176,7 +176,7 @@ FAILING = {
     "outcomes of fetch: expected ['gave up', 'gave up'], "
     "got ['succeeded', 'gave up']": (lambda it: it.assert_gave_up("fetch")),
     "outcomes of fetch: expected ['elapsed', 'elapsed'], "
-    "got ['succeeded', 'schedule ended']": (
+    "got ['succeeded', 'schedule_ended']": (
         lambda it: it.assert_gave_up("fetch", StopReason.ELAPSED)
     ),
     "outcomes of other: expected ['gave up'], got []": lambda it: it.assert_gave_up(
