@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from keyword import iskeyword
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules import CONSTRUCTORS
 from retrykit.schedules.base import Schedule, iter_parts
 
-__all__ = ["Expression", "import_block", "non_default_settings", "to_data"]
+__all__ = ["Expression", "import_block", "to_data"]
 __all__ += ["to_expression", "to_python", "to_toml", "toml_key", "toml_value"]
 
 
@@ -44,7 +43,7 @@ def to_python(name: str, policy: Policy) -> str:
     """
     expressions = {
         key: to_expression(key, value)
-        for key, value in non_default_settings(policy).items()
+        for key, value in policy.non_default_settings().items()
     }
     lines = (line for each in expressions.values() for line in each.imports)
     settings = ", ".join(f"{key}={each.text}" for key, each in expressions.items())
@@ -102,19 +101,8 @@ def to_data(policy: Policy) -> dict[str, Any]:
     """
     return {
         key: setting_to_data(key, value)
-        for key, value in non_default_settings(policy).items()
+        for key, value in policy.non_default_settings().items()
     }
-
-
-def non_default_settings(policy: Policy, base: Policy | None = None) -> dict[str, Any]:
-    """Return the settings that differ from another policy's, by their names.
-
-    >>> non_default_settings(Policy(max_attempts=5, seed=7))
-    {'seed': 7}
-    """
-    base = base or Policy()
-    values = {each.name: getattr(policy, each.name) for each in fields(Policy)}
-    return {key: x for key, x in values.items() if x != getattr(base, key)}
 
 
 class Expression(NamedTuple):

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, final
 
 from retrykit._internal.context import ContextOverride
 from retrykit._internal.frozen import Frozen
+from retrykit.policy.limits import override
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
@@ -22,11 +23,11 @@ class RetryOverrides(Frozen):
     def apply_to(self, policy: "Policy") -> "Policy":
         """Return *policy* with these limits."""
         if self.disabled:
-            return policy.replace(max_attempts=1, on_result=None, raises="last")
+            return override(policy, max_attempts=1, on_result=None, raises="last")
         limit, allowed = self.max_attempts, policy.max_attempts
         if limit is None or (allowed is not None and allowed <= limit):
             return policy
-        return policy.replace(max_attempts=limit)
+        return override(policy, max_attempts=limit)
 
 
 retry_overrides: ContextOverride[RetryOverrides] = ContextOverride(

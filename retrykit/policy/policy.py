@@ -19,6 +19,7 @@ from retrykit.policy.conditions import (
     format_value,
 )
 from retrykit.policy.decision import Again, Decision, Stop, decide, match_error
+from retrykit.policy.limits import LIMITS, check_limits, default_limits
 from retrykit.policy.rules import Rule, types_of
 from retrykit.policy.timeouts import AsArgument
 from retrykit.policy.validators import (
@@ -66,8 +67,7 @@ class Outcome(Frozen, Generic[T_co]):
         return self.error is None
 
 
-# The delays of Google's ExponentialBackOff. An interactive caller can wait for five
-# attempts within a minute.
+# The delays of Google's ExponentialBackOff.
 _DEFAULT_SCHEDULE = exponential(0.5, factor=1.5).cap(60).jitter(0.5)
 
 
@@ -183,16 +183,29 @@ the first attempt counts; None is unlimited
     name: str | None = None
 
     def __init__(self, **settings: Unpack[PolicySettings]) -> None:
-        self._set(settings, _DEFAULTS)
+        self._set(settings, _DEFAULTS, frozenset())
 
-    def _set(self, given: Mapping[str, object], others: Mapping[str, object]) -> None:
+    def _set(
+        self,
+        given: Mapping[str, object],
+        others: Mapping[str, object],
+        written: frozenset[str],
+    ) -> None:
+        """Set the given settings, and the others, of which some had been written."""
         for name, value in given.items():
             if name not in VALIDATORS:
                 raise _unknown_setting(name, value)
-        for name, check in VALIDATORS.items():
-            value = check(name, given[name]) if name in given else others[name]
-            object.__setattr__(self, name, value)
+        values = {
+            name: check(name, given[name]) if name in given else others[name]
+            for name, check in VALIDATORS.items()
+        }
+        written |= {name for name in _DECIDING if name in given}
+        elapsed = values["max_elapsed"] if "max_elapsed" in written else None
+        values |= default_limits(written, values["schedule"], elapsed)
+        vars(self).update(values, _written=written)
         self._check_contradictions()
+        if not _DECIDING.isdisjoint(given):
+            check_limits(self)
 
     def _check_contradictions(self) -> None:
         if self.deadline != "stop" and self.max_elapsed is None:
@@ -218,8 +231,26 @@ the first attempt counts; None is unlimited
             ConfigError: A setting is unknown, is invalid, or contradicts another.
         """
         other = object.__new__(type(self))
-        other._set(changes, {name: getattr(self, name) for name in VALIDATORS})
+        other._set(changes, vars(self), self._written)
         return other
+
+    def non_default_settings(self) -> dict[str, Any]:
+        """Return the settings that are not left to the defaults, in order.
+
+        >>> Policy(max_attempts=5, redact=True).non_default_settings()
+        {'max_attempts': 5}
+
+        Returns:
+            `schedule` and the limits if they were written, since they decide which
+            limits the policy has by default; other settings if they differ.
+        """
+        values = {name: getattr(self, name) for name in VALIDATORS}
+        return {
+            name: value
+            for name, value in values.items()
+            if (name in self._written)
+            or (name not in _DECIDING and value != _DEFAULTS[name])
+        }
 
     def decide(
         self, state: RetryState, failure: Failure, *, budgeted: bool = True
@@ -349,9 +380,10 @@ the first attempt counts; None is unlimited
         >>> Policy(max_elapsed=None, schedule=[1]).to_dict()["max_elapsed"]
         'unlimited'
 
-        A hint becomes its expression, and a budget its settings without its current
-        level: the policy that is read back has a full one or, if the budget has a
-        scope, the budget shared by that scope.
+        The schedule and the limits are left out if they were not written. A hint
+        becomes its expression, and a budget its settings without its current level:
+        the policy that is read back has a full one or, if the budget has a scope, the
+        budget shared by that scope.
 
         Raises:
             ConfigError: A setting is code: a predicate, an observer, a generator
@@ -360,7 +392,10 @@ the first attempt counts; None is unlimited
         # Imported here and below: most programs do not serialize policies.
         from retrykit.policy.serialization import policy_to_dict  # noqa: PLC0415
 
-        return policy_to_dict(self)
+        unwritten = _DECIDING - self._written
+        return policy_to_dict(
+            {x: getattr(self, x) for x in VALIDATORS if x not in unwritten}
+        )
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
@@ -472,14 +507,16 @@ the first attempt counts; None is unlimited
 
     def __repr__(self) -> str:
         settings = (
-            f"{name}={format_value(getattr(self, name))}"
-            for name in VALIDATORS
-            if getattr(self, name) != _DEFAULTS[name]
+            f"{name}={format_value(value)}"
+            for name, value in self.non_default_settings().items()
         )
         return f"Policy({', '.join(settings)})"
 
 
-_DEFAULTS: dict[str, object] = {each.name: each.default for each in fields(Policy)}
+_DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Policy)}
+
+# The settings that decide which limits a policy has by default.
+_DECIDING = frozenset({"schedule", *LIMITS})
 
 
 def _all_within(types: tuple[type, ...], others: tuple[type, ...]) -> bool:

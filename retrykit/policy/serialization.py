@@ -5,9 +5,8 @@ can. Reading never imports a module.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from retrykit._internal.type_names import type_from_name, type_to_name
 from retrykit._internal.validation import check_integer, invalid_setting, prefix_errors
@@ -16,9 +15,6 @@ from retrykit.hints.base import Hint
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules.base import Schedule
-
-if TYPE_CHECKING:
-    from retrykit.policy.policy import Policy
 
 __all__ = ["UNLIMITED", "policy_to_dict", "setting_to_data", "settings_from_dict"]
 
@@ -30,10 +26,9 @@ _CODE = ("on_result", "observers")
 _LIMITS = ("max_attempts", "max_elapsed", "hint_cap")
 
 
-def policy_to_dict(policy: "Policy") -> dict[str, Any]:
-    """Return a policy as a dict of numbers, strings, lists and dicts."""
-    values = {each.name: getattr(policy, each.name) for each in fields(policy)}
-    data = {name: setting_to_data(name, value) for name, value in values.items()}
+def policy_to_dict(settings: Mapping[str, object]) -> dict[str, Any]:
+    """Return the settings of a policy as numbers, strings, lists and dicts."""
+    data = {name: setting_to_data(name, value) for name, value in settings.items()}
     return {name: value for name, value in data.items() if value is not None}
 
 

@@ -18,7 +18,6 @@ from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
 from retrykit.config.files import policy_names
 from retrykit.config.grpc_service_config import StatusCodes
 from retrykit.config.rendering import (
-    non_default_settings,
     to_data,
     to_expression,
     to_python,
@@ -203,10 +202,10 @@ def test_a_name_is_quoted_if_toml_requires_it(name, tmp_path):
 
 @every_policy
 def test_default_settings_are_left_out(name, policy):
-    assert to_data(policy).keys() == non_default_settings(policy).keys()
+    assert to_data(policy).keys() == policy.non_default_settings().keys()
     _, *lines = to_toml(name, policy).split("\n")
     assert [line.partition(" = ")[0] for line in lines] == [
-        *non_default_settings(policy)
+        *policy.non_default_settings()
     ]
 
 

@@ -10,7 +10,6 @@ from retrykit.analysis.preview.caveats import caveats, has_other_delays
 from retrykit.config.preset_names import BUILT_IN, preset_key
 from retrykit.config.rendering import (
     import_block,
-    non_default_settings,
     to_expression,
     toml_key,
     toml_value,
@@ -19,6 +18,7 @@ from retrykit.errors import ConfigError
 from retrykit.policy.policy import Policy
 from retrykit.policy.serialization import setting_to_data
 from retrykit.policy.timeouts import timeout_seconds
+from retrykit.policy.validators import VALIDATORS
 from retrykit.schedules.base import Schedule
 
 __all__ = ["hidden_settings", "policy_data", "schedule_data"]
@@ -75,8 +75,10 @@ def hidden_settings(policy: Policy, preset: Policy | None = None) -> dict[str, A
         imports = ["from retrykit import Policy", *schedule.imports]
     else:
         imports = ["from retrykit import presets"]
-    for name, value in non_default_settings(policy, preset).items():
-        if name in _SHOWN:
+    base = preset or Policy()
+    for name in VALIDATORS:
+        value = getattr(policy, name)
+        if name in _SHOWN or value == getattr(base, name):
             continue
         try:
             expression = to_expression(name, value)

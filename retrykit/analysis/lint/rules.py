@@ -15,6 +15,7 @@ from retrykit._internal.validation import check_choice, check_integer
 from retrykit.analysis.lint.cap_analysis import caps
 from retrykit.analysis.preview import Preview, preview
 from retrykit.analysis.preview.caveats import has_other_delays
+from retrykit.policy.limits import override
 from retrykit.policy.policy import Policy
 from retrykit.policy.rules import types_of
 from retrykit.schedules.structure import has_user_code, is_endless
@@ -325,8 +326,8 @@ def _or_longer(context: LintContext, attempts: int) -> str:
     if has_user_code(context.policy.schedule):
         # It may fail for a retry that no call makes.
         return ""
-    longer = context.policy.replace(
-        max_attempts=attempts, max_elapsed=None, deadline="stop"
+    longer = override(
+        context.policy, max_attempts=attempts, max_elapsed=None, deadline="stop"
     )
     result = preview(longer, attempt=context.preview.attempt, samples=0)
     if result.end is None or result.rows[-1].start_high > CENTURY:

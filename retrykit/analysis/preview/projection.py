@@ -13,6 +13,7 @@ from retrykit._internal.frozen import Frozen
 from retrykit.analysis.preview.delay_distributions import delay_distributions
 from retrykit.analysis.preview.distributions import Distribution
 from retrykit.policy.decision import decide
+from retrykit.policy.limits import override
 from retrykit.policy.policy import Policy
 from retrykit.schedules.base import Bounds, Schedule
 from retrykit.schedules.basic import Fixed
@@ -144,7 +145,7 @@ def project(policy: Policy, attempt: float, most: int) -> Projection:
     # The user's code may fail for a retry that no call makes.
     bounds.complete = has_user_code(policy.schedule)
     ends = {
-        name: _limit(walks, policy.replace(**removed))
+        name: _limit(walks, override(policy, **removed))
         for name, removed in _REMOVED_FOR.items()
     }
     known = tuple(islice(delay_distributions(policy.schedule), len(shortest)))
@@ -165,7 +166,7 @@ _Walk = tuple[list[float], StopReason | None]
 
 def walk(policy: Policy, delays: Iterable[float], attempt: float, most: int) -> _Walk:
     """Return the delays of a call, and why it ends; None if it may go on."""
-    limits = policy.replace(schedule=_DelayIterator(iter(delays)))
+    limits = override(policy, schedule=_DelayIterator(iter(delays)))
     state, elapsed = RetryState("", seed=0, epoch=0.0), 0.0
     waited: list[float] = []
     while True:

@@ -15,6 +15,7 @@ from typing import final
 from retrykit._internal.frozen import Frozen
 from retrykit.analysis.preview.distributions import Distribution, saturating_sum
 from retrykit.analysis.preview.projection import RetryRow, walk
+from retrykit.policy.limits import override
 from retrykit.policy.policy import Policy
 from retrykit.schedules.randomness import MAX_DELAY
 
@@ -152,7 +153,7 @@ def sample_calls(
     policy: Policy, retries: int, samples: int, *, allowed: float = math.inf
 ) -> Iterator[Sequence[float]]:
     """Yield the delays of random calls, without the limits of the policy."""
-    unlimited = policy.replace(max_elapsed=None, deadline="stop")
+    unlimited = override(policy, max_elapsed=None, deadline="stop")
     for index in range(samples):
         drawn = policy.schedule.draw((policy.seed or 0) + index)
         delays = list(_take_until(islice(drawn, retries), allowed))

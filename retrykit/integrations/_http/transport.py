@@ -22,6 +22,7 @@ from retrykit.integrations._http.policy import (
     check_methods,
 )
 from retrykit.policy.conditions import ResultCondition, format_value
+from retrykit.policy.limits import override
 from retrykit.policy.policy import Policy
 from retrykit.state.final_error import RetryError, attach_state
 from retrykit.state.retry_state import RetryState, StopReason
@@ -88,13 +89,13 @@ class _BaseSender:
         self._methods = check_methods(methods)
         attempt = _aattempt if self._awaited else _attempt
         self._retrying = driver_factory(policy, attempt, awaited=self._awaited)
-        single = policy.replace(max_attempts=1)
+        single = override(policy, max_attempts=1)
         self._single = driver_factory(single, attempt, awaited=self._awaited)
 
     def with_policy(self, name: str, policy: Policy | None) -> Self:
         """Return a sender of the same client with another policy."""
         if policy is None:
-            policy = self.policy.replace(max_attempts=1)
+            policy = override(self.policy, max_attempts=1)
         else:
             check_instance(name, policy, Policy, "None sends once")
             policy = self._transient.policy(policy)

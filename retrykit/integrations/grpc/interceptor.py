@@ -16,6 +16,7 @@ from retrykit.execution.drivers import driver_factory
 from retrykit.integrations._http.policy import check_client_policy
 from retrykit.policy.conditions import format_value
 from retrykit.policy.grpc_status import StatusCodes
+from retrykit.policy.limits import override
 from retrykit.policy.policy import Policy
 from retrykit.policy.timeouts import AsArgument
 from retrykit.state.retry_state import RetryState
@@ -98,7 +99,7 @@ class CallRunner:
             )
         self.policy, self._awaited = policy, awaited
         self._retrying = self._driver_factory(policy)
-        self._single = self._driver_factory(policy.replace(max_attempts=1))
+        self._single = self._driver_factory(override(policy, max_attempts=1))
 
     def run(self, call: InterceptedCall) -> Any:
         """Return the result of the last attempt; it is awaitable for async calls."""
@@ -117,7 +118,7 @@ class CallRunner:
                 return self._retrying
             timeout = limit
         return self._driver_factory(
-            policy.replace(max_elapsed=timeout, deadline="stop")
+            override(policy, max_elapsed=timeout, deadline="stop")
         )
 
     def _driver_factory(self, policy: Policy) -> Callable[..., Any]:

@@ -1,0 +1,126 @@
+"""Limits of a policy: their defaults, and those that make each other useless.
+
+The defaults are for a policy without a limit of its own: `max_attempts`, `max_elapsed`,
+or a schedule that ends.
+"""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, Final
+
+from retrykit._internal.durations import format_duration
+from retrykit._internal.validation import invalid_setting
+from retrykit.errors import ConfigError
+from retrykit.schedules.base import Schedule
+from retrykit.schedules.structure import has_user_code, is_endless
+
+if TYPE_CHECKING:
+    from retrykit.policy.policy import Policy
+
+__all__ = ["LIMITS", "check_limits", "default_limits", "override"]
+
+LIMITS: Final = ("max_attempts", "max_elapsed")
+"""The settings whose default depends on the others."""
+
+# An interactive caller can wait for five attempts within a minute.
+_ATTEMPTS: Final = 5
+_ELAPSED: Final = 60.0
+
+# User code is called no further to find out whether its schedule ends.
+_SEARCHED: Final = 1_000
+
+
+def default_limits(
+    written: Collection[str], schedule: Schedule, max_elapsed: float | None
+) -> dict[str, Any]:
+    """Return the limits of a policy that were not written.
+
+    >>> from retrykit.schedules import constant
+    >>> default_limits((), constant(1), None)
+    {'max_attempts': 5, 'max_elapsed': 60.0}
+    >>> default_limits({"schedule"}, constant(1), None)
+    {'max_attempts': 5, 'max_elapsed': None}
+
+    Args:
+        written: The names of the settings that were written.
+        schedule: The schedule.
+        max_elapsed: The limit of time, if it was written.
+    """
+    own = {"schedule", *LIMITS}.intersection(written)
+    bounded = bool(own) and (max_elapsed is not None or _ends(schedule))
+    defaults = {
+        "max_attempts": None if bounded else _ATTEMPTS,
+        "max_elapsed": None if own else _ELAPSED,
+    }
+    return {name: x for name, x in defaults.items() if name not in own}
+
+
+def _ends(schedule: Schedule) -> bool:
+    """Return whether a schedule ends; user code, by its retry 1,000."""
+    if not has_user_code(schedule):
+        return not is_endless(schedule)
+    try:
+        return schedule.bounds(_SEARCHED) is None
+    except Exception:  # noqa: BLE001  it is reported when a call needs it
+        return False
+
+
+# Each takes a step of the schedule.
+_MOST_ADDED: Final = 1_000
+
+
+def override(policy: "Policy", **changes: Any) -> "Policy":
+    """Return a policy with other values, for one call or for an analysis of it.
+
+    Neither the values nor their combination are checked, and other limits stay as they
+    are.
+    """
+    other = object.__new__(type(policy))
+    vars(other).update(vars(policy), **changes)
+    return other
+
+
+def check_limits(policy: "Policy") -> None:
+    """Raise `ConfigError` if a limit can never take effect.
+
+    Nothing is said of a schedule that is longer than needed, since a limit may be
+    lowered for a while, nor where delays come from user code, rules or hints.
+    """
+    schedule, most, allowed = policy.schedule, policy.max_attempts, policy.max_elapsed
+    if policy.rules or policy.hint is not None or has_user_code(schedule):
+        return
+    if most is not None and most > 1 and not _has_delay(schedule, most - 1):
+        delays = next(n for n in range(most) if schedule.bounds(n + 1) is None)
+        end = f"the schedule ends after {delays} delay{'s' * (delays != 1)}"
+        _reject_attempts(most, delays + 1, end, "the schedule")
+    if allowed is None or policy.deadline != "stop":
+        return
+    elapsed = 0.0
+    for retry in range(1, min(most or 2, _MOST_ADDED)):
+        bounds = schedule.bounds(retry)
+        if bounds is None:
+            return
+        elapsed += bounds[0]
+        if elapsed <= allowed * (1 + 1e-9):
+            continue
+        if retry == 1:
+            least = format_duration(elapsed)
+            rule = f"at least {least}, the first delay, or nothing is ever retried"
+            suggestion = "for a single attempt write max_attempts=1"
+            raise invalid_setting("max_elapsed", rule, allowed, suggestion)
+        limit = f"max_elapsed={format_duration(allowed)}"
+        end = f"{limit} is over before attempt {retry + 1}"
+        _reject_attempts(most, retry, end, "max_elapsed")
+
+
+def _has_delay(schedule: Schedule, retry: int) -> bool:
+    try:
+        return schedule.bounds(retry) is not None
+    except ConfigError:
+        # It is too far to be searched for.
+        return True
+
+
+def _reject_attempts(most: int | None, possible: int, why: str, instead: str) -> None:
+    rule = f"at most {possible}, since {why}"
+    suggestion = f"None leaves the end to {instead}"
+    raise invalid_setting("max_attempts", rule, most, suggestion)

@@ -1,0 +1,171 @@
+"""Limits that are written are the only ones, and none of them makes another dead."""
+
+import pytest
+
+from retrykit import ConfigError, Policy, Rule, retry, schedules
+from retrykit.hints import retry_after
+from retrykit.schedules import constant, exponential, linear, sequence
+from retrykit.schedules.base import Schedule
+
+
+def ten_delays():
+    yield from [0.25] * 10
+
+
+def endless():
+    while True:
+        yield 1
+
+
+def broken():
+    yield 1
+    raise LookupError
+
+
+@pytest.mark.parametrize(
+    ("written", "limits"),
+    [
+        ({}, (5, 60.0)),
+        ({"on": OSError, "name": "fetch"}, (5, 60.0)),
+        ({"max_attempts": 20}, (20, None)),
+        ({"max_attempts": None}, (None, None)),
+        ({"max_elapsed": "10m"}, (None, 600.0)),
+        ({"max_elapsed": None}, (5, None)),
+        ({"max_attempts": 5, "max_elapsed": 60}, (5, 60.0)),
+        ({"schedule": ["5m"]}, (None, None)),
+        ({"schedule": [5, 15, 960]}, (None, None)),
+        ({"schedule": exponential(1).take(9)}, (None, None)),
+        ({"schedule": [5, 15], "max_attempts": 2}, (2, None)),
+        ({"schedule": [5, 15], "max_elapsed": "1h"}, (None, 3600.0)),
+        ({"schedule": exponential(1)}, (5, None)),
+        ({"schedule": constant(1), "max_elapsed": "1h"}, (None, 3600.0)),
+        ({"schedule": constant(1), "max_attempts": None}, (None, None)),
+        ({"schedule": ten_delays}, (None, None)),
+        ({"schedule": endless}, (5, None)),
+        ({"schedule": broken}, (5, None)),
+    ],
+    ids=str,
+)
+def test_limits_that_are_written_are_the_only_ones(written, limits):
+    policy = Policy(**written)
+    assert (policy.max_attempts, policy.max_elapsed) == limits
+
+
+def test_defaults_give_way_to_a_limit_that_is_written_later():
+    assert Policy(on=OSError).replace(max_attempts=20).max_elapsed is None
+    assert Policy(max_attempts=3).replace(max_elapsed="1m").max_attempts == 3
+    assert Policy(schedule=[1, 2]).replace(schedule=constant(1)).max_attempts == 5
+    assert Policy(max_attempts=9).replace(name="fetch").max_elapsed is None
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Policy(),
+        Policy(max_attempts=5),
+        Policy(max_attempts=5, max_elapsed=60),
+        Policy(max_elapsed=60),
+        Policy(max_attempts=None),
+        Policy(max_elapsed=None),
+        Policy(schedule=[1, 2], max_elapsed=None),
+        Policy(schedule=Policy().schedule),
+    ],
+    ids=repr,
+)
+def test_only_written_limits_are_printed_and_stored(policy):
+    other = policy.replace(max_attempts=2)
+    names = {"Policy": Policy} | vars(schedules)
+    for again in (
+        eval(repr(policy), names),  # noqa: S307  our own text
+        Policy.from_dict(policy.to_dict()),
+    ):
+        assert again == policy
+        assert repr(again) == repr(policy)
+        assert again.replace(max_attempts=2) == other
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (
+            {"schedule": ["30s"], "max_elapsed": "10s"},
+            (
+                "max_elapsed must be at least 30s, the first delay, or nothing is ever "
+                "retried, got 10.0; for a single attempt write max_attempts=1"
+            ),
+        ),
+        (
+            {"max_elapsed": 0},
+            (
+                "max_elapsed must be at least 250ms, the first delay, or nothing is ever "
+                "retried, got 0.0; for a single attempt write max_attempts=1"
+            ),
+        ),
+        (
+            {"schedule": [1, 2], "max_attempts": 4},
+            (
+                "max_attempts must be at most 3, since the schedule ends after 2 delays, "
+                "got 4; None leaves the end to the schedule"
+            ),
+        ),
+        (
+            {"schedule": constant(10), "max_attempts": 8, "max_elapsed": "1m"},
+            (
+                "max_attempts must be at most 7, since max_elapsed=1m is over before "
+                "attempt 8, got 8; None leaves the end to max_elapsed"
+            ),
+        ),
+    ],
+    ids=["first delay", "no time", "schedule", "time"],
+)
+def test_a_limit_that_another_makes_dead_is_an_error(written, message):
+    with pytest.raises(ConfigError) as caught:
+        Policy(**written)
+    assert str(caught.value) == message
+    with pytest.raises(ConfigError):
+        retry(**written)
+
+
+def test_a_limit_that_a_replacement_makes_dead_is_an_error():
+    policy = Policy(schedule=constant(10), max_attempts=4)
+    with pytest.raises(ConfigError, match="at most 3, since max_elapsed=20s"):
+        policy.replace(max_elapsed="20s")
+
+
+class Custom(Schedule):
+    """Raises wherever it is asked."""
+
+    __slots__ = ()
+
+    def delay(self, retry, previous, random):
+        raise LookupError
+
+    def bounds(self, retry):
+        raise LookupError
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"schedule": [1, 5, 60], "max_attempts": 2},
+        {"schedule": [1, 5, 60], "max_elapsed": 10},
+        {"schedule": ["30s"], "max_elapsed": "10s", "deadline": "clip"},
+        {"schedule": ["30s"], "max_elapsed": "10s", "deadline": "overshoot"},
+        {"schedule": ["30s"], "max_elapsed": "10s", "hint": retry_after()},
+        {"schedule": ["30s"], "max_elapsed": "30s"},
+        {"schedule": ["30s"], "max_elapsed": 0, "max_attempts": 1},
+        {
+            "schedule": [1],
+            "max_attempts": 4,
+            "rules": [Rule(on=OSError, schedule=[1, 2, 3])],
+        },
+        {"schedule": constant(9).full_jitter(), "max_attempts": 9, "max_elapsed": 9},
+        {"schedule": linear(1), "max_attempts": 10**6, "max_elapsed": "10w"},
+        {"schedule": ten_delays, "max_attempts": 20},
+        {"schedule": Custom(), "max_attempts": 20, "max_elapsed": 5},
+        {"schedule": sequence([]), "max_attempts": 1},
+    ],
+    ids=str,
+)
+def test_limits_that_can_both_end_a_call_are_taken(written):
+    assert Policy(**written)
