@@ -18,6 +18,8 @@ from retrykit.errors import ConfigError
 from retrykit.execution.callables import qualified_name
 from retrykit.execution.drivers import prepare_attempt
 from retrykit.policy.policy import Policy
+from retrykit.policy.serialization import policy_to_dict
+from retrykit.policy.validators import VALIDATORS
 from retrykit.schedules.randomness import new_seed
 from retrykit.state.retry_state import RetryState
 
@@ -185,9 +187,11 @@ def fingerprint(policy: Policy) -> str:
     bare = policy.replace(
         name=None, observers=(), max_failures=2, redact=True, keep_tracebacks=False
     )
+    # All of them, since limits may be the defaults or written.
+    settings = {name: getattr(bare, name) for name in VALIDATORS}
     try:
-        text = json.dumps(bare.to_dict(), sort_keys=True)
+        text = json.dumps(policy_to_dict(settings), sort_keys=True)
     except ConfigError:
         # Memory addresses differ between processes.
-        text = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(bare))
+        text = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(settings))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
