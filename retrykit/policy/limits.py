@@ -4,6 +4,7 @@ The defaults are for a policy without a limit of its own: `max_attempts`, `max_e
 or a schedule that ends.
 """
 
+from bisect import bisect_left
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
@@ -89,7 +90,9 @@ def check_limits(policy: "Policy") -> None:
     if policy.rules or policy.hint is not None or has_user_code(schedule):
         return
     if most is not None and most > 1 and not _has_delay(schedule, most - 1):
-        delays = next(n for n in range(most) if schedule.bounds(n + 1) is None)
+        # Binary search for the first retry without a delay.
+        retries = range(1, most)
+        delays = bisect_left(retries, 1, key=lambda n: not _has_delay(schedule, n))
         end = f"the schedule ends after {delays} delay{'s' * (delays != 1)}"
         _reject_attempts(most, delays + 1, end, "the schedule")
     if allowed is None or policy.deadline != "stop":

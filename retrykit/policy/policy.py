@@ -204,7 +204,7 @@ the first attempt counts; None is unlimited
         values |= default_limits(written, values["schedule"], elapsed)
         vars(self).update(values, _written=written)
         self._check_contradictions()
-        if not _DECIDING.isdisjoint(given):
+        if not _RELATED.isdisjoint(given):
             check_limits(self)
 
     def _check_contradictions(self) -> None:
@@ -517,6 +517,9 @@ _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Policy)}
 
 # The settings that decide which limits a policy has by default.
 _DECIDING = frozenset({"schedule", *LIMITS})
+
+# The settings that decide whether a limit can take effect.
+_RELATED = _DECIDING | {"deadline", "hint", "rules"}
 
 
 def _all_within(types: tuple[type, ...], others: tuple[type, ...]) -> bool:

@@ -109,6 +109,14 @@ def test_only_written_limits_are_printed_and_stored(policy):
             ),
         ),
         (
+            {"schedule": constant(1).take(10**9), "max_attempts": 10**15},
+            (
+                "max_attempts must be at most 1000000001, since the schedule ends after "
+                "1000000000 delays, got 1000000000000000; None leaves the end to the "
+                "schedule"
+            ),
+        ),
+        (
             {"schedule": constant(10), "max_attempts": 8, "max_elapsed": "1m"},
             (
                 "max_attempts must be at most 7, since max_elapsed=1m is over before "
@@ -116,7 +124,7 @@ def test_only_written_limits_are_printed_and_stored(policy):
             ),
         ),
     ],
-    ids=["first delay", "no time", "schedule", "time"],
+    ids=["first delay", "no time", "schedule", "long schedule", "time"],
 )
 def test_a_limit_that_another_makes_dead_is_an_error(written, message):
     with pytest.raises(ConfigError) as caught:
@@ -130,6 +138,21 @@ def test_a_limit_that_a_replacement_makes_dead_is_an_error():
     policy = Policy(schedule=constant(10), max_attempts=4)
     with pytest.raises(ConfigError, match="at most 3, since max_elapsed=20s"):
         policy.replace(max_elapsed="20s")
+
+
+@pytest.mark.parametrize(
+    ("lenient", "strict"),
+    [
+        ({"deadline": "clip"}, {"deadline": "stop"}),
+        ({"hint": retry_after()}, {"hint": None}),
+        ({"rules": [Rule(on=OSError, max_attempts=2)]}, {"rules": []}),
+    ],
+    ids=["deadline", "hint", "rules"],
+)
+def test_a_replacement_that_leaves_a_limit_dead_is_an_error(lenient, strict):
+    policy = Policy(schedule=["30s"], max_elapsed="10s", **lenient)
+    with pytest.raises(ConfigError, match="at least 30s, the first delay"):
+        policy.replace(**strict)
 
 
 class Custom(Schedule):
