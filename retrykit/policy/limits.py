@@ -17,10 +17,10 @@ from retrykit.schedules.structure import has_user_code, is_endless
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
 
-__all__ = ["LIMITS", "check_limits", "default_limits", "override"]
+__all__ = ["DECIDING", "check_limits", "default_limits", "override"]
 
-LIMITS: Final = ("max_attempts", "max_elapsed")
-"""The settings whose default depends on the others."""
+DECIDING: Final = frozenset({"schedule", "max_attempts", "max_elapsed"})
+"""The settings that decide which limits a policy has by default."""
 
 # An interactive caller can wait for five attempts within a minute.
 _ATTEMPTS: Final = 5
@@ -46,21 +46,22 @@ def default_limits(
         schedule: The schedule.
         max_elapsed: The limit of time, if it was written.
     """
-    own = {"schedule", *LIMITS}.intersection(written)
-    bounded = bool(own) and (max_elapsed is not None or _ends(schedule))
-    defaults = {
-        "max_attempts": None if bounded else _ATTEMPTS,
-        "max_elapsed": None if own else _ELAPSED,
-    }
-    return {name: x for name, x in defaults.items() if name not in own}
+    own = DECIDING.intersection(written)
+    limits: dict[str, Any] = {}
+    if "max_attempts" not in own:
+        bounded = bool(own) and (max_elapsed is not None or _ends(schedule))
+        limits["max_attempts"] = None if bounded else _ATTEMPTS
+    if "max_elapsed" not in own:
+        limits["max_elapsed"] = None if own else _ELAPSED
+    return limits
 
 
 def _ends(schedule: Schedule) -> bool:
     """Return whether a schedule ends; user code, by its retry 1,000."""
-    if not has_user_code(schedule):
-        return not is_endless(schedule)
     try:
-        return schedule.bounds(_SEARCHED) is None
+        if has_user_code(schedule):
+            return schedule.bounds(_SEARCHED) is None
+        return not is_endless(schedule)
     except Exception:  # noqa: BLE001  it is reported when a call needs it
         return False
 
@@ -73,10 +74,10 @@ def override(policy: "Policy", **changes: Any) -> "Policy":
     """Return a policy with other values, for one call or for an analysis of it.
 
     Neither the values nor their combination are checked, and other limits stay as they
-    are.
+    are, as if all of them had been written.
     """
     other = object.__new__(type(policy))
-    vars(other).update(vars(policy), **changes)
+    vars(other).update(vars(policy), **changes, _written=DECIDING)
     return other
 
 

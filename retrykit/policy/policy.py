@@ -4,7 +4,7 @@ import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Generic, ParamSpec, Self, TypeVar, Unpack, final
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, Unpack, final
 
 from retrykit._internal.error_conditions import Condition
 from retrykit._internal.frozen import Frozen
@@ -19,7 +19,7 @@ from retrykit.policy.conditions import (
     format_value,
 )
 from retrykit.policy.decision import Again, Decision, Stop, decide, match_error
-from retrykit.policy.limits import LIMITS, check_limits, default_limits
+from retrykit.policy.limits import DECIDING, check_limits, default_limits
 from retrykit.policy.rules import Rule, types_of
 from retrykit.policy.timeouts import AsArgument
 from retrykit.policy.validators import (
@@ -97,10 +97,12 @@ the first attempt counts; None is unlimited
             or a generator function. When it ends, retrying stops. By default
             ``exponential(0.5, factor=1.5).cap(60).jitter(0.5)``.
         max_attempts: Maximum number of attempts, including the first. Count, >= 1;
-            None is unlimited; 5 by default.
+            None is unlimited. 5 by default, unless `max_elapsed` or a schedule that
+            ends is written.
         max_elapsed: Time within which attempts may start, from the start of the
             first. It does not interrupt a running attempt; see `attempt_timeout`.
-            A duration, >= 0; None is unlimited; 60 s by default.
+            A duration, >= 0; None is unlimited. 60 s by default, unless a schedule or
+            `max_attempts` is written.
         deadline: What to do if the next attempt would start after `max_elapsed`:
             ``"stop"``, the default, gives up without waiting; ``"clip"`` makes a
             last attempt at the limit; ``"overshoot"`` makes it late.
@@ -182,6 +184,10 @@ the first attempt counts; None is unlimited
     observers: tuple[Observer, ...] = ()
     name: str | None = None
 
+    if TYPE_CHECKING:
+        # The settings of DECIDING that were written. Not a setting, so not a field.
+        _written: frozenset[str] = frozenset()
+
     def __init__(self, **settings: Unpack[PolicySettings]) -> None:
         self._set(settings, _DEFAULTS, frozenset())
 
@@ -195,13 +201,14 @@ the first attempt counts; None is unlimited
         for name, value in given.items():
             if name not in VALIDATORS:
                 raise _unknown_setting(name, value)
-        values = {
+        values: dict[str, Any] = {
             name: check(name, given[name]) if name in given else others[name]
             for name, check in VALIDATORS.items()
         }
-        written |= {name for name in _DECIDING if name in given}
-        elapsed = values["max_elapsed"] if "max_elapsed" in written else None
-        values |= default_limits(written, values["schedule"], elapsed)
+        if not DECIDING.isdisjoint(given):
+            written |= DECIDING.intersection(given)
+            elapsed = values["max_elapsed"] if "max_elapsed" in written else None
+            values |= default_limits(written, values["schedule"], elapsed)
         vars(self).update(values, _written=written)
         self._check_contradictions()
         if not _RELATED.isdisjoint(given):
@@ -227,12 +234,20 @@ the first attempt counts; None is unlimited
     def replace(self, **changes: Unpack[PolicySettings]) -> Self:
         """Return a copy of this policy with some settings changed.
 
+        Limits that are still not written are left to the defaults:
+
+        >>> Policy().max_elapsed, Policy().replace(max_attempts=20).max_elapsed
+        (60.0, None)
+
         Raises:
             ConfigError: A setting is unknown, is invalid, or contradicts another.
         """
         other = object.__new__(type(self))
         other._set(changes, vars(self), self._written)
         return other
+
+    # For copy.replace; that of dataclasses would write all settings.
+    __replace__ = replace
 
     def non_default_settings(self) -> dict[str, Any]:
         """Return the settings that are not left to the defaults, in order.
@@ -249,7 +264,7 @@ the first attempt counts; None is unlimited
             name: value
             for name, value in values.items()
             if (name in self._written)
-            or (name not in _DECIDING and value != _DEFAULTS[name])
+            or (name not in DECIDING and value != _DEFAULTS[name])
         }
 
     def decide(
@@ -377,7 +392,7 @@ the first attempt counts; None is unlimited
     def to_dict(self) -> dict[str, Any]:
         """Return this policy as plain data, for JSON and TOML.
 
-        >>> Policy(max_elapsed=None, schedule=[1]).to_dict()["max_elapsed"]
+        >>> Policy(max_attempts=None).to_dict()["max_attempts"]
         'unlimited'
 
         The schedule and the limits are left out if they were not written. A hint
@@ -392,7 +407,7 @@ the first attempt counts; None is unlimited
         # Imported here and below: most programs do not serialize policies.
         from retrykit.policy.serialization import policy_to_dict  # noqa: PLC0415
 
-        unwritten = _DECIDING - self._written
+        unwritten = DECIDING - self._written
         return policy_to_dict(
             {x: getattr(self, x) for x in VALIDATORS if x not in unwritten}
         )
@@ -515,11 +530,8 @@ the first attempt counts; None is unlimited
 
 _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Policy)}
 
-# The settings that decide which limits a policy has by default.
-_DECIDING = frozenset({"schedule", *LIMITS})
-
 # The settings that decide whether a limit can take effect.
-_RELATED = _DECIDING | {"deadline", "hint", "rules"}
+_RELATED = DECIDING | {"deadline", "hint", "rules"}
 
 
 def _all_within(types: tuple[type, ...], others: tuple[type, ...]) -> bool:

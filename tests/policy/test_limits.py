@@ -1,11 +1,19 @@
 """Limits that are written are the only ones, and none of them makes another dead."""
 
+import re
+
 import pytest
 
 from retrykit import ConfigError, Policy, Rule, retry, schedules
 from retrykit.hints import retry_after
+from retrykit.policy.limits import override
 from retrykit.schedules import constant, exponential, linear, sequence
 from retrykit.schedules.base import Schedule
+
+
+def readable(value):
+    """Return a name of a parameter, the same in every process."""
+    return re.sub(r" at 0x[0-9a-f]+", "", str(value))
 
 
 def ten_delays():
@@ -20,6 +28,10 @@ def endless():
 def broken():
     yield 1
     raise LookupError
+
+
+# Its end cannot be found: it is beyond the retries that `within` can add up.
+TOO_FAR = constant(0).within(5).switch(after=10**9, to=constant(1))
 
 
 @pytest.mark.parametrize(
@@ -40,11 +52,12 @@ def broken():
         ({"schedule": exponential(1)}, (5, None)),
         ({"schedule": constant(1), "max_elapsed": "1h"}, (None, 3600.0)),
         ({"schedule": constant(1), "max_attempts": None}, (None, None)),
+        ({"schedule": TOO_FAR}, (5, None)),
         ({"schedule": ten_delays}, (None, None)),
         ({"schedule": endless}, (5, None)),
         ({"schedule": broken}, (5, None)),
     ],
-    ids=str,
+    ids=readable,
 )
 def test_limits_that_are_written_are_the_only_ones(written, limits):
     policy = Policy(**written)
@@ -97,23 +110,23 @@ def test_only_written_limits_are_printed_and_stored(policy):
         (
             {"max_elapsed": 0},
             (
-                "max_elapsed must be at least 250ms, the first delay, or nothing is ever "
-                "retried, got 0.0; for a single attempt write max_attempts=1"
+                "max_elapsed must be at least 250ms, the first delay, or nothing is "
+                "ever retried, got 0.0; for a single attempt write max_attempts=1"
             ),
         ),
         (
             {"schedule": [1, 2], "max_attempts": 4},
             (
-                "max_attempts must be at most 3, since the schedule ends after 2 delays, "
-                "got 4; None leaves the end to the schedule"
+                "max_attempts must be at most 3, since the schedule ends after 2 "
+                "delays, got 4; None leaves the end to the schedule"
             ),
         ),
         (
             {"schedule": constant(1).take(10**9), "max_attempts": 10**15},
             (
-                "max_attempts must be at most 1000000001, since the schedule ends after "
-                "1000000000 delays, got 1000000000000000; None leaves the end to the "
-                "schedule"
+                "max_attempts must be at most 1000000001, since the schedule ends "
+                "after 1000000000 delays, got 1000000000000000; None leaves the end to "
+                "the schedule"
             ),
         ),
         (
@@ -132,6 +145,21 @@ def test_a_limit_that_another_makes_dead_is_an_error(written, message):
     assert str(caught.value) == message
     with pytest.raises(ConfigError):
         retry(**written)
+
+
+def test_a_replacement_of_another_setting_does_not_search_the_schedule_again():
+    delays = []
+
+    def counted():
+        while True:
+            delays.append(1)
+            yield 1
+
+    policy = Policy(schedule=counted)
+    searched = len(delays)
+    other = policy.replace(name="fetch", on=OSError)
+    assert (other.max_attempts, other.max_elapsed) == (5, None)
+    assert len(delays) == searched
 
 
 def test_a_limit_that_a_replacement_makes_dead_is_an_error():
@@ -153,6 +181,12 @@ def test_a_replacement_that_leaves_a_limit_dead_is_an_error(lenient, strict):
     policy = Policy(schedule=["30s"], max_elapsed="10s", **lenient)
     with pytest.raises(ConfigError, match="at least 30s, the first delay"):
         policy.replace(**strict)
+
+
+def test_an_override_keeps_the_other_limits_also_when_it_is_replaced():
+    policy = override(Policy(), max_attempts=9).replace(name="fetch")
+    assert (policy.max_attempts, policy.max_elapsed) == (9, 60.0)
+    assert repr(policy).endswith("max_attempts=9, max_elapsed=60.0, name='fetch')")
 
 
 class Custom(Schedule):
@@ -188,7 +222,7 @@ class Custom(Schedule):
         {"schedule": Custom(), "max_attempts": 20, "max_elapsed": 5},
         {"schedule": sequence([]), "max_attempts": 1},
     ],
-    ids=str,
+    ids=readable,
 )
 def test_limits_that_can_both_end_a_call_are_taken(written):
     assert Policy(**written)

@@ -114,7 +114,8 @@ def test_policies_that_differ_in_one_setting_are_not_equal(name):
     changed = Policy().replace(**{name: OTHER[name]})
     assert changed != Policy()
     assert getattr(changed, name) == OTHER[name]
-    assert changed.replace(**{name: getattr(Policy(), name)}) == Policy()
+    default = {name: getattr(Policy(), name)}
+    assert changed.replace(**default) == Policy(**default)
 
 
 def test_equivalent_forms_of_a_setting_are_equal():
@@ -122,7 +123,7 @@ def test_equivalent_forms_of_a_setting_are_equal():
         [1.0, 60.0, 3600.0]
     )
     assert Policy(max_elapsed="1h30m").max_elapsed == 5400.0
-    assert Policy(max_elapsed=timedelta(minutes=1)) == Policy()
+    assert Policy(max_elapsed=timedelta(minutes=1)).max_elapsed == 60.0
     assert Policy(observers=iter([observe_nothing])).observers == (observe_nothing,)
     assert Policy(hint_cap="2h", attempt_timeout="1m").hint_cap == 7200.0
     assert Policy(attempt_timeout=timedelta(minutes=1)).attempt_timeout == 60.0
@@ -186,9 +187,10 @@ def test_the_repr_of_any_policy_builds_it(policy):
     assert eval(repr(policy), NAMES) == policy  # noqa: S307  under test
 
 
-def test_its_repr_has_only_non_default_settings():
+def test_its_repr_has_only_written_limits_and_non_default_settings():
     policy = Policy(max_attempts=5, max_elapsed="1m", on=Exception, name="fetch")
-    assert repr(policy) == "Policy(name='fetch')"
+    assert repr(policy) == "Policy(max_attempts=5, max_elapsed=60.0, name='fetch')"
+    assert repr(Policy(on=Exception, name="fetch")) == "Policy(name='fetch')"
 
 
 def test_replace_does_not_change_the_policy():
@@ -199,8 +201,14 @@ def test_replace_does_not_change_the_policy():
 
 
 def test_copy_replace_replaces_settings():
+    policy = Policy(on=OSError)
+    # What copy.replace calls from Python 3.13 on.
+    assert policy.__replace__(max_elapsed="2m") == Policy(on=OSError, max_elapsed=120)
+
+
+def test_dataclasses_replace_writes_all_settings():
     changed = dataclasses.replace(Policy(on=OSError), max_elapsed="2m")
-    assert changed == Policy(on=OSError, max_elapsed=120)
+    assert changed == Policy(on=OSError, max_attempts=5, max_elapsed=120)
 
 
 def test_replace_rejects_contradicting_limits():
