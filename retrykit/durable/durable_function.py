@@ -29,12 +29,6 @@ def job_of(
     if "<" in job.name:
         rule = "a name by which a worker can find the function"
         raise invalid_setting("name", rule, job.name, "write name='verify'")
-    limit, first = policy.max_elapsed, policy.schedule.bounds(1)
-    too_short = limit is not None and first is not None and first[0] > limit
-    if too_short and policy.deadline == "stop" and policy.max_attempts != 1:
-        rule = "None, or more than the first delay"
-        suggestion = "the default of a minute is meant for calls"
-        raise invalid_setting("max_elapsed", rule, limit, suggestion)
     return job
 
 

@@ -62,10 +62,6 @@ ERRORS = {
     ),
     "name must be a name by which a worker can find the function, got "
     f"{NAMELESS!r}; write name='verify'": (lambda: job_of(nameless, POLICY, None, ())),
-    "max_elapsed must be None, or more than the first delay, got 60.0; the default of "
-    "a minute is meant for calls": (
-        lambda: job_of(int, Policy(schedule=["1h"]), "parse", ())
-    ),
     "previous_names must be a non-empty string, got 5": (
         lambda: Job(int, POLICY, previous_names=[5])
     ),

@@ -42,14 +42,3 @@ def test_rejects_arguments_that_are_not_json():
         start(Policy(), {1, 2}, 5)
     with pytest.raises(ConfigError, match=r"kwargs\['timeout'\] must be a finite"):
         start(Policy(), "/", timeout=float("inf"))
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"max_elapsed": None}, {"max_attempts": 1}, {"deadline": "clip"},
-     {"max_elapsed": "1h"}],
-    ids=str,
-)  # fmt: skip
-def test_accepts_a_policy_whose_first_delay_fits(settings):
-    assert job_of(fetch, Policy(schedule=["1h"], **settings), "fetch", ())
-    assert job_of(fetch, Policy(schedule=[]), "fetch", ())
