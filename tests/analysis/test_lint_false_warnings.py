@@ -8,7 +8,14 @@ from retrykit.budgets import RatioBudget
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 
+
+def two_delays():
+    yield from (1.0, 2.0)
+
+
 GROWING = s.exponential(1).jitter(0.5)
+# Its limits are not checked when it is written, since it is user code.
+OWN = s.sequence(two_delays).jitter(0.5)
 OFTEN = Rule(on=TimeoutError, schedule=GROWING)
 SELDOM = Rule(on=TimeoutError, max_attempts=2)
 
@@ -20,8 +27,8 @@ def rule_names(**settings):
 
 ENDS = {
     "never-retries": {"schedule": []},
-    "deadline-before-first-delay": {"max_elapsed": 0.25},
-    "max-attempts-unreachable": {"schedule": GROWING.take(2), "max_attempts": 4},
+    "deadline-before-first-delay": {"schedule": OWN, "max_elapsed": 0.25},
+    "max-attempts-unreachable": {"schedule": OWN, "max_attempts": 4},
     "delays-never-used": {"schedule": GROWING.take(4), "max_elapsed": 3},
 }
 

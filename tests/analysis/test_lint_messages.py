@@ -6,6 +6,11 @@ from retrykit import Policy, schedules as s
 from retrykit.analysis.lint import RULES, Finding, check
 
 GROWING = s.exponential(1).jitter(0.5)
+RANDOM = s.exponential(1).full_jitter()
+
+
+def halving():
+    yield from (4.0, 2.0)
 
 
 def polite(**settings):
@@ -31,34 +36,34 @@ EXACT = [
     ),
     Finding(
         "deadline-before-first-delay",
-        "max_elapsed=0.2, and retry 1 comes after 250ms at the earliest: no retry is "
+        "max_elapsed=0.3, and retry 1 comes after 350ms at the earliest: no retry is "
         "ever made",
-        "max_elapsed above 750ms, or a shorter first delay",
+        "max_elapsed above 850ms, or a shorter first delay",
     ),
     Finding(
         "max-attempts-unreachable",
-        "max_elapsed=60.0 ends every call after 7 of max_attempts=8",
-        "max_attempts=7, or max_elapsed=191",
+        "max_elapsed=64.0 ends every call after 7 of max_attempts=8",
+        "max_attempts=7, or max_elapsed=198",
     ),
     Finding(
         "max-attempts-unreachable",
-        "max_elapsed=9.0 ends every call after 5 of max_attempts=10000",
-        "max_attempts=5",
+        "max_elapsed=9.0 ends every call after 9 of max_attempts=10000",
+        "max_attempts=9",
     ),
     Finding(
         "max-attempts-unreachable",
-        "max_elapsed=9.0 ends every call after 5 of max_attempts=100",
-        "max_attempts=5",
+        "max_elapsed=9.0 ends every call after 9 of max_attempts=100",
+        "max_attempts=9",
     ),
     Finding(
         "max-attempts-unreachable",
-        "max_elapsed=9.0 ends every call after 10 of max_attempts=10000",
-        "max_attempts=10",
+        "max_elapsed=9.0 ends every call after 9 of max_attempts=10000",
+        "max_attempts=9",
     ),
     Finding(
         "max-attempts-unreachable",
-        "max_elapsed=2.0 ends every call after 3 of max_attempts=4",
-        "max_attempts=3, or max_elapsed=11",
+        "max_elapsed=4.0 ends every call after 3 of max_attempts=4",
+        "max_attempts=3, or max_elapsed=14",
     ),
     Finding(
         "max-attempts-unreachable",
@@ -155,19 +160,20 @@ EXACT = [
         "run it on a durable job engine, or set max_elapsed=3600.0",
     ),
 ]
+# A policy, or one and the duration of its attempts.
 BROKEN = [
-    polite(max_attempts=None, max_elapsed=None),
+    polite(max_attempts=None),
     polite(max_attempts=1),
     polite(schedule=[]),
-    polite(max_elapsed=0.2),
-    polite(schedule=GROWING, max_attempts=8),
-    polite(schedule=GROWING, max_attempts=10_000, max_elapsed=9),
-    polite(schedule=GROWING, max_attempts=100, max_elapsed=9),
-    polite(schedule=s.constant(1), max_attempts=10_000, max_elapsed=9),
-    polite(schedule=GROWING.take(3), max_attempts=4, max_elapsed=2),
-    polite(schedule=GROWING.take(2), max_attempts=4),
+    (polite(max_elapsed=0.3), "100ms"),
+    (polite(schedule=GROWING, max_attempts=8, max_elapsed=64), "1s"),
+    (polite(schedule=RANDOM, max_attempts=10_000, max_elapsed=9), "1s"),
+    (polite(schedule=RANDOM, max_attempts=100, max_elapsed=9), "1s"),
+    (polite(schedule=s.constant(0), max_attempts=10_000, max_elapsed=9), "1s"),
+    (polite(schedule=GROWING.take(3), max_attempts=4, max_elapsed=4), "1s"),
+    polite(schedule=halving, max_attempts=4),
     polite(schedule=GROWING.take(4), max_attempts=3),
-    polite(schedule=GROWING.take(7), max_attempts=None),
+    polite(schedule=GROWING.take(7), max_elapsed=60),
     polite(schedule=s.exponential(1).cap(60).jitter(0.5)),
     polite(schedule=s.sequence([4, 6]).cap(60).jitter(0.5)),
     polite(schedule=s.google_interval()),
@@ -177,11 +183,11 @@ BROKEN = [
     polite(seed=7),
     polite(schedule=[0, 0, 1]),
     Policy(max_attempts=6),
-    polite(max_attempts=12, max_elapsed=None),
-    polite(schedule=s.constant(0.02).jitter(0.5), max_attempts=None),
-    polite(schedule=["2h"], max_elapsed=None),
-    polite(schedule=s.constant(60), max_attempts=None, max_elapsed="7d"),
-    polite(schedule=[1e300], max_elapsed=None),
+    polite(max_attempts=12),
+    polite(schedule=s.constant(0.02).jitter(0.5), max_elapsed=60),
+    polite(schedule=["2h"]),
+    polite(schedule=s.constant(60), max_elapsed="7d"),
+    polite(schedule=[1e300]),
 ]
 
 
@@ -191,7 +197,8 @@ BROKEN = [
     ids=[f"{each.rule}: {each.reason[:30]}" for each in EXACT],
 )
 def test_gives_the_reason_with_the_numbers_and_the_fix(finding, policy):
-    [found] = check(policy, rules=[finding.rule])
+    policy, attempt = policy if isinstance(policy, tuple) else (policy, 0)
+    [found] = check(policy, attempt=attempt, rules=[finding.rule])
     assert found == finding
 
 

@@ -173,8 +173,7 @@ def _max_attempts_unreachable(context: LintContext) -> Iterator[Advice]:
     if last is None or last.max_retries + 1 >= most:
         limit = f"max_elapsed={context.policy.max_elapsed!r}"
         yield f"{limit} ends {reason}", f"{fix}{_or_longer(context, most)}"
-    elif most != Policy().max_attempts:
-        # A schedule shorter than the default of max_attempts is no mistake.
+    else:
         yield f"the schedule ends {reason}", f"{fix}, or a longer schedule"
 
 
