@@ -61,7 +61,7 @@ VALID = {
     "one attempt": {"max_attempts": 1},
     "attempts unlimited": {"max_attempts": "unlimited"},
     "attempts null": {"max_attempts": None},
-    "no time": {"max_elapsed": 0},
+    "no time": {"max_attempts": 1, "max_elapsed": 0},
     "a text of time": {"max_elapsed": "1w2d3h4m5.5s6ms7us"},
     "the longest time": {"max_elapsed": MAX_DELAY},
     "time unlimited": {"max_elapsed": "unlimited"},
@@ -219,6 +219,8 @@ INVALID = {
         for name in ("clip", "overshoot")
         for limit in (None, "unlimited")
     },
+    "clip without a time limit": {"deadline": "clip", "max_attempts": 3},
+    "overshoot without one": {"deadline": "overshoot", "schedule": [1]},
     "a rule that says nothing": rule(),
     "a rule without limit or delays": rule(max_attempts=None),
     "a rule of nothing": {"rules": [{"max_attempts": 2}]},
@@ -295,6 +297,18 @@ LOADER_ONLY = {
     "each rule can hold": (
         "must be placed where it can apply",
         {"rules": 2 * [{"on": "OSError", "max_attempts": 2}]},
+    ),
+    "the first delay is in time": (
+        "max_elapsed must be at least .*, the first delay",
+        {"max_elapsed": 0},
+    ),
+    "the schedule allows the attempts": (
+        "max_attempts must be at most .*, since the schedule",
+        {"schedule": [1], "max_attempts": 3},
+    ),
+    "the time allows the attempts": (
+        "max_attempts must be at most .*, since max_elapsed",
+        {"max_elapsed": "1s", "max_attempts": 9},
     ),
     "an attribute has a name": (
         "path must be the name of an attribute",

@@ -148,7 +148,9 @@ def bounded():
     """Yield every number of the schema, with a function that makes its data."""
     for name, setting in SCHEMA["$defs"]["policy"]["properties"].items():
         for form in setting.get("anyOf", [setting]):
-            yield name, form, lambda value, name=name: {name: value}
+            # Otherwise the first delay is a bound, too.
+            others = {"deadline": "clip"} if name == "max_elapsed" else {}
+            yield name, form, lambda value, x=name, y=others: {x: value} | y
     for kind in KINDS:
         for part, form in SCHEMA["$defs"][kind]["properties"].items():
 
