@@ -4,7 +4,9 @@ All values consist of retrykit's own parts, so they compare, print as expression
 can be written as data. Needs the library hypothesis.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -17,6 +19,7 @@ from retrykit._internal.validation import (
     check_number,
     invalid_setting,
 )
+from retrykit.errors import ConfigError
 from retrykit.hints import attribute, first_of, milliseconds, retry_after
 from retrykit.policy.policy import Policy
 from retrykit.policy.rules import Rule
@@ -166,15 +169,17 @@ def policies(
 ) -> SearchStrategy[Policy]:
     """Draw policies.
 
-    All settings vary except `on_result` and `observers`, which are code; `budget`,
+    Limits are written or left to the defaults, and no limit makes another useless. All
+    settings vary except `on_result` and `observers`, which are code; `budget`,
     which calls share; and `attempt_timeout`, which not every function supports. Each
     policy retries `ConnectionError` and `TimeoutError`. Settings that all of them
-    should have are set with ``.map()``:
+    should have are set with ``.map()``, except the schedule, limits, hint and rules,
+    which must fit together:
 
     >>> from hypothesis import find
     >>> named = policies(max_attempts=9).map(lambda policy: policy.replace(name="pay"))
     >>> find(named, lambda policy: policy.max_elapsed is None)
-    Policy(max_attempts=1, max_elapsed=None, name='pay')
+    Policy(max_attempts=1, name='pay')
 
     Args:
         schedules: A strategy for their schedules, or for lists of durations; by
@@ -193,7 +198,37 @@ def policies(
         always["max_attempts"] = st.integers(1, most)
     optional = {name: _VARIED[name] for name in _VARIED if name not in always}
     settings = st.fixed_dictionaries(always, optional=optional)
-    return st.builds(lambda a, b: Policy(**a, **b), _LIMITS, settings)
+    return st.builds(_build_policy, _LIMITS, settings)
+
+
+def _build_policy(limits: dict[str, Any], others: dict[str, Any]) -> Policy:
+    """Return a policy of these settings, with limits that can all take effect."""
+    settings = others | limits
+    written = {"schedule", "max_attempts", "max_elapsed"} & settings.keys()
+    if written and settings.get("max_elapsed") is None:
+        settings.pop("deadline", None)
+    if _is_valid(settings):
+        return Policy(**settings)
+    schedule = settings.get("schedule", Policy().schedule)
+    first = Policy(schedule=schedule).schedule.bounds(1)
+    allowed = settings.get("max_elapsed")
+    if first is not None and allowed is not None and allowed < first[0]:
+        settings["max_elapsed"] = min(allowed + first[0], MAX_DELAY)
+    if most := settings.get("max_attempts"):
+        # Binary search for the largest number that the other limits allow.
+        numbers = range(1, most + 1)
+        valid = bisect_left(
+            numbers, 1, key=lambda n: not _is_valid(settings | {"max_attempts": n})
+        )
+        settings["max_attempts"] = valid
+    return Policy(**settings)
+
+
+def _is_valid(settings: dict[str, Any]) -> bool:
+    try:
+        return bool(Policy(**settings))
+    except ConfigError:
+        return False
 
 
 def failure_scripts(
@@ -285,10 +320,10 @@ _VARIED: dict[str, SearchStrategy[object]] = {
     "seed": seeds(),
     "name": st.sampled_from(["fetch", "verify a hostname"]),
 }
-# Together, since without max_elapsed there is only one deadline rule.
-_LIMITS = st.sampled_from([{}, {"max_elapsed": None}]) | st.fixed_dictionaries(
-    {
-        "max_elapsed": durations(),
+_LIMITS = st.fixed_dictionaries(
+    {},
+    optional={
+        "max_elapsed": st.none() | durations(),
         "deadline": st.sampled_from(["stop", "clip", "overshoot"]),
-    }
+    },
 )

@@ -3,11 +3,13 @@
 import math
 from dataclasses import fields
 from datetime import timedelta
+from itertools import product
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from retrykit import Failure, RetryState, StopReason, schedules as s
+from retrykit.policy.limits import override
 from retrykit.schedules import SCHEDULE_KINDS
 from retrykit.testing.strategies import (
     durations,
@@ -99,6 +101,15 @@ def test_policies_vary_all_settings_with_values():
     assert values["deadline"] == {"'stop'", "'clip'", "'overshoot'"}
 
 
+def test_policies_vary_which_limits_are_written():
+    names = ("schedule", "max_attempts", "max_elapsed")
+    found = {
+        tuple(name in policy.non_default_settings() for name in names)
+        for policy in drawn(policies())
+    }
+    assert found == set(product([True, False], repeat=3))
+
+
 def settings_of(policy):
     return {each.name: getattr(policy, each.name) for each in fields(policy)}
 
@@ -117,8 +128,8 @@ def test_policies_use_the_given_schedules(policy):
 def test_every_policy_retries_the_errors_of_scripts(policy, kind):
     state = RetryState("fetch", seed=7, epoch=0.0)
     failure = Failure(1, kind(), None, 0.0, 0.0, None)
-    options = policy.replace(max_attempts=None, schedule=[1], rules=())
-    stopped = getattr(options.decide(state, failure), "reason", None)
+    one = override(policy, max_attempts=None, schedule=s.sequence([1]), rules=())
+    stopped = getattr(one.decide(state, failure), "reason", None)
     assert stopped in {None, StopReason.ELAPSED}
 
 
