@@ -49,7 +49,7 @@ def aws_standard(
         "Updated default retry behavior", AWS Developer Tools Blog, 2026.
     """
     limit = check_integer("max_attempts", max_attempts, at_least=1)
-    common = Policy(max_attempts=limit, max_elapsed=None)
+    common = Policy(max_attempts=limit)
     if check_choice("version", version, ("2.0", "2.1")) == "2.0":
         schedule = exponential(1).full_jitter().cap(20)
         return common.replace(schedule=schedule, budget=TokenBucket())

@@ -43,7 +43,6 @@ def finagle(*, tries: int = 3) -> Policy:
     return Policy(
         schedule=sequence(["5ms"]).then(walk),
         max_attempts=limit,
-        max_elapsed=None,
         budget=RatioBudget(0.2, reserve=10, window="10s"),
     )
 
@@ -100,7 +99,6 @@ def grpc(  # noqa: PLR0913  the settings of a service config
     return Policy(
         schedule=delays.full_jitter() if full else delays.jitter(0.2),
         max_attempts=min(limit, 5),
-        max_elapsed=None,
         hint=grpc_pushback(),
         hint_cap=None,
         budget=Throttle(tokens, token_ratio),
@@ -128,7 +126,7 @@ def polly(*, median_first_retry_delay: Duration = "1s", retry_count: int = 5) ->
     """
     limit = check_integer("retry_count", retry_count, at_least=0)
     schedule = polly_interval(median_first_retry_delay)
-    return Policy(schedule=schedule, max_attempts=limit + 1, max_elapsed=None)
+    return Policy(schedule=schedule, max_attempts=limit + 1)
 
 
 def tenacity_default() -> Policy:
@@ -146,9 +144,7 @@ def tenacity_default() -> Policy:
     Source:
         "Basic Retry", documentation of Tenacity 9.
     """
-    return Policy(
-        schedule=constant(0), max_attempts=None, max_elapsed=None, raises="retry_error"
-    )
+    return Policy(schedule=constant(0), max_attempts=None, raises="retry_error")
 
 
 _MOST_TOKENS = 1000

@@ -147,7 +147,6 @@ def temporal(
         schedule=exponential(first, factor=growth).cap(longest),
         max_attempts=check_integer("maximum_attempts", maximum_attempts, at_least=0)
         or None,
-        max_elapsed=None,
     )
 
 
@@ -190,6 +189,5 @@ def _job_policy(retries: int, schedule: Schedule) -> Policy:
     return Policy(
         schedule=schedule,
         max_attempts=retries + 1,
-        max_elapsed=None,
         max_failures=max(retries + 1, 100),
     )

@@ -34,7 +34,7 @@ def hostname_verification() -> Policy:
     first = exponential("60s", factor=1.05)
     remaining = exponential("60s", factor=1.15)
     checks = first.switch(after=10, to=remaining).round_down("1s").cap("4h").take(75)
-    return Policy(schedule=checks, max_attempts=None, max_elapsed=None)
+    return Policy(schedule=checks)
 
 
 def google(

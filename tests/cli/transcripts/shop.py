@@ -12,6 +12,6 @@ def order():
     """Never called."""
 
 
-@retry(max_attempts=None, max_elapsed=None)
+@retry(max_attempts=None)
 def pay():
     """Never called."""
