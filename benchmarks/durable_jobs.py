@@ -26,7 +26,7 @@ __all__ = ["Figures", "Run", "postpone", "size"]
 Figures = dict[str, float]
 
 _HOUR = 3600
-_POLICY = Policy(schedule=[_HOUR], max_elapsed=None, on=ConnectionError, name="hourly")
+_POLICY = Policy(schedule=[_HOUR], on=ConnectionError, name="hourly")
 
 _attempted: list[int] = []
 _asleep: list[int] = []

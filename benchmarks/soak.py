@@ -34,7 +34,7 @@ EVERY = 5
 """Each request whose number is a multiple of this one fails."""
 
 # A request whose turn keeps coming with the faults may fail many times in a row.
-_POLICY = Policy(schedule=constant(0), max_attempts=100, max_elapsed=None)
+_POLICY = Policy(schedule=constant(0), max_attempts=100)
 
 _NONE = Pool(0, 0)
 

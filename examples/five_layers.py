@@ -35,7 +35,7 @@ from textwrap import wrap
 from retrykit import Policy, retry, state_of
 from retrykit.testing import ScriptedFunction, virtual_time
 
-POLICY = Policy(on=ConnectionError, schedule=[1, 2], max_elapsed=None)
+POLICY = Policy(on=ConnectionError, schedule=[1, 2])
 LAYERS = ["database", "storage", "catalog", "shop", "gateway"]
 
 

@@ -21,7 +21,12 @@ from retrykit.analysis.lint import check
 from retrykit.analysis.preview import preview
 from retrykit.schedules import exponential
 
-POLICY = Policy(schedule=exponential(1).cap("1m").jitter(0.5), on=ConnectionError)
+POLICY = Policy(
+    schedule=exponential(1).cap("1m").jitter(0.5),
+    max_attempts=5,
+    max_elapsed="1m",
+    on=ConnectionError,
+)
 
 
 def main() -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import retrykit
+from retrykit import Policy
+from retrykit.schedules import exponential
 from retrykit.testing import virtual_time
 
 ROOT = Path(__file__).parents[1]
@@ -51,6 +53,21 @@ def test_every_link_has_a_target(page):
         assert target.exists(), link
         if anchor:
             assert anchor in anchors(target), link
+
+
+def test_the_readme_states_the_limits_of_a_policy():
+    text = PAGES[0].read_text("utf-8")
+    row = r"^\| (?:`(.+?)`|nothing)[^|]*\| (\S+) \| (.+) \|$"
+    rows = re.findall(row, text, re.MULTILINE)
+    names = {"Policy": Policy, "exponential": exponential}
+    durations = {None: "unlimited", 60.0: "60 s", 600.0: "10 minutes"}
+    assert len(rows) == 6
+    for written, attempts, time in rows:
+        policy = eval(f"Policy({written})", names)  # noqa: S307  our own text
+        delays = policy.schedule.take(9).draw(7)
+        most = policy.max_attempts or len(list(delays)) + 1
+        assert attempts == ("unlimited" if most == 10 else str(most))
+        assert time == durations[policy.max_elapsed]
 
 
 def test_the_readme_is_short():

@@ -225,7 +225,7 @@ def _load_attribute(text: str, module: str, path: str) -> Policy:
     if isinstance(value, Policy):
         return value
     if isinstance(value, Schedule):
-        return Policy(schedule=value, max_attempts=None, max_elapsed=None)
+        return Policy(schedule=value, max_attempts=None)
     try:
         return policy_of(value)
     except ConfigError:

@@ -107,7 +107,8 @@ def to_service_config(
 
     >>> from retrykit.schedules import exponential
     >>> schedule = exponential("100ms", factor=2).cap("1s").jitter(0.2)
-    >>> policy = Policy(schedule=schedule, on=StatusCodes(["UNAVAILABLE"]))
+    >>> policy = Policy(schedule=schedule, max_attempts=5, max_elapsed="1m")
+    >>> policy = policy.replace(on=StatusCodes(["UNAVAILABLE"]))
     >>> policy = policy.replace(hint=grpc_pushback(), hint_cap=None)
     >>> config = to_service_config(policy, "shop.Cart/Add")
     >>> config["methodConfig"][0]["name"], config["methodConfig"][0]["timeout"]

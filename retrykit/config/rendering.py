@@ -1,4 +1,4 @@
-"""Policies as Python and TOML source, without settings that have their default."""
+"""Policies as Python and TOML source, without settings left to their defaults."""
 
 import json
 import re
@@ -78,10 +78,10 @@ def import_block(lines: Iterable[str]) -> list[str]:
 def to_toml(name: str, policy: Policy) -> str:
     """Return the table of a policy for pyproject.toml.
 
-    >>> print(to_toml("fetch it", Policy(schedule=[1, 5], max_elapsed=None)))
+    >>> print(to_toml("fetch it", Policy(schedule=[1, 5], hint_cap=None)))
     [tool.retrykit.policies."fetch it"]
     schedule = "sequence([1.0, 5.0])"
-    max_elapsed = "unlimited"
+    hint_cap = "unlimited"
 
     Raises:
         ConfigError: A setting is code.
@@ -91,7 +91,7 @@ def to_toml(name: str, policy: Policy) -> str:
 
 
 def to_data(policy: Policy) -> dict[str, Any]:
-    """Return the settings of `Policy.to_dict` that differ from the default.
+    """Return the settings of `Policy.to_dict` that are not left to the defaults.
 
     >>> to_data(Policy(schedule=[1, 5], on=(OSError, EOFError)))
     {'schedule': 'sequence([1.0, 5.0])', 'on': ['OSError', 'EOFError']}

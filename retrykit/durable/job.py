@@ -32,7 +32,7 @@ _log: Final = logging.getLogger("retrykit.durable")
 class Job:
     """A function whose calls run as jobs of an engine.
 
-    >>> hourly = Policy(schedule=["1h"], max_elapsed=None, on=ValueError)
+    >>> hourly = Policy(schedule=["1h"], on=ValueError)
     >>> job = Job(int, hourly, "parse")
     >>> envelope = job.envelope("parse-7")
     >>> after = job.attempt(envelope, ["seven"], {}).envelope

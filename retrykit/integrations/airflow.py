@@ -1,7 +1,7 @@
 """Airflow tasks that are retried under a policy.
 
     POLICY = AirflowPolicy(Policy(schedule=["1m", "1h"], max_attempts=3,
-                                  max_elapsed=None, on=ConnectionError))
+                                  on=ConnectionError))
 
     @task(retries=POLICY.retries, retry_policy=POLICY)
     def verify(host): ...
@@ -35,7 +35,7 @@ class AirflowPolicy(RetryPolicy):
     """A policy, for the ``retry_policy`` of a task.
 
     >>> from retrykit import Policy
-    >>> policy = Policy(schedule=["1m"], max_attempts=2, max_elapsed=None)
+    >>> policy = Policy(schedule=["1m"], max_attempts=2)
     >>> AirflowPolicy(policy).evaluate(OSError("refused"), try_number=1, max_tries=1)
     RetryDecision(action=<RetryAction.RETRY: 'retry'>, \
 retry_delay=datetime.timedelta(seconds=60), reason='attempt 1: another one in 1m')

@@ -42,7 +42,7 @@ def retried(policy: Policy) -> Callable[[F], F]:
 
     >>> from temporalio import activity
     >>> @activity.defn
-    ... @retried(Policy(schedule=["1m", "1h"], max_elapsed=None, on=ConnectionError))
+    ... @retried(Policy(schedule=["1m", "1h"], on=ConnectionError))
     ... async def verify(host: str) -> bool: ...
 
     A failed attempt raises an ``ApplicationError`` from the error, with the name of its

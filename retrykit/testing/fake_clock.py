@@ -220,7 +220,7 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
     this block. The virtual time of day starts at the real one.
 
     >>> from retrykit import retry
-    >>> @retry(schedule=["1h", "1d"], max_elapsed=None)
+    >>> @retry(schedule=["1h", "1d"])
     ... def verify():
     ...     raise OSError("not yet")
     >>> with virtual_time() as clock:

@@ -4,7 +4,8 @@ Uses the decision logic of live calls, but makes no call, sleep or clock reading
 
 >>> from retrykit import Policy
 >>> from retrykit.schedules import exponential
->>> result = preview(Policy(schedule=exponential(10).jitter(0.5), max_elapsed="2m"))
+>>> schedule = exponential(10).jitter(0.5)
+>>> result = preview(Policy(schedule=schedule, max_attempts=5, max_elapsed="2m"))
 >>> [(row.low, row.mean, row.high) for row in result.rows]
 [(5.0, 10.0, 15.0), (10.0, 20.0, 30.0), (20.0, 40.0, 60.0), (40.0, 80.0, 120.0)]
 >>> print(result.end)
