@@ -140,7 +140,8 @@ def read_throttle(**config):
 def write_config(method="a.B/C", jitter="proportional", **changes):
     """Return a function that writes a gRPC policy with changed settings."""
     schedule = s.exponential(1).cap(9).jitter(0.2)
-    policy = Policy(schedule=schedule, on=StatusCodes([14])).replace(**changes)
+    policy = Policy(schedule=schedule, max_attempts=5, on=StatusCodes([14]))
+    policy = policy.replace(**changes)
     return lambda: to_service_config(policy, method, jitter=jitter)
 
 
@@ -346,6 +347,14 @@ SETTING_ERRORS = {
     "deadline must be 'stop' where max_elapsed is None, got 'overshoot'; "
     "set max_elapsed, or deadline='stop'": (
         lambda: presets.google().replace(max_elapsed=None)
+    ),
+    "max_elapsed must be at least 30s, the first delay, or nothing is ever retried, "
+    "got 10.0; for a single attempt write max_attempts=1": (
+        lambda: Policy(schedule=["30s"], max_elapsed="10s")
+    ),
+    "max_attempts must be at most 3, since the schedule ends after 2 delays, got 4; "
+    "None leaves the end to the schedule": lambda: Policy(
+        schedule=[1, 2], max_attempts=4
     ),
     "on must be at least one Exception type, got (); write Exception": (
         lambda: Policy(on=())
@@ -790,7 +799,7 @@ SETTING_ERRORS = {
     "'OK'": lambda: StatusCodes([14, "OK"]),
     "policy must be a Policy, got None": lambda: to_service_config(None),
     "deadline must be 'stop' in a policy for gRPC, got 'clip'; write "
-    ".replace(deadline='stop')": write_config(deadline="clip"),
+    ".replace(deadline='stop')": write_config(deadline="clip", max_elapsed=9),
     "name must be None in a policy for gRPC, got 'add'; write .replace(name=None)": (
         write_config(name="add")
     ),
@@ -804,7 +813,7 @@ SETTING_ERRORS = {
     "0.1, factor=2.0).cap(1.0).full_jitter(), got exponential(1.0, factor=2.0).cap(9.0)"
     ".jitter(0.2); jitter='full' requires this form": write_config(jitter="full"),
     "max_elapsed must be from a nanosecond to 315576000000 seconds, for gRPC, "
-    "got 0.0": (write_config(max_elapsed=0)),
+    "got 1e+300": (write_config(max_elapsed=1e300)),
     "first must be from a nanosecond to 315576000000 seconds, for gRPC, got 0.0": (
         write_config(schedule=s.exponential(0).cap(9).jitter(0.2))
     ),

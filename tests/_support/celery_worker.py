@@ -36,9 +36,7 @@ __all__ = [
     "worker",
 ]
 
-HOURLY = Policy(
-    schedule=["1h"] * 5, max_attempts=None, max_elapsed=None, on=ConnectionError
-)
+HOURLY = Policy(schedule=["1h"] * 5, max_attempts=None, on=ConnectionError)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests._support.required import program
 __all__ = ["STEADY", "THREE", "Browser", "almost_equal", "started"]
 __all__ += ["browser", "steady", "three"]
 
-STEADY = Policy(schedule=s.exponential(1).cap(60).jitter(0.5), max_elapsed=None)
+STEADY = Policy(schedule=s.exponential(1).cap(60).jitter(0.5))
 THREE = {
     "zizq": presets.zizq(),
     "google": presets.google(),

@@ -11,7 +11,7 @@ from retrykit import Policy, aretry
 from retrykit.testing import AsyncScriptedFunction
 
 DAY = 86_400.0
-WEEK = Policy(schedule=["1d"] * 7, max_attempts=None, max_elapsed=None)
+WEEK = Policy(schedule=["1d"] * 7, max_attempts=None)
 
 
 def in_thread(fn):
@@ -25,9 +25,7 @@ def in_thread(fn):
 
 def sleep_once(delay):
     """Return a coroutine of a retried call that sleeps once, for *delay*."""
-    return aretry(schedule=[delay], max_elapsed=None)(
-        AsyncScriptedFunction([OSError, "ok"])
-    )()
+    return aretry(schedule=[delay])(AsyncScriptedFunction([OSError, "ok"]))()
 
 
 async def gather(*calls):

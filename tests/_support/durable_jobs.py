@@ -18,8 +18,8 @@ __all__ = [
     "through_json",
 ]
 
-PATIENT = Policy(schedule=s.constant("1h"), max_attempts=76, max_elapsed=None)
-HOURLY = Policy(schedule=["1h"] * 3, max_elapsed=None, on=ConnectionError, name="hosts")
+PATIENT = Policy(schedule=s.constant("1h"), max_attempts=76)
+HOURLY = Policy(schedule=["1h"] * 3, on=ConnectionError, name="hosts")
 
 
 def fail_to_connect(_host="example.com"):

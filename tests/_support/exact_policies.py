@@ -1,5 +1,6 @@
 """Policies whose delays are multiples of a power of two, so that sums are exact."""
 
+from retrykit.policy.limits import override
 from retrykit.testing.strategies import durations, policies, schedules
 
 __all__ = ["EXACT_DURATIONS", "EXACT_POLICIES", "STEP"]
@@ -16,7 +17,7 @@ def round_policy(policy):
         rule.replace(schedule=round_schedule(rule.schedule)) for rule in policy.rules
     ]
     schedule = round_schedule(policy.schedule)
-    return policy.replace(schedule=schedule, max_elapsed=limit, rules=rules)
+    return override(policy, schedule=schedule, max_elapsed=limit, rules=tuple(rules))
 
 
 def round_schedule(schedule):

@@ -38,7 +38,7 @@ def _failing() -> int:
     return 1
 
 
-_JOB = Job(_failing, _TWICE.replace(schedule=["1h"]), "job")
+_JOB = Job(_failing, _TWICE.replace(schedule=["1h"], max_elapsed=None), "job")
 
 
 @retry(_TWICE)

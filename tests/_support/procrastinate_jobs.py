@@ -133,9 +133,9 @@ class MemoryConnector(InMemoryConnector):
         return arguments["envelope"]["job"], arguments["envelope"]["run"]
 
 
-AT_ONCE = Policy(schedule=[0, 0], max_elapsed=None, on=OSError, name="hosts")
+AT_ONCE = Policy(schedule=[0, 0], on=OSError, name="hosts")
 HOURLY = Policy(schedule=s.constant("1h").jitter(0.5), max_attempts=9,
-                max_elapsed=None, on=OSError, name="hosts")  # fmt: skip
+                on=OSError, name="hosts")  # fmt: skip
 
 
 class HostsJob:

@@ -60,7 +60,7 @@ def test_a_logarithmic_scale_has_ticks_at_units():
 
 def test_the_scale_depends_on_the_delays():
     def scale(*delays, **settings):
-        policy = Policy(schedule=delays, max_elapsed=None)
+        policy = Policy(schedule=delays)
         return figure({"own": policy}, **settings).axes[0].get_yscale()
 
     assert figure(ZIZQ).axes[0].get_yscale() == "log"
@@ -96,7 +96,7 @@ def test_a_name_is_shown_verbatim(tmp_path):
 )
 def test_the_shortest_and_the_longest_delays_are_drawn(delays, log, tmp_path):
     """A warning of matplotlib would be an error in this suite."""
-    policy = Policy(schedule=delays, max_elapsed=None)
+    policy = Policy(schedule=delays)
     for cumulative in (True, False):
         chart = figure({"odd": policy}, log=log, cumulative=cumulative)
         save(chart, tmp_path / "odd.png")
@@ -115,13 +115,13 @@ def test_zero_delays_do_not_break_a_logarithmic_scale(tmp_path):
 
 
 def test_an_endless_policy_is_drawn_for_twenty_retries():
-    endless = {"endless": Policy(max_attempts=None, max_elapsed=None)}
+    endless = {"endless": Policy(max_attempts=None)}
     assert len(lines(figure(endless))[0]) == 20
     assert len(lines(figure(endless, retries=33))[0]) == 33
 
 
 def test_the_duration_of_attempts_is_added():
-    limited = {"limited": Policy(schedule=[10] * 9, max_attempts=9, max_elapsed=60)}
+    limited = {"limited": Policy(schedule=[10] * 9, max_elapsed=60)}
     assert len(lines(figure(limited))[0]) == 6
     assert len(lines(figure(limited, attempt="10s"))[0]) == 3
 

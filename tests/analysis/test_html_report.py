@@ -285,10 +285,8 @@ def test_a_policy_without_retries_says_so(browser):
 
 
 LARGEST = {
-    "longest": Policy(schedule=[0, 5e-324, 1.7e308], max_elapsed=None),
-    "overflowing": Policy(
-        schedule=s.exponential(1), max_attempts=1100, max_elapsed=None
-    ),
+    "longest": Policy(schedule=[0, 5e-324, 1.7e308]),
+    "overflowing": Policy(schedule=s.exponential(1), max_attempts=1100),
 }
 
 
@@ -305,7 +303,7 @@ def test_the_scale_contains_the_longest_delays(browser, policy):
 
 
 def test_an_axis_without_a_round_number_has_ticks(browser):
-    browser.open({"near": Policy(schedule=[37, 38], max_elapsed=None)}, log=True)
+    browser.open({"near": Policy(schedule=[37, 38])}, log=True)
     assert ticks(browser) == ["37s", "38s"]
     assert browser.console_messages() == []
 
@@ -332,7 +330,7 @@ def test_delays_that_overflow_are_shown_everywhere(browser):
 
 
 def test_draws_more_rows_than_javascript_allows_arguments(browser):
-    many = {f"{n}": Policy(max_attempts=None, max_elapsed=None) for n in range(7)}
+    many = {f"{n}": Policy(max_attempts=None) for n in range(7)}
     browser.open(many, retries=10_000)
     assert len(browser.rows()) == 10_000
 

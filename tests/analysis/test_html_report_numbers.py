@@ -170,9 +170,7 @@ def test_limits_have_the_numbers_calculated_by_hand(browser):
 
 
 def test_an_end_beyond_the_shown_rows_is_known(browser):
-    policy = Policy(
-        schedule=s.exponential(1, factor=1000), max_attempts=110, max_elapsed=None
-    )
+    policy = Policy(schedule=s.exponential(1, factor=1000), max_attempts=110)
     browser.open({"long": policy})
     assert len(browser.rows()) == 100
     assert browser.text("#more") == "Retries beyond 100 are not shown."

@@ -10,6 +10,7 @@ from hypothesis import given
 
 from retrykit import ConfigError, Policy, presets, schedules as s
 from retrykit.analysis.preview import EndOfCall, preview
+from retrykit.policy.limits import override
 from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.testing.strategies import durations, policies
 from tests._support.reference_data import reference_data
@@ -33,7 +34,7 @@ def test_limits_have_the_numbers_calculated_by_hand(case):
 
 
 def test_the_duration_of_attempts_counts():
-    seen = preview(Policy(schedule=[1, 2, 3], max_elapsed=None), attempt="10s")
+    seen = preview(Policy(schedule=[1, 2, 3]), attempt="10s")
     assert [row.total_low for row in seen.rows] == [1.0, 3.0, 6.0]
     assert [row.start_low for row in seen.rows] == [11.0, 23.0, 36.0]
     assert [row.start_high for row in seen.rows] == [11.0, 23.0, 36.0]
@@ -90,6 +91,10 @@ def test_google_has_the_randomized_intervals_of_its_table():
     assert seen.worst_case == pytest.approx(900 + 90, abs=0.001)
 
 
+def one_delay():
+    yield 4
+
+
 FOURS = s.constant(4)
 ENDS = {
     "max_attempts": ({"max_attempts": 4}, "stops after retry 3: max_attempts"),
@@ -101,7 +106,10 @@ ENDS = {
     "schedule": ({"schedule": FOURS.take(2)}, "stops after retry 2: schedule"),
     "ends at once": ({"schedule": []}, "never retries: schedule"),
     "one attempt": ({"max_attempts": 1}, "never retries: max_attempts"),
-    "no time": ({"max_elapsed": 0}, "never retries: max_elapsed"),
+    "no time": (
+        {"schedule": one_delay, "max_elapsed": 0},
+        "never retries: max_elapsed",
+    ),
     "chance": (
         {"schedule": FOURS.full_jitter(), "max_elapsed": 7, "max_attempts": 5},
         "stops after retry 1 to 4: max_elapsed or max_attempts",
@@ -130,7 +138,7 @@ def test_each_limit_is_shown_independently_of_the_others():
     few = preview(seen.policy.replace(max_attempts=2))
     assert few.limits == seen.limits | {"max_attempts": few.end}
     # A limit after the end of the schedule does not count.
-    short = preview(seen.policy.replace(schedule=FOURS.take(1)))
+    short = preview(override(seen.policy, schedule=FOURS.take(1)))
     assert short.limits == {"schedule": EndOfCall(1, 1, ("schedule", "schedule"))}
     some = preview(Policy(schedule=FOURS.full_jitter().take(3), max_elapsed=7))
     assert some.limits["max_elapsed"] == EndOfCall(1, 3, ("max_elapsed", "schedule"))
@@ -138,14 +146,14 @@ def test_each_limit_is_shown_independently_of_the_others():
 
 @pytest.mark.parametrize("most", [None, 10**6], ids=str)
 def test_an_end_beyond_the_projected_retries_is_none(most):
-    seen = preview(Policy(max_attempts=most, max_elapsed=None), retries=50)
+    seen = preview(Policy(max_attempts=most), retries=50)
     assert len(seen.rows) == 50
     assert (seen.end, seen.total_wait, seen.attempts, seen.worst_case) == (None,) * 4
     assert (seen.limits, seen.samples) == ({}, 0)
 
 
 def test_an_end_reached_only_by_long_delays_is_none():
-    policy = Policy(schedule=FOURS.full_jitter(), max_attempts=None)
+    policy = Policy(schedule=FOURS.full_jitter(), max_elapsed="1m")
     seen = preview(policy, retries=50)
     assert (seen.end, seen.limits, len(seen.rows)) == (None, {}, 50)
     assert seen.rows[-1].total_high == 60.0
@@ -178,9 +186,7 @@ def test_rounding_beyond_the_limit_does_not_lower_the_total():
 
 
 def test_times_saturate():
-    seen = preview(
-        Policy(schedule=[MAX_DELAY] * 2, max_elapsed=None), attempt=MAX_DELAY
-    )
+    seen = preview(Policy(schedule=[MAX_DELAY] * 2), attempt=MAX_DELAY)
     assert [row.start_high for row in seen.rows] == [MAX_DELAY, MAX_DELAY]
     assert [row.total_high for row in seen.rows] == [MAX_DELAY, MAX_DELAY]
     assert seen.worst_case == MAX_DELAY
@@ -190,7 +196,7 @@ AT_NOON = datetime(2024, 3, 30, 12, 0)  # noqa: DTZ001  naive, under test
 
 
 def test_rows_have_the_time_of_their_retry():
-    policy = Policy(schedule=s.constant("1d").equal_jitter(), max_elapsed=None)
+    policy = Policy(schedule=s.constant("1d").equal_jitter())
     row = preview(policy, attempt="1h").rows[0]
     half, day = timedelta(hours=13), timedelta(hours=25)
     assert row.at(AT_NOON) == (AT_NOON + half, AT_NOON + day)
@@ -201,14 +207,14 @@ def test_rows_have_the_time_of_their_retry():
 def test_daylight_saving_time_does_not_shift_times():
     """In the night to 31 March 2024 clocks in Paris went from 2 to 3."""
     noon = AT_NOON.replace(tzinfo=ZoneInfo("Europe/Paris"))
-    row = preview(Policy(schedule=["1d"], max_elapsed=None)).rows[0]
+    row = preview(Policy(schedule=["1d"])).rows[0]
     soonest, latest = row.at(noon)
     assert soonest == latest
     assert soonest.isoformat() == "2024-03-31T13:00:00+02:00"
 
 
 def test_times_beyond_the_calendar_are_none():
-    policy = Policy(schedule=s.sequence([MAX_DELAY]).full_jitter(), max_elapsed=None)
+    policy = Policy(schedule=s.sequence([MAX_DELAY]).full_jitter())
     row = preview(policy).rows[0]
     assert row.at(AT_NOON) == (AT_NOON, None)
     assert row.at(datetime.max.replace(tzinfo=UTC))[1] is None
@@ -253,7 +259,7 @@ def test_fractions_become_seconds():
         def bounds(self, retry, /):
             return Fraction(retry, 2), Fraction(retry, 2)
 
-    row = preview(Policy(schedule=Halves(None), max_elapsed=None)).rows[0]
+    row = preview(Policy(schedule=Halves(None))).rows[0]
     assert {type(row.low), type(row.mean), type(row.total_high)} == {float}
     assert row.low == row.mean == row.total_high == 0.5
 
@@ -265,7 +271,7 @@ def test_means_are_sampled_only_if_they_have_no_formula():
         .take(1)
         .then(CustomSchedule(lambda _, chance: chance))
     )
-    endless = Policy(schedule=schedule, max_attempts=None, max_elapsed=None)
+    endless = Policy(schedule=schedule, max_attempts=None)
     seen = preview(endless, retries=9)
     first, second = seen.rows[:2]
     assert (first.mean, first.mean_error) == (1.5, 0.0)
@@ -278,7 +284,7 @@ def test_a_custom_schedule_gets_the_previous_delay():
         def delay(self, retry, previous, random, /):
             return (previous or 0.0) + random.random()
 
-    seen = preview(Policy(schedule=Adding(None), max_elapsed=None))
+    seen = preview(Policy(schedule=Adding(None)))
     for row in seen.rows:
         assert abs(row.mean - row.retry / 2) <= 2 * row.mean_error
 
@@ -327,7 +333,7 @@ def doubling():
 
 
 def test_a_generator_function_is_read_as_far_as_needed():
-    seen = preview(Policy(schedule=doubling, max_elapsed=None), retries=100)
+    seen = preview(Policy(schedule=doubling), retries=100)
     assert [row.mean for row in seen.rows] == [1.0, 2.0, 4.0, 8.0]
     assert (seen.samples, seen.worst_case) == (0, 15.0)
 
@@ -356,7 +362,7 @@ class Tripling(s.Schedule):
     ids=["generator", "class", "class inside", "generator inside"],
 )
 def test_user_code_is_called_only_for_delays_of_calls(schedule):
-    policy = Policy(schedule=schedule, max_attempts=5, max_elapsed=None)
+    policy = Policy(schedule=schedule, max_attempts=5)
     seen = preview(policy)
     assert [row.mean for row in seen.rows] == [1.0, 3.0, 9.0, 27.0]
     assert str(seen.end) == "stops after retry 4: max_attempts"

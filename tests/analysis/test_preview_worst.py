@@ -7,13 +7,18 @@ from retrykit import Policy, hints, schedules as s
 from retrykit.analysis.preview import preview
 from retrykit.budgets import TokenBucket
 from retrykit.cli.summary import summarize
+from retrykit.policy.limits import override
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import durations, policies, schedules
 
-STEPS = [10, 20]
+
+def steps():
+    yield from (10, 20)
+
+
 # Attempt timeout, max_elapsed, deadline, and the worst case.
 WORST = {
     "without a limit": (5, None, "stop", 45),
@@ -33,20 +38,20 @@ WORST = {
 @pytest.mark.parametrize("kind", [float, AsArgument])
 def test_the_worst_case_includes_the_attempts(kind, timeout, limit, rule, worst):
     policy = Policy(
-        schedule=STEPS, max_elapsed=limit, deadline=rule, attempt_timeout=kind(timeout)
+        schedule=steps, max_elapsed=limit, deadline=rule, attempt_timeout=kind(timeout)
     )
     assert preview(policy).worst_case == worst
 
 
 def test_attempts_do_not_exceed_the_attempt_timeout():
-    policy = Policy(schedule=STEPS, attempt_timeout=5)
+    policy = Policy(schedule=steps, attempt_timeout=5)
     assert preview(policy, attempt=3).worst_case == 39
     assert preview(policy, attempt="1m") == preview(policy, attempt=5)
     assert preview(policy.replace(attempt_timeout=None), attempt="1m").attempt == 60
 
 
 PATIENT = policies(schedules=schedules(), max_attempts=6).map(
-    lambda policy: policy.replace(rules=(), schedule=policy.schedule.cap("1h"))
+    lambda policy: override(policy, rules=(), schedule=policy.schedule.cap("1h"))
 )
 
 
@@ -107,7 +112,7 @@ def test_a_simple_policy_has_no_caveats():
 
 def test_the_worst_case_shows_the_duration_of_attempts():
     def worst(**settings):
-        policy = Policy(schedule=STEPS, attempt_timeout=5)
+        policy = Policy(schedule=steps, attempt_timeout=5)
         return dict(summarize(preview(policy, **settings)))["at worst"]
 
     assert worst() == "45s in total with attempts of 5s"

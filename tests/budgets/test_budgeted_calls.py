@@ -23,7 +23,7 @@ from retrykit import (
 )
 from retrykit.budgets import Budget, RatioBudget, Throttle, TokenBucket
 
-EAGER = Policy(schedule=[0] * 9, max_attempts=4, max_elapsed=None, on=OSError)
+EAGER = Policy(schedule=[0] * 9, max_attempts=4, on=OSError)
 
 
 class RecordingBudget(Budget):

@@ -396,9 +396,11 @@ def test_a_flag_overrides_an_equivalent_variable():
     names = ("base", "exponent", "jitter")
     formula = {f"FETCH_BACKOFF_{name.upper()}": "7" for name in names}
     flags = [text for name in names for text in (f"--default-backoff-{name}", "7")]
-    printed = run_command(*args, "--schedule", "1s, 5s", **formula)
+    printed = run_command(
+        *args, "--schedule", "1s, 5s", "--max-attempts", "3", **formula
+    )
     assert "sequence([1.0, 5.0])" in printed.out
-    printed = run_command(*args, *flags, FETCH_SCHEDULE="1s, 5s")
+    printed = run_command(*args, *flags, "--max-attempts", "2", FETCH_SCHEDULE="1s, 5s")
     assert "polynomial(7.0" in printed.out
 
 

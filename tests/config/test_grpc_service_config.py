@@ -29,7 +29,6 @@ UNAVAILABLE = StatusCodes(["UNAVAILABLE"])
 READ = Policy(
     schedule=DELAYS.jitter(0.2),
     max_attempts=4,
-    max_elapsed=None,
     on=UNAVAILABLE,
     hint=grpc_pushback(),
     hint_cap=None,

@@ -23,6 +23,7 @@ from retrykit._internal.clocks import wall
 from retrykit.budgets import RatioBudget, Throttle, TokenBucket
 from retrykit.durable import Job
 from retrykit.hints import attribute
+from retrykit.policy.limits import override
 from retrykit.state.events import Suspended
 from retrykit.testing import virtual_time
 from retrykit.testing.strategies import seeds
@@ -83,7 +84,8 @@ BUDGETS = {
 
 
 def with_settings(policy, seed, budget, changes):
-    return policy.replace(
+    return override(
+        policy,
         seed=seed,
         budget=BUDGETS[budget](),
         name="any",
@@ -207,8 +209,8 @@ def test_a_job_behaves_like_a_live_call(kind, policy, script, seed, budget, chan
 def test_a_job_ends_when_a_live_call_does(deadline, delay, allowed, script):
     """Under each deadline rule, with limits that are reached."""
     schedule = s.constant(delay)
-    policy = Policy(schedule=schedule, max_elapsed=allowed, deadline=deadline)
-    policy = policy.replace(name="any", seed=7, max_failures=20)
+    policy = Policy(schedule=schedule, name="any", seed=7, max_failures=20)
+    policy = override(policy, max_elapsed=allowed, deadline=deadline)
     assert run_as_job(policy, script, "sync") == run_live(policy, script, "sync")
 
 
@@ -228,7 +230,7 @@ def test_a_group_contains_the_errors_of_the_last_process():
 
 def test_random_delays_are_drawn_once():
     """Same seed, same delays: the delay is drawn with the failure, and stored."""
-    policy = Policy(schedule=s.constant(60).jitter(1), max_elapsed=None)
+    policy = Policy(schedule=s.constant(60).jitter(1))
     with virtual_time() as clock:
         job = Job(ScriptedJob([("refused", 0, 0)], clock, policy), policy, "any")
         envelope = job.envelope("any")

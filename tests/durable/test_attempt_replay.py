@@ -8,6 +8,7 @@ from retrykit import Policy, schedules as s
 from retrykit.durable import Envelope, Job
 from retrykit.durable.attempt_replay import envelope_for_attempt, replay_state
 from retrykit.hints import attribute
+from retrykit.policy.limits import override
 from retrykit.state.retry_state import Failure
 from retrykit.testing import ScriptedFunction, virtual_time
 from retrykit.testing.strategies import seeds
@@ -36,7 +37,8 @@ def live_delays(policy):
 
 @given(EXACT_POLICIES, seeds())
 def test_the_delay_is_that_of_a_live_call(policy, seed):
-    policy = policy.replace(
+    policy = override(
+        policy,
         seed=seed,
         rules=(),
         hint=None,
@@ -50,16 +52,14 @@ def test_the_delay_is_that_of_a_live_call(policy, seed):
 
 
 def test_a_schedule_based_on_the_previous_delay_keeps_growing():
-    policy = Policy(
-        schedule=s.decorrelated(1).cap("1h"), max_attempts=9, max_elapsed=None, seed=3
-    )
+    policy = Policy(schedule=s.decorrelated(1).cap("1h"), max_attempts=9, seed=3)
     delays = [envelope_after(policy, number).state.next_delay for number in range(1, 9)]
     assert delays == live_delays(policy)[:8]
     assert max(delays) > 3 * delays[0]
 
 
 def test_random_delays_depend_on_the_job_not_the_process():
-    policy = Policy(schedule=s.constant(100).full_jitter(), max_elapsed=None)
+    policy = Policy(schedule=s.constant(100).full_jitter())
     delays = [
         round(envelope_after(policy, number, name).state.next_delay, 3)
         for name in ("job-7", "job-8")
@@ -69,7 +69,7 @@ def test_random_delays_depend_on_the_job_not_the_process():
 
 
 def test_the_envelope_marks_unknown_errors():
-    after = envelope_after(Policy(schedule=s.constant(1), max_elapsed=None), 4)
+    after = envelope_after(Policy(schedule=s.constant(1)), 4)
     assert after.key == "job-7:5"
     assert after.counts == {"unknown": 3, "ConnectionError": 1}
     assert [failure.describe() for failure in after.state.failures] == [
@@ -88,7 +88,7 @@ def test_the_first_attempt_has_no_history():
 
 
 def test_a_hint_of_zero_uses_the_schedule():
-    policy = Policy(schedule=[2.0] * 3, max_elapsed=None, hint=attribute("wait"))
+    policy = Policy(schedule=[2.0] * 3, hint=attribute("wait"))
     error = ConnectionError("busy")
     error.wait = 0
     failures = [Failure(number, error, None, 0.0, 0.1, None) for number in (1, 2)]

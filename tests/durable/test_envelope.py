@@ -143,7 +143,7 @@ def test_survives_a_json_round_trip(policy, times):
 
 def test_the_longest_delay_can_be_stored():
     """Delays saturate at the largest float; the sum of two is infinite."""
-    endless = Policy(schedule=s.constant(1e308), max_attempts=9, max_elapsed=None)
+    endless = Policy(schedule=s.constant(1e308), max_attempts=9)
     job = Job(fail_to_connect, endless)
     envelope = job.envelope("any")
     for _ in range(4):
@@ -232,7 +232,7 @@ class TestAnEnvelopeOfTheFirstVersion:
 
     def test_continues(self, data):
         envelope = Envelope.from_dict(data)
-        policy = Policy(schedule=[1, 2, 4, 8], max_elapsed=None, name="hostnames")
+        policy = Policy(schedule=[1, 2, 4, 8], name="hostnames")
         after = (
             Job(fail_to_connect, policy, "verify").attempt(envelope, [], {}).envelope
         )

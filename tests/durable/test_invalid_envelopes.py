@@ -13,12 +13,13 @@ from retrykit.durable import Envelope, Job, JobReport
 from retrykit.policy.rules import Rule
 from tests._support.durable_jobs import fail_to_connect, failed_envelope, through_json
 
-PLAIN = Policy(schedule=[1] * 60, max_elapsed=None, max_attempts=76)
+PLAIN = Policy(schedule=[1] * 60)
 RULED = PLAIN.replace(
+    max_attempts=76,
     rules=[
         Rule(on=ConnectionError, schedule=[3600] * 60),
         Rule(on=OSError, max_attempts=50),
-    ]
+    ],
 )
 
 

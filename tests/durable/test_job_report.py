@@ -21,8 +21,8 @@ def envelope_after(*outcomes, **settings):
             raise outcome
         return outcome
 
-    settings = {"schedule": ["1h"] * 30, "max_attempts": None} | settings
-    job = Job(verify, Policy(max_elapsed=None, **settings), "verify")
+    settings = {"schedule": ["1h"] * 30} | settings
+    job = Job(verify, Policy(**settings), "verify")
     envelope = job.envelope("verify-7")
     for _ in outcomes:
         envelope = job.attempt(envelope, [], {}).envelope

@@ -16,7 +16,7 @@ from tests._support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.engines
 
-HOURLY = Policy(schedule=s.constant("1h"), max_attempts=9, max_elapsed=None, on=OSError)
+HOURLY = Policy(schedule=s.constant("1h"), max_attempts=9, on=OSError)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_stores_an_error_message_that_jsonb_cannot_hold(jobs, caplog):
 
 
 def test_a_job_may_wait_beyond_the_year_9999(jobs):
-    endless = Policy(schedule=[1e15], max_elapsed=None, on=OSError)
+    endless = Policy(schedule=[1e15], on=OSError)
     task = durable.task(jobs.app, endless, name="endless")(fail)
     with jobs.app.open():
         task.start_as("host")

@@ -26,7 +26,7 @@ from retrykit import (
     state_of,
 )
 
-QUICK = Policy(schedule=[1, 1], max_elapsed=None, attempt_timeout=5, on=ConnectionError)
+QUICK = Policy(schedule=[1, 1], attempt_timeout=5, on=ConnectionError)
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -277,7 +277,7 @@ def test_an_attempt_timeout_that_cannot_be_enforced_is_rejected(write, suggestio
 
 def test_later_calls_get_a_timeout_argument_too():
     received = []
-    policy = WITH_ARGUMENT.replace(max_elapsed=3)
+    policy = WITH_ARGUMENT.replace(schedule=[1], max_elapsed=3)
     fetch = retry(policy)(lambda timeout: received.append(timeout) or 1)
     fetch()
     fetch()

@@ -12,7 +12,7 @@ from retrykit.execution.backoff import STOP, Backoff
 from retrykit.testing import FakeClock, virtual_time
 from retrykit.testing.strategies import schedules, seeds
 
-UNLIMITED = Policy(max_attempts=None, max_elapsed=None)
+UNLIMITED = Policy(max_attempts=None)
 
 
 def all_delays(backoff, most=1000):

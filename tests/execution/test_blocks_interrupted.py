@@ -192,7 +192,6 @@ def test_an_asyncio_task_is_cancelled_while_it_sleeps():
         asleep = asyncio.Event()
         policy = Policy(
             schedule=["1h"],
-            max_elapsed=None,
             observers=[lambda event: hasattr(event, "delay") and asleep.set()],
         )
         task = asyncio.create_task(afail_twice(aretrying(policy), [], asyncio.sleep))

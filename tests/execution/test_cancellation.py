@@ -75,7 +75,7 @@ def test_a_task_cancelled_in_the_call_makes_no_further_attempt():
 def test_a_task_cancelled_in_the_sleep_makes_no_further_attempt():
     calls = []
 
-    @aretry(schedule=[3600], max_elapsed=None)
+    @aretry(schedule=[3600])
     async def fetch():
         calls.append(1)
         raise OSError
@@ -94,7 +94,7 @@ def test_a_task_cancelled_in_the_sleep_makes_no_further_attempt():
 
 
 def test_a_timeout_around_a_retried_call_ends_it():
-    @aretry(schedule=constant(3600), max_elapsed=None, max_attempts=None)
+    @aretry(schedule=constant(3600), max_attempts=None)
     async def fetch():
         raise OSError
 
@@ -109,7 +109,7 @@ def test_a_timeout_around_a_retried_call_ends_it():
 def test_a_trio_scope_around_a_retried_call_ends_it():
     calls = []
 
-    @aretry(schedule=constant(3600), max_elapsed=None, on=lambda error: True)
+    @aretry(schedule=constant(3600), on=lambda error: True)
     async def fetch():
         calls.append(1)
         raise OSError
@@ -146,7 +146,7 @@ def test_ctrl_c_in_a_real_sleep_ends_the_call():
         while not over.wait(0.01):
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    @retry(schedule=[3600], max_elapsed=None)
+    @retry(schedule=[3600])
     def fetch():
         failed.set()
         raise OSError

@@ -18,7 +18,7 @@ from retrykit.execution.call import current_entry, outer_calls, running_call
 from retrykit.execution.controller import RetryController
 from retrykit.schedules import constant
 
-FOUR = Policy(schedule=constant(0), max_attempts=4, max_elapsed=None)
+FOUR = Policy(schedule=constant(0), max_attempts=4)
 
 
 def numbers_of(error):

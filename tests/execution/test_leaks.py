@@ -254,7 +254,7 @@ def test_the_cause_of_the_users_error_is_kept(clock, flaky):
 def test_an_endless_retry_has_a_bounded_history(clock):
     calls = []
 
-    @retry(schedule=constant(1), max_attempts=5000, max_elapsed=None, max_failures=6)
+    @retry(schedule=constant(1), max_attempts=5000, max_failures=6)
     def fetch():
         error = OSError()
         calls.append(1)

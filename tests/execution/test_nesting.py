@@ -289,9 +289,7 @@ def test_retry_after_raised_from_an_exhausted_error_is_obeyed(backend):
 
 def test_inner_calls_do_not_wait_beyond_the_outer_deadline(backend):
     with virtual_time() as clock:
-        inner = backend(schedule=[4] * 9, max_elapsed=None, max_attempts=None)(
-            fails([])
-        )
+        inner = backend(schedule=[4] * 9)(fails([]))
         outer = retry(max_elapsed=10, name="outer")(inner)
         with pytest.raises(OSError, match="dead") as caught:
             outer()
@@ -307,7 +305,7 @@ def test_inner_calls_do_not_wait_beyond_the_outer_deadline(backend):
 )
 def test_the_deadline_rule_of_the_outer_call_applies_to_its_limit(outer, sleeps):
     with virtual_time() as clock:
-        inner = retry(schedule=[4] * 5, max_attempts=None, max_elapsed=None)(fails([]))
+        inner = retry(schedule=[4] * 5, max_attempts=None)(fails([]))
         with pytest.raises(OSError, match="dead"):
             retry(max_elapsed=10, deadline=outer)(inner)()
     assert clock.sleeps == sleeps
@@ -325,7 +323,7 @@ def test_the_deadline_rule_of_the_inner_call_does_not_exceed_the_outer_limit(rul
 
 
 def test_the_limits_of_all_outer_calls_apply(clock):
-    inner = retry(schedule=[4] * 9, max_attempts=None, max_elapsed=None)(fails([]))
+    inner = retry(schedule=[4] * 9, max_attempts=None)(fails([]))
     middle = retry(max_elapsed=None)(inner)
     with pytest.raises(OSError, match="dead"):
         retry(max_elapsed=6)(middle)()

@@ -12,13 +12,13 @@ __all__ = ["NEW", "STORED", "TARGETS", "state_data"]
 
 _POLICIES = (
     Policy(),
-    Policy(max_attempts=None, max_elapsed=None, schedule=schedules.linear(1)),
-    Policy(max_attempts=10**15, schedule=schedules.exponential(1).within("1h")),
-    Policy(max_attempts=None, schedule=schedules.polly_interval(1)),
+    Policy(max_attempts=None, schedule=schedules.linear(1)),
+    Policy(max_attempts=10**15),
+    Policy(schedule=schedules.exponential(1).within("1h")),
+    Policy(max_elapsed=60, schedule=schedules.polly_interval(1)),
     Policy(schedule=schedules.decorrelated(1).cap(60).take(10**9)),
     Policy(
         schedule=schedules.constant("1us").within("1s").then([1]),
-        max_attempts=None,
         max_elapsed="1d",
         deadline="clip",
     ),

@@ -20,9 +20,7 @@ from retrykit.schedules import constant
 from retrykit.state.records import ErrorRecord
 from retrykit.testing import ScriptedFunction, virtual_time
 
-PATIENT = Policy(
-    schedule=constant(2), max_elapsed=None, hint=hints.attribute("wait"), on=OSError
-)
+PATIENT = Policy(schedule=constant(2), hint=hints.attribute("wait"), on=OSError)
 
 
 class BusyError(OSError):

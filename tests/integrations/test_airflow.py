@@ -12,9 +12,7 @@ import pytest
 from retrykit import ConfigError, Policy
 from retrykit.integrations.airflow import AirflowPolicy
 
-PATIENT = Policy(
-    schedule=["1m", "1h"], max_attempts=3, max_elapsed=None, on=ConnectionError
-)
+PATIENT = Policy(schedule=["1m", "1h"], max_attempts=3, on=ConnectionError)
 REFUSED = ConnectionError("refused")
 
 

@@ -10,9 +10,7 @@ from retrykit.integrations._airflow_decision import check_policy, decide_next_tr
 from retrykit.policy.rules import Rule
 from retrykit.testing import ScriptedFunction, virtual_time
 
-PATIENT = Policy(
-    schedule=["1m", "1h", "1d"], max_attempts=4, max_elapsed=None, on=ConnectionError
-)
+PATIENT = Policy(schedule=["1m", "1h", "1d"], max_attempts=4, on=ConnectionError)
 JITTERED = PATIENT.replace(schedule=s.constant(100).full_jitter())
 REFUSED = ConnectionError("refused")
 
@@ -68,7 +66,7 @@ def test_an_error_that_requests_no_delay_uses_the_schedule():
 
 
 def test_delays_are_limited_to_a_century():
-    endless = PATIENT.replace(schedule=[1e300])
+    endless = PATIENT.replace(schedule=[1e300], max_attempts=2)
     assert next_try(1, policy=endless).delay == 100 * 365.25 * 86_400
 
 

@@ -6,9 +6,7 @@ from retrykit import Policy
 from retrykit.integrations.celery import status
 from tests._support.celery_interleaving import Simulation
 
-POLICY = Policy(
-    schedule=[0] * 3, max_attempts=None, max_elapsed=None, on=ConnectionError
-)
+POLICY = Policy(schedule=[0] * 3, max_attempts=None, on=ConnectionError)
 
 
 @pytest.mark.parametrize("kills", range(4))

@@ -14,7 +14,7 @@ from tests._support import celery_worker
 
 clock, worker = celery_worker.clock, celery_worker.worker
 
-HOURLY = Policy(schedule=["1h"] * 5, max_attempts=None, max_elapsed=None)
+HOURLY = Policy(schedule=["1h"] * 5, max_attempts=None)
 
 
 @pytest.fixture

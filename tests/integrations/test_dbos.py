@@ -20,7 +20,7 @@ __all__ = ["launched"]
 
 pytestmark = pytest.mark.usefixtures("launched")
 
-AT_ONCE = Policy(schedule=[0, 0], max_elapsed=None, on=ConnectionError, name="at once")
+AT_ONCE = Policy(schedule=[0, 0], on=ConnectionError, name="at once")
 LATER = AT_ONCE.replace(schedule=["1h"], name="later")
 STARTED_KEYS = []
 

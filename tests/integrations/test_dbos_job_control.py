@@ -15,7 +15,7 @@ __all__ = ["launched"]
 
 pytestmark = pytest.mark.usefixtures("launched")
 
-HOURLY = Policy(schedule=["1h"], max_elapsed=None, on=ConnectionError, name="hourly")
+HOURLY = Policy(schedule=["1h"], on=ConnectionError, name="hourly")
 TOMORROW = datetime.now(UTC) + timedelta(days=1)
 STARTED, MAY_END, OUTCOMES = {}, {}, {}
 

@@ -31,7 +31,7 @@ def does_nothing() -> None:
     """Do nothing."""
 
 
-@durable.job(Policy(schedule=["1h"], max_elapsed=None), name="falls")
+@durable.job(Policy(schedule=["1h"]), name="falls")
 def fails() -> None:
     raise ConnectionError
 

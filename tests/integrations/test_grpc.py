@@ -139,7 +139,7 @@ def test_a_pushback_can_stop_retries():
 def test_each_attempt_has_the_remaining_time_of_its_call():
     with (
         shop([DOWN], [DOWN], [b"milk"]) as cart,
-        retrying_channel(cart, schedule=[40, 50], max_elapsed=None) as channel,
+        retrying_channel(cart, schedule=[40, 50]) as channel,
         virtual_time(),
     ):
         stub(channel)(b"?", timeout=100)
@@ -152,7 +152,9 @@ def test_each_attempt_has_the_remaining_time_of_its_call():
 def test_no_attempt_starts_after_the_timeout_of_its_call(deadline):
     with (
         shop([DOWN]) as cart,
-        retrying_channel(cart, schedule=[20], deadline=deadline) as channel,
+        retrying_channel(
+            cart, schedule=[20], max_elapsed=60, deadline=deadline
+        ) as channel,
         virtual_time() as clock,
         pytest.raises(grpc.RpcError) as caught,
     ):

@@ -200,9 +200,7 @@ def test_a_cancelled_call_ends_at_once(client):
         for each in observers:
             each(event)
 
-    _, cart = run(
-        [[DOWN]], cancelled, schedule=[60], max_elapsed=None, observers=[tell]
-    )
+    _, cart = run([[DOWN]], cancelled, schedule=[60], observers=[tell])
     assert cart.attempts() == 1
 
 

@@ -16,7 +16,7 @@ from retrykit.integrations.grpc import RetryInterceptor
 from retrykit.integrations.httpx import AsyncRetryTransport, RetryTransport, transient
 from retrykit.integrations.requests import RetryAdapter
 
-QUICK = Policy(schedule=[0, 0], max_attempts=9)
+QUICK = Policy(schedule=[0, 0])
 
 
 def test_adds_the_condition_and_the_hint_to_a_policy():

@@ -27,7 +27,7 @@ from retrykit.state.events import RetryScheduled
 from retrykit.testing import record, virtual_time
 from tests._support.scripted_server import answer, close, hang, redirect, serve
 
-QUICK = Policy(schedule=[0, 0], max_attempts=9)
+QUICK = Policy(schedule=[0, 0])
 
 
 def client(policy=QUICK, **given):

@@ -60,7 +60,7 @@ def test_an_async_condition_is_rejected_in_a_sync_transport():
 
 
 def test_an_attempt_without_remaining_time_raises_the_clients_error():
-    policy = Policy(max_elapsed=0, attempt_timeout=AsArgument("5s"))
+    policy = Policy(max_attempts=1, max_elapsed=0, attempt_timeout=AsArgument("5s"))
     transport = RetryTransport(policy)
     slow = answer(200)
     with serve(slow) as server, httpx.Client(transport=transport) as client:

@@ -10,7 +10,7 @@ from retrykit import Policy, RetryError, StopReason, state_of
 from retrykit.integrations.httpx import RetryTransport
 from tests._support.scripted_server import answer, close, serve
 
-QUICK = Policy(schedule=[0, 0], max_attempts=9)
+QUICK = Policy(schedule=[0, 0])
 
 
 def client(policy=QUICK, **given):

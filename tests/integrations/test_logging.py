@@ -9,7 +9,7 @@ from retrykit.integrations.logging import observer
 
 pytestmark = pytest.mark.usefixtures("clock")
 
-POLICY = Policy(schedule=[1, 100], on=OSError, max_elapsed=None, name="fetch")
+POLICY = Policy(schedule=[1, 100], on=OSError, name="fetch")
 
 
 class Log:

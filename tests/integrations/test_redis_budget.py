@@ -18,7 +18,7 @@ from tests._support.redis_server import KEY
 served, server = redis_server.served, redis_server.server
 live_backend, backend = redis_server.live_backend, redis_server.backend
 
-EAGER = Policy(schedule=[0] * 9, max_attempts=4, max_elapsed=None, on=OSError)
+EAGER = Policy(schedule=[0] * 9, max_attempts=4, on=OSError)
 
 
 def failing(times):

@@ -21,7 +21,7 @@ from retrykit.durable import Envelope, idempotency_key
 from retrykit.integrations.temporal import retried, retry_policy
 from retrykit.testing import virtual_time
 
-PATIENT = Policy(schedule=["1m", "1h", "1d"], max_elapsed=None, on=ConnectionError)
+PATIENT = Policy(schedule=["1m", "1h", "1d"], on=ConnectionError)
 
 
 class ActivityKind:
@@ -108,7 +108,7 @@ class TestAnAttempt:
         assert attempt(PATIENT, fn, **alone) == (1, "5/r:1")
 
     def test_waits_equally_long_on_any_worker(self, attempt):
-        policy = Policy(schedule=s.constant(100).full_jitter(), max_elapsed=None)
+        policy = Policy(schedule=s.constant(100).full_jitter())
         delays = [attempt.failed(policy, REFUSED, 2).next_retry_delay for _ in range(2)]
         other = attempt.failed(policy, REFUSED, 2, activity_id="6").next_retry_delay
         assert delays[0] == delays[1] != other
@@ -244,7 +244,7 @@ class TestFailureInfo:
     )
     def test_has_a_delay_within_the_limits_of_temporal(self, attempt, delay, sent):
         """A delay of 0 is not sent, and the server's backoff would apply."""
-        error = attempt.failed(Policy(schedule=[delay], max_elapsed=None), REFUSED)
+        error = attempt.failed(Policy(schedule=[delay]), REFUSED)
         info = to_failure_proto(error).application_failure_info
         assert info.next_retry_delay.ToTimedelta() == sent
 
@@ -287,7 +287,7 @@ class TestThePolicyOfTheServer:
         ids=["jittered", "short", "none", "long"],
     )
     def test_waits_for_the_first_delay(self, schedule, interval):
-        retry_settings = retry_policy(Policy(schedule=schedule, max_elapsed=None))
+        retry_settings = retry_policy(Policy(schedule=schedule))
         assert (
             retry_settings.initial_interval
             == retry_settings.maximum_interval

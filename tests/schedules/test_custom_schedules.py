@@ -66,12 +66,12 @@ def test_it_can_be_composed(custom):
 
 
 def test_a_call_can_use_it(custom, clock):
-    Policy(schedule=custom(1, 3), max_elapsed=None).run(lambda: 1 / 0)
+    Policy(schedule=custom(1, 3)).run(lambda: 1 / 0)
     assert clock.sleeps == DAYS
 
 
 def test_backoff_can_use_it(custom):
-    backoff = Backoff(Policy(schedule=custom(1, 3), max_elapsed=None))
+    backoff = Backoff(Policy(schedule=custom(1, 3)))
     assert backoff.current_interval == 86_400.0
     assert [backoff.next() for _ in range(3)] == [*DAYS, STOP]
 

@@ -83,9 +83,7 @@ def test_within_computes_a_bounded_number_of_delays():
 
 
 def test_a_call_resumed_after_thousands_of_retries_has_its_delay():
-    policy = Policy(
-        schedule=s.constant("1m").within("1w"), max_attempts=None, max_elapsed=None
-    )
+    policy = Policy(schedule=s.constant("1m").within("1w"), max_attempts=None)
     resumed = RetryState("job", 1, 0.0, attempt=10_000)
     assert [decide(policy, resumed, 10_000, 0.0) for _ in range(2)] == [60.0, 60.0]
     assert decide(policy, resumed, 10_081, 0.0) is StopReason.SCHEDULE_ENDED
@@ -190,7 +188,7 @@ def test_a_preview_of_a_thousand_attempts_samples_fewer_calls(text):
 def test_fewer_calls_are_sampled_if_each_has_more_delays():
     schedule = s.constant(1).full_jitter()
     drawn = [
-        preview(Policy(schedule=schedule, max_attempts=most, max_elapsed=None)).samples
+        preview(Policy(schedule=schedule, max_attempts=most)).samples
         for most in (10, 101, 1001)
     ]
     assert drawn == [2000, 2000, 200]

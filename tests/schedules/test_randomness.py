@@ -166,7 +166,7 @@ def test_delays_are_uniform_over_their_range(schedule, low, high):
 def test_the_delays_of_a_call_are_drawn_with_its_seed(backend, clock):
     """The draw for retry n of a call is a function of the call's seed and n."""
     schedule = s.decorrelated(1) + s.linear(1).full_jitter()
-    policy = Policy(schedule=schedule, max_elapsed=None)
+    policy = Policy(schedule=schedule)
     state = backend.run(policy, lambda: 1 / 0).state
     assert clock.sleeps == list(islice(policy.schedule.draw(state.seed), 4))
     assert [failure.delay for failure in state.failures] == [*clock.sleeps, None]

@@ -20,7 +20,7 @@ from retrykit.state.events import RetryScheduled
 from retrykit.testing import ScriptedFunction
 from retrykit.testing.history_table import history
 
-POLICY = Policy(schedule=[1, 60], max_elapsed=None, on=OSError, name="fetch")
+POLICY = Policy(schedule=[1, 60], on=OSError, name="fetch")
 
 
 def failure(number, error=None, *, result=None, delay=1.0):
@@ -111,10 +111,10 @@ class TestStatus:
                 "2        1s           0s                OSError: refused",
             ),
             (
-                POLICY.replace(max_elapsed=0),
+                POLICY.replace(max_elapsed=9),
                 [OSError("refused"), ...],
-                "1 attempt in 0s: no time is left for another attempt",
-                "1        0s           0s                OSError: refused",
+                "2 attempts in 1s: no time is left for another attempt",
+                "2        1s           0s                OSError: refused",
             ),
             (
                 POLICY,
@@ -252,7 +252,7 @@ class TestManyAttempts:
         return [line.split()[0] for line in history(state).split("\n")[2:]]
 
     def fail_times(self, failures, **changes):
-        policy = Policy(schedule=[1] * 200, max_attempts=None, max_elapsed=None)
+        policy = Policy(schedule=[1] * 200, max_attempts=None)
         return policy.replace(**changes).run(
             ScriptedFunction([*[OSError] * failures, "ok"])
         )

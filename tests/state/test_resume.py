@@ -23,9 +23,7 @@ from retrykit.testing import virtual_time
 from retrykit.testing.strategies import seeds
 from tests._support.exact_policies import EXACT_DURATIONS, EXACT_POLICIES, STEP
 
-POLICY = Policy(
-    schedule=[1, 2, 4, 8], max_attempts=None, max_elapsed=None, name="fetch"
-)
+POLICY = Policy(schedule=[1, 2, 4, 8], max_attempts=None, name="fetch")
 
 
 def through_json(state):

@@ -33,12 +33,12 @@ import trio
 from retrykit import retry
 from retrykit.testing import AsyncScriptedFunction, ScriptedFunction
 
-fetch = retry(schedule=[60, 3600], max_elapsed=None)(
+fetch = retry(schedule=[60, 3600])(
     ScriptedFunction(
         [ConnectionError("refused"), TimeoutError("slow"), "data"], name="fetch"
     )
 )
-afetch = retry(schedule=[60, 3600], max_elapsed=None)(
+afetch = retry(schedule=[60, 3600])(
     AsyncScriptedFunction(
         [ConnectionError("refused"), TimeoutError("slow"), "ok"], name="afetch"
     )
@@ -683,7 +683,7 @@ from retrykit.durable import Job
 def test_verify(retry_clock):
     for number in range(60):
         fails = ScriptedFunction([OSError])
-        job = Job(fails, Policy(schedule=["4h"], max_elapsed=None))
+        job = Job(fails, Policy(schedule=["4h"]))
         job.attempt(job.envelope(f"job-{number}"), [], {})
     assert False
 """

@@ -10,7 +10,7 @@ import trio
 from retrykit import Policy, StopReason, aretry, retry, with_policy
 from retrykit.testing import ScriptedFunction, record, virtual_time
 
-POLICY = Policy(schedule=[1, 60], max_elapsed=None, on=OSError, name="fetch")
+POLICY = Policy(schedule=[1, 60], on=OSError, name="fetch")
 
 
 def succeed(name):

@@ -13,7 +13,7 @@ from retrykit.state import events
 from retrykit.testing import AsyncScriptedFunction, ScriptedFunction, record
 from retrykit.testing.context_block import Block
 
-POLICY = Policy(schedule=[1, 60], max_elapsed=None, on=OSError, name="fetch")
+POLICY = Policy(schedule=[1, 60], on=OSError, name="fetch")
 ATTEMPT = ["AttemptStarted", "AttemptFailed", "RetryScheduled"]
 
 

@@ -30,7 +30,7 @@ from retrykit.testing import (
 )
 from tests._support.concurrency import in_thread
 
-PATIENT = Policy(schedule=["1h"] * 5, max_attempts=None, max_elapsed=None)
+PATIENT = Policy(schedule=["1h"] * 5, max_attempts=None)
 
 
 def count_attempts(policy=PATIENT):

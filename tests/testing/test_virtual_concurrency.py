@@ -27,7 +27,7 @@ class TestOneEventLoop:
                 order.append(clock.now())
                 await script()
 
-            await aretry(schedule=[*delays], max_elapsed=None)(attempt)()
+            await aretry(schedule=[*delays])(attempt)()
 
         clock = None
 
@@ -40,9 +40,7 @@ class TestOneEventLoop:
         assert order == [0.0, 0.0, 0.0, 1.0, 2.0, 2.0, 3.0, 3.0, 6.0, 7.0]
 
     def test_hundreds_of_tasks_call_in_the_order_of_their_times(self, loop):
-        policy = Policy(
-            schedule=s.exponential(1).jitter(0.5), max_attempts=4, max_elapsed=None
-        )
+        policy = Policy(schedule=s.exponential(1).jitter(0.5), max_attempts=4)
         calls, due = [], []
 
         async def call():
@@ -101,7 +99,7 @@ class TestOneEventLoop:
                     begun.wait()
                 raise OSError
 
-            Policy(schedule=[number, number], max_elapsed=None).run(attempt)
+            Policy(schedule=[number, number]).run(attempt)
 
         with virtual_time(process_wide=True) as clock, ThreadPoolExecutor(4) as pool:
             list(pool.map(call, [4, 3, 2, 1]))

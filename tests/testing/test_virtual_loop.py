@@ -35,7 +35,7 @@ class TestVirtualLoop:
         assert self.run(main) == (150.0, 150.0, [DAY])
 
     def test_a_timeout_of_each_attempt_is_virtual(self):
-        @aretry(schedule=[10, 10], max_elapsed=None)
+        @aretry(schedule=[10, 10])
         async def fetch():
             async with asyncio.timeout(5):
                 await asyncio.sleep(3600)
@@ -49,7 +49,7 @@ class TestVirtualLoop:
 
     def test_blocking_calls_share_the_time_of_the_loop(self):
         async def main():
-            retry(schedule=[100], max_elapsed=None)(ScriptedFunction([OSError, "ok"]))()
+            retry(schedule=[100])(ScriptedFunction([OSError, "ok"]))()
             await asyncio.sleep(50)
             return asyncio.get_running_loop().time()
 

@@ -87,7 +87,7 @@ class TestAnAttemptThatSleepsInVirtualTime:
             attempt = with_timeout(lambda: sleep_once(3600), lambda: 5)
             with virtual_time() as clock:
                 with pytest.raises(AttemptTimeout):
-                    await aretry(schedule=[], max_elapsed=None)(attempt)()
+                    await aretry(schedule=[])(attempt)()
                 return clock.sleeps, clock.now()
 
         assert loop(main) == ([3600.0], 5.0)

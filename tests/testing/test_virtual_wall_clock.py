@@ -100,9 +100,7 @@ class BusyError(ConnectionError):
 
 def test_retry_after_dates_use_the_virtual_wall_clock(backend):
     """Three times, each an hour after the previous one."""
-    policy = Policy(
-        schedule=[1] * 3, hint=hints.retry_after(), hint_cap=None, max_elapsed=None
-    )
+    policy = Policy(schedule=[1] * 3, hint=hints.retry_after(), hint_cap=None)
 
     def fetch():
         raise BusyError("Retry-After", formatdate(wall() + 3600, usegmt=True))

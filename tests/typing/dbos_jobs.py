@@ -8,7 +8,7 @@ from retrykit import Policy
 from retrykit.durable import JobReport
 from retrykit.integrations import dbos
 
-POLICY = Policy(schedule=["1h"], max_elapsed=None)
+POLICY = Policy(schedule=["1h"])
 
 settings = dbos.config("hostnames", executor="one")
 dbos.listen(settings, concurrency=5, polling="1s")
