@@ -114,9 +114,17 @@ class Schedule(Frozen, ABC):
     def then(self, other: object) -> "Schedule":
         """Continue with *other*, from its first delay, when this one ends.
 
+        Numbering restarts: the first retry after the end is retry 1 of *other*. To
+        continue it, as `wait_chain` of tenacity does, use `switch`.
+
         >>> from retrykit.schedules import constant, exponential
-        >>> list(constant(9).take(2).then(exponential(1).take(3)).draw())
-        [9.0, 9.0, 1.0, 2.0, 4.0]
+        >>> list(constant(0.5).take(2).then(exponential(1)).take(5).draw())
+        [0.5, 0.5, 1.0, 2.0, 4.0]
+        >>> list(constant(0.5).switch(after=2, to=exponential(1)).take(5).draw())
+        [0.5, 0.5, 4.0, 8.0, 16.0]
+
+        Args:
+            other: The schedule after the end of this one, which must have an end.
         """
         from retrykit.schedules.structure import is_endless  # noqa: PLC0415
 
@@ -129,6 +137,9 @@ class Schedule(Frozen, ABC):
 
     def switch(self, *, after: int, to: object) -> "Schedule":
         """Use *to* for the retries beyond *after*; numbering continues.
+
+        The first delay of *to* that is used is its delay *after* + 1. To start at its
+        delay 1, use `then`.
 
         >>> from retrykit.schedules import constant, linear
         >>> list(constant(9).switch(after=2, to=linear(1)).take(4).draw())
