@@ -313,6 +313,10 @@ SETTING_ERRORS = {
     "factor must be a finite number >= 0, got -3": lambda: s.linear(1) * -3,
     "schedule must be finite, since .then() starts after its end, got "
     "linear(1.0); give it a length with .take(n)": lambda: s.linear(1).then([1]),
+    "schedule must be a list with a last delay to repeat, got []": (
+        lambda: s.sequence([], repeat_last=True)
+    ),
+    "repeat_last must be a bool, got 1": lambda: s.sequence([1], repeat_last=1),
     f"schedule must be {DELAYS}, got 5; {WAIT}": (lambda: Policy(schedule=5)),
     f"schedule must be {DELAYS}, got '5s'; {WAIT}": (lambda: Policy(schedule="5s")),
     "schedule must be an ordered iterable, got {1}; write a list": (

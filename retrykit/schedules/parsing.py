@@ -65,8 +65,8 @@ operators of schedules, got 'exponentail'; did you mean exponential(...)?
     Args:
         text: Two or more delays with units, separated by commas; a list such as
             ``[1, "5s"]``; or an expression of the names in `retrykit.schedules`, the
-            methods and operators of `Schedule` that return a schedule, numbers, strings
-            and lists. At most 1,000 parts in 100 levels.
+            methods and operators of `Schedule` that return a schedule, numbers,
+            strings, lists, True and False. At most 1,000 parts in 100 levels.
 
     Raises:
         ConfigError: The string is something else, or a number or a duration in it
@@ -151,6 +151,8 @@ def _evaluate(node: ast.expr, levels: int) -> Any:
     match node:
         case ast.Constant(int() | float() | str() as value):
             return value
+        case ast.Name("true" | "false" as name):
+            _not_allowed(node, f"write {name.capitalize()}")
         case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)):
             return -value
         case ast.List(parts):
@@ -208,7 +210,7 @@ def _call(node: ast.Call, build: Callable[..., Schedule], levels: int) -> Schedu
 
 def _not_allowed(node: ast.expr, suggestion: str = "") -> NoReturn:
     source = _source(node)
-    if isinstance(node, ast.Name):
+    if isinstance(node, ast.Name) and not suggestion:
         suggestion = (
             _suggest_constructor(source)
             or f"the constructors are {', '.join(CONSTRUCTORS)}"

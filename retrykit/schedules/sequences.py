@@ -7,9 +7,9 @@ from typing import Any, ClassVar, final
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.schedules.base import Schedule
-from retrykit.schedules.basic import Fixed
+from retrykit.schedules.basic import Fixed, constant
 from retrykit.schedules.randomness import Random
 
 __all__ = ["Sequence", "sequence"]
@@ -45,13 +45,19 @@ class Sequence(Fixed):
         return f"sequence({getattr(delays, '__qualname__', None) or repr(delays)})"
 
 
-def sequence(delays: Iterable[Duration] | Callable[[], Iterator[Duration]]) -> Schedule:
+def sequence(
+    delays: Iterable[Duration] | Callable[[], Iterator[Duration]],
+    *,
+    repeat_last: bool = False,
+) -> Schedule:
     """Wait for the delays of a list, or of another re-iterable.
 
     Lists are accepted wherever a schedule is.
 
     >>> list(sequence([0.1, "2s"]).draw())
     [0.1, 2.0]
+    >>> sequence([5, 15, 960], repeat_last=True)
+    sequence([5.0, 15.0, 960.0]).then(constant(960.0))
     >>> def halving():
     ...     delay = 8.0
     ...     while True:
@@ -64,12 +70,24 @@ def sequence(delays: Iterable[Duration] | Callable[[], Iterator[Duration]]) -> S
         delays: A list, a tuple or another re-iterable of durations, or a
             generator function without parameters. Without a length, the n-th delay
             is found by iterating from the start.
+        repeat_last: Whether the last delay repeats without end, as in `wait_chain` of
+            tenacity. *delays* must then be a list or another sized iterable, and not
+            empty.
+
+    Returns:
+        A schedule that ends after the last delay, unless *repeat_last* is True or the
+        iterable is endless.
 
     Raises:
         ConfigError: *delays* can be iterated only once or not at all, or a delay is
-            not a duration.
+            not a duration; or *repeat_last* is True and no last delay is known.
     """
-    return Sequence(delays)
+    schedule = Sequence(delays)
+    if not check_instance("repeat_last", repeat_last, bool):
+        return schedule
+    if not isinstance(schedule.delays, tuple) or not schedule.delays:
+        raise invalid_setting("schedule", "a list with a last delay to repeat", delays)
+    return schedule.then(constant(schedule.delays[-1]))
 
 
 _ENDED = object()

@@ -41,6 +41,7 @@ VALID = {
     "polly_interval": of("polly_interval()"),
     "polly_interval, first": of("polly_interval(median_first_retry_delay='500ms')"),
     "sequence": of("sequence([1, '2s'])"),
+    "sequence, repeat_last": of("sequence(delays=[1, '2s'], repeat_last=True)"),
     "then": of("sequence([1]).then([2])"),
     "switch": of("constant(1).switch(after=0, to=[2])"),
     "cap": of("fibonacci().cap('1m')"),

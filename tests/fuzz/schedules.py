@@ -37,8 +37,13 @@ _METHODS = {
     "then": ["other"],
     "switch": ["after", "to"],
 }
-_COUNTS = ("retries", "after")
-_FACTORS = ("factor", "exponent", "multiplier")
+_COUNTS = ["0", "1", "2", "3", "5", "20", "10**9", "1000000"]
+_FACTORS = ["0", "0.2", "0.5", "1", "1.5", "2", "3", "1e300"]
+_CHOICES = {
+    **dict.fromkeys(["retries", "after"], _COUNTS),
+    **dict.fromkeys(["factor", "exponent", "multiplier"], _FACTORS),
+    "repeat_last": ["True", "False", "true"],
+}
 _NEAR = (1, 2, 3, 7, 100)
 _FAR_RETRIES = (10**4, 10**6, 10**9, 10**12)
 """Numbers of retries, also of those that no call makes but data may name."""
@@ -97,10 +102,8 @@ def _argument(random, name):
     kind = random.random()
     if kind < 0.05:
         return literal(random) if maybe(random, 0.7) else text(random)
-    if name in _COUNTS:
-        return random.choice(["0", "1", "2", "3", "5", "20", "10**9", "1000000"])
-    if name in _FACTORS:
-        return random.choice(["0", "0.2", "0.5", "1", "1.5", "2", "3", "1e300"])
+    if name in _CHOICES:
+        return random.choice(_CHOICES[name])
     if name in {"other", "to", "delays"}:
         lists = ("[]", "[1]", "[1, '5s', 60]", "[0.1, 0.2]", "[0, 0]")
         return random.choice(lists) if maybe(random, 0.5) else expression(random, 1)

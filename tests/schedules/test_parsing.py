@@ -115,6 +115,7 @@ NOT_ALLOWED = {
     "linear(step=1, step=2)": "linear(step=1, step=2)",
     "linear(1).cap": "linear(1).cap",
     "[1] + linear(1)": "[1] + linear(1)",
+    "sequence([1], repeat_last=None)": "None",
     "(await linear(1))": "await linear(1)",
     "()": "()",
 }
@@ -166,6 +167,10 @@ WRONG = {
     "linear(1) * linear(2)": "factor must be a finite number >= 0, got linear(2.0)",
     "linear(1) + 5": "schedule must be a schedule, a re-iterable of durations",
     "linear(1).then([1])": "schedule must be finite, since .then() starts",
+    "sequence([1], repeat_last=true)": f"{MADE} 'true'; write True",
+    "sequence([1], repeat_last=false)": f"{MADE} 'false'; write False",
+    "sequence([1], repeat_last=1)": "repeat_last must be a bool, got 1",
+    "sequence([1], True)": "too many positional arguments",
     "(5)": "write constant(...) for the same delay each time",
     "": "schedule must be delays such as",
     "soon": "schedule must be delays such as",

@@ -8,10 +8,13 @@ from collections import deque
 from datetime import timedelta
 
 import pytest
+from hypothesis import given, strategies as st
 
 from retrykit import ConfigError, Policy, schedules as s
 from retrykit.schedules.parsing import schedule_from_data, schedule_to_text
 from retrykit.schedules.randomness import call_random
+from retrykit.schedules.structure import is_endless
+from retrykit.testing.strategies import durations
 
 WAIT = "write constant(...) for the same delay each time"
 REFUSED = "schedule must be a schedule, a re-iterable of durations, or a "
@@ -108,6 +111,33 @@ def test_an_endless_generator_function_is_read_as_far_as_needed():
 def test_an_empty_list_allows_no_retry():
     assert list(s.sequence([]).draw()) == []
     assert s.sequence([]).bounds(1) is None
+
+
+@given(st.lists(durations(), min_size=1), st.integers(1, 10**6))
+def test_the_last_delay_of_a_sequence_repeats(delays, retry):
+    """As in tenacity's `wait_chain`."""
+    schedule = s.sequence(delays, repeat_last=True)
+    expected = delays[min(retry, len(delays)) - 1]
+    assert schedule.bounds(retry) == (expected, expected)
+    assert schedule.delay(retry, None, call_random(seed=7, retry=retry)) == expected
+    assert is_endless(schedule)
+
+
+def test_a_sequence_that_repeats_its_last_delay_is_written_as_its_parts():
+    schedule = s.sequence([5, "15s", 960], repeat_last=True)
+    assert schedule == s.sequence([5, 15, 960]).then(s.constant(960))
+    assert schedule_from_data("sequence([5, 15, '16m'], repeat_last=True)") == schedule
+    assert schedule_from_data(schedule_to_text(schedule)) == schedule
+    assert s.sequence([5], repeat_last=False) == s.sequence([5])
+
+
+@pytest.mark.parametrize(
+    "delays", [[], three, Countdown()], ids=["empty", "function", "without a length"]
+)
+def test_only_a_list_has_a_last_delay_to_repeat(delays):
+    message = f"schedule must be a list with a last delay to repeat, got {delays!r}"
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
+        s.sequence(delays, repeat_last=True)
 
 
 def test_each_call_starts_a_sequence_again(clock):

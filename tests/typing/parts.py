@@ -143,6 +143,7 @@ def schedules() -> None:
     assert_type(sum([s.constant("5s"), s.linear(1)]), Schedule | Literal[0])
     assert_type(s.exponential(1).cap(60).jitter(0.5) | s.linear(1).take(3), Schedule)
     assert_type(s.fibonacci(1).take(3).then([1, "2s"]) & s.sequence([1]), Schedule)
+    assert_type(s.sequence([1, "2s"], repeat_last=True), Schedule)
     assert_type(s.constant(1).switch(after=3, to=delays), Schedule)
     assert_type(s.linear(1).bounds(3), tuple[float, float] | None)
     Policy(schedule=delays)
