@@ -286,6 +286,11 @@ SETTING_ERRORS = {
     f"first must be a finite duration >= 0, got {timedelta(-1)!r}": (
         lambda: s.fibonacci(timedelta(-1))
     ),
+    f"low must be a finite number >= 0, got -1; {SECONDS}": (lambda: s.uniform(-1, 1)),
+    f"high must be a finite number >= 0, got -1; {SECONDS}": (lambda: s.uniform(0, -1)),
+    "high must be a finite number >= 2, got 1.0; no shorter than low": (
+        lambda: s.uniform(2, 1)
+    ),
     "factor must be a finite number >= 1, got nan": (
         lambda: s.decorrelated(1, factor=math.nan)
     ),

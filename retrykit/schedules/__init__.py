@@ -25,9 +25,11 @@ from retrykit.schedules.randomized import (
     Decorrelated,
     GoogleInterval,
     PollyInterval,
+    Uniform,
     decorrelated,
     google_interval,
     polly_interval,
+    uniform,
 )
 from retrykit.schedules.sequences import Sequence, sequence
 from retrykit.schedules.transforms import (
@@ -44,7 +46,7 @@ from retrykit.schedules.transforms import (
 
 __all__ = ["Schedule", "ScheduleLike", "constant", "decorrelated", "exponential"]
 __all__ += ["fibonacci", "google_interval", "linear", "polly_interval"]
-__all__ += ["polynomial", "sequence"]
+__all__ += ["polynomial", "sequence", "uniform"]
 
 ScheduleLike = Schedule | Iterable[Duration] | Callable[[], Iterator[Duration]]
 """A schedule, a re-iterable of durations, or a generator function."""
@@ -71,6 +73,7 @@ SCHEDULE_KINDS: dict[str, type[Schedule]] = {
         Exponential,
         Polynomial,
         Fibonacci,
+        Uniform,
         Decorrelated,
         PollyInterval,
         GoogleInterval,
@@ -91,6 +94,7 @@ CONSTRUCTORS: dict[str, Callable[..., Schedule]] = {
         polly_interval,
         polynomial,
         sequence,
+        uniform,
     )
 }
 """The constructors by name; other kinds are made by methods and operators."""

@@ -1,4 +1,4 @@
-"""Endless schedules with their own jitter: decorrelated, Google's and Polly's."""
+"""Endless schedules with random delays: uniform, decorrelated, Google's and Polly's."""
 
 import math
 from functools import lru_cache
@@ -16,14 +16,54 @@ from retrykit.schedules.randomness import (
 )
 
 __all__ = ["MAX_INTERVAL", "MAX_INTERVALS", "Decorrelated", "GoogleInterval"]
-__all__ += ["PollyInterval", "decorrelated", "google_interval", "google_intervals"]
-__all__ += ["polly_interval"]
+__all__ += ["PollyInterval", "Uniform", "decorrelated", "google_interval"]
+__all__ += ["google_intervals", "polly_interval", "uniform"]
 
 MAX_INTERVAL = (2**31 - 1) / 1000
 """The longest interval of `GoogleInterval`, in seconds: 32 bits of milliseconds."""
 
 MAX_INTERVALS = 1_000
 """Maximum number of different intervals of a `GoogleInterval`."""
+
+
+@final
+class Uniform(Formula):
+    """Delays drawn between two durations."""
+
+    __slots__ = ("high", "low")
+    kind: ClassVar[str] = "uniform"
+    low: float
+    high: float
+
+    def delay(self, _retry: int, _previous: float | None, random: Random, /) -> float:
+        return uniform_between(self.low, self.high, random)
+
+    def bounds(self, _retry: int, /) -> Bounds:
+        return self.low, self.high
+
+    def without_jitter(self) -> Schedule:
+        return Constant(self.low + (self.high - self.low) / 2)
+
+
+def uniform(low: Duration, high: Duration) -> Schedule:
+    """Draw each delay between *low* and *high*; all delays are equally likely.
+
+    >>> uniform("1s", "3s").bounds(1)
+    (1.0, 3.0)
+    >>> uniform(1, 3).without_jitter()
+    constant(2.0)
+
+    Args:
+        low: Shortest delay. A duration, >= 0.
+        high: Longest delay. A duration, >= *low*.
+
+    Source:
+        `wait_random`, tenacity.
+    """
+    shortest = parse_duration("low", low)
+    longest = parse_duration("high", high)
+    check_number("high", longest, at_least=shortest, suggestion="no shorter than low")
+    return Uniform(shortest, longest)
 
 
 @final

@@ -109,6 +109,7 @@ def _formulas(*, correlated: bool) -> SearchStrategy[Schedule]:
         st.builds(s.polynomial, st.floats(0, 400), first=durations()),
         st.builds(s.fibonacci, durations()),
         st.builds(s.sequence, st.lists(durations(), max_size=6)),
+        st.tuples(durations(), durations()).map(lambda pair: s.uniform(*sorted(pair))),
         st.builds(
             lambda pair, jitter, growth: s.google_interval(
                 min(pair),

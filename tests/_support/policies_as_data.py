@@ -31,6 +31,8 @@ VALID = {
     "polynomial, first": of("polynomial(exponent=2.5, first='1h 30m')"),
     "fibonacci": of("fibonacci()"),
     "fibonacci, first": of("fibonacci(first=' 2s ')"),
+    "uniform": of("uniform(0, '1m')"),
+    "uniform, high": of("uniform(1, high=1)"),
     "decorrelated": of("decorrelated(0)"),
     "decorrelated, factor": of("decorrelated(first=1, factor=1.0)"),
     "google_interval": of("google_interval()"),
@@ -268,6 +270,10 @@ LOADER_ONLY = {
     "the longest interval is no shorter than the first": (
         "max_interval must be a finite number >=",
         of("google_interval(initial_interval=2, max_interval=1)"),
+    ),
+    "the longest delay is no shorter than the shortest": (
+        "high must be a finite number >= 2",
+        of("uniform(2, 1)"),
     ),
     "what another follows must end": (
         "schedule must be finite",

@@ -45,6 +45,8 @@ WORKED_OUT = {
     "full jitter": (FOUR, [2, 2]),
     "equal jitter": (s.constant(4).equal_jitter(), [3, 3]),
     "jitter": (s.exponential(4).jitter(0.5), [4, 8]),
+    "uniform": (s.uniform(1, 4), [2.5, 2.5]),
+    "cap of a uniform delay": (s.uniform(1, 5).cap(3), [0.5 * 2 + 0.5 * 3]),
     "scale": (FOUR * 3, [6]),
     "cap of a jittered delay": (FOUR.cap(3), [0.75 * 1.5 + 0.25 * 3]),
     "cap beyond it": (FOUR.cap(5), [2]),

@@ -22,6 +22,8 @@ WRONG = {
     "google_interval.initial_interval": {"0": 0, "0.5ms": "0.5ms"},
     "google_interval.randomization_factor": {"1": 1, "2": 2},
     "google_interval.max_interval": {"0.1": 0.1, "1e7": 1e7, "x": "x"},
+    "uniform.low": {"-1": -1, "4": 4},
+    "uniform.high": {"0.5": 0.5, "x": "x"},
     "sequence.delays": {"1, x": [1, "x"], "1 2 -3": [1, 2, -3]},
 }
 SCHEDULES = {
@@ -31,6 +33,7 @@ SCHEDULES = {
     "round_down": s.constant(5).round_down(1),
     "take": s.constant(1).take(3),
     "google_interval": s.google_interval(),
+    "uniform": s.uniform(1, 3),
     "sequence": s.sequence([1, 2]),
 }
 TYPED = [(field, *each) for field, values in WRONG.items() for each in values.items()]

@@ -84,6 +84,8 @@ RANGES = {
     "union": (s.constant(8).equal_jitter() | s.constant(5), (4, 5)),
     "intersection": (s.constant(8).equal_jitter() & s.constant(5), (5, 8)),
     "a part of a sum": (s.constant(15) + s.linear(30).full_jitter(), (15, 45)),
+    "uniform": (s.uniform("1s", "3s"), (1, 3)),
+    "uniform, of one delay": (s.uniform(2, 2), (2, 2)),
     "google": (s.google_interval(), (0.25, 0.75)),
     "google without chance": (s.google_interval(randomization_factor=0), (0.5, 0.5)),
 }

@@ -6,10 +6,11 @@ from fractions import Fraction
 from itertools import islice
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from retrykit import schedules as s
 from retrykit.schedules.randomness import MAX_DELAY
+from retrykit.testing.strategies import durations
 from tests._support.random_sources import FixedRandom
 
 # Calculated by hand.
@@ -99,6 +100,27 @@ def test_decorrelated_has_bounds_of_first_and_the_longest_walk(first, factor, re
     low, high = s.decorrelated(first, factor=factor).bounds(retry)
     assert low == first
     assert near(Fraction(first) * Fraction(factor) ** retry, (high, high))
+
+
+@given(durations(), durations(), st.floats(0, 1), st.integers(1, 10**6))
+def test_uniform_draws_between_low_and_high(one, other, chance, retry):
+    """``low + (high - low) * random``, as tenacity's `wait_random`."""
+    low, high = sorted([one, other])
+    schedule = s.uniform(low, high)
+    assert schedule.bounds(retry) == (low, high)
+    drawn = schedule.delay(retry, None, FixedRandom(chance))
+    assert drawn == min(low + (high - low) * chance, high)
+    assert low <= drawn <= high
+
+
+@given(durations(), durations())
+@example(5e-324, 5e-324)
+@example(MAX_DELAY, MAX_DELAY)
+def test_uniform_without_jitter_is_the_middle(one, other):
+    low, high = sorted([one, other])
+    middle, same = s.uniform(low, high).without_jitter().bounds(1)
+    assert low <= middle == same <= high
+    assert math.isclose(middle, low / 2 + high / 2, abs_tol=math.ulp(0.0))
 
 
 def test_decorrelated_draws_between_first_and_a_multiple_of_the_previous_delay():

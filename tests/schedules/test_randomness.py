@@ -145,6 +145,7 @@ JITTERS = {
     "equal": (s.constant(8).equal_jitter(), 4, 8),
     "proportional": (s.constant(8).jitter(0.25), 6, 10),
     "at the cap": (s.exponential(1).cap(8).jitter(0.25), 6, 10),
+    "uniform": (s.uniform(6, 10), 6, 10),
     "google": (s.google_interval(8, max_interval=8, randomization_factor=0.25), 6, 10),
 }
 

@@ -168,6 +168,7 @@ JITTERED = {
     "full": s.constant(9).full_jitter(),
     "equal": s.constant(9).equal_jitter(),
     "proportional": s.constant(9).jitter(0.1),
+    "uniform": s.uniform(1, 9),
     "decorrelated": s.decorrelated(9),
     "google": s.google_interval(900, max_interval=900),
     "polly": s.polly_interval(900),

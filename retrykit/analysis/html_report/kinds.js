@@ -9,6 +9,7 @@ const KINDS = {
   fibonacci: (s, retry) => fixed(saturate(s.first * fibonacci(retry))),
   sequence: (s, retry) =>
     retry <= s.delays.length ? fixed(s.delays[retry - 1]) : null,
+  uniform: (s) => [s.low, s.high],
   decorrelated: (s, retry) => [s.first, product(s.first, s.factor, retry)],
   google_interval: (s, retry) => googleRange(s, googleInterval(s, retry)),
   polly_interval: (s, retry) => [0, longestOfPolly(s, retry)],
@@ -54,6 +55,7 @@ const PARTS = {
   },
   fibonacci: { first: duration() },
   sequence: { delays: DELAY_LIST },
+  uniform: { low: duration(), high: duration() },
   decorrelated: { first: duration(), factor: number(atLeast(1), GROWTHS) },
   google_interval: {
     initial_interval: duration(milliseconds, DURATIONS),

@@ -275,6 +275,11 @@ function checkSchedule(schedule) {
       suggestion,
     );
   }
+  if (schedule.kind === "uniform") {
+    const { high: value, low: least } = schedule;
+    const got = floatRepr(value);
+    checkNumber("high", { value, got }, least, Infinity, "no shorter than low");
+  }
   if (schedule.kind === "then" && isEndless(schedule.of)) {
     const rule = "finite, since .then() starts after its end";
     reject("schedule", rule, expression(schedule.of), "give it a length with .take(n)");

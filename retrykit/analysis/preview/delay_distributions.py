@@ -1,6 +1,6 @@
 """Exact distribution of the delay before each retry of a schedule.
 
-One function for each kind of schedule that combines or transforms others.
+One function for each kind of schedule with random delays, or made of others.
 """
 
 from collections.abc import Callable, Iterator
@@ -135,6 +135,10 @@ def _union_or_intersection(schedule: Any, retry: int, previous: _Result) -> _Res
     return None if mean is None else Distribution(mean, low, high, None)
 
 
+def _uniform(schedule: Any, _retry: int, _previous: _Result) -> _Result:
+    return mixture([(1.0, schedule.low, schedule.high)])
+
+
 def _decorrelated(schedule: Any, retry: int, previous: _Result) -> _Result:
     low, high = schedule.bounds(retry)
     start = previous and clamp(previous, low, MAX_DELAY)
@@ -172,6 +176,7 @@ _KINDS: dict[str, _Compute] = {
     "sum": _sum,
     "union": _union_or_intersection,
     "intersection": _union_or_intersection,
+    "uniform": _uniform,
     "decorrelated": _decorrelated,
     "google_interval": _google,
 }
