@@ -276,6 +276,8 @@ SETTING_ERRORS = {
     "factor must be a finite number >= 1, got 0.5": lambda: s.exponential(
         1, factor=0.5
     ),
+    "rate must be a finite number >= 0, got -1": lambda: s.decay(1, rate=-1),
+    f"first must be a finite number >= 0, got None; {SECONDS}": lambda: s.decay(None),
     "exponent must be a finite number >= 0, got -2": lambda: s.polynomial(-2),
     f"first must be a finite number >= 0, got True; {SECONDS}": (
         lambda: s.polynomial(2, first=True)

@@ -10,11 +10,13 @@ from retrykit._internal.durations import Duration
 from retrykit.schedules.base import Schedule
 from retrykit.schedules.basic import (
     Constant,
+    Decay,
     Exponential,
     Fibonacci,
     Linear,
     Polynomial,
     constant,
+    decay,
     exponential,
     fibonacci,
     linear,
@@ -44,9 +46,9 @@ from retrykit.schedules.transforms import (
     Within,
 )
 
-__all__ = ["Schedule", "ScheduleLike", "constant", "decorrelated", "exponential"]
-__all__ += ["fibonacci", "google_interval", "linear", "polly_interval"]
-__all__ += ["polynomial", "sequence", "uniform"]
+__all__ = ["Schedule", "ScheduleLike", "constant", "decay", "decorrelated"]
+__all__ += ["exponential", "fibonacci", "google_interval", "linear"]
+__all__ += ["polly_interval", "polynomial", "sequence", "uniform"]
 
 ScheduleLike = Schedule | Iterable[Duration] | Callable[[], Iterator[Duration]]
 """A schedule, a re-iterable of durations, or a generator function."""
@@ -71,6 +73,7 @@ SCHEDULE_KINDS: dict[str, type[Schedule]] = {
         Constant,
         Linear,
         Exponential,
+        Decay,
         Polynomial,
         Fibonacci,
         Uniform,
@@ -86,6 +89,7 @@ CONSTRUCTORS: dict[str, Callable[..., Schedule]] = {
     each.__name__: each
     for each in (
         constant,
+        decay,
         decorrelated,
         exponential,
         fibonacci,

@@ -1,4 +1,4 @@
-"""Schedules without jitter: constant, linear, exponential, polynomial, Fibonacci.
+"""Schedules without jitter: constant, growing and falling delays.
 
 They are endless; delays saturate at the largest float.
 """
@@ -12,9 +12,9 @@ from retrykit._internal.validation import check_number
 from retrykit.schedules.base import Bounds, Schedule
 from retrykit.schedules.randomness import MAX_DELAY, Random, call_random
 
-__all__ = ["Constant", "Exponential", "Fibonacci", "Fixed", "Formula", "Linear"]
-__all__ += ["Polynomial", "constant", "exponential", "fibonacci", "linear"]
-__all__ += ["polynomial", "saturated_product"]
+__all__ = ["Constant", "Decay", "Exponential", "Fibonacci", "Fixed", "Formula"]
+__all__ += ["Linear", "Polynomial", "constant", "decay", "exponential", "fibonacci"]
+__all__ += ["linear", "polynomial", "saturated_product"]
 
 
 class Formula(Schedule):
@@ -125,6 +125,38 @@ def exponential(first: Duration, *, factor: float = 2.0) -> Schedule:
     """
     factor = check_number("factor", factor, at_least=1)
     return Exponential(parse_duration("first", first), factor)
+
+
+@final
+class Decay(Fixed):
+    """Falling powers of e."""
+
+    __slots__ = ("first", "rate")
+    kind: ClassVar[str] = "decay"
+    first: float
+    rate: float
+
+    def delay(self, retry: int, _previous: float | None, _random: Random, /) -> float:
+        return saturated_product(self.first, math.e, -self.rate * (retry - 1))
+
+
+def decay(first: Duration, *, rate: float = 1.0) -> Schedule:
+    """Wait less each time: ``first * e ** (-rate * (n - 1))``.
+
+    Limit it with ``.at_least()``: the delays soon become very short.
+
+    >>> [round(delay, 3) for delay in decay(8).at_least(0.5).take(5).draw()]
+    [8.0, 2.943, 1.083, 0.5, 0.5]
+
+    Args:
+        first: Delay before retry 1. A duration, >= 0.
+        rate: Decrease from one delay to the next: ``math.log(2)`` halves it.
+            Dimensionless, >= 0.
+
+    Source:
+        `decay`, python-backoff 2.3, a fork of backoff.
+    """
+    return Decay(parse_duration("first", first), check_number("rate", rate))
 
 
 @final

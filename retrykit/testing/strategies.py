@@ -99,6 +99,7 @@ def schedules(
 def _formulas(*, correlated: bool) -> SearchStrategy[Schedule]:
     """Draw schedules without operands."""
     factors = st.just(1.0) | st.floats(1, 1e300)
+    rates = st.just(1.0) | st.floats(0, 1e300)
     intervals = durations(0.001, MAX_INTERVAL)
     # Large enough for the interval to reach its maximum after a few steps.
     multipliers = st.just(1.0) | st.floats(1.25, 1e300)
@@ -106,6 +107,7 @@ def _formulas(*, correlated: bool) -> SearchStrategy[Schedule]:
         st.builds(s.constant, durations()),
         st.builds(s.linear, durations()),
         st.builds(s.exponential, durations(), factor=factors),
+        st.builds(s.decay, durations(), rate=rates),
         st.builds(s.polynomial, st.floats(0, 400), first=durations()),
         st.builds(s.fibonacci, durations()),
         st.builds(s.sequence, st.lists(durations(), max_size=6)),

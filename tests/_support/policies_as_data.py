@@ -27,6 +27,8 @@ VALID = {
     "linear": of("linear('1m')"),
     "exponential": of("exponential(1)"),
     "exponential, factor": of("exponential('100us', factor=1)"),
+    "decay": of("decay('1m')"),
+    "decay, rate": of("decay(first=1, rate=0)"),
     "polynomial": of("polynomial(exponent=0)"),
     "polynomial, first": of("polynomial(exponent=2.5, first='1h 30m')"),
     "fibonacci": of("fibonacci()"),

@@ -15,6 +15,7 @@ WRONG = {
     "max_elapsed": {"-1": -1, "90x": "90x", "1e999": float("inf")},
     "exponential.first": {"1 minute": "1 minute", "-0.5": -0.5, "it's": "it's"},
     "exponential.factor": {"0.5": 0.5, "fast": "fast", "1e309": float("inf")},
+    "decay.rate": {"-1": -1},
     "polynomial.exponent": {"-1": -1},
     "jitter.factor": {"1.01": 1.01, "half": "half"},
     "round_down.unit": {"0": 0, "0s": "0s", "x": "x"},
@@ -28,6 +29,7 @@ WRONG = {
 }
 SCHEDULES = {
     "exponential": s.exponential(1),
+    "decay": s.decay(1),
     "polynomial": s.polynomial(1),
     "jitter": s.constant(1).jitter(0.5),
     "round_down": s.constant(5).round_down(1),

@@ -41,7 +41,7 @@ _COUNTS = ["0", "1", "2", "3", "5", "20", "10**9", "1000000"]
 _FACTORS = ["0", "0.2", "0.5", "1", "1.5", "2", "3", "1e300"]
 _CHOICES = {
     **dict.fromkeys(["retries", "after"], _COUNTS),
-    **dict.fromkeys(["factor", "exponent", "multiplier"], _FACTORS),
+    **dict.fromkeys(["factor", "rate", "exponent", "multiplier"], _FACTORS),
     "repeat_last": ["True", "False", "true"],
 }
 _NEAR = (1, 2, 3, 7, 100)

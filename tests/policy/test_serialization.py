@@ -80,7 +80,8 @@ POLICIES = {
             | s.linear(1).switch(after=2, to=s.decorrelated(1)).equal_jitter()
             | (s.constant(5) + s.polynomial(0.5)).at_least(2).within(100) * 3
             | s.exponential(1).full_jitter().round_down(0.5).jitter(0.25)
-            | s.uniform(1, 2) & s.google_interval(1).cap(30) + s.polly_interval(2)
+            | s.uniform(1, 2) + s.decay(8)
+            & s.google_interval(1).cap(30) + s.polly_interval(2)
         )
     ),
 }

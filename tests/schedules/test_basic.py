@@ -2,6 +2,7 @@
 
 import math
 from datetime import timedelta
+from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
 
@@ -25,6 +26,10 @@ TABLES = {
         s.exponential("500ms", factor=1.5),
         [0.5, 0.75, 1.125, 1.6875],
     ),
+    "decay": (s.decay(8), [8, 8 / math.e, 8 / math.e**2, 8 / math.e**3]),
+    "decay by halves": (s.decay("8s", rate=math.log(2)), [8, 4, 2, 1]),
+    "decay by nothing": (s.decay(8, rate=0), [8, 8, 8, 8]),
+    "decay to a minimum": (s.decay(8, rate=math.log(2)).at_least(3), [8, 4, 3, 3]),
     "polynomial": (s.polynomial(4), [1, 16, 81, 256]),
     "polynomial of nothing": (s.polynomial(0, first=3), [3, 3, 3, 3]),
     "polynomial of a half": (s.polynomial(0.5), [1, 2**0.5, 3**0.5, 2]),
@@ -74,6 +79,32 @@ def test_exponential_is_first_times_a_power_of_the_factor(first, factor, retry):
     """``first * factor ** (n - 1)``"""
     exact = Fraction(first) * Fraction(factor) ** (retry - 1)
     assert near(exact, s.exponential(first, factor=factor).bounds(retry))
+
+
+@given(firsts(), st.floats(0, 10), st.integers(1, 70))
+def test_decay_is_first_times_a_power_of_e(first, rate, retry):
+    """``first * e ** (-rate * (n - 1))``"""
+    exact = Decimal(first) * (Decimal(rate) * (1 - retry)).exp()
+    assert near(Fraction(exact), s.decay(first, rate=rate).bounds(retry))
+
+
+@given(firsts(), st.floats(0, 10), durations(), st.integers(1, 2000))
+def test_decay_has_the_delays_of_backoff(initial_value, decay_factor, minimum, retry):
+    """``initial_value * math.e ** (-t * decay_factor)``, never below ``min_value``."""
+    delay = initial_value * math.e ** (-(retry - 1) * decay_factor)
+    schedule = s.decay(initial_value, rate=decay_factor)
+    assert schedule.bounds(retry) == (delay, delay)
+    longer = max(delay, minimum)
+    assert schedule.at_least(minimum).bounds(retry) == (longer, longer)
+
+
+@given(durations(), durations(at_least=1e-6))
+def test_decay_never_increases_and_ends_at_zero(first, rate):
+    schedule = s.decay(first, rate=rate)
+    found = [schedule.bounds(retry)[0] for retry in (1, 2, 3, 50, 1000, 10**6, 10**12)]
+    assert found[0] == first
+    assert found == sorted(found, reverse=True)
+    assert found[-1] == 0.0
 
 
 @given(st.integers(0, 12), firsts(), st.integers(1, 10**6))

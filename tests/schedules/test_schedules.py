@@ -189,7 +189,7 @@ def test_draws_differ_without_a_seed(schedule):
     assert len(calls) == 100
 
 
-ZERO = [s.constant, s.linear, s.fibonacci, s.decorrelated, s.polly_interval]
+ZERO = [s.constant, s.linear, s.decay, s.fibonacci, s.decorrelated, s.polly_interval]
 
 
 @pytest.mark.parametrize("make", ZERO, ids=lambda make: make.__name__)

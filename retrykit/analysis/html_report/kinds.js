@@ -5,6 +5,7 @@ const KINDS = {
   constant: (s) => [s.wait, s.wait],
   linear: (s, retry) => fixed(saturate(s.step * retry)),
   exponential: (s, retry) => fixed(product(s.first, s.factor, retry - 1)),
+  decay: (s, retry) => fixed(product(s.first, Math.E, -s.rate * (retry - 1))),
   polynomial: (s, retry) => fixed(product(s.first, retry, s.exponent)),
   fibonacci: (s, retry) => fixed(saturate(s.first * fibonacci(retry))),
   sequence: (s, retry) =>
@@ -49,6 +50,7 @@ const PARTS = {
   constant: { wait: duration() },
   linear: { step: duration() },
   exponential: { first: duration(), factor: number(atLeast(1), GROWTHS) },
+  decay: { first: duration(), rate: number(atLeast(0), FACTORS) },
   polynomial: {
     exponent: number(atLeast(0), [...between(0, 8, 0.25)]),
     first: duration(),
@@ -70,9 +72,7 @@ const PARTS = {
   cap: { limit: duration() },
   at_least: { limit: duration() },
   round_down: { unit: duration(positive, DURATIONS) },
-  scale: {
-    factor: number(atLeast(0), [...between(0, 2, 0.05), ...between(2.5, 10, 0.5)]),
-  },
+  scale: { factor: number(atLeast(0), FACTORS) },
   full_jitter: {},
   equal_jitter: {},
   jitter: { factor: number(upToOne, [...between(0, 1, 0.05)]) },

@@ -171,6 +171,7 @@ const GROWTHS = [
   ...between(2.1, 3, 0.1),
   ...between(3.5, 10, 0.5),
 ];
+const FACTORS = [...between(0, 2, 0.05), ...between(2.5, 10, 0.5)];
 const COUNTS = [...between(0, 40, 1), ...between(45, 100, 5), ...between(125, 500, 25)];
 
 /**
