@@ -216,21 +216,7 @@ UNKNOWN = {
     "giveup_on": "did you mean give_up_on?",
     "on_results": "did you mean on_result?",
     "attempts": "write max_attempts, which includes the first attempt",
-    "max_retries": "write max_attempts, which includes the first attempt",
-    "wait": "write schedule, a list of delays or one of retrykit.schedules",
-    "max_delay": "write schedule, with .cap() on it",
-    "exceptions": "write on",
-    "timeout": "write max_elapsed for all attempts, attempt_timeout for each",
-    "total_timeout": "write max_elapsed",
-    "per_try_timeout": "write attempt_timeout",
-    "respect_retry_after_header": "write hint, one of retrykit.hints",
-    "retry_after_max": "write hint_cap",
-    "retry_budget": "write budget, one of retrykit.budgets",
-    "token_bucket": "write budget, one of retrykit.budgets",
-    "strategies": "write rules, a list of Rule(on=..., schedule=...)",
     "hints": "did you mean hint?",
-    "before_sleep": "write observers",
-    "reraise": "write raises",
     "zzz": "the settings are schedule, max_attempts, max_elapsed, deadline, on, "
     "give_up_on, on_result, rules, hint, hint_cap, on_long_hint, budget, "
     "attempt_timeout, nested, raises, redact, keep_tracebacks, max_failures, seed, "

@@ -1,0 +1,180 @@
+"""Parameters of other retry libraries, and what to write in their place."""
+
+__all__ = ["ADVICE", "advice_for"]
+
+ADVICE = {
+    # Limits
+    "write max_attempts, which includes the first attempt": (
+        "attempts max_attempt_number max_calls max_calls_total max_retries max_retry "
+        "max_retry_attempts max_retry_count max_tries maximum_attempts num_attempts "
+        "num_retries number_of_retries retries retry_attempts retry_count retry_limit "
+        "retry_times stop_after_attempt stop_max_attempt_number times total "
+        "total_attempts total_max_attempts tries"
+    ),
+    "write max_elapsed": (
+        "deadline_s max_duration max_elapsed_time max_time max_total_time "
+        "overall_timeout retry_window_after_first_call_in_seconds stop_after_delay "
+        "stop_max_delay time_limit total_timeout"
+    ),
+    "write max_elapsed for all attempts, attempt_timeout for each": "timeout",
+    "write attempt_timeout": (
+        "attempt_time_limit attempt_timeout_s per_attempt_timeout per_retry_timeout "
+        "per_try_timeout request_timeout try_timeout"
+    ),
+    "write max_attempts, max_elapsed or both": "stop stop_func",
+    "write stop_event": "cancel_event event shutdown_event stop_when_event_set",
+    # Delays
+    "write schedule, a list of delays or one of retrykit.schedules": (
+        "backoff backoff_strategy countdown default_retry_delay default_strategy delay "
+        "delays interval intervals retry_delay retry_interval sleep_seconds sleep_time "
+        "strategy timeouts wait wait_base wait_fixed wait_gen wait_seconds wait_time"
+    ),
+    "write schedule, a generator function of delays": (
+        "decay_factor initial_value random_func wait_func"
+    ),
+    "write schedule=exponential(first, factor=...)": (
+        "backoff_base backoff_coefficient backoff_factor backoff_multiplier "
+        "backoff_rate base base_delay base_s exp_base exponential_base "
+        "exponential_factor factor first_delay initial initial_backoff initial_delay "
+        "initial_interval initial_wait multiplier retry_backoff start_delay "
+        "start_timeout wait_exp_base wait_exponential_multiplier wait_initial"
+    ),
+    "write schedule=linear(step), or constant(...) + linear(step)": (
+        "increment start wait_incrementing_increment wait_incrementing_start"
+    ),
+    "write schedule=constant(min) + constant(max - min).full_jitter()": (
+        "min_timeout wait_random_max wait_random_min"
+    ),
+    "write schedule, with .cap(...) on it": (
+        "backoff_cap backoff_max cap max max_backoff max_backoff_wait max_interval "
+        "max_s max_sleep max_timeout max_value max_wait maximum maximum_backoff "
+        "maximum_delay maximum_interval retry_backoff_max wait_exponential_max "
+        "wait_incrementing_max wait_max"
+    ),
+    "write schedule, with .cap(...) on it, or max_elapsed for all attempts": (
+        "max_delay"
+    ),
+    "write schedule, with .at_least(...) on it": (
+        "min min_backoff min_delay min_interval min_value min_wait minimum wait_min"
+    ),
+    "write schedule, with .jitter(...) or .full_jitter() on it, or with "
+    "+ constant(...).full_jitter()": (
+        "backoff_jitter jitter jitter_factor jitter_s random_interval_size "
+        "randomization_factor retry_jitter wait_jitter wait_jitter_max"
+    ),
+    # Errors and results
+    "write on": (
+        "autoretry_for catch error error_types errors exc exception exception_types "
+        "exceptions exceptions_to_retry retry_exceptions retry_for retry_on_error "
+        "retry_on_errors retry_on_exceptions retryable_errors retryable_exceptions"
+    ),
+    "write on, which may be a predicate of the error": (
+        "classifier match message retry_if_exception retry_if_exception_type "
+        "retry_on_exception"
+    ),
+    "write on for errors, on_result for results": (
+        "condition predicate retry retry_condition retry_if retry_on retry_when "
+        "should_retry when"
+    ),
+    "write give_up_on": (
+        "abort_if abort_on dont_autoretry_for exclude fatal fatal_exceptions giveup "
+        "give_up giveup_if ignore ignore_exceptions no_retry_on "
+        "non_retryable_error_types non_retryable_exceptions not_on permanent "
+        "retry_if_not_exception_type"
+    ),
+    "write on_result, a predicate that is true of results to retry": (
+        "evaluate_response_callback result result_classifier retry_if_result "
+        "retry_on_result validate_response"
+    ),
+    "write rules, a list of Rule(on=..., schedule=..., max_attempts=...)": (
+        "class_strategies connect max_unknown_attempts other overrides per_error "
+        "per_class_max_attempts read strategies"
+    ),
+    # What a server asks for, what many calls share, nested calls
+    "write hint, one of retrykit.hints": (
+        "honor_retry_after respect_retry_after respect_retry_after_header retry_after "
+        "retry_after_header use_retry_after value"
+    ),
+    "write hint_cap": "max_retry_after retry_after_max",
+    "write budget, one of retrykit.budgets": (
+        "bucket max_multiplier min_multiplier retry_budget retry_quota "
+        "retry_throttling retry_tokens target_success throttle throttling "
+        "token_bucket window_s"
+    ),
+    "put a circuit breaker into the function; budget only limits retries": (
+        "breaker circuit_breaker class_thresholds failure_threshold "
+        "recovery_timeout_s trip_on"
+    ),
+    "write nested": "on_nested outer",
+    # Reports
+    "write observers, functions that are called with each event": (
+        "after after_attempts before before_attempts before_sleep callback "
+        "fail_callback hook hooks on_attempt_end on_attempt_start on_backoff on_error "
+        "on_failure on_giveup on_metric on_retry on_success"
+    ),
+    "write observers for a report, give_up_on to stop": "on_exception",
+    "write observers=[observer()], from retrykit.integrations.logging": (
+        "backoff_log_level exc_info giveup_log_level log log_level log_traceback "
+        "logger on_log sec_format show_traceback"
+    ),
+    "read it from state_of(error)": "attempts_made elapsed_sleep history statistics",
+    "write name": "operation",
+    # Giving up
+    "write fallback, a value or a function of the state": (
+        "default default_value fallback_function fallback_value raise_on_failure "
+        "raise_on_giveup retry_error_callback return_on_failure suppress"
+    ),
+    "write raises, which is the last error by default": "reraise",
+    'write raises="retry_error"': "retry_error_cls wrap_exception",
+    # HTTP
+    "write on_result, or use policy() of the client in retrykit.integrations": (
+        "http_statuses retry_all_server_errors retry_on_status retry_status_codes "
+        "retry_statuses retryable_status_codes status_codes status_forcelist "
+        "status_to_retry statuses"
+    ),
+    "write max_attempts, which counts rejected responses, too": "status",
+    "write methods as an argument of RetryTransport, RetryAdapter or the like": (
+        "allowed_methods http_methods method_whitelist methods retry_methods "
+        "retryable_methods"
+    ),
+    "set redirects on the HTTP client": (
+        "raise_on_redirect redirect remove_headers_on_redirect"
+    ),
+    "call raise_for_status() of the response": "raise_for_status raise_on_status",
+    "write session.mount(prefix, RetryAdapter())": "prefixes session",
+    "write ClientSession(middlewares=[RetryMiddleware()])": "client_session",
+    # Calls and tests
+    "pass a Policy as the first argument": (
+        "retry_config retry_kwargs retry_options retry_policy"
+    ),
+    "write Policy(...).call(fn, *args, **kwargs)": "f fargs fkwargs func",
+    "write sleep": "sleep_fn sleep_func sleep_function sleep_using_event sleeper",
+    "write max_attempts=1, or retrykit.testing.disable_retries() in tests": (
+        "active disabled enabled namespace testing"
+    ),
+    "use retrykit.testing.virtual_time() in tests": "clock",
+}
+"""Names of parameters, separated by spaces, by the advice for them."""
+
+_BY_NAME = {name: advice for advice, names in ADVICE.items() for name in names.split()}
+
+_IN_MILLISECONDS = (
+    "stop_max_delay wait_exponential_max wait_exponential_multiplier wait_fixed "
+    "wait_incrementing_increment wait_incrementing_max wait_incrementing_start "
+    "wait_jitter_max wait_random_max wait_random_min"
+)
+"""Durations of the library retrying."""
+
+
+def advice_for(name: str) -> str:
+    """Return what to write instead of a parameter of another library.
+
+    >>> advice_for("stop_max_delay")
+    'write max_elapsed, in seconds instead of milliseconds'
+
+    Returns:
+        The advice; empty if no library has such a parameter.
+    """
+    advice = _BY_NAME.get(name, "")
+    unit = ", in seconds instead of milliseconds"
+    return f"{advice}{unit}" if name in _IN_MILLISECONDS.split() else advice
