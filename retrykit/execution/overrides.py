@@ -1,4 +1,7 @@
-"""Overrides of all policies of a context: fewer attempts, or no retries."""
+"""Overrides of all policies of a context: fewer attempts, or no retries.
+
+The innermost override applies alone.
+"""
 
 from typing import TYPE_CHECKING, final
 
@@ -14,11 +17,18 @@ __all__ = ["RetryOverrides", "retry_overrides"]
 
 @final
 class RetryOverrides(Frozen):
-    """Limits that apply to the calls that begin in a context."""
+    """Limits that apply to the calls that begin in a context.
 
-    __slots__ = ("disabled", "max_attempts")
+    Attributes:
+        max_attempts: Maximum number of attempts; None leaves it to the policies.
+        disabled: Whether there is one attempt, and its outcome is final.
+        source: What set them, such as ``limit_retries(3)``; None by default.
+    """
+
+    __slots__ = ("disabled", "max_attempts", "source")
     max_attempts: int | None
     disabled: bool
+    source: str | None
 
     def apply_to(self, policy: "Policy") -> "Policy":
         """Return *policy* with these limits."""
@@ -31,6 +41,6 @@ class RetryOverrides(Frozen):
 
 
 retry_overrides: ContextOverride[RetryOverrides] = ContextOverride(
-    RetryOverrides(max_attempts=None, disabled=False)
+    RetryOverrides(max_attempts=None, disabled=False, source=None)
 )
 """The limits of this context."""

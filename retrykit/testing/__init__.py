@@ -4,7 +4,7 @@
   `FakeClock`, which records every sleep; its `FakeClock.new_event_loop` makes an
   asyncio loop whose timeouts are virtual, too.
 - `disable_retries`: every function is called once. `limit_retries`: a few times, and
-  without delays.
+  without delays. Of these and `virtual_time`, the innermost block applies.
 - `record`: the events of every retried call, with assertions about them.
 - `ScriptedFunction`, `AsyncScriptedFunction`: fakes that fail as scripted.
 - `retrykit.testing.strategies`: schedules, policies and scripts for hypothesis.

@@ -11,6 +11,7 @@ from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.loop_clock import async_clock, running_trio
 from retrykit._internal.validation import check_instance, check_number, invalid_setting
 from retrykit.execution.attempt_timeout import TimeoutScope
+from retrykit.execution.overrides import RetryOverrides, retry_overrides
 from retrykit.state.events import AttemptStarted, Event, observe
 from retrykit.testing.context_block import Block
 from retrykit.testing.event_loops import AsyncioBackend, Backend, running_loop
@@ -214,6 +215,8 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
     A schedule of seven days runs in milliseconds: sync, under asyncio and under trio.
     Concurrent calls wake in the order in which they are due. Time stands still while an
     attempt runs, so an attempt that waits for a real socket or thread is not overtaken.
+    Calls are retried as their policies say, also inside a `disable_retries` or
+    `limit_retries`.
 
     The time of an event loop, and with it ``asyncio.timeout``, stays real, unless the
     test runs on `FakeClock.new_event_loop`, or under trio's own `MockClock` without
@@ -283,6 +286,12 @@ class virtual_time(Block[FakeClock]):  # noqa: N801  used as a function
 
         opened.push(clock.end)
         opened.enter_context(observe(on_event))
+        overrides = RetryOverrides(
+            max_attempts=None, disabled=False, source="virtual_time()"
+        )
+        opened.enter_context(
+            retry_overrides.push(what, overrides, process_wide=process_wide)
+        )
         opened.enter_context(sync_clock.use(clock, what, process_wide=process_wide))
         opened.enter_context(
             async_clock.use(_AsyncClock(clock), what, process_wide=process_wide)

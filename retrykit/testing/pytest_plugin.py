@@ -4,6 +4,7 @@ pytest loads it wherever retrykit is installed.
 """
 
 import asyncio
+import inspect
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -78,12 +79,30 @@ def retry_loop(
 
 
 @pytest.fixture
-def no_retries() -> Iterator[None]:
-    """Call every function once in this test, in all its threads and tasks."""
+def no_retries(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Call every function once in this test, in all its threads and tasks.
+
+    Used for many tests, by a fixture with ``autouse`` or a mark of a module, it does
+    not apply to those in virtual time. Used by a test itself, it does.
+    """
     from retrykit.testing import disable_retries  # noqa: PLC0415
 
+    if "retry_clock" in request.fixturenames:
+        # The innermost of both applies.
+        request.getfixturevalue("retry_clock")
+        if not _names_fixture(request.node, "no_retries"):
+            yield
+            return
     with disable_retries(process_wide=True):
         yield
+
+
+def _names_fixture(item: pytest.Item, name: str) -> bool:
+    """Return whether a test has a fixture as its own parameter or mark."""
+    marks = [each for each in item.own_markers if each.name == "usefixtures"]
+    test = getattr(item, "function", None)
+    parameters = () if test is None else inspect.signature(test).parameters
+    return name in parameters or any(name in each.args for each in marks)
 
 
 @pytest.fixture

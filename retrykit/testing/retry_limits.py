@@ -1,9 +1,12 @@
-"""Overrides for tests: fewer attempts, or no delays."""
+"""Overrides for tests: fewer attempts, or no delays.
+
+The innermost of these and of `virtual_time` applies.
+"""
 
 from collections.abc import Callable
 from contextlib import ExitStack
 from contextvars import ContextVar
-from typing import final
+from typing import Any, final
 
 from retrykit._internal.clocks import AsyncClock, Clock, sync_clock
 from retrykit._internal.loop_clock import LoopClock, async_clock
@@ -20,7 +23,8 @@ class disable_retries(Block[None]):  # noqa: N801  used as a function
     """Call every function exactly once, without retries.
 
     Its error is raised unchanged, and its result returned even if the policy rejects
-    it.
+    it. A `limit_retries` or `virtual_time` inside this block switches retries on again,
+    for one test of a suite without retries.
 
     >>> from retrykit import retry
     >>> @retry
@@ -48,7 +52,9 @@ class disable_retries(Block[None]):  # noqa: N801  used as a function
         return f"disable_retries(process_wide={self._process_wide})"
 
     def _open(self, opened: ExitStack) -> None:
-        overrides = RetryOverrides(max_attempts=None, disabled=True)
+        overrides = RetryOverrides(
+            max_attempts=None, disabled=True, source="disable_retries()"
+        )
         opened.enter_context(
             retry_overrides.push(self.what, overrides, process_wide=self._process_wide)
         )
@@ -59,8 +65,8 @@ class limit_retries(Block[None]):  # noqa: N801  used as a function
     """Limit the attempts of calls, and skip their delays.
 
     Skipped delays count as elapsed time, so `max_elapsed` ends a call at the same
-    attempt. Inside another such block the smaller limit applies, and delays are
-    skipped if either says so.
+    attempt. Of several blocks inside each other, also of `disable_retries` and
+    `virtual_time`, the innermost applies.
 
     >>> from retrykit import retry, state_of
     >>> @retry(schedule=["1h"] * 5, max_elapsed="3h")
@@ -107,17 +113,21 @@ class limit_retries(Block[None]):  # noqa: N801  used as a function
 
     def _open(self, opened: ExitStack) -> None:
         what, process_wide = self.what, self._process_wide
-        outer = retry_overrides.get()
-        limits = (outer.max_attempts, self._max_attempts)
-        smallest = min((each for each in limits if each is not None), default=None)
-        overrides = outer.replace(max_attempts=smallest)
+        limit = "" if self._max_attempts is None else self._max_attempts
+        overrides = RetryOverrides(
+            max_attempts=self._max_attempts,
+            disabled=False,
+            source=f"limit_retries({limit})",
+        )
         opened.enter_context(
             retry_overrides.push(what, overrides, process_wide=process_wide)
         )
+        clock: Clock = _without_skipping(sync_clock.current())
+        aclock: AsyncClock = _without_skipping(async_clock.current())
         if self._no_delay:
-            clock = _SkippingClock(sync_clock.current())
+            clock, aclock = _SkippingClock(clock), _AsyncSkippingClock(aclock)
+        if clock is not sync_clock.current():
             opened.enter_context(sync_clock.use(clock, what, process_wide=process_wide))
-            aclock = _AsyncSkippingClock(async_clock.current())
             opened.enter_context(
                 async_clock.use(aclock, what, process_wide=process_wide)
             )
@@ -128,12 +138,17 @@ _skipped: ContextVar[float] = ContextVar("retrykit skipped delays", default=0.0)
 spend each other's time."""
 
 
+def _without_skipping(clock: Any) -> Any:
+    """Return the clock around which a block skips delays, or *clock* itself."""
+    skips = isinstance(clock, _SkippingClock | _AsyncSkippingClock)
+    return clock.inner if skips else clock
+
+
 class _SkippingClock:
     """A clock on which delays take no real time, but count as elapsed."""
 
     def __init__(self, clock: Clock) -> None:
-        # Nested skipping clocks would count each delay twice.
-        self.inner: Clock = clock.inner if isinstance(clock, _SkippingClock) else clock
+        self.inner = clock
 
     def now(self) -> float:
         return self.inner.now() + _skipped.get()
@@ -146,9 +161,7 @@ class _AsyncSkippingClock:
     """The same for coroutines."""
 
     def __init__(self, clock: AsyncClock) -> None:
-        self.inner: AsyncClock = (
-            clock.inner if isinstance(clock, _AsyncSkippingClock) else clock
-        )
+        self.inner = clock
 
     def now(self) -> float:
         return self.inner.now() + _skipped.get()

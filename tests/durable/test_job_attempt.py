@@ -326,22 +326,25 @@ class TestAttemptTimeout:
 
 
 class TestLimitsOfTests:
+    @staticmethod
+    def attempt(harness, block):
+        with virtual_time() as clock, block:
+            outcome = attempt_when_due(harness.job, harness.envelope, clock)
+        harness.envelope = outcome.envelope
+        return harness.envelope.status
+
     def test_a_job_without_retries_fails_at_once(self, make_job):
         harness = make_job(fail_to_connect)
-        with disable_retries():
-            assert harness().envelope.status == "dead"
+        assert self.attempt(harness, disable_retries()) == "dead"
 
     def test_a_job_without_retries_returns_any_result(self, make_job):
         harness = make_job(int, HOURLY.replace(on_result=lambda _: True))
-        with disable_retries():
-            assert harness().envelope.status == "succeeded"
+        assert self.attempt(harness, disable_retries()) == "succeeded"
 
     def test_a_job_has_at_most_the_attempts_that_tests_allow(self, make_job):
         harness = make_job(fail_to_connect)
-        with limit_retries(2):
-            harness.envelope = harness().envelope
-            assert harness.envelope.status == "waiting"
-            assert harness().envelope.status == "dead"
+        assert self.attempt(harness, limit_retries(2)) == "waiting"
+        assert self.attempt(harness, limit_retries(2)) == "dead"
 
 
 def test_a_job_makes_all_its_attempts():

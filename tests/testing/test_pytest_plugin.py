@@ -45,6 +45,37 @@ afetch = retry(schedule=[60, 3600])(
 )
 """
 
+COUNT = """
+def count():
+    script = ScriptedFunction([OSError, ...])
+    with pytest.raises(OSError):
+        retry(schedule=[5, 5, 5])(script)()
+    return len(script.calls)
+
+async def acount():
+    script = AsyncScriptedFunction([OSError, ...])
+    with pytest.raises(OSError):
+        await retry(schedule=[5, 5, 5])(script)()
+    return len(script.calls)
+"""
+
+IN_VIRTUAL_TIME = """
+def test_clock(retry_clock):
+    assert count() == 4
+    assert retry_clock.sleeps == [5.0] * 3
+
+@pytest.mark.asyncio
+async def test_clock_of_a_coroutine(retry_clock):
+    assert await acount() == 4
+
+@pytest.mark.asyncio
+async def test_loop(retry_loop):
+    assert await acount() == 4
+
+def test_neither():
+    assert count() == 1
+"""
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _anyio():
@@ -369,6 +400,76 @@ def test_fetch(no_retries):
 """
         )
         result.assert_outcomes(passed=1)
+
+    @pytest.mark.parametrize("scope", ["function", "session"])
+    def test_a_test_can_switch_retries_on_again(self, run, scope):
+        result = run(
+            f"""
+from retrykit.testing import disable_retries, limit_retries
+
+@pytest.fixture(autouse=True, scope="{scope}")
+def _no_retries():
+    with disable_retries(process_wide=True):
+        yield
+
+def test_limit():
+    with limit_retries(3):
+        assert count() == 3
+    assert count() == 1
+{COUNT}{IN_VIRTUAL_TIME}
+""",
+            *STRICT,
+        )
+        result.assert_outcomes(passed=5)
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            "pytestmark = pytest.mark.usefixtures('no_retries')",
+            "@pytest.fixture(autouse=True)\ndef _off(no_retries): ...",
+        ],
+        ids=["mark of the module", "autouse fixture"],
+    )
+    def test_virtual_time_of_a_test_switches_retries_on_again(self, run, use):
+        result = run(
+            f"""
+{use}
+
+@pytest.mark.retry_time(start=5)
+def test_marker():
+    assert count() == 4
+{COUNT}{IN_VIRTUAL_TIME}
+""",
+            *STRICT,
+        )
+        result.assert_outcomes(passed=5)
+
+    def test_a_test_that_names_it_has_no_retries_in_virtual_time_either(self, run):
+        result = run(
+            f"""
+{COUNT}
+
+def test_before(no_retries, retry_clock):
+    assert count() == 1
+
+def test_after(retry_clock, no_retries):
+    assert count() == 1
+
+class TestClass:
+    pytestmark = pytest.mark.retry_time()
+
+    @pytest.mark.usefixtures("no_retries")
+    def test_mark(self):
+        assert count() == 1
+
+    def test_parameter(self, no_retries):
+        assert count() == 1
+
+    def test_neither(self):
+        assert count() == 4
+"""
+        )
+        result.assert_outcomes(passed=5)
 
 
 class TestEvents:

@@ -1,4 +1,4 @@
-"""Limits of attempts and delays, for suites that cannot use virtual time."""
+"""Retries switched off, limited or without delays, and the blocks inside each other."""
 
 import asyncio
 import inspect
@@ -21,6 +21,7 @@ from retrykit import (
 from retrykit._internal.clocks import sync_clock
 from retrykit._internal.loop_clock import async_clock
 from retrykit.errors import NestingError
+from retrykit.execution.overrides import retry_overrides
 from retrykit.testing import (
     AsyncScriptedFunction,
     ScriptedFunction,
@@ -100,10 +101,6 @@ class TestDisableRetries:
                 assert count_attempts() == 1
             assert count_attempts() == 1
 
-    def test_a_nested_limit_allows_no_retries(self):
-        with disable_retries(), limit_retries(5):
-            assert count_attempts() == 1
-
     def test_applies_to_one_thread_or_the_process(self):
         with limit_retries(process_wide=True):
             with disable_retries():
@@ -124,14 +121,6 @@ class TestLimitRetries:
     def test_keeps_the_limits_of_policies_without_a_number(self):
         with limit_retries():
             assert count_attempts() == 6
-
-    def test_the_smallest_nested_limit_applies(self):
-        with limit_retries(2):
-            with limit_retries(4):
-                assert count_attempts() == 2
-            with limit_retries(1):
-                assert count_attempts() == 1
-            assert count_attempts() == 2
 
     def test_does_not_sleep(self, backend, flaky):
         fn = flaky(OSError(), RetryAfter("2h"), OSError())
@@ -236,6 +225,77 @@ class TestLimitRetries:
             with limit_retries(1):
                 assert (count_attempts(), in_thread(count_attempts)) == (1, 2)
             assert (count_attempts(), in_thread(count_attempts)) == (2, 2)
+
+
+class TestTheInnermostBlock:
+    """It alone applies: `disable_retries`, `limit_retries` or `virtual_time`."""
+
+    def test_a_limit_switches_retries_on_again(self, backend, flaky):
+        fn = flaky(OSError(), OSError())
+        with disable_retries():
+            with limit_retries(3):
+                assert backend(PATIENT)(fn)() == "done"
+            assert count_attempts() == 1
+
+    def test_virtual_time_switches_retries_on_again(self, backend, flaky):
+        fn = flaky(OSError(), OSError())
+        with disable_retries():
+            with virtual_time() as clock:
+                assert backend(PATIENT)(fn)() == "done"
+            assert count_attempts() == 1
+        assert clock.sleeps == [3600.0, 3600.0]
+
+    def test_one_test_of_a_session_without_retries_has_them(self):
+        with disable_retries(process_wide=True):
+            with virtual_time(process_wide=True):
+                assert (count_attempts(), in_thread(count_attempts)) == (6, 6)
+            with limit_retries(3):
+                assert (count_attempts(), in_thread(count_attempts)) == (3, 1)
+            assert (count_attempts(), in_thread(count_attempts)) == (1, 1)
+
+    def test_retries_can_be_disabled_in_virtual_time_and_in_a_limit(self):
+        for outer in (virtual_time(), limit_retries(5)):
+            with outer, disable_retries():
+                assert count_attempts() == 1
+
+    def test_a_limit_replaces_that_of_a_block_around_it(self):
+        with limit_retries(2):
+            for limit, attempts in [(4, 4), (1, 1), (10, 6), (None, 6)]:
+                with limit_retries(limit):
+                    assert count_attempts() == attempts
+            assert count_attempts() == 2
+
+    def test_virtual_time_replaces_a_limit(self):
+        with limit_retries(3), virtual_time() as clock:
+            assert count_attempts() == 6
+        assert clock.sleeps == [3600.0] * 5
+
+    def test_a_limit_without_no_delay_sleeps_inside_one_that_skips_delays(self):
+        with virtual_time() as clock, limit_retries():
+            with limit_retries(no_delay=False):
+                count_attempts()
+            assert clock.sleeps == [3600.0] * 5
+
+    def test_a_limit_without_no_delay_sleeps_in_coroutines_too(self):
+        call = aretry(PATIENT)(AsyncScriptedFunction([OSError, "ok"]))
+        with virtual_time() as clock, limit_retries(), limit_retries(no_delay=False):
+            assert asyncio.run(call()) == "ok"
+        assert clock.sleeps == [3600.0]
+
+    @pytest.mark.parametrize(
+        ("block", "source"),
+        [
+            (disable_retries(process_wide=True), "disable_retries()"),
+            (limit_retries(3, no_delay=False), "limit_retries(3)"),
+            (limit_retries(), "limit_retries()"),
+            (virtual_time(start=5), "virtual_time()"),
+        ],
+        ids=["disable", "limit", "no limit", "virtual time"],
+    )
+    def test_has_its_name_in_the_overrides(self, block, source):
+        with disable_retries(), block:
+            assert retry_overrides.get().source == source
+        assert retry_overrides.get().source is None
 
 
 def test_a_block_cannot_be_opened_twice_at_once():
