@@ -1,11 +1,16 @@
 """Retry in five nested layers, without multiplying the attempts.
 
 Each layer makes up to three attempts. When the innermost gives up, the layers around
-it do not retry its error. With ``nested="retry"`` they do, and each attempt of a layer
-becomes three attempts of the layer below. Time is virtual, so nothing waits.
+it do not retry its error, and log a warning the first time. With ``nested="retry"``
+they do, and each attempt of a layer becomes three attempts of the layer below. Time is
+virtual, so nothing waits.
 
 Prints::
 
+    storage: not retried, since database, which is retried inside it, gave up; ...
+    catalog: not retried, since database, which is retried inside it, gave up; ...
+    shop: not retried, since database, which is retried inside it, gave up; ...
+    gateway: not retried, since database, which is retried inside it, gave up; ...
     nested='respect': called 3 times in 3 s
       retrykit: gave up after 1 attempt in 3s: nested call database gave up
       after 3 attempts in 3s: the schedule has ended
@@ -29,6 +34,8 @@ Prints::
         attempt 3, ConnectionError: connection refused
 """
 
+import logging
+import sys
 from collections.abc import Callable
 from textwrap import wrap
 
@@ -60,6 +67,7 @@ def print_history(error: ConnectionError) -> None:
 
 def main() -> None:
     """Call a dependency that is down, with the default setting and without it."""
+    logging.basicConfig(format="%(message)s", stream=sys.stdout)
     for policy in POLICY, POLICY.replace(nested="retry"):
         dependency = ScriptedFunction([ConnectionError("connection refused"), ...])
         with virtual_time() as clock:

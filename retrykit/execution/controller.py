@@ -33,6 +33,7 @@ from retrykit.execution.nesting import (
     has_exhausted_retries,
     limit_nested_states,
     mark_exhausted,
+    warn_if_idle,
 )
 from retrykit.execution.overrides import retry_overrides
 from retrykit.policy.conditions import (
@@ -292,6 +293,7 @@ class RetryController:
             return decision
         if decision is StopReason.NESTED:
             state.nested_state = limit_nested_states(state_of(exhausted))
+            warn_if_idle(self.policy, state)
         state.end(decision)
         call.controller = None
         if self._observers or events.process_observers:

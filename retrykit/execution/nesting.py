@@ -5,17 +5,22 @@ that comes from elsewhere, such as an executor or another process, is known by t
 state that is attached to it.
 """
 
+import logging
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from retrykit.execution.call import RetryCall, state_lock
+from retrykit.policy.decision import decide
 from retrykit.state.final_error import RetryError, attach_state, attached_state
 from retrykit.state.records import attributes_of
 from retrykit.state.retry_state import RetryState, StopReason
 from retrykit.state.signals import RetryAfter
 
+if TYPE_CHECKING:
+    from retrykit.policy.policy import Policy
+
 __all__ = ["copy_state", "find_exhausted", "has_exhausted_retries"]
-__all__ += ["limit_nested_states", "mark_exhausted"]
+__all__ += ["limit_nested_states", "mark_exhausted", "warn_if_idle", "warned_names"]
 
 
 def has_exhausted_retries(state: RetryState) -> bool:
@@ -130,3 +135,40 @@ def find_exhausted(
         if isinstance(outcome, BaseExceptionGroup):
             pending += outcome.exceptions
     return None
+
+
+def warn_if_idle(policy: "Policy", state: RetryState) -> None:
+    """Warn, once for each name, of a call that only a nested call keeps from retrying.
+
+    Args:
+        policy: The policy of the outer call.
+        state: Its state, with that of the nested call, after its last failure.
+    """
+    name = state.name
+    if policy.nested != "respect" or name in warned_names:
+        return
+    if not _would_retry(policy, state):
+        return
+    with state_lock:
+        if name in warned_names or len(warned_names) >= _MAX_NAMES:
+            return
+        warned_names.add(name)
+    inner = "a call" if state.nested_state is None else state.innermost.name
+    message = "%s: not retried, since %s, which is retried inside it, gave up; "
+    message += 'nested="retry" on the outer policy retries it anyway'
+    logging.getLogger("retrykit").warning(message, name, inner)
+
+
+def _would_retry(policy: "Policy", state: RetryState) -> bool:
+    """Return whether the policy has another attempt, but for rules and hints."""
+    try:
+        decision = decide(policy, state, state.attempt, state.elapsed)
+    except Exception:  # noqa: BLE001  a schedule that fails ends the call, too
+        return False
+    return not isinstance(decision, str)
+
+
+warned_names: set[str] = set()
+"""The names of the calls that `warn_if_idle` has logged in this process."""
+
+_MAX_NAMES: Final = 1000
