@@ -1,7 +1,6 @@
 """Measure everything, and print the table of docs/benchmarks.md."""
 
 import argparse
-import logging
 import sys
 from pathlib import Path
 
@@ -14,9 +13,6 @@ parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc_
 parser.add_argument("-o", "--output", type=Path, help="also write it to a file")
 parser.add_argument("--rounds", type=int, default=25, help="laps of each library (25)")
 arguments = parser.parse_args()
-
-# stamina logs each retry; the records are made, but not written.
-logging.getLogger().addHandler(logging.NullHandler())
 
 contenders = installed()
 for contender in contenders:

@@ -2,14 +2,15 @@
 
 All make up to `ATTEMPTS` attempts on `ConnectionError`, with exponential delays and
 jitter; but google-api-core has no limit of attempts, and redress classifies errors
-itself. Other defaults are kept: stamina and backoff log each retry, google-api-core
-checks a time limit.
+itself. Other defaults are kept, such as the time limit of google-api-core, but for the
+logs: retrykit, stamina and backoff log each retry by default, and here none does.
 """
 
 # ruff: noqa: PLC0415  a library is imported only if it is measured
 
 import asyncio
 import functools
+import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -67,6 +68,10 @@ def _replace_sleep(sleep: Sleep) -> Iterator[None]:
         yield
     finally:
         time.sleep, asyncio.sleep = original
+
+
+# As an application switches it off.
+logging.getLogger("retrykit.retries").setLevel("ERROR")
 
 
 @final
@@ -157,6 +162,7 @@ def _tenacity(terms: Terms) -> Decorator:
 def _stamina(terms: Terms) -> Decorator:
     import stamina
 
+    stamina.instrumentation.set_on_retry_hooks([])
     return stamina.retry(
         on=ConnectionError,
         attempts=ATTEMPTS,

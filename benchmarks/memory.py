@@ -8,7 +8,6 @@ of the allocator.
 
 import asyncio
 import gc
-import logging
 import subprocess
 import sys
 import tracemalloc
@@ -74,6 +73,5 @@ async def weigh(contender: Contender) -> float:
 
 
 if __name__ == "__main__":
-    logging.getLogger().addHandler(logging.NullHandler())
     (chosen,) = (c for c in CONTENDERS if c.name == sys.argv[1])
     print(asyncio.run(weigh(chosen)))

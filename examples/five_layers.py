@@ -12,8 +12,8 @@ Prints::
     shop: not retried, since database, which is retried inside it, gave up; ...
     gateway: not retried, since database, which is retried inside it, gave up; ...
     nested='respect': called 3 times in 3 s
-      retrykit: gave up after 1 attempt in 3s: nested call database gave up
-      after 3 attempts in 3s: the schedule has ended
+      retrykit: gave up after 1 attempt in 3 s: nested call database gave up
+      after 3 attempts in 3 s: the schedule has ended
       gateway: nested
         attempt 1, ConnectionError: connection refused
       shop: nested
@@ -27,7 +27,7 @@ Prints::
         attempt 2, ConnectionError: connection refused
         attempt 3, ConnectionError: connection refused
     nested='retry': called 243 times in 363 s
-      retrykit: gave up after 3 attempts in 6m3s: the schedule has ended
+      retrykit: gave up after 3 attempts in 6 min 3 s: the schedule has ended
       gateway: schedule_ended
         attempt 1, ConnectionError: connection refused
         attempt 2, ConnectionError: connection refused
@@ -55,7 +55,7 @@ def add_layers(call: Callable[[], object], policy: Policy) -> Callable[[], objec
 
 def print_history(error: ConnectionError) -> None:
     """Print the history of the call that raised an error, and of those inside it."""
-    for line in wrap(error.__notes__[-1]):
+    for line in wrap(error.__notes__[-1], 72):
         print(f"  {line}")
     layer = state_of(error)
     while layer is not None:
@@ -68,6 +68,8 @@ def print_history(error: ConnectionError) -> None:
 def main() -> None:
     """Call a dependency that is down, with the default setting and without it."""
     logging.basicConfig(format="%(message)s", stream=sys.stdout)
+    # The history shows the retries.
+    logging.getLogger("retrykit.retries").setLevel("ERROR")
     for policy in POLICY, POLICY.replace(nested="retry"):
         dependency = ScriptedFunction([ConnectionError("connection refused"), ...])
         with virtual_time() as clock:

@@ -49,7 +49,7 @@ Prints, where ``...`` differs from run to run::
             4  StatusError             ... ms  ... ms
             5  StatusError             ... ms        none
       stop reason: attempts
-      note: retrykit: gave up after 5 attempts in ...: max attempts reached
+      note: retrykit: gave up after 5 attempts in ...: max_attempts=5 reached
 """
 
 import asyncio

@@ -1,13 +1,13 @@
 """Decorate a function that uses the network, and log its retries.
 
 The server hangs up twice before it answers. The caller of `ask` gets the answer, and
-the log shows the retries.
+the log shows the retries and the success.
 
 Prints::
 
-    WARNING ask: attempt 1 failed, retrying in 10ms; ConnectionResetError: hung up
-    WARNING ask: attempt 2 failed, retrying in 20ms; ConnectionResetError: hung up
-    INFO ask: succeeded after 3 attempts in ...
+    WARNING retrying ask in 10 ms after ConnectionResetError: hung up (attempt 2 of 4)
+    WARNING retrying ask in 20 ms after ConnectionResetError: hung up (attempt 3 of 4)
+    INFO ask succeeded after 3 attempts in ...
     The answer is 42.
 """
 

@@ -12,10 +12,10 @@ Prints::
       HTTP Error 429: Too Many Requests; hint: 5 s, delay: 5 s
       HTTP Error 429: Too Many Requests; hint: -, delay: 4 s
       HTTP Error 503: Service Unavailable; hint: -, delay: 0.25 s
-      succeeded after 6 attempts in 13.2s
+      succeeded after 6 attempts in 13.2 s
     A server that asks to wait for a day
       HTTP Error 429: Too Many Requests; hint: 86400 s, delay: -
-      gave up after 1 attempt in 0s: it was asked to wait longer than allowed: 1d
+      gave up after 1 attempt in 0 s: it was asked to wait 1 d, longer than hint_cap=1m
 """
 
 from collections.abc import Iterator

@@ -27,6 +27,7 @@ Prints the calls and successes of some seconds of virtual time, and the totals::
 """
 
 import asyncio
+import logging
 from collections import Counter
 
 from retrykit import Policy
@@ -94,6 +95,8 @@ def show(title: str, *columns: tuple[int, int]) -> None:
 
 def main() -> None:
     """Simulate the outage without a budget and with one."""
+    # Hundreds of retries need no lines of their own.
+    logging.getLogger("retrykit.retries").setLevel("ERROR")
     both = []
     for budget in None, RatioBudget(0.2, reserve=0):
         with virtual_time() as clock:

@@ -9,15 +9,15 @@ is virtual, so the example does not really wait.
 Prints::
 
     One after another
-      page 0: 200 OK, succeeded after 1 attempt in 0s
-      page 1: 200 OK, succeeded after 1 attempt in 0s
-      page 2: 200 OK, succeeded after 2 attempts in 1s
-      page 3: 200 OK, succeeded after 1 attempt in 0s
+      page 0: 200 OK, succeeded after 1 attempt in 0 s
+      page 1: 200 OK, succeeded after 1 attempt in 0 s
+      page 2: 200 OK, succeeded after 2 attempts in 1 s
+      page 3: 200 OK, succeeded after 1 attempt in 0 s
     Four tasks at once
       attempts: [1, 1, 2, 2]
       one of them: HTTP/1.1 429, asked to wait 1.0 s, waited 1.0 s
     A service that is closed for today
-      429 Too Many Requests, gave up after 1 attempt in 0s: it was asked to wait ...
+      429 Too Many Requests, gave up after 1 attempt in 0 s: it was asked to wait ...
 """
 
 import asyncio

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
         with_policy,
     )
     from retrykit.policy.decision import Again, Decision, Stop
-    from retrykit.policy.policy import Outcome, Policy
+    from retrykit.policy.fallback import last_result
+    from retrykit.policy.outcome import Outcome
+    from retrykit.policy.policy import Policy
     from retrykit.policy.rules import Rule
     from retrykit.policy.timeouts import AsArgument
     from retrykit.state.events import observe
@@ -43,7 +45,9 @@ else:
             "execution.decorators": "aretry policy_of resume retry with_policy",
             "execution.call": "current_state",
             "policy.decision": "Again Decision Stop",
-            "policy.policy": "Outcome Policy",
+            "policy.fallback": "last_result",
+            "policy.outcome": "Outcome",
+            "policy.policy": "Policy",
             "policy.rules": "Rule",
             "policy.timeouts": "AsArgument",
             "state.events": "observe",
@@ -58,7 +62,7 @@ __all__ = ["STOP", "Again", "AsArgument", "AttemptTimeout", "Backoff", "ConfigEr
 __all__ += ["Decision", "Failure", "GiveUp", "NestedRetryError", "Outcome", "Policy"]
 __all__ += ["RetryAfter", "RetryError", "RetryState", "RetrykitError", "Rule", "Stop"]
 __all__ += ["StopReason", "aretry", "aretrying", "budgets", "current_state", "hints"]
-__all__ += ["observe", "policy_of", "presets", "resume", "retry", "retrying"]
-__all__ += ["schedules", "state_of", "with_policy"]
+__all__ += ["last_result", "observe", "policy_of", "presets", "resume", "retry"]
+__all__ += ["retrying", "schedules", "state_of", "with_policy"]
 
 __version__ = "0.1.0"

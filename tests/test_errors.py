@@ -6,10 +6,12 @@ import functools
 import json
 import math
 import tempfile
+import threading
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+import trio
 
 import retrykit
 from retrykit import (
@@ -49,6 +51,7 @@ from retrykit.budgets.base import Budget
 from retrykit.config.grpc_service_config import from_service_config, to_service_config
 from retrykit.config.preset_names import BUILT_IN, parse_preset
 from retrykit.config.rendering import to_python
+from retrykit.durable import Job
 from retrykit.durable.attempt_replay import check_replayable
 from retrykit.execution.attempt_timeout import with_timeout_argument
 from retrykit.execution.backoff import Backoff
@@ -149,6 +152,10 @@ def plain() -> int:
     return 1
 
 
+def returns_policy() -> Policy:
+    """Return a policy, where a function to decorate was expected."""
+
+
 def unannotated():
     return 1
 
@@ -201,12 +208,6 @@ def enter_nothing():
     next(turns)
 
 
-def name_nothing():
-    for attempt in retrying(Policy(on_result=callable)):
-        with attempt:
-            pass
-
-
 def in_a_file(file, data, name="fetch"):
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         if data is not None:
@@ -234,10 +235,16 @@ WAIT = "write constant(...) for the same delay each time"
 DELAYED = 'delays such as "1s, 5s, 1m", or an expression such as constant("5s")'
 MADE = "made of constructors, methods and operators of schedules"
 NAMES = (
-    "schedule, max_attempts, max_elapsed, deadline, on, give_up_on, on_result, rules, "
-    "hint, hint_cap, on_long_hint, budget, attempt_timeout, nested, raises, redact, "
-    "keep_tracebacks, max_failures, seed, observers, name"
+    "schedule, max_attempts, max_elapsed, limits, deadline, on, give_up_on, on_result, "
+    "exception_groups, rules, hint, hint_cap, on_long_hint, budget, attempt_timeout, "
+    "nested, raises, fallback, stop_event, sleep, redact, keep_tracebacks, "
+    "max_failures, seed, observers, name"
 )
+KINDS_OF_EVENTS = (
+    "'attempt_started', 'attempt_failed', 'retry_scheduled', 'suspended', "
+    "'succeeded', 'gave_up'"
+)
+OR_SOURCE = "a Policy, or a function that returns one"
 OBSERVER = "a sync function that takes an event"
 SELECTS = "an Exception type, a tuple of them, or a predicate of the error"
 A_HINT = "a string that names a built-in hint"
@@ -342,6 +349,10 @@ SETTING_ERRORS = {
     ),
     "max_attempts must be an integer >= 1, got 0; the first attempt counts; "
     "None is unlimited": lambda: Policy(max_attempts=0),
+    f"max_attempts must be a value, got {len!r}; for settings at run time write "
+    "retry(policy=function)": lambda: Policy(max_attempts=len),
+    f"fn must be a function to retry, got {returns_policy!r}; write "
+    "retry(policy=returns_policy)": lambda: retry(returns_policy),
     "max_attempts must be an integer >= 1, got True; the first attempt counts; "
     "None is unlimited": lambda: Policy(max_attempts=True),
     f"max_attempts must be an integer >= 1 and <= {2**53 - 1}, got {2**53}; the "
@@ -367,9 +378,8 @@ SETTING_ERRORS = {
     "None leaves the end to the schedule": lambda: Policy(
         schedule=[1, 2], max_attempts=4
     ),
-    "on must be at least one Exception type, got (); write Exception": (
-        lambda: Policy(on=())
-    ),
+    "on must be at least one Exception type where no result is judged, got (); write "
+    "Exception, or on_result": lambda: Policy(on=()),
     f"on must be {SELECTS}, got 'OSError'; name the type itself, without quotes": (
         lambda: Policy(on="OSError")
     ),
@@ -417,14 +427,25 @@ SETTING_ERRORS = {
     "seed must be an integer >= 0, got 0.5": lambda: Policy(seed=0.5),
     f"observers must be a list of functions that take an event, got {print!r}; "
     "put brackets around it": lambda: Policy(observers=print),
-    f"observers[1] must be {OBSERVER}, got 5": (lambda: Policy(observers=[print, 5])),
-    f"observers[0] must be {OBSERVER}, got {fetch!r}; to await something, "
-    "start a task in it": lambda: Policy(observers=[fetch]),
-    f"observers[0] must be {OBSERVER}, got Asked(); to await something, start "
-    "a task in it": lambda: Policy(observers=[AsyncPredicate()]),
+    "observers[1] must be a function that takes an event, got 5": (
+        lambda: Policy(observers=[print, 5])
+    ),
+    "observers['gave_up'] must be a function that takes an event, got 5": (
+        lambda: Policy(observers={"gave_up": 5})
+    ),
+    f"observers must be one of {KINDS_OF_EVENTS}, got 'failed'": (
+        lambda: Policy(observers={"failed": print})
+    ),
+    f"observers must be {PLAIN}, got {fetch!r}; async functions need aretry": (
+        lambda: retry(observers=[fetch])(plain)
+    ),
+    f"observer must be {OBSERVER}, got {fetch!r}; to await something, start a task in "
+    "it": lambda: observe(fetch),
+    f"observer must be {OBSERVER}, got Asked(); to await something, start a task in "
+    "it": lambda: observe(AsyncPredicate()),
     "observers[0] must be a function that takes the event, and nothing else, got "
     f"{unannotated!r}": lambda: Policy(observers=[unannotated]),
-    f"observer must be {OBSERVER}, got 5": (lambda: observe(5)),
+    "observer must be a function that takes an event, got 5": lambda: observe(5),
     "name must be a non-empty string, got ' '; None uses the name of the function": (
         lambda: Policy(name=" ")
     ),
@@ -441,10 +462,15 @@ SETTING_ERRORS = {
     ),
     f"policy must be a Policy beside other settings, got {plain!r}; write "
     "aretry(...)(fn), or @aretry(...) above it": lambda: aretry(plain, max_attempts=2),
-    "policy must be a Policy, got 5": lambda: with_policy(plain, 5),
-    "policy must be a Policy, got 6": lambda: retrying(6),
-    "policy must be a Policy, got 7": lambda: aretrying(7),
-    "policy must be a Policy, got 8": lambda: resume(plain, STATE, 8),
+    "policy must be given once, got Policy()": (
+        lambda: retry(Policy(), policy=Policy())
+    ),
+    f"policy must be {OR_SOURCE}, got 5": lambda: with_policy(plain, 5),
+    f"policy must be {OR_SOURCE}, got 6": lambda: retrying(6),
+    f"policy must be {OR_SOURCE}, got 7": lambda: aretrying(7),
+    f"policy must be {OR_SOURCE}, got 8": lambda: resume(plain, STATE, 8),
+    f"policy must be a Policy, or a sync function without parameters that returns one, "
+    f"got {doubling!r}": lambda: retry(policy=doubling),
     "state must be a RetryState, got {}; RetryState.from_dict makes one": (
         lambda: resume(plain, {})
     ),
@@ -457,6 +483,12 @@ SETTING_ERRORS = {
     ),
     "clock must be a clock, with a method now, got 5": lambda: Backoff(Policy(), 5),
     f"logger must be a logger, got 'shop'; {LOGGER}": lambda: observer("shop"),
+    "levels must be a dict, got 'INFO'": lambda: observer(levels="INFO"),
+    f"levels must be one of {KINDS_OF_EVENTS}, got 'failed'": (
+        lambda: observer(levels={"failed": "INFO"})
+    ),
+    "levels['gave_up'] must be a level of logging, such as 'INFO', or None for no "
+    "record, got 'LOUD'": lambda: observer(levels={"gave_up": "LOUD"}),
     "state must be a RetryState, got []; RetryState.from_dict makes one": (
         lambda: retrying(state=[])
     ),
@@ -587,7 +619,17 @@ SETTING_ERRORS = {
     "schedule must be made with linear(step), got 'linear(stap=1)'; did you mean "
     "step?": lambda: parse_schedule("linear(stap=1)"),
     "observers must be left out of a policy that is written as data, got "
-    f"{(print,)!r}": lambda: Policy(observers=[print]).to_dict(),
+    f"{(print,)!r}; leave it out, and add it with .replace(observers=...)": (
+        lambda: Policy(observers=[print]).to_dict()
+    ),
+    "fallback must be left out of a policy that is written as data, got None; leave "
+    "it out, and add it with .replace(fallback=...)": (
+        lambda: Policy(fallback=None).to_dict()
+    ),
+    "rules[0]: on_result must be left out of a policy that is written as data, got "
+    f"{callable!r}; leave it out, and add it with .replace(on_result=...)": (
+        lambda: Policy(rules=[Rule(on_result=callable, max_attempts=2)]).to_dict()
+    ),
     "schedule must be made of retrykit's own parts, to be written as data, got mine; "
     "list its delays": lambda: Policy(schedule=CustomSchedule()).to_dict(),
     f"fn must be a function whose outermost decorator is retry or aretry, "
@@ -599,21 +641,25 @@ SETTING_ERRORS = {
     "schedule must be made of retrykit's own parts, to be written as data, got "
     "sequence(rows); list its delays": lambda: Policy(schedule=rows).to_dict(),
     "state must be a dict from RetryState.to_dict, unchanged, got "
-    f"{DATA | {'attempt': 'three'}!r}": (
+    f"{safe_repr(DATA | {'attempt': 'three'})}": (
         lambda: RetryState.from_dict(DATA | {"attempt": "three"})
     ),
     "state must be a dict from RetryState.to_dict, unchanged, got "
-    f"{DATA | {'rule_counts': [2]}!r}; its rules match more failures than there are "
-    "attempts": lambda: RetryState.from_dict(DATA | {"rule_counts": [2]}),
+    f"{safe_repr(DATA | {'rule_counts': [2]})}; its rules match more failures than "
+    "there are attempts": lambda: RetryState.from_dict(DATA | {"rule_counts": [2]}),
     "state must be a dict from RetryState.to_dict, of version 1, got {}": (
         lambda: RetryState.from_dict({})
     ),
     "state must be a dict from RetryState.to_dict, unchanged, got "
     "{'version': 1}": lambda: RetryState.from_dict({"version": 1}),
     "state must be a dict from RetryState.to_dict, unchanged, got "
-    f"{DATA | {'color': 5}!r}": lambda: RetryState.from_dict(DATA | {"color": 5}),
+    f"{safe_repr(DATA | {'color': 5})}": (
+        lambda: RetryState.from_dict(DATA | {"color": 5})
+    ),
     "state must be a dict from RetryState.to_dict, unchanged, got "
-    f"{DATA | {'now': 5}!r}": lambda: RetryState.from_dict(DATA | {"now": 5}),
+    f"{safe_repr(DATA | {'now': 5})}": (
+        lambda: RetryState.from_dict(DATA | {"now": 5})
+    ),
     # files
     "path must be the path of a file, got 5": lambda: Policy.from_toml(5, "fetch"),
     "no.toml must be a readable file, got 'No such file or directory'": (
@@ -1123,15 +1169,18 @@ AS_DATA = "in a policy that is written as data"
 
 SETTING_ERRORS |= {
     # rules
-    "rules[0]: on must be at least one Exception type, got (); write Exception": (
+    "rules[0]: rule must be given errors in on, or a predicate of results in "
+    "on_result, got Rule(schedule=sequence([1.0]))": (
         lambda: Policy.from_dict({"rules": [{"on": [], "schedule": [1]}]})
     ),
+    "on_result must be a predicate of the result, got <class 'str'>; write a "
+    "function": lambda: Rule(on_result=str, schedule=[1]),
     f"on must be {SELECTS}, got 5": lambda: Rule(on=5, schedule=[1]),
     "max_attempts must be an integer >= 1, got 2.5": (
         lambda: Rule(on=OSError, max_attempts=2.5)
     ),
-    "rule must be given a schedule or max_attempts, got Rule(on=OSError); errors "
-    "without their own limits belong in the policy's on": lambda: Rule(on=OSError),
+    "rule must be given a schedule, max_attempts or hint, got Rule(on=OSError); errors "
+    "without any belong in the policy's on": lambda: Rule(on=OSError),
     f"rules must be a list of rules, got {BROAD!r}; put brackets around it": (
         lambda: Policy(rules=BROAD)
     ),
@@ -1186,7 +1235,7 @@ SETTING_ERRORS |= {
     "rules must be a list of dicts, got {'on': 'OSError'}": (
         lambda: Policy.from_dict({"rules": {"on": "OSError"}})
     ),
-    "rules[0] must be a dict of on, and of schedule, max_attempts or both, got "
+    "rules[0] must be a dict of on, and of schedule, max_attempts or hint, got "
     "{'on': 'OSError'}": lambda: Policy.from_dict({"rules": [{"on": "OSError"}]}),
     f"rules[0]: on must be {NAMED}, got 5; write module:Name for a type that is "
     "not built in": (
@@ -1205,6 +1254,91 @@ SETTING_ERRORS |= {
     ),
 }
 
+
+STOP, LOOP_STOP, TRIO_STOP = threading.Event(), asyncio.Event(), trio.Event()
+NOWHERE = "left out where no function can return it: in a block, a client or a job"
+NOT_IN_JOBS = "left out in a job, whose delays pass in its engine"
+
+
+def refuse():
+    raise OSError("refused")
+
+
+async def fail():
+    refuse()
+
+
+SETTING_ERRORS |= {
+    # policies of the moment
+    "policy must be a Policy, got <class 'OSError'>; write retry(on=OSError)": (
+        lambda: retry(policy=OSError)
+    ),
+    # both limits
+    "limits must be one of 'any', 'all', got 'both'": lambda: Policy(limits="both"),
+    "limits must be 'any' unless both max_attempts and max_elapsed are set, got "
+    "'all'": lambda: Policy(limits="all", max_attempts=5),
+    "exception_groups must be one of 'all', 'any', 'whole', got 'each'": (
+        lambda: Policy(exception_groups="each")
+    ),
+    # a value in place of an error
+    "fallback must be a value, or a function of the state, got <class 'list'>; write "
+    "lambda state: list() for a new object each": lambda: Policy(fallback=list),
+    "fallback must be a value, or a function that takes the state, got "
+    f"{plain!r}; write lambda state: ...": lambda: Policy(fallback=plain),
+    f"fallback must be {PLAIN}, got {fetch!r}; async functions need aretry": (
+        lambda: retry(fallback=fetch)(plain)
+    ),
+    f"fallback must be {NOWHERE}, got 0; handle the error there, or write "
+    "Policy.run": lambda: retrying(fallback=0),
+    f"stop_event must be {NOT_IN_JOBS}, got {STOP!r}": (
+        lambda: Job(plain, Policy(stop_event=STOP))
+    ),
+    f"sleep must be {NOT_IN_JOBS}, got {callable!r}": (
+        lambda: Job(plain, Policy(sleep=callable))
+    ),
+    # the wait
+    "stop_event must be an event with is_set() and wait(), got 5; write "
+    "threading.Event(), or asyncio.Event() under aretry": (
+        lambda: Policy(stop_event=5)
+    ),
+    "sleep must be a function of the seconds, got 5; for delays write schedule=...": (
+        lambda: Policy(sleep=5)
+    ),
+    f"sleep must be a function that takes the seconds, got {plain!r}": (
+        lambda: Policy(sleep=plain)
+    ),
+    f"sleep must be {PLAIN}, got {fetch!r}; async functions need aretry": (
+        lambda: retry(sleep=fetch)(plain)
+    ),
+    f"stop_event must be a threading.Event under retry, got {LOOP_STOP!r}; "
+    "asyncio.Event needs aretry": lambda: retry(stop_event=LOOP_STOP)(plain),
+    "stop_event must be an asyncio.Event or a trio.Event under aretry, got "
+    f"{STOP!r}; to wait for a thread's event would block the event loop": (
+        lambda: aretry(stop_event=STOP)(fail)
+    ),
+}
+
+
+def answer(_):
+    return Answer()
+
+
+CALL_ERRORS = {
+    "fallback must be left out of a policy for gRPC, got 0": (
+        lambda: to_service_config(Policy(fallback=0), "a.B/C")
+    ),
+    "policy must be a Policy from each call of plain, got 1; return Policy(...)": (
+        retry(policy=plain)(plain)
+    ),
+    f"stop_event must be an event of asyncio, whose event loop is running, got "
+    f"{TRIO_STOP!r}": (
+        lambda: asyncio.run(aretry(stop_event=TRIO_STOP, schedule=[1])(fail)())
+    ),
+    "fallback must be a sync function under retry, got Answer(); use aretry for async "
+    "functions": retry(max_attempts=1, fallback=answer)(refuse),
+    "sleep must be a sync function under retry, got Answer(); use aretry for async "
+    "functions": retry(schedule=[1], sleep=answer)(refuse),
+}
 
 IN_AIRFLOW = Policy(max_elapsed=None)
 RULED = Policy(rules=[NARROW])
@@ -1232,7 +1366,7 @@ SETTING_ERRORS |= {
 }
 
 # Errors that only the first call can show.
-CALL_ERRORS = {
+CALL_ERRORS |= {
     "its answer must be a delay, not an awaitable, even under aretry, got "
     "Answer()": lambda: parse_answer(Answer()),
     f"its answer must be a finite number >= 0, got -1; {SECONDS}": (
@@ -1255,8 +1389,6 @@ CALL_ERRORS = {
     ),
     "attempt must be entered exactly once, in its own iteration, got <Attempt 1>; "
     "write with attempt: in the loop": enter_nothing,
-    "result must be set in a block whose policy has on_result, got None; call "
-    "attempt.set_result(value) in the block": name_nothing,
 }
 
 # Only jobs on engines take a datetime.

@@ -57,6 +57,10 @@ SETTING_ERRORS = {
     "manager must be a PoolManager, got 7": lambda: RetryPoolManager(manager=7),
     "policy must be a Policy, got 19; write settings by their names, as "
     "max_attempts=4": lambda: for_grpc.policy(19),
+    "limits must be 'any' in an interceptor, since the timeout of a call ends it, got "
+    "'all'; decorate the function that makes the call": (
+        lambda: for_grpc.RetryInterceptor(limits="all")
+    ),
     "on_result must be None in an interceptor, which does not check messages, got "
     "<built-in function callable>; decorate the function that makes the call": (
         lambda: for_grpc.async_interceptors(on_result=callable)

@@ -83,7 +83,7 @@ def run(block, page, names):
 
 def without_numbers(text):
     """Return a text without durations and error numbers, which differ in each run."""
-    return re.sub(r"\d+(\.\d+)?(ms|s\b)?", "0", text)
+    return re.sub(r"\d+(\.\d+)?( ?[um]?s\b)?", "0", text)
 
 
 def anchors(page):

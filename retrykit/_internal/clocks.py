@@ -13,7 +13,7 @@ from retrykit._internal.context import ContextOverride, Override
 from retrykit._internal.fast_path import blockers
 
 __all__ = ["AsyncClock", "Clock", "ClockSource", "SystemClock", "sync_clock"]
-__all__ += ["wall", "wall_clock_override"]
+__all__ += ["wait_for_event", "wall", "wall_clock_override"]
 
 
 class Clock(Protocol):
@@ -66,6 +66,13 @@ class SystemClock:
         time.sleep(delay)
 
 
+def wait_for_event(event: Any, delay: float) -> None:
+    """Block this thread for *delay* seconds, or until an event of threading is set."""
+    end = monotonic() + delay
+    while not event.wait(min(delay, _LONGEST_SLEEP)) and delay > _LONGEST_SLEEP:
+        delay = max(end - monotonic(), 0.0)
+
+
 C = TypeVar("C", Clock, AsyncClock)
 
 
@@ -77,12 +84,14 @@ class ClockSource(Generic[C]):
         awaited: Whether its sleep is awaited.
     """
 
-    __slots__ = ("_override", "awaited", "real")
+    __slots__ = ("_override", "_real_now", "awaited", "real")
 
     def __init__(self, real: C, *, awaited: bool) -> None:
         self.real: C = real
         self.awaited = awaited
         self._override: ContextOverride[C] = ContextOverride(real)
+        # That of a loop is another one for each loop.
+        self._real_now = None if hasattr(real, "reader") else real.now
 
     def current(self) -> C:
         """Return the clock of this context."""
@@ -106,7 +115,7 @@ class ClockSource(Generic[C]):
 
     def real_reader(self) -> Callable[[], float] | None:
         """Return a function that reads the real clock, as `reader` does."""
-        return _reader(self.real)
+        return self._real_now or _reader(self.real)
 
     def use(
         self, clock: C, what: str = "a clock", *, process_wide: bool = False

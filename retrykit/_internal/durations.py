@@ -7,7 +7,12 @@ from datetime import timedelta
 from retrykit._internal.validation import check_number, invalid_setting
 
 __all__ = ["CENTURY", "DURATION_PATTERN", "LONGEST_TEXT", "Duration"]
-__all__ += ["format_duration", "parse_duration", "parse_positive_duration"]
+__all__ += [
+    "duration_in_words",
+    "format_duration",
+    "parse_duration",
+    "parse_positive_duration",
+]
 
 Duration = float | timedelta | str
 """Seconds as a number, a `timedelta`, or a string such as ``"1h30m"``."""
@@ -118,6 +123,19 @@ def format_duration(duration: float) -> str:
         return text
     small, step = units[1]
     return f"{text}{rest // step}{small}" if rest >= step else text
+
+
+def duration_in_words(duration: float) -> str:
+    """Format a duration as part of a sentence, as `format_duration` rounds it.
+
+    >>> [duration_in_words(x) for x in (0, 0.0123, 7.2, 90.4, 3600)]
+    ['0 s', '12.3 ms', '7.2 s', '1 min 30 s', '1 h']
+    """
+    if 1 <= duration < _SMALL[-1][2]:
+        # Most are, and this is quicker.
+        return f"{duration:.3g} s"
+    parts = re.findall(r"([0-9.e+]+)([a-z]+)", format_duration(duration))
+    return " ".join(f"{n} {'min' if unit == 'm' else unit}" for n, unit in parts)
 
 
 # A million days, in seconds.

@@ -9,7 +9,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from types import UnionType
-from typing import Any
+from typing import Any, Final
 from weakref import ref
 
 from retrykit._internal.introspection import accepts_one_argument
@@ -18,8 +18,9 @@ from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import invalid_setting, safe_repr
 
 __all__ = ["BY_TYPE", "Condition", "amatches_condition", "aread_answer"]
-__all__ += ["check_condition", "format_value", "matches_condition", "read_answer"]
-__all__ += ["reject_awaitable"]
+__all__ += ["check_condition", "find_members", "format_value"]
+__all__ += ["has_no_programming_error", "matches_condition"]
+__all__ += ["default_condition", "read_answer", "reject_awaitable"]
 
 Condition = (
     type[Exception]
@@ -30,11 +31,63 @@ Condition = (
 """Exception types, or a predicate of the error; it may be async under `aretry`."""
 
 
-def check_condition(name: str, value: object, *, allow_empty: bool = True) -> object:
+_PROGRAMMING_ERRORS = frozenset(
+    {
+        AssertionError,
+        AttributeError,
+        ImportError,
+        NameError,
+        NotImplementedError,
+        RecursionError,
+        SyntaxError,
+        TypeError,
+    }
+)
+
+
+has_no_programming_error: Final = _PROGRAMMING_ERRORS.isdisjoint
+"""Returns whether no class of an error's ``__mro__`` is a programming error."""
+
+
+class DefaultCondition:
+    """The condition of a policy that does not say which errors to retry.
+
+    It matches every error but those that a mistake in the code raises, and no retry
+    fixes: `AssertionError`, `AttributeError`, `ImportError`, `NameError`,
+    `NotImplementedError`, `RecursionError`, `SyntaxError` and `TypeError`.
+
+    >>> default_condition(OSError()), default_condition(ModuleNotFoundError())
+    (True, False)
+    """
+
+    __slots__ = ()
+
+    def __call__(self, error: Exception, /) -> bool:
+        """Return whether an error matches."""
+        return has_no_programming_error(type(error).__mro__)
+
+    def __repr__(self) -> str:
+        return "default_condition"
+
+    def __reduce__(self) -> str:
+        return "default_condition"
+
+
+default_condition: Final = DefaultCondition()
+"""The only `DefaultCondition`."""
+
+
+def find_members(error: Exception) -> list[Exception]:
+    """Return the errors in an ExceptionGroup and the groups in it, or the error."""
+    found = [error]
+    for each in found:
+        if isinstance(each, ExceptionGroup):
+            found += each.exceptions
+    return [each for each in found if not isinstance(each, ExceptionGroup)]
+
+
+def check_condition(name: str, value: object) -> object:
     """Return *value* if it is a condition on errors."""
-    if value == () and not allow_empty:
-        rule = "at least one Exception type"
-        raise invalid_setting(name, rule, value, "write Exception")
     kinds = value if isinstance(value, tuple) else (value,)
     for kind in kinds:
         if isinstance(kind, type) and issubclass(kind, Exception):
@@ -52,6 +105,8 @@ def check_condition(name: str, value: object, *, allow_empty: bool = True) -> ob
 
 def _suggest_types(value: object) -> str:
     """Return the suggestion for a value that is not a condition."""
+    if value is None:
+        return "write () for no errors"
     if isinstance(value, str):
         return "name the type itself, without quotes"
     if isinstance(value, BaseException):

@@ -29,9 +29,9 @@ class Frozen:
     """
 
     __slots__ = ()
-    field_names: ClassVar[tuple[str, ...]] = ()
+    _field_names: ClassVar[tuple[str, ...]] = ()
     """The names of the fields."""
-    untyped_slots: ClassVar[tuple[str, ...]] = ()
+    _untyped_slots: ClassVar[tuple[str, ...]] = ()
     """The names of slots without a type: compared, but not fields."""
 
     def __init_subclass__(cls) -> None:
@@ -41,21 +41,21 @@ class Frozen:
         slots = vars(cls).get("__slots__", ())
         slots = (slots,) if isinstance(slots, str) else tuple(slots)
         own = (name for name in declared if name in slots)
-        cls.field_names += tuple(name for name in own if not name.startswith("_"))
+        cls._field_names += tuple(name for name in own if not name.startswith("_"))
         untyped = (name for name in slots if name not in declared)
-        cls.untyped_slots += tuple(x for x in untyped if not x.startswith("__"))
-        if cls.field_names and "__match_args__" not in vars(cls):
+        cls._untyped_slots += tuple(x for x in untyped if not x.startswith("__"))
+        if cls._field_names and "__match_args__" not in vars(cls):
             # Type checkers infer it, and reject an assignment.
-            type.__setattr__(cls, "__match_args__", cls.field_names)
+            type.__setattr__(cls, "__match_args__", cls._field_names)
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        given = dict(zip(self.field_names, values, strict=False)) | named
+        given = dict(zip(self._field_names, values, strict=False)) | named
         if len(values) + len(named) != len(given) or given.keys() != {
-            *self.field_names
+            *self._field_names
         }:
-            msg = f"{type(self).__name__} takes {', '.join(self.field_names)}"
+            msg = f"{type(self).__name__} takes {', '.join(self._field_names)}"
             raise TypeError(msg)
-        for name in self.field_names:
+        for name in self._field_names:
             object.__setattr__(self, name, given[name])
 
     def replace(self, **changes: Any) -> Any:
@@ -68,7 +68,7 @@ class Frozen:
         return _comparison_key(self) == _comparison_key(other)
 
     def __repr__(self) -> str:
-        if not type(self).field_names:
+        if not type(self)._field_names:
             return super().__repr__()
         fields = (f"{name}={value!r}" for name, value in fields_of(self).items())
         return f"{type(self).__qualname__}({', '.join(fields)})"
@@ -78,7 +78,7 @@ class Frozen:
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> str | tuple[Any, ...]:
         # A user's subclass is pickled as any object.
-        if hasattr(self, "__dict__") or type(self).untyped_slots:
+        if hasattr(self, "__dict__") or type(self)._untyped_slots:
             return super().__reduce_ex__(protocol)
         return type(self), tuple(fields_of(self).values())
 
@@ -89,7 +89,7 @@ class Frozen:
                 object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in type(self).field_names:
+        if name in type(self)._field_names:
             msg = f"{type(self).__name__} is frozen: {name} cannot be set"
             raise AttributeError(msg)
         super().__setattr__(name, value)
@@ -101,9 +101,9 @@ class Frozen:
 
 def fields_of(value: Frozen) -> dict[str, Any]:
     """Return the fields of a value by their names."""
-    return {name: getattr(value, name) for name in type(value).field_names}
+    return {name: getattr(value, name) for name in type(value)._field_names}
 
 
 def _comparison_key(value: Frozen) -> list[object]:
-    untyped = [getattr(value, name, None) for name in type(value).untyped_slots]
+    untyped = [getattr(value, name, None) for name in type(value)._untyped_slots]
     return [*fields_of(value).values(), *untyped, getattr(value, "__dict__", None)]

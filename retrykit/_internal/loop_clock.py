@@ -3,11 +3,14 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from types import ModuleType
+from typing import Any
 
 from retrykit._internal.clocks import AsyncClock, ClockSource
+from retrykit._internal.validation import invalid_setting
 
-__all__ = ["LoopClock", "async_clock", "running_trio"]
+__all__ = ["LoopClock", "async_clock", "running_trio", "wait_for_event"]
 
 
 class LoopClock:
@@ -34,6 +37,22 @@ class LoopClock:
         """Suspend the task for *delay* seconds."""
         sleeping: Awaitable[None] = (running_trio() or asyncio).sleep(delay)
         return sleeping
+
+
+async def wait_for_event(event: Any, delay: float) -> None:
+    """Suspend the task for *delay* seconds, or until an event of its loop is set."""
+    trio = running_trio()
+    library, running = type(event).__module__.partition(".")[0], trio or asyncio
+    if library in {"asyncio", "trio"} - {running.__name__}:
+        rule = f"an event of {running.__name__}, whose event loop is running"
+        raise invalid_setting("stop_event", rule, event)
+    if trio is not None:
+        with trio.move_on_after(delay):
+            await event.wait()
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(delay):
+            await event.wait()
 
 
 def running_trio() -> ModuleType | None:

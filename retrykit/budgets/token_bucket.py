@@ -6,6 +6,7 @@ from typing import Any, Self, final
 from retrykit._internal.error_conditions import (
     Condition,
     check_condition,
+    find_members,
     format_value,
     matches_condition,
 )
@@ -48,7 +49,9 @@ class TokenBucket(SerializableBudget):
         cost: Cost of a retry. Tokens, 0 to 2**53 - 1.
         costs: Pairs of a condition (an Exception type, a tuple of them, or a
             predicate of the error) and the cost of a retry after such an error.
-            The first condition that matches counts; if none does, *cost*.
+            The first condition that matches counts; if none does, *cost*. A retry
+            after an ExceptionGroup costs as much as after the most expensive error
+            in it, unless a condition matches the group itself.
         reward: Tokens added by a call that succeeds at its first attempt, 0 to
             2**53 - 1.
 
@@ -163,9 +166,13 @@ class Costs(tuple[tuple[Any, int], ...]):
 
     def cost_after(self, error: Exception | None, default: int) -> int:
         """Return the cost of a retry; *error* is None after a rejected result."""
+        if error is None:
+            return default
         for condition, cost in self:
-            if error is not None and matches_condition("costs", condition, error):
+            if matches_condition("costs", condition, error):
                 return cost
+        if isinstance(error, ExceptionGroup):
+            return max(self.cost_after(each, default) for each in find_members(error))
         return default
 
     def __repr__(self) -> str:

@@ -20,7 +20,7 @@ from retrykit.config.preset_names import BUILT_IN, parse_preset, preset_key
 from retrykit.errors import ConfigError
 from retrykit.execution.decorators import policy_of
 from retrykit.policy.policy import Policy
-from retrykit.policy.validators import DeadlineRule
+from retrykit.policy.validators import DeadlineRule, LimitRule
 from retrykit.schedules import Schedule
 
 __all__ = ["apply_flags", "file_of", "find_policies", "format_config_error"]
@@ -29,12 +29,13 @@ __all__ += ["split_file"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_RULES = get_args(DeadlineRule)
+_RULES, _LIMIT_RULES = get_args(DeadlineRule), get_args(LimitRule)
 # Metavar, help and words to complete.
 _FLAGS = {
     "--schedule": ("TEXT", "Delays '1s, 5s, 1m', or an expression."),
     "--max-attempts": ("N", "Maximum number of attempts, or unlimited.", "unlimited"),
     "--max-elapsed": ("TIME", "Time limit of a call, or unlimited.", "unlimited"),
+    "--limits": ("RULE", "Which limit ends a call: any or all.", *_LIMIT_RULES),
     "--deadline": ("RULE", "At the time limit: stop, clip or overshoot.", *_RULES),
     "--default-retry-limit": ("N", "Zizq: maximum number of retries."),
     "--default-backoff-base": ("TIME", "Zizq: base; in ms without a unit."),

@@ -27,9 +27,11 @@ _SETTINGS = {
     "SCHEDULE": "schedule",
     "MAX_ATTEMPTS": "max_attempts",
     "MAX_ELAPSED": "max_elapsed",
+    "LIMITS": "limits",
     "DEADLINE": "deadline",
     "ON": "on",
     "GIVE_UP_ON": "give_up_on",
+    "EXCEPTION_GROUPS": "exception_groups",
     "HINT": "hint",
     "HINT_CAP": "hint_cap",
     "ON_LONG_HINT": "on_long_hint",
@@ -112,8 +114,9 @@ def _find_variables(
         if key in VARIABLES:
             values[key] = check_encodable(name, text)
         for near in difflib.get_close_matches(key, VARIABLES, n=1, cutoff=0.85):
-            # SCHEDULER or NAMES may well be a variable of the program itself.
-            if key != near and ("_" in near or not key.startswith(near)):
+            # SCHEDULER, NAMES or LIMIT may well be a variable of the program itself.
+            own = key == "LIMIT" or ("_" not in near and key.startswith(near))
+            if key != near and not own:
                 # The value may be a secret.
                 msg = f"{name} is not a policy setting; did you mean {stem}_{near}?"
                 raise ConfigError(msg)

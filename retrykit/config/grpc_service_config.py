@@ -24,6 +24,7 @@ from retrykit._internal.validation import (
 from retrykit.budgets import Throttle
 from retrykit.budgets.base import Budget
 from retrykit.hints import grpc_pushback
+from retrykit.policy.fallback import NO_FALLBACK
 from retrykit.policy.grpc_status import StatusCodes, names_of_codes
 from retrykit.policy.policy import Policy
 from retrykit.schedules import exponential, sequence
@@ -150,7 +151,11 @@ def _check_other_settings(policy: Policy) -> None:
         value, expected = getattr(policy, field.name), field.default
         # gRPC does not limit the pushback from its servers.
         expected = None if field.name == "hint_cap" and policy.hint else expected
-        if field.name not in _SUPPORTED and value != expected:
+        if field.name == "fallback":
+            if value is not NO_FALLBACK:
+                rule = "left out of a policy for gRPC"
+                raise invalid_setting("fallback", rule, value)
+        elif field.name not in _SUPPORTED and value != expected:
             rule = f"{expected!r} in a policy for gRPC"
             suggestion = f"write .replace({field.name}={expected!r})"
             raise invalid_setting(field.name, rule, value, suggestion)

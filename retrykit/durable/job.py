@@ -17,13 +17,14 @@ from retrykit.durable.job_attempt import JobAttempt, RunningAttempt
 from retrykit.errors import ConfigError
 from retrykit.execution.callables import qualified_name
 from retrykit.execution.drivers import prepare_attempt
+from retrykit.policy.fallback import check_no_fallback
 from retrykit.policy.policy import Policy
 from retrykit.policy.serialization import policy_to_dict
 from retrykit.policy.validators import VALIDATORS
 from retrykit.schedules.randomness import new_seed
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["Job", "fingerprint"]
+__all__ = ["Job", "check_job_policy", "fingerprint"]
 
 _log: Final = logging.getLogger("retrykit.durable")
 
@@ -67,6 +68,7 @@ class Job:
         if isinstance(previous_names, str) or not isinstance(previous_names, Iterable):
             rule, suggestion = "a list of names", "put it in brackets"
             raise invalid_setting("previous_names", rule, previous_names, suggestion)
+        check_job_policy(policy)
         self.function = qualified_name(fn)
         self.name = _check_text("name", self.function if name is None else name)
         self.awaited = is_coroutine_function(fn)
@@ -123,12 +125,12 @@ class Job:
             try:
                 result = self._fn(*args, **kwargs)
             except Exception as error:  # noqa: BLE001  the policy decides
-                running.fail(error, running.call.fail(error))
+                running.fail(error)
             else:
                 if running.call.succeed(result):
                     running.end(result, None)
                 else:
-                    running.fail(None, running.call.fail(None, result))
+                    running.fail(None, result)
         return running.take_outcome()
 
     async def aattempt(
@@ -140,12 +142,12 @@ class Job:
             try:
                 result = await self._fn(*args, **kwargs)
             except Exception as error:  # noqa: BLE001  the policy decides
-                running.fail(error, await running.call.afail(error))
+                await running.afail(error)
             else:
                 if await running.call.asucceed(result):
                     running.end(result, None)
                 else:
-                    running.fail(None, await running.call.afail(None, result))
+                    await running.afail(None, result)
         return running.take_outcome()
 
     def _adopt(self, envelope: Envelope) -> Envelope:
@@ -162,6 +164,17 @@ class Job:
             _log.warning("%s: policy %s changed from %s to %s", envelope.job, *change)
         name = str(self.policy.name)
         return replace(envelope, policy=name, fingerprint=self.fingerprint)
+
+
+def check_job_policy(policy: Policy) -> None:
+    """Check that a policy leaves the end and the waits of a job to its engine."""
+    check_no_fallback(policy)
+    for name in ("stop_event", "sleep"):
+        value = getattr(policy, name)
+        if value is not None:
+            # A set event would not stop the worker, but end each of its jobs for good.
+            rule = "left out in a job, whose delays pass in its engine"
+            raise invalid_setting(name, rule, value)
 
 
 def _check_text(name: str, value: object) -> str:

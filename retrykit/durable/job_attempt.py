@@ -129,12 +129,22 @@ class RunningAttempt:
             current_entry.reset(self._call_token)
         return isinstance(error, Exception)
 
-    def fail(self, error: Exception | None, outcome: float | Exception) -> None:
-        """Record a failed attempt, after which the call has this outcome."""
+    def fail(self, error: Exception | None, result: object = None) -> None:
+        """Record a failed attempt, by its error or its rejected result."""
+        outcome = self.call.fail(error, result)
         if isinstance(outcome, Exception):
             self.end(None, outcome)
             return
         self.call.suspend()
+        self.end(None, error.error if isinstance(error, Signal) else error)
+
+    async def afail(self, error: Exception | None, result: object = None) -> None:
+        """Record a failed attempt, as `fail` does."""
+        outcome = await self.call.afail(error, result)
+        if isinstance(outcome, Exception):
+            self.end(None, outcome)
+            return
+        await self.call.asuspend()
         self.end(None, error.error if isinstance(error, Signal) else error)
 
     def end(self, result: object, error: Exception | None) -> None:
@@ -152,7 +162,7 @@ class RunningAttempt:
         state = self._state
         started = state.attempt_started
         duration = state.elapsed - started
-        state.record(Failure(state.attempt, fault, None, started, duration, None))
+        state._record(Failure(state.attempt, fault, None, started, duration, None))
         self.call.abort(fault)
         self.end(None, fault)
 

@@ -61,7 +61,7 @@ class JobReport(Frozen):
         >>> envelope = job.attempt(job.envelope("parse-7"), ["seven"], {}).envelope
         >>> report = JobReport("parse-7", "dead", envelope, None, "", "parse-7:1")
         >>> print(report.describe())  # doctest: +ELLIPSIS
-        parse-7: dead, gave up after 1 attempt in ...: only one attempt is allowed
+        parse-7: dead, gave up after 1 attempt in ...: max_attempts=1 reached
           1 x ValueError
               1. ... UTC, ValueError: invalid literal for int() with base 10: 'seven'
         """

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from retrykit._internal.loop_clock import async_clock as clock
 from retrykit._internal.tracebacks import keep_context
 from retrykit.budgets.base import adeposit_safely as deposit_safely
-from retrykit.execution.call import Entry, RetryCall, current_entry
-from retrykit.execution.controller import (
-    RetryController,
+from retrykit.execution.call import Entry, FallbackValue, RetryCall, current_entry
+from retrykit.execution.controller import RetryController
+from retrykit.execution.steps import (
     ahandle_failure as handle_failure,
     ahandle_result as handle_result,
+    apause as pause,
+    astart as start,
 )
 from retrykit.state.retry_state import RetryState
 
@@ -30,9 +32,11 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     fn: Callable[..., Any],
     name: str,
     resumed: RetryState | None = None,
+    function: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """Return a function that calls *fn* under *policy*."""
-    own, now = RetryController(policy, name, clock, resumed), clock.real.now
+    """Return a function that calls *fn* under *policy*; events name *function*."""
+    own = RetryController(policy, name, clock, resumed, function=function)
+    now = clock.real.now
     # As in the sync driver, where results must not be awaitable.
     watch: Sequence[object] = (own,)
     plain: type | None = None
@@ -43,21 +47,19 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
         entry: Entry = [own, now(), _current()]
         call: RetryCall | None = None
         token: Any = None
+        outcome: Any = None
         try:
             token = _enter(entry)
             if watch:
                 controller = own.with_overrides()
-                call = controller.ensure_call(entry, watched=True)
-                outcome: Any = controller.start(call)
-                if outcome is not None:
-                    await clock.sleep(outcome)
-                    controller.start_next_attempt(call)
-            while True:
+                call = controller.ensure_call(entry, args, kwargs, watched=True)
+                outcome = await start(controller, call)
+            while outcome is None:
                 try:
                     # Most calls have no keyword arguments, and fn(*args) is quicker.
                     result = await (fn(*args, **kwargs) if kwargs else fn(*args))
                 except Exception as error:
-                    call = call or controller.ensure_call(entry)
+                    call = call or controller.ensure_call(entry, args, kwargs)
                     outcome = await handle_failure(controller, call, error)
                     if outcome is error:
                         # No frame may keep the error that it raises.
@@ -71,19 +73,26 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             entry[0] = None
                             await deposit_safely(own.budget, None)
                         return result
-                    call = call or controller.ensure_call(entry)
+                    call = call or controller.ensure_call(entry, args, kwargs)
                     if await handle_result(controller, call, result):
                         watch, plain = own.watch, type(result)
                         return result
                     outcome = await handle_failure(controller, call, None, result)
-                if isinstance(outcome, BaseException):
-                    with keep_context(outcome):
-                        try:
-                            raise outcome
-                        finally:
-                            del outcome
-                await clock.sleep(outcome)
-                controller.start_next_attempt(call)
+                if type(outcome) is float:
+                    if controller.only_sleeps:
+                        # Not in `pause`, since another coroutine would take memory.
+                        await clock.sleep(outcome)
+                        controller.start_next_attempt(call)
+                        outcome = None
+                    else:
+                        outcome = await pause(controller, call, outcome)
+            if isinstance(outcome, FallbackValue):
+                return outcome.value
+            with keep_context(outcome):
+                try:
+                    raise outcome
+                finally:
+                    del outcome
         except BaseException as error:
             if isinstance(entry[0], RetryCall):
                 controller.record_interruption(entry[0], error)

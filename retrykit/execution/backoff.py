@@ -69,7 +69,7 @@ class Backoff:
         seed = new_seed() if seed is None else seed
         now = self._clock.now
         self._state = RetryState(
-            "", seed, 0.0, max_failures=2, read_clock=now, started_at_clock=now()
+            "", seed, 0.0, max_failures=2, _read_clock=now, _started_at_clock=now()
         )
 
     def next(self) -> float | Literal[StopSentinel.STOP]:
@@ -87,8 +87,8 @@ class Backoff:
         follows = decide(self._policy, state, attempt, elapsed)
         if isinstance(follows, StopReason):
             return STOP
-        state.record(Failure(attempt, None, None, 0.0, elapsed, follows))
-        state.begin_attempt()
+        state._record(Failure(attempt, None, None, 0.0, elapsed, follows))
+        state._begin_attempt()
         return follows
 
     def __repr__(self) -> str:

@@ -74,11 +74,12 @@ class Loop:
         delay = block.delay()
         if delay is not None:
             try:
-                sync_clock.sleep(delay)
+                stopped = block.call.pause(delay)
             except BaseException as error:
                 block.call.abort(error)
                 raise
-            block.call.next()
+            if stopped is not None:
+                raise stopped
         return block.attempt()
 
 
@@ -102,11 +103,12 @@ class AsyncLoop:
         delay = block.delay()
         if delay is not None:
             try:
-                await self._clock.sleep(delay)
+                stopped = await block.call.apause(delay)
             except BaseException as error:
                 block.call.abort(error)
                 raise
-            block.call.next()
+            if stopped is not None:
+                raise stopped
         return block.attempt()
 
 
@@ -201,13 +203,10 @@ class Attempt:
         """Return the delay after a rejected result, the final error, or 0."""
         call, result = self._block.call, self._result
         try:
-            if call.policy.on_result is not None and result is _NO_RESULT:
-                rule = "set in a block whose policy has on_result"
-                suggestion = "call attempt.set_result(value) in the block"
-                raise invalid_setting(  # noqa: TRY301  ends the call, too
-                    "result", rule, None, suggestion
-                )
-            accepted = call.succeed(None if result is _NO_RESULT else result)
+            if result is _NO_RESULT:
+                call.accept()
+                return 0.0
+            accepted = call.succeed(result)
         except BaseException as fault:
             call.abort(fault)
             raise

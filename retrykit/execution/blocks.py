@@ -4,22 +4,26 @@ An error that is not retried leaves the block as it would leave any other.
 """
 
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import ClassVar, Unpack, final
 
-from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit._internal.validation import invalid_setting
 from retrykit.execution.block_attempts import AsyncLoop, Attempt, Loop
 from retrykit.execution.callables import check_resumable, check_sync_compatible
+from retrykit.execution.policy_source import as_source, ask_policy
+from retrykit.policy.fallback import check_no_fallback
 from retrykit.policy.policy import Policy
+from retrykit.policy.signatures import list_settings
 from retrykit.policy.timeouts import AsArgument
 from retrykit.policy.validators import PolicySettings
+from retrykit.policy.waiting import check_event_kind
 from retrykit.state.retry_state import RetryState
 
 __all__ = ["AsyncAttempts", "Attempts", "aretrying", "retrying"]
 
 
 def retrying(
-    policy: Policy | None = None,
+    policy: Policy | Callable[[], Policy] | None = None,
     /,
     *,
     state: RetryState | None = None,
@@ -28,7 +32,8 @@ def retrying(
     """Retry a block of code: each iteration of the loop is one attempt.
 
     A generator must not yield inside the ``with``: the code of its consumer would
-    run inside that attempt.
+    run inside that attempt. A policy with `on_result` judges what the block hands to
+    ``attempt.set_result``; a block that hands over nothing has succeeded.
 
     >>> numbers = iter([0, 0, 4])
     >>> for attempt in retrying(Policy(schedule=[0, 0], on=ZeroDivisionError)):
@@ -39,9 +44,10 @@ def retrying(
 
     Args:
         policy: The policy; `Policy()` by default. Its name appears in logs; by
-            default that of the function around the block.
+            default that of the function around the block. Or a function without
+            parameters that returns the policy, called once for each loop.
         state: The state to resume, of a block that was interrupted.
-        **changes: Settings that differ from the policy, as for `Policy`.
+        **changes: Settings that differ from it, as for `Policy`.
 
     Returns:
         An iterable of attempts, each to be entered with ``with``. Every loop over it is
@@ -55,7 +61,7 @@ def retrying(
 
 
 def aretrying(
-    policy: Policy | None = None,
+    policy: Policy | Callable[[], Policy] | None = None,
     /,
     *,
     state: RetryState | None = None,
@@ -76,6 +82,10 @@ def aretrying(
     return AsyncAttempts(policy, changes, _caller(), state)
 
 
+for _each in (retrying, aretrying):
+    list_settings(_each)
+
+
 class _RetriedBlock:
     """The policy and the state of a block."""
 
@@ -84,30 +94,41 @@ class _RetriedBlock:
 
     def __init__(
         self,
-        policy: Policy | None,
+        policy: Policy | Callable[[], Policy] | None,
         changes: PolicySettings,
         name: str,
         state: RetryState | None,
     ) -> None:
-        policy = Policy() if policy is None else policy
-        changed = check_instance("policy", policy, Policy).replace(**changes)
+        self._source = as_source(policy, changes)
+        if isinstance(self._source, Policy):
+            self._check(self._source)
+        if state is not None:
+            check_resumable(state)
+        self._name, self._state = name, state
+
+    def _parts(self) -> tuple[Policy, str, RetryState | None]:
+        """Return the policy of a loop that begins now, its name and its state."""
+        policy = ask_policy(self._source)
+        if policy is not self._source:
+            self._check(policy)
+        return policy, self._name, self._state
+
+    def _check(self, policy: Policy) -> None:
         suggestion = "put the block into a function under aretry"
         check_sync_compatible(
-            changed, can_cancel=self._can_cancel, suggestion=suggestion
+            policy, can_cancel=self._can_cancel, suggestion=suggestion
         )
-        if isinstance(changed.attempt_timeout, AsArgument):
+        if isinstance(policy.attempt_timeout, AsArgument):
             rule = "a duration where there is no function with a timeout parameter"
             suggestion = "use current_state().remaining in the block"
             raise invalid_setting(
-                "attempt_timeout", rule, changed.attempt_timeout, suggestion
+                "attempt_timeout", rule, policy.attempt_timeout, suggestion
             )
-        if state is not None:
-            check_resumable(state)
-        self._parts = changed, name, state
+        check_no_fallback(policy)
+        check_event_kind(policy.stop_event, awaited=self._can_cancel)
 
     def __repr__(self) -> str:
-        policy, name, _ = self._parts
-        return f"<{type(self).__name__} of {name}, {policy!r}>"
+        return f"<{type(self).__name__} of {self._name}, {self._source!r}>"
 
 
 @final
@@ -115,7 +136,7 @@ class Attempts(_RetriedBlock):
     """Iterable of the attempts of a block; each loop is a separate call."""
 
     def __iter__(self) -> Iterator[Attempt]:
-        return Loop(*self._parts)
+        return Loop(*self._parts())
 
 
 @final
@@ -125,7 +146,7 @@ class AsyncAttempts(_RetriedBlock):
     _can_cancel = True
 
     def __aiter__(self) -> AsyncIterator[Attempt]:
-        return AsyncLoop(*self._parts)
+        return AsyncLoop(*self._parts())
 
 
 def _caller() -> str:

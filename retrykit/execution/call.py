@@ -8,17 +8,18 @@ import os
 import threading
 from contextvars import ContextVar
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, final
 
 from retrykit.policy.timeouts import AsArgument
+from retrykit.state.events import Pending
 from retrykit.state.retry_state import RetryState
 
 if TYPE_CHECKING:
     from retrykit.execution.controller import RetryController
 
-__all__ = ["Entry", "RetryCall", "attempt_time_limit", "current_entry"]
-__all__ += ["current_state", "innermost_running", "outer_call", "outer_calls"]
-__all__ += ["running_call", "state_lock"]
+__all__ = ["Entry", "FallbackValue", "Outcome", "RetryCall", "attempt_time_limit"]
+__all__ += ["current_entry", "current_state", "innermost_running", "outer_call"]
+__all__ += ["outer_calls", "running_call", "state_lock"]
 
 
 Entry = list[Any]
@@ -49,15 +50,23 @@ class RetryCall:
         exhausted_marker: Attached to the final errors of calls nested in this attempt
             that have exhausted their retries.
         last_traceback: The traceback of the last error when it was recorded.
+        args: The positional arguments of the call, for events.
+        kwargs: Its keyword arguments, or None.
+        pending: What async observers have returned and is not awaited yet.
+        rule: The index of the rule that rejected the last result, or None.
         warning_issued: Whether a warning was logged for this call: its hint
             fails, or its clock stands still.
     """
 
     __slots__ = (
+        "args",
         "before",
         "controller",
         "exhausted_marker",
+        "kwargs",
         "last_traceback",
+        "pending",
+        "rule",
         "state",
         "warning_issued",
     )
@@ -67,12 +76,30 @@ class RetryCall:
     state: RetryState
     exhausted_marker: object
     last_traceback: TracebackType | None
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] | None
+    pending: Pending | None
+    rule: int | None
     warning_issued: bool
 
     def already_warned(self) -> bool:
         """Return whether a warning was logged before; the caller logs one if not."""
         before, self.warning_issued = self.warning_issued, True
         return before
+
+
+@final
+class FallbackValue:
+    """The value that a call returns in place of the error that it gives up with."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+Outcome = Exception | FallbackValue | None
+"""How a call has ended: the error to raise or the value to return; None if it runs."""
 
 
 def running_call(entry: Entry) -> RetryCall | None:

@@ -1,15 +1,13 @@
-"""Controls the lifecycle of retried calls, shared by the sync and async drivers.
+"""Records and reports retried calls: state, tracebacks, events, final error.
 
-A failed attempt takes one pass: evaluate (conditions, hint, nesting, decision), pay
-(budget), record (state, events), exit (final error). The sync and async functions at
-the end differ in ``await`` alone.
+`retrykit.execution.steps` decides what is recorded.
 """
 
 import logging
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from retrykit._internal import fast_path
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wall
@@ -21,45 +19,37 @@ from retrykit._internal.tracebacks import (
     trim_traceback,
     with_traceback,
 )
-from retrykit.budgets.base import (
-    adeposit_safely,
-    awithdraw_safely,
-    deposit_safely,
-    withdraw_safely,
+from retrykit.execution.call import (
+    Entry,
+    RetryCall,
+    outer_call,
+    state_lock,
 )
-from retrykit.execution.call import Entry, RetryCall, outer_call, state_lock
 from retrykit.execution.nesting import (
-    find_exhausted,
     has_exhausted_retries,
     limit_nested_states,
     mark_exhausted,
     warn_if_idle,
 )
 from retrykit.execution.overrides import retry_overrides
-from retrykit.policy.conditions import (
-    arejects_result,
-    arelease_result,
-    rejects_result,
-    release_result,
-)
-from retrykit.policy.decision import amatch_error, evaluate, match_error
+from retrykit.policy.fallback import NO_FALLBACK, has_value
+from retrykit.policy.limits import describe_limit
 from retrykit.schedules.randomness import new_seed
 from retrykit.state import events
-from retrykit.state.failures import Evaluation, StopReason
+from retrykit.state.failures import Evaluation, Failure, StopReason
 from retrykit.state.final_error import (
     attach_state,
     build_final_error,
-    is_own_timeout,
     state_of,
 )
+from retrykit.state.retry_log import log_retry, logs_retries, retry_log
 from retrykit.state.retry_state import RetryState
 from retrykit.state.signals import Signal
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
 
-__all__ = ["RetryController", "ahandle_failure", "ahandle_result", "handle_failure"]
-__all__ += ["handle_result"]
+__all__ = ["RetryController"]
 
 
 class RetryController:
@@ -70,6 +60,8 @@ class RetryController:
         name: The name of the calls, if the policy has none.
         clock: The clock of the driver.
         resumed: The state that a call continues, or None.
+        function: The function that events name, with its arguments; None for a block
+            or a client.
         driven: Whether a driver calls the function: its frame is then the first one
             in the traceback of every error.
         runner: The loop of a retried block, or the attempt of a job; the call ends
@@ -78,20 +70,32 @@ class RetryController:
     Attributes:
         policy: The policy of the calls.
         budget: That of the policy, or None.
+        clock: The clock of the driver.
+        can_be_stopped: Whether the policy has a `stop_event`.
+        only_sleeps: Whether nothing but a sleep belongs to the pause before a retry.
+        judges_results: Whether the policy or one of its rules has `on_result`.
         watch: Not empty if calls need their state from the beginning: for observers,
             `on_result`, a resumed state, or whatever blocks the fast path.
     """
 
     __slots__ = (
-        "_clock",
+        "_awaits_observers",
         "_driven",
+        "_function",
         "_keeps_frames",
+        "_logs",
+        "_most_attempts",
         "_name",
         "_observers",
         "_resumed",
         "_runner",
+        "_time_limit",
         "_timed",
         "budget",
+        "can_be_stopped",
+        "clock",
+        "judges_results",
+        "only_sleeps",
         "policy",
         "watch",
     )
@@ -103,55 +107,83 @@ class RetryController:
         clock: ClockSource[Clock] | ClockSource[AsyncClock],
         resumed: RetryState | None,
         *,
+        function: Callable[..., Any] | None = None,
         driven: bool = True,
         runner: object = None,
     ) -> None:
-        self._driven = driven
+        self._driven, self._function, self._logs = driven, function, False
+        # The attempts of a block end in a ``with``, which cannot await.
+        self._awaits_observers = clock.awaited and driven
         self._runner = None if runner is None else weakref.ref(runner)
         self.policy, self.budget = policy, policy.budget
         self._observers = policy.observers
         self._name = policy.name or name
-        self._clock = clock
+        self.clock: ClockSource[Any] = clock
         self._resumed = resumed
         self._timed = policy.attempt_timeout is not None
+        # Where both limits must be reached, neither of them alone tells the end.
+        joined = policy.limits == "all"
+        self._time_limit = None if joined else policy.max_elapsed
+        self._most_attempts = None if joined else policy.max_attempts
+        self.can_be_stopped = policy.stop_event is not None
+        own = policy.stop_event, policy.sleep
+        self.only_sleeps = own == (None, None) and not policy.observers
+        self.judges_results = policy.on_result is not None or any(
+            rule.on_result is not None for rule in policy.rules
+        )
         self._keeps_frames = policy.keep_tracebacks or policy.raises == "group"
-        watched = policy.observers or policy.on_result or resumed
+        watched = policy.observers or self.judges_results or resumed
         self.watch: Sequence[object] = (policy,) if watched else fast_path.blockers
 
     def with_overrides(self) -> "RetryController":
         """Return the controller of a call that begins under the overrides of tests."""
         if not fast_path.blockers:
             return self
-        policy = retry_overrides.get().apply_to(self.policy)
+        overrides = retry_overrides.get()
+        policy = overrides.apply_to(self.policy)
         if policy is self.policy:
             return self
         runner = None if self._runner is None else self._runner()
-        return RetryController(
+        other = RetryController(
             policy,
             self._name,
-            self._clock,
+            self.clock,
             self._resumed,
+            function=self._function,
             driven=self._driven,
             runner=runner,
         )
+        other.judges_results = self.judges_results and not overrides.disabled
+        return other
 
     def runner_is_gone(self) -> bool:
         """Return whether the runner is gone, because an interrupt skipped its end."""
         return self._runner is not None and self._runner() is None
 
-    def ensure_call(self, entry: Entry, *, watched: bool = False) -> RetryCall:
+    def ensure_call(
+        self,
+        entry: Entry,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+        *,
+        watched: bool = False,
+    ) -> RetryCall:
         """Return the `RetryCall` of an entry; create it, with its state, once.
 
         Args:
             entry: The entry.
+            args: The positional arguments of the call.
+            kwargs: Its keyword arguments; None if the caller has no arguments.
             watched: Whether the call begins now, and this context's clock times it.
                 Otherwise it began earlier, and the real clock times it.
         """
-        clock, policy, resumed = self._clock, self.policy, self._resumed
+        clock, policy, resumed = self.clock, self.policy, self._resumed
         # Threads that the function starts may ask at once, and must share one state.
         with state_lock:
             owner, started, before = entry
             if isinstance(owner, RetryCall):
+                if kwargs is not None:
+                    owner.args, owner.kwargs = args, kwargs
                 return owner
             read_clock = clock.reader() if watched else clock.real_reader()
             begun = wall()
@@ -164,33 +196,40 @@ class RetryController:
                     self._name,
                     new_seed() if policy.seed is None else policy.seed,
                     begun,
-                    policy.max_elapsed,
+                    self._time_limit,
                     policy.max_failures,
+                    self._most_attempts,
                     redact=policy.redact,
-                    read_clock=read_clock,
-                    started_at_clock=started,
+                    _read_clock=read_clock,
+                    _started_at_clock=started,
                 )
             else:
                 state = replace(
                     resumed,
                     stop_reason=None,
+                    stop_detail=None,
+                    used_fallback=False,
                     nested_state=None,
                     # It may be nested in other calls now, or in none.
                     depth=0,
-                    outer_deadline=None,
-                    max_elapsed=policy.max_elapsed,
+                    _outer_deadline=None,
+                    max_elapsed=self._time_limit,
                     max_failures=policy.max_failures,
+                    max_attempts=self._most_attempts,
                     redact=policy.redact,
-                    read_clock=read_clock,
+                    _read_clock=read_clock,
                     # The time that was spent before counts.
-                    started_at_clock=started - resumed.elapsed_at_end,
+                    _started_at_clock=started - resumed.elapsed_at_end,
                 )
             # The state has it now.
             entry[1] = None
             call = RetryCall()
             call.controller, call.before, call.state = self, before, state
-            call.exhausted_marker = call.last_traceback = None
+            call.exhausted_marker = call.last_traceback = call.rule = None
+            call.args, call.kwargs, call.pending = args, kwargs, None
             call.warning_issued = False
+            # Asked once for each call, not for each failure.
+            self._logs = retry_log.isEnabledFor(logging.WARNING)
             if before is not None:
                 _apply_nesting(call)
             # A signal handler may have asked meanwhile, in the same thread.
@@ -210,9 +249,9 @@ class RetryController:
         last = state.failures[-1] if state.failures else None
         if state.next_delay is None:
             if last is not None and last.attempt == state.attempt:
-                state.begin_attempt()
+                state._begin_attempt()
             if self._observers or events.process_observers:
-                self._notify(events.AttemptStarted(state))
+                self._notify(call, events.AttemptStarted(state))
             return None
         waited = 0.0
         if last is not None:
@@ -222,8 +261,8 @@ class RetryController:
     def attach_clock(self, state: RetryState) -> Callable[[], float]:
         """Return the reader of a clock that could not be found when the call began."""
         # Drivers run in the event loop, where there always is one.
-        reader = cast("Callable[[], float]", self._clock.reader())
-        state.read_clock = reader
+        reader = cast("Callable[[], float]", self.clock.reader())
+        state._read_clock = reader
         return reader
 
     def trim_tracebacks(self, call: RetryCall, error: Exception) -> bool:
@@ -242,7 +281,7 @@ class RetryController:
             release = last is not error and not self._keeps_frames
             if release and isinstance(last, Exception):
                 locations = drop_frames(last, None if alone else error)
-                state.frame_locations += ((before.attempt, locations),)
+                state._frame_locations += ((before.attempt, locations),)
         trace = error.__traceback__
         if self._driven and trace is not None:
             trace = trace.tb_next
@@ -269,7 +308,7 @@ class RetryController:
 
     def record_last_failure(self, call: RetryCall, evaluation: Evaluation) -> None:
         """Record a failed attempt after which the call is interrupted."""
-        call.state.record(evaluation.failure._replace(delay=None))
+        call.state._record(evaluation.failure._replace(delay=None))
 
     def record_failure(
         self,
@@ -285,22 +324,62 @@ class RetryController:
         """
         state = call.state
         failure, decision, _ = evaluation
-        state.record(failure)
+        state._record(failure)
         if not isinstance(decision, str):
             if self._observers or events.process_observers:
-                self._notify(events.AttemptFailed(state, failure))
-                self._notify(events.RetryScheduled(state, decision))
+                self._notify(call, events.AttemptFailed(state, failure))
+                self._notify(call, events.RetryScheduled(state, decision))
+            if self._logs and not self._logs_retries():
+                event = events.RetryScheduled(state, decision)
+                events.notify_one(log_retry, event, None)
             return decision
         if decision is StopReason.NESTED:
             state.nested_state = limit_nested_states(state_of(exhausted))
             warn_if_idle(self.policy, state)
-        state.end(decision)
+        return self._give_up(call, decision, failure, error, failed_now=True)
+
+    def record_stop(self, call: RetryCall) -> Exception:
+        """End a call whose wait was ended by the policy's event.
+
+        Returns:
+            The error to raise.
+        """
+        failure = call.state.failures[-1]
+        error = failure.error if isinstance(failure.error, Exception) else None
+        reason = StopReason.STOPPED
+        return self._give_up(call, reason, failure, error, failed_now=False)
+
+    def kept_failure(self, call: RetryCall) -> Failure | None:
+        """Return the last failure if its result is not released yet.
+
+        A call that may be stopped while it waits gives up with that result.
+        """
+        if not self.can_be_stopped or not call.state.failures:
+            return None
+        last = call.state.failures[-1]
+        return last if last.error is None else None
+
+    def _give_up(
+        self,
+        call: RetryCall,
+        reason: StopReason,
+        failure: Failure,
+        error: Exception | None,
+        *,
+        failed_now: bool,
+    ) -> Exception:
+        """End a call, and return the error to raise."""
+        policy, state = self.policy, call.state
+        state._end(reason, describe_limit(policy, state, reason, failure))
+        if policy.fallback is not NO_FALLBACK:
+            retried = reason is not StopReason.NOT_RETRYABLE
+            state.used_fallback = retried and has_value(policy.fallback, failure)
         call.controller = None
         if self._observers or events.process_observers:
-            self._notify(events.AttemptFailed(state, failure))
-            self._notify(events.GaveUp(state))
-        policy = self.policy
-        nested = decision is StopReason.NESTED and policy.nested == "raise"
+            if failed_now:
+                self._notify(call, events.AttemptFailed(state, failure))
+            self._notify(call, events.GaveUp(state))
+        nested = reason is StopReason.NESTED and policy.nested == "raise"
         cause = error.error if isinstance(error, Signal) else error
         final_error = build_final_error(
             "nested" if nested else policy.raises, state, cause
@@ -313,12 +392,12 @@ class RetryController:
     def start_next_attempt(self, call: RetryCall) -> None:
         """Record that the delay is over and the next attempt begins."""
         state = call.state
-        state.begin_attempt()
+        state._begin_attempt()
         call.exhausted_marker = None
         if self.policy.max_attempts is None:
             _check_time_passed(call, state)
         if self._observers or events.process_observers:
-            self._notify(events.AttemptStarted(state))
+            self._notify(call, events.AttemptStarted(state))
 
     def record_success(self, call: RetryCall, result: object) -> float | None:
         """Record that the call has its result.
@@ -326,14 +405,14 @@ class RetryController:
         Returns:
             What its last retry cost the budget; None if there was no retry.
         """
-        if not self._clock.awaited and hasattr(type(result), "__await__"):
+        if not self.clock.awaited and hasattr(type(result), "__await__"):
             rule = "a function that returns its result directly, under retry"
             reject_awaitable(self._name, result, rule, "decorate it with aretry")
         state = call.state
         call.controller = None
-        state.end(StopReason.SUCCEEDED)
+        state._end(StopReason.SUCCEEDED)
         if self._observers or events.process_observers:
-            self._notify(events.Succeeded(state))
+            self._notify(call, events.Succeeded(state))
         return state.retry_cost
 
     def record_interruption(self, call: RetryCall, error: BaseException) -> None:
@@ -341,35 +420,52 @@ class RetryController:
 
         Cancellation, Ctrl-C, or an `Exception` such as that of `on_result`.
         """
+        if call.pending:
+            events.discard(call.pending)
         if call.controller is None:
+            if call.state.stop_reason is StopReason.STOPPED and self._driven:
+                # It was raised anew, by the driver.
+                trace = error.__traceback__
+                with_traceback(error, trace and trace.tb_next)
             return
         call.controller = None
         # The frames of the error keep the call, and must not keep the other errors.
         state, call.state = call.state, _ENDED
-        if state.read_clock is None:
-            state.read_clock = self._clock.reader()
+        if state._read_clock is None:
+            state._read_clock = self.clock.reader()
         cancelled = not isinstance(error, Exception)
-        state.end(StopReason.CANCELLED if cancelled else StopReason.NOT_RETRYABLE)
+        state._end(StopReason.CANCELLED if cancelled else StopReason.NOT_RETRYABLE)
         attach_state(error, state)
-        self._notify(events.GaveUp(state))
+        self._notify(call, events.GaveUp(state))
+        if call.pending:
+            events.discard(call.pending)
 
     def record_suspension(self, call: RetryCall) -> None:
         """Record that the call goes on elsewhere, from its state."""
         call.controller = None
-        self._notify(events.Suspended(call.state))
+        self._notify(call, events.Suspended(call.state))
 
     def time_left(self, call: RetryCall) -> float | None:
         """Return the time that calls nested in this one may take, in seconds.
 
         None if it is unlimited, or cannot be known in this thread.
         """
-        policy, state = self.policy, call.state
-        if policy.max_elapsed is None or policy.deadline == "overshoot":
+        limit, state = self._time_limit, call.state
+        if limit is None or self.policy.deadline == "overshoot":
             return None
-        return None if state.read_clock is None else policy.max_elapsed - state.elapsed
+        return None if state._read_clock is None else limit - state.elapsed
 
-    def _notify(self, event: events.Event) -> None:
-        events.notify(self._observers, event)
+    def _logs_retries(self) -> bool:
+        """Return whether an observer logs the retries."""
+        others = (each.observer for each in events.process_observers[:])
+        return any(map(logs_retries, (*self._observers, *others)))
+
+    def _notify(self, call: RetryCall, event: events.Event) -> None:
+        if self._awaits_observers and call.pending is None and self._observers:
+            call.pending = []
+        if self._function is not None:
+            event.with_call((self._function, call.args, call.kwargs or {}))
+        events.notify(self._observers, event, call.pending)
 
 
 def _apply_nesting(call: RetryCall) -> None:
@@ -379,13 +475,13 @@ def _apply_nesting(call: RetryCall) -> None:
     if outer is None or controller is None:
         return
     state.depth = outer.state.depth + 1
-    deadline = outer.state.outer_deadline
+    deadline = outer.state._outer_deadline
     limits = [
         controller.time_left(outer),
         None if deadline is None else deadline - outer.state.elapsed,
     ]
     left = [limit for limit in limits if limit is not None]
-    state.outer_deadline = state.elapsed + min(left) if left else None
+    state._outer_deadline = state.elapsed + min(left) if left else None
 
 
 _ENDED: Final = RetryState("", 0, 0.0)
@@ -414,100 +510,3 @@ def _check_time_passed(call: RetryCall, state: RetryState) -> None:
     logging.getLogger("retrykit").warning(
         message, state.name, format_duration(last.delay), format_duration(passed)
     )
-
-
-def handle_failure(
-    controller: RetryController,
-    call: RetryCall,
-    error: Exception | None,
-    result: object = None,
-) -> float | Exception:
-    """Handle a failed attempt: evaluate, pay, record, and exit if it is not retried.
-
-    Returns:
-        The delay before the next attempt, in seconds; or, if the call has ended, the
-        error to raise, which may be *error* itself.
-    """
-    policy, state = controller.policy, call.state
-    bare = error is not None and controller.trim_tracebacks(call, error)
-    exhausted = None
-    if not bare and policy.nested != "retry":
-        exhausted = find_exhausted(call, error, result)
-    own = policy.attempt_timeout is not None and is_own_timeout(error)
-    matched = None if error is None else match_error(policy, error, own_timeout=own)
-    read_clock = state.read_clock or controller.attach_clock(state)
-    elapsed = read_clock() - state.started_at_clock
-    already_warned = None if policy.hint is None else call.already_warned
-    evaluation = evaluate(
-        policy, state, elapsed, error, result, matched, exhausted, already_warned
-    )
-    if policy.budget is not None:
-        try:
-            cost = withdraw_safely(policy.budget, evaluation)
-        except BaseException:
-            controller.record_last_failure(call, evaluation)
-            raise
-        evaluation = controller.apply_budget(call, evaluation, cost)
-    outcome = controller.record_failure(call, error, evaluation, exhausted)
-    if error is None and not isinstance(outcome, Exception):
-        release_result(policy, result)
-    return outcome
-
-
-async def ahandle_failure(
-    controller: RetryController,
-    call: RetryCall,
-    error: Exception | None,
-    result: object = None,
-) -> float | Exception:
-    """Handle a failed attempt, as `handle_failure` does."""
-    policy, state = controller.policy, call.state
-    bare = error is not None and controller.trim_tracebacks(call, error)
-    exhausted = None
-    if not bare and policy.nested != "retry":
-        exhausted = find_exhausted(call, error, result)
-    own = policy.attempt_timeout is not None and is_own_timeout(error)
-    matched = (
-        None if error is None else await amatch_error(policy, error, own_timeout=own)
-    )
-    read_clock = state.read_clock or controller.attach_clock(state)
-    elapsed = read_clock() - state.started_at_clock
-    already_warned = None if policy.hint is None else call.already_warned
-    evaluation = evaluate(
-        policy, state, elapsed, error, result, matched, exhausted, already_warned
-    )
-    if policy.budget is not None:
-        try:
-            cost = await awithdraw_safely(policy.budget, evaluation)
-        except BaseException:
-            controller.record_last_failure(call, evaluation)
-            raise
-        evaluation = controller.apply_budget(call, evaluation, cost)
-    outcome = controller.record_failure(call, error, evaluation, exhausted)
-    if error is None and not isinstance(outcome, Exception):
-        await arelease_result(policy, result)
-    return outcome
-
-
-def handle_result(controller: RetryController, call: RetryCall, result: object) -> bool:
-    """Record that the call has its result, or return False if it is rejected."""
-    policy = controller.policy
-    if policy.on_result is not None and rejects_result(policy, result):
-        return False
-    cost = controller.record_success(call, result)
-    if policy.budget is not None:
-        deposit_safely(policy.budget, cost)
-    return True
-
-
-async def ahandle_result(
-    controller: RetryController, call: RetryCall, result: object
-) -> bool:
-    """Record that the call has its result, as `handle_result` does."""
-    policy = controller.policy
-    if policy.on_result is not None and await arejects_result(policy, result):
-        return False
-    cost = controller.record_success(call, result)
-    if policy.budget is not None:
-        await adeposit_safely(policy.budget, cost)
-    return True

@@ -4,12 +4,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar, Unpack, cast, overload
 
 from retrykit._internal.introspection import is_coroutine_function
-from retrykit._internal.validation import check_instance, invalid_setting
+from retrykit._internal.validation import invalid_setting
 from retrykit.execution.callables import check_resumable
 from retrykit.execution.drivers import build_driver
+from retrykit.execution.policy_source import as_source, ask_policy
 from retrykit.execution.wrapping import find_wrapped, unwrap, wrap_callable
 from retrykit.policy.conditions import format_value
 from retrykit.policy.policy import Policy
+from retrykit.policy.signatures import list_settings
 from retrykit.policy.validators import PolicySettings
 from retrykit.state.retry_state import RetryState
 
@@ -22,11 +24,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 def retry(fn: F, /) -> F: ...
 @overload
 def retry(
-    policy: Policy | None = None, **changes: Unpack[PolicySettings]
+    policy: Policy | None = None, /, **changes: Unpack[PolicySettings]
 ) -> Callable[[F], F]: ...
+@overload
 def retry(
-    policy: Policy | Callable[..., Any] | None = None, **changes: Unpack[PolicySettings]
-) -> Any:
+    *, policy: Policy | Callable[[], Policy], **changes: Unpack[PolicySettings]
+) -> Callable[[F], F]: ...
+def retry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
     """Retry the decorated function when it fails, as its policy says.
 
     ``@retry`` alone applies the default policy: five attempts within a minute, with
@@ -44,7 +48,11 @@ def retry(
     ('data', 3)
 
     Args:
-        policy: The policy of the calls; `Policy()` by default.
+        fn: The function, where the decorator stands without parentheses; or the policy,
+            without its name.
+        policy: The policy of the calls; `Policy()` by default. Or a function without
+            parameters that returns the policy, called once for each call, so that
+            settings can change at run time.
         **changes: Settings that differ from it, as for `Policy`.
 
     Returns:
@@ -54,18 +62,20 @@ def retry(
         ConfigError: A setting is invalid, or the function cannot be retried: a
             generator function, a class, a property.
     """
-    return _decorator("retry", policy, changes, awaited=None)
+    return _decorator("retry", fn, policy, changes, awaited=None)
 
 
 @overload
 def aretry(fn: F, /) -> F: ...
 @overload
 def aretry(
-    policy: Policy | None = None, **changes: Unpack[PolicySettings]
+    policy: Policy | None = None, /, **changes: Unpack[PolicySettings]
 ) -> Callable[[F], F]: ...
+@overload
 def aretry(
-    policy: Policy | Callable[..., Any] | None = None, **changes: Unpack[PolicySettings]
-) -> Any:
+    *, policy: Policy | Callable[[], Policy], **changes: Unpack[PolicySettings]
+) -> Callable[[F], F]: ...
+def aretry(fn: Any = None, /, *, policy: Any = None, **changes: Any) -> Any:
     """Retry the decorated async function when it fails, as its policy says.
 
     For coroutine functions, where `retry` does the same, and for every callable that
@@ -81,11 +91,14 @@ def aretry(
     Raises:
         ConfigError: A setting is invalid, or the function is known not to be async.
     """
-    return _decorator("aretry", policy, changes, awaited=True)
+    return _decorator("aretry", fn, policy, changes, awaited=True)
 
 
 def with_policy(
-    fn: F, policy: Policy | None = None, /, **changes: Unpack[PolicySettings]
+    fn: F,
+    policy: Policy | Callable[[], Policy] | None = None,
+    /,
+    **changes: Unpack[PolicySettings],
 ) -> F:
     """Return a function under another policy; methods stay bound.
 
@@ -96,7 +109,8 @@ def with_policy(
 
     Args:
         fn: A function, decorated or not, which is not changed.
-        policy: The other policy; by default that of *fn*.
+        policy: The other policy, or a function that returns it; by default that of
+            *fn*.
         **changes: Settings that differ from it, as for `Policy`.
 
     Raises:
@@ -107,8 +121,7 @@ def with_policy(
         function = cast("classmethod[Any, Any, Any]", fn).__func__
         return cast("F", kind(with_policy(function, policy, **changes)))
     inner, base, awaited = unwrap(fn)
-    base = base if policy is None else check_instance("policy", policy, Policy)
-    other = base.replace(**changes)
+    other = as_source(base if policy is None else policy, changes)
     recipe = with_policy, (fn, other)
     return cast("F", wrap_callable(inner, other, awaited, recipe))
 
@@ -173,28 +186,45 @@ def resume(
     """
     check_resumable(state)
     inner, base, awaited = unwrap(fn)
-    base = base if policy is None else check_instance("policy", policy, Policy)
-    changed = base.replace(**changes)
+    changed = ask_policy(as_source(base if policy is None else policy, changes))
     awaited = is_coroutine_function(inner) if awaited is None else awaited
     return cast("F", build_driver(changed, inner, awaited=awaited, resumed=state))
 
 
+for _each in (retry, aretry, with_policy, resume):
+    list_settings(_each)
+
+
 def _decorator(
-    name: str, policy: object, changes: PolicySettings, *, awaited: bool | None
+    name: str, fn: Any, policy: Any, changes: Any, *, awaited: bool | None
 ) -> Any:
-    if policy is None or isinstance(policy, Policy):
-        changed = (policy or Policy()).replace(**changes)
-        return lambda fn: wrap_callable(fn, changed, awaited)
-    suggested = _as_settings(policy)
-    if suggested is None and (callable(policy) or hasattr(policy, "__get__")):
-        if changes:
+    if fn is None or isinstance(fn, Policy):
+        if fn is not None and policy is not None:
+            raise invalid_setting("policy", "given once", policy)
+        suggested = _as_settings(policy)
+        if suggested is not None:
+            suggestion = f"write {name}({suggested})"
+            raise invalid_setting("policy", "a Policy", policy, suggestion)
+        source = as_source(fn if policy is None else policy, changes)
+        return lambda function: wrap_callable(function, source, awaited)
+    suggested = _as_settings(fn)
+    if suggested is None and (callable(fn) or hasattr(fn, "__get__")):
+        if changes or policy is not None:
             suggestion = f"write {name}(...)(fn), or @{name}(...) above it"
-            raise invalid_setting(
-                "policy", "a Policy beside other settings", policy, suggestion
-            )
-        return wrap_callable(policy, Policy(), awaited)
+            rule = "a Policy beside other settings"
+            raise invalid_setting("policy", rule, fn, suggestion)
+        _reject_policy_function(name, fn)
+        return wrap_callable(fn, Policy(), awaited)
     suggestion = f"write {name}({suggested or 'schedule=...'})"
-    raise invalid_setting("policy", "a Policy", policy, suggestion)
+    raise invalid_setting("policy", "a Policy", fn, suggestion)
+
+
+def _reject_policy_function(name: str, fn: Any) -> None:
+    """Reject a function that returns a policy, in place of one to decorate."""
+    returned = getattr(fn, "__annotations__", {}).get("return")
+    if returned is Policy or returned == "Policy":
+        suggestion = f"write {name}(policy={format_value(fn)})"
+        raise invalid_setting("fn", "a function to retry", fn, suggestion)
 
 
 def _as_settings(policy: object) -> str | None:

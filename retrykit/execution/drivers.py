@@ -15,6 +15,7 @@ from retrykit.execution.callables import (
     qualified_name,
 )
 from retrykit.policy.timeouts import AsArgument
+from retrykit.policy.waiting import check_event_kind
 from retrykit.state.retry_state import RetryState
 
 if TYPE_CHECKING:
@@ -31,17 +32,19 @@ def build_driver(
     resumed: RetryState | None = None,
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under a policy."""
-    return driver_factory(policy, fn, awaited=awaited)(qualified_name(fn), resumed)
+    factory = driver_factory(policy, fn, awaited=awaited)
+    return factory(qualified_name(fn), resumed, fn)
 
 
 def driver_factory(
     policy: "Policy", fn: Callable[..., Any], *, awaited: bool
-) -> Callable[[str, RetryState | None], Callable[..., Any]]:
+) -> Callable[..., Callable[..., Any]]:
     """Return a factory of drivers for *fn*, one per call name.
 
     Returns:
-        A function of a name, which is used if the policy has none, and of the state
-        that every call continues or None. It returns what `build_driver` returns.
+        A function of a name, which is used if the policy has none; of the state that
+        every call continues, or None; and of the function that events name, by default
+        none. It returns what `build_driver` returns.
     """
     attempt = prepare_attempt(policy, fn, awaited=awaited)
     if not awaited:
@@ -60,6 +63,7 @@ def prepare_attempt(
     if not awaited and is_coroutine_function(fn):
         suggestion = "use acall or arun, or decorate it with retry or aretry"
         raise invalid_setting("fn", "a function that is not async", fn, suggestion)
+    check_event_kind(policy.stop_event, awaited=awaited)
     if not awaited:
         check_sync_compatible(policy)
     timeout = policy.attempt_timeout

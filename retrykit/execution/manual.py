@@ -1,7 +1,7 @@
 """A call driven step by step, for code that makes the attempts itself."""
 
 from contextvars import Token
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource
 from retrykit.execution.call import (
@@ -11,13 +11,17 @@ from retrykit.execution.call import (
     current_entry,
     innermost_running,
 )
-from retrykit.execution.controller import (
-    RetryController,
+from retrykit.execution.controller import RetryController
+from retrykit.execution.steps import (
     ahandle_failure,
     ahandle_result,
+    apause,
     handle_failure,
     handle_result,
+    pause,
 )
+from retrykit.policy.fallback import check_no_fallback
+from retrykit.state import events
 from retrykit.state.retry_state import RetryState
 
 if TYPE_CHECKING:
@@ -60,6 +64,7 @@ class ManualCall:
         driven: bool = False,
         runner: object = None,
     ) -> None:
+        check_no_fallback(policy)
         controller = RetryController(
             policy, name, clock, resumed, driven=driven, runner=runner
         ).with_overrides()
@@ -107,19 +112,22 @@ class ManualCall:
             The delay before `next`, in seconds; or the error to raise, which may be
             *error* itself, if the call has given up.
         """
-        outcome = handle_failure(self._controller, self._call, error, result)
-        if isinstance(outcome, Exception):
-            self._end()
+        ended = handle_failure(self._controller, self._call, error, result)
+        outcome: float | Exception = self._end_with(ended)
         return outcome
 
     async def afail(
         self, error: Exception | None, result: object = None
     ) -> float | Exception:
         """Handle a failed attempt, as `fail` does."""
-        outcome = await ahandle_failure(self._controller, self._call, error, result)
-        if isinstance(outcome, Exception):
-            self._end()
+        ended = await ahandle_failure(self._controller, self._call, error, result)
+        outcome: float | Exception = self._end_with(ended)
         return outcome
+
+    def accept(self) -> None:
+        """End the call as a success that has no result to judge."""
+        self._controller.judges_results = False
+        self.succeed(None)
 
     def succeed(self, result: object) -> bool:
         """End the call with its result, or return False if that is rejected."""
@@ -135,13 +143,36 @@ class ManualCall:
             self._end()
         return accepted
 
+    def pause(self, delay: float) -> Exception | None:
+        """Wait for a delay in seconds, and begin the next attempt.
+
+        Returns:
+            None; or the error to raise, if the policy's event ended the call.
+        """
+        outcome = pause(self._controller, self._call, delay)
+        return None if outcome is None else self._end_with(outcome)
+
+    async def apause(self, delay: float) -> Exception | None:
+        """Wait for a delay, and begin the next attempt, as `pause` does."""
+        outcome = await apause(self._controller, self._call, delay)
+        return None if outcome is None else self._end_with(outcome)
+
     def next(self) -> None:
-        """Begin the next attempt, after its delay."""
+        """Begin the next attempt without its delay, for which others have waited."""
         self._controller.start_next_attempt(self._call)
 
     def suspend(self) -> None:
         """End the call here; it is resumed elsewhere from its state."""
-        self._controller.record_suspension(self._call)
+        call = self._call
+        self._controller.record_suspension(call)
+        self._end()
+
+    async def asuspend(self) -> None:
+        """End the call here, as `suspend` does."""
+        call = self._call
+        self._controller.record_suspension(call)
+        if call.pending:
+            await events.deliver(call.pending)
         self._end()
 
     def abort(self, error: BaseException) -> None:
@@ -149,6 +180,12 @@ class ManualCall:
         if self.running:
             self._controller.record_interruption(self._call, error)
             self._end()
+
+    def _end_with(self, outcome: object) -> Any:
+        """Return the outcome of a step, and end the call if it is an error."""
+        if isinstance(outcome, Exception):
+            self._end()
+        return outcome
 
     def _end(self) -> None:
         """Drop the call; contexts that outlive it keep its entry."""

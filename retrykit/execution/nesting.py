@@ -40,6 +40,7 @@ _NO_RETRY_ALLOWED = {
     StopReason.HINT,
     StopReason.BUDGET,
     StopReason.NESTED,
+    StopReason.STOPPED,
 }
 
 
@@ -145,7 +146,8 @@ def warn_if_idle(policy: "Policy", state: RetryState) -> None:
         state: Its state, with that of the nested call, after its last failure.
     """
     name = state.name
-    if policy.nested != "respect" or name in warned_names:
+    stopped = state.innermost.stop_reason is StopReason.STOPPED
+    if policy.nested != "respect" or name in warned_names or stopped:
         return
     if not _would_retry(policy, state):
         return

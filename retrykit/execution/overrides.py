@@ -33,11 +33,19 @@ class RetryOverrides(Frozen):
     def apply_to(self, policy: "Policy") -> "Policy":
         """Return *policy* with these limits."""
         if self.disabled:
-            return override(policy, max_attempts=1, on_result=None, raises="last")
+            return override(
+                policy,
+                max_attempts=1,
+                limits="any",
+                raises="last",
+                limited_by=self.source,
+            )
         limit, allowed = self.max_attempts, policy.max_attempts
-        if limit is None or (allowed is not None and allowed <= limit):
+        joined = policy.limits == "all"
+        if limit is None or (allowed is not None and allowed <= limit and not joined):
             return policy
-        return override(policy, max_attempts=limit)
+        changes = {"limits": "any", "limited_by": self.source}
+        return override(policy, max_attempts=limit, **changes)
 
 
 retry_overrides: ContextOverride[RetryOverrides] = ContextOverride(

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from retrykit._internal.clocks import sync_clock as clock
 from retrykit._internal.tracebacks import keep_context
 from retrykit.budgets.base import deposit_safely
-from retrykit.execution.call import Entry, RetryCall, current_entry
-from retrykit.execution.controller import RetryController, handle_failure, handle_result
+from retrykit.execution.call import Entry, FallbackValue, RetryCall, current_entry
+from retrykit.execution.controller import RetryController
+from retrykit.execution.steps import handle_failure, handle_result, pause, start
 from retrykit.state.retry_state import RetryState
 
 if TYPE_CHECKING:
@@ -27,9 +28,11 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     fn: Callable[..., Any],
     name: str,
     resumed: RetryState | None = None,
+    function: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """Return a function that calls *fn* under *policy*."""
-    own, now = RetryController(policy, name, clock, resumed), clock.real.now
+    """Return a function that calls *fn* under *policy*; events name *function*."""
+    own = RetryController(policy, name, clock, resumed, function=function)
+    now = clock.real.now
     # Calls are watched until one succeeds: its result must not be awaitable, and most
     # later results have the same type.
     watch: Sequence[object] = (own,)
@@ -41,21 +44,19 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
         entry: Entry = [own, now(), _current()]
         call: RetryCall | None = None
         token: Any = None
+        outcome: Any = None
         try:
             token = _enter(entry)
             if watch:
                 controller = own.with_overrides()
-                call = controller.ensure_call(entry, watched=True)
-                outcome: Any = controller.start(call)
-                if outcome is not None:
-                    clock.sleep(outcome)
-                    controller.start_next_attempt(call)
-            while True:
+                call = controller.ensure_call(entry, args, kwargs, watched=True)
+                outcome = start(controller, call)
+            while outcome is None:
                 try:
                     # Most calls have no keyword arguments, and fn(*args) is quicker.
                     result = fn(*args, **kwargs) if kwargs else fn(*args)
                 except Exception as error:
-                    call = call or controller.ensure_call(entry)
+                    call = call or controller.ensure_call(entry, args, kwargs)
                     outcome = handle_failure(controller, call, error)
                     if outcome is error:
                         # No frame may keep the error that it raises.
@@ -69,19 +70,26 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             entry[0] = None
                             deposit_safely(own.budget, None)
                         return result
-                    call = call or controller.ensure_call(entry)
+                    call = call or controller.ensure_call(entry, args, kwargs)
                     if handle_result(controller, call, result):
                         watch, plain = own.watch, type(result)
                         return result
                     outcome = handle_failure(controller, call, None, result)
-                if isinstance(outcome, BaseException):
-                    with keep_context(outcome):
-                        try:
-                            raise outcome
-                        finally:
-                            del outcome
-                clock.sleep(outcome)
-                controller.start_next_attempt(call)
+                if type(outcome) is float:
+                    if controller.only_sleeps:
+                        # Not in `pause`, since another coroutine would take memory.
+                        clock.sleep(outcome)
+                        controller.start_next_attempt(call)
+                        outcome = None
+                    else:
+                        outcome = pause(controller, call, outcome)
+            if isinstance(outcome, FallbackValue):
+                return outcome.value
+            with keep_context(outcome):
+                try:
+                    raise outcome
+                finally:
+                    del outcome
         except BaseException as error:
             if isinstance(entry[0], RetryCall):
                 controller.record_interruption(entry[0], error)

@@ -14,6 +14,11 @@ from typing import Any, NamedTuple, cast, final
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.validation import invalid_setting
 from retrykit.execution.drivers import build_driver
+from retrykit.execution.policy_source import (
+    PolicySource,
+    ask_policy,
+    build_source_driver,
+)
 from retrykit.policy.policy import Policy
 
 __all__ = ["WrappedCallable", "find_wrapped", "unwrap", "wrap_callable"]
@@ -21,16 +26,21 @@ __all__ = ["WrappedCallable", "find_wrapped", "unwrap", "wrap_callable"]
 
 @final
 class WrappedCallable(NamedTuple):
-    """A callable and its policy."""
+    """A callable and its policy, or what is asked for the policy of each call."""
 
     fn: Callable[..., Any]
-    policy: Policy
+    source: Policy | PolicySource
     awaited: bool
+
+    @property
+    def policy(self) -> Policy:
+        """The policy of a call that begins now."""
+        return ask_policy(self.source)
 
 
 def wrap_callable(
     fn: Any,
-    policy: Policy,
+    source: Policy | PolicySource,
     awaited: bool | None,  # noqa: FBT001  positional in pickles
     recipe: Any = None,
 ) -> Any:
@@ -38,7 +48,7 @@ def wrap_callable(
     # Its real type: a proxy pretends to have that of its object.
     kind = type(fn)
     if issubclass(kind, classmethod | staticmethod):
-        return kind(wrap_callable(fn.__func__, policy, awaited))
+        return kind(wrap_callable(fn.__func__, source, awaited))
     if isinstance(fn, type):
         raise invalid_setting(
             "fn", "a function", fn, "decorate a function that creates the object"
@@ -48,8 +58,11 @@ def wrap_callable(
             "fn", "a function", fn, "put the decorator below the property"
         )
     awaited = is_coroutine_function(fn) if awaited is None else awaited
-    wrapped = WrappedCallable(fn, policy, awaited)
-    call = build_driver(policy, fn, awaited=awaited)
+    wrapped = WrappedCallable(fn, source, awaited)
+    if isinstance(source, Policy):
+        call = build_driver(source, fn, awaited=awaited)
+    else:
+        call = build_source_driver(source, fn, awaited=awaited)
     if kind is FunctionType and recipe is None:
         return _as_function(call, wrapped)
     # Imported here, since few programs need wrapt.
@@ -73,7 +86,9 @@ def _as_function(
     return call
 
 
-def unwrap(fn: Any) -> tuple[Callable[..., Any], Policy, bool | None]:
+def unwrap(
+    fn: Any,
+) -> tuple[Callable[..., Any], Policy | PolicySource, bool | None]:
     """Return the inner callable, its policy, and whether it is awaited.
 
     If *fn* is not decorated: *fn*, the default policy, and None for unknown.
@@ -84,10 +99,10 @@ def unwrap(fn: Any) -> tuple[Callable[..., Any], Policy, bool | None]:
             rule = "a function whose outermost decorator is retry or aretry"
             raise invalid_setting("fn", rule, fn, "put retry above the other decorator")
         return fn, Policy(), None
-    inner, policy, awaited = found
+    inner, source, awaited = found
     if type(fn) is MethodType:
         inner = MethodType(inner, fn.__self__)
-    return inner, policy, awaited
+    return inner, source, awaited
 
 
 def _wrapped_by(fn: Any) -> WrappedCallable | None:

@@ -110,7 +110,8 @@ def parse_answer(answer: object) -> float | RetryAfter | GiveUp | None:
     (90.0, True)
     """
     if answer is None or isinstance(answer, _SIGNALS):
-        return answer
+        # Without a delay it asks for nothing that the schedule does not do.
+        return None if getattr(answer, "delay", answer) is None else answer
     rule = "a delay, not an awaitable, even under aretry"
     reject_awaitable(_ANSWER, answer, rule, suggestion="")
     if isinstance(answer, float | int) and answer > MAX_DELAY:

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, final
 from retrykit._internal.durations import CENTURY, format_duration
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.durable.attempt_replay import check_replayable, replay_state
+from retrykit.durable.job import check_job_policy
 from retrykit.policy.decision import Stop
 from retrykit.policy.policy import Policy
 from retrykit.state.retry_state import Failure
@@ -41,6 +42,7 @@ def check_policy(policy: object) -> int:
     suggestion = "write AirflowPolicy(Policy(...))"
     policy = check_instance("policy", policy, Policy, suggestion)
     check_replayable(policy)
+    check_job_policy(policy)
     for name, suggestion in _UNSUPPORTED.items():
         if getattr(policy, name) is not None:
             rule = "None in Airflow"

@@ -1,85 +1,161 @@
-"""Logs the events of retried calls to the standard library's ``logging``."""
+"""Observers that log retried calls to a logger of choice, at levels of choice.
+
+Without one, `retrykit.state.retry_log` logs scheduled retries alone.
+"""
 
 import logging
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, get_args
 
-from retrykit._internal.durations import format_duration
-from retrykit._internal.validation import invalid_setting
-from retrykit.state.events import Event, GaveUp, Observer, RetryScheduled, Succeeded
-from retrykit.state.records import status_of
-from retrykit.state.retry_state import RetryState
+from retrykit._internal.validation import check_choice, check_instance, invalid_setting
+from retrykit.state.events import (
+    AttemptFailed,
+    AttemptStarted,
+    Event,
+    EventKind,
+    GaveUp,
+    Observer,
+    RetryScheduled,
+    Succeeded,
+    Suspended,
+)
+from retrykit.state.retry_log import (
+    describe_last_failure,
+    describe_retry,
+    record_fields,
+)
+from retrykit.state.retry_state import RetryState, StopReason
 
 __all__ = ["observer"]
 
+Level = int | str | None
+"""A level of `logging`, by its number or its name; None logs nothing."""
+
+_LEVELS: dict[str, int | None] = {
+    "retry_scheduled": logging.WARNING,
+    "gave_up": logging.ERROR,
+    "succeeded": logging.INFO,
+}
+
 
 def observer(
-    logger: "logging.Logger | logging.LoggerAdapter[Any] | None" = None,
+    logger: Any = None, *, levels: dict[EventKind, Level] | None = None
 ) -> Observer:
     """Return an observer that logs retries, failures and recoveries.
 
     A scheduled retry is a WARNING, giving up an ERROR, a success after failures an
-    INFO; a call that succeeds at once is not logged. Durable jobs are logged in the
-    same way, under their ids, with the time until the next attempt. Arguments and
-    results of the call are never logged. Errors are logged by type and text, without
-    the secrets of requests and URLs unless the policy has ``redact=False``.
+    INFO. A call that succeeds at once is not logged, nor is one that its first error
+    ends because it is not retryable. Durable jobs are logged in the same way, under
+    their ids, with the time until the next attempt. Arguments and results of the call
+    are never logged. Errors are logged by type and text, without the secrets of
+    requests and URLs unless the policy has ``redact=False``.
 
     Each record has an attribute ``retrykit``, for formatters that write JSON: a dict
     with the name of the call, the number of the attempt, the elapsed seconds, the
     delay in seconds and the stop reason.
 
     >>> from retrykit import observe
-    >>> with observe(observer()):
+    >>> with observe(observer(levels={"gave_up": "CRITICAL", "succeeded": None})):
     ...     pass  # retried calls made here are logged
 
     Args:
-        logger: The logger; by default the logger named ``retrykit``.
+        logger: The logger; by default the logger named ``retrykit``. Any object with
+            the methods ``debug``, ``info``, ``warning`` and ``error``, such as a logger
+            of structlog; if it has a method ``bind``, it gets the fields from that.
+        levels: The levels of events by their kinds that differ from the default: of
+            ``attempt_started``, ``attempt_failed``, ``retry_scheduled``,
+            ``suspended``, ``succeeded`` and ``gave_up``.
+
+    Raises:
+        ConfigError: *logger* is no logger, or *levels* has an unknown event or level.
     """
     log = logging.getLogger("retrykit") if logger is None else logger
-    if not isinstance(log, logging.Logger | logging.LoggerAdapter):
+    _check_logger(log)
+    chosen = dict(_LEVELS)
+    for kind, level in check_instance("levels", levels or {}, dict).items():
+        check_choice("levels", kind, get_args(EventKind))
+        chosen[kind] = _check_level(f"levels[{kind!r}]", level)
+    return LogObserver(log, chosen)
+
+
+class LogObserver:
+    """Logs events; nothing else logs the retries of the calls that it observes."""
+
+    logs_retries = True
+
+    def __init__(self, logger: Any, levels: Mapping[str, int | None]) -> None:
+        self._logger, self._levels = logger, levels
+
+    def __call__(self, event: Event, /) -> None:
+        """Log an event, if it has a level and a text."""
+        level, text = self._levels.get(event.kind), _describe(event)
+        if level is None or not text:
+            return
+        log, fields = self._logger, record_fields(event.state)
+        if isinstance(log, logging.Logger | logging.LoggerAdapter):
+            log.log(level, "%s", text, extra={"retrykit": fields})
+            return
+        if hasattr(log, "bind"):
+            log = log.bind(retrykit=fields)
+        # Other loggers may have no other levels.
+        method = next(name for least, name in _METHODS if level >= least)
+        getattr(log, method)(text)
+
+
+_METHODS = [
+    (logging.ERROR, "error"),
+    (logging.WARNING, "warning"),
+    (logging.INFO, "info"),
+    (0, "debug"),
+]
+
+
+def _check_logger(logger: object) -> None:
+    methods = (getattr(logger, name, None) for _, name in _METHODS)
+    if isinstance(logger, type) or not all(map(callable, methods)):
         suggestion = (
             "write observer() for an observer, logging.getLogger(name) for a name"
         )
         raise invalid_setting("logger", "a logger", logger, suggestion)
 
-    def write(event: Event) -> None:
-        state = event.state
-        if isinstance(event, RetryScheduled):
-            level, text = logging.WARNING, _format_retry(state, event.delay)
-        elif isinstance(event, GaveUp):
-            level = logging.ERROR
-            text = f"{state.describe()}{_format_last_failure(state)}"
-        elif isinstance(event, Succeeded) and state.failures:
-            level, text = logging.INFO, state.describe()
-        else:
-            return
-        fields = _record_fields(state)
-        log.log(level, "%s: %s", state.name, text, extra={"retrykit": fields})
 
-    return write
+def _check_level(name: str, level: object) -> int | None:
+    if isinstance(level, str):
+        level = logging.getLevelNamesMapping().get(level.upper(), level)
+    if level is not None and type(level) is not int:
+        rule = "a level of logging, such as 'INFO', or None for no record"
+        raise invalid_setting(name, rule, level)
+    return level
 
 
-def _format_retry(state: RetryState, delay: float) -> str:
-    text = f"attempt {state.attempt} failed, retrying in {format_duration(delay)}"
-    return f"{text}{_format_last_failure(state)}"
+def _describe(event: Event) -> str:
+    """Return the text of an event; empty if nothing was retried, or to be retried."""
+    state = event.state
+    text = f"{state.name}: attempt {state.attempt}"
+    match event:
+        case RetryScheduled(delay=delay):
+            text = describe_retry(state, delay)
+        case AttemptStarted():
+            text = f"{text} has started"
+        case AttemptFailed():
+            text = f"{text} failed{_failure(state)}"
+        case Suspended():
+            text = f"{text} failed, and the next one waits in the job engine"
+        case Succeeded():
+            text = f"{state.name} {state.describe()}" if state.failures else ""
+        case GaveUp() if _was_not_to_retry(state):
+            text = ""
+        case _:
+            text = f"{state.name} {state.describe()}{_failure(state)}"
+    return text
 
 
-def _format_last_failure(state: RetryState) -> str:
-    if not state.failures:
-        return ""
-    last = state.failures[-1]
-    if last.error is not None:
-        return f"; {' '.join(last.describe(redact=state.redact).split())}"
-    # Not the result, which is the user's data.
-    status = status_of(last.result)
-    detail = "" if status is None else f" (status {status})"
-    return f"; result rejected{detail}"
+def _failure(state: RetryState) -> str:
+    last = describe_last_failure(state)
+    return f"; {last}" if last else ""
 
 
-def _record_fields(state: RetryState) -> dict[str, object]:
-    return {
-        "name": state.name,
-        "attempt": state.attempt,
-        "elapsed": state.elapsed,
-        "delay": state.next_delay,
-        "reason": state.stop_reason and state.stop_reason.value,
-    }
+def _was_not_to_retry(state: RetryState) -> bool:
+    """Return whether a call ended before anything could be retried."""
+    unretryable = {StopReason.NOT_RETRYABLE, StopReason.CANCELLED}
+    return state.attempt == 1 and state.stop_reason in unretryable

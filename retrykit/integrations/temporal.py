@@ -23,6 +23,7 @@ from temporalio.activity import info
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
+from retrykit._internal.clocks import wall
 from retrykit._internal.durations import CENTURY
 from retrykit._internal.introspection import is_coroutine_function
 from retrykit.durable import Envelope, Job, JobAttempt
@@ -102,15 +103,18 @@ def retry_policy(policy: Policy) -> RetryPolicy:
 
 def _build_envelope(job: Job) -> Envelope:
     """Return the envelope of the running activity."""
-    activity, max_attempts = info(), job.policy.max_attempts
+    activity, policy = info(), job.policy
     # A standalone activity has no workflow; activity ids repeat in each run of one.
     workflow = activity.workflow_id, activity.workflow_run_id
     ids = *workflow, activity.activity_id, activity.activity_run_id
     name, number = "/".join(filter(None, ids)), activity.attempt
-    if max_attempts is not None and number > max_attempts:
+    epoch = activity.scheduled_time.timestamp()
+    used = policy.max_attempts is not None and number > policy.max_attempts
+    if used and policy.limits == "all" and policy.max_elapsed is not None:
+        used = wall() - epoch >= policy.max_elapsed
+    if used:
         msg = f"{name}: max attempts reached; the last attempt timed out or was lost"
         raise ApplicationError(msg, non_retryable=True)
-    epoch = activity.scheduled_time.timestamp()
     return envelope_for_attempt(job, name, number, epoch)
 
 

@@ -14,16 +14,19 @@ from retrykit._internal.error_conditions import (
     read_answer,
     reject_awaitable,
 )
-from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
 from retrykit._internal.validation import invalid_setting
+from retrykit.state.events import function_of
+from retrykit.state.failures import StopReason
 from retrykit.state.fault_log import log_fault
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
+    from retrykit.policy.rules import Rule
 
-__all__ = ["NEEDS_ARETRY", "ResultCondition", "arejects_result", "arelease_result"]
-__all__ += ["check_predicates", "format_value"]
-__all__ += ["rejects_result", "release_result"]
+__all__ = ["NEEDS_ARETRY", "ResultCondition", "amatch_result", "arelease_result"]
+__all__ += ["check_predicates", "check_result_condition", "format_value"]
+__all__ += ["match_result", "release_result"]
 
 ResultCondition = Callable[[Any], bool] | Callable[[Any], Awaitable[bool]]
 """A predicate of the result: true rejects it. It may be async under `aretry`.
@@ -36,38 +39,65 @@ NEEDS_ARETRY: Final = "async functions need aretry"
 """The usual suggestion where nothing can be awaited."""
 
 
+def check_result_condition(name: str, value: object) -> object:
+    """Return *value* if it is a predicate of the result."""
+    if isinstance(value, type) or not callable(value):
+        rule, suggestion = "a predicate of the result", "write a function"
+        raise invalid_setting(name, rule, value, suggestion)
+    if not accepts_one_argument(value):
+        raise invalid_setting(name, "a predicate that takes the result", value)
+    return value
+
+
 def check_predicates(policy: "Policy", suggestion: str = NEEDS_ARETRY) -> None:
-    """Check that no predicate of a policy is async."""
-    predicates = [("on", policy.on), ("give_up_on", policy.give_up_on)]
-    predicates += [("on", rule.on) for rule in policy.rules]
-    for name, predicate in [*predicates, ("on_result", policy.on_result)]:
+    """Check that no function of a policy is async."""
+    predicates: list[tuple[str, object]] = [("give_up_on", policy.give_up_on)]
+    conditions: tuple[Rule | Policy, ...] = (policy, *policy.rules)
+    for each in conditions:
+        predicates += [("on", each.on), ("on_result", each.on_result)]
+    predicates += [("fallback", policy.fallback), ("sleep", policy.sleep)]
+    predicates += [("observers", function_of(each)) for each in policy.observers]
+    for name, predicate in predicates:
         if is_coroutine_function(predicate):
             rule = "a sync function where nothing can await it"
             raise invalid_setting(name, rule, predicate, suggestion)
 
 
-def rejects_result(policy: "Policy", result: object) -> bool:
-    """Return whether a result is to be treated as a failure."""
-    predicate = policy.on_result
-    return predicate is not None and read_answer(
-        "on_result", predicate, predicate(result)
-    )
+def match_result(policy: "Policy", result: object) -> StopReason | int | None:
+    """Match a result against the policy's rules.
+
+    Returns:
+        ``SUCCEEDED`` if the result is accepted; the index of the rule that rejects it,
+        from 0; None if the policy itself rejects it.
+    """
+    conditions: tuple[Rule | Policy, ...] = (*policy.rules, policy)
+    for index, each in enumerate(conditions):
+        predicate = each.on_result
+        if predicate is not None and read_answer(
+            "on_result", predicate, predicate(result)
+        ):
+            return None if each is policy else index
+    return StopReason.SUCCEEDED
 
 
-async def arejects_result(policy: "Policy", result: object) -> bool:
-    """Return whether a result is to be treated as a failure."""
-    predicate = policy.on_result
-    return predicate is not None and await aread_answer(
-        "on_result", predicate, predicate(result)
-    )
+async def amatch_result(policy: "Policy", result: object) -> StopReason | int | None:
+    """Match a result against the policy's rules, as `match_result` does."""
+    conditions: tuple[Rule | Policy, ...] = (*policy.rules, policy)
+    for index, each in enumerate(conditions):
+        predicate = each.on_result
+        if predicate is not None and await aread_answer(
+            "on_result", predicate, predicate(result)
+        ):
+            return None if each is policy else index
+    return StopReason.SUCCEEDED
 
 
-def release_result(policy: "Policy", result: object) -> None:
-    """Release the resources of a rejected result.
+def release_result(policy: "Policy", rule: int | None, result: object) -> None:
+    """Release the resources of a result that a rule or the policy itself rejected.
 
     An open response would hold its connection for as long as the delay lasts.
     """
-    release = getattr(policy.on_result, "release", None)
+    release = getattr(_rejecting(policy, rule), "release", None)
     if release is not None:
         try:
             reject_awaitable("release", release(result))
@@ -75,9 +105,9 @@ def release_result(policy: "Policy", result: object) -> None:
             _log_release_fault(fault)
 
 
-async def arelease_result(policy: "Policy", result: object) -> None:
+async def arelease_result(policy: "Policy", rule: int | None, result: object) -> None:
     """Release the resources of a rejected result, as `release_result` does."""
-    release = getattr(policy.on_result, "release", None)
+    release = getattr(_rejecting(policy, rule), "release", None)
     if release is not None:
         try:
             released = release(result)
@@ -85,6 +115,10 @@ async def arelease_result(policy: "Policy", result: object) -> None:
                 await released
         except Exception as fault:  # noqa: BLE001  the call goes on without it
             _log_release_fault(fault)
+
+
+def _rejecting(policy: "Policy", rule: int | None) -> object:
+    return policy.on_result if rule is None else policy.rules[rule].on_result
 
 
 def _log_release_fault(fault: Exception) -> None:

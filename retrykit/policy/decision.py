@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Final, final
 
 from retrykit._internal.error_conditions import (
     BY_TYPE,
+    Condition,
     amatches_condition,
+    default_condition,
+    find_members,
+    has_no_programming_error,
     matches_condition,
 )
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
 from retrykit.hints.base import read_hint, requested_delay
@@ -24,9 +29,10 @@ from retrykit.state.signals import GiveUp, RetryAfter, Signal
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
+    from retrykit.policy.rules import Rule
 
 __all__ = ["Again", "Decision", "Stop", "amatch_error", "decide", "evaluate"]
-__all__ += ["match_error"]
+__all__ += ["amatch_group", "find_hint", "match_error", "match_group"]
 
 
 @final
@@ -65,7 +71,7 @@ _MARGINS: Final = {"stop": 0.0, "clip": -_EPSILON, "overshoot": _EPSILON}
 _OWN_ERRORS: Final = (Signal, ConfigError)
 
 
-def match_error(
+def match_error(  # noqa: C901  all conditions, in their order
     policy: "Policy", error: Exception, *, own_timeout: bool = False
 ) -> StopReason | int | None:
     """Match an error against the policy's rules.
@@ -93,18 +99,24 @@ def match_error(
             for index, rule in enumerate(policy.rules):
                 if matches_condition("on", rule.on, error):
                     return index
-        # Most policies name types, and need no further call.
-        by_type = isinstance(error, on) if isinstance(on, BY_TYPE) else None
+        # Most policies name types or none, and need no further call.
+        by_type = None
+        if on is default_condition:
+            by_type = has_no_programming_error(type(error).__mro__)
+        elif isinstance(on, BY_TYPE):
+            by_type = isinstance(error, on)
         if own_timeout or by_type:
             return None
         if by_type is None and matches_condition("on", on, error):
             return None
+        if on is default_condition:
+            _note_programming_error(error, error)
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         note_policy_fault(error, fault)
     return StopReason.NOT_RETRYABLE
 
 
-async def amatch_error(
+async def amatch_error(  # noqa: C901  all conditions, in their order
     policy: "Policy", error: Exception, *, own_timeout: bool = False
 ) -> StopReason | int | None:
     """Match an error against the policy's rules, as `match_error` does."""
@@ -118,14 +130,111 @@ async def amatch_error(
             for index, rule in enumerate(policy.rules):
                 if await amatches_condition("on", rule.on, error):
                     return index
-        by_type = isinstance(error, on) if isinstance(on, BY_TYPE) else None
+        by_type = None
+        if on is default_condition:
+            by_type = has_no_programming_error(type(error).__mro__)
+        elif isinstance(on, BY_TYPE):
+            by_type = isinstance(error, on)
         if own_timeout or by_type:
             return None
         if by_type is None and await amatches_condition("on", on, error):
             return None
+        if on is default_condition:
+            _note_programming_error(error, error)
     except Exception as fault:  # noqa: BLE001  the user's error must come through
         note_policy_fault(error, fault)
     return StopReason.NOT_RETRYABLE
+
+
+def match_group(
+    policy: "Policy", group: "ExceptionGroup[Exception]"
+) -> StopReason | int | None:
+    """Match an ExceptionGroup, by its members unless the policy says otherwise."""
+    if policy.exception_groups == "whole":
+        return match_error(policy, group)
+    try:
+        return match_members(policy, group)
+    except Exception as fault:  # noqa: BLE001  the user's error must come through
+        note_policy_fault(group, fault)
+    return StopReason.NOT_RETRYABLE
+
+
+async def amatch_group(
+    policy: "Policy", group: "ExceptionGroup[Exception]"
+) -> StopReason | int | None:
+    """Match an ExceptionGroup, as `match_group` does."""
+    if policy.exception_groups == "whole":
+        return await amatch_error(policy, group)
+    try:
+        return await amatch_members(policy, group)
+    except Exception as fault:  # noqa: BLE001  the user's error must come through
+        note_policy_fault(group, fault)
+    return StopReason.NOT_RETRYABLE
+
+
+def match_members(policy: "Policy", group: Exception) -> StopReason | int | None:
+    """Match the errors in an ExceptionGroup, and the group itself by its type."""
+    members = find_members(group)
+    reasons = [_signal_reason(each) for each in members if _is_own(each)]
+    stops = [each for each in reasons if each is not None]
+    others = [each for each in members if not _is_own(each)]
+    if stops or not others:
+        return stops[0] if stops else None
+    matches = all if policy.exception_groups == "all" else any
+    condition = policy.give_up_on
+    given_up = [matches_condition("give_up_on", condition, each) for each in others]
+    if any(given_up) or _names(condition, group):
+        return StopReason.GAVE_UP
+    conditions: tuple[Rule | Policy, ...] = (*policy.rules, policy)
+    for index, rule in enumerate(conditions):
+        if _names(rule.on, group) or matches(
+            [matches_condition("on", rule.on, each) for each in others]
+        ):
+            return None if rule is policy else index
+    if policy.on is default_condition:
+        _note_programming_error(group, *others)
+    return StopReason.NOT_RETRYABLE
+
+
+async def amatch_members(policy: "Policy", group: Exception) -> StopReason | int | None:
+    """Match the errors in an ExceptionGroup, as `match_members` does."""
+    members = find_members(group)
+    reasons = [_signal_reason(each) for each in members if _is_own(each)]
+    stops = [each for each in reasons if each is not None]
+    others = [each for each in members if not _is_own(each)]
+    if stops or not others:
+        return stops[0] if stops else None
+    matches = all if policy.exception_groups == "all" else any
+    condition = policy.give_up_on
+    given_up = [
+        await amatches_condition("give_up_on", condition, each) for each in others
+    ]
+    if any(given_up) or _names(condition, group):
+        return StopReason.GAVE_UP
+    conditions: tuple[Rule | Policy, ...] = (*policy.rules, policy)
+    for index, rule in enumerate(conditions):
+        if _names(rule.on, group) or matches(
+            [await amatches_condition("on", rule.on, each) for each in others]
+        ):
+            return None if rule is policy else index
+    if policy.on is default_condition:
+        _note_programming_error(group, *others)
+    return StopReason.NOT_RETRYABLE
+
+
+def _is_own(error: Exception) -> bool:
+    return isinstance(error, _OWN_ERRORS)
+
+
+def _names(condition: Condition, group: Exception) -> bool:
+    """Return whether a condition is a type of the group itself, or includes one."""
+    return isinstance(condition, BY_TYPE) and isinstance(group, condition)
+
+
+def _note_programming_error(error: Exception, *members: Exception) -> None:
+    kind = next(type(x).__name__ for x in members if not default_condition(x))
+    text = f"not retried, since {kind} is a programming error; to retry it, write on="
+    add_note_once(error, f"{text}{kind}")
 
 
 def _signal_reason(error: Exception) -> StopReason | None:
@@ -163,9 +272,8 @@ def evaluate(  # noqa: PLR0913, PLR0917  all that is known of an attempt
     if retryable and exhausted is not None:
         # For a budget, a nested call that has given up is not another failure.
         matched, retryable = StopReason.NESTED, False
-    elif policy.hint is not None and retryable and not isinstance(error, Signal):
-        outcome = result if error is None else error
-        hint = read_hint(policy.hint, outcome, error, already_warned)
+    elif retryable and (policy.hint is not None or policy.rules):
+        hint = find_hint(policy, error, result, matched, already_warned)
     attempt, started = state.attempt, state.attempt_started
     try:
         decision = decide(policy, state, attempt, elapsed, error, matched, hint)
@@ -190,11 +298,38 @@ def evaluate(  # noqa: PLR0913, PLR0917  all that is known of an attempt
     return _new(Evaluation, (failure, decision, retryable))
 
 
+def find_hint(
+    policy: "Policy",
+    error: Exception | None,
+    result: object,
+    matched: StopReason | int | None,
+    already_warned: Callable[[], bool] | None = None,
+) -> float | RetryAfter | GiveUp | None:
+    """Return the answer of the hint of the rule that matched, or of the policy.
+
+    Of the errors in an ExceptionGroup: a `GiveUp`, or else the longest delay.
+    """
+    hint = policy.hint
+    if isinstance(matched, int) and matched < len(policy.rules):
+        hint = policy.rules[matched].hint or hint
+    if hint is None or isinstance(error, Signal):
+        return None
+    if not isinstance(error, ExceptionGroup) or policy.exception_groups == "whole":
+        return read_hint(
+            hint, result if error is None else error, error, already_warned
+        )
+    answers = [read_hint(hint, x, x, already_warned) for x in find_members(error)]
+    ends = [each for each in answers if isinstance(each, GiveUp)]
+    if ends:
+        return ends[0]
+    return max(answers, key=lambda each: requested_delay(each) or 0.0)
+
+
 # Builds a named tuple without its Python-level constructor.
 _new: Final = tuple.__new__
 
 
-def decide(  # noqa: C901, PLR0911, PLR0913, PLR0917  all rules, in their order
+def decide(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917  all rules, in their order
     policy: "Policy",
     state: RetryState,
     attempt: int,
@@ -222,9 +357,12 @@ def decide(  # noqa: C901, PLR0911, PLR0913, PLR0917  all rules, in their order
     """
     if isinstance(matched, str):
         return matched
-    if policy.max_attempts is not None and attempt >= policy.max_attempts:
+    most, allowed = policy.max_attempts, policy.max_elapsed
+    if allowed is not None and most is not None and policy.limits == "all":
+        # The time counts once all attempts are used.
+        allowed = allowed if attempt >= most else None
+    elif most is not None and attempt >= most:
         return StopReason.ATTEMPTS
-    allowed = policy.max_elapsed
     if allowed is not None and elapsed >= allowed + _MARGINS[policy.deadline]:
         return StopReason.ELAPSED
     random = CallRandom()
@@ -242,24 +380,25 @@ def decide(  # noqa: C901, PLR0911, PLR0913, PLR0917  all rules, in their order
     if not 0 <= delay <= MAX_DELAY:
         wanted = "a schedule of finite numbers >= 0"
         raise invalid_setting("schedule", wanted, delay, "see its delay method")
-    if isinstance(error, RetryAfter):
+    if isinstance(error, RetryAfter) and error.delay is not None:
         delay = error.delay
     elif type(delay) is not float:
         # A custom schedule may return another kind of number.
         delay = float(delay)
     if hint is not None:
-        return _apply_hint(policy, state, elapsed, delay, hint)
-    if state.outer_deadline is None and (
+        return _apply_hint(policy, state, elapsed, allowed, delay, hint)
+    if state._outer_deadline is None and (
         allowed is None or elapsed + delay < allowed - _EPSILON
     ):
         return delay
-    return _apply_deadline(policy, state, elapsed, delay)
+    return _apply_deadline(policy, state, elapsed, allowed, delay)
 
 
-def _apply_hint(
+def _apply_hint(  # noqa: PLR0913, PLR0917  as _apply_deadline, and the hint
     policy: "Policy",
     state: RetryState,
     elapsed: float,
+    allowed: float | None,
     delay: float,
     hint: float | RetryAfter | GiveUp,
 ) -> float | StopReason:
@@ -267,24 +406,28 @@ def _apply_hint(
     if isinstance(hint, GiveUp):
         return StopReason.GAVE_UP
     exact = isinstance(hint, RetryAfter)
-    asked, cap = hint.delay if isinstance(hint, RetryAfter) else hint, policy.hint_cap
+    asked, cap = requested_delay(hint) or 0.0, policy.hint_cap
     if cap is not None and asked > cap and policy.on_long_hint != "honor":
         if policy.on_long_hint == "give_up":
             return StopReason.HINT
         asked = cap
     # To retry sooner than requested would do harm.
-    if _apply_deadline(policy, state, elapsed, asked) != asked:
+    if _apply_deadline(policy, state, elapsed, allowed, asked) != asked:
         return StopReason.HINT
     if exact:
         return asked
-    return _apply_deadline(policy, state, elapsed, max(delay, asked))
+    return _apply_deadline(policy, state, elapsed, allowed, max(delay, asked))
 
 
 def _apply_deadline(
-    policy: "Policy", state: RetryState, elapsed: float, delay: float
+    policy: "Policy",
+    state: RetryState,
+    elapsed: float,
+    allowed: float | None,
+    delay: float,
 ) -> float | StopReason:
     """Return the delay, clipped by the deadline rule, or why it is too long."""
-    allowed, rule = policy.max_elapsed, policy.deadline
+    rule = policy.deadline
     # An attempt that ends at the limit must start before it.
     margin = _EPSILON if policy.attempt_timeout is None else -_EPSILON
     if allowed is not None and rule != "overshoot":
@@ -293,8 +436,8 @@ def _apply_deadline(
             return StopReason.ELAPSED
         delay = allowed - elapsed if late else delay
     if (
-        state.outer_deadline is not None
-        and elapsed + delay > state.outer_deadline + margin
+        state._outer_deadline is not None
+        and elapsed + delay > state._outer_deadline + margin
     ):
         return StopReason.ELAPSED
     return delay

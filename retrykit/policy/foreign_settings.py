@@ -29,9 +29,8 @@ ADVICE = {
         "delays interval intervals retry_delay retry_interval sleep_seconds sleep_time "
         "strategy timeouts wait wait_base wait_fixed wait_gen wait_seconds wait_time"
     ),
-    "write schedule, a generator function of delays": (
-        "decay_factor initial_value random_func wait_func"
-    ),
+    "write schedule=decay(first, rate=...)": "decay_factor initial_value",
+    "write schedule, a generator function of delays": "random_func wait_func",
     "write schedule=exponential(first, factor=...)": (
         "backoff_base backoff_coefficient backoff_factor backoff_multiplier "
         "backoff_rate base base_delay base_s exp_base exponential_base "
@@ -42,9 +41,7 @@ ADVICE = {
     "write schedule=linear(step), or constant(...) + linear(step)": (
         "increment start wait_incrementing_increment wait_incrementing_start"
     ),
-    "write schedule=constant(min) + constant(max - min).full_jitter()": (
-        "min_timeout wait_random_max wait_random_min"
-    ),
+    "write schedule=uniform(min, max)": ("min_timeout wait_random_max wait_random_min"),
     "write schedule, with .cap(...) on it": (
         "backoff_cap backoff_max cap max max_backoff max_backoff_wait max_interval "
         "max_s max_sleep max_timeout max_value max_wait maximum maximum_backoff "
@@ -57,8 +54,7 @@ ADVICE = {
     "write schedule, with .at_least(...) on it": (
         "min min_backoff min_delay min_interval min_value min_wait minimum wait_min"
     ),
-    "write schedule, with .jitter(...) or .full_jitter() on it, or with "
-    "+ constant(...).full_jitter()": (
+    "write schedule, with .jitter(...), .full_jitter() or + uniform(0, ...)": (
         "backoff_jitter jitter jitter_factor jitter_s random_interval_size "
         "randomization_factor retry_jitter wait_jitter wait_jitter_max"
     ),
@@ -107,13 +103,22 @@ ADVICE = {
     ),
     "write nested": "on_nested outer",
     # Reports
+    'write observers={"attempt_started": function}': (
+        "before before_attempts on_attempt_start"
+    ),
+    'write observers={"attempt_failed": function}': (
+        "after after_attempts fail_callback on_attempt_end on_error on_failure"
+    ),
+    'write observers={"retry_scheduled": function}': (
+        "before_sleep on_backoff on_retry"
+    ),
+    'write observers={"succeeded": function}': "on_success",
+    'write observers={"gave_up": function}': "on_giveup",
     "write observers, functions that are called with each event": (
-        "after after_attempts before before_attempts before_sleep callback "
-        "fail_callback hook hooks on_attempt_end on_attempt_start on_backoff on_error "
-        "on_failure on_giveup on_metric on_retry on_success"
+        "callback hook hooks on_metric"
     ),
     "write observers for a report, give_up_on to stop": "on_exception",
-    "write observers=[observer()], from retrykit.integrations.logging": (
+    "write observers=[observer(levels=...)], from retrykit.integrations.logging": (
         "backoff_log_level exc_info giveup_log_level log log_level log_traceback "
         "logger on_log sec_format show_traceback"
     ),
@@ -144,7 +149,7 @@ ADVICE = {
     "write session.mount(prefix, RetryAdapter())": "prefixes session",
     "write ClientSession(middlewares=[RetryMiddleware()])": "client_session",
     # Calls and tests
-    "pass a Policy as the first argument": (
+    "write policy, a Policy or a function that returns one": (
         "retry_config retry_kwargs retry_options retry_policy"
     ),
     "write Policy(...).call(fn, *args, **kwargs)": "f fargs fkwargs func",

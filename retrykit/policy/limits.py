@@ -8,16 +8,18 @@ from bisect import bisect_left
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
-from retrykit._internal.durations import format_duration
+from retrykit._internal.durations import duration_in_words, format_duration
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
 from retrykit.schedules.base import Schedule
-from retrykit.schedules.structure import has_user_code, is_endless
+from retrykit.state.failures import Failure, StopReason
+from retrykit.state.retry_state import RetryState
 
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
 
-__all__ = ["DECIDING", "check_limits", "default_limits", "override"]
+__all__ = ["DECIDING", "check_limits", "default_limits", "describe_limit"]
+__all__ += ["override"]
 
 DECIDING: Final = frozenset({"schedule", "max_attempts", "max_elapsed"})
 """The settings that decide which limits a policy has by default."""
@@ -58,6 +60,12 @@ def default_limits(
 
 def _ends(schedule: Schedule) -> bool:
     """Return whether a schedule ends; user code, by its retry 1,000."""
+    # Imported here and below: a policy without limits of its own needs none of it.
+    from retrykit.schedules.structure import (  # noqa: PLC0415  see above
+        has_user_code,
+        is_endless,
+    )
+
     try:
         if has_user_code(schedule):
             return schedule.bounds(_SEARCHED) is None
@@ -68,6 +76,44 @@ def _ends(schedule: Schedule) -> bool:
 
 # Each takes a step of the schedule.
 _MOST_ADDED: Final = 1_000
+
+
+def describe_limit(
+    policy: "Policy", state: RetryState, reason: StopReason, failure: Failure
+) -> str | None:
+    """Return the limit that ended a call, and its value; None if no limit did.
+
+    >>> from retrykit import Policy
+    >>> state = RetryState("fetch", seed=7, epoch=0.0)
+    >>> failure = Failure(1, OSError(), None, 0.0, 70.0, None)
+    >>> describe_limit(Policy(max_elapsed=60), state, StopReason.ELAPSED, failure)
+    'max_elapsed=1m reached'
+    """
+    elapsed, allowed = failure.started + failure.duration, policy.max_elapsed
+    if reason is StopReason.ATTEMPTS:
+        most = policy.max_attempts
+        if most is not None and state.attempt >= most:
+            by = f", set by {policy.limited_by}" if policy.limited_by else ""
+            return f"max_attempts={most} reached{by}"
+        index = failure.rule or 0
+        return (
+            f"max_attempts={policy.rules[index].max_attempts} of rules[{index}] reached"
+        )
+    if reason is StopReason.ELAPSED:
+        outer = state._outer_deadline
+        if allowed is None or (outer is not None and outer < allowed):
+            return "the time limit of the call around it would be exceeded"
+        how = "reached" if elapsed >= allowed else "would be exceeded"
+        return f"max_elapsed={format_duration(allowed)} {how}"
+    if reason is StopReason.HINT and failure.hint is not None:
+        cap, asked = policy.hint_cap, duration_in_words(failure.hint)
+        limit = (
+            f"max_elapsed={format_duration(allowed)} allows" if allowed else "allowed"
+        )
+        if cap is not None and failure.hint > cap and policy.on_long_hint == "give_up":
+            limit = f"hint_cap={format_duration(cap)}"
+        return f"it was asked to wait {asked}, longer than {limit}"
+    return None
 
 
 def override(policy: "Policy", **changes: Any) -> "Policy":
@@ -88,6 +134,8 @@ def check_limits(policy: "Policy") -> None:
     lowered for a while, nor where delays come from user code, rules or hints.
     """
     schedule, most, allowed = policy.schedule, policy.max_attempts, policy.max_elapsed
+    from retrykit.schedules.structure import has_user_code  # noqa: PLC0415  see above
+
     if policy.rules or policy.hint is not None or has_user_code(schedule):
         return
     if most is not None and most > 1 and not _has_delay(schedule, most - 1):
@@ -96,7 +144,7 @@ def check_limits(policy: "Policy") -> None:
         delays = bisect_left(retries, 1, key=lambda n: not _has_delay(schedule, n))
         end = f"the schedule ends after {delays} delay{'s' * (delays != 1)}"
         _reject_attempts(most, delays + 1, end, "the schedule")
-    if allowed is None or policy.deadline != "stop":
+    if allowed is None or policy.deadline != "stop" or policy.limits == "all":
         return
     elapsed = 0.0
     for retry in range(1, min(most or 2, _MOST_ADDED)):

@@ -1,70 +1,60 @@
-"""The policy of a retried call, and the outcome of one."""
+"""The policy of retried calls."""
 
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, Unpack, final
+from typing import Any, ClassVar, ParamSpec, Self, TypeVar, Unpack, final
 
-from retrykit._internal.error_conditions import Condition
-from retrykit._internal.frozen import Frozen
+from retrykit._internal.error_conditions import Condition, default_condition
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.budgets.base import Budget
 from retrykit.errors import ConfigError
 from retrykit.execution.drivers import build_driver
-from retrykit.hints.base import Hint, read_hint
+from retrykit.hints.base import Hint
 from retrykit.policy.conditions import (
     ResultCondition,
     check_predicates,
     format_value,
 )
-from retrykit.policy.decision import Again, Decision, Stop, decide, match_error
+from retrykit.policy.decision import (
+    Again,
+    Decision,
+    Stop,
+    decide,
+    find_hint,
+    match_error,
+    match_group,
+)
+from retrykit.policy.fallback import NO_FALLBACK
 from retrykit.policy.limits import DECIDING, check_limits, default_limits
+from retrykit.policy.outcome import Outcome, WithError, WithValue
 from retrykit.policy.rules import Rule, types_of
 from retrykit.policy.timeouts import AsArgument
 from retrykit.policy.validators import (
     VALIDATORS,
     DeadlineRule,
+    GroupRule,
+    LimitRule,
     LongHintRule,
     NestedRule,
     PolicySettings,
     Raises,
     suggest_setting,
 )
+from retrykit.policy.waiting import SleepFunction, StopEvent
 from retrykit.schedules import exponential
 from retrykit.schedules.base import Schedule
-from retrykit.state.events import Event, Observer
+from retrykit.state.events import Event, EventHook, Observer
 from retrykit.state.final_error import is_own_timeout
 from retrykit.state.records import ErrorRecord
 from retrykit.state.retry_state import Failure, RetryState, StopReason
-from retrykit.state.signals import GiveUp, RetryAfter, Signal
+from retrykit.state.signals import GiveUp, RetryAfter
 
-__all__ = ["Outcome", "Policy"]
+__all__ = ["Policy"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-
-
-@final
-class Outcome(Frozen, Generic[T_co]):
-    """The outcome of a call: its value or its error, and its history.
-
-    Attributes:
-        value: The result; None if the call gave up.
-        error: The error that the call gave up with; None if it succeeded.
-        state: The history of the call.
-    """
-
-    __slots__ = ("error", "state", "value")
-    value: T_co | None
-    error: Exception | None
-    state: RetryState
-
-    @property
-    def ok(self) -> bool:
-        """True if the call succeeded."""
-        return self.error is None
 
 
 # The delays of Google's ExponentialBackOff.
@@ -97,23 +87,32 @@ the first attempt counts; None is unlimited
             or a generator function. When it ends, retrying stops. By default
             ``exponential(0.5, factor=1.5).cap(60).jitter(0.5)``.
         max_attempts: Maximum number of attempts, including the first. Count, >= 1;
-            None is unlimited. 5 by default, unless `max_elapsed` or a schedule that
-            ends is written.
+            None is unlimited. By default 5, or unlimited where `max_elapsed` or a
+            schedule that ends is given.
         max_elapsed: Time within which attempts may start, from the start of the
             first. It does not interrupt a running attempt; see `attempt_timeout`.
-            A duration, >= 0; None is unlimited. 60 s by default, unless a schedule or
-            `max_attempts` is written.
+            A duration, >= 0; None is unlimited. By default 60 s, or unlimited where
+            `schedule`, one of a rule or `max_attempts` is given.
+        limits: Which of `max_attempts` and `max_elapsed` ends a call: ``"any"``, the
+            default, the first that is reached; ``"all"``, the last.
         deadline: What to do if the next attempt would start after `max_elapsed`:
             ``"stop"``, the default, gives up without waiting; ``"clip"`` makes a
             last attempt at the limit; ``"overshoot"`` makes it late.
         on: Errors to retry: an Exception type, a tuple of them, or a predicate of
-            the error, which may be async under `aretry`. `Exception` by default;
-            nothing wider is ever retried.
+            the error, which may be async under `aretry`. ``()`` is none, for a policy
+            that judges results. By default every `Exception` but those that a mistake
+            in the code raises, such as a `TypeError` or a `NameError`; nothing wider
+            than `Exception` is ever retried.
         give_up_on: Errors not to retry even if `on` or a rule matches them, in the
             same forms as `on`. ``()``, the default, matches no error.
         on_result: Predicate of the result: true rejects it, and the attempt counts
             as failed. None by default.
-        rules: Errors with their own schedule or limit: a list of `Rule`, of
+        exception_groups: When to retry an ExceptionGroup, such as that of an
+            `asyncio.TaskGroup`: ``"all"``, the default, if `on` or a rule matches all
+            errors in it; ``"any"``, if one; ``"whole"``, if it matches the group
+            itself, whatever is in it. Unless ``"whole"``, `give_up_on` matches any
+            error in it, and of several hints the longest applies.
+        rules: Failures with their own schedule, limit or hint: a list of `Rule`, of
             which the first that matches applies. Empty by default.
         hint: Reads the delay that an error or a rejected result asks for: one of
             `retrykit.hints`, or a function. If it returns a duration, the delay is
@@ -142,6 +141,16 @@ the first attempt counts; None is unlimited
             `RetryError` from it; ``"group"``, an ExceptionGroup of all errors that
             the state keeps (records from another process left out). An error that
             `on` does not include is always raised directly.
+        fallback: Value to return instead of raising an error on giving up, or a
+            function of the state that returns it, which may be async under `aretry`,
+            such as `last_result`. An error that `on` does not include is raised all
+            the same. By default there is none.
+        stop_event: Event that ends the call instead of another attempt, and the wait
+            for one at once: a `threading.Event`, or under `aretry` one of asyncio or
+            trio. None by default.
+        sleep: Function that waits for a number of seconds in place of `time.sleep`,
+            which may be async under `aretry`. None, the default, waits as the event
+            loop or the thread does. Not called in virtual time.
         redact: Whether to leave secrets out of logs, notes, states as data and
             durable histories: a failed request is described by error type, method,
             host and status, and URLs lose their user info and query. The message
@@ -154,7 +163,9 @@ the first attempt counts; None is unlimited
             the last ones. Count, >= 2; 100 by default.
         seed: Seed of the random delays of every call, for tests. Integer of at most
             64 bits, >= 0; None, the default, draws one for each call.
-        observers: Functions called with every event of every call. Empty by default.
+        observers: Functions called with every event of every call, which may be async
+            under `aretry`; or a dict of functions by the names of their events, as
+            ``{"retry_scheduled": warn}``. Empty by default.
         name: Name of the calls in logs, notes and states; by default the name of the
             function.
 
@@ -165,10 +176,12 @@ the first attempt counts; None is unlimited
     schedule: Schedule = _DEFAULT_SCHEDULE
     max_attempts: int | None = 5
     max_elapsed: float | None = 60.0
+    limits: LimitRule = "any"
     deadline: DeadlineRule = "stop"
-    on: Condition = Exception
+    on: Condition = default_condition
     give_up_on: Condition = ()
     on_result: ResultCondition | None = None
+    exception_groups: GroupRule = "all"
     rules: tuple[Rule, ...] = ()
     hint: Hint | None = None
     hint_cap: float | None = 3600.0
@@ -177,16 +190,19 @@ the first attempt counts; None is unlimited
     attempt_timeout: float | AsArgument | None = None
     nested: NestedRule = "respect"
     raises: Raises = "last"
+    fallback: Any = NO_FALLBACK
+    stop_event: StopEvent | None = None
+    sleep: SleepFunction | None = None
     redact: bool = True
     keep_tracebacks: bool = False
     max_failures: int = 100
     seed: int | None = None
     observers: tuple[Observer, ...] = ()
     name: str | None = None
-
-    if TYPE_CHECKING:
-        # The settings of DECIDING that were written. Not a setting, so not a field.
-        _written: frozenset[str] = frozenset()
+    limited_by: ClassVar[str | None] = None
+    """The override that a test has put in force, if it has."""
+    # The settings of DECIDING that were written. Not a setting, so not a field.
+    _written: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, **settings: Unpack[PolicySettings]) -> None:
         self._set(settings, _DEFAULTS, frozenset())
@@ -205,10 +221,12 @@ the first attempt counts; None is unlimited
             name: check(name, given[name]) if name in given else others[name]
             for name, check in VALIDATORS.items()
         }
-        if not DECIDING.isdisjoint(given):
+        if not (DECIDING | {"rules"}).isdisjoint(given):
             written |= DECIDING.intersection(given)
             elapsed = values["max_elapsed"] if "max_elapsed" in written else None
-            values |= default_limits(written, values["schedule"], elapsed)
+            # Delays that a rule gives are written, too.
+            ruled = {"schedule"} if any(x.schedule for x in values["rules"]) else set()
+            values |= default_limits(written | ruled, values["schedule"], elapsed)
         vars(self).update(values, _written=written)
         self._check_contradictions()
         if not _RELATED.isdisjoint(given):
@@ -219,8 +237,14 @@ the first attempt counts; None is unlimited
             rule = "'stop' where max_elapsed is None"
             suggestion = "set max_elapsed, or deadline='stop'"
             raise invalid_setting("deadline", rule, self.deadline, suggestion)
+        if self.limits == "all" and None in {self.max_attempts, self.max_elapsed}:
+            rule = "'any' unless both max_attempts and max_elapsed are set"
+            raise invalid_setting("limits", rule, self.limits)
         excluded = types_of(self.give_up_on)
         retried = types_of(self.on)
+        if self.on == () and not self.rules and self.on_result is None:
+            rule = "at least one Exception type where no result is judged"
+            raise invalid_setting("on", rule, self.on, "write Exception, or on_result")
         if retried and not self.rules and _all_within(retried, excluded):
             rule = "narrower than on, or nothing is ever retried"
             suggestion = f"on is {format_value(self.on)}"
@@ -264,7 +288,7 @@ the first attempt counts; None is unlimited
             name: value
             for name, value in values.items()
             if (name in self._written)
-            or (name not in DECIDING and value != _DEFAULTS[name])
+            or (name not in DECIDING and _differs(value, _DEFAULTS[name]))
         }
 
     def decide(
@@ -304,15 +328,17 @@ the first attempt counts; None is unlimited
         matched: StopReason | int | None = failure.rule
         if isinstance(error, Exception):
             own = self.attempt_timeout is not None and is_own_timeout(error)
-            matched = match_error(self, error, own_timeout=own)
+            if isinstance(error, ExceptionGroup):
+                matched = match_group(self, error)
+            else:
+                matched = match_error(self, error, own_timeout=own)
         elif isinstance(error, BaseException):
             matched = StopReason.CANCELLED
         hint: float | RetryAfter | GiveUp | None = failure.hint
-        unread = hint is None and not isinstance(error, ErrorRecord | Signal)
-        if self.hint is not None and unread and not isinstance(matched, str):
+        unread = hint is None and not isinstance(error, ErrorRecord)
+        if unread and not isinstance(matched, str):
             raised = error if isinstance(error, Exception) else None
-            outcome = failure.result if raised is None else raised
-            hint = read_hint(self.hint, outcome, raised)
+            hint = find_hint(self, raised, failure.result, matched)
         elapsed = failure.started + failure.duration
         decision = decide(self, state, failure.attempt, elapsed, error, matched, hint)
         if isinstance(decision, StopReason):
@@ -350,6 +376,8 @@ the first attempt counts; None is unlimited
         >>> outcome = Policy(schedule=[0, 0]).run(int, "seven")
         >>> outcome.ok, len(outcome.state.errors), outcome.state.stop_reason.value
         (False, 3, 'schedule_ended')
+        >>> outcome.value_or(7)
+        7
 
         Returns:
             The value or the error that the call gave up with, and its state.
@@ -361,11 +389,11 @@ the first attempt counts; None is unlimited
         events: deque[Event] = deque(maxlen=1)
         try:
             call = build_driver(self._with_observer(events.append), fn, awaited=False)
-            return Outcome(call(*args, **kwargs), None, events[-1].state)
+            return WithValue(call(*args, **kwargs), events[-1].state)
         except Exception as error:
             if _is_unhandled(events):
                 raise
-            return Outcome(None, error, events[-1].state)
+            return WithError(error, events[-1].state)
         finally:
             # The tracebacks of the errors refer to this frame: break the cycle.
             events.clear()
@@ -377,11 +405,11 @@ the first attempt counts; None is unlimited
         events: deque[Event] = deque(maxlen=1)
         try:
             call = build_driver(self._with_observer(events.append), fn, awaited=True)
-            return Outcome(await call(*args, **kwargs), None, events[-1].state)
+            return WithValue(await call(*args, **kwargs), events[-1].state)
         except Exception as error:
             if _is_unhandled(events):
                 raise
-            return Outcome(None, error, events[-1].state)
+            return WithError(error, events[-1].state)
         finally:
             # The tracebacks of the errors refer to this frame: break the cycle.
             events.clear()
@@ -401,8 +429,8 @@ the first attempt counts; None is unlimited
         budget shared by that scope.
 
         Raises:
-            ConfigError: A setting is code: a predicate, an observer, a generator
-                function, or a custom hint or budget.
+            ConfigError: A setting is code: a predicate, an observer, a fallback, an
+                event, a generator function, or a custom hint or budget.
         """
         # Imported here and below: most programs do not serialize policies.
         from retrykit.policy.serialization import policy_to_dict  # noqa: PLC0415
@@ -423,7 +451,7 @@ the first attempt counts; None is unlimited
 
         Exception types are written as ``OSError`` or ``module:Name``; no module is
         imported to find them. A rule is a dict of ``on`` and of ``schedule``,
-        ``max_attempts`` or both; a hint is a string such as ``retry_after`` (see
+        ``max_attempts`` or ``hint``; a hint is a string such as ``retry_after`` (see
         `retrykit.hints.parse_hint`); a budget is a dict of its ``kind``, its settings
         and its ``scope`` (see `retrykit.budgets.budget_from_dict`); and an `AsArgument`
         timeout is a dict such as ``{"argument": "timeout", "seconds": 5}``.
@@ -486,13 +514,14 @@ the first attempt counts; None is unlimited
 
         With the prefix ``APP_RETRY`` they are APP_RETRY_SCHEDULE (``1s, 5s, 1m``,
         or an expression such as ``exponential("500ms").cap("1m").full_jitter()``),
-        _MAX_ATTEMPTS, _MAX_ELAPSED (``90s``; both may be ``unlimited``), _DEADLINE,
-        _ON and _GIVE_UP_ON (names of exception types, separated by commas),
-        _HINT (such as ``retry_after``), _HINT_CAP, _ON_LONG_HINT, _ATTEMPT_TIMEOUT
-        (the cap and the timeout may be ``unlimited``), _NESTED, _RAISES, _REDACT and
-        _KEEP_TRACEBACKS (``true`` or ``false``), _MAX_FAILURES, _SEED, _NAME, and
-        _EXTENDS, a preset such as ``zizq:retry_limit=10`` that replaces *base*.
-        Rules and budgets have no variable; they come from *base*.
+        _MAX_ATTEMPTS, _MAX_ELAPSED (``90s``; both may be ``unlimited``), _LIMITS,
+        _DEADLINE, _ON and _GIVE_UP_ON (names of exception types, separated by
+        commas), _EXCEPTION_GROUPS, _HINT (such as ``retry_after``), _HINT_CAP,
+        _ON_LONG_HINT, _ATTEMPT_TIMEOUT (the cap and the timeout may be
+        ``unlimited``), _NESTED, _RAISES, _REDACT and _KEEP_TRACEBACKS (``true`` or
+        ``false``), _MAX_FAILURES, _SEED, _NAME, and _EXTENDS, a preset such as
+        ``zizq:retry_limit=10`` that replaces *base*. Rules, budgets and code have no
+        variable; they come from *base*.
 
         The variables of the job queue Zizq are _RETRY_LIMIT, _BACKOFF_BASE,
         _BACKOFF_EXPONENT and _BACKOFF_JITTER; base and jitter are milliseconds, or
@@ -521,17 +550,30 @@ the first attempt counts; None is unlimited
         return policy_from_env(prefix, environ, base=base)
 
     def __repr__(self) -> str:
-        settings = (
-            f"{name}={format_value(value)}"
-            for name, value in self.non_default_settings().items()
-        )
-        return f"Policy({', '.join(settings)})"
+        settings = self.non_default_settings()
+        parts = (f"{name}={_format_setting(name, x)}" for name, x in settings.items())
+        return f"Policy({', '.join(parts)})"
 
 
 _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Policy)}
 
 # The settings that decide whether a limit can take effect.
-_RELATED = DECIDING | {"deadline", "hint", "rules"}
+_RELATED = DECIDING | {"deadline", "hint", "limits", "rules"}
+
+
+def _format_setting(name: str, value: Any) -> str:
+    """Return a setting as an expression; observers by their events as a dict."""
+    if name == "observers" and all(isinstance(each, EventHook) for each in value):
+        functions = {each.kind: each.function for each in value}
+        if len(functions) == len(value):
+            items = (f"{kind!r}: {format_value(x)}" for kind, x in functions.items())
+            return f"{{{', '.join(items)}}}"
+    return format_value(value)
+
+
+def _differs(value: object, default: object) -> bool:
+    # A fallback may be anything, such as an array, which compares its elements.
+    return value is not NO_FALLBACK if default is NO_FALLBACK else value != default
 
 
 def _all_within(types: tuple[type, ...], others: tuple[type, ...]) -> bool:
@@ -548,4 +590,6 @@ def _unknown_setting(name: str, value: object) -> ConfigError:
 
 def _is_unhandled(events: deque[Event]) -> bool:
     """Return whether a call failed outside its attempts, or must not be retried."""
-    return not events or events[-1].state.stop_reason is StopReason.NOT_RETRYABLE
+    if not events or events[-1].state.used_fallback:
+        return True
+    return events[-1].state.stop_reason is StopReason.NOT_RETRYABLE

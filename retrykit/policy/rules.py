@@ -3,9 +3,14 @@
 from typing import final
 
 from retrykit._internal.error_conditions import Condition, check_condition
-from retrykit._internal.frozen import Frozen
+from retrykit._internal.frozen import Frozen, fields_of
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
-from retrykit.policy.conditions import format_value
+from retrykit.hints.base import Hint, check_hint
+from retrykit.policy.conditions import (
+    ResultCondition,
+    check_result_condition,
+    format_value,
+)
 from retrykit.schedules import ScheduleLike
 from retrykit.schedules.base import Schedule, as_schedule
 
@@ -14,10 +19,11 @@ __all__ = ["Rule", "check_rules", "types_of"]
 
 @final
 class Rule(Frozen):
-    """A schedule or a limit of attempts for some errors of a policy.
+    """A schedule, a limit or a hint of its own for some failures of a policy.
 
-    The first rule of a policy whose `on` matches an error applies. The error is then
-    retried whatever the policy's own `on` says; the other limits of the policy hold.
+    The first rule of a policy that matches an error or a result applies. The failure
+    is then retried whatever the policy's own `on` and `on_result` say; the other limits
+    of the policy hold.
 
     >>> from retrykit import Policy
     >>> Policy(rules=[Rule(on=BlockingIOError, schedule=["30s", "2m"])], on=OSError)
@@ -26,49 +32,63 @@ class Rule(Frozen):
     >>> Rule(on=OSError)
     Traceback (most recent call last):
     ...
-    retrykit.errors.ConfigError: rule must be given a schedule or max_attempts, got \
-Rule(on=OSError); errors without their own limits belong in the policy's on
+    retrykit.errors.ConfigError: rule must be given a schedule, max_attempts or hint, \
+got Rule(on=OSError); errors without any belong in the policy's on
 
     Args:
-        on: The errors, in the forms of a policy's `on`.
-        schedule: Their delays, in the forms of a policy's schedule, counted from the
-            first of these errors. None, the default: the policy's schedule.
-        max_attempts: Maximum number of attempts that fail with these errors; the
-            last of them is not retried. Count, >= 1; None, the default, is unlimited.
+        on: The errors, in the forms of a policy's `on`. ``()``, the default, is none.
+        schedule: The delays, in the forms of a policy's schedule, counted from the
+            first of these failures. None, the default: the policy's schedule.
+        max_attempts: Maximum number of attempts that fail in this way; the last of
+            them is not retried. Count, >= 1; None, the default, is unlimited.
+        on_result: The results, a predicate as a policy's `on_result`. None, the
+            default, is none.
+        hint: A hint as a policy's `hint`, in its place. None, the default: the policy's
+            hint.
 
     Raises:
-        ConfigError: An argument is invalid, or there is neither a schedule nor
-            max_attempts.
+        ConfigError: An argument is invalid, there is neither `on` nor `on_result`, or
+            none of schedule, max_attempts and hint.
     """
 
-    __slots__ = ("max_attempts", "on", "schedule")
+    __slots__ = ("hint", "max_attempts", "on", "on_result", "schedule")
     on: Condition
     schedule: Schedule | None
     max_attempts: int | None
+    on_result: ResultCondition | None
+    hint: Hint | None
 
     def __init__(
         self,
-        on: Condition,
+        on: Condition = (),
         schedule: ScheduleLike | None = None,
         max_attempts: int | None = None,
+        on_result: ResultCondition | None = None,
+        hint: Hint | None = None,
     ) -> None:
-        limit = max_attempts
-        if limit is not None:
-            limit = check_integer("max_attempts", limit, at_least=1)
+        if max_attempts is not None:
+            check_integer("max_attempts", max_attempts, at_least=1)
+        if on_result is not None:
+            check_result_condition("on_result", on_result)
+        if hint is not None:
+            check_hint("hint", hint)
         delays = None if schedule is None else as_schedule(schedule)
-        errors = check_condition("on", on, allow_empty=False)
-        Frozen.__init__(self, errors, delays, limit)
-        if schedule is None and max_attempts is None:
-            suggestion = "errors without their own limits belong in the policy's on"
-            rule = "given a schedule or max_attempts"
+        errors = check_condition("on", on)
+        Frozen.__init__(self, errors, delays, max_attempts, on_result, hint)
+        if on == () and on_result is None:
+            rule = "given errors in on, or a predicate of results in on_result"
+            raise invalid_setting("rule", rule, self)
+        if schedule is None and max_attempts is None and hint is None:
+            suggestion = "errors without any belong in the policy's on"
+            rule = "given a schedule, max_attempts or hint"
             raise invalid_setting("rule", rule, self, suggestion)
 
     def __repr__(self) -> str:
-        parts = [f"on={format_value(self.on)}"]
-        if self.schedule is not None:
-            parts.append(f"schedule={self.schedule!r}")
-        if self.max_attempts is not None:
-            parts.append(f"max_attempts={self.max_attempts}")
+        parts = (
+            f"{name}={format_value(value)}"
+            for name, value in fields_of(self).items()
+            if value is not None and value != ()
+        )
         return f"Rule({', '.join(parts)})"
 
 

@@ -8,10 +8,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from retrykit._internal.error_conditions import default_condition
+from retrykit._internal.frozen import fields_of
 from retrykit._internal.type_names import type_from_name, type_to_name
 from retrykit._internal.validation import check_integer, invalid_setting, prefix_errors
 from retrykit.budgets.base import Budget
 from retrykit.hints.base import Hint
+from retrykit.policy.fallback import NO_FALLBACK
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 from retrykit.schedules.base import Schedule
@@ -22,13 +25,18 @@ __all__ = ["UNLIMITED", "policy_to_dict", "setting_to_data", "settings_from_dict
 UNLIMITED = "unlimited"
 """Written in place of a limit that is None."""
 
-_CODE = ("on_result", "observers")
+_CODE = ("on_result", "fallback", "stop_event", "sleep", "observers")
 _LIMITS = ("max_attempts", "max_elapsed", "hint_cap")
 
 
 def policy_to_dict(settings: Mapping[str, object]) -> dict[str, Any]:
     """Return the settings of a policy as numbers, strings, lists and dicts."""
-    data = {name: setting_to_data(name, value) for name, value in settings.items()}
+    data = {
+        name: setting_to_data(name, value)
+        for name, value in settings.items()
+        # It has no name, as it is the default.
+        if value is not default_condition
+    }
     return {name: value for name, value in data.items() if value is not None}
 
 
@@ -39,10 +47,12 @@ def setting_to_data(name: str, value: Any) -> Any:
     ('unlimited', ['OSError', 'EOFError'])
     """
     if name in _CODE:
-        if value:
-            raise invalid_setting(
-                name, "left out of a policy that is written as data", value
-            )
+        # None is a fallback like any other.
+        absent = NO_FALLBACK if name == "fallback" else None
+        if value is not absent and (name != "observers" or value):
+            rule = "left out of a policy that is written as data"
+            suggestion = f"leave it out, and add it with .replace({name}=...)"
+            raise invalid_setting(name, rule, value, suggestion)
         return None
     if value is None:
         return UNLIMITED if name in _LIMITS else None
@@ -88,11 +98,14 @@ def _attempts(value: object) -> int:
     return check_integer("max_attempts", value, at_least=1, suggestion=suggestion)
 
 
-def _rule_data(rule: Rule) -> dict[str, Any]:
-    parts = {name: getattr(rule, name) for name in _PARTS}
-    return {
-        name: setting_to_data(name, x) for name, x in parts.items() if x is not None
-    }
+def _rules_data(rules: tuple[Rule, ...]) -> list[dict[str, Any]]:
+    return [_rule_data(f"rules[{index}]", each) for index, each in enumerate(rules)]
+
+
+def _rule_data(name: str, rule: Rule) -> dict[str, Any]:
+    parts = {part: x for part, x in fields_of(rule).items() if x is not None}
+    with prefix_errors(name):
+        return {part: setting_to_data(part, x) for part, x in parts.items()}
 
 
 def _rules(data: object) -> object:
@@ -104,13 +117,13 @@ def _rules(data: object) -> object:
 def _rule(name: str, data: object) -> Rule:
     known = isinstance(data, Mapping) and set(_PARTS).issuperset(data)
     if not isinstance(data, Mapping) or not known or not {"on"} < set(data):
-        rule = "a dict of on, and of schedule, max_attempts or both"
+        rule = "a dict of on, and of schedule, max_attempts or hint"
         raise invalid_setting(name, rule, data)
     with prefix_errors(name):
         return Rule(**settings_from_dict(data))
 
 
-_PARTS = ("on", "schedule", "max_attempts")
+_PARTS = ("on", "schedule", "max_attempts", "hint")
 
 
 # Parsers and budgets are imported on demand: few programs need them.
@@ -175,7 +188,7 @@ _WRITTEN: dict[str, Callable[[Any], Any]] = {
     "schedule": _schedule_text,
     "on": partial(_names, "on"),
     "give_up_on": partial(_names, "give_up_on"),
-    "rules": lambda rules: [_rule_data(rule) for rule in rules],
+    "rules": _rules_data,
     "hint": _hint_text,
     "budget": _budget_data,
     "attempt_timeout": _timeout_data,

@@ -1,8 +1,8 @@
 """Validators of the settings of a policy, and suggestions for unknown settings."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from retrykit._internal.durations import (
     Duration,
@@ -10,7 +10,6 @@ from retrykit._internal.durations import (
     parse_positive_duration,
 )
 from retrykit._internal.error_conditions import Condition, check_condition
-from retrykit._internal.introspection import accepts_one_argument
 from retrykit._internal.validation import (
     check_choice,
     check_encodable,
@@ -20,15 +19,22 @@ from retrykit._internal.validation import (
 )
 from retrykit.budgets.base import Budget
 from retrykit.hints.base import Hint, check_hint
-from retrykit.policy.conditions import ResultCondition
+from retrykit.policy.conditions import ResultCondition, check_result_condition
+from retrykit.policy.fallback import check_fallback
 from retrykit.policy.rules import Rule, check_rules
 from retrykit.policy.timeouts import AsArgument
+from retrykit.policy.waiting import (
+    SleepFunction,
+    StopEvent,
+    check_sleep,
+    check_stop_event,
+)
 from retrykit.schedules import ScheduleLike
 from retrykit.schedules.base import as_schedule
-from retrykit.state.events import Observer, check_observer
+from retrykit.state.events import EventHook, EventHooks, Observer, check_observer
 
-__all__ = ["VALIDATORS", "DeadlineRule", "LongHintRule", "NestedRule"]
-__all__ += ["PolicySettings", "Raises", "suggest_setting"]
+__all__ = ["VALIDATORS", "DeadlineRule", "GroupRule", "LimitRule"]
+__all__ += ["LongHintRule", "NestedRule", "PolicySettings", "Raises", "suggest_setting"]
 
 DeadlineRule = Literal["stop", "clip", "overshoot"]
 """What to do if the next attempt would start too late."""
@@ -38,6 +44,12 @@ Raises = Literal["last", "retry_error", "group"]
 
 NestedRule = Literal["respect", "retry", "raise"]
 """What to do after a retried call inside this one has given up."""
+
+LimitRule = Literal["any", "all"]
+"""Which of `max_attempts` and `max_elapsed` ends a call."""
+
+GroupRule = Literal["all", "any", "whole"]
+"""When to retry an ExceptionGroup."""
 
 LongHintRule = Literal["honor", "clip", "give_up"]
 """What to do with a hint above `hint_cap`."""
@@ -49,10 +61,12 @@ class PolicySettings(TypedDict, total=False):
     schedule: ScheduleLike
     max_attempts: int | None
     max_elapsed: Duration | None
+    limits: LimitRule
     deadline: DeadlineRule
     on: Condition
     give_up_on: Condition
     on_result: ResultCondition | None
+    exception_groups: GroupRule
     rules: Iterable[Rule]
     hint: Hint | None
     hint_cap: Duration | None
@@ -61,17 +75,32 @@ class PolicySettings(TypedDict, total=False):
     attempt_timeout: Duration | AsArgument | None
     nested: NestedRule
     raises: Raises
+    fallback: Any
+    stop_event: StopEvent | None
+    sleep: SleepFunction | None
     redact: bool
     keep_tracebacks: bool
     max_failures: int
     seed: int | None
-    observers: Iterable[Observer]
+    observers: Iterable[Observer] | EventHooks
     name: str | None
 
 
 def _optional(check: "_Validator") -> "_Validator":
     """Return a validator that allows None, too."""
     return lambda name, value: None if value is None else check(name, value)
+
+
+def _limit(check: "_Validator") -> "_Validator":
+    """Return a validator of a limit, which other libraries take as a function, too."""
+
+    def check_limit(name: str, value: object) -> object:
+        if callable(value):
+            suggestion = "for settings at run time write retry(policy=function)"
+            raise invalid_setting(name, "a value", value, suggestion)
+        return check(name, value)
+
+    return check_limit
 
 
 def _one_of(rules: object, suggestion: str = "") -> "_Validator":
@@ -99,22 +128,16 @@ def _flag(name: str, value: object) -> bool:
     return value
 
 
-def _on_result(name: str, value: object) -> object:
-    if isinstance(value, type) or not callable(value):
-        rule, suggestion = "a predicate of the result", "write a function"
-        raise invalid_setting(name, rule, value, suggestion)
-    if not accepts_one_argument(value):
-        raise invalid_setting(name, "a predicate that takes the result", value)
-    return value
-
-
 def _observers(name: str, value: object) -> tuple[Observer, ...]:
+    if isinstance(value, Mapping):
+        return tuple(EventHook(*each) for each in value.items())
     if not isinstance(value, Iterable) or isinstance(value, str):
         rule = "a list of functions that take an event"
         suggestion = "put brackets around it" if callable(value) else ""
         raise invalid_setting(name, rule, value, suggestion)
     return tuple(
-        check_observer(f"{name}[{index}]", each) for index, each in enumerate(value)
+        check_observer(f"{name}[{index}]", each, allow_async=True)
+        for index, each in enumerate(value)
     )
 
 
@@ -138,12 +161,14 @@ _Validator = Callable[[str, object], object]
 
 VALIDATORS: dict[str, _Validator] = {
     "schedule": lambda _, value: as_schedule(value),
-    "max_attempts": _optional(_max_attempts),
-    "max_elapsed": _optional(parse_duration),
+    "max_attempts": _optional(_limit(_max_attempts)),
+    "max_elapsed": _optional(_limit(parse_duration)),
+    "limits": _one_of(LimitRule),
     "deadline": _one_of(DeadlineRule, "for a time limit use max_elapsed"),
-    "on": partial(check_condition, allow_empty=False),
+    "on": check_condition,
     "give_up_on": check_condition,
-    "on_result": _optional(_on_result),
+    "on_result": _optional(check_result_condition),
+    "exception_groups": _one_of(GroupRule),
     "rules": check_rules,
     "hint": _optional(check_hint),
     "hint_cap": _optional(parse_duration),
@@ -152,6 +177,9 @@ VALIDATORS: dict[str, _Validator] = {
     "attempt_timeout": _optional(_attempt_timeout),
     "nested": _one_of(NestedRule),
     "raises": _one_of(Raises),
+    "fallback": check_fallback,
+    "stop_event": _optional(check_stop_event),
+    "sleep": _optional(check_sleep),
     "redact": _flag,
     "keep_tracebacks": _flag,
     "max_failures": _max_failures,

@@ -144,7 +144,9 @@ def tenacity_default() -> Policy:
     Source:
         "Basic Retry", documentation of Tenacity 9.
     """
-    return Policy(schedule=constant(0), max_attempts=None, raises="retry_error")
+    return Policy(
+        schedule=constant(0), max_attempts=None, on=Exception, raises="retry_error"
+    )
 
 
 _MOST_TOKENS = 1000

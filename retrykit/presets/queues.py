@@ -147,6 +147,7 @@ def temporal(
         schedule=exponential(first, factor=growth).cap(longest),
         max_attempts=check_integer("maximum_attempts", maximum_attempts, at_least=0)
         or None,
+        on=Exception,
     )
 
 
@@ -189,5 +190,7 @@ def _job_policy(retries: int, schedule: Schedule) -> Policy:
     return Policy(
         schedule=schedule,
         max_attempts=retries + 1,
+        # A job is retried whatever its error.
+        on=Exception,
         max_failures=max(retries + 1, 100),
     )

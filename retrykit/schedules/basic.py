@@ -23,7 +23,7 @@ class Formula(Schedule):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        first, *rest = self.field_names
+        first, *rest = self._field_names
         named = (f", {name}={getattr(self, name)!r}" for name in rest)
         return f"{self.kind}({getattr(self, first)!r}{''.join(named)})"
 

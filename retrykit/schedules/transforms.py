@@ -42,7 +42,7 @@ class Derived(Schedule):
         return f"{as_operand(self.of)}.{self.kind}({self._arguments()})"
 
     def _arguments(self) -> str:
-        _, *own = self.field_names
+        _, *own = self._field_names
         return ", ".join(repr(getattr(self, name)) for name in own)
 
 

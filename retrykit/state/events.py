@@ -6,67 +6,124 @@ raises is logged. It is not notified of retried calls that it makes itself.
 An event refers to the live state of its call: for a snapshot, call `state.to_dict()`.
 """
 
+import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import Self, final
+from typing import Any, ClassVar, Literal, Self, TypedDict, final, get_args
 
 from retrykit._internal import fast_path
+from retrykit._internal.error_conditions import reject_awaitable
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
-from retrykit._internal.validation import invalid_setting
+from retrykit._internal.validation import check_choice, invalid_setting
 from retrykit.state.fault_log import log_fault
 from retrykit.state.retry_state import Failure, RetryState
 
-__all__ = ["AttemptFailed", "AttemptStarted", "Event", "GaveUp", "Observer"]
-__all__ += ["RetryScheduled", "Succeeded", "Suspended", "check_observer", "notify"]
-__all__ += ["observe", "process_observers"]
+__all__ = ["AttemptFailed", "AttemptStarted", "CallParts", "Event", "EventHook"]
+__all__ += ["EventHooks", "EventKind", "GaveUp", "Observer", "Pending"]
+__all__ += ["RetryScheduled", "Succeeded", "Suspended", "check_observer", "deliver"]
+__all__ += ["discard", "function_of", "notify", "notify_one", "observe"]
+__all__ += ["process_observers"]
+
+
+class CallEvent(Frozen):
+    """Base class of events: the function and the arguments of the call.
+
+    They are left out of `repr` and of comparisons, and so out of logs. An event that is
+    kept keeps them alive.
+    """
+
+    # Mangled and without a type, so that it is no field.
+    __slots__ = ("__call",)
+
+    def with_call(self, call: "CallParts") -> Self:
+        """Return this event, which now has the function and the arguments."""
+        object.__setattr__(self, "_CallEvent__call", call)
+        return self
+
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """The function that is retried; None for a block of code."""
+        return self.__parts()[0]
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """The positional arguments of the call; the first one of a method is `self`."""
+        return self.__parts()[1]
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """The keyword arguments of the call."""
+        return self.__parts()[2]
+
+    def __parts(self) -> "CallParts":
+        return getattr(self, "_CallEvent__call", (None, (), {}))
+
+
+EventKind = Literal[
+    "attempt_started",
+    "attempt_failed",
+    "retry_scheduled",
+    "suspended",
+    "succeeded",
+    "gave_up",
+]
+"""The kinds of events, as labels for metrics and keys of a dict of observers."""
+
+CallParts = tuple[Callable[..., Any] | None, tuple[Any, ...], dict[str, Any]]
+"""The function of a call, its positional and its keyword arguments."""
 
 
 @final
-class AttemptStarted(Frozen):
+class AttemptStarted(CallEvent):
     """An attempt has started: number ``state.attempt``."""
 
     __slots__ = ("state",)
+    kind: ClassVar[EventKind] = "attempt_started"
     state: RetryState
 
 
 @final
-class AttemptFailed(Frozen):
+class AttemptFailed(CallEvent):
     """An attempt raised an error, or its result was rejected."""
 
     __slots__ = ("failure", "state")
+    kind: ClassVar[EventKind] = "attempt_failed"
     state: RetryState
     failure: Failure
 
 
 @final
-class RetryScheduled(Frozen):
+class RetryScheduled(CallEvent):
     """The call will be retried after *delay* seconds, >= 0."""
 
     __slots__ = ("delay", "state")
+    kind: ClassVar[EventKind] = "retry_scheduled"
     state: RetryState
     delay: float
 
 
 @final
-class Succeeded(Frozen):
+class Succeeded(CallEvent):
     """The call has succeeded."""
 
     __slots__ = ("state",)
+    kind: ClassVar[EventKind] = "succeeded"
     state: RetryState
 
 
 @final
-class GaveUp(Frozen):
+class GaveUp(CallEvent):
     """The call has given up, because of ``state.stop_reason``."""
 
     __slots__ = ("state",)
+    kind: ClassVar[EventKind] = "gave_up"
     state: RetryState
 
 
 @final
-class Suspended(Frozen):
+class Suspended(CallEvent):
     """A durable job waits in its engine for its next attempt, maybe for days.
 
     Follows `RetryScheduled`, and is the last event with this state: the next
@@ -74,6 +131,7 @@ class Suspended(Frozen):
     """
 
     __slots__ = ("state",)
+    kind: ClassVar[EventKind] = "suspended"
     state: RetryState
 
 
@@ -81,7 +139,7 @@ Event = AttemptStarted | AttemptFailed | RetryScheduled | Suspended | Succeeded 
 """An event of a call; each kind has the state of its call."""
 
 Observer = Callable[[Event], object]
-"""Takes an event; its return value is ignored."""
+"""Takes an event; what it returns is ignored, or awaited if it is async."""
 
 process_observers: "list[observe]" = []
 """The process-wide registrations; an observer may be registered twice.
@@ -132,19 +190,77 @@ class observe:  # noqa: N801  used as a function
         self.close()
 
 
-def check_observer(name: str, observer: object) -> Observer:
-    """Return *observer* if it is a sync callable of one argument."""
-    if not callable(observer) or is_coroutine_function(observer):
+def check_observer(
+    name: str, observer: object, *, allow_async: bool = False
+) -> Observer:
+    """Return *observer* if it is a callable of one argument."""
+    if not callable(observer):
+        raise invalid_setting(name, "a function that takes an event", observer)
+    if is_coroutine_function(observer) and not allow_async:
         rule = "a sync function that takes an event"
-        suggestion = (
-            "to await something, start a task in it" if callable(observer) else ""
-        )
+        suggestion = "to await something, start a task in it"
         raise invalid_setting(name, rule, observer, suggestion)
     if not accepts_one_argument(observer):
         raise invalid_setting(
             name, "a function that takes the event, and nothing else", observer
         )
     return observer
+
+
+class EventHooks(TypedDict, total=False):
+    """Observers by the kind of their events; each takes events of its kind."""
+
+    attempt_started: Callable[[AttemptStarted], object]
+    attempt_failed: Callable[[AttemptFailed], object]
+    retry_scheduled: Callable[[RetryScheduled], object]
+    suspended: Callable[[Suspended], object]
+    succeeded: Callable[[Succeeded], object]
+    gave_up: Callable[[GaveUp], object]
+
+
+# What other libraries call these events.
+_FOREIGN = {
+    "before": "attempt_started",
+    "after": "attempt_failed",
+    "before_sleep": "retry_scheduled",
+    "on_backoff": "retry_scheduled",
+    "on_retry": "retry_scheduled",
+    "on_success": "succeeded",
+    "on_giveup": "gave_up",
+}
+
+
+@final
+class EventHook(Frozen):
+    """An observer of one kind of events.
+
+    >>> EventHook("retry_scheduled", print)
+    EventHook(kind='retry_scheduled', function=<built-in function print>)
+
+    Attributes:
+        kind: The kind of the events.
+        function: Takes the event; it may be async under `aretry`.
+    """
+
+    __slots__ = ("function", "kind")
+    kind: str
+    function: Observer
+
+    def __init__(self, kind: str, function: Callable[[Any], object]) -> None:
+        suggestion = _FOREIGN.get(kind, "")
+        suggestion = suggestion and f"write {suggestion}"
+        check_choice("observers", kind, get_args(EventKind), suggestion)
+        check_observer(f"observers[{kind!r}]", function, allow_async=True)
+        Frozen.__init__(self, kind, function)
+
+    def __call__(self, event: Event, /) -> object:
+        """Call the function, if the event is of its kind."""
+        return self.function(event) if event.kind == self.kind else None
+
+
+def function_of(observer: Observer) -> Observer:
+    """Return the function that an observer calls, or the observer itself."""
+    return observer.function if isinstance(observer, EventHook) else observer
 
 
 _active: ContextVar[tuple[list[Observer], ...]]
@@ -156,25 +272,73 @@ started inherit the context, and their calls are observed again.
 """
 
 
-def notify(observers: tuple[Observer, ...], event: Event) -> None:
+Pending = list[tuple[Observer, Event, Awaitable[object]]]
+"""What async observers have returned for an event, to be awaited by `deliver`."""
+
+
+def notify(
+    observers: tuple[Observer, ...], event: Event, pending: Pending | None = None
+) -> None:
     """Notify the given observers, then those of the process.
 
     Errors that they raise are logged.
+
+    Args:
+        observers: The observers of the policy.
+        event: The event.
+        pending: Collects what async observers return; None if nothing can await it.
     """
-    active = [running for running in _active.get() if running]
     failing = bool(event.state.failures)
     others = [x for x in process_observers[:] if failing or not x.failures_only]
     for observer in (*observers, *(each.observer for each in others)):
-        if any(observer in running for running in active):
-            continue
-        running, token = [observer], None
+        notify_one(observer, event, pending)
+
+
+def notify_one(observer: Observer, event: Event, pending: Pending | None) -> None:
+    """Notify an observer, unless it has made the call itself."""
+    active = [running for running in _active.get() if running]
+    if any(observer in running for running in active):
+        return
+    running, token = [observer], None
+    try:
+        token = _active.set((*active, running))
+        answer = observer(event)
+        if inspect.isawaitable(answer):
+            if pending is None:
+                reject_awaitable("observers", answer)
+            else:
+                pending.append((observer, event, answer))
+    except Exception as fault:  # noqa: BLE001  the call goes on without it
+        _log_fault(observer, event, fault)
+    finally:
+        running.clear()
+        if token is not None:  # pragma: no branch  (an interrupt leaves the loop)
+            _active.reset(token)
+
+
+async def deliver(pending: Pending) -> None:
+    """Await what async observers have returned, in order; log their errors."""
+    while pending:
+        observer, event, answer = pending.pop(0)
+        running = [observer]
+        token = _active.set((*_active.get(), running))
         try:
-            token = _active.set((*active, running))
-            observer(event)
+            await answer
         except Exception as fault:  # noqa: BLE001  the call goes on without it
-            message, kind = "an observer of %s failed: %r", type(event).__name__
-            log_fault(logging.ERROR, fault, message, kind, observer)
+            _log_fault(observer, event, fault)
         finally:
             running.clear()
-            if token is not None:  # pragma: no branch  (an interrupt leaves the loop)
-                _active.reset(token)
+            _active.reset(token)
+
+
+def discard(pending: Pending) -> None:
+    """Close what async observers have returned, since the call was cancelled."""
+    for _, _, answer in pending:
+        if inspect.iscoroutine(answer):
+            answer.close()
+    pending.clear()
+
+
+def _log_fault(observer: Observer, event: Event, fault: Exception) -> None:
+    message, kind = "an observer of %s failed: %r", type(event).__name__
+    log_fault(logging.ERROR, fault, message, kind, observer)

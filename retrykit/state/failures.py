@@ -40,6 +40,7 @@ class StopReason(StrEnum):
     HINT = "hint"
     BUDGET = "budget"
     NESTED = "nested"
+    STOPPED = "stopped"
     CANCELLED = "cancelled"
 
     @property
@@ -58,6 +59,7 @@ EXPLANATIONS = {
     StopReason.HINT: "it was asked to wait longer than allowed",
     StopReason.BUDGET: "the retry budget is spent",
     StopReason.NESTED: "a nested call has given up",
+    StopReason.STOPPED: "stop_event was set",
     StopReason.CANCELLED: "it was cancelled",
 }
 """Each reason as the end of a sentence."""

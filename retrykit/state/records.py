@@ -181,7 +181,9 @@ def strict_type(*kinds: type) -> Callable[[Any], Any]:
     """
 
     def read(value: Any) -> Any:
-        known = isinstance(value, kinds) and not isinstance(value, bool)
+        known = isinstance(value, kinds) and (
+            bool in kinds or not isinstance(value, bool)
+        )
         odd = isinstance(value, float) and not math.isfinite(value)
         if isinstance(value, int):
             odd = abs(value) > sys.float_info.max

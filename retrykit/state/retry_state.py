@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, final
 
-from retrykit._internal.durations import format_duration
+from retrykit._internal.durations import duration_in_words
 from retrykit._internal.tracebacks import FrameLocations
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import ConfigError
@@ -41,6 +41,7 @@ class RetryState:
         seed: The seed of the call's random delays.
         epoch: When the call began, by the wall clock, in seconds since 1970.
         max_elapsed: Time limit of the call, in seconds; None if unlimited.
+        max_attempts: Maximum number of attempts; None if unlimited.
         max_failures: Maximum number of failures kept; beyond it the middle ones are
             dropped.
         attempt: Number of the running or last attempt, from 1.
@@ -51,20 +52,18 @@ class RetryState:
         next_delay: The delay before the next attempt, in seconds; None unless
             one is scheduled.
         stop_reason: Why the call ended; None while it runs.
+        stop_detail: The limit that ended the call and its value, as text such as
+            ``max_attempts=5 reached``; None if no limit did.
+        used_fallback: Whether the call returned the policy's `fallback` in place of
+            its error.
         elapsed_at_end: The elapsed time of a call that has ended, in seconds.
         rule_counts: Number of failures that each of the policy's rules matched.
         retry_cost: What the last retry cost the policy's budget; None without one.
         depth: Number of retried calls around this one.
         nested_state: The state of the nested call whose failure ended this one. Of
             calls nested deeper than 16 the first and the last ones are kept.
-        outer_deadline: When the time limit of a call around this one is reached, in
-            seconds since this one began; None if unlimited.
         redact: Whether secrets of requests and URLs are left out of texts about the
             errors.
-        frame_locations: Where errors were raised whose frames were released, by the
-            number of the attempt.
-        read_clock: Reads the clock of a running call; None otherwise.
-        started_at_clock: The reading of that clock when the call began.
     """
 
     name: str
@@ -72,6 +71,7 @@ class RetryState:
     epoch: float
     max_elapsed: float | None = None
     max_failures: int = 100
+    max_attempts: int | None = None
     attempt: int = 1
     attempt_started: float = 0.0
     failures: tuple[Failure, ...] = ()
@@ -79,18 +79,24 @@ class RetryState:
     total_delay: float = 0.0
     next_delay: float | None = None
     stop_reason: StopReason | None = None
+    stop_detail: str | None = None
+    used_fallback: bool = False
     elapsed_at_end: float = 0.0
     rule_counts: tuple[int, ...] = ()
     retry_cost: float | None = None
     depth: int = 0
     nested_state: "RetryState | None" = None
-    outer_deadline: float | None = field(default=None, compare=False)
     redact: bool = field(default=True, compare=False)
-    frame_locations: tuple[tuple[int, FrameLocations], ...] = field(
+    # For the code that runs the call: when the time limit of a call around it is
+    # reached, in seconds since this one began; where errors were raised whose frames
+    # were released, by the number of the attempt; the clock of a running call, and its
+    # reading when the call began.
+    _outer_deadline: float | None = field(default=None, compare=False)
+    _frame_locations: tuple[tuple[int, FrameLocations], ...] = field(
         default=(), compare=False
     )
-    read_clock: Callable[[], float] | None = field(default=None, compare=False)
-    started_at_clock: float = field(default=0.0, compare=False)
+    _read_clock: Callable[[], float] | None = field(default=None, compare=False)
+    _started_at_clock: float = field(default=0.0, compare=False)
 
     @property
     def errors(self) -> tuple[Exception | ErrorRecord, ...]:
@@ -112,9 +118,9 @@ class RetryState:
     @property
     def elapsed(self) -> float:
         """Seconds since the call began, until now or until it ended, >= 0."""
-        if self.read_clock is None:
+        if self._read_clock is None:
             return self.elapsed_at_end
-        return self.read_clock() - self.started_at_clock
+        return self._read_clock() - self._started_at_clock
 
     @property
     def remaining(self) -> float | None:
@@ -125,11 +131,11 @@ class RetryState:
         deadline rules ``"clip"`` and ``"overshoot"`` an attempt may begin when no
         time is left: keep a minimum timeout of your own there.
         """
-        limits = [x for x in (self.max_elapsed, self.outer_deadline) if x is not None]
+        limits = [x for x in (self.max_elapsed, self._outer_deadline) if x is not None]
         return max(min(limits) - self.elapsed, 0.0) if limits else None
 
-    def record(self, failure: Failure) -> None:
-        """Record a failure and the delay that follows it; for internal use."""
+    def _record(self, failure: Failure) -> None:
+        """Record a failure and the delay that follows it."""
         self.next_delay = failure.delay
         self.failures += (failure,)
         if failure.rule is not None:
@@ -144,50 +150,46 @@ class RetryState:
             middle = self.max_failures // 2
             self.failures = self.failures[:middle] + self.failures[middle + surplus :]
             kept = {failure.attempt for failure in self.failures}
-            self.frame_locations = tuple(
-                each for each in self.frame_locations if each[0] in kept
+            self._frame_locations = tuple(
+                each for each in self._frame_locations if each[0] in kept
             )
             self.dropped_failures += surplus
 
-    def begin_attempt(self) -> None:
-        """Begin the next attempt, after its delay; for internal use."""
+    def _begin_attempt(self) -> None:
+        """Begin the next attempt, after its delay."""
         self.total_delay += self.next_delay or 0.0
         self.next_delay = None
         self.attempt += 1
         # As `elapsed`, without a call.
-        read_clock, started = self.read_clock, self.elapsed_at_end
+        read_clock, started = self._read_clock, self.elapsed_at_end
         if read_clock is not None:
-            started = read_clock() - self.started_at_clock
+            started = read_clock() - self._started_at_clock
         self.attempt_started = started
 
-    def end(self, reason: StopReason) -> None:
-        """Record why the call ended, and when; for internal use."""
+    def _end(self, reason: StopReason, detail: str | None = None) -> None:
+        """Record why the call ended, and when."""
+        self.stop_detail = detail
         self.elapsed_at_end = self.elapsed
-        self.read_clock = None
+        self._read_clock = None
         self.stop_reason = reason
 
     def describe(self) -> str:
         """Return the outcome of the call, as the end of a sentence.
 
-        >>> state = RetryState("fetch", 7, 0.0, elapsed_at_end=7.2, attempt=4)
-        >>> state.end(StopReason.ATTEMPTS)
+        >>> state = RetryState("fetch", 7, 0.0, elapsed_at_end=7.2, attempt=5)
+        >>> state._end(StopReason.ATTEMPTS, "max_attempts=5 reached")
         >>> state.describe()
-        'gave up after 4 attempts in 7.2s: max attempts reached'
+        'gave up after 5 attempts in 7.2 s: max_attempts=5 reached'
         """
         plural = "" if self.attempt == 1 else "s"
-        so_far = f"{self.attempt} attempt{plural} in {format_duration(self.elapsed)}"
+        so_far = f"{self.attempt} attempt{plural} in {duration_in_words(self.elapsed)}"
         if self.stop_reason is None:
             return f"is running: {so_far}"
         if self.stop_reason is StopReason.CANCELLED:
             return f"was cancelled after {so_far}"
         if self.stop_reason is StopReason.SUCCEEDED:
             return f"succeeded after {so_far}"
-        why = EXPLANATIONS[self.stop_reason]
-        if self.stop_reason is StopReason.ATTEMPTS and self.attempt == 1:
-            why = "only one attempt is allowed"
-        asked = self.failures[-1].hint if self.failures else None
-        if self.stop_reason is StopReason.HINT and asked is not None:
-            why = f"{why}: {format_duration(asked)}"
+        why = self.stop_detail or EXPLANATIONS[self.stop_reason]
         if self.nested_state is not None:
             why = f"nested call {self.innermost.name} {self.innermost.describe()}"
         return f"gave up after {so_far}: {why}"
@@ -230,10 +232,11 @@ class RetryState:
             rule = f"a dict from RetryState.to_dict, of version {_VERSION}"
             raise invalid_setting("state", rule, data)
         rule = "a dict from RetryState.to_dict, unchanged"
-        if set(data) != {"version", *_READ}:
+        if set(data) | _ADDED != {"version", *_READ}:
             raise invalid_setting("state", rule, data)
         try:
-            state = cls(**{name: read(data[name]) for name, read in _READ.items()})
+            known = {name: read for name, read in _READ.items() if name in data}
+            state = cls(**{name: read(data[name]) for name, read in known.items()})
         except ConfigError:
             # From the nested state that is wrong: reported once, not at each level.
             raise
@@ -249,7 +252,7 @@ class RetryState:
 
 
 def _data(state: RetryState, *, redact: bool) -> dict[str, Any]:
-    locations, inner = dict(state.frame_locations), state.nested_state
+    locations, inner = dict(state._frame_locations), state.nested_state
     return {name: getattr(state, name) for name in _READ} | {
         "version": _VERSION,
         "rule_counts": list(state.rule_counts),
@@ -278,12 +281,16 @@ def _epoch(value: object) -> float:
     return epoch
 
 
+# A state that waits in a queue may have been written before these were added.
+_ADDED = {"max_attempts", "stop_detail", "used_fallback"}
+
 _READ: dict[str, Callable[[Any], Any]] = {
     "name": _string,
     "seed": strict_type(int),
     "epoch": _epoch,
     "max_elapsed": read_delay,
     "max_failures": read_count,
+    "max_attempts": lambda count: None if count is None else read_attempt(count),
     "attempt": read_attempt,
     "attempt_started": read_seconds,
     "failures": lambda failures: tuple(map(failure_from_dict, _list(failures))),
@@ -291,6 +298,8 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "total_delay": read_seconds,
     "next_delay": read_delay,
     "stop_reason": lambda reason: None if reason is None else StopReason(reason),
+    "stop_detail": strict_type(str, type(None)),
+    "used_fallback": strict_type(bool),
     "elapsed_at_end": read_seconds,
     "rule_counts": lambda counts: tuple(map(read_count, _list(counts))),
     "retry_cost": read_delay,

@@ -2,7 +2,7 @@
 
 from typing import final
 
-from retrykit._internal.durations import Duration, format_duration, parse_duration
+from retrykit._internal.durations import Duration, duration_in_words, parse_duration
 from retrykit._internal.validation import invalid_setting
 from retrykit.errors import RetrykitError
 
@@ -65,29 +65,37 @@ class Signal(RetrykitError):  # noqa: N818  an instruction, not an error
 class RetryAfter(Signal):
     """Retry after *delay* instead of the schedule's delay, whatever the error.
 
-    The limits of the policy still apply: attempts, time, budget, and the end of the
-    schedule. `hint_cap` does not, since it limits the requests of others. If the
-    call gives up, it raises the cause.
+    Without a delay it is retried at the schedule's delay. The limits of the policy
+    still apply: attempts, time, budget, and the end of the schedule. `hint_cap` does
+    not, since it limits the requests of others. If the call gives up, it raises the
+    cause.
 
     >>> RetryAfter("2s")
     RetryAfter(2.0, None)
     >>> str(RetryAfter(2, ValueError("busy")))
-    'asked for another attempt after 2s'
+    'asked for another attempt after 2 s'
+    >>> str(RetryAfter())
+    'asked for another attempt'
 
     Args:
         delay: Time before the next attempt. Seconds, timedelta or string, >= 0;
-            0 means now.
+            0 means now; None, the default, leaves it to the schedule.
         cause: The error to record; by default the one whose ``except`` clause raises
             the signal. ``raise RetryAfter(2) from error`` names another, and
             ``from None`` none.
     """
 
-    def __init__(self, delay: Duration, cause: Exception | None = None) -> None:
-        self.delay = parse_duration("delay", delay)
+    def __init__(
+        self, delay: Duration | None = None, cause: Exception | None = None
+    ) -> None:
+        self.delay = None if delay is None else parse_duration("delay", delay)
         super().__init__(self.delay, cause, cause=cause)
 
     def __str__(self) -> str:
-        return f"asked for another attempt after {format_duration(self.delay)}"
+        asked = "asked for another attempt"
+        if self.delay is None:
+            return asked
+        return f"{asked} after {duration_in_words(self.delay)}"
 
 
 @final

@@ -26,7 +26,7 @@ def history(state: RetryState) -> str:
     ...     fetch = ScriptedFunction([OSError, "ok"])
     ...     outcome = Policy(schedule=[2], name="fetch").run(fetch)
     >>> print(history(outcome.state))
-    fetch succeeded after 2 attempts in 2s
+    fetch succeeded after 2 attempts in 2 s
       attempt  began after  took  next after  outcome
       1        0s           0s    2s          OSError
       2        2s           0s                succeeded

@@ -173,11 +173,11 @@ def policies(
     """Draw policies.
 
     Limits are written or left to the defaults, and no limit makes another useless. All
-    settings vary except `on_result` and `observers`, which are code; `budget`,
-    which calls share; and `attempt_timeout`, which not every function supports. Each
-    policy retries `ConnectionError` and `TimeoutError`. Settings that all of them
-    should have are set with ``.map()``, except the schedule, limits, hint and rules,
-    which must fit together:
+    settings vary except `on_result`, `fallback`, `stop_event`, `sleep` and `observers`,
+    which are code; `budget`, which calls share; and `attempt_timeout`, which not every
+    function supports. Each policy retries `ConnectionError` and `TimeoutError`.
+    Settings that all of them should have are set with ``.map()``, except the schedule,
+    limits, hint and rules, which must fit together:
 
     >>> from hypothesis import find
     >>> named = policies(max_attempts=9).map(lambda policy: policy.replace(name="pay"))
@@ -187,8 +187,8 @@ def policies(
     Args:
         schedules: A strategy for their schedules, or for lists of durations; by
             default all `schedules`, and the default of `Policy`.
-        max_attempts: The largest `max_attempts`, so that calls end. Count, >= 1; by
-            default up to 10**6, or unlimited.
+        max_attempts: The largest `max_attempts`, so that calls end; `limits` is then
+            ``"any"``. Count, >= 1; by default up to 10**6, or unlimited.
     """
     always: dict[str, SearchStrategy[object]] = {}
     if schedules is not None:
@@ -199,6 +199,7 @@ def policies(
     if max_attempts is not None:
         most = check_integer("max_attempts", max_attempts, at_least=1)
         always["max_attempts"] = st.integers(1, most)
+        always["limits"] = st.just("any")
     optional = {name: _VARIED[name] for name in _VARIED if name not in always}
     settings = st.fixed_dictionaries(always, optional=optional)
     return st.builds(_build_policy, _LIMITS, settings)
@@ -207,8 +208,11 @@ def policies(
 def _build_policy(limits: dict[str, Any], others: dict[str, Any]) -> Policy:
     """Return a policy of these settings, with limits that can all take effect."""
     settings = others | limits
+    if None in {settings.get("max_attempts"), settings.get("max_elapsed")}:
+        settings.pop("limits", None)
     written = {"schedule", "max_attempts", "max_elapsed"} & settings.keys()
-    if written and settings.get("max_elapsed") is None:
+    ruled = any(rule.schedule for rule in settings.get("rules", ()))
+    if (written or ruled) and settings.get("max_elapsed") is None:
         settings.pop("deadline", None)
     if _is_valid(settings):
         return Policy(**settings)
@@ -288,29 +292,35 @@ def _is_a(kind: type, value: object) -> bool:
     return issubclass(value if isinstance(value, type) else type(value), kind)
 
 
+_HINTS = [
+    retry_after(),
+    attribute("retry_after"),
+    first_of(milliseconds("retry-after-ms"), retry_after()),
+]
+
+
 def _rules() -> SearchStrategy[list[Rule]]:
     # Narrower types first, so that each rule can apply.
     kinds = [TimeoutError, ConnectionResetError, (ConnectionError, ValueError)]
     delays = st.lists(durations(), max_size=3) | st.builds(s.constant, durations())
+    hints = st.none() | st.sampled_from(_HINTS)
     rules = [
         st.builds(Rule, st.just(kind), delays, st.none() | st.integers(1, 9))
-        | st.builds(Rule, st.just(kind), st.none(), st.integers(1, 9))
+        | st.builds(Rule, st.just(kind), st.none(), st.integers(1, 9), hint=hints)
+        | st.builds(Rule, st.just(kind), hint=st.sampled_from(_HINTS))
         for kind in kinds
     ]
     three: SearchStrategy[tuple[Rule, ...]] = st.tuples(*rules)
     return st.builds(lambda some, most: [*some[:most]], three, st.integers(0, 3))
 
 
-_HINTS = [
-    retry_after(),
-    attribute("retry_after"),
-    first_of(milliseconds("retry-after-ms"), retry_after()),
-]
 _VARIED: dict[str, SearchStrategy[object]] = {
     "schedule": schedules(),
     "max_attempts": st.none() | st.integers(1, 10**6),
+    "limits": st.sampled_from(["any", "all"]),
     "on": st.sampled_from([OSError, (ConnectionError, TimeoutError)]),
     "give_up_on": st.sampled_from([BrokenPipeError, (FileExistsError,)]),
+    "exception_groups": st.sampled_from(["all", "any", "whole"]),
     "rules": _rules(),
     "hint": st.sampled_from(_HINTS),
     "hint_cap": st.none() | durations(),

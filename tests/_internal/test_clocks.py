@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from retrykit import Policy, aretry, current_state
-from retrykit._internal.clocks import SystemClock, sync_clock, wall
+from retrykit._internal.clocks import SystemClock, sync_clock, wait_for_event, wall
 from retrykit._internal.loop_clock import LoopClock, async_clock
 from retrykit.schedules import constant
 from retrykit.testing import FakeClock, virtual_time
@@ -59,6 +59,19 @@ def test_a_sleep_too_long_for_a_timer_is_split():
     before = clock.now()
     clock.sleep(MOMENT)
     assert clock.now() - before >= MOMENT
+
+
+def test_a_wait_for_an_event_too_long_for_a_timer_is_split():
+    waits = []
+
+    class Event:
+        def wait(self, timeout):
+            waits.append(timeout)
+            return len(waits) == 3
+
+    # In one piece, the wait of an event would raise OverflowError.
+    wait_for_event(Event(), 1e12)
+    assert waits == [86_400.0] * 3
 
 
 def test_the_wall_clock_is_the_system_clock():

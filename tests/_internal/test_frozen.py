@@ -39,7 +39,7 @@ def pickled(value):
 
 
 def test_has_the_fields_of_its_base_classes_first():
-    assert Named.field_names == ("x", "y", "name")
+    assert Named._field_names == ("x", "y", "name")
     assert Named(1, 2, name="p").name == "p"
 
 
@@ -110,7 +110,7 @@ def test_untyped_slots_are_compared_copied_and_pickled():
         assert (same.value, same.more) == ([1], 2)
     assert one != UntypedSubclass([1])
     assert Untyped(1) != Untyped(2)
-    assert (Untyped.field_names, UntypedSubclass.untyped_slots) == (
+    assert (Untyped._field_names, UntypedSubclass._untyped_slots) == (
         (),
         ("value", "more"),
     )
@@ -152,7 +152,9 @@ def test_a_class_may_define_its_match_args():
 
 def test_a_class_without_slots_may_have_attributes_of_any_name():
     one, other = NoFields(), NoFields()
-    one.field_names = one.untyped_slots = other.field_names = other.untyped_slots = 5
+    one._field_names = one._untyped_slots = other._field_names = (
+        other._untyped_slots
+    ) = 5
     assert repr(one).startswith("<")
     assert one == other
 

@@ -71,6 +71,9 @@ VALID = {
     "the longest time": {"max_elapsed": MAX_DELAY},
     "time unlimited": {"max_elapsed": "unlimited"},
     "time null": {"max_elapsed": None},
+    "the first limit": {"limits": "any"},
+    "the last of the default limits": {"limits": "all"},
+    "the last limit": {"limits": "all", "max_attempts": 9, "max_elapsed": "1h"},
     "clip": {"deadline": "clip"},
     "overshoot": {"deadline": "overshoot", "max_elapsed": "1m"},
     "stop without time": {"deadline": "stop", "max_elapsed": None},
@@ -78,6 +81,10 @@ VALID = {
     "an error of a module": {"on": "json:JSONDecodeError"},
     "an error by a path": {"on": "json:decoder.JSONDecodeError"},
     "errors": {"on": ["OSError", "json:JSONDecodeError"]},
+    "no errors but those of a rule": {"on": [], **rule(schedule=[1])},
+    "a group of such errors": {"exception_groups": "all"},
+    "a group with such an error": {"exception_groups": "any"},
+    "a group as it is": {"exception_groups": "whole"},
     "giving up": {"give_up_on": "KeyError"},
     "never giving up": {"give_up_on": []},
     "retry_error": {"raises": "retry_error"},
@@ -95,6 +102,9 @@ VALID = {
     "a rule of an expression": rule(schedule="1s, 5s"),
     "a rule of few attempts": rule(max_attempts=1),
     "a rule of both": rule(schedule="fibonacci()", max_attempts="unlimited"),
+    "a rule of a hint": rule(hint="retry_after"),
+    "a rule of everything": rule(schedule=[1], max_attempts=2, hint="attribute:wait"),
+    "a rule without a hint": rule(max_attempts=2, hint=None),
     "two rules": {
         "rules": [
             {"on": ["KeyError", "json:JSONDecodeError"], "max_attempts": 2},
@@ -141,6 +151,9 @@ INVALID = {
     "an unknown setting": {"max_retries": 3},
     "a setting of code": {"on_result": None},
     "observers": {"observers": []},
+    "a fallback": {"fallback": None},
+    "an event": {"stop_event": None},
+    "a way to sleep": {"sleep": None},
     "extends, alone": {"extends": "base"},
     **{
         f"{value!r} for {name}": {name: value}
@@ -148,6 +161,7 @@ INVALID = {
             "schedule": [None, True, 5, {}, [[1]], ["soon"], [-1], [True], [None]],
             "max_attempts": [0, -1, 1.5, True, "3", "no", [], {}],
             "max_elapsed": [-1, True, "5", "soon", "-5s", "5 s", "", [], 10**309],
+            "limits": ["", "both", None, True, []],
             "deadline": ["Stop", "", None, 1, True],
             "on": [
                 "",
@@ -162,6 +176,7 @@ INVALID = {
                 [["OSError"]],
             ],
             "give_up_on": ["", None, True, [""]],
+            "exception_groups": ["", "none", None, True],
             "raises": ["first", None, 0],
             "redact": [None, 0, 1, "true", []],
             "keep_tracebacks": [None, 0, 1, "true", []],
@@ -224,9 +239,27 @@ INVALID = {
         for name in ("clip", "overshoot")
         for limit in (None, "unlimited")
     },
-    "clip without a time limit": {"deadline": "clip", "max_attempts": 3},
-    "overshoot without one": {"deadline": "overshoot", "schedule": [1]},
+    **{
+        f"{name} without max_elapsed, beside {other}": {"deadline": name, other: value}
+        for name in ("clip", "overshoot")
+        for other, value in (("max_attempts", 3), ("schedule", [1]))
+    },
+    **{
+        f"all limits, of {limits}": {"limits": "all"} | limits
+        for limits in (
+            {"max_attempts": None},
+            {"max_attempts": "unlimited", "max_elapsed": 60},
+            {"max_attempts": 5, "max_elapsed": None},
+            {"max_attempts": 5},
+            {"max_elapsed": 60},
+            {"schedule": [1]},
+        )
+    },
+    "no errors and no rules": {"on": [], "rules": []},
     "a rule that says nothing": rule(),
+    "a rule without a hint or anything else": rule(hint=None),
+    "a rule of results": rule(max_attempts=2, on_result=None),
+    "a rule of an invalid hint": rule(hint="retry-after"),
     "a rule without limit or delays": rule(max_attempts=None),
     "a rule of nothing": {"rules": [{"max_attempts": 2}]},
     "a rule on nothing": {"rules": [{"on": [], "max_attempts": 2}]},
@@ -297,7 +330,15 @@ LOADER_ONLY = {
     "an error may be retried": ("must be an Exception type", {"on": "SystemExit"}),
     "giving up leaves something": (
         "must be narrower than on",
-        {"give_up_on": "Exception"},
+        {"on": "OSError", "give_up_on": "Exception"},
+    ),
+    "the time is enough for a retry": (
+        "max_elapsed must be at least 250ms, the first delay",
+        {"max_elapsed": 0},
+    ),
+    "the schedule is enough for all attempts": (
+        "max_attempts must be at most 2, since the schedule ends",
+        {"max_attempts": 3, "schedule": [1]},
     ),
     "giving up leaves something of a rule": (
         "must be narrower than the on of each rule",

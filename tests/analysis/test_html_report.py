@@ -55,7 +55,9 @@ def test_a_number_typed_moves_its_slider(steady):
 
 def test_each_slider_moves_from_its_minimum_to_its_maximum(browser):
     schedule = (s.constant(1) + s.google_interval() * 2).round_down(1).take(3)
-    browser.open({"all": Policy(schedule=schedule.then(s.polynomial(2).jitter(0.5)))})
+    schedule = schedule.then(s.polynomial(2).jitter(0.5))
+    policy = Policy(schedule=schedule, max_attempts=5, max_elapsed=60)
+    browser.open({"all": policy})
     for slider in browser.all("[data-slider]"):
         path = slider.get_attribute("data-slider")
         for key, end in [("HOME", "min"), ("END", "max")]:
@@ -105,6 +107,7 @@ def test_shows_which_limits_can_end_a_call(browser):
 
 CAREFUL = Policy(
     on=(ConnectionError, TimeoutError),
+    max_attempts=5,
     max_elapsed="10m",
     hint=hints.retry_after(),
     hint_cap="5m",

@@ -88,6 +88,7 @@ def test_the_page_contains_the_given_policy():
             "max_attempts": None,
             "max_elapsed": None,
             "deadline": "stop",
+            "limits": "any",
             "attempt_timeout": None,
             "has_other_delays": False,
             "caveats": [],

@@ -47,7 +47,7 @@ TYPED = [(field, *each) for field, values in WRONG.items() for each in values.it
 def test_invalid_input_has_the_message_of_the_library(browser, field, typed, value):
     kind, _, part = field.rpartition(".")
     schedule = SCHEDULES.get(kind, s.constant(1))
-    policy = Policy(schedule=schedule, max_elapsed=60)
+    policy = Policy(schedule=schedule, max_attempts=2, max_elapsed=60)
     with pytest.raises(ConfigError) as caught:
         if kind:
             schedule_from(schedule_data(schedule) | {part: value})

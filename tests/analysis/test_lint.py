@@ -45,8 +45,9 @@ OWN = s.sequence(doubling).jitter(0.5)
 POLICIES = {
     "the default": (Policy(), set()),
     "the default, written": (Policy(on=Exception, give_up_on=()), set()),
-    "more attempts than by default": (
-        Policy(max_attempts=6),
+    "more attempts than by default": (Policy(max_attempts=6), set()),
+    "every exception": (
+        Policy(on=Exception, max_attempts=6),
         {"retries-every-exception"},
     ),
     "some errors": (polite(), set()),
@@ -212,7 +213,7 @@ POLICIES = {
     "a generator function": (polite(schedule=halving), {"no-jitter"}),
     "google": (
         presets.google(),
-        {"retries-every-exception", "too-many-attempts"},
+        {"too-many-attempts"},
     ),
     "zizq": (
         presets.zizq(),
@@ -222,7 +223,6 @@ POLICIES = {
         presets.hostname_verification(),
         {
             "no-jitter",
-            "retries-every-exception",
             "too-many-attempts",
             "call-outlives-process",
         },
@@ -369,6 +369,7 @@ def test_retries_beyond_the_checked_ones_are_not_assumed_absent():
 
 def test_full_jitter_is_checked_for_its_fewest_calls():
     full = Policy(schedule=s.exponential(1).cap(10).full_jitter(), max_elapsed=60)
+    full = full.replace(on=Exception)
     [every] = check(full)
     assert "at least 9 attempts" in every.reason
 

@@ -182,7 +182,7 @@ BROKEN = [
     polite(schedule=GROWING.cap(2)),
     polite(seed=7),
     polite(schedule=[0, 0, 1]),
-    Policy(max_attempts=6),
+    Policy(on=Exception, max_attempts=6),
     polite(max_attempts=12),
     polite(schedule=s.constant(0.02).jitter(0.5), max_elapsed=60),
     polite(schedule=["2h"]),
@@ -207,7 +207,7 @@ def test_every_rule_is_in_the_table():
 
 
 def test_a_finding_reads_as_one_line():
-    line = str(check(Policy(max_attempts=6))[0])
+    line = str(check(Policy(on=Exception, max_attempts=6))[0])
     assert line.startswith("retries-every-exception: on is Exception, and ")
     assert line.endswith(
         "after up to 6 attempts; on=(ConnectionError, TimeoutError), or "

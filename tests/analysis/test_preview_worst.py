@@ -117,3 +117,15 @@ def test_the_worst_case_shows_the_duration_of_attempts():
 
     assert worst() == "45s in total with attempts of 5s"
     assert worst(attempt=2) == "36s in total with attempts of 2s"
+
+
+def test_joined_limits_end_a_call_once_both_are_reached():
+    policy = Policy(
+        schedule=s.constant(20), max_attempts=3, max_elapsed=100, limits="all"
+    )
+    result = preview(policy)
+    assert [row.start_high for row in result.rows] == [20.0, 40.0, 60.0, 80.0, 100.0]
+    assert result.end.reasons == ("max_elapsed", "max_elapsed")
+    assert (result.attempts, result.worst_case) == ((6, 6), 100.0)
+    slow = preview(policy, attempt=200)
+    assert (slow.attempts, slow.worst_case) == ((3, 3), 640.0)

@@ -13,6 +13,7 @@ from retrykit import (
     GiveUp,
     Policy,
     RetryState,
+    Rule,
     Stop,
     StopReason,
     aretry,
@@ -124,6 +125,38 @@ def test_a_retry_after_a_rejected_result_is_paid_for(backend):
     assert backend.run(policy, lambda: results.pop(0)).value == 1
     expected = [("failed", True, True), ("withdraw", "None"), ("deposit", 2.5)]
     assert budget.calls == expected
+
+
+def test_a_call_that_an_event_ends_pays_for_no_retry_and_deposits_nothing(backend):
+    class SetEvent:
+        def is_set(self):
+            return True
+
+        if backend.name == "sync":
+
+            def wait(self, seconds): ...
+
+        else:
+
+            async def wait(self): ...
+
+    budget = RecordingBudget(9)
+    policy = EAGER.replace(budget=budget, stop_event=SetEvent(), fallback="old")
+    outcome = backend.run(policy, fail_times(1))
+    assert (outcome.value, outcome.state.stop_reason) == ("old", StopReason.STOPPED)
+    assert budget.calls == [("failed", True, True)]
+
+
+def test_a_result_that_a_rule_rejects_is_paid_for(backend):
+    budget, results = RecordingBudget(9), iter(["busy", "done"])
+    rules = [Rule(on_result="busy".__eq__, schedule=[0])]
+    policy = Policy(on=(), rules=rules, budget=budget)
+    assert backend.run(policy, lambda: next(results)).value == "done"
+    assert budget.calls == [
+        ("failed", True, True),
+        ("withdraw", "None"),
+        ("deposit", 2.5),
+    ]
 
 
 def test_retries_of_blocks_are_paid_for():

@@ -141,6 +141,17 @@ def test_the_bucket_goes_through_the_quota_test_of_the_aws_sdk_for_cpp():
     assert balance_after(None) == [3]
 
 
+def test_a_group_costs_as_much_as_its_most_expensive_error():
+    bucket = TokenBucket(costs=((TimeoutError, 10), (KeyError, 2)))
+    late = ExceptionGroup("late", [OSError(), TimeoutError()])
+    group = ExceptionGroup("all", [KeyError(), late])
+    assert bucket.withdraw(group) == 10
+    assert bucket.withdraw(ExceptionGroup("missing", [KeyError()])) == 2
+    assert bucket.withdraw(ExceptionGroup("other", [KeyError(), OSError()])) == 5
+    flat = TokenBucket(costs=((ExceptionGroup, 1), (TimeoutError, 10)))
+    assert flat.withdraw(group) == 1
+
+
 def test_a_full_bucket_accepts_no_deposit():
     bucket = TokenBucket(capacity=20, reward=7)
     assert play(bucket, [None, ERROR, None, ERROR, ERROR, ERROR, None, None]) == [

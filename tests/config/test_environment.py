@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import fields
 
 import pytest
 
@@ -57,6 +58,8 @@ EACH = {
     "ATTEMPT_TIMEOUT": ("500ms", {"attempt_timeout": 0.5}),
     "ATTEMPT_TIMEOUT without end": ("unlimited", {"attempt_timeout": None}),
     "NESTED": ("retry", {"nested": "retry"}),
+    "LIMITS": ("all", {"limits": "all"}),
+    "EXCEPTION_GROUPS": ("any", {"exception_groups": "any"}),
     "RAISES": ("group", {"raises": "group"}),
     "REDACT": ("False", {"redact": False}),
     "REDACT again": ("true", {"redact": True}),
@@ -76,9 +79,10 @@ def test_each_setting_has_a_variable(key, case):
 
 
 def test_every_setting_that_can_be_a_string_has_a_variable():
-    others = {"on_result", "observers", "rules", "budget"}
+    code = {"on_result", "fallback", "stop_event", "sleep", "observers"}
     known = {name.lower() for name in VARIABLES}
-    assert set(Policy.__annotations__) - known == others
+    names = {each.name for each in fields(Policy)}
+    assert names - known == code | {"rules", "budget"}
 
 
 @pytest.mark.parametrize("prefix", ["APP_RETRY", "APP_RETRY_"])

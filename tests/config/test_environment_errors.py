@@ -202,6 +202,8 @@ NEAR = {
     "BACKOFF_EXPONENTS": "BACKOFF_EXPONENT",
     "SCHEDULER": None,
     "NAMES": None,
+    "LIMIT": None,
+    "LIMIT_PER_HOST": None,
     "ONE": None,
     "PORT": None,
     "URL": None,

@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import re
+from dataclasses import fields
 
 import pytest
 from hypothesis import example, given, strategies as st
@@ -49,11 +50,9 @@ SHARED = {"#/$defs/scope"}
 
 def test_the_schema_has_every_setting_that_is_data():
     settings = SCHEMA["$defs"]["policy"]["properties"]
-    code = {"on_result", "observers"}
-    assert set(settings) == set(Policy.__annotations__) - code
-    assert list(settings) == [
-        name for name in Policy.__annotations__ if name in settings
-    ]
+    code = {"on_result", "fallback", "stop_event", "sleep", "observers"}
+    names = [each.name for each in fields(Policy)]
+    assert list(settings) == [name for name in names if name not in code]
     named = SCHEMA["$defs"]["named_policy"]["properties"]
     assert set(named) == {"extends", *settings}
 
@@ -69,8 +68,15 @@ def test_the_schema_has_every_setting_of_a_budget(kind):
 
 def test_the_defaults_of_the_schema_are_those_of_a_policy():
     settings = SCHEMA["$defs"]["policy"]["properties"]
-    defaults = {name: setting["default"] for name, setting in settings.items()}
-    assert Policy.from_dict(defaults) == Policy()
+    defaults = {
+        name: setting["default"]
+        for name, setting in settings.items()
+        if "default" in setting
+    }
+    # No name in a file stands for the errors that are retried by default.
+    assert settings.keys() - defaults.keys() == {"on"}
+    policy = Policy.from_dict(defaults)
+    assert all(getattr(policy, x) == getattr(Policy(), x) for x in settings)
     assert ALONE.is_valid(defaults)
 
 
@@ -255,6 +261,20 @@ def has_a_string_for_a_schedule(data):
         isinstance(each, dict) and isinstance(each.get("schedule"), str)
         for each in holders
     )
+
+
+def test_a_policy_that_extends_another_may_have_its_limits(tmp_path):
+    base = {"max_attempts": 9, "max_elapsed": 60, "rules": RULES}
+    own = {"limits": "all", "deadline": "clip", "on": [], "extends": "a"}
+    file = {"policies": {"a": base, "b": own}}
+    assert FILE.is_valid(file)
+    path = tmp_path / "policies.json"
+    path.write_text(json.dumps(file))
+    policy = Policy.from_toml(path, "b")
+    assert (policy.limits, policy.max_attempts, policy.on) == ("all", 9, ())
+
+
+RULES = [{"on": "OSError", "max_attempts": 2}]
 
 
 @given(changed_policy())

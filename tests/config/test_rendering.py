@@ -4,6 +4,8 @@ import enum
 import json
 import ssl
 import sys
+import threading
+import time
 import tomllib
 import xml.parsers.expat
 import zipfile
@@ -75,9 +77,13 @@ POLICIES = {
         rules=[
             Rule(on=zipfile.BadZipFile, schedule=s.linear(1).full_jitter()),
             Rule(on=(TimeoutError, ssl.SSLError), max_attempts=2),
+            Rule(on=BusyError, hint=hints.attribute("wait")),
             Rule(on=Exception, schedule=[1, 5], max_attempts=3),
         ],
     ),
+    "of_rules": Policy(on=(), rules=[Rule(on=OSError, max_attempts=2)]),
+    "joined": Policy(max_attempts=9, max_elapsed=60, limits="all"),
+    "groups": Policy(exception_groups="whole"),
     "a_hint": Policy(hint=hints.retry_after(), hint_cap=None, on_long_hint="clip"),
     "hints": Policy(
         hint=hints.first_of(
@@ -223,10 +229,15 @@ CODE = {
     "a lambda in give_up_on": {"give_up_on": lambda _: True},
     "a predicate of results": {"on_result": callable},
     "observers": {"observers": [print]},
+    "observers by event": {"observers": {"gave_up": print}},
+    "a fallback": {"fallback": None},
+    "an event": {"stop_event": threading.Event()},
+    "a way to sleep": {"sleep": time.sleep},
     "a generator function": {"schedule": delays},
     "a generator function in a sum": {"schedule": s.constant(1) + s.sequence(delays)},
     "a predicate in a rule": {"rules": [Rule(on=callable, max_attempts=2)]},
     "a generator function in a rule": {"rules": [Rule(on=OSError, schedule=delays)]},
+    "results in a rule": {"rules": [Rule(on_result=callable, schedule=[1])]},
     "a hint": {"hint": callable},
     "a hint in first_of": {"hint": hints.first_of(hints.retry_after(), callable)},
     "a cost": {"budget": TokenBucket(costs=[(callable, 1)])},

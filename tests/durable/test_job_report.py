@@ -76,7 +76,7 @@ def test_shows_why_a_dead_job_gave_up():
     [first, *_] = report_lines(
         envelope, "dead", why="JobFailed: the same in many words"
     )
-    gave_up = "gave up after 2 attempts in 1h: max attempts reached"
+    gave_up = "gave up after 2 attempts in 1 h: max_attempts=2 reached"
     assert first == f"verify-7: dead, {gave_up}"
 
 
@@ -90,7 +90,7 @@ def test_shows_the_result_of_a_succeeded_job(result, end):
     [first, *_] = report_lines(
         envelope_after(REFUSED, result), "succeeded", result=result
     )
-    assert first == f"verify-7: succeeded after 2 attempts in 1h{end}"
+    assert first == f"verify-7: succeeded after 2 attempts in 1 h{end}"
 
 
 def test_shows_the_number_of_dropped_failures():

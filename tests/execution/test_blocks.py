@@ -103,7 +103,7 @@ def test_raises_the_last_error_with_a_note_and_its_state(block):
         block(failing(9, error), schedule=[1, 2])
     assert caught.value is error
     assert error.__notes__ == [
-        "retrykit: gave up after 3 attempts in 3s: the schedule has ended"
+        "retrykit: gave up after 3 attempts in 3 s: the schedule has ended"
     ]
     assert error.__cause__ is None
     assert error.__context__ is None
@@ -179,11 +179,10 @@ def test_a_result_rejected_every_time_raises_a_retry_error(block):
     assert caught.value.__cause__ is None
 
 
-def test_a_block_without_set_result_is_rejected_if_there_is_on_result(block):
+def test_a_block_without_set_result_succeeds_whatever_on_result_says(block):
     events = []
-    with pytest.raises(ConfigError, match=r"call attempt\.set_result"):
-        block(lambda _: None, on_result=lambda _: False, observers=[events.append])
-    assert events[-1].state.stop_reason is StopReason.NOT_RETRYABLE
+    block(lambda _: None, on_result=lambda _: True, observers=[events.append])
+    assert [event.kind for event in events] == ["attempt_started", "succeeded"]
 
 
 @pytest.mark.parametrize("leave", ["break", "return", "continue"])

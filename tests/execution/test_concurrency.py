@@ -196,7 +196,7 @@ def test_a_custom_clock_applies_only_in_its_own_thread():
             raise AssertionError
 
     def elapsed():
-        return Policy().call(lambda: current_state().started_at_clock)
+        return Policy().call(lambda: current_state()._started_at_clock)
 
     with sync_clock.use(Frozen()), ThreadPoolExecutor(1) as pool:
         assert elapsed() == 5.0
@@ -307,9 +307,12 @@ def test_a_thread_that_asks_while_the_call_ends_leaves_no_state_behind():
 
 
 FORKING = """
-import os, signal, threading
+import logging, os, signal, threading
 from retrykit import Policy
 from retrykit._internal.clocks import sync_clock
+
+# A thread that writes to stderr may hold its lock in a fork.
+logging.getLogger("retrykit.retries").setLevel("ERROR")
 
 def fail():
     return Policy(schedule=[0]).run(int, "text").state.attempt
@@ -378,4 +381,4 @@ def test_an_outer_call_that_ends_while_it_is_read_is_ignored(monkeypatch):
     inner = RetryController(FOUR, "inner", sync_clock, None)
     outer = [RetryController(FOUR, "outer", sync_clock, None), 0.0, None]
     state = inner.ensure_call([inner, 0.0, outer]).state
-    assert (state.depth, state.outer_deadline) == (0, None)
+    assert (state.depth, state._outer_deadline) == (0, None)

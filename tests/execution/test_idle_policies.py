@@ -71,13 +71,17 @@ def test_other_rules_log_nothing(backend, caplog, rule):
     assert caplog.messages == []
 
 
+def one_minute():
+    yield 60
+
+
 @pytest.mark.parametrize(
     "outer",
     [
         {"max_attempts": 1},
         {"max_elapsed": 0},
         {"schedule": []},
-        {"schedule": [60], "max_elapsed": 59},
+        {"schedule": one_minute, "max_elapsed": 59},
         {"on": ValueError},
     ],
     ids=["attempts", "time", "schedule", "deadline", "error"],

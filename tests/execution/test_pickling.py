@@ -204,7 +204,7 @@ def test_an_error_from_another_process_has_its_attributes_and_note(pool):
     assert (type(error), error.args) == (importable.TwoArgumentError, ("localhost", 3))
     assert error.port == 3
     assert error.__notes__ == [
-        "retrykit: gave up after 3 attempts in 3s: the schedule has ended"
+        "retrykit: gave up after 3 attempts in 3 s: the schedule has ended"
     ]
 
 

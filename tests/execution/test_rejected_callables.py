@@ -217,10 +217,10 @@ UNKNOWN = {
     "on_results": "did you mean on_result?",
     "attempts": "write max_attempts, which includes the first attempt",
     "hints": "did you mean hint?",
-    "zzz": "the settings are schedule, max_attempts, max_elapsed, deadline, on, "
-    "give_up_on, on_result, rules, hint, hint_cap, on_long_hint, budget, "
-    "attempt_timeout, nested, raises, redact, keep_tracebacks, max_failures, seed, "
-    "observers, name",
+    "zzz": "the settings are schedule, max_attempts, max_elapsed, limits, deadline, "
+    "on, give_up_on, on_result, exception_groups, rules, hint, hint_cap, on_long_hint, "
+    "budget, attempt_timeout, nested, raises, fallback, stop_event, sleep, redact, "
+    "keep_tracebacks, max_failures, seed, observers, name",
 }
 
 

@@ -40,6 +40,7 @@ def _rules(random):
         {"on": _types(random)}
         | ({"schedule": schedule_data(random)} if maybe(random, 0.7) else {})
         | ({"max_attempts": _count(random)} if maybe(random, 0.5) else {})
+        | ({"hint": hint(random)} if maybe(random, 0.3) else {})
         for _ in range(random.randint(0, 3))
     ]
 
@@ -63,9 +64,11 @@ _SETTINGS = {
     "schedule": schedule_data,
     "max_attempts": _count,
     "max_elapsed": _limit,
+    "limits": lambda random: random.choice(["any", "all"]),
     "deadline": lambda random: random.choice(["stop", "clip", "overshoot"]),
     "on": _types,
     "give_up_on": _types,
+    "exception_groups": lambda random: random.choice(["all", "any", "whole"]),
     "rules": _rules,
     "hint": hint,
     "hint_cap": _limit,
@@ -159,9 +162,11 @@ _VARIABLES = {
     "SCHEDULE": expression,
     "MAX_ATTEMPTS": lambda random: str(random.choice([1, 5, 10**12, "unlimited"])),
     "MAX_ELAPSED": duration,
+    "LIMITS": lambda random: random.choice(["any", "all"]),
     "DEADLINE": lambda random: random.choice(["stop", "clip"]),
     "ON": lambda random: ", ".join(exception_type(random) for _ in range(2)),
     "GIVE_UP_ON": exception_type,
+    "EXCEPTION_GROUPS": lambda random: random.choice(["any", "whole"]),
     "HINT": hint,
     "HINT_CAP": duration,
     "ON_LONG_HINT": lambda random: random.choice(["clip", "honor"]),

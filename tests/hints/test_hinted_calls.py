@@ -134,7 +134,7 @@ def test_the_note_shows_the_requested_delay(backend):
     with pytest.raises(BusyError) as caught:
         backend(PATIENT, hint_cap=60)(raise_in_turn(BusyError("90s")))()
     (note,) = caught.value.__notes__
-    assert note.endswith(": it was asked to wait longer than allowed: 1m30s")
+    assert note.endswith(": it was asked to wait 1 min 30 s, longer than hint_cap=1m")
 
 
 def test_a_delay_of_the_schedule_beyond_the_remaining_time_follows_the_deadline_rule():

@@ -7,7 +7,7 @@ import ssl
 import httpx
 import pytest
 
-from retrykit import ConfigError, Policy, hints
+from retrykit import ConfigError, Policy, hints, retrying
 from retrykit.integrations import httpx as retries
 from retrykit.integrations._http.bodies import build_rewind
 from retrykit.integrations._http.transport import ReleasingCondition
@@ -221,3 +221,28 @@ def test_a_one_shot_body_cannot_be_rewound(body):
 def test_the_repr_of_a_transport_shows_its_policy(kind):
     shown = repr(kind(max_attempts=7))
     assert shown.startswith(f"{kind.__name__}(Policy(max_attempts=7, on=")
+
+
+def test_a_policy_works_in_a_block_that_sets_no_result():
+    for attempt in retrying(retries.policy()):
+        with attempt:
+            page = "page"
+    assert page == "page"
+
+
+async def note(_event):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"fallback": 0}, "fallback must be left out where no function"),
+        ({"observers": [note]}, "observers must be a sync function"),
+    ],
+    ids=["fallback", "observer"],
+)
+@pytest.mark.parametrize("client", [RetryTransport, RetryAdapter])
+def test_a_client_rejects_what_it_cannot_do(client, settings, message):
+    with pytest.raises(ConfigError, match=message):
+        client(Policy(**settings))

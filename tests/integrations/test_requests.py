@@ -159,7 +159,7 @@ def test_timeouts_are_retried_and_raised_as_those_of_requests(clock):
         assert errors[-1] is caught.value
         assert [type(error) for error in errors] == [ReadTimeout] * 3
         assert caught.value.__notes__ == [
-            "retrykit: gave up after 3 attempts in 3s: the schedule has ended"
+            "retrykit: gave up after 3 attempts in 3 s: the schedule has ended"
         ]
 
 

@@ -136,7 +136,7 @@ class TestTheLastAttempt:
             late = attempt.failed(policy, REFUSED, 2, scheduled_time=at(begun - 1000))
         assert due.next_retry_delay == timedelta(hours=1)
         assert late.non_retryable
-        assert "no time is left" in late.message
+        assert "max_elapsed=2h would be exceeded" in late.message
 
     def test_is_that_of_an_error_that_is_not_retried(self, attempt):
         error = attempt.failed(PATIENT, raises(KeyError("host")))
@@ -161,6 +161,18 @@ class TestTheLastAttempt:
             "was lost"
         )
 
+    def test_follows_the_last_of_joined_limits(self, attempt):
+        policy = PATIENT.replace(max_attempts=2, max_elapsed="2h", limits="all")
+        with virtual_time():
+            long_ago, soon = at(wall() - 9000), at(wall() - 60)
+            early = attempt.failed(policy, REFUSED, 1, scheduled_time=long_ago)
+            late = attempt.failed(policy, REFUSED, 2, scheduled_time=long_ago)
+            assert attempt(policy, lambda: 7, 3, scheduled_time=soon) == 7
+            lost = attempt.failed(policy, lambda: 7, 3, scheduled_time=long_ago)
+        assert early.next_retry_delay == timedelta(minutes=1)
+        assert (late.non_retryable, lost.non_retryable) == (True, True)
+        assert "the last attempt timed out or was lost" in lost.message
+
 
 def at(seconds):
     return datetime.fromtimestamp(seconds, UTC)
@@ -172,6 +184,10 @@ class TestAnActivityMayAsk:
         error = attempt.failed(PATIENT, raises(RetryAfter("90s", busy)))
         assert error.next_retry_delay == timedelta(seconds=90)
         assert (error.type, error.cause) == ("OSError", busy)
+
+    def test_for_another_attempt_without_a_delay(self, attempt):
+        error = attempt.failed(PATIENT, raises(RetryAfter(cause=KeyError("host"))), 2)
+        assert error.next_retry_delay == timedelta(hours=1)
 
     def test_to_give_up(self, attempt):
         revoked = PermissionError("revoked")

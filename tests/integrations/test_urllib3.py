@@ -115,7 +115,7 @@ def test_the_error_of_urllib3_is_raised_with_its_history(clock):
     assert state.stop_reason is StopReason.SCHEDULE_ENDED
     assert state.errors[-1] is caught.value
     assert caught.value.__notes__ == [
-        "retrykit: gave up after 3 attempts in 3s: the schedule has ended"
+        "retrykit: gave up after 3 attempts in 3 s: the schedule has ended"
     ]
 
 

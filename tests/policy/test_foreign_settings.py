@@ -10,8 +10,10 @@ import pytest
 
 import retrykit
 from retrykit import ConfigError, Policy, schedules, testing
+from retrykit.integrations.logging import observer
 from retrykit.policy.foreign_settings import ADVICE
 from retrykit.policy.validators import VALIDATORS, Raises
+from retrykit.state.events import EventKind
 
 ATTEMPTS = "write max_attempts, which includes the first attempt"
 ELAPSED = "write max_elapsed"
@@ -24,12 +26,12 @@ SCHEDULE = "write schedule, a list of delays or one of retrykit.schedules"
 GENERATOR = "write schedule, a generator function of delays"
 EXPONENTIAL = "write schedule=exponential(first, factor=...)"
 LINEAR = "write schedule=linear(step), or constant(...) + linear(step)"
-UNIFORM = "write schedule=constant(min) + constant(max - min).full_jitter()"
+UNIFORM = "write schedule=uniform(min, max)"
+DECAY = "write schedule=decay(first, rate=...)"
 CAP = "write schedule, with .cap(...) on it"
 CAP_OR_ELAPSED = f"{CAP}, or max_elapsed for all attempts"
 LEAST = "write schedule, with .at_least(...) on it"
-JITTER = "write schedule, with .jitter(...) or .full_jitter() on it, or with "
-JITTER += "+ constant(...).full_jitter()"
+JITTER = "write schedule, with .jitter(...), .full_jitter() or + uniform(0, ...)"
 
 ON = "write on"
 PREDICATE = "write on, which may be a predicate of the error"
@@ -42,7 +44,12 @@ HINT = "write hint, one of retrykit.hints"
 BUDGET = "write budget, one of retrykit.budgets"
 BREAKER = "put a circuit breaker into the function; budget only limits retries"
 OBSERVERS = "write observers, functions that are called with each event"
-LOGS = "write observers=[observer()], from retrykit.integrations.logging"
+STARTED = 'write observers={"attempt_started": function}'
+FAILED = 'write observers={"attempt_failed": function}'
+SCHEDULED = 'write observers={"retry_scheduled": function}'
+SUCCEEDED = 'write observers={"succeeded": function}'
+GAVE_UP = 'write observers={"gave_up": function}'
+LOGS = "write observers=[observer(levels=...)], from retrykit.integrations.logging"
 STATE = "read it from state_of(error)"
 FALLBACK = "write fallback, a value or a function of the state"
 RETRY_ERROR = 'write raises="retry_error"'
@@ -52,7 +59,7 @@ METHODS = "write methods as an argument of RetryTransport, RetryAdapter or the l
 REDIRECTS = "set redirects on the HTTP client"
 RAISE = "call raise_for_status() of the response"
 MOUNT = "write session.mount(prefix, RetryAdapter())"
-POLICY = "pass a Policy as the first argument"
+POLICY = "write policy, a Policy or a function that returns one"
 ONCE = "write max_attempts=1, or retrykit.testing.disable_retries() in tests"
 CALL = "write Policy(...).call(fn, *args, **kwargs)"
 
@@ -74,7 +81,9 @@ LIBRARIES = {
         ON_OR_RESULT: "retry predicate",
         GIVE_UP: "retry_if_not_exception_type",
         RESULT: "retry_if_result",
-        OBSERVERS: "before after before_sleep",
+        STARTED: "before",
+        FAILED: "after",
+        SCHEDULED: "before_sleep",
         LOGS: "logger log_level exc_info sec_format",
         "write raises, which is the last error by default": "reraise",
         RETRY_ERROR: "retry_error_cls",
@@ -86,7 +95,7 @@ LIBRARIES = {
         ELAPSED: "max_time",
         SCHEDULE: "wait_gen interval",
         EXPONENTIAL: "base factor",
-        GENERATOR: "initial_value decay_factor",
+        DECAY: "initial_value decay_factor",
         LEAST: "min_value",
         CAP: "max_value",
         JITTER: "jitter",
@@ -94,7 +103,9 @@ LIBRARIES = {
         ON_OR_RESULT: "predicate",
         GIVE_UP: "giveup",
         HINT: "value",
-        OBSERVERS: "on_success on_backoff on_giveup",
+        SUCCEEDED: "on_success",
+        SCHEDULED: "on_backoff",
+        GAVE_UP: "on_giveup",
         LOGS: "logger backoff_log_level giveup_log_level",
         FALLBACK: "raise_on_giveup",
     },
@@ -113,7 +124,8 @@ LIBRARIES = {
         GENERATOR: "wait_func",
         PREDICATE: "retry_on_exception",
         RESULT: "retry_on_result",
-        OBSERVERS: "before_attempts after_attempts",
+        STARTED: "before_attempts",
+        FAILED: "after_attempts",
         LOGS: "logger",
         RETRY_ERROR: "wrap_exception",
     },
@@ -153,7 +165,7 @@ LIBRARIES = {
         EXPONENTIAL: "initial multiplier",
         CAP: "maximum",
         EACH_OR_ALL: "timeout",
-        OBSERVERS: "on_error",
+        FAILED: "on_error",
     },
     "redress": {
         ATTEMPTS: "max_retries",
@@ -171,7 +183,10 @@ LIBRARIES = {
         BUDGET: "window_s target_success min_multiplier max_multiplier",
         BREAKER: "circuit_breaker failure_threshold recovery_timeout_s trip_on "
         "class_thresholds",
-        OBSERVERS: "before_sleep on_attempt_start on_attempt_end on_metric",
+        SCHEDULED: "before_sleep",
+        STARTED: "on_attempt_start",
+        FAILED: "on_attempt_end",
+        OBSERVERS: "on_metric",
         LOGS: "on_log",
         "write sleep": "sleeper",
         "write name": "operation",
@@ -243,7 +258,9 @@ LIBRARIES = {
         "write hint_cap": "max_retry_after",
         BUDGET: "retry_budget throttle token_bucket",
         "write nested": "outer",
-        OBSERVERS: "callback hook on_failure on_retry",
+        OBSERVERS: "callback hook",
+        FAILED: "on_failure",
+        SCHEDULED: "on_retry",
         FALLBACK: "default default_value raise_on_failure suppress",
         STATUSES: "retry_on_status status_codes",
         "write sleep": "sleep_func",
@@ -278,12 +295,11 @@ def test_each_parameter_of_a_library_has_its_advice(library):
 
 
 # Settings that are about to be added.
-COMING = {"exception_groups", "fallback", "limits", "sleep", "stop_event"}
 
 
 def test_a_name_has_one_advice_and_is_no_setting():
     names = " ".join(ADVICE.values()).split()
-    assert sorted(names) == sorted({*names} - {*VALIDATORS} - COMING)
+    assert sorted(names) == sorted({*names} - {*VALIDATORS})
 
 
 INTEGRATIONS = Path(retrykit.__file__).with_name("integrations")
@@ -291,7 +307,6 @@ OF_THE_CLIENTS = {"methods", "middlewares", "mount", "policy", "raise_for_status
 OF_THE_CLIENTS |= {"ClientSession", "session"}
 KNOWN = {
     *VALIDATORS,
-    *COMING,
     *get_args(Raises),
     *OF_THE_CLIENTS,
     *retrykit.__all__,
@@ -299,6 +314,9 @@ KNOWN = {
     *schedules.CONSTRUCTORS,
     *dir(schedules.Schedule),
     *inspect.signature(schedules.exponential).parameters,
+    *inspect.signature(schedules.decay).parameters,
+    *inspect.signature(observer).parameters,
+    *get_args(EventKind),
     *dir(Policy),
     *(
         name

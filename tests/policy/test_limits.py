@@ -53,6 +53,8 @@ TOO_FAR = constant(0).within(5).switch(after=10**9, to=constant(1))
         ({"schedule": constant(1), "max_elapsed": "1h"}, (None, 3600.0)),
         ({"schedule": constant(1), "max_attempts": None}, (None, None)),
         ({"schedule": TOO_FAR}, (5, None)),
+        ({"rules": [Rule(on=OSError, schedule=["1h"])]}, (5, None)),
+        ({"rules": [Rule(on=OSError, max_attempts=2)]}, (5, 60.0)),
         ({"schedule": ten_delays}, (None, None)),
         ({"schedule": endless}, (5, None)),
         ({"schedule": broken}, (5, None)),

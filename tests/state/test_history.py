@@ -40,7 +40,7 @@ class TestStatus:
     def test_of_a_call_that_succeeds_at_once(self, backend, clock):
         outcome = backend.run(POLICY, ScriptedFunction(["ok"]))
         assert history(outcome.state) == cleandoc("""
-            fetch succeeded after 1 attempt in 0s
+            fetch succeeded after 1 attempt in 0 s
               attempt  began after  took  next after  outcome
               1        0s           0s                succeeded
         """)
@@ -53,7 +53,7 @@ class TestStatus:
             return script()
 
         assert history(backend.run(POLICY, slow).state) == cleandoc("""
-            fetch succeeded after 3 attempts in 1m2s
+            fetch succeeded after 3 attempts in 1 min 2 s
               attempt  began after  took   next after  outcome
               1        0s           250ms  1s          ConnectionError: refused
               2        1.25s        250ms  1m          TimeoutError
@@ -66,7 +66,7 @@ class TestStatus:
             return history(current_state())
 
         assert backend.run(POLICY, slow).value == cleandoc("""
-            fetch is running: 1 attempt in 5s
+            fetch is running: 1 attempt in 5 s
               attempt  began after  took  next after  outcome
               1        0s           5s                running
         """)
@@ -78,7 +78,7 @@ class TestStatus:
             return script() and history(current_state())
 
         assert backend.run(POLICY, fetch).value == cleandoc("""
-            fetch is running: 2 attempts in 1s
+            fetch is running: 2 attempts in 1 s
               attempt  began after  took  next after  outcome
               1        0s           0s    1s          OSError: refused
               2        1s           0s                running
@@ -95,7 +95,7 @@ class TestStatus:
         backend.run(POLICY.replace(observers=[record_history]), script)
         assert waiting == [
             cleandoc("""
-            fetch is running: 1 attempt in 0s
+            fetch is running: 1 attempt in 0 s
               attempt  began after  took  next after  outcome
               1        0s           0s    1s          OSError: refused
         """)
@@ -107,31 +107,31 @@ class TestStatus:
             (
                 POLICY.replace(max_attempts=2),
                 [OSError("refused"), ...],
-                "2 attempts in 1s: max attempts reached",
+                "2 attempts in 1 s: max_attempts=2 reached",
                 "2        1s           0s                OSError: refused",
             ),
             (
                 POLICY.replace(max_elapsed=9),
                 [OSError("refused"), ...],
-                "2 attempts in 1s: no time is left for another attempt",
+                "2 attempts in 1 s: max_elapsed=9s would be exceeded",
                 "2        1s           0s                OSError: refused",
             ),
             (
                 POLICY,
                 [OSError("refused"), ...],
-                "3 attempts in 1m1s: the schedule has ended",
+                "3 attempts in 1 min 1 s: the schedule has ended",
                 "3        1m1s         0s                OSError: refused",
             ),
             (
                 POLICY,
                 [OSError, GiveUp(OSError("gone"))],
-                "2 attempts in 1s: ended by give_up_on, GiveUp or a hint",
+                "2 attempts in 1 s: ended by give_up_on, GiveUp or a hint",
                 "2        1s           0s                OSError: gone",
             ),
             (
                 POLICY,
                 [OSError, KeyError("id")],
-                "2 attempts in 1s: the error is not retryable",
+                "2 attempts in 1 s: the error is not retryable",
                 "2        1s           0s                KeyError: 'id'",
             ),
         ],
@@ -151,7 +151,7 @@ class TestStatus:
         with pytest.raises(ZeroDivisionError) as caught:
             POLICY.replace(on_result=broken).call(ScriptedFunction(["ok"]))
         assert history(state_of(caught.value)) == cleandoc("""
-            fetch gave up after 1 attempt in 0s: the error is not retryable
+            fetch gave up after 1 attempt in 0 s: the error is not retryable
               attempt  began after  took  next after  outcome
               1        0s           0s                dead
         """)
@@ -161,7 +161,7 @@ class TestStatus:
         with pytest.raises(KeyboardInterrupt) as caught:
             backend(POLICY)(script)()
         assert history(state_of(caught.value)) == cleandoc("""
-            fetch was cancelled after 2 attempts in 1s
+            fetch was cancelled after 2 attempts in 1 s
               attempt  began after  took  next after  outcome
               1        0s           0s    1s          OSError
               2        1s           0s                cancelled
@@ -180,7 +180,7 @@ class TestStatus:
         ):
             POLICY.call(ScriptedFunction([OSError]))
         assert history(state_of(caught.value)) == cleandoc("""
-            fetch was cancelled after 1 attempt in 0s
+            fetch was cancelled after 1 attempt in 0 s
               attempt  began after  took  next after  outcome
               1        0s           0s    1s          OSError
         """)
@@ -191,7 +191,7 @@ class TestOutcome:
         policy = POLICY.replace(on_result=lambda result: result != "ok")
         outcome = backend.run(policy, ScriptedFunction([503, None, "ok"]))
         assert history(outcome.state) == cleandoc("""
-            fetch succeeded after 3 attempts in 1m1s
+            fetch succeeded after 3 attempts in 1 min 1 s
               attempt  began after  took  next after  outcome
               1        0s           0s    1s          the result 503
               2        1s           0s    1m          the result None

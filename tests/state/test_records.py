@@ -29,7 +29,7 @@ POLICY = Policy(schedule=[1, 2, 4], on_result=lambda result: result == "busy")
 def state_with_result(result):
     """Return a state with a rejected result."""
     state = RetryState("fetch", seed=7, epoch=0.0)
-    state.record(Failure(1, None, result, 0.0, 0.0, 1.0))
+    state._record(Failure(1, None, result, 0.0, 0.0, 1.0))
     return state
 
 
@@ -53,6 +53,16 @@ def test_a_state_survives_json(clock, flaky):
     assert [str(e) for e in again.errors] == ["OSError: refused", "ValueError: bad"]
     assert (again.stop_reason, again.elapsed) == (StopReason.ATTEMPTS, state.elapsed)
     assert again.started_at == state.started_at
+
+
+def test_a_state_whose_call_used_its_fallback_is_read_again():
+    state = state_with_result("busy")
+    state._end(StopReason.ATTEMPTS, "max_attempts=1 reached")
+    state.used_fallback = True
+    again = through_json(state)
+    assert (again.used_fallback, again.stop_detail) == (True, "max_attempts=1 reached")
+    with pytest.raises(ConfigError, match="state must be a dict from RetryState"):
+        RetryState.from_dict(state.to_dict() | {"used_fallback": 1})
 
 
 COUNTS = st.integers(1, 10**6)
@@ -105,7 +115,7 @@ def test_any_state_survives_json(state):
     assert again.to_dict() == state.to_dict()
     assert again == through_json(again) == pickle.loads(pickle.dumps(state))  # noqa: S301
     # The nested state has records of its errors, too.
-    odd = {"failures", "nested_state", "read_clock", "started_at_clock"}
+    odd = {"failures", "nested_state", "_read_clock", "_started_at_clock"}
     for name in set(RetryState.__slots__) - odd:
         assert getattr(again, name) == getattr(state, name)
     if state.nested_state is not None:
@@ -212,7 +222,11 @@ class UnformattableError(SyntaxError):
     "error", [SilentError(), UnformattableError()], ids=["silent", "odd"]
 )
 def test_an_error_that_cannot_be_formatted_does_not_lose_the_others(flaky, error):
-    state = POLICY.run(flaky(OSError("busy"), error, error, error)).state
+    state = (
+        POLICY.replace(on=Exception)
+        .run(flaky(OSError("busy"), error, error, error))
+        .state
+    )
     first, second, *_ = through_json(state).errors
     assert (first.type, first.message) == ("OSError", "busy")
     assert second.type == f"{__name__}.{type(error).__name__}"
@@ -258,6 +272,8 @@ def nested_data(depth):
 
 DATA = state_with_result("busy").to_dict()
 FAILED = DATA["failures"][0]
+# A state that waits in a queue may have been written before these were added.
+ADDED = {"max_attempts": None, "stop_detail": None, "used_fallback": False}
 ERROR = {"type": "OSError", "message": "busy", "traceback": ""}
 
 
@@ -336,12 +352,25 @@ ERROR = {"type": "OSError", "message": "busy", "traceback": ""}
         *(
             pytest.param({k: v for k, v in DATA.items() if k != key}, id=f"no {key}")
             for key in DATA
+            if key not in ADDED
         ),
+        pytest.param(DATA | {"max_attempts": 0}, id="a limit of no attempts"),
+        pytest.param(DATA | {"max_attempts": True}, id="a limit that is not a number"),
+        pytest.param(DATA | {"stop_detail": 5}, id="a detail that is not a string"),
+        pytest.param(DATA | {"used_fallback": 1}, id="an answer that is not a bool"),
     ],
 )
 def test_malformed_data_is_rejected(data):
     with pytest.raises(ConfigError, match=r"state must be a dict from RetryState\."):
         RetryState.from_dict(data)
+
+
+@pytest.mark.parametrize("missing", [*ADDED, None])
+def test_data_may_lack_what_was_added_later(missing):
+    lacking = ADDED if missing is None else {missing: ADDED[missing]}
+    full = DATA | {"max_attempts": 5, "stop_detail": "busy", "used_fallback": True}
+    data = {key: value for key, value in full.items() if key not in lacking}
+    assert RetryState.from_dict(data).to_dict() == full | lacking
 
 
 TIMES = ["next_delay", "elapsed_at_end", "total_delay", "epoch"]

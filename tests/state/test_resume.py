@@ -283,7 +283,7 @@ def test_a_group_contains_the_errors_of_this_process(clock):
 
 def test_a_retry_error_describes_the_whole_call(clock):
     state = interrupted(POLICY, 2, asleep=True)
-    with pytest.raises(RetryError, match="fetch gave up after 3 attempts in 3s"):
+    with pytest.raises(RetryError, match="fetch gave up after 3 attempts in 3 s"):
         resume(fail, state, POLICY, raises="retry_error", max_attempts=3)()
     assert clock.sleeps == [1.0, 2.0]
 

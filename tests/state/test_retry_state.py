@@ -122,15 +122,15 @@ def test_started_at_is_the_current_time():
     assert before - rounding <= started <= datetime.now(UTC) + rounding
 
 
-GAVE_UP = "gave up after 2 attempts in 1m30s"
+GAVE_UP = "gave up after 2 attempts in 1 min 30 s"
 
 
 @pytest.mark.parametrize(
     ("reason", "status", "text"),
     [
-        (None, "running", "is running: 2 attempts in 1m30s"),
-        ("succeeded", "succeeded", "succeeded after 2 attempts in 1m30s"),
-        ("cancelled", "dead", "was cancelled after 2 attempts in 1m30s"),
+        (None, "running", "is running: 2 attempts in 1 min 30 s"),
+        ("succeeded", "succeeded", "succeeded after 2 attempts in 1 min 30 s"),
+        ("cancelled", "dead", "was cancelled after 2 attempts in 1 min 30 s"),
         ("attempts", "dead", f"{GAVE_UP}: max attempts reached"),
         ("elapsed", "dead", f"{GAVE_UP}: no time is left for another attempt"),
         ("schedule_ended", "dead", f"{GAVE_UP}: the schedule has ended"),
@@ -141,7 +141,7 @@ GAVE_UP = "gave up after 2 attempts in 1m30s"
 def test_describes_how_the_call_went(reason, status, text):
     state = RetryState("fetch", seed=7, epoch=0.0, attempt=2, elapsed_at_end=90.0)
     if reason is not None:
-        state.end(StopReason(reason))
+        state._end(StopReason(reason))
     assert state.status == status
     assert state.describe() == text
     assert repr(state) == f"<RetryState of fetch: {text}>"
@@ -149,7 +149,7 @@ def test_describes_how_the_call_went(reason, status, text):
 
 def test_describes_one_attempt_in_the_singular():
     assert (
-        RetryState("f", seed=7, epoch=0.0).describe() == "is running: 1 attempt in 0s"
+        RetryState("f", seed=7, epoch=0.0).describe() == "is running: 1 attempt in 0 s"
     )
 
 
@@ -160,7 +160,7 @@ def test_describes_one_attempt_in_the_singular():
 def test_keeps_the_first_and_the_last_failures(keep, attempts):
     state = RetryState("fetch", seed=7, epoch=0.0, max_failures=keep)
     for attempt in range(1, 10):
-        state.record(failure(attempt))
+        state._record(failure(attempt))
     assert [each.attempt for each in state.failures] == attempts
     assert state.dropped_failures == 9 - keep
 
@@ -168,7 +168,7 @@ def test_keeps_the_first_and_the_last_failures(keep, attempts):
 def test_keeps_all_failures_up_to_max_failures():
     state = RetryState("fetch", seed=7, epoch=0.0, max_failures=3)
     for attempt in range(1, 4):
-        state.record(failure(attempt))
+        state._record(failure(attempt))
     assert (len(state.failures), state.dropped_failures) == (3, 0)
 
 
@@ -187,9 +187,9 @@ def test_a_call_keeps_max_failures_failures(backend, clock, flaky):
 def test_a_smaller_max_failures_keeps_the_first_and_the_last():
     state = RetryState("fetch", seed=7, epoch=0.0, max_failures=50)
     for attempt in range(1, 51):
-        state.record(Failure(attempt, OSError(), None, 0.0, 0.0, 1.0))
+        state._record(Failure(attempt, OSError(), None, 0.0, 0.0, 1.0))
     state.max_failures = 4
-    state.record(Failure(51, OSError(), None, 0.0, 0.0, 1.0))
+    state._record(Failure(51, OSError(), None, 0.0, 0.0, 1.0))
     assert [failure.attempt for failure in state.failures] == [1, 2, 50, 51]
     assert state.dropped_failures == 47
 

@@ -205,12 +205,12 @@ class TestAssertions:
         assert str(caught.value) == cleandoc("""
             attempts of fetch: expected [2], got [2, 3]
 
-            fetch succeeded after 2 attempts in 1s
+            fetch succeeded after 2 attempts in 1 s
               attempt  began after  took  next after  outcome
               1        0s           0s    1s          ConnectionError: refused
               2        1s           0s                succeeded
 
-            fetch gave up after 3 attempts in 1m1s: the schedule has ended
+            fetch gave up after 3 attempts in 1 min 1 s: the schedule has ended
               attempt  began after  took  next after  outcome
               1        0s           0s    1s          OSError
               2        1s           0s    1m          OSError
@@ -286,7 +286,7 @@ class TestAssertions:
 def test_the_table_shows_the_calls_of_one_function_or_all():
     recorded = recorded_calls()
     of_load = recorded.table("load")
-    assert of_load.startswith("shop.load succeeded after 1 attempt in 0s\n")
+    assert of_load.startswith("shop.load succeeded after 1 attempt in 0 s\n")
     assert recorded.table() == f"{recorded.table('fetch')}\n\n{of_load}"
     assert recorded.table("other") == ""
 

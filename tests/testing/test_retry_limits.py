@@ -22,6 +22,7 @@ from retrykit._internal.clocks import sync_clock
 from retrykit._internal.loop_clock import async_clock
 from retrykit.errors import NestingError
 from retrykit.execution.overrides import retry_overrides
+from retrykit.schedules import constant
 from retrykit.testing import (
     AsyncScriptedFunction,
     ScriptedFunction,
@@ -342,3 +343,15 @@ def test_blocks_cannot_be_used_as_decorators():
         @limit_retries(3)
         async def fetch():
             pass
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_joined_limits_are_limited_too(clock, flaky, most):
+    policy = Policy(
+        limits="all", max_attempts=3, max_elapsed="1h", schedule=constant(1)
+    )
+    errors = flaky(*[OSError()] * 9)
+    block = disable_retries() if most == 1 else limit_retries(most)
+    with block, pytest.raises(OSError) as caught:
+        policy.call(errors)
+    assert state_of(caught.value).attempt == most

@@ -92,13 +92,18 @@ def test_policies_vary_all_settings_with_values():
     assert {name for name in values if len(values[name]) == 1} == {
         "attempt_timeout",
         "budget",
+        "fallback",
         "observers",
         "on_result",
+        "sleep",
+        "stop_event",
     }
     assert {"5", "None"} < values["max_attempts"]
     assert {"60.0", "None"} < values["max_elapsed"]
     assert {len(each["rules"]) for each in found} == {0, 1, 2, 3}
     assert values["deadline"] == {"'stop'", "'clip'", "'overshoot'"}
+    rules = [rule for each in found for rule in each["rules"]]
+    assert any(rule.hint and rule.schedule is None for rule in rules)
 
 
 def test_policies_vary_which_limits_are_written():
@@ -117,6 +122,7 @@ def settings_of(policy):
 @given(policies(max_attempts=3))
 def test_policies_have_at_most_max_attempts(policy):
     assert policy.max_attempts in {1, 2, 3}
+    assert policy.limits == "any"
 
 
 @given(policies(schedules=st.just([1, "2s"])))
@@ -124,11 +130,29 @@ def test_policies_use_the_given_schedules(policy):
     assert policy.schedule == s.sequence([1.0, 2.0])
 
 
+LONG = [s.constant(1).take(5000), s.constant(0).take(5000), s.linear(1e-9)]
+
+
+@given(policies(schedules=st.sampled_from(LONG)))
+def test_policies_may_have_long_schedules(policy):
+    assert policy.schedule in LONG
+
+
+def generated():
+    yield 1.0
+
+
+@given(policies(schedules=st.just(generated), max_attempts=9))
+def test_policies_may_have_schedules_of_user_code(policy):
+    assert policy.max_attempts <= 9
+
+
 @given(policies(), st.sampled_from([ConnectionError, TimeoutError]))
 def test_every_policy_retries_the_errors_of_scripts(policy, kind):
     state = RetryState("fetch", seed=7, epoch=0.0)
     failure = Failure(1, kind(), None, 0.0, 0.0, None)
     one = override(policy, max_attempts=None, schedule=s.sequence([1]), rules=())
+    one = override(one, limits="any")
     stopped = getattr(one.decide(state, failure), "reason", None)
     assert stopped in {None, StopReason.ELAPSED}
 

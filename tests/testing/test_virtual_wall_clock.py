@@ -154,9 +154,9 @@ def test_the_log_has_one_line_for_each_failure_of_a_job(caplog):
                 harness.job, harness.envelope, clock
             ).envelope
     error = "ConnectionError: connection refused"
-    ended = "gave up after 2 attempts in 4h: the schedule has ended"
+    ended = "gave up after 2 attempts in 4 h: the schedule has ended"
     assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
-        ("WARNING", f"job-7: attempt 1 failed, retrying in 4h; {error}"),
-        ("ERROR", f"job-7: {ended}; {error}"),
+        ("WARNING", f"retrying job-7 in 4 h after {error} (attempt 2)"),
+        ("ERROR", f"job-7 {ended}; {error}"),
     ]
     assert caplog.records[0].retrykit["delay"] == 4 * 3600

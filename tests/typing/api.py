@@ -7,10 +7,21 @@ is reported. For pyright this needs ``enableTypeIgnoreComments = false``.
 
 import asyncio
 import functools
+import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Any, Generic, Self, TypeVar, assert_type, overload
+from typing import (
+    Any,
+    Generic,
+    NoReturn,
+    Self,
+    TypeVar,
+    assert_never,
+    assert_type,
+    overload,
+)
 
 from retrykit import (
     Outcome,
@@ -20,9 +31,12 @@ from retrykit import (
     policy_of,
     resume,
     retry,
+    retrying,
     schedules as s,
     with_policy,
 )
+from retrykit.policy.outcome import WithError, WithValue
+from retrykit.state.events import RetryScheduled
 
 T = TypeVar("T")
 POLICY = Policy(schedule=s.exponential(1).cap("1m"), on=(OSError, ValueError))
@@ -296,8 +310,86 @@ def an_outcome_has_a_value_or_an_error(outcome: Outcome[bytes]) -> None:
     assert_type(outcome.error, Exception | None)
     assert_type(outcome.state, RetryState)
     assert_type(outcome.ok, bool)
+    assert_type(outcome.unwrap(), bytes)
+    assert_type(outcome.value_or(None), bytes | None)
+    assert_type(outcome.value_or(b""), bytes)
     _: Outcome[bytes | int] = outcome
     outcome.value = b""  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def ok_tells_which(outcome: Outcome[bytes], other: Outcome[bytes]) -> None:
+    if outcome.ok is True:
+        assert_type(outcome.value, bytes)
+        assert_type(outcome.error, None)
+    else:
+        assert_type(outcome.value, None)
+        assert_type(outcome.error, Exception)
+    if other.ok:
+        # Pyright narrows a union by `is`, but not by truth.
+        assert_type(other.value, bytes)  # pyright: ignore[reportAssertTypeFailure]
+    else:
+        assert_type(other.error, Exception)  # pyright: ignore[reportAssertTypeFailure]
+
+
+def the_error_tells_which(outcome: Outcome[bytes], other: Outcome[bytes]) -> None:
+    if outcome.error is None:
+        assert_type(outcome.value, bytes)
+    else:
+        assert_type(outcome.error, Exception)
+    if other.error is not None:
+        raise other.error
+    assert_type(other.value, bytes)
+
+
+def the_type_tells_which(outcome: Outcome[bytes]) -> bytes:
+    match outcome:
+        case WithValue():
+            assert_type(outcome.value, bytes)
+            return outcome.value
+        case WithError():
+            raise outcome.error
+        case never:
+            assert_never(never)
+
+
+def unwrap_returns_or_raises(error: WithError, value: WithValue[int]) -> NoReturn:
+    assert_type(value.unwrap(), int)
+    assert_type(value.value_or("none"), int)
+    assert_type(error.value_or("none"), str)
+    error.unwrap()
+
+
+def current_policy() -> Policy:
+    return POLICY
+
+
+@retry(policy=current_policy, max_attempts=2)
+def under_the_policy_of_the_moment(url: str) -> bytes:
+    return url.encode()
+
+
+def a_policy_may_be_a_function() -> None:
+    assert_type(under_the_policy_of_the_moment("here"), bytes)
+    assert_type(with_policy(bare, current_policy)("here"), bytes)
+    retrying(current_policy)
+    retry(policy=bare)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    retry(policy=5)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+
+
+def warn(event: RetryScheduled) -> None:
+    assert_type(event.delay, float)
+
+
+def the_end_and_the_wait_have_settings() -> None:
+    Policy(stop_event=threading.Event(), sleep=time.sleep, fallback=None)
+    Policy(stop_event=asyncio.Event(), sleep=asyncio.sleep, limits="all")
+    Policy(observers={"gave_up": print, "retry_scheduled": warn})
+    Policy(fallback=lambda state: state.failures)
+    Policy(stop_event=5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Policy(sleep=5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Policy(limits="both")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Policy(observers={"retried": print})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
+    Policy(observers={"gave_up": warn})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
 
 
 async def is_busy(error: Exception) -> bool:

@@ -107,9 +107,9 @@ def decisions(state: RetryState, failure: Failure) -> float:
 
 
 def signals(error: ValueError) -> None:
-    assert_type(RetryAfter("2s", error).delay, float)
+    assert_type(RetryAfter("2s", error).delay, float | None)
     assert_type(GiveUp(error).cause, Exception | None)
-    RetryAfter()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    RetryAfter()
     RetryAfter([])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     GiveUp("busy")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     GiveUp(KeyboardInterrupt())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

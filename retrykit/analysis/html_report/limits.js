@@ -42,10 +42,11 @@ function worstOf(policy, attempt, rows) {
 }
 
 /** Return the latest end of a call whose attempts all time out. */
-function latestOf({ max_elapsed, deadline, attempt_timeout }, rows) {
-  const allowed = max_elapsed ?? Infinity;
+function latestOf(policy, rows) {
+  const { deadline, attempt_timeout } = policy;
   let begins = 0;
-  for (const { high, total_low } of rows) {
+  for (const { retry, high, total_low } of rows) {
+    const allowed = allowedAt(policy, retry);
     const ends = begins + attempt_timeout;
     begins = saturate(
       deadline === "overshoot"
@@ -53,7 +54,9 @@ function latestOf({ max_elapsed, deadline, attempt_timeout }, rows) {
         : Math.min(ends + high, Math.max(allowed, total_low)),
     );
   }
-  const timeLeft = deadline === "stop" ? Math.max(allowed - begins, 0) : Infinity;
+  const shortened = deadline === "stop" && policy.limits !== "all";
+  const allowed = allowedAt(policy, rows.length + 1);
+  const timeLeft = shortened ? Math.max(allowed - begins, 0) : Infinity;
   return saturate(begins + Math.min(attempt_timeout, timeLeft));
 }
 
@@ -74,25 +77,35 @@ function pathOf(policy, attempt, retries, side) {
 
 /** Return the delay after a failed attempt, or the setting that ends the call. */
 function decide(policy, attempt, elapsed, side) {
-  const { schedule, max_attempts, max_elapsed, deadline } = policy;
-  if (max_attempts !== null && attempt >= max_attempts) return "max_attempts";
-  if (max_elapsed !== null && elapsed >= max_elapsed + MARGINS[deadline])
+  const { schedule, limits, max_attempts, max_elapsed, deadline } = policy;
+  const joined = limits === "all" && max_elapsed !== null;
+  if (!joined && max_attempts !== null && attempt >= max_attempts)
+    return "max_attempts";
+  const allowed = allowedAt(policy, attempt);
+  if (allowed !== Infinity && elapsed >= allowed + MARGINS[deadline])
     return "max_elapsed";
   const range = bounds(schedule, attempt);
   if (range === null) return "schedule";
   const delay = range[side];
-  if (max_elapsed === null || deadline === "overshoot") return delay;
+  if (allowed === Infinity || deadline === "overshoot") return delay;
   // An attempt with a timeout must start before the limit.
   const before = deadline === "stop" && policy.attempt_timeout !== null;
-  if (elapsed + delay <= max_elapsed + (before ? -EPSILON : EPSILON)) return delay;
-  return deadline === "clip" ? max_elapsed - elapsed : "max_elapsed";
+  if (elapsed + delay <= allowed + (before ? -EPSILON : EPSILON)) return delay;
+  return deadline === "clip" ? allowed - elapsed : "max_elapsed";
+}
+
+/** Return the time limit of a retry; joined with attempts, once they are used. */
+function allowedAt({ limits, max_attempts, max_elapsed }, retry) {
+  const joined = limits === "all" && max_attempts !== null;
+  if (max_elapsed === null || (joined && retry < max_attempts)) return Infinity;
+  return max_elapsed;
 }
 
 function rowsOf(policy, attempt, delays) {
-  const allowed = policy.max_elapsed ?? LONGEST;
   let [shortest, longest] = [0, 0];
   return delays.map((delay, index) => {
     const retry = index + 1;
+    const allowed = Math.min(allowedAt(policy, retry), LONGEST);
     const [low, high] = bounds(policy.schedule, retry);
     const timeLeft = Math.max(allowed - retry * attempt, shortest);
     shortest = saturate(shortest + delay);

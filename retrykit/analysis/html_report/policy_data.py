@@ -38,6 +38,7 @@ def policy_data(name: str, value: object) -> dict[str, Any]:
         "key": toml_key(name),
         **settings,
         "deadline": policy.deadline,
+        "limits": policy.limits,
         "attempt_timeout": timeout_seconds(policy.attempt_timeout),
         "has_other_delays": has_other_delays(policy),
         "caveats": list(caveats(policy)),

@@ -78,7 +78,7 @@ class PolicyReference(Frozen):
 
     @property
     def policy(self) -> Policy:
-        """The policy."""
+        """The policy, for which a function may be asked."""
         return self.value if isinstance(self.value, Policy) else self.value.policy
 
 
@@ -90,7 +90,8 @@ def discover(
     Finds policies, results of `with_policy`, and decorated functions and methods of
     every kind, also under other decorators that use `functools.wraps`. They may be
     attributes of modules and classes, or items of a list, tuple or dict that is such
-    an attribute. Names imported from elsewhere do not count.
+    an attribute. Names imported from elsewhere do not count. A function that returns
+    the policy of each call is called once; if it raises, its callable is left out.
 
     >>> discover("retrykit.schedules")
     Discovery(found=(), failures=())
@@ -180,7 +181,9 @@ class _Reader:
         for each in _select(module, self._name, own) if self._name else own:
             if id(each.value) not in self._seen:
                 self._seen[id(each.value)] = each.value
-                self.found.append(_describe(module, each, lines or {}))
+                # A function that returns the policy of a call may fail here.
+                with suppress(Exception):
+                    self.found.append(_describe(module, each, lines or {}))
 
 
 def _select(

@@ -76,6 +76,11 @@ class LintContext(Frozen):
         return unlimited and is_endless(self.policy.schedule)
 
     @property
+    def joined(self) -> bool:
+        """True if both limits must be reached."""
+        return self.policy.limits == "all"
+
+    @property
     def scheduled(self) -> bool:
         """True if every delay comes from the policy's own schedule."""
         return not has_other_delays(self.policy)
@@ -137,7 +142,7 @@ def _unbounded(context: LintContext) -> Iterator[Advice]:
 
 @_rule("never-retries", "the first attempt is the last")
 def _never_retries(context: LintContext) -> Iterator[Advice]:
-    if context.policy.max_attempts == 1:
+    if context.policy.max_attempts == 1 and not context.joined:
         reason = "max_attempts=1 includes the first attempt: no retry is ever made"
         yield reason, "max_attempts=2 for one retry"
     elif context.policy.schedule.bounds(1) is None and context.scheduled:
@@ -291,7 +296,8 @@ def _too_many_attempts(context: LintContext) -> Iterator[Advice]:
             f"outage multiplies the load by {most}, and by {most**2} if its caller "
             "retries as often"
         )
-        yield reason, f"max_attempts={context.attempts}"
+        fix = f"max_attempts={context.attempts}"
+        yield reason, f'{fix} and limits="any"' if context.joined else fix
 
 
 @_rule("call-outlives-process", "a call may take longer than its process lives")
@@ -316,7 +322,8 @@ def _call_outlives_process(context: LintContext) -> Iterator[Advice]:
             bounded = attempt == 0 and policy.attempt_timeout is not None
             late = policy.deadline == "overshoot" or bounded
             stop = ', deadline="stop"' if late and policy.deadline != "stop" else ""
-            fix += f", or set max_elapsed={allowed!r}{stop}"
+            alone = ', limits="any"' if context.joined else ""
+            fix += f", or set max_elapsed={allowed!r}{stop}{alone}"
         yield reason, fix
 
 
@@ -353,7 +360,8 @@ def check(
     called.
 
     >>> from retrykit.schedules import constant
-    >>> [finding] = check(Policy(schedule=constant(1).jitter(0.5), max_attempts=6))
+    >>> every = Policy(schedule=constant(1).jitter(0.5), max_attempts=6, on=Exception)
+    >>> [finding] = check(every)
     >>> finding.rule
     'retries-every-exception'
     >>> [finding] = check(Policy(on=OSError, schedule=[1, 5, 9]))

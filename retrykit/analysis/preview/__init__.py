@@ -26,6 +26,7 @@ from retrykit.analysis.preview.projection import (
     EndOfCall,
     Projection,
     RetryRow,
+    allowed_at,
     project,
     walk,
 )
@@ -171,7 +172,7 @@ def _longest_sample(policy: Policy, projection: Projection) -> float:
     """Return the total delay after which a sampled call may stop."""
     # To estimate the means of rows, long calls are needed in full.
     means = projection.end or None in projection.distributions
-    if means or policy.max_elapsed is None:
+    if means or policy.max_elapsed is None or policy.limits == "all":
         return math.inf
     return policy.max_elapsed
 
@@ -196,16 +197,17 @@ def _worst_case(policy: Policy, attempt: float, projection: Projection) -> float
 
 def _latest(policy: Policy, rows: Sequence[RetryRow]) -> float:
     """Return the latest end of a call whose attempts all time out."""
-    allowed = math.inf if policy.max_elapsed is None else policy.max_elapsed
     limit, begins = _attempt_limit(policy), 0.0
     for row in rows:
+        allowed = allowed_at(policy, row.retry)
         if policy.deadline == "overshoot":
             begins = min(begins + limit, allowed) + row.high
         else:
             begins = min(begins + limit + row.high, max(allowed, row.start_low))
         begins = min(begins, MAX_DELAY)
-    if policy.deadline == "stop":
-        limit = min(limit, max(allowed - begins, 0.0))
+    if policy.deadline == "stop" and policy.limits == "any":
+        left = allowed_at(policy, len(rows) + 1) - begins
+        limit = min(limit, max(left, 0.0))
     return min(begins + limit, MAX_DELAY)
 
 

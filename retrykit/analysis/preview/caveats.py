@@ -4,19 +4,21 @@ from collections.abc import Iterator
 
 from retrykit._internal.durations import format_duration
 from retrykit.policy.conditions import format_value
+from retrykit.policy.fallback import NO_FALLBACK
 from retrykit.policy.policy import Policy
+from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import timeout_seconds
 
 __all__ = ["caveats", "has_other_delays"]
 
 
 def has_other_delays(policy: Policy) -> bool:
-    """Return whether rules or a hint may replace the delays of the schedule.
+    """Return whether rules or hints may replace the delays of the schedule.
 
     >>> has_other_delays(Policy())
     False
     """
-    by_rule = any(rule.schedule is not None for rule in policy.rules)
+    by_rule = any(x.schedule is not None or x.hint is not None for x in policy.rules)
     return by_rule or policy.hint is not None
 
 
@@ -26,14 +28,16 @@ def caveats(policy: Policy) -> Iterator[str]:
     >>> list(caveats(Policy(attempt_timeout="10s")))
     ['each attempt takes 10s at most']
     """
-    for text, scheduled in (("delays", True), ("max_attempts", False)):
-        conditions = [
-            format_value(rule.on)
-            for rule in policy.rules
-            if (rule.schedule is not None) == scheduled
-        ]
-        if conditions:
-            yield f"separate {text} for {', '.join(conditions)}"
+    delayed = [rule for rule in policy.rules if rule.schedule is not None]
+    limited = [x for x in policy.rules if x.max_attempts is not None]
+    parts = {
+        "delays": delayed,
+        "max_attempts": [rule for rule in limited if rule not in delayed],
+        "hint": [rule for rule in policy.rules if rule.hint is not None],
+    }
+    for text, rules in parts.items():
+        if rules:
+            yield f"separate {text} for {', '.join(map(_format_failures, rules))}"
     if policy.hint is not None:
         cap = policy.hint_cap
         most = "" if cap is None else f", up to {format_duration(cap)}"
@@ -46,3 +50,15 @@ def caveats(policy: Policy) -> Iterator[str]:
     if policy.nested != "respect":
         effect = "is retried" if policy.nested == "retry" else "is a NestedRetryError"
         yield f"a nested call that has given up {effect}"
+    if policy.stop_event is not None:
+        yield "stop_event may end the call sooner"
+    if policy.fallback is not NO_FALLBACK:
+        yield "a call that gives up returns its fallback"
+
+
+def _format_failures(rule: Rule) -> str:
+    """Return the failures of a rule, by their conditions."""
+    errors = [] if rule.on == () else [format_value(rule.on)]
+    rejects = rule.on_result
+    results = [] if rejects is None else [f"on_result={format_value(rejects)}"]
+    return " and ".join(errors + results)

@@ -4,6 +4,7 @@ Decides with the same function as live calls, once with the shortest and once wi
 the longest delays.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count, islice
@@ -21,7 +22,7 @@ from retrykit.schedules.randomness import MAX_DELAY, Random
 from retrykit.schedules.structure import has_user_code
 from retrykit.state.retry_state import RetryState, StopReason
 
-__all__ = ["EndOfCall", "Projection", "RetryRow", "project", "walk"]
+__all__ = ["EndOfCall", "Projection", "RetryRow", "allowed_at", "project", "walk"]
 
 
 @final
@@ -257,9 +258,9 @@ def _rows(
     known: Iterable[tuple[float, float, float, Distribution | None]],
 ) -> Iterator[RetryRow]:
     """Yield the rows of the retries that the shortest delays allow."""
-    allowed = MAX_DELAY if policy.max_elapsed is None else policy.max_elapsed
     shortest = longest = 0.0
     for retry, (delay, low, high, distribution) in enumerate(known, 1):
+        allowed = min(allowed_at(policy, retry), MAX_DELAY)
         attempts = retry * attempt
         time_left = max(allowed - attempts, shortest)
         shortest = min(shortest + delay, MAX_DELAY)
@@ -270,6 +271,17 @@ def _rows(
         begins = (min(total + attempts, MAX_DELAY) for total in (shortest, longest))
         mean = distribution and distribution.mean
         yield RetryRow(retry, low, mean, 0.0, high, shortest, longest, *begins)
+
+
+def allowed_at(policy: Policy, retry: int) -> float:
+    """Return the time limit of a retry in seconds; infinity without one.
+
+    Joined with a limit of attempts, the time counts once they are used.
+    """
+    joined = policy.limits == "all" and policy.max_attempts is not None
+    if policy.max_elapsed is None or (joined and retry < (policy.max_attempts or 0)):
+        return math.inf
+    return policy.max_elapsed
 
 
 def _later(start: datetime, seconds: float) -> datetime | None:

@@ -5,9 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable
 from typing import Any, Unpack
 
+from retrykit._internal.error_conditions import default_condition
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.hints import retry_after as _retry_after
 from retrykit.hints.base import Hint
+from retrykit.policy.fallback import check_no_fallback
 from retrykit.policy.policy import Policy
 from retrykit.policy.validators import PolicySettings
 
@@ -81,7 +83,7 @@ def merge_client_defaults(
     )
     if on not in (policy.on, policy.on_result):
         policy = policy.replace(
-            on=on if policy.on is Exception else policy.on,
+            on=on if policy.on is default_condition else policy.on,
             on_result=on_result if policy.on_result is None else policy.on_result,
             hint=hint if policy.hint is None else policy.hint,
         )
@@ -90,6 +92,7 @@ def merge_client_defaults(
 
 def check_client_policy(policy: Policy) -> None:
     """Reject a policy that raises errors of retrykit instead of the client's."""
+    check_no_fallback(policy)
     place = "in a client, whose callers expect its own errors"
     if policy.raises != "last":
         raise invalid_setting("raises", f"'last' {place}", policy.raises)

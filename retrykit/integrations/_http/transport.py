@@ -79,23 +79,19 @@ class _BaseSender:
         check_client_policy(policy)
         if not self._awaited:
             check_sync_compatible(policy)
-        if policy.on_result is not None and not hasattr(policy.on_result, "release"):
-            policy = policy.replace(
-                on_result=ReleasingCondition(policy.on_result, transient)
-            )
-        self.policy = policy
+        self.policy = policy = _with_releases(policy, transient)
         self._send = send
         self._transient = transient
         self._methods = check_methods(methods)
         attempt = _aattempt if self._awaited else _attempt
         self._retrying = driver_factory(policy, attempt, awaited=self._awaited)
-        single = override(policy, max_attempts=1)
+        single = override(policy, max_attempts=1, limits="any")
         self._single = driver_factory(single, attempt, awaited=self._awaited)
 
     def with_policy(self, name: str, policy: Policy | None) -> Self:
         """Return a sender of the same client with another policy."""
         if policy is None:
-            policy = override(self.policy, max_attempts=1)
+            policy = override(self.policy, max_attempts=1, limits="any")
         else:
             check_instance(name, policy, Policy, "None sends once")
             policy = self._transient.policy(policy)
@@ -236,6 +232,18 @@ def _final_response(error: Exception, reason: str | None, state: RetryState) -> 
         text = "%s gave up after 1 attempt with %s: %s"
         logging.getLogger("retrykit").log(level, text, state.name, outcome, reason)
     return response
+
+
+def _with_releases(policy: Policy, transient: Transient) -> Policy:
+    """Return a policy whose conditions on results release those that they reject."""
+
+    def releasing(condition: ResultCondition | None) -> ResultCondition | None:
+        if condition is None or hasattr(condition, "release"):
+            return condition
+        return ReleasingCondition(condition, transient)
+
+    rules = [x.replace(on_result=releasing(x.on_result)) for x in policy.rules]
+    return policy.replace(on_result=releasing(policy.on_result), rules=rules)
 
 
 class ReleasingCondition:

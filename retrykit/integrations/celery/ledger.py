@@ -86,7 +86,7 @@ def read_entry(app: Celery, job: str) -> Entry | None:
     # In this order: a replacement written in between may belong to a later message.
     replacement = _read(app, f"{job}{LEDGER}.again")
     data = _read(app, f"{job}{LEDGER}")
-    if not isinstance(data, dict) or data.keys() != {*Entry.field_names}:
+    if not isinstance(data, dict) or data.keys() != {*Entry._field_names}:
         return None
     entry = Entry(**data)
     match [entry.status, replacement]:

@@ -18,6 +18,7 @@ from retrykit.policy.conditions import format_value
 from retrykit.policy.grpc_status import StatusCodes
 from retrykit.policy.limits import override
 from retrykit.policy.policy import Policy
+from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
 from retrykit.state.retry_state import RetryState
 
@@ -81,10 +82,16 @@ class CallRunner:
 
     def __init__(self, policy: Policy, *, awaited: bool) -> None:
         check_client_policy(policy)
-        if policy.on_result is not None:
-            rule = "None in an interceptor, which does not check messages"
+        conditions: tuple[Policy | Rule, ...] = (policy, *policy.rules)
+        for each in conditions:
+            if each.on_result is not None:
+                rule = "None in an interceptor, which does not check messages"
+                suggestion = "decorate the function that makes the call"
+                raise invalid_setting("on_result", rule, each.on_result, suggestion)
+        if policy.limits == "all":
+            rule = "'any' in an interceptor, since the timeout of a call ends it"
             suggestion = "decorate the function that makes the call"
-            raise invalid_setting("on_result", rule, policy.on_result, suggestion)
+            raise invalid_setting("limits", rule, policy.limits, suggestion)
         if not awaited:
             suggestion = "async functions need async_interceptors"
             # Checked before _or_timeout hides an async condition. In a thread, too,
@@ -99,7 +106,9 @@ class CallRunner:
             )
         self.policy, self._awaited = policy, awaited
         self._retrying = self._driver_factory(policy)
-        self._single = self._driver_factory(override(policy, max_attempts=1))
+        self._single = self._driver_factory(
+            override(policy, max_attempts=1, limits="any")
+        )
 
     def run(self, call: InterceptedCall) -> Any:
         """Return the result of the last attempt; it is awaitable for async calls."""

@@ -1,0 +1,72 @@
+"""The log record of every scheduled retry, and the texts of all records.
+
+Scheduled retries are warnings of the logger ``retrykit.retries``, unless an observer of
+the call logs them. To switch them off, in one place:
+``logging.getLogger("retrykit.retries").setLevel("ERROR")``.
+"""
+
+import logging
+from typing import Any, Final
+
+from retrykit._internal.durations import duration_in_words
+from retrykit.state.events import Event, EventHook, Observer, function_of
+from retrykit.state.records import status_of
+from retrykit.state.retry_state import RetryState
+
+__all__ = ["describe_last_failure", "describe_retry", "log_retry", "logs_retries"]
+__all__ += ["record_fields", "retry_log"]
+
+retry_log: Final = logging.getLogger("retrykit.retries")
+"""The logger of the records that no observer writes."""
+
+
+def log_retry(event: Event, /) -> None:
+    """Log the scheduled retry of a call."""
+    state = event.state
+    text = describe_retry(state, state.next_delay or 0.0)
+    retry_log.warning("%s", text, extra={"retrykit": record_fields(state)})
+
+
+def logs_retries(observer: Observer) -> bool:
+    """Return whether an observer logs retries itself."""
+    if isinstance(observer, EventHook) and observer.kind != "retry_scheduled":
+        return False
+    return getattr(function_of(observer), "logs_retries", False) is True
+
+
+def describe_retry(state: RetryState, delay: float) -> str:
+    """Return the text about a scheduled retry.
+
+    >>> state = RetryState("fetch", 7, 0.0, max_attempts=5)
+    >>> describe_retry(state, 2.4)
+    'retrying fetch in 2.4 s (attempt 2 of 5)'
+    """
+    last = describe_last_failure(state)
+    after = f" after {last}" if last else ""
+    most = "" if state.max_attempts is None else f" of {state.max_attempts}"
+    number = f"(attempt {state.attempt + 1}{most})"
+    return f"retrying {state.name} in {duration_in_words(delay)}{after} {number}"
+
+
+def describe_last_failure(state: RetryState) -> str:
+    """Return the type and text of the last error on one line, or an empty string."""
+    if not state.failures:
+        return ""
+    last = state.failures[-1]
+    if last.error is not None:
+        return " ".join(last.describe(redact=state.redact).split())
+    # Not the result, which is the user's data.
+    status = status_of(last.result)
+    detail = "" if status is None else f" (status {status})"
+    return f"a rejected result{detail}"
+
+
+def record_fields(state: RetryState) -> dict[str, Any]:
+    """Return the fields of a record, for formatters that write JSON."""
+    return {
+        "name": state.name,
+        "attempt": state.attempt,
+        "elapsed": state.elapsed,
+        "delay": state.next_delay,
+        "reason": state.stop_reason and state.stop_reason.value,
+    }
