@@ -1,29 +1,34 @@
 """Times of single calls: the best of many short laps.
 
 In each round, every contender runs one lap, so that a busy moment of the machine
-affects all of them alike. The best lap counts, since noise only makes a lap slower.
-pyperf would measure one contender after the other, which distorts their ratios.
+affects all of them alike. Laps count the processor time of their thread, and the best
+lap counts, since noise only makes a lap slower. pyperf would measure one contender
+after the other, which distorts their ratios.
 """
 
 import asyncio
 import gc
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from itertools import cycle, repeat
-from time import perf_counter
+from statistics import median
+from time import thread_time
 from timeit import Timer
 from typing import Any, NamedTuple, final
 
-from benchmarks.contenders import USUAL, Contender
+from benchmarks.contenders import PATIENT, USUAL, Contender, Terms
 from benchmarks.proofs import FAILURES, aflaky, flaky
 
-__all__ = ["Lap", "Row", "best", "measure"]
+__all__ = ["Lap", "Row", "Times", "best", "measure"]
 
 _LAP = 0.02
 """Duration of a lap, in seconds."""
 
 Lap = Callable[[int], float]
 """Makes a number of calls, and returns the seconds that they took."""
+
+Prepare = Callable[[Contender], Lap | None]
+"""Makes the lap of a contender; None if it has no such call."""
 
 
 @final
@@ -32,13 +37,29 @@ class Row(NamedTuple):
 
     Attributes:
         title: Its title.
-        figures: A number for each contender, in order.
+        figures: A number for each contender, in order; 0 where there is none.
         unit: The unit of the numbers.
+        spread: The largest difference between the median and the best lap of a
+            contender, as a fraction of the best.
     """
 
     title: str
     figures: list[float]
     unit: str
+    spread: float = 0.0
+
+
+@final
+class Times(NamedTuple):
+    """The laps of one contender.
+
+    Attributes:
+        best: The seconds per call of the best lap.
+        spread: How much longer the median lap took, as a fraction of the best.
+    """
+
+    best: float
+    spread: float
 
 
 def measure(contenders: list[Contender], rounds: int, *titles: str) -> Iterator[Row]:
@@ -49,27 +70,22 @@ def measure(contenders: list[Contender], rounds: int, *titles: str) -> Iterator[
         rounds: Laps of each of them for each row. Count, >= 1.
         *titles: The rows to measure; all by default.
     """
-    rows: list[tuple[str, Callable[[Contender], Lap], bool]] = [
-        ("function, success", _function, False),
-        ("method, success", _method, False),
-        ("async function, success", _afunction, False),
-        ("async method, success", _amethod, False),
-        ("function, three failures, then success", _failing, True),
-        ("async function, three failures, then success", _afailing, True),
-    ]
-    for title, prepare, stubbed in rows:
+    for title, prepare in _ROWS.items():
         if titles and title not in titles:
             continue
-        laps = [prepare(contender) for contender in contenders]
-        stubs = [c.stub if stubbed else nullcontext for c in contenders]
-        fastest = best(laps, rounds, stubs)
-        yield Row(title, [lap * 1e9 for lap in fastest], "ns")
+        laps = {c.name: lap for c in contenders if (lap := prepare(c)) is not None}
+        stubs = [c.stub for c in contenders if c.name in laps]
+        times = dict(zip(laps, best([*laps.values()], rounds, stubs), strict=True))
+        figures = [
+            times[c.name].best * 1e9 if c.name in laps else 0 for c in contenders
+        ]
+        yield Row(title, figures, "ns", max(each.spread for each in times.values()))
 
 
 def best(
     laps: list[Lap], rounds: int, stubs: list[Callable[..., Any]] | None = None
-) -> list[float]:
-    """Return the seconds per call of each one's best lap.
+) -> list[Times]:
+    """Return the times of a call, of each contender.
 
     Args:
         laps: The laps to run, in turns.
@@ -82,14 +98,13 @@ def best(
         with stub(_no_sleep):
             lap(200)
             sizes.append(max(1, int(_LAP / (lap(200) / 200))))
-    fastest = [float("inf")] * len(runners)
+    taken: list[list[float]] = [[] for _ in runners]
     for _ in range(rounds):
         for index, (lap, stub) in enumerate(runners):
             gc.collect()
             with stub(_no_sleep):
-                taken = lap(sizes[index]) / sizes[index]
-            fastest[index] = min(fastest[index], taken)
-    return fastest
+                taken[index].append(lap(sizes[index]) / sizes[index])
+    return [Times(min(x), median(x) / min(x) - 1) for x in taken]
 
 
 def _no_sleep(_delay: float) -> None:
@@ -97,7 +112,7 @@ def _no_sleep(_delay: float) -> None:
 
 
 def _lap(call: str, **names: object) -> Lap:
-    return Timer(call, globals=names).timeit
+    return Timer(call, timer=thread_time, globals=names).timeit
 
 
 def _alap(run: Callable[[int], Coroutine[Any, Any, float]]) -> Lap:
@@ -115,10 +130,10 @@ def _alap(run: Callable[[int], Coroutine[Any, Any, float]]) -> Lap:
 def _awaiting(fetch: Callable[[int], Any]) -> Lap:
     async def run(number: int) -> float:
         calls = repeat(None, number)
-        start = perf_counter()
+        start = thread_time()
         for _ in calls:
             await fetch(1)
-        return perf_counter() - start
+        return thread_time() - start
 
     return _alap(run)
 
@@ -158,21 +173,71 @@ def _amethod(contender: Contender) -> Lap:
 
     async def run(number: int) -> float:
         calls = repeat(None, number)
-        start = perf_counter()
+        start = thread_time()
         for _ in calls:
             await client.fetch(1)
-        return perf_counter() - start
+        return thread_time() - start
 
     return _alap(run)
 
 
-def _failing(contender: Contender) -> Lap:
-    return _lap("fetch(1)", fetch=contender.make(USUAL)(flaky(_fails())))
+def _failing(failures: int, terms: Terms = USUAL) -> Prepare:
+    def prepare(contender: Contender) -> Lap:
+        return _lap("fetch(1)", fetch=contender.make(terms)(flaky(_fails(failures))))
+
+    return prepare
 
 
-def _afailing(contender: Contender) -> Lap:
-    return _awaiting(contender.amake(USUAL)(aflaky(_fails())))
+def _afailing(failures: int, terms: Terms = USUAL) -> Prepare:
+    def prepare(contender: Contender) -> Lap:
+        return _awaiting(contender.amake(terms)(aflaky(_fails(failures))))
+
+    return prepare
 
 
-def _fails() -> Iterator[bool]:
-    return cycle([True] * FAILURES + [False])
+def _giving_up(contender: Contender) -> Lap | None:
+    fetch = contender.make(USUAL)(flaky(repeat(object=True)))
+    call = "try:\n    fetch(1)\nexcept ConnectionError:\n    pass"
+    return _lap(call, fetch=fetch) if contender.counts else None
+
+
+def _agiving_up(contender: Contender) -> Lap | None:
+    fetch = contender.amake(USUAL)(aflaky(repeat(object=True)))
+
+    async def give_up(number: int) -> None:
+        with suppress(ConnectionError):
+            await fetch(number)
+
+    return _awaiting(give_up) if contender.counts else None
+
+
+def _with_rules(contender: Contender) -> Lap | None:
+    make = contender.with_rules
+    return make and _lap("fetch(1)", fetch=make(USUAL)(flaky(_fails(FAILURES))))
+
+
+def _awith_rules(contender: Contender) -> Lap | None:
+    make = contender.with_rules
+    return make and _awaiting(make(USUAL)(aflaky(_fails(FAILURES))))
+
+
+def _fails(failures: int) -> Iterator[bool]:
+    return cycle([True] * failures + [False])
+
+
+_ROWS: dict[str, Prepare] = {
+    "function, success": _function,
+    "method, success": _method,
+    "function, 1 failure": _failing(1),
+    "function, 3 failures": _failing(3),
+    "function, 10 failures": _failing(10, PATIENT),
+    "function, gives up": _giving_up,
+    "function, 3 failures, with rules": _with_rules,
+    "coroutine, success": _afunction,
+    "coroutine method, success": _amethod,
+    "coroutine, 1 failure": _afailing(1),
+    "coroutine, 3 failures": _afailing(3),
+    "coroutine, 10 failures": _afailing(10, PATIENT),
+    "coroutine, gives up": _agiving_up,
+    "coroutine, 3 failures, with rules": _awith_rules,
+}

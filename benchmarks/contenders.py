@@ -17,10 +17,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from inspect import iscoroutinefunction
 from typing import Any, final
 
-__all__ = ["ASLEEP", "ATTEMPTS", "CONTENDERS", "USUAL", "Contender", "Terms"]
-__all__ += ["importable", "installed"]
+__all__ = ["ASLEEP", "ATTEMPTS", "CONTENDERS", "PATIENT", "USUAL", "Contender"]
+__all__ += ["Terms", "importable", "installed"]
 
 ATTEMPTS = 4
 """Maximum number of attempts of a call, so that three may fail."""
@@ -32,23 +33,26 @@ Sleep = Callable[[float], None]
 @final
 @dataclass(frozen=True)
 class Terms:
-    """The delays and the time limit of a policy, in seconds.
+    """The limits of a policy, and its delays in seconds.
 
     Attributes:
+        attempts: The maximum number of attempts.
         first: The first delay, before jitter.
         cap: The longest delay.
         max_elapsed: The time limit of a call.
     """
 
+    attempts: int
     first: float
     cap: float
     max_elapsed: float
 
 
-USUAL = Terms(first=0.5, cap=60.0, max_elapsed=60.0)
+USUAL = Terms(attempts=ATTEMPTS, first=0.5, cap=60.0, max_elapsed=60.0)
+PATIENT = Terms(attempts=20, first=0.5, cap=60.0, max_elapsed=3600.0)
 
 # Delays so long that none of thousands ends during a measurement.
-ASLEEP = Terms(first=1e6, cap=1e7, max_elapsed=1e9)
+ASLEEP = Terms(attempts=ATTEMPTS, first=1e6, cap=1e7, max_elapsed=1e9)
 
 
 @contextmanager
@@ -85,6 +89,8 @@ class Contender:
         make: Takes terms, and returns a decorator of functions.
         amake: The same for coroutine functions.
         stub: A context manager that replaces sleeping by a function of the delay.
+        with_rules: As `make` and `amake`, with all that a policy may have: rules, a
+            hint and a budget; None for libraries without them.
         counts: Whether it can limit the number of attempts.
     """
 
@@ -93,6 +99,7 @@ class Contender:
     make: Callable[[Terms], Decorator]
     amake: Callable[[Terms], Decorator]
     stub: Callable[[Sleep], AbstractContextManager[None]] = _replace_sleep
+    with_rules: Callable[[Terms], Decorator] | None = None
     counts: bool = True
 
 
@@ -106,7 +113,7 @@ def _by_hand(terms: Terms) -> Decorator:
                     return fn(*args, **kwargs)
                 except ConnectionError:
                     failures += 1
-                    if failures == ATTEMPTS:
+                    if failures == terms.attempts:
                         raise
                 delay = min(terms.first * 2 ** (failures - 1), terms.cap)
                 time.sleep(delay * random.uniform(0.5, 1.5))  # noqa: S311  jitter
@@ -126,12 +133,20 @@ def _by_hand_async(terms: Terms) -> Decorator:
                     return await fn(*args, **kwargs)
                 except ConnectionError:
                     failures += 1
-                    if failures == ATTEMPTS:
+                    if failures == terms.attempts:
                         raise
                 delay = min(terms.first * 2 ** (failures - 1), terms.cap)
                 await asyncio.sleep(delay * random.uniform(0.5, 1.5))  # noqa: S311
 
         return wrapper
+
+    return decorate
+
+
+def _by_hand_either(terms: Terms) -> Decorator:
+    def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+        by_hand = _by_hand_async if iscoroutinefunction(fn) else _by_hand
+        return by_hand(terms)(fn)
 
     return decorate
 
@@ -143,7 +158,28 @@ def _retrykit(terms: Terms) -> Decorator:
     return retry(
         on=ConnectionError,
         schedule=delays,
-        max_attempts=ATTEMPTS,
+        max_attempts=terms.attempts,
+        max_elapsed=terms.max_elapsed,
+    )
+
+
+def _retrykit_with_rules(terms: Terms) -> Decorator:
+    from retrykit import Rule, retry, schedules
+    from retrykit.budgets import TokenBucket
+    from retrykit.hints import retry_after
+
+    delays = schedules.exponential(terms.first).cap(terms.cap).jitter(0.5)
+    return retry(
+        on=ConnectionError,
+        rules=[
+            Rule(TimeoutError, schedule=delays * 2),
+            Rule(ConnectionError, max_attempts=terms.attempts),
+        ],
+        hint=retry_after(),
+        # So large that it never runs out, and full, as it usually is.
+        budget=TokenBucket(10**9, cost=1),
+        schedule=delays,
+        max_attempts=terms.attempts,
         max_elapsed=terms.max_elapsed,
     )
 
@@ -153,7 +189,7 @@ def _tenacity(terms: Terms) -> Decorator:
 
     return tenacity.retry(
         retry=tenacity.retry_if_exception_type(ConnectionError),
-        stop=tenacity.stop_after_attempt(ATTEMPTS),
+        stop=tenacity.stop_after_attempt(terms.attempts),
         wait=tenacity.wait_random_exponential(terms.first, terms.cap),
         reraise=True,
     )
@@ -165,7 +201,7 @@ def _stamina(terms: Terms) -> Decorator:
     stamina.instrumentation.set_on_retry_hooks([])
     return stamina.retry(
         on=ConnectionError,
-        attempts=ATTEMPTS,
+        attempts=terms.attempts,
         timeout=terms.max_elapsed,
         wait_initial=terms.first,
         wait_jitter=terms.first,
@@ -179,7 +215,7 @@ def _backoff(terms: Terms) -> Decorator:
     return backoff.on_exception(
         backoff.expo,
         ConnectionError,
-        max_tries=ATTEMPTS,
+        max_tries=terms.attempts,
         factor=terms.first,
         max_value=terms.cap,
     )
@@ -203,18 +239,25 @@ def _redress(terms: Terms) -> Decorator:
 
     return redress.retry(
         strategy=redress.decorrelated_jitter(terms.first, terms.cap),
-        max_attempts=ATTEMPTS,
+        max_attempts=terms.attempts,
         deadline_s=terms.max_elapsed,
     )
 
 
 CONTENDERS = (
-    Contender(name="hand-written", module="", make=_by_hand, amake=_by_hand_async),
+    Contender(
+        name="hand-written",
+        module="",
+        make=_by_hand,
+        amake=_by_hand_async,
+        with_rules=_by_hand_either,
+    ),
     Contender(
         name="retrykit",
         module="retrykit",
         make=_retrykit,
         amake=_retrykit,
+        with_rules=_retrykit_with_rules,
     ),
     Contender(name="tenacity", module="tenacity", make=_tenacity, amake=_tenacity),
     Contender(name="stamina", module="stamina", make=_stamina, amake=_stamina),

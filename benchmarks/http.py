@@ -115,7 +115,9 @@ def _measure(subject: Subject, ways: list[Way], url: str, rounds: int) -> list[f
         stack = AsyncExitStack()
         fetches = [runner.run(_open(stack, subject, way, url)) for way in ways]
         make_lap = _alap(runner) if subject.aopen else _lap
-        times = best([make_lap(fetch) for fetch in fetches], rounds)
+        times = [
+            each.best for each in best([make_lap(fetch) for fetch in fetches], rounds)
+        ]
         runner.run(stack.aclose())
     return times
 

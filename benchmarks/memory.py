@@ -44,10 +44,11 @@ async def weigh(contender: Contender) -> float:
     attempts = 0
 
     @contender.amake(ASLEEP)
-    async def fetch(_number: int) -> None:
+    async def fetch(number: int) -> None:
         nonlocal attempts
-        attempts += 1
-        raise ConnectionError
+        if number:
+            attempts += 1
+            raise ConnectionError
 
     async def all_asleep(number: int) -> list[asyncio.Task[None]]:
         tasks = [asyncio.ensure_future(fetch(1)) for _ in range(number)]
@@ -55,7 +56,8 @@ async def weigh(contender: Contender) -> float:
             await asyncio.sleep(0)
         return tasks
 
-    # The first call creates what all calls share.
+    # The first calls create what all calls share.
+    await fetch(0)
     tasks = await all_asleep(1)
     gc.collect()
     tracemalloc.start()

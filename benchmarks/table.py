@@ -16,10 +16,12 @@ from benchmarks.memory import CALLS
 __all__ = ["format_table", "machine", "markdown", "versions"]
 
 _NOTES = """\
-Times are the best of {rounds} laps, run in turns; brackets show the multiple of the
-hand-written loop. Every library was first checked to make up to {attempts} attempts
-with jittered delays; google-api-core has only a time limit. In the rows with failures,
-`time.sleep` and `asyncio.sleep` are replaced and nothing sleeps. Imports are the best
+Times are processor time, the best of {rounds} laps, run in turns; brackets show the
+multiple of the hand-written loop, and the spread how much longer the median lap of any
+library took. Every library was first checked to make up to {attempts} attempts with
+jittered delays; google-api-core has only a time limit. In the rows with failures,
+`time.sleep` and `asyncio.sleep` are replaced and nothing sleeps. "With rules" is a
+policy with two rules, a hint and a budget; its loop has none. Imports are the best
 of {rounds} fresh interpreters with compiled modules. Memory is counted by tracemalloc,
 including task and timer, with {calls:,} calls at once.
 """
@@ -34,7 +36,11 @@ def format_table(contenders: list[Contender], rows: list[Row], rounds: int) -> s
         rounds: Laps of each of them.
     """
     cells = [
-        [f"{row.title} ({row.unit})", *(_cell(x, row.figures[0]) for x in row.figures)]
+        [
+            f"{row.title} ({row.unit})",
+            *(_cell(x, row.figures[0]) for x in row.figures),
+            f"{row.spread:.0%}" if row.spread else "",
+        ]
         for row in rows
     ]
     notes = _NOTES.format(rounds=rounds, attempts=ATTEMPTS, calls=CALLS)
@@ -44,7 +50,7 @@ def format_table(contenders: list[Contender], rows: list[Row], rounds: int) -> s
     )
     named = [c.name for c in contenders if c.module]
     return (
-        f"{markdown(['', *(c.name for c in contenders)], cells)}\n\n"
+        f"{markdown(['', *(c.name for c in contenders), 'spread'], cells)}\n\n"
         f"{notes}{missing}\n{machine()}\n\n{versions(named)}\n"
     )
 
@@ -71,6 +77,8 @@ def markdown(heads: list[str], rows: list[list[str]], words: int = 1) -> str:
 
 
 def _cell(figure: float, reference: float) -> str:
+    if not figure:
+        return ""
     if not reference:
         return f"{figure:,.1f}"
     return f"{figure:,.0f} ({figure / reference:.1f})"
