@@ -13,7 +13,7 @@ from retrykit._internal.context import ContextOverride, Override
 from retrykit._internal.fast_path import blockers
 
 __all__ = ["AsyncClock", "Clock", "ClockSource", "SystemClock", "sync_clock"]
-__all__ += ["wait_for_event", "wall", "wall_clock_override"]
+__all__ += ["time_passed", "wait_for_event", "wall", "wall_clock_override"]
 
 
 class Clock(Protocol):
@@ -64,6 +64,15 @@ class SystemClock:
                 time.sleep(self._longest_sleep)
                 delay = max(end - monotonic(), 0.0)
         time.sleep(delay)
+
+
+# In seconds: shorter delays may be invisible to clocks of a low resolution.
+_NOTICEABLE = 0.1
+
+
+def time_passed(delay: float, passed: float) -> bool:
+    """Return whether a clock advanced in a delay, or it was too short to tell."""
+    return delay < max(_NOTICEABLE, 2 * passed)
 
 
 def wait_for_event(event: Any, delay: float) -> None:

@@ -7,11 +7,19 @@ import traceback
 from itertools import islice
 from types import CodeType, TracebackType
 
-__all__ = ["FrameLocations", "add_note_once", "drop_frames", "format_traceback"]
-__all__ += ["keep_context", "skip_wrapper_frames", "trim_traceback", "with_traceback"]
+__all__ = ["WITHOUT_DICT", "FrameLocations", "Location", "add_note_once", "drop_frames"]
+__all__ += ["format_traceback", "keep_context", "locations_of", "reduce_error"]
+__all__ += ["skip_wrapper_frames", "trim_traceback", "with_traceback"]
 
 with_traceback = BaseException.with_traceback
 """Sets the traceback of an error; its class may override the method."""
+
+reduce_error = BaseException.__reduce__
+"""Returns the parts of an error for pickle; its class may override the method."""
+
+WITHOUT_DICT = 2
+"""How many parts an error has that has no attributes. Its ``__dict__`` says the same,
+but is created by the question."""
 
 
 def add_note_once(error: BaseException, text: str) -> None:
@@ -82,18 +90,25 @@ def drop_frames(error: BaseException, last: BaseException | None) -> FrameLocati
     """
     lone = last is None and error.__context__ is None and error.__cause__ is None
     if lone and not isinstance(error, BaseExceptionGroup):
-        return (_locations(error, keep=False),)
+        return (_release(error),)
     kept = set() if last is None else {id(each) for each in _related(last)}
-    return tuple(_locations(each, keep=id(each) in kept) for each in _related(error))
+    return tuple(
+        locations_of(each.__traceback__) if id(each) in kept else _release(each)
+        for each in _related(error)
+    )
 
 
-def _locations(error: BaseException, *, keep: bool) -> tuple[Location, ...]:
-    """Return the frame locations of one error, and release its frames or not."""
+def _release(error: BaseException) -> tuple[Location, ...]:
+    """Release the frames of one error, and return their locations."""
     trace = error.__traceback__
+    with_traceback(error, None)
+    return locations_of(trace)
+
+
+def locations_of(trace: TracebackType | None) -> tuple[Location, ...]:
+    """Return the locations of the frames of a traceback."""
     if trace is None:
         return ()
-    if not keep:
-        with_traceback(error, None)
     locations: tuple[Location, ...] = ((trace.tb_frame.f_code, trace.tb_lasti),)
     while (trace := trace.tb_next) is not None:
         locations += ((trace.tb_frame.f_code, trace.tb_lasti),)

@@ -3,13 +3,14 @@
 The sync driver is the same program without ``await``; a test compares them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.loop_clock import async_clock as clock
 from retrykit._internal.tracebacks import keep_context
 from retrykit.budgets.base import adeposit_safely as deposit_safely
 from retrykit.execution.call import Entry, FallbackValue, RetryCall, current_entry
+from retrykit.execution.common_failures import Answer, answer_of, catch_up
 from retrykit.execution.controller import RetryController
 from retrykit.execution.steps import (
     ahandle_failure as handle_failure,
@@ -36,16 +37,18 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under *policy*; events name *function*."""
     own = RetryController(policy, name, clock, resumed, function=function)
-    now = clock.real.now
-    # As in the sync driver, where results must not be awaitable.
-    watch: Sequence[object] = (own,)
+    now, sleep = clock.real.now, clock.real.sleep
+    watch = own.watch
+    # Results must not be awaitable, and most of them have the same type.
     plain: type | None = None
+    answer: Answer | None = None
 
     async def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
-        nonlocal watch, plain
+        nonlocal answer, plain
         controller = own
         entry: Entry = [own, now(), _current()]
         call: RetryCall | None = None
+        failed = False
         token: Any = None
         outcome: Any = None
         try:
@@ -59,26 +62,39 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     # Most calls have no keyword arguments, and fn(*args) is quicker.
                     result = await (fn(*args, **kwargs) if kwargs else fn(*args))
                 except Exception as error:
-                    call = call or controller.ensure_call(entry, args, kwargs)
-                    outcome = await handle_failure(controller, call, error)
-                    if outcome is error:
-                        # No frame may keep the error that it raises.
-                        del outcome
-                        raise
+                    if call is None:
+                        failed = True
+                        answer = answer or answer_of(policy)
+                        outcome = answer(entry, error, now)
+                    if outcome is None:
+                        call = call or controller.ensure_call(entry, args, kwargs)
+                        outcome = await handle_failure(controller, call, error)
+                        if outcome is error:
+                            # No frame may keep the error that it raises.
+                            del outcome
+                            raise
                 else:
                     if entry[0] is own and (
                         type(result) is plain or not hasattr(type(result), "__await__")
                     ):
+                        if plain is None:
+                            plain = type(result)
                         if own.budget is not None:
                             entry[0] = None
                             await deposit_safely(own.budget, None)
                         return result
                     call = call or controller.ensure_call(entry, args, kwargs)
                     if await handle_result(controller, call, result):
-                        watch, plain = own.watch, type(result)
                         return result
                     outcome = await handle_failure(controller, call, None, result)
-                if type(outcome) is float:
+                if call is None:
+                    # It was a common failure.
+                    await sleep(outcome)
+                    entry.append(now())
+                    if entry[0] is not own:
+                        catch_up(entry)
+                    outcome = None
+                elif type(outcome) is float:
                     if controller.only_sleeps:
                         # Not in `pause`, since another coroutine would take memory.
                         await clock.sleep(outcome)
@@ -94,12 +110,15 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                 finally:
                     del outcome
         except BaseException as error:
-            if isinstance(entry[0], RetryCall):
-                controller.record_interruption(entry[0], error)
+            if entry[0] is not None:
+                call = controller.ensure_call(entry, args, kwargs)
+                controller.record_interruption(call, error)
             raise
         finally:
             # Contexts keep the entry, and the errors keep this frame.
             entry[0] = call = None
+            if failed:
+                del entry[3:]
             try:  # noqa: SIM105  quicker, and every call comes here
                 _leave(token)
             except (TypeError, ValueError):

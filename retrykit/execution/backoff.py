@@ -88,7 +88,7 @@ class Backoff:
         if isinstance(follows, StopReason):
             return STOP
         state._record(Failure(attempt, None, None, 0.0, elapsed, follows))
-        state._begin_attempt()
+        state._begin_attempt(state.elapsed)
         return follows
 
     def __repr__(self) -> str:

@@ -10,11 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from retrykit._internal import fast_path
-from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wall
+from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, time_passed, wall
 from retrykit._internal.durations import format_duration
 from retrykit._internal.error_conditions import reject_awaitable
 from retrykit._internal.tracebacks import (
+    WITHOUT_DICT,
     drop_frames,
+    reduce_error,
     skip_wrapper_frames,
     trim_traceback,
     with_traceback,
@@ -25,6 +27,7 @@ from retrykit.execution.call import (
     outer_call,
     state_lock,
 )
+from retrykit.execution.common_failures import catch_up, replay
 from retrykit.execution.nesting import (
     has_exhausted_retries,
     limit_nested_states,
@@ -180,7 +183,7 @@ class RetryController:
         clock, policy, resumed = self.clock, self.policy, self._resumed
         # Threads that the function starts may ask at once, and must share one state.
         with state_lock:
-            owner, started, before = entry
+            owner, started, before = entry[:3]
             if isinstance(owner, RetryCall):
                 if kwargs is not None:
                     owner.args, owner.kwargs = args, kwargs
@@ -221,8 +224,6 @@ class RetryController:
                     # The time that was spent before counts.
                     _started_at_clock=started - resumed.elapsed_at_end,
                 )
-            # The state has it now.
-            entry[1] = None
             call = RetryCall()
             call.controller, call.before, call.state = self, before, state
             call.exhausted_marker = call.last_traceback = call.rule = None
@@ -232,9 +233,12 @@ class RetryController:
             self._logs = retry_log.isEnabledFor(logging.WARNING)
             if before is not None:
                 _apply_nesting(call)
+            replay(call, entry)
             # A signal handler may have asked meanwhile, in the same thread.
             if entry[0] is owner:
                 entry[0] = call
+            # The driver may have recorded another failure meanwhile.
+            catch_up(entry)
             created: RetryCall = entry[0]
             return created
 
@@ -249,7 +253,7 @@ class RetryController:
         last = state.failures[-1] if state.failures else None
         if state.next_delay is None:
             if last is not None and last.attempt == state.attempt:
-                state._begin_attempt()
+                state._begin_attempt(state.elapsed)
             if self._observers or events.process_observers:
                 self._notify(call, events.AttemptStarted(state))
             return None
@@ -292,7 +296,7 @@ class RetryController:
             trim_traceback(trace, call.last_traceback)
         call.last_traceback = trace
         # Not through __dict__, which would create it.
-        return alone and len(_reduce(error)) == _WITHOUT_DICT
+        return alone and len(reduce_error(error)) == WITHOUT_DICT
 
     def apply_budget(
         self, call: RetryCall, evaluation: Evaluation, cost: float | None
@@ -392,7 +396,11 @@ class RetryController:
     def start_next_attempt(self, call: RetryCall) -> None:
         """Record that the delay is over and the next attempt begins."""
         state = call.state
-        state._begin_attempt()
+        # As `elapsed`, without a call.
+        read_clock, started = state._read_clock, state.elapsed_at_end
+        if read_clock is not None:
+            started = read_clock() - state._started_at_clock
+        state._begin_attempt(started)
         call.exhausted_marker = None
         if self.policy.max_attempts is None:
             _check_time_passed(call, state)
@@ -487,14 +495,6 @@ def _apply_nesting(call: RetryCall) -> None:
 _ENDED: Final = RetryState("", 0, 0.0)
 """Stands for the state of a call that was interrupted."""
 
-# Of the base class, since the class of the error may override it.
-_reduce = BaseException.__reduce__
-# The length of its answer for an error without attributes.
-_WITHOUT_DICT: Final = 2
-
-# In seconds: shorter delays may be invisible to clocks of a low resolution.
-_NOTICEABLE: Final = 0.1
-
 
 def _check_time_passed(call: RetryCall, state: RetryState) -> None:
     """Warn once of a sleep that took no time, where only time would end the call."""
@@ -502,7 +502,7 @@ def _check_time_passed(call: RetryCall, state: RetryState) -> None:
     if last is None or last.delay is None:
         return
     passed = state.attempt_started - last.started - last.duration
-    if last.delay < max(_NOTICEABLE, 2 * passed) or call.already_warned():
+    if time_passed(last.delay, passed) or call.already_warned():
         return
     message = "%s slept %s before its next attempt, but its clock advanced only %s: "
     message += "is sleep mocked or time frozen? Without max_attempts, only time ends "

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
     from retrykit.policy.rules import Rule
 
-__all__ = ["Again", "Decision", "Stop", "amatch_error", "decide", "evaluate"]
+__all__ = ["EPSILON", "Again", "Decision", "Stop", "amatch_error", "decide", "evaluate"]
 __all__ += ["amatch_group", "find_hint", "match_error", "match_group"]
 
 
@@ -62,10 +62,12 @@ class Stop(Frozen):
 Decision = Again | Stop
 """The decision after a failed attempt; match it exhaustively."""
 
-# Tolerance for floating-point error in clock arithmetic, in seconds: 0.1 + 0.1 + 0.1
-# is in time for 0.3, and a sleep up to the limit may end just below it.
-_EPSILON: Final = 1e-6
-_MARGINS: Final = {"stop": 0.0, "clip": -_EPSILON, "overshoot": _EPSILON}
+EPSILON: Final = 1e-6
+"""Tolerance for floating-point error in clock arithmetic, in seconds.
+
+0.1 + 0.1 + 0.1 is in time for 0.3, and a sleep up to the limit may end just below it.
+"""
+_MARGINS: Final = {"stop": 0.0, "clip": -EPSILON, "overshoot": EPSILON}
 
 # Tuples, since every failure is compared with them, and a union is slower.
 _OWN_ERRORS: Final = (Signal, ConfigError)
@@ -388,7 +390,7 @@ def decide(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917  all rules, in the
     if hint is not None:
         return _apply_hint(policy, state, elapsed, allowed, delay, hint)
     if state._outer_deadline is None and (
-        allowed is None or elapsed + delay < allowed - _EPSILON
+        allowed is None or elapsed + delay < allowed - EPSILON
     ):
         return delay
     return _apply_deadline(policy, state, elapsed, allowed, delay)
@@ -429,9 +431,9 @@ def _apply_deadline(
     """Return the delay, clipped by the deadline rule, or why it is too long."""
     rule = policy.deadline
     # An attempt that ends at the limit must start before it.
-    margin = _EPSILON if policy.attempt_timeout is None else -_EPSILON
+    margin = EPSILON if policy.attempt_timeout is None else -EPSILON
     if allowed is not None and rule != "overshoot":
-        late = elapsed + delay > allowed + (margin if rule == "stop" else _EPSILON)
+        late = elapsed + delay > allowed + (margin if rule == "stop" else EPSILON)
         if late and rule == "stop":
             return StopReason.ELAPSED
         delay = allowed - elapsed if late else delay

@@ -203,6 +203,8 @@ the first attempt counts; None is unlimited
     """The override that a test has put in force, if it has."""
     # The settings of DECIDING that were written. Not a setting, so not a field.
     _written: ClassVar[frozenset[str]] = frozenset()
+    # The function that answers common failures, once one has occurred.
+    _answer: ClassVar[Callable[..., Any] | None] = None
 
     def __init__(self, **settings: Unpack[PolicySettings]) -> None:
         self._set(settings, _DEFAULTS, frozenset())
@@ -548,6 +550,9 @@ the first attempt counts; None is unlimited
 
         environ = os.environ if environ is None else environ
         return policy_from_env(prefix, environ, base=base)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: x for name, x in vars(self).items() if name != "_answer"}
 
     def __repr__(self) -> str:
         settings = self.non_default_settings()

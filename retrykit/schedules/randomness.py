@@ -6,7 +6,8 @@ from functools import partial
 from random import Random as Generator
 from typing import Protocol
 
-__all__ = ["MAX_DELAY", "CallRandom", "Random", "call_random", "new_seed"]
+__all__ = ["MAX_DELAY", "CallRandom", "Random", "call_random", "mix", "new_seed"]
+__all__ += ["step_to"]
 __all__ += ["previous_random", "uniform_between"]
 
 MAX_DELAY = sys.float_info.max
@@ -43,6 +44,24 @@ _MASK = 2**64 - 1
 _STEP = 0x9E3779B97F4A7C15
 
 
+def step_to(draw: int) -> int:
+    """Return what `mix` adds to the seed for the draw of this number."""
+    return draw * _STEP & _MASK
+
+
+def mix(number: int) -> float:
+    """Return the draw that belongs to the sum of a seed and a step, in [0, 1).
+
+    Source:
+        SplitMix64: G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom
+        Number Generators", OOPSLA 2014.
+    """
+    z = number & _MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return ((z ^ (z >> 31)) >> 11) * 2.0**-53
+
+
 class CallRandom:
     """Random numbers of one retry.
 
@@ -52,10 +71,6 @@ class CallRandom:
     Attributes:
         seed: The seed of the call. Integer.
         draw: The number of the last draw; a retry starts at ``retry << 32``.
-
-    Source:
-        SplitMix64: G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom
-        Number Generators", OOPSLA 2014.
     """
 
     __slots__ = ("draw", "seed")
@@ -65,11 +80,8 @@ class CallRandom:
 
     def random(self) -> float:
         """Return the next draw, a float in [0, 1)."""
-        draw = self.draw = self.draw + 1
-        z = (self.seed + draw * _STEP) & _MASK
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-        return ((z ^ (z >> 31)) >> 11) * 2.0**-53
+        self.draw += 1
+        return mix(self.seed + step_to(self.draw))
 
     def previous_retry(self) -> "CallRandom":
         """Return the random numbers of the previous retry, after as many draws."""

@@ -6,6 +6,7 @@ from retrykit.schedules.base import Schedule, iter_parts
 from retrykit.schedules.sequences import Sequence
 
 __all__ = ["MAX_LEVELS", "check_size", "has_user_code", "is_endless"]
+__all__ += ["is_uniform"]
 
 MAX_LEVELS = 100
 """Maximum number of nested levels of a schedule that is read or written as text."""
@@ -41,6 +42,39 @@ def has_user_code(schedule: Schedule) -> bool:
         else not part.kind
         for _, part in iter_parts(schedule)
     )
+
+
+def is_uniform(schedule: Schedule) -> bool:
+    """Return whether each delay depends on its number and at most one draw alone.
+
+    The delay is then drawn uniformly between its bounds.
+
+    >>> from retrykit.schedules import exponential
+    >>> is_uniform(exponential(1).cap(60).jitter(0.5))
+    True
+    >>> is_uniform(exponential(1).jitter(0.5).cap(60))
+    False
+    """
+    random = [part.kind in RANDOM_KINDS for _, part in iter_parts(schedule)]
+    match schedule.kind:
+        case "take" | "within":
+            return is_uniform(fields_of(schedule)["of"])
+        case "full_jitter" | "equal_jitter" | "jitter" | "uniform":
+            return sum(random) == 1
+        case _:
+            return not any(random) and not has_user_code(schedule)
+
+
+RANDOM_KINDS = {
+    "decorrelated",
+    "equal_jitter",
+    "full_jitter",
+    "google_interval",
+    "jitter",
+    "polly_interval",
+    "uniform",
+}
+"""The kinds of schedules that draw their delays at random."""
 
 
 def is_endless(schedule: Schedule) -> bool:

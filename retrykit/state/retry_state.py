@@ -155,15 +155,11 @@ class RetryState:
             )
             self.dropped_failures += surplus
 
-    def _begin_attempt(self) -> None:
-        """Begin the next attempt, after its delay."""
+    def _begin_attempt(self, started: float) -> None:
+        """Begin the next attempt, after its delay, when so many seconds had elapsed."""
         self.total_delay += self.next_delay or 0.0
         self.next_delay = None
         self.attempt += 1
-        # As `elapsed`, without a call.
-        read_clock, started = self._read_clock, self.elapsed_at_end
-        if read_clock is not None:
-            started = read_clock() - self._started_at_clock
         self.attempt_started = started
 
     def _end(self, reason: StopReason, detail: str | None = None) -> None:

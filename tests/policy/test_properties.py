@@ -228,7 +228,7 @@ def with_decide(policy, clock):
             case Again(delay):
                 clock.sleep(delay)
                 state._record(failure._replace(delay=delay))
-                state._begin_attempt()
+                state._begin_attempt(state.elapsed)
             case Stop():
                 return
 

@@ -152,12 +152,12 @@ def test_the_previous_delay_is_that_of_the_same_schedule():
     previous = None
     for attempt in range(1, 9, 2):
         state._record(failed_state(attempt, OSError(), 500.0))
-        state._begin_attempt()
+        state._begin_attempt(state.elapsed)
         count, chance = (attempt + 1) // 2, call_random(seed=7, retry=attempt + 1)
         delay = policy.decide(state, failed_state(attempt + 1, BusyError())).delay
         assert delay == rule_schedule.delay(count, previous, chance)
         state._record(failed_state(attempt + 1, BusyError(), delay, 0))
-        state._begin_attempt()
+        state._begin_attempt(state.elapsed)
         previous = delay
 
 

@@ -1,0 +1,230 @@
+"""Answers common failures in one step, without the state of the call.
+
+Most failures are common: the policy retries errors of this type, no limit is near, and
+nothing else has a say, such as a rule, a hint, an observer or a call around this one.
+The driver appends what happened to the entry of the call, and `replay` makes the state
+of it if somebody asks. All other failures, and those of a call that has a state, are
+left to `retrykit.execution.steps`.
+
+The entry grows to [owner, start, before, seed, trace, record, begun, record, begun,
+...]: the seed of the call, the traceback of the last error, and for each failure a
+`Record` and the clock's reading when the next attempt began, in seconds.
+"""
+
+import logging
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from retrykit._internal.clocks import time_passed
+from retrykit._internal.error_conditions import BY_TYPE, default_condition
+from retrykit._internal.fast_path import blockers
+from retrykit._internal.tracebacks import (
+    WITHOUT_DICT,
+    Location,
+    locations_of,
+    reduce_error,
+    with_traceback,
+)
+from retrykit.execution.call import Entry, RetryCall, state_lock
+from retrykit.policy.decision import EPSILON, match_error
+from retrykit.policy.rules import types_of
+from retrykit.schedules.base import Schedule
+from retrykit.schedules.randomness import call_random, mix, new_seed, step_to
+from retrykit.schedules.structure import has_user_code, is_uniform
+from retrykit.state.events import process_observers
+from retrykit.state.failures import Failure
+from retrykit.state.retry_log import retry_log
+from retrykit.state.signals import Signal
+
+if TYPE_CHECKING:
+    from retrykit.policy.policy import Policy
+
+__all__ = ["Answer", "answer_of", "catch_up", "replay"]
+
+Answer = Callable[[Entry, Exception, Callable[[], float]], float | None]
+"""Takes the entry, the error and the clock. Returns the delay before the next attempt,
+in seconds; None if the failure is not common, and nothing was recorded."""
+
+Record = tuple[tuple[Location, ...] | None, Exception, float, float]
+"""Where the error before was raised, if its frames were released; the error; the
+clock's reading when the attempt failed, and the delay after it, in seconds."""
+
+Spread = tuple[float, float, int | None]
+"""The shortest and the longest delay before a retry, in seconds, and the step to the
+number of its draw; None if they are the same."""
+
+# The delays of so many attempts are remembered.
+_MAX_KNOWN: Final = 256
+
+
+def answer_of(policy: "Policy") -> Answer:
+    """Return the answer to the common failures of a policy, which is made once."""
+    answer = policy._answer
+    if answer is None:
+        answer = _make_answer(policy) if _allows(policy) else _answer_nothing
+        vars(policy)["_answer"] = answer
+    return answer
+
+
+def _allows(policy: "Policy") -> bool:
+    """Return whether a policy leaves common failures to types, delays and limits."""
+    others = (
+        policy.rules,
+        policy.hint,
+        policy.budget,
+        policy.attempt_timeout,
+        policy.on_result,
+        policy.stop_event,
+        policy.sleep,
+        policy.observers,
+    )
+    conditions = (policy.on, policy.give_up_on)
+    kinds = {type(kind) for each in conditions for kind in types_of(each)}
+    return (
+        not any(each is not None and each != () for each in others)
+        and all(x is default_condition or isinstance(x, BY_TYPE) for x in conditions)
+        # Other metaclasses may decide by more than the type.
+        and kinds <= {type}
+        and not has_user_code(policy.schedule)
+    )
+
+
+def _answer_nothing(_entry: Entry, _error: Exception, _now: object) -> None:
+    """Leave every failure to the general path."""
+
+
+def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
+    schedule, seed, allowed = policy.schedule, policy.seed, policy.max_elapsed
+    most = policy.max_attempts
+    if policy.limits == "all":
+        # Until the attempts are used, the time does not count.
+        allowed = None
+    last = policy.max_failures if most is None else min(most - 1, policy.max_failures)
+    limit = math.inf if allowed is None else allowed - EPSILON
+    keeps_frames = policy.keep_tracebacks or policy.raises == "group"
+    uniform, known = is_uniform(schedule), dict[int, Spread]()
+    retried: type | None = None
+
+    def answer(  # noqa: C901, PLR0911, PLR0912  one step, to be read in one piece
+        entry: Entry, error: Exception, now: Callable[[], float]
+    ) -> float | None:
+        nonlocal retried
+        if (
+            blockers
+            or process_observers
+            or error.__context__ is not None
+            or error.__cause__ is not None
+            or len(reduce_error(error)) != WITHOUT_DICT
+        ):
+            return None
+        if type(error) is not retried:
+            if isinstance(error, _SPECIAL) or match_error(policy, error) is not None:
+                return None
+            retried = type(error)
+        size, attempt, previous = len(entry), 1, None
+        if size > _UNFAILED:
+            attempt, previous = size // 2 - 1, entry[-2]
+            if previous[1] is error or (most is None and _stands_still(entry)):
+                return None
+        elif entry[2] is not None or retry_log.isEnabledFor(logging.WARNING):
+            return None
+        else:
+            entry += (new_seed() if seed is None else seed, None)
+        if attempt > last:
+            return None
+        failed = now()
+        if uniform:
+            spread = known.get(attempt) or _remember(schedule, attempt, known)
+            if spread is None:
+                return None
+            delay, high, step = spread
+            if step is not None:
+                # As `uniform_between`.
+                drawn = delay + (high - delay) * mix(entry[3] + step)
+                delay = drawn if drawn < high else high
+        else:
+            before = previous and previous[3]
+            given = schedule.delay(attempt, before, call_random(entry[3], attempt))
+            if given is None:
+                return None
+            delay = given
+        if failed - entry[1] + delay >= limit:
+            return None
+        locations = None
+        if previous and not keeps_frames:
+            locations = locations_of(entry[4])
+            with_traceback(previous[1], None)
+        trace = error.__traceback__
+        if trace is not None:
+            # Without the frame of the driver.
+            trace = trace.tb_next
+            with_traceback(error, trace)
+        entry[4] = trace
+        entry.append((locations, error, failed, delay))
+        if type(entry[0]) is RetryCall:
+            catch_up(entry)
+        return delay
+
+    return answer
+
+
+def _remember(
+    schedule: Schedule, attempt: int, known: dict[int, Spread]
+) -> Spread | None:
+    bounds = schedule.bounds(attempt)
+    if bounds is None:
+        return None
+    step = None if bounds[0] == bounds[1] else step_to((attempt << 32) + 1)
+    spread = known[attempt] = (*bounds, step)
+    if len(known) > _MAX_KNOWN:
+        known.clear()
+    return spread
+
+
+# Length of an entry before the first failure.
+_UNFAILED: Final = 3
+_SPECIAL: Final = (Signal, BaseExceptionGroup)
+
+
+def _stands_still(entry: Entry) -> bool:
+    """Return whether the clock did not advance in the last delay, as `steps` warns."""
+    _, _, failed, delay = entry[-2]
+    return not time_passed(delay, entry[-1] - failed)
+
+
+def catch_up(entry: Entry) -> None:
+    """Apply what was recorded while another thread made the state.
+
+    The driver asks for it after each record, `ensure_call` after it has put the call
+    into the entry: so one of the two finds the record.
+    """
+    with state_lock:
+        call: RetryCall | None = entry[0]
+        # Without a call it has ended meanwhile.
+        if call is not None:
+            replay(call, entry)
+
+
+def replay(call: RetryCall, entry: Entry) -> None:
+    """Apply the records of an entry to the state of its call, each of them once."""
+    # A copy, since the driver removes the records when the call ends.
+    state, records = call.state, entry[:]
+    if len(records) == _UNFAILED:
+        return
+    state.seed, call.last_traceback = records[3:5]
+    began_at = state._started_at_clock
+    # For each attempt there are a failure and the beginning of the next one.
+    position = 3 + 2 * state.attempt + (state.next_delay is not None)
+    for each in records[position:]:
+        if state.next_delay is not None:
+            state._begin_attempt(each - began_at)
+            call.exhausted_marker = None
+            continue
+        locations, error, failed, delay = each
+        if locations is not None:
+            state._frame_locations += ((state.attempt - 1, (locations,)),)
+        started, elapsed = state.attempt_started, failed - began_at
+        state._record(
+            Failure(state.attempt, error, None, started, elapsed - started, delay)
+        )
