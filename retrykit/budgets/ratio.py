@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from fractions import Fraction
+from itertools import count
 from typing import Any, final
 
 from retrykit._internal.clocks import sync_clock
@@ -78,6 +79,9 @@ class RatioBudget(SerializableBudget):
         self._filled = 0
         self._past = self._least
         self._index = 0.0
+        # Counts requests in one step, so that threads need no lock.
+        self._requests = count()
+        self._readings = self._counted = 0
         super().__init__()
 
     @property
@@ -109,15 +113,24 @@ class RatioBudget(SerializableBudget):
     def deposit(self, cost: float | None, /) -> None:
         """Count a request that succeeded at once; others were counted before."""
         if cost is None:
-            with self._lock:
-                self._turn()
-                self._filled += self._gain
+            # Without the lock, which all successes of all threads would wait for.
+            if self._now() // self._width != self._index:
+                with self._lock:
+                    self._turn()
+            next(self._requests)
+
+    def _now(self) -> float:
+        return sync_clock.now() if blockers else sync_clock.real.now()
 
     def _turn(self) -> None:
-        """Drop slots that are older than the window."""
+        """Count the requests since the last time, and drop slots of the past."""
         # Read with the lock held, so that time never goes back between threads.
-        now = sync_clock.now() if blockers else sync_clock.real.now()
-        index = now // self._width
+        index = self._now() // self._width
+        # This reading counts as a request, too, and is taken off again.
+        requests = next(self._requests) - self._readings
+        self._readings += 1
+        self._filled += (requests - self._counted) * self._gain
+        self._counted = requests
         if index == self._index:
             return
         # Time goes back if the clock was replaced: then nothing is dropped.

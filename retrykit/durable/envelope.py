@@ -223,11 +223,11 @@ def compact_state(state: RetryState) -> RetryState:
     failures = tuple(_compact_failure(state, failure) for failure in state.failures)
     nested = state.nested_state and compact_state(state.nested_state)
     total_delay = min(state.total_delay, MAX_DELAY)
-    bare = replace(state, failures=(), nested_state=None, total_delay=total_delay)
+    bare = state._replace(failures=(), nested_state=None, total_delay=total_delay)
     # The round trip drops everything that belongs to this process.
     bare = RetryState.from_dict(bare.to_dict())
     name = _shorten(state.name)
-    return replace(bare, name=name, failures=failures, nested_state=nested)
+    return bare._replace(name=name, failures=failures, nested_state=nested)
 
 
 def failure_type(failure: Failure) -> str:

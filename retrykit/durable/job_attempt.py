@@ -9,7 +9,6 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any, Self, final
 
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wall
@@ -172,8 +171,8 @@ def _resumed_state(envelope: Envelope) -> RetryState:
     state, now = envelope.state, wall()
     if not envelope.failed_attempts:
         # max_elapsed excludes the time in the queue before the first attempt.
-        return replace(state, epoch=now)
-    return replace(state, elapsed_at_end=max(state.elapsed_at_end, now - state.epoch))
+        return state._replace(epoch=now)
+    return state._replace(elapsed_at_end=max(state.elapsed_at_end, now - state.epoch))
 
 
 @contextmanager

@@ -40,7 +40,7 @@ from retrykit.state.signals import Signal
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
 
-__all__ = ["Answer", "answer_of", "catch_up", "replay"]
+__all__ = ["UNFAILED", "Answer", "answer_of", "catch_up", "replay"]
 
 Answer = Callable[[Entry, Exception, Callable[[], float]], float | None]
 """Takes the entry, the error and the clock. Returns the delay before the next attempt,
@@ -53,6 +53,9 @@ clock's reading when the attempt failed, and the delay after it, in seconds."""
 Spread = tuple[float, float, int | None]
 """The shortest and the longest delay before a retry, in seconds, and the step to the
 number of its draw; None if they are the same."""
+
+UNFAILED: Final = 3
+"""Length of an entry before the first failure."""
 
 # The delays of so many attempts are remembered.
 _MAX_KNOWN: Final = 256
@@ -123,7 +126,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
                 return None
             retried = type(error)
         size, attempt, previous = len(entry), 1, None
-        if size > _UNFAILED:
+        if size > UNFAILED:
             attempt, previous = size // 2 - 1, entry[-2]
             if previous[1] is error or (most is None and _stands_still(entry)):
                 return None
@@ -182,8 +185,6 @@ def _remember(
     return spread
 
 
-# Length of an entry before the first failure.
-_UNFAILED: Final = 3
 _SPECIAL: Final = (Signal, BaseExceptionGroup)
 
 
@@ -210,7 +211,7 @@ def replay(call: RetryCall, entry: Entry) -> None:
     """Apply the records of an entry to the state of its call, each of them once."""
     # A copy, since the driver removes the records when the call ends.
     state, records = call.state, entry[:]
-    if len(records) == _UNFAILED:
+    if len(records) == UNFAILED:
         return
     state.seed, call.last_traceback = records[3:5]
     began_at = state._started_at_clock

@@ -6,7 +6,6 @@
 import logging
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from retrykit._internal import fast_path
@@ -27,7 +26,7 @@ from retrykit.execution.call import (
     outer_call,
     state_lock,
 )
-from retrykit.execution.common_failures import catch_up, replay
+from retrykit.execution.common_failures import UNFAILED, catch_up, replay
 from retrykit.execution.nesting import (
     has_exhausted_retries,
     limit_nested_states,
@@ -207,8 +206,7 @@ class RetryController:
                     _started_at_clock=started,
                 )
             else:
-                state = replace(
-                    resumed,
+                state = resumed._replace(
                     stop_reason=None,
                     stop_detail=None,
                     used_fallback=False,
@@ -233,12 +231,14 @@ class RetryController:
             self._logs = retry_log.isEnabledFor(logging.WARNING)
             if before is not None:
                 _apply_nesting(call)
-            replay(call, entry)
+            if len(entry) > UNFAILED:
+                replay(call, entry)
             # A signal handler may have asked meanwhile, in the same thread.
             if entry[0] is owner:
                 entry[0] = call
-            # The driver may have recorded another failure meanwhile.
-            catch_up(entry)
+            if len(entry) > UNFAILED:
+                # The driver may have recorded another failure meanwhile.
+                catch_up(entry)
             created: RetryCall = entry[0]
             return created
 

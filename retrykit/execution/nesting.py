@@ -6,7 +6,6 @@ state that is attached to it.
 """
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from retrykit.execution.call import RetryCall, state_lock
@@ -54,7 +53,7 @@ def limit_nested_states(state: RetryState | None) -> RetryState | None:
         depth, deepest = depth + 1, deepest.nested_state
     if depth <= _MAX_NESTED or state is None or state.nested_state is None:
         return state
-    return replace(state, nested_state=state.nested_state.nested_state)
+    return state._replace(nested_state=state.nested_state.nested_state)
 
 
 _MAX_NESTED: Final = 16

@@ -456,21 +456,34 @@ def _delay_by_rule(
 
     Each schedule counts its own failures and has its own previous delay.
     """
-    rules = policy.rules
-    with_schedule = {n for n, rule in enumerate(rules) if rule.schedule is not None}
-    schedule, position = policy.schedule, attempt
-    for n, failures in enumerate(state.rule_counts):
-        position -= failures if n in with_schedule else 0
+    rules, counts = policy.rules, state.rule_counts
+    schedule, source = policy.schedule, None
     if index is not None:
-        rule, counts = rules[index], state.rule_counts
+        rule = rules[index]
         count = (counts[index] if index < len(counts) else 0) + 1
         if rule.max_attempts is not None and count >= rule.max_attempts:
             return StopReason.ATTEMPTS
         if rule.schedule is not None:
-            schedule, position = rule.schedule, count
-    source = index if index in with_schedule else None
-    previous = None
-    for failure in state.failures:
-        if (failure.rule if failure.rule in with_schedule else None) == source:
-            previous = failure.delay
-    return schedule.delay(position, previous, random)
+            schedule, source = rule.schedule, index
+    if source is None:
+        count = attempt
+        for rule, failures in zip(rules, counts, strict=False):
+            if rule.schedule is not None:
+                count -= failures
+    previous = _previous_delay(policy, state, source) if count > 1 else None
+    return schedule.delay(count, previous, random)
+
+
+def _previous_delay(
+    policy: "Policy", state: RetryState, source: int | None
+) -> float | None:
+    """Return the last delay by the schedule of a rule, or of the policy."""
+    rules = policy.rules
+    # From the end, since there may be thousands.
+    for failure in reversed(state.failures):
+        by = failure.rule
+        if by is not None and (by >= len(rules) or rules[by].schedule is None):
+            by = None
+        if by == source:
+            return failure.delay
+    return None

@@ -80,8 +80,8 @@ class CallRandom:
 
     def random(self) -> float:
         """Return the next draw, a float in [0, 1)."""
-        self.draw += 1
-        return mix(self.seed + step_to(self.draw))
+        draw = self.draw = self.draw + 1
+        return mix(self.seed + draw * _STEP)
 
     def previous_retry(self) -> "CallRandom":
         """Return the random numbers of the previous retry, after as many draws."""

@@ -5,7 +5,6 @@ call is attached to it, or to the response that a client returns instead of an e
 `state_of` reads it.
 """
 
-from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any, final
 
@@ -187,7 +186,7 @@ def _swap_outcome(state: RetryState, old: object, new: Any) -> RetryState:
         for failure in state.failures
     )
     inner = state.nested_state and _swap_outcome(state.nested_state, old, new)
-    return replace(state, failures=failures, nested_state=inner)
+    return state._replace(failures=failures, nested_state=inner)
 
 
 def _same(one: object, other: object) -> bool:

@@ -4,7 +4,6 @@ Only the code that runs the call changes it, such as its controller or a `Backof
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, final
 
@@ -32,7 +31,6 @@ Status = Literal["running", "succeeded", "dead"]
 
 
 @final
-@dataclass(slots=True, repr=False)
 class RetryState:
     """The history of one call, up to now.
 
@@ -66,37 +64,110 @@ class RetryState:
             errors.
     """
 
-    name: str
-    seed: int
-    epoch: float
-    max_elapsed: float | None = None
-    max_failures: int = 100
-    max_attempts: int | None = None
-    attempt: int = 1
-    attempt_started: float = 0.0
-    failures: tuple[Failure, ...] = ()
-    dropped_failures: int = 0
-    total_delay: float = 0.0
-    next_delay: float | None = None
-    stop_reason: StopReason | None = None
-    stop_detail: str | None = None
-    used_fallback: bool = False
-    elapsed_at_end: float = 0.0
-    rule_counts: tuple[int, ...] = ()
-    retry_cost: float | None = None
-    depth: int = 0
-    nested_state: "RetryState | None" = None
-    redact: bool = field(default=True, compare=False)
-    # For the code that runs the call: when the time limit of a call around it is
-    # reached, in seconds since this one began; where errors were raised whose frames
-    # were released, by the number of the attempt; the clock of a running call, and its
-    # reading when the call began.
-    _outer_deadline: float | None = field(default=None, compare=False)
-    _frame_locations: tuple[tuple[int, FrameLocations], ...] = field(
-        default=(), compare=False
+    __slots__ = (
+        "_frame_locations",
+        "_outer_deadline",
+        "_read_clock",
+        "_started_at_clock",
+        "attempt",
+        "attempt_started",
+        "depth",
+        "dropped_failures",
+        "elapsed_at_end",
+        "epoch",
+        "failures",
+        "max_attempts",
+        "max_elapsed",
+        "max_failures",
+        "name",
+        "nested_state",
+        "next_delay",
+        "redact",
+        "retry_cost",
+        "rule_counts",
+        "seed",
+        "stop_detail",
+        "stop_reason",
+        "total_delay",
+        "used_fallback",
     )
-    _read_clock: Callable[[], float] | None = field(default=None, compare=False)
-    _started_at_clock: float = field(default=0.0, compare=False)
+
+    def __init__(  # noqa: PLR0913, PLR0917  all that is known of a call
+        self,
+        name: str,
+        seed: int,
+        epoch: float,
+        max_elapsed: float | None = None,
+        max_failures: int = 100,
+        max_attempts: int | None = None,
+        *,
+        attempt: int = 1,
+        attempt_started: float = 0.0,
+        failures: tuple[Failure, ...] = (),
+        dropped_failures: int = 0,
+        total_delay: float = 0.0,
+        next_delay: float | None = None,
+        stop_reason: StopReason | None = None,
+        stop_detail: str | None = None,
+        used_fallback: bool = False,
+        elapsed_at_end: float = 0.0,
+        rule_counts: tuple[int, ...] = (),
+        retry_cost: float | None = None,
+        depth: int = 0,
+        nested_state: "RetryState | None" = None,
+        redact: bool = True,
+        _outer_deadline: float | None = None,
+        _frame_locations: tuple[tuple[int, FrameLocations], ...] = (),
+        _read_clock: Callable[[], float] | None = None,
+        _started_at_clock: float = 0.0,
+    ) -> None:
+        self.name = name
+        self.seed = seed
+        self.epoch = epoch
+        self.max_elapsed = max_elapsed
+        self.max_failures = max_failures
+        self.max_attempts = max_attempts
+        self.attempt = attempt
+        self.attempt_started = attempt_started
+        self.failures = failures
+        self.dropped_failures = dropped_failures
+        self.total_delay = total_delay
+        self.next_delay = next_delay
+        self.stop_reason = stop_reason
+        self.stop_detail = stop_detail
+        self.used_fallback = used_fallback
+        self.elapsed_at_end = elapsed_at_end
+        self.rule_counts = rule_counts
+        self.retry_cost = retry_cost
+        self.depth = depth
+        self.nested_state = nested_state
+        self.redact = redact
+        # For the code that runs the call: when the time limit of a call around it is
+        # reached, in seconds since this one began; where errors were raised whose
+        # frames were released, by the number of the attempt; the clock of a running
+        # call, and its reading when the call began.
+        self._outer_deadline = _outer_deadline
+        self._frame_locations = _frame_locations
+        self._read_clock = _read_clock
+        self._started_at_clock = _started_at_clock
+
+    def _replace(self, **changes: Any) -> "RetryState":
+        """Return a copy with some attributes changed."""
+        other = object.__new__(RetryState)
+        for name in self.__slots__:
+            setattr(other, name, getattr(self, name))
+        for name, value in changes.items():
+            setattr(other, name, value)
+        return other
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether all is equal that `to_dict` returns."""
+        if not isinstance(other, RetryState):
+            return NotImplemented
+        return all(getattr(self, x) == getattr(other, x) for x in _READ)
+
+    # It changes.
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def errors(self) -> tuple[Exception | ErrorRecord, ...]:

@@ -12,6 +12,7 @@ import pytest
 import retrykit.budgets
 from retrykit.budgets import RatioBudget, Registry, Throttle, TokenBucket, shared
 from retrykit.testing import virtual_time
+from tests._support.concurrency import in_thread
 
 ERROR = OSError()
 BUDGETS = retrykit.budgets.__path__[0]
@@ -182,3 +183,11 @@ def test_a_registry_stays_within_its_bound_under_eight_threads(threads):
     hosts = Registry(TokenBucket, at_most=5)
     threads(lambda seed: [hosts[(seed * n) % 23] for n in range(150)])
     assert len(hosts) == 5
+
+
+def test_a_request_that_succeeds_waits_for_no_other_thread():
+    budget = RatioBudget(0.5, reserve=0, window="1d")
+    assert budget.balance == 0
+    with budget._lock:
+        in_thread(lambda: budget.deposit(None))
+    assert budget.balance == 0.5

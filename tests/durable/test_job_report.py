@@ -33,7 +33,7 @@ def envelope_after(*outcomes, **settings):
     )
     spent = 3600.0 * (state.attempt - 1)
     changed = {"failures": moved, "elapsed_at_end": spent}
-    state = dataclasses.replace(state, epoch=MORNING, **changed)
+    state = state._replace(epoch=MORNING, **changed)
     due = None if envelope.due is None else MORNING + 3600.0 * state.attempt
     return dataclasses.replace(envelope, state=state, due=due)
 

@@ -182,7 +182,7 @@ def run(policy, script, *, awaited, monkeypatch):  # noqa: C901, PLR0915  a worl
                     seen.append(runner.run(aretry(policy)(aattempt)()))
             else:
                 seen.append(retry(policy)(attempt)())
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001  interrupts, too
         frames = traceback.extract_tb(error.__traceback__)
         lines = [(x.name, x.lineno) for x in frames if x.filename == __file__]
         seen += [repr(error), getattr(error, "__notes__", []), lines]

@@ -1,7 +1,6 @@
 """Presets of clients against the figures of their specifications."""
 
 import math
-from dataclasses import replace
 from itertools import islice, pairwise
 
 import pytest
@@ -128,7 +127,7 @@ def test_aws_of_2026_waits_longer_where_it_is_throttled_and_pays_less():
     for retry in range(1, 9):
         state = RetryState("", 5, 0.0, attempt=retry, rule_counts=(retry - 1,))
         slow = failed_state(policy, state, ClientError("ThrottlingException"))
-        fast = failed_state(policy, replace(state, rule_counts=()), ClientError())
+        fast = failed_state(policy, state._replace(rule_counts=()), ClientError())
         assert slow.delay == pytest.approx(min(20 * fast.delay, slow.delay))
         low, high = policy.rules[0].schedule.bounds(retry)
         assert (low, high) == (0, min(2 ** (retry - 1), 20))

@@ -1,6 +1,5 @@
 """The history of a call as plain data."""
 
-import dataclasses
 import json
 import math
 import pickle
@@ -101,7 +100,7 @@ CALLS = st.builds(
 STATES = st.recursive(
     CALLS,
     lambda inner: st.builds(
-        lambda state, inside: dataclasses.replace(state, nested_state=inside),
+        lambda state, inside: state._replace(nested_state=inside),
         CALLS,
         inner,
     ),
