@@ -57,7 +57,7 @@ def replay_state(
         random = call_random(seed=seed, retry=retry)
         previous = policy.schedule.delay(retry, previous, random)
     state.attempt, state.dropped_failures = attempt - 1, attempt - 2
-    state.failures = (Failure(attempt - 1, _UNKNOWN, None, 0.0, 0.0, previous),)
+    state._failures = [Failure(attempt - 1, _UNKNOWN, None, 0.0, 0.0, previous)]
     return state
 
 

@@ -224,7 +224,7 @@ def replay(call: RetryCall, entry: Entry) -> None:
             continue
         locations, error, failed, delay = each
         if locations is not None:
-            state._frame_locations += ((state.attempt - 1, (locations,)),)
+            state._keep_locations(state.attempt - 1, (locations,))
         started, elapsed = state.attempt_started, failed - began_at
         state._record(
             Failure(state.attempt, error, None, started, elapsed - started, delay)

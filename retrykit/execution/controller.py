@@ -250,7 +250,7 @@ class RetryController:
             attempt begins.
         """
         state = call.state
-        last = state.failures[-1] if state.failures else None
+        last = state._failures[-1] if state._failures else None
         if state.next_delay is None:
             if last is not None and last.attempt == state.attempt:
                 state._begin_attempt(state.elapsed)
@@ -279,13 +279,13 @@ class RetryController:
         alone = error.__context__ is None and error.__cause__ is None
         alone = alone and not isinstance(error, BaseExceptionGroup)
         state, last = call.state, None
-        if state.failures:
-            before = state.failures[-1]
+        if state._failures:
+            before = state._failures[-1]
             last = before.error
             release = last is not error and not self._keeps_frames
             if release and isinstance(last, Exception):
                 locations = drop_frames(last, None if alone else error)
-                state._frame_locations += ((before.attempt, locations),)
+                state._keep_locations(before.attempt, locations)
         trace = error.__traceback__
         if self._driven and trace is not None:
             trace = trace.tb_next
@@ -348,7 +348,7 @@ class RetryController:
         Returns:
             The error to raise.
         """
-        failure = call.state.failures[-1]
+        failure = call.state._failures[-1]
         error = failure.error if isinstance(failure.error, Exception) else None
         reason = StopReason.STOPPED
         return self._give_up(call, reason, failure, error, failed_now=False)
@@ -358,9 +358,9 @@ class RetryController:
 
         A call that may be stopped while it waits gives up with that result.
         """
-        if not self.can_be_stopped or not call.state.failures:
+        if not self.can_be_stopped or not call.state._failures:
             return None
-        last = call.state.failures[-1]
+        last = call.state._failures[-1]
         return last if last.error is None else None
 
     def _give_up(
@@ -498,7 +498,7 @@ _ENDED: Final = RetryState("", 0, 0.0)
 
 def _check_time_passed(call: RetryCall, state: RetryState) -> None:
     """Warn once of a sleep that took no time, where only time would end the call."""
-    last = state.failures[-1] if state.failures else None
+    last = state._failures[-1] if state._failures else None
     if last is None or last.delay is None:
         return
     passed = state.attempt_started - last.started - last.duration

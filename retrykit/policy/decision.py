@@ -374,7 +374,7 @@ def decide(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917  all rules, in the
         if isinstance(delay, str):
             return delay
     else:
-        failures = state.failures
+        failures = state._failures
         previous = failures[-1].delay if failures else None
         delay = policy.schedule.delay(attempt, previous, random)
     if delay is None:
@@ -480,7 +480,7 @@ def _previous_delay(
     """Return the last delay by the schedule of a rule, or of the policy."""
     rules = policy.rules
     # From the end, since there may be thousands.
-    for failure in reversed(state.failures):
+    for failure in reversed(state._failures):
         by = failure.rule
         if by is not None and (by >= len(rules) or rules[by].schedule is None):
             by = None

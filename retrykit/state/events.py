@@ -288,7 +288,7 @@ def notify(
         event: The event.
         pending: Collects what async observers return; None if nothing can await it.
     """
-    failing = bool(event.state.failures)
+    failing = bool(event.state._failures)
     others = [x for x in process_observers[:] if failing or not x.failures_only]
     for observer in (*observers, *(each.observer for each in others)):
         notify_one(observer, event, pending)

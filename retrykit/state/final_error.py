@@ -37,7 +37,7 @@ class RetryError(RetrykitError):
 
     def __str__(self) -> str:
         state = self.state
-        last = [f.describe(redact=state.redact) for f in state.failures[-1:]]
+        last = [f.describe(redact=state.redact) for f in state._failures[-1:]]
         return "; last failure: ".join([f"{state.name} {state.describe()}", *last])
 
 
@@ -175,7 +175,7 @@ def is_own_timeout(error: BaseException | None) -> bool:
 
 
 def _swap_outcome(state: RetryState, old: object, new: Any) -> RetryState:
-    if not state.failures:
+    if not state._failures:
         return state
     failures = tuple(
         failure._replace(error=new)
@@ -183,7 +183,7 @@ def _swap_outcome(state: RetryState, old: object, new: Any) -> RetryState:
         else failure._replace(result=new)
         if failure.result is not None and _same(failure.result, old)
         else failure
-        for failure in state.failures
+        for failure in state._failures
     )
     inner = state.nested_state and _swap_outcome(state.nested_state, old, new)
     return state._replace(failures=failures, nested_state=inner)

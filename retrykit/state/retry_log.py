@@ -50,9 +50,9 @@ def describe_retry(state: RetryState, delay: float) -> str:
 
 def describe_last_failure(state: RetryState) -> str:
     """Return the type and text of the last error on one line, or an empty string."""
-    if not state.failures:
+    if not state._failures:
         return ""
-    last = state.failures[-1]
+    last = state._failures[-1]
     if last.error is not None:
         return " ".join(last.describe(redact=state.redact).split())
     # Not the result, which is the user's data.

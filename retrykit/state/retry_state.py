@@ -44,7 +44,6 @@ class RetryState:
             dropped.
         attempt: Number of the running or last attempt, from 1.
         attempt_started: When it began, in seconds since the call began.
-        failures: The failed attempts, in order.
         dropped_failures: Number of failures that were not kept.
         total_delay: Sum of the delays so far, in seconds.
         next_delay: The delay before the next attempt, in seconds; None unless
@@ -65,6 +64,7 @@ class RetryState:
     """
 
     __slots__ = (
+        "_failures",
         "_frame_locations",
         "_outer_deadline",
         "_read_clock",
@@ -75,7 +75,6 @@ class RetryState:
         "dropped_failures",
         "elapsed_at_end",
         "epoch",
-        "failures",
         "max_attempts",
         "max_elapsed",
         "max_failures",
@@ -117,7 +116,6 @@ class RetryState:
         nested_state: "RetryState | None" = None,
         redact: bool = True,
         _outer_deadline: float | None = None,
-        _frame_locations: tuple[tuple[int, FrameLocations], ...] = (),
         _read_clock: Callable[[], float] | None = None,
         _started_at_clock: float = 0.0,
     ) -> None:
@@ -129,7 +127,6 @@ class RetryState:
         self.max_attempts = max_attempts
         self.attempt = attempt
         self.attempt_started = attempt_started
-        self.failures = failures
         self.dropped_failures = dropped_failures
         self.total_delay = total_delay
         self.next_delay = next_delay
@@ -142,12 +139,14 @@ class RetryState:
         self.depth = depth
         self.nested_state = nested_state
         self.redact = redact
+        # A list, since there may be thousands.
+        self._failures = list(failures)
         # For the code that runs the call: when the time limit of a call around it is
         # reached, in seconds since this one began; where errors were raised whose
         # frames were released, by the number of the attempt; the clock of a running
         # call, and its reading when the call began.
         self._outer_deadline = _outer_deadline
-        self._frame_locations = _frame_locations
+        self._frame_locations: dict[int, FrameLocations] | None = None
         self._read_clock = _read_clock
         self._started_at_clock = _started_at_clock
 
@@ -156,6 +155,9 @@ class RetryState:
         other = object.__new__(RetryState)
         for name in self.__slots__:
             setattr(other, name, getattr(self, name))
+        other._failures = list(changes.pop("failures", self._failures))
+        if self._frame_locations is not None:
+            other._frame_locations = dict(self._frame_locations)
         for name, value in changes.items():
             setattr(other, name, value)
         return other
@@ -170,9 +172,14 @@ class RetryState:
     __hash__ = None  # type: ignore[assignment]
 
     @property
+    def failures(self) -> tuple[Failure, ...]:
+        """The failed attempts, in order."""
+        return tuple(self._failures)
+
+    @property
     def errors(self) -> tuple[Exception | ErrorRecord, ...]:
         """The errors of the failed attempts, in order."""
-        return tuple(f.error for f in self.failures if f.error is not None)
+        return tuple(f.error for f in self._failures if f.error is not None)
 
     @property
     def status(self) -> Status:
@@ -208,7 +215,7 @@ class RetryState:
     def _record(self, failure: Failure) -> None:
         """Record a failure and the delay that follows it."""
         self.next_delay = failure.delay
-        self.failures += (failure,)
+        self._failures.append(failure)
         if failure.rule is not None:
             counts = [
                 *self.rule_counts,
@@ -216,15 +223,20 @@ class RetryState:
             ]
             counts[failure.rule] += 1
             self.rule_counts = tuple(counts)
-        if len(self.failures) > self.max_failures:
-            surplus = len(self.failures) - self.max_failures
+        surplus = len(self._failures) - self.max_failures
+        if surplus > 0:
             middle = self.max_failures // 2
-            self.failures = self.failures[:middle] + self.failures[middle + surplus :]
-            kept = {failure.attempt for failure in self.failures}
-            self._frame_locations = tuple(
-                each for each in self._frame_locations if each[0] in kept
-            )
+            if self._frame_locations:
+                for each in self._failures[middle : middle + surplus]:
+                    self._frame_locations.pop(each.attempt, None)
+            del self._failures[middle : middle + surplus]
             self.dropped_failures += surplus
+
+    def _keep_locations(self, attempt: int, locations: FrameLocations) -> None:
+        """Keep where the error of an attempt was raised, whose frames are released."""
+        if self._frame_locations is None:
+            self._frame_locations = {}
+        self._frame_locations[attempt] = locations
 
     def _begin_attempt(self, started: float) -> None:
         """Begin the next attempt, after its delay, when so many seconds had elapsed."""
@@ -319,7 +331,7 @@ class RetryState:
 
 
 def _data(state: RetryState, *, redact: bool) -> dict[str, Any]:
-    locations, inner = dict(state._frame_locations), state.nested_state
+    locations, inner = state._frame_locations or {}, state.nested_state
     return {name: getattr(state, name) for name in _READ} | {
         "version": _VERSION,
         "rule_counts": list(state.rule_counts),
@@ -328,7 +340,7 @@ def _data(state: RetryState, *, redact: bool) -> dict[str, Any]:
         "stop_reason": state.stop_reason and state.stop_reason.value,
         "failures": [
             failure_to_dict(each, locations.get(each.attempt), redact=redact)
-            for each in state.failures
+            for each in state._failures
         ],
     }
 

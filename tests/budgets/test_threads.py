@@ -188,6 +188,6 @@ def test_a_registry_stays_within_its_bound_under_eight_threads(threads):
 def test_a_request_that_succeeds_waits_for_no_other_thread():
     budget = RatioBudget(0.5, reserve=0, window="1d")
     assert budget.balance == 0
-    with budget._lock:
+    with budget._lock:  # noqa: SLF001  as another thread would
         in_thread(lambda: budget.deposit(None))
     assert budget.balance == 0.5

@@ -17,6 +17,7 @@ from retrykit import Policy, RetryAfter, aretry, current_state, retry, schedules
 from retrykit._internal.clocks import SystemClock, sync_clock
 from retrykit._internal.context import ContextOverride
 from retrykit.execution import common_failures
+from retrykit.execution.controller import RetryController
 from retrykit.state.events import observe
 from retrykit.state.failures import StopReason
 from retrykit.state.final_error import state_of
@@ -249,29 +250,24 @@ def test_a_clock_that_stands_still_is_noticed(monkeypatch, caplog):
     assert len(caplog.records) == 1
 
 
-def test_a_failure_that_is_recorded_while_the_state_is_made_is_not_lost(monkeypatch):
+def test_a_failure_that_is_recorded_while_the_state_is_made_is_not_lost():
     """The thread that makes the state looks again after it has published it."""
     policy = Policy(schedule=[1, 2], on=ConnectionError, max_elapsed=None)
-    entries = []
+    answer = common_failures.answer_of(policy)
 
-    def replay_late(call, entry):
-        replay(call, entry)
-        if entry not in entries:
-            # As the driver would, in another thread.
-            entries.append(entry)
-            answer = common_failures.answer_of(policy)
-            assert answer(entry, raised(ConnectionError()), time.monotonic) == 1
+    class LateEntry(list):
+        """Gets a record from the driver, in another thread, before the call."""
 
-    replay = common_failures.replay
-    monkeypatch.setattr("retrykit.execution.controller.replay", replay_late)
-    states = []
+        def __setitem__(self, index, value):
+            if index == 0:
+                assert answer(self, raised(ConnectionError()), time.monotonic) == 1
+            super().__setitem__(index, value)
 
-    def fetch():
-        states.append(current_state())
-
-    retry(policy)(fetch)()
-    assert [failure.delay for failure in states[0].failures] == [1]
-    assert states[0].next_delay == 1
+    controller = RetryController(policy, "fetch", sync_clock, None)
+    entry = LateEntry([controller, time.monotonic(), None])
+    state = controller.ensure_call(entry).state
+    assert [failure.delay for failure in state.failures] == [1]
+    assert state.next_delay == 1
 
 
 def raised(error):
