@@ -231,13 +231,14 @@ class RetryController:
             self._logs = retry_log.isEnabledFor(logging.WARNING)
             if before is not None:
                 _apply_nesting(call)
-            if len(entry) > UNFAILED:
+            size = len(entry)
+            if size > UNFAILED:
                 replay(call, entry)
             # A signal handler may have asked meanwhile, in the same thread.
             if entry[0] is owner:
                 entry[0] = call
-            if len(entry) > UNFAILED:
-                # The driver may have recorded another failure meanwhile.
+            # The driver may have recorded another failure meanwhile.
+            if len(entry) != size:
                 catch_up(entry)
             created: RetryCall = entry[0]
             return created

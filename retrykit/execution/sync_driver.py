@@ -107,7 +107,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     del outcome
         except BaseException as error:
             if entry[0] is not None:
-                call = controller.ensure_call(entry, args, kwargs)
+                call = call or controller.ensure_call(entry, args, kwargs)
                 controller.record_interruption(call, error)
             raise
         finally:

@@ -123,7 +123,7 @@ def override(policy: "Policy", **changes: Any) -> "Policy":
     are, as if all of them had been written.
     """
     other = object.__new__(type(policy))
-    vars(other).update(vars(policy), **changes, _written=DECIDING)
+    vars(other).update(vars(policy), **changes, _written=DECIDING, _answer=None)
     return other
 
 

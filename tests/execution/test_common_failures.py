@@ -2,7 +2,9 @@
 
 import asyncio
 import contextvars
+import copy
 import itertools
+import pickle
 import sys
 import threading
 import time
@@ -18,6 +20,7 @@ from retrykit._internal.clocks import SystemClock, sync_clock
 from retrykit._internal.context import ContextOverride
 from retrykit.execution import common_failures
 from retrykit.execution.controller import RetryController
+from retrykit.policy.limits import override
 from retrykit.state.events import observe
 from retrykit.state.failures import StopReason
 from retrykit.state.final_error import state_of
@@ -228,6 +231,15 @@ def test_an_error_that_several_attempts_raise_has_the_frames_of_the_last(fails):
     script = [{"fails": each, **step} for each in fails.split()]
     seen = run(policy, script, awaited=False, monkeypatch=pytest.MonkeyPatch())
     assert [name for name, _ in seen[-2]] == ["run", "attempt"]
+
+
+def test_a_policy_that_has_answered_can_be_copied():
+    policy = Policy(schedule=[0, 0, 0], on=ConnectionError)
+    assert policy.run(fail).state.attempt == 4
+    copies = [copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))]  # noqa: S301
+    copies += [override(policy, max_attempts=2), policy.replace(max_attempts=2)]
+    assert [each.run(fail).state.attempt for each in copies] == [4, 4, 2, 2]
+    assert copies[:2] == [policy, policy]
 
 
 def test_a_log_of_retries_has_a_say(caplog):
