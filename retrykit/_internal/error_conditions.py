@@ -5,14 +5,13 @@ and a warning is logged once; otherwise a forgotten ``return`` would silently di
 retries.
 """
 
-import inspect
-import logging
 from collections.abc import Awaitable, Callable, Iterable
 from types import UnionType
 from typing import Any, Final
 from weakref import ref
 
 from retrykit._internal.introspection import accepts_one_argument
+from retrykit._internal.late_modules import inspect, logging
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import invalid_setting, safe_repr

@@ -4,7 +4,6 @@ They replace frozen dataclasses, which take half a millisecond each to define: t
 package has dozens of such classes, and its import must be fast.
 """
 
-import inspect
 from typing import Any, ClassVar, NoReturn, SupportsIndex, dataclass_transform
 
 __all__ = ["Frozen", "fields_of"]
@@ -37,7 +36,7 @@ class Frozen:
     def __init_subclass__(cls) -> None:
         """Collect the fields that a class declares, after those of its bases."""
         super().__init_subclass__()
-        declared = inspect.get_annotations(cls)
+        declared = cls.__annotations__
         slots = vars(cls).get("__slots__", ())
         slots = (slots,) if isinstance(slots, str) else tuple(slots)
         own = (name for name in declared if name in slots)

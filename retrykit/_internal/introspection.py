@@ -1,10 +1,11 @@
 """Introspection of callables, without calling them."""
 
 import functools
-import inspect
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
+
+from retrykit._internal.late_modules import inspect
 
 __all__ = ["accepts_one_argument", "is_coroutine_function", "matches_underlying"]
 

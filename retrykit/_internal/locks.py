@@ -4,7 +4,7 @@ A fork copies a lock as it is, locked or not, but not the thread that would rele
 """
 
 import os
-import threading
+from _thread import RLock
 from weakref import WeakValueDictionary
 
 __all__ = ["ForkSafe", "renew_locks"]
@@ -27,7 +27,7 @@ class ForkSafe:
     def _renew(self) -> None:
         # Reentrant, since a signal handler, a finalizer or the code of a key may
         # retry at any point.
-        self._lock = threading.RLock()
+        self._lock = RLock()
 
 
 _living: WeakValueDictionary[int, ForkSafe] = WeakValueDictionary()

@@ -1,10 +1,10 @@
 """The clock of coroutines: that of the running event loop, asyncio's or trio's."""
 
 import asyncio
+from _thread import get_ident
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from sys import modules
-from threading import get_ident
 from types import ModuleType
 from typing import Any
 

@@ -3,9 +3,10 @@
 A traceback holds the frames of its functions, and they hold all local variables.
 """
 
-import traceback
 from itertools import islice
 from types import CodeType, TracebackType
+
+from retrykit._internal.late_modules import traceback
 
 __all__ = ["WITHOUT_DICT", "FrameLocations", "Location", "add_note_once", "drop_frames"]
 __all__ += ["format_traceback", "keep_context", "locations_of", "reduce_error"]
@@ -146,7 +147,7 @@ def _related(error: BaseException) -> list[BaseException]:
     return found
 
 
-def _summary(code: CodeType, offset: int) -> traceback.FrameSummary:
+def _summary(code: CodeType, offset: int) -> "traceback.FrameSummary":
     # An instruction takes two bytes.
     line, end, column, end_column = next(islice(code.co_positions(), offset // 2, None))
     return traceback.FrameSummary(

@@ -4,9 +4,9 @@ Reading a name never imports a module.
 """
 
 import builtins
-import inspect
 import sys
 
+from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import invalid_setting, safe_repr
 
 __all__ = ["type_from_name", "type_name", "type_to_name"]

@@ -3,10 +3,10 @@
 The built-in budgets are in `retrykit.budgets`.
 """
 
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
 
+from retrykit._internal.late_modules import logging
 from retrykit.schedules.randomness import MAX_DELAY
 from retrykit.state.failures import Evaluation, StopReason
 from retrykit.state.fault_log import log_fault, note_policy_fault

@@ -11,7 +11,6 @@ Source:
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from typing import Any, Literal, get_args
 
 from retrykit._internal.validation import (
@@ -27,6 +26,7 @@ from retrykit.hints import grpc_pushback
 from retrykit.policy.fallback import NO_FALLBACK
 from retrykit.policy.grpc_status import StatusCodes, names_of_codes
 from retrykit.policy.policy import Policy
+from retrykit.policy.validators import VALIDATORS
 from retrykit.schedules import exponential, sequence
 from retrykit.schedules.base import Schedule
 from retrykit.schedules.basic import Exponential
@@ -147,18 +147,18 @@ def _check_other_settings(policy: Policy) -> None:
         suggestion = "the only hint that gRPC supports is pushback from its servers"
         rule = "grpc_pushback() or None in a policy for gRPC"
         raise invalid_setting("hint", rule, policy.hint, suggestion)
-    for field in fields(Policy):
-        value, expected = getattr(policy, field.name), field.default
+    for name in VALIDATORS:
+        value, expected = getattr(policy, name), getattr(Policy, name)
         # gRPC does not limit the pushback from its servers.
-        expected = None if field.name == "hint_cap" and policy.hint else expected
-        if field.name == "fallback":
+        expected = None if name == "hint_cap" and policy.hint else expected
+        if name == "fallback":
             if value is not NO_FALLBACK:
                 rule = "left out of a policy for gRPC"
                 raise invalid_setting("fallback", rule, value)
-        elif field.name not in _SUPPORTED and value != expected:
+        elif name not in _SUPPORTED and value != expected:
             rule = f"{expected!r} in a policy for gRPC"
-            suggestion = f"write .replace({field.name}={expected!r})"
-            raise invalid_setting(field.name, rule, value, suggestion)
+            suggestion = f"write .replace({name}={expected!r})"
+            raise invalid_setting(name, rule, value, suggestion)
 
 
 def _parse_throttle(config: object) -> Throttle | None:

@@ -4,7 +4,6 @@ The timeout is computed for every attempt, since the remaining time shrinks.
 """
 
 import asyncio
-import inspect
 import math
 from collections.abc import Callable, Coroutine
 from inspect import Parameter
@@ -12,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from retrykit._internal.clocks import AsyncClock
+from retrykit._internal.late_modules import inspect
 from retrykit._internal.loop_clock import async_clock, running_trio
 from retrykit._internal.tracebacks import keep_context
 from retrykit._internal.validation import invalid_setting

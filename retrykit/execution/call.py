@@ -5,7 +5,7 @@ thread, in the tasks that it starts, and in ``asyncio.to_thread``.
 """
 
 import os
-import threading
+from _thread import RLock
 from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast, final
@@ -112,7 +112,7 @@ def running_call(entry: Entry) -> RetryCall | None:
 
 # Reentrant, since a signal handler or a finalizer may make retried calls too
 # while the lock is held.
-state_lock = threading.RLock()
+state_lock = RLock()
 """Held while the state or marker of a call, shared by threads, is created."""
 
 if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)

@@ -1,12 +1,12 @@
 """Checks whether a callable can be retried, sync or async."""
 
 import functools
-import inspect
 from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from retrykit._internal.introspection import is_coroutine_function, matches_underlying
+from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.policy.conditions import NEEDS_ARETRY, check_predicates
 from retrykit.state.retry_state import RetryState

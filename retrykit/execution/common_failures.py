@@ -11,7 +11,6 @@ The entry grows to [owner, start, before, seed, trace, record, begun, record, be
 `Record` and the clock's reading when the next attempt began, in seconds.
 """
 
-import logging
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -130,7 +129,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             attempt, previous = size // 2 - 1, entry[-2]
             if previous[1] is error or (most is None and _stands_still(entry)):
                 return None
-        elif entry[2] is not None or retry_log.isEnabledFor(logging.WARNING):
+        elif entry[2] is not None or retry_log().isEnabledFor(30):
             return None
         else:
             entry += (new_seed() if seed is None else seed, None)

@@ -3,7 +3,6 @@
 `retrykit.execution.steps` decides what is recorded.
 """
 
-import logging
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -12,6 +11,7 @@ from retrykit._internal import fast_path
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, time_passed, wall
 from retrykit._internal.durations import format_duration
 from retrykit._internal.error_conditions import reject_awaitable
+from retrykit._internal.late_modules import logging
 from retrykit._internal.tracebacks import (
     WITHOUT_DICT,
     drop_frames,
@@ -228,7 +228,7 @@ class RetryController:
             call.args, call.kwargs, call.pending = args, kwargs, None
             call.warning_issued = False
             # Asked once for each call, not for each failure.
-            self._logs = retry_log.isEnabledFor(logging.WARNING)
+            self._logs = retry_log().isEnabledFor(30)
             if before is not None:
                 _apply_nesting(call)
             size = len(entry)

@@ -5,9 +5,9 @@ that comes from elsewhere, such as an executor or another process, is known by t
 state that is attached to it.
 """
 
-import logging
 from typing import TYPE_CHECKING, Final
 
+from retrykit._internal.late_modules import logging
 from retrykit.execution.call import RetryCall, state_lock
 from retrykit.policy.decision import decide
 from retrykit.state.final_error import RetryError, attach_state, attached_state

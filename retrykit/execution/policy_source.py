@@ -1,10 +1,10 @@
 """A policy that is asked for at every call, so that it can change at run time."""
 
-import inspect
 from collections.abc import Callable
 from typing import Any, cast, final
 
 from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.late_modules import inspect
 from retrykit._internal.tracebacks import with_traceback
 from retrykit._internal.validation import invalid_setting
 from retrykit.execution.callables import check_retryable

@@ -5,11 +5,11 @@ A failed attempt takes one pass: evaluate (conditions, hint, nesting, decision),
 The sync and async functions differ in ``await`` alone.
 """
 
-import inspect
 from typing import TYPE_CHECKING
 
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wait_for_event
 from retrykit._internal.error_conditions import reject_awaitable
+from retrykit._internal.late_modules import inspect
 from retrykit.budgets.base import (
     adeposit_safely,
     awithdraw_safely,

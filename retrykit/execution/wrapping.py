@@ -5,13 +5,13 @@ other. Other callables get a proxy.
 """
 
 import functools
-import inspect
 from collections.abc import Callable
 from contextlib import suppress
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple, cast, final
 
 from retrykit._internal.introspection import is_coroutine_function
+from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import invalid_setting
 from retrykit.execution.drivers import build_driver
 from retrykit.execution.policy_source import (

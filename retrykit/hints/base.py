@@ -1,6 +1,5 @@
 """Hints: their protocol, the base of the built-in ones, and the reader of any hint."""
 
-import logging
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, cast, final
@@ -9,6 +8,7 @@ from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.error_conditions import reject_awaitable
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
+from retrykit._internal.late_modules import logging
 from retrykit._internal.tracebacks import with_traceback
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import invalid_setting, safe_repr

@@ -1,8 +1,8 @@
 """Built-in hints as strings, for policies that are kept as data."""
 
-import inspect
 from collections.abc import Callable
 
+from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.hints.base import FirstOf, Hint, SerializableHint, first_of
 from retrykit.hints.error_attribute import attribute

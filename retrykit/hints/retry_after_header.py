@@ -3,12 +3,12 @@
 A value that cannot be parsed is logged at debug level and ignored.
 """
 
-import logging
 import re
 from collections.abc import Callable, Collection
 from typing import Any
 
 from retrykit._internal.clocks import wall
+from retrykit._internal.late_modules import logging
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.hints.base import SerializableHint
 from retrykit.schedules.randomness import MAX_DELAY

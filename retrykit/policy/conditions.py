@@ -3,8 +3,6 @@
 The sync and async functions differ in ``await`` alone.
 """
 
-import inspect
-import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +13,7 @@ from retrykit._internal.error_conditions import (
     reject_awaitable,
 )
 from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
+from retrykit._internal.late_modules import inspect, logging
 from retrykit._internal.validation import invalid_setting
 from retrykit.state.events import function_of
 from retrykit.state.failures import StopReason

@@ -457,7 +457,7 @@ def _delay_by_rule(
     Each schedule counts its own failures and has its own previous delay.
     """
     rules, counts = policy.rules, state.rule_counts
-    schedule, source = policy.schedule, None
+    schedule, source, count = policy.schedule, None, attempt
     if index is not None:
         rule = rules[index]
         count = (counts[index] if index < len(counts) else 0) + 1

@@ -3,10 +3,19 @@
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, ParamSpec, Self, TypeVar, Unpack, final
+from typing import (
+    Any,
+    ClassVar,
+    NoReturn,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Unpack,
+    final,
+)
 
 from retrykit._internal.error_conditions import Condition, default_condition
+from retrykit._internal.frozen import Frozen
 from retrykit._internal.validation import invalid_setting, safe_repr
 from retrykit.budgets.base import Budget
 from retrykit.errors import ConfigError
@@ -62,8 +71,7 @@ _DEFAULT_SCHEDULE = exponential(0.5, factor=1.5).cap(60).jitter(0.5)
 
 
 @final
-@dataclass(frozen=True, init=False, repr=False)
-class Policy:
+class Policy(Frozen):
     """Settings of retried calls: which failures to retry, when, and how often.
 
     Policies are immutable: they compare by their settings, are hashable if these are,
@@ -257,7 +265,7 @@ the first attempt counts; None is unlimited
                 suggestion = f"it includes all errors of {each!r}"
                 raise invalid_setting("give_up_on", rule, self.give_up_on, suggestion)
 
-    def replace(self, **changes: Unpack[PolicySettings]) -> Self:
+    def replace(self, **changes: Unpack[PolicySettings]) -> Self:  # type: ignore[override]
         """Return a copy of this policy with some settings changed.
 
         Limits that are still not written are left to the defaults:
@@ -272,7 +280,7 @@ the first attempt counts; None is unlimited
         other._set(changes, vars(self), self._written)
         return other
 
-    # For copy.replace; that of dataclasses would write all settings.
+    # For copy.replace.
     __replace__ = replace
 
     def non_default_settings(self) -> dict[str, Any]:
@@ -551,6 +559,18 @@ the first attempt counts; None is unlimited
         environ = os.environ if environ is None else environ
         return policy_from_env(prefix, environ, base=base)
 
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        msg = f"Policy is frozen: {name} cannot be set; use its replace method"
+        raise AttributeError(msg)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Policy):
+            return NotImplemented
+        return _values(self) == _values(other)
+
+    def __hash__(self) -> int:
+        return hash(_values(self))
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: x for name, x in vars(self).items() if name != "_answer"}
 
@@ -560,7 +580,11 @@ the first attempt counts; None is unlimited
         return f"Policy({', '.join(parts)})"
 
 
-_DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Policy)}
+def _values(policy: Policy) -> tuple[object, ...]:
+    return tuple(getattr(policy, name) for name in VALIDATORS)
+
+
+_DEFAULTS: dict[str, Any] = {name: getattr(Policy, name) for name in VALIDATORS}
 
 # The settings that decide whether a limit can take effect.
 _RELATED = DECIDING | {"deadline", "hint", "limits", "rules"}

@@ -4,12 +4,14 @@ Type checkers and editors read them from `PolicySettings`; `help`, `inspect.sign
 Jupyter and the reference read what this module adds at run time.
 """
 
-import inspect
 from collections.abc import Callable
-from typing import Any
+from functools import cached_property
+from types import FunctionType
+from typing import Any, cast
 
 from retrykit._internal.durations import Duration
 from retrykit._internal.error_conditions import Condition
+from retrykit._internal.late_modules import inspect
 from retrykit.hints.base import Hint
 from retrykit.policy.conditions import ResultCondition
 from retrykit.policy.policy import Policy
@@ -29,14 +31,62 @@ def list_settings(function: Callable[..., Any]) -> None:
     >>> inspect.signature(order).parameters["seed"]
     <Parameter "seed: int | None = None">
     """
-    own = inspect.signature(function)
-    parameters = [each for each in own.parameters.values() if each.kind != _NAMED]
-    names = {each.name for each in parameters}
-    parameters += [each for each in _SETTINGS if each.name not in names]
-    listed = own.replace(parameters=parameters)
-    function.__dict__["__signature__"] = listed
-    if function.__doc__:
-        function.__doc__ = inspect.cleandoc(function.__doc__).replace(_LINE, _LINES)
+    function.__dict__["__signature__"] = LateSignature(cast("FunctionType", function))
+    before, line, after = (function.__doc__ or "").partition(_LINE)
+    if line and _LINES:
+        lines = ("\n" + before.rpartition("\n")[2]).join(_LINES)
+        function.__doc__ = f"{before}{lines}{after}"
+
+
+def _copy(fn: FunctionType) -> FunctionType:
+    """Return a function with the parameters of *fn*, and without its attributes."""
+    copy = FunctionType(fn.__code__, fn.__globals__, argdefs=fn.__defaults__)
+    copy.__kwdefaults__, copy.__annotations__ = fn.__kwdefaults__, fn.__annotations__
+    return copy
+
+
+class LateSignature:
+    """A signature that is made when somebody reads it, since few do.
+
+    `inspect.signature` takes it for an `inspect.Signature`.
+    """
+
+    def __init__(self, function: FunctionType) -> None:
+        self._function = function
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return inspect.Signature
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._signature, name)
+
+    def __str__(self) -> str:
+        return str(self._signature)
+
+    def __eq__(self, other: object) -> bool:
+        return self._signature == other
+
+    def __hash__(self) -> int:
+        return hash(self._signature)
+
+    @cached_property
+    def _signature(self) -> "inspect.Signature":
+        named = inspect.Parameter.VAR_KEYWORD
+        own = inspect.signature(_copy(self._function))
+        parameters = [each for each in own.parameters.values() if each.kind != named]
+        names = {each.name for each in parameters}
+        parameters += [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=getattr(Policy, name),
+                annotation=_Annotation(PolicySettings.__annotations__[name]),
+            )
+            for name in VALIDATORS
+            if name not in names
+        ]
+        return own.replace(parameters=parameters)
 
 
 class _Annotation:
@@ -63,22 +113,12 @@ _ALIASES: dict[str, object] = {
     "Duration": Duration,
 }
 
-_NAMED = inspect.Parameter.VAR_KEYWORD
-_SETTINGS = [
-    inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=getattr(Policy, name),
-        annotation=_Annotation(PolicySettings.__annotations__[name]),
-    )
-    for name in VALIDATORS
-]
-
-# The line of a docstring that stands for all settings, without its indentation.
-_LINE = "    **changes: Settings that differ from it, as for `Policy`."
+# The line of a docstring that stands for all settings.
+_LINE = "**changes: Settings that differ from it, as for `Policy`."
 # Those of `Policy`, which has none under ``python -OO``.
-_LINES = inspect.cleandoc(Policy.__doc__ or "").partition("Args:\n")[2]
-_LINES = _LINES.partition("\n\nRaises:")[0] or _LINE
+_TEXT = (Policy.__doc__ or "").partition("Args:\n")[2].partition("\n\n")[0]
+_INDENT = len(_TEXT) - len(_TEXT.lstrip())
+_LINES = [line[_INDENT:] for line in _TEXT.splitlines()]
 
 for _each in (Policy.__init__, Policy.replace):
     list_settings(_each)

@@ -5,13 +5,13 @@ operator of schedules is rejected by name.
 """
 
 import ast
-import inspect
 import operator
 import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from retrykit._internal.durations import parse_duration
+from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import check_instance, did_you_mean, invalid_setting
 from retrykit.schedules import CONSTRUCTORS
 from retrykit.schedules.base import Schedule, as_schedule

@@ -1,12 +1,12 @@
 """Schedules from lists of delays, or from a user's iterables and generators."""
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from itertools import islice
 from typing import Any, ClassVar, final
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.frozen import Frozen
+from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.schedules.base import Schedule
 from retrykit.schedules.basic import Fixed, constant

@@ -6,8 +6,6 @@ raises is logged. It is not notified of retried calls that it makes itself.
 An event refers to the live state of its call: for a snapshot, call `state.to_dict()`.
 """
 
-import inspect
-import logging
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any, ClassVar, Literal, Self, TypedDict, final, get_args
@@ -16,6 +14,7 @@ from retrykit._internal import fast_path
 from retrykit._internal.error_conditions import reject_awaitable
 from retrykit._internal.frozen import Frozen
 from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
+from retrykit._internal.late_modules import inspect, logging
 from retrykit._internal.validation import check_choice, invalid_setting
 from retrykit.state.fault_log import log_fault
 from retrykit.state.retry_state import Failure, RetryState

@@ -1,7 +1,6 @@
 """Log records about failures of user code: predicates, observers, releases."""
 
-import logging
-
+from retrykit._internal.late_modules import logging
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.type_names import type_name
 from retrykit.state.records import error_text, traceback_text

@@ -5,10 +5,11 @@ the call logs them. To switch them off, in one place:
 ``logging.getLogger("retrykit.retries").setLevel("ERROR")``.
 """
 
-import logging
-from typing import Any, Final
+from functools import cache
+from typing import Any
 
 from retrykit._internal.durations import duration_in_words
+from retrykit._internal.late_modules import logging
 from retrykit.state.events import Event, EventHook, Observer, function_of
 from retrykit.state.records import status_of
 from retrykit.state.retry_state import RetryState
@@ -16,15 +17,18 @@ from retrykit.state.retry_state import RetryState
 __all__ = ["describe_last_failure", "describe_retry", "log_retry", "logs_retries"]
 __all__ += ["record_fields", "retry_log"]
 
-retry_log: Final = logging.getLogger("retrykit.retries")
-"""The logger of the records that no observer writes."""
+
+@cache
+def retry_log() -> "logging.Logger":
+    """Return the logger of the records that no observer writes."""
+    return logging.getLogger("retrykit.retries")
 
 
 def log_retry(event: Event, /) -> None:
     """Log the scheduled retry of a call."""
     state = event.state
     text = describe_retry(state, state.next_delay or 0.0)
-    retry_log.warning("%s", text, extra={"retrykit": record_fields(state)})
+    retry_log().warning("%s", text, extra={"retrykit": record_fields(state)})
 
 
 def logs_retries(observer: Observer) -> bool:

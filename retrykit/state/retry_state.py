@@ -31,7 +31,7 @@ Status = Literal["running", "succeeded", "dead"]
 
 
 @final
-class RetryState:
+class RetryState:  # noqa: PLW1641  it changes
     """The history of one call, up to now.
 
     Attributes:
@@ -167,9 +167,6 @@ class RetryState:
         if not isinstance(other, RetryState):
             return NotImplemented
         return all(getattr(self, x) == getattr(other, x) for x in _READ)
-
-    # It changes.
-    __hash__ = None  # type: ignore[assignment]
 
     @property
     def failures(self) -> tuple[Failure, ...]:

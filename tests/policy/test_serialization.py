@@ -15,6 +15,7 @@ from retrykit.budgets import RatioBudget, Throttle, TokenBucket, shared
 from retrykit.budgets.base import Budget
 from retrykit.policy.rules import Rule
 from retrykit.policy.timeouts import AsArgument
+from retrykit.policy.validators import VALIDATORS
 from retrykit.schedules import SCHEDULE_KINDS
 from retrykit.schedules.parsing import parse_schedule
 from retrykit.testing.strategies import policies, schedules
@@ -423,7 +424,7 @@ LONG = 10**5000
 @pytest.mark.parametrize(
     "data", [LONG, -LONG, [-LONG], {"kind": LONG}, {LONG: 1}], ids=type
 )
-@pytest.mark.parametrize("name", [*Policy.__dataclass_fields__, "unknown"])
+@pytest.mark.parametrize("name", [*VALIDATORS, "unknown"])
 def test_a_number_that_cannot_be_printed_raises_config_error(name, data):
     with pytest.raises(ConfigError, match=f"^{name}.* cannot be shown>"):
         Policy.from_dict({name: data})

@@ -1,0 +1,39 @@
+"""Standard modules that take milliseconds to import, imported at their first use.
+
+Before a fork they are imported at the latest: a child would hang in an import that
+another thread had begun.
+"""
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, final
+
+__all__ = ["inspect", "logging", "traceback"]
+
+
+@final
+class LateModule:
+    """A module that is imported when one of its attributes is read."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)
+
+
+if TYPE_CHECKING:
+    import inspect
+    import logging
+    import traceback
+else:
+    inspect, logging, traceback = map(LateModule, ("inspect", "logging", "traceback"))
+
+
+def _import_all() -> None:
+    for name in __all__:
+        import_module(name)
+
+
+if hasattr(os, "register_at_fork"):  # pragma: no branch  (Windows has no fork)
+    os.register_at_fork(before=_import_all)
