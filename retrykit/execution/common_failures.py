@@ -2,9 +2,9 @@
 
 Most failures are common: the policy retries errors of this type, no limit is near, and
 nothing else has a say, such as a rule, a hint, an observer or a call around this one.
-The driver appends what happened to the entry of the call, and `replay` makes the state
-of it if somebody asks. All other failures, and those of a call that has a state, are
-left to `retrykit.execution.steps`.
+The driver appends what happened to the entry of the call, and `replay` applies it to
+the state if somebody asks for one. All other failures, and those that follow them in
+the same call, are left to `retrykit.execution.steps`.
 
 The entry grows to [owner, start, before, seed, trace, record, begun, record, begun,
 ...]: the seed of the call, the traceback of the last error, and for each failure a
@@ -13,7 +13,7 @@ The entry grows to [owner, start, before, seed, trace, record, begun, record, be
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from retrykit._internal.clocks import time_passed
 from retrykit._internal.error_conditions import BY_TYPE, default_condition
@@ -33,7 +33,7 @@ from retrykit.schedules.randomness import call_random, mix, new_seed, step_to
 from retrykit.schedules.structure import has_user_code, is_uniform
 from retrykit.state.events import process_observers
 from retrykit.state.failures import Failure
-from retrykit.state.retry_log import retry_log
+from retrykit.state.retry_log import WARNING, retry_log
 from retrykit.state.signals import Signal
 
 if TYPE_CHECKING:
@@ -72,19 +72,19 @@ def answer_of(policy: "Policy") -> Answer:
 def _allows(policy: "Policy") -> bool:
     """Return whether a policy leaves common failures to types, delays and limits."""
     others = (
-        policy.rules,
         policy.hint,
         policy.budget,
         policy.attempt_timeout,
         policy.on_result,
         policy.stop_event,
         policy.sleep,
-        policy.observers,
     )
     conditions = (policy.on, policy.give_up_on)
     kinds = {type(kind) for each in conditions for kind in types_of(each)}
     return (
-        not any(each is not None and each != () for each in others)
+        not policy.rules
+        and not policy.observers
+        and all(each is None for each in others)
         and all(x is default_condition or isinstance(x, BY_TYPE) for x in conditions)
         # Other metaclasses may decide by more than the type.
         and kinds <= {type}
@@ -129,28 +129,27 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             attempt, previous = size // 2 - 1, entry[-2]
             if previous[1] is error or (most is None and _stands_still(entry)):
                 return None
-        elif entry[2] is not None or retry_log().isEnabledFor(30):
+        elif entry[2] is not None or retry_log().isEnabledFor(WARNING):
             return None
         else:
             entry += (new_seed() if seed is None else seed, None)
         if attempt > last:
             return None
         failed = now()
-        if uniform:
-            spread = known.get(attempt) or _remember(schedule, attempt, known)
-            if spread is None:
-                return None
-            delay, high, step = spread
-            if step is not None:
-                # As `uniform_between`.
-                drawn = delay + (high - delay) * mix(entry[3] + step)
-                delay = drawn if drawn < high else high
-        else:
-            before = previous and previous[3]
-            given = schedule.delay(attempt, before, call_random(entry[3], attempt))
-            if given is None:
-                return None
-            delay = given
+        try:
+            if uniform:
+                spread = known.get(attempt) or _remember(schedule, attempt, known)
+                delay, high, step = spread
+                if step is not None:
+                    # As `uniform_between`.
+                    drawn = delay + (high - delay) * mix(entry[3] + step)
+                    delay = drawn if drawn < high else high
+            else:
+                before = previous and previous[3]
+                random = call_random(entry[3], attempt)
+                delay = _existing(schedule.delay(attempt, before, random))
+        except Exception:  # noqa: BLE001  it ended or failed, as `steps` will tell
+            return None
         if failed - entry[1] + delay >= limit:
             return None
         locations = None
@@ -171,12 +170,17 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
     return answer
 
 
-def _remember(
-    schedule: Schedule, attempt: int, known: dict[int, Spread]
-) -> Spread | None:
-    bounds = schedule.bounds(attempt)
-    if bounds is None:
-        return None
+T = TypeVar("T")
+
+
+def _existing(value: T | None) -> T:
+    if value is None:
+        raise LookupError
+    return value
+
+
+def _remember(schedule: Schedule, attempt: int, known: dict[int, Spread]) -> Spread:
+    bounds = _existing(schedule.bounds(attempt))
     step = None if bounds[0] == bounds[1] else step_to((attempt << 32) + 1)
     spread = known[attempt] = (*bounds, step)
     if len(known) > _MAX_KNOWN:

@@ -44,7 +44,7 @@ from retrykit.state.final_error import (
     build_final_error,
     state_of,
 )
-from retrykit.state.retry_log import log_retry, logs_retries, retry_log
+from retrykit.state.retry_log import WARNING, log_retry, logs_retries, retry_log
 from retrykit.state.retry_state import RetryState
 from retrykit.state.signals import Signal
 
@@ -228,7 +228,7 @@ class RetryController:
             call.args, call.kwargs, call.pending = args, kwargs, None
             call.warning_issued = False
             # Asked once for each call, not for each failure.
-            self._logs = retry_log().isEnabledFor(30)
+            self._logs = retry_log().isEnabledFor(WARNING)
             if before is not None:
                 _apply_nesting(call)
             size = len(entry)

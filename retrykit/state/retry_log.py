@@ -6,7 +6,7 @@ the call logs them. To switch them off, in one place:
 """
 
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from retrykit._internal.durations import duration_in_words
 from retrykit._internal.late_modules import logging
@@ -14,8 +14,12 @@ from retrykit.state.events import Event, EventHook, Observer, function_of
 from retrykit.state.records import status_of
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["describe_last_failure", "describe_retry", "log_retry", "logs_retries"]
-__all__ += ["record_fields", "retry_log"]
+__all__ = ["WARNING", "describe_last_failure", "describe_retry", "log_retry"]
+__all__ += ["logs_retries", "record_fields", "retry_log"]
+
+
+WARNING: Final = 30
+"""`logging.WARNING`, without its module."""
 
 
 @cache

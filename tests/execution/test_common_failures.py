@@ -117,7 +117,7 @@ def give_up():
     return policy.run(fail).error
 
 
-def fail():
+def fail(*_):
     raise ConnectionError
 
 
@@ -231,6 +231,30 @@ def test_an_error_that_several_attempts_raise_has_the_frames_of_the_last(fails):
     script = [{"fails": each, **step} for each in fails.split()]
     seen = run(policy, script, awaited=False, monkeypatch=pytest.MonkeyPatch())
     assert [name for name, _ in seen[-2]] == ["run", "attempt"]
+
+
+def test_a_schedule_that_fails_is_left_to_the_general_path(monkeypatch):
+    policy = Policy(schedule=s.constant(0), max_attempts=3, on=ConnectionError)
+    monkeypatch.setattr("retrykit.schedules.basic.Constant.bounds", fail)
+    assert policy.run(fail).state.attempt == 3
+
+
+def test_an_interrupted_first_attempt_has_a_state_before_and_after_a_success():
+    results = iter([KeyboardInterrupt(), "a result", KeyboardInterrupt()])
+
+    @retry
+    def fetch():
+        result = next(results)
+        if isinstance(result, KeyboardInterrupt):
+            raise result
+
+    states = []
+    for _ in range(3):
+        try:
+            fetch()
+        except KeyboardInterrupt as error:
+            states.append(state_of(error))
+    assert [x.stop_reason for x in states] == [StopReason.CANCELLED] * 2
 
 
 def test_a_policy_that_has_answered_can_be_copied():
