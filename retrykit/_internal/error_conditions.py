@@ -6,12 +6,12 @@ retries.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from types import UnionType
+from types import CoroutineType, UnionType
 from typing import Any, Final
 from weakref import ref
 
-from retrykit._internal.introspection import accepts_one_argument
-from retrykit._internal.late_modules import inspect, logging
+from retrykit._internal.introspection import accepts_one_argument, is_awaitable
+from retrykit._internal.late_modules import logging
 from retrykit._internal.tracebacks import add_note_once
 from retrykit._internal.type_names import type_name
 from retrykit._internal.validation import invalid_setting, safe_repr
@@ -151,7 +151,7 @@ async def aread_answer(
     name: str, predicate: object, answer: object, error: Exception | None = None
 ) -> bool:
     """Return the answer of a sync or async predicate as a bool."""
-    if inspect.isawaitable(answer):
+    if is_awaitable(answer):
         answer = await answer
     if isinstance(answer, bool):
         return answer
@@ -165,8 +165,8 @@ def reject_awaitable(
     suggestion: str = "use aretry for async functions",
 ) -> None:
     """Raise `ConfigError` if an answer is awaitable."""
-    if inspect.isawaitable(answer):
-        if inspect.iscoroutine(answer):
+    if is_awaitable(answer):
+        if isinstance(answer, CoroutineType):
             answer.close()
         raise invalid_setting(name, rule, answer, suggestion)
 

@@ -48,6 +48,11 @@ class Frozen:
             type.__setattr__(cls, "__match_args__", cls._field_names)
 
     def __init__(self, *values: Any, **named: Any) -> None:
+        if len(values) == len(self._field_names) and not named:
+            # Most are made so, among them every event.
+            for name, value in zip(self._field_names, values, strict=True):
+                object.__setattr__(self, name, value)
+            return
         given = dict(zip(self._field_names, values, strict=False)) | named
         if len(values) + len(named) != len(given) or given.keys() != {
             *self._field_names

@@ -1,13 +1,14 @@
 """Introspection of callables, without calling them."""
 
 import functools
-from collections.abc import Callable
-from types import FunctionType, MethodType
-from typing import Any
+from collections.abc import Awaitable, Callable
+from types import FunctionType, GeneratorType, MethodType
+from typing import Any, TypeGuard
 
 from retrykit._internal.late_modules import inspect
 
-__all__ = ["accepts_one_argument", "is_coroutine_function", "matches_underlying"]
+__all__ = ["accepts_one_argument", "is_awaitable", "is_coroutine_function"]
+__all__ += ["matches_underlying"]
 
 
 def is_coroutine_function(value: object) -> bool:
@@ -17,6 +18,17 @@ def is_coroutine_function(value: object) -> bool:
     one.
     """
     return matches_underlying(inspect.iscoroutinefunction, value)
+
+
+def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
+    """Return whether a value can be awaited, as `inspect.isawaitable`, but quickly."""
+    if isinstance(value, GeneratorType):
+        # Before ``async def``, coroutines were marked generators.
+        return bool(value.gi_code.co_flags & _ITERABLE_COROUTINE)
+    return value is not None and isinstance(value, Awaitable)
+
+
+_ITERABLE_COROUTINE = 0x100
 
 
 def accepts_one_argument(value: Callable[..., object]) -> bool:

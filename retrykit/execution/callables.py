@@ -5,7 +5,11 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from retrykit._internal.introspection import is_coroutine_function, matches_underlying
+from retrykit._internal.introspection import (
+    is_awaitable,
+    is_coroutine_function,
+    matches_underlying,
+)
 from retrykit._internal.late_modules import inspect
 from retrykit._internal.validation import check_instance, invalid_setting
 from retrykit.policy.conditions import NEEDS_ARETRY, check_predicates
@@ -68,7 +72,7 @@ def ensure_awaitable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     async def awaiting(*args: Any, **kwargs: Any) -> Any:
         result = fn(*args, **kwargs)
-        if not inspect.isawaitable(result):
+        if not is_awaitable(result):
             rule = "a function that returns an awaitable, under aretry"
             raise invalid_setting("fn", rule, fn, "decorate it with retry")
         return await result

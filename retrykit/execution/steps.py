@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from retrykit._internal.clocks import AsyncClock, Clock, ClockSource, wait_for_event
 from retrykit._internal.error_conditions import reject_awaitable
-from retrykit._internal.late_modules import inspect
+from retrykit._internal.introspection import is_awaitable
 from retrykit.budgets.base import (
     adeposit_safely,
     awithdraw_safely,
@@ -129,7 +129,7 @@ async def await_delay(
         return False
     if own_sleep is not None and not replaced:
         slept = own_sleep(delay)
-        if inspect.isawaitable(slept):
+        if is_awaitable(slept):
             await slept
     elif event is not None and not replaced:
         # Imported here: sync code needs no event loop.
@@ -153,7 +153,7 @@ async def ause_fallback(policy: "Policy", state: RetryState) -> FallbackValue:
     """Return the value in place of an error to raise, as `use_fallback` does."""
     fallback = policy.fallback
     value = fallback(state) if callable(fallback) else fallback
-    if callable(fallback) and inspect.isawaitable(value):
+    if callable(fallback) and is_awaitable(value):
         value = await value
     return FallbackValue(value)
 

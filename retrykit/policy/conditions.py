@@ -12,8 +12,12 @@ from retrykit._internal.error_conditions import (
     read_answer,
     reject_awaitable,
 )
-from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
-from retrykit._internal.late_modules import inspect, logging
+from retrykit._internal.introspection import (
+    accepts_one_argument,
+    is_awaitable,
+    is_coroutine_function,
+)
+from retrykit._internal.late_modules import logging
 from retrykit._internal.validation import invalid_setting
 from retrykit.state.events import function_of
 from retrykit.state.failures import StopReason
@@ -110,7 +114,7 @@ async def arelease_result(policy: "Policy", rule: int | None, result: object) ->
     if release is not None:
         try:
             released = release(result)
-            if inspect.isawaitable(released):
+            if is_awaitable(released):
                 await released
         except Exception as fault:  # noqa: BLE001  the call goes on without it
             _log_release_fault(fault)

@@ -8,13 +8,18 @@ An event refers to the live state of its call: for a snapshot, call `state.to_di
 
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
+from types import CoroutineType
 from typing import Any, ClassVar, Literal, Self, TypedDict, final, get_args
 
 from retrykit._internal import fast_path
 from retrykit._internal.error_conditions import reject_awaitable
 from retrykit._internal.frozen import Frozen
-from retrykit._internal.introspection import accepts_one_argument, is_coroutine_function
-from retrykit._internal.late_modules import inspect, logging
+from retrykit._internal.introspection import (
+    accepts_one_argument,
+    is_awaitable,
+    is_coroutine_function,
+)
+from retrykit._internal.late_modules import logging
 from retrykit._internal.validation import check_choice, invalid_setting
 from retrykit.state.fault_log import log_fault
 from retrykit.state.retry_state import Failure, RetryState
@@ -302,7 +307,7 @@ def notify_one(observer: Observer, event: Event, pending: Pending | None) -> Non
     try:
         token = _active.set((*active, running))
         answer = observer(event)
-        if inspect.isawaitable(answer):
+        if is_awaitable(answer):
             if pending is None:
                 reject_awaitable("observers", answer)
             else:
@@ -333,7 +338,7 @@ async def deliver(pending: Pending) -> None:
 def discard(pending: Pending) -> None:
     """Close what async observers have returned, since the call was cancelled."""
     for _, _, answer in pending:
-        if inspect.iscoroutine(answer):
+        if isinstance(answer, CoroutineType):
             answer.close()
     pending.clear()
 
