@@ -103,8 +103,11 @@ def describe_limit(
         outer = state._outer_deadline
         if allowed is None or (outer is not None and outer < allowed):
             return "the time limit of the call around it would be exceeded"
+        # Joined, the attempts were reached before, or now.
+        joined = policy.limits == "all"
+        both = f"max_attempts={policy.max_attempts} and " if joined else ""
         how = "reached" if elapsed >= allowed else "would be exceeded"
-        return f"max_elapsed={format_duration(allowed)} {how}"
+        return f"{both}max_elapsed={format_duration(allowed)} {how}"
     if reason is StopReason.HINT and failure.hint is not None:
         cap, asked = policy.hint_cap, duration_in_words(failure.hint)
         limit = (

@@ -47,6 +47,12 @@ def test_a_call_ends_at_the_last_of_both(clock, changes, expected):
     assert ending(BOTH.replace(**changes)) == expected
 
 
+@pytest.mark.parametrize("attempts", [3, 8])
+def test_the_note_names_both(clock, attempts):
+    state = BOTH.replace(max_attempts=attempts).run(lambda: 1 / 0).state
+    assert state.stop_detail == f"max_attempts={attempts} and max_elapsed=1m40s reached"
+
+
 def test_a_hint_is_bounded_by_the_time_only_at_the_end(clock):
     asked = BOTH.replace(hint=lambda _: 70, max_attempts=2)
     assert ending(asked) == (StopReason.HINT, 2, 70.0)
