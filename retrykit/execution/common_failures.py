@@ -157,7 +157,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             locations = locations_of(entry[4])
             with_traceback(previous[1], None)
         trace = error.__traceback__
-        if trace is not None:
+        if trace is not None:  # pragma: no branch  (it was raised)
             # Without the frame of the driver.
             trace = trace.tb_next
             with_traceback(error, trace)

@@ -179,7 +179,7 @@ class RetryController:
             watched: Whether the call begins now, and this context's clock times it.
                 Otherwise it began earlier, and the real clock times it.
         """
-        clock, policy, resumed = self.clock, self.policy, self._resumed
+        clock = self.clock
         # Threads that the function starts may ask at once, and must share one state.
         with state_lock:
             owner, started, before = entry[:3]
@@ -187,41 +187,16 @@ class RetryController:
                 if kwargs is not None:
                     owner.args, owner.kwargs = args, kwargs
                 return owner
+            if started is None:
+                # The call is about to end, in another thread.
+                return cast("RetryCall", None)
             read_clock = clock.reader() if watched else clock.real_reader()
             begun = wall()
             if read_clock is not None:
                 now = read_clock()
                 started = now if watched else started
                 begun -= now - started
-            if resumed is None:
-                state = RetryState(
-                    self._name,
-                    new_seed() if policy.seed is None else policy.seed,
-                    begun,
-                    self._time_limit,
-                    policy.max_failures,
-                    self._most_attempts,
-                    redact=policy.redact,
-                    _read_clock=read_clock,
-                    _started_at_clock=started,
-                )
-            else:
-                state = resumed._replace(
-                    stop_reason=None,
-                    stop_detail=None,
-                    used_fallback=False,
-                    nested_state=None,
-                    # It may be nested in other calls now, or in none.
-                    depth=0,
-                    _outer_deadline=None,
-                    max_elapsed=self._time_limit,
-                    max_failures=policy.max_failures,
-                    max_attempts=self._most_attempts,
-                    redact=policy.redact,
-                    _read_clock=read_clock,
-                    # The time that was spent before counts.
-                    _started_at_clock=started - resumed.elapsed_at_end,
-                )
+            state = self._make_state(begun, read_clock, started)
             call = RetryCall()
             call.controller, call.before, call.state = self, before, state
             call.exhausted_marker = call.last_traceback = call.rule = None
@@ -237,11 +212,46 @@ class RetryController:
             # A signal handler may have asked meanwhile, in the same thread.
             if entry[0] is owner:
                 entry[0] = call
-            # The driver may have recorded another failure meanwhile.
+            # The driver may have recorded another failure meanwhile, or the end.
             if len(entry) != size:
                 catch_up(entry)
-            created: RetryCall = entry[0]
-            return created
+            if entry[1] is None:
+                entry[0] = None
+            return cast("RetryCall", entry[0])
+
+    def _make_state(
+        self, begun: float, read_clock: Callable[[], float] | None, started: float
+    ) -> RetryState:
+        """Make the state of a call that began at these times, or continue one."""
+        policy, resumed = self.policy, self._resumed
+        if resumed is None:
+            return RetryState(
+                self._name,
+                new_seed() if policy.seed is None else policy.seed,
+                begun,
+                self._time_limit,
+                policy.max_failures,
+                self._most_attempts,
+                redact=policy.redact,
+                _read_clock=read_clock,
+                _started_at_clock=started,
+            )
+        return resumed._replace(
+            stop_reason=None,
+            stop_detail=None,
+            used_fallback=False,
+            nested_state=None,
+            # It may be nested in other calls now, or in none.
+            depth=0,
+            _outer_deadline=None,
+            max_elapsed=self._time_limit,
+            max_failures=policy.max_failures,
+            max_attempts=self._most_attempts,
+            redact=policy.redact,
+            _read_clock=read_clock,
+            # The time that was spent before counts.
+            _started_at_clock=started - resumed.elapsed_at_end,
+        )
 
     def start(self, call: RetryCall) -> float | None:
         """Begin a call that is watched or resumed.
@@ -397,11 +407,7 @@ class RetryController:
     def start_next_attempt(self, call: RetryCall) -> None:
         """Record that the delay is over and the next attempt begins."""
         state = call.state
-        # As `elapsed`, without a call.
-        read_clock, started = state._read_clock, state.elapsed_at_end
-        if read_clock is not None:
-            started = read_clock() - state._started_at_clock
-        state._begin_attempt(started)
+        state._begin_attempt(state.elapsed)
         call.exhausted_marker = None
         if self.policy.max_attempts is None:
             _check_time_passed(call, state)

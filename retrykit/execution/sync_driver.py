@@ -112,9 +112,11 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
             raise
         finally:
             # Contexts keep the entry, and the errors keep this frame.
-            entry[0] = call = None
             if failed:
+                # For a thread that makes the state while the call ends.
+                entry[1] = None
                 del entry[3:]
+            entry[0] = call = None
             try:  # noqa: SIM105  quicker, and every call comes here
                 _leave(token)
             except (TypeError, ValueError):

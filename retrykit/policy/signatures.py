@@ -64,12 +64,6 @@ class LateSignature:
     def __str__(self) -> str:
         return str(self._signature)
 
-    def __eq__(self, other: object) -> bool:
-        return self._signature == other
-
-    def __hash__(self) -> int:
-        return hash(self._signature)
-
     @cached_property
     def _signature(self) -> "inspect.Signature":
         named = inspect.Parameter.VAR_KEYWORD

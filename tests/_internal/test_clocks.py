@@ -11,6 +11,7 @@ import trio
 import trio.testing
 
 from retrykit import Policy, aretry, current_state
+from retrykit._internal import loop_clock
 from retrykit._internal.clocks import SystemClock, sync_clock, wait_for_event, wall
 from retrykit._internal.loop_clock import LoopClock, async_clock
 from retrykit.schedules import constant
@@ -76,6 +77,40 @@ def test_a_wait_for_an_event_too_long_for_a_timer_is_split():
 
 def test_the_wall_clock_is_the_system_clock():
     assert abs(wall() - time.time()) < 60
+
+
+class SteppedLoop(asyncio.SelectorEventLoop):
+    """An event loop that is always at one time of its own."""
+
+    def __init__(self, now):
+        super().__init__()
+        self.now = now
+
+    def time(self):
+        return self.now
+
+
+@pytest.mark.parametrize("modules", [{}, sys.modules], ids=["no trio", "trio"])
+def test_each_loop_has_its_own_time_in_turn_and_in_threads(monkeypatch, modules):
+    """The last loop is remembered only for the thread that runs it."""
+    monkeypatch.setattr(loop_clock, "modules", modules)
+    clock = LoopClock()
+
+    async def read():
+        return clock.now(), clock.now()
+
+    async def read_elsewhere():
+        other = await asyncio.to_thread(run, 7.0)
+        return clock.now(), other, clock.now()
+
+    def run(now, reading=read):
+        with asyncio.Runner(loop_factory=lambda: SteppedLoop(now)) as runner:
+            return runner.run(reading())
+
+    assert [run(now) for now in (1.0, 2.0, 1.0)] == [(1, 1), (2, 2), (1, 1)]
+    assert run(3.0, read_elsewhere) == (3, (7, 7), 3)
+    with pytest.raises(RuntimeError, match="no running event loop"):
+        clock.now()
 
 
 def test_the_async_clock_is_the_event_loop_clock():

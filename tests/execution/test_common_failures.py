@@ -18,7 +18,9 @@ from hypothesis import given, settings, strategies as st
 from retrykit import Policy, RetryAfter, aretry, current_state, retry, schedules as s
 from retrykit._internal.clocks import SystemClock, sync_clock
 from retrykit._internal.context import ContextOverride
+from retrykit.budgets import Budget
 from retrykit.execution import common_failures
+from retrykit.execution.common_failures import catch_up
 from retrykit.execution.controller import RetryController
 from retrykit.policy.limits import override
 from retrykit.state.events import observe
@@ -119,6 +121,13 @@ def give_up():
 
 def fail(*_):
     raise ConnectionError
+
+
+def ending(policy):
+    """Return the state of a call that fails every time."""
+    with pytest.raises(ConnectionError) as caught:
+        policy.call(fail)
+    return state_of(caught.value)
 
 
 def noting(seen):
@@ -236,7 +245,7 @@ def test_an_error_that_several_attempts_raise_has_the_frames_of_the_last(fails):
 def test_a_schedule_that_fails_is_left_to_the_general_path(monkeypatch):
     policy = Policy(schedule=s.constant(0), max_attempts=3, on=ConnectionError)
     monkeypatch.setattr("retrykit.schedules.basic.Constant.bounds", fail)
-    assert policy.run(fail).state.attempt == 3
+    assert ending(policy).attempt == 3
 
 
 def test_an_interrupted_first_attempt_has_a_state_before_and_after_a_success():
@@ -257,12 +266,34 @@ def test_an_interrupted_first_attempt_has_a_state_before_and_after_a_success():
     assert [x.stop_reason for x in states] == [StopReason.CANCELLED] * 2
 
 
+class Interrupted(Budget):
+    """A budget that is interrupted when it counts a success."""
+
+    balance = 1.0
+
+    def withdraw(self, error):
+        return 0.0
+
+    def deposit(self, cost):
+        raise KeyboardInterrupt
+
+
+def test_a_call_that_was_interrupted_after_its_end_has_no_state():
+    policy = Policy(budget=Interrupted())
+    with pytest.raises(KeyboardInterrupt) as caught:
+        policy.call(int)
+    assert state_of(caught.value) is None
+    with pytest.raises(KeyboardInterrupt) as caught:
+        asyncio.run(policy.acall(asyncio.sleep, 0))
+    assert state_of(caught.value) is None
+
+
 def test_a_policy_that_has_answered_can_be_copied():
     policy = Policy(schedule=[0, 0, 0], on=ConnectionError)
-    assert policy.run(fail).state.attempt == 4
+    assert ending(policy).attempt == 4
     copies = [copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))]  # noqa: S301
     copies += [override(policy, max_attempts=2), policy.replace(max_attempts=2)]
-    assert [each.run(fail).state.attempt for each in copies] == [4, 4, 2, 2]
+    assert [ending(each).attempt for each in copies] == [4, 4, 2, 2]
     assert copies[:2] == [policy, policy]
 
 
@@ -284,6 +315,41 @@ def test_a_clock_that_stands_still_is_noticed(monkeypatch, caplog):
     Policy(schedule=s.constant(1), max_elapsed=60).call(fetch)
     assert [x.message for x in caplog.records if "is sleep mocked" in x.message]
     assert len(caplog.records) == 1
+
+
+def test_a_call_that_ends_while_its_state_is_made_has_none():
+    policy = Policy(schedule=[1], on=ConnectionError)
+    controller = RetryController(policy, "fetch", sync_clock, None)
+
+    class EndingEntry(list):
+        """Ends, in another thread, before it gets the call."""
+
+        def __setitem__(self, index, value):
+            if value is not None:
+                super().__setitem__(1, None)
+            super().__setitem__(index, value)
+
+    entry = EndingEntry([controller, time.monotonic(), None])
+    assert controller.ensure_call(entry) is None
+    assert entry == [None, None, None]
+    assert controller.ensure_call([controller, None, None]) is None
+    # Nothing is left to apply.
+    catch_up(entry)
+    running = [controller, time.monotonic(), None]
+    state = controller.ensure_call(running).state
+    catch_up(running)
+    assert state.attempt == 1
+
+
+def test_more_delays_than_are_remembered():
+    policy = Policy(
+        schedule=s.constant(0),
+        max_attempts=600,
+        max_failures=600,
+        on=ConnectionError,
+    )
+    failures = ending(policy).failures
+    assert [failure.attempt for failure in failures] == [*range(1, 601)]
 
 
 def test_a_failure_that_is_recorded_while_the_state_is_made_is_not_lost():

@@ -17,7 +17,7 @@ def main():
     parser.add_argument("--only", choices=[*TARGETS], action="append", metavar="NAME")
     parser.add_argument("--one", type=int, metavar="N", help="run input N of --only")
     parser.add_argument(
-        "--limit", type=float, default=1.0, help="seconds an input may take"
+        "--limit", type=float, default=2.0, help="seconds an input may take"
     )
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     args = parser.parse_args()

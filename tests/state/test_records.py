@@ -17,6 +17,7 @@ from retrykit import (
     StopReason,
     current_state,
 )
+from retrykit._internal.redaction import redact_urls
 from retrykit.state.records import ErrorRecord, ResultRecord, result_to_data
 from retrykit.testing.strategies import durations, seeds
 
@@ -131,13 +132,14 @@ def test_any_failure_survives_json_with_records_of_errors_and_results(state):
         )
         description = loaded.error and (loaded.error.type, loaded.error.message)
         assert description == (
-            original.error and (type(original.error).__name__, str(original.error))
+            original.error
+            and (type(original.error).__name__, redact_urls(str(original.error)))
         )
         if isinstance(loaded.result, ResultRecord):
             kind = type(original.result)
             assert kind in {int, float, bytes, list, dict}
             assert loaded.result == ResultRecord(
-                kind.__name__, repr(original.result)[:200]
+                kind.__name__, redact_urls(repr(original.result))[:200]
             )
         else:
             assert loaded.result == original.result
@@ -437,3 +439,9 @@ def test_a_result_that_cannot_be_printed_is_shown_by_its_type():
     assert failure.describe() == f"a rejected result of type {__name__}.Unprintable"
     record = result_to_data(failure.result)["record"]
     assert record["text"] == "<ZeroDivisionError while formatting>"
+
+
+def test_a_state_differs_from_what_is_none():
+    state = RetryState("fetch", 7, 0.0)
+    assert state != "fetch"
+    assert state == RetryState("fetch", 7, 0.0)
