@@ -1,6 +1,7 @@
 """The clock of coroutines: that of the running event loop, asyncio's or trio's."""
 
 import asyncio
+import sys
 from _thread import get_ident
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -17,27 +18,30 @@ __all__ = ["LoopClock", "async_clock", "running_trio", "wait_for_event"]
 class LoopClock:
     """The loop's own time, which may be virtual."""
 
-    def __init__(self) -> None:
-        # The last loop, if it tells the thread that runs it, as those of asyncio do.
-        self._loop: Any = None
+    # Both are read at every call.
+    if sys.version_info >= (3, 12):  # pragma: no cover  (covered on 3.12 and 3.13)
 
-    def now(self) -> float:
-        """Return the loop's own time."""
-        # Read at every call. Python 3.11 finds the running loop by a system call.
-        loop = self._loop
-        if (
-            loop is not None
-            and loop._thread_id == get_ident()
-            and "trio" not in modules
-        ):
-            now: float = loop.time()
-        elif (trio := running_trio()) is not None:
-            now = trio.current_time()
-        else:
-            loop = asyncio.get_running_loop()
-            self._loop = loop if hasattr(loop, "_thread_id") else None
-            now = loop.time()
-        return now
+        def now(self) -> float:
+            """Return the loop's own time."""
+            if "trio" not in modules:
+                return asyncio.get_running_loop().time()
+            return _now()
+
+    else:
+        # The last loop, if it tells the thread that runs it, as those of asyncio do:
+        # Python 3.11 finds the running loop by a system call.
+        _loop: Any = None
+
+        def now(self) -> float:
+            """Return the loop's own time."""
+            loop = self._loop
+            if loop is None or loop._thread_id != get_ident() or "trio" in modules:
+                now = _now()
+                loop = asyncio.get_running_loop() if running_trio() is None else None
+                self._loop = loop if hasattr(loop, "_thread_id") else None
+                return now
+            time: float = loop.time()
+            return time
 
     def reader(self) -> Callable[[], float]:
         """Return a function that reads the loop's time, from any thread."""
@@ -53,6 +57,12 @@ class LoopClock:
             return asyncio.sleep(delay)
         sleeping: Awaitable[None] = (running_trio() or asyncio).sleep(delay)
         return sleeping
+
+
+def _now() -> float:
+    trio = running_trio()
+    now: float = (trio.current_time if trio else asyncio.get_running_loop().time)()
+    return now
 
 
 async def wait_for_event(event: Any, delay: float) -> None:

@@ -34,7 +34,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     """Return a function that calls *fn* under *policy*; events name *function*."""
     own = RetryController(policy, name, clock, resumed, function=function)
     now, sleep = clock.real.now, clock.real.sleep
-    watch = own.watch
+    watch, budget = own.watch, policy.budget
     # Results must not be awaitable, and most of them have the same type.
     plain: type | None = None
     answer: Answer | None = None
@@ -75,9 +75,9 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     ):
                         if plain is None:
                             plain = type(result)
-                        if own.budget is not None:
+                        if budget is not None:
                             entry[0] = None
-                            deposit_safely(own.budget, None)
+                            deposit_safely(budget, None)
                         return result
                     call = call or controller.ensure_call(entry, args, kwargs)
                     if handle_result(controller, call, result):
