@@ -43,8 +43,15 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
     plain: type | None = None
     answer: Answer | None = None
 
+    def is_direct(kind: type) -> bool:
+        nonlocal plain
+        direct = not hasattr(kind, "__await__")
+        if direct and plain is None:
+            plain = kind
+        return direct
+
     async def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
-        nonlocal answer, plain
+        nonlocal answer
         controller = own
         entry: Entry = [own, now(), _current()]
         call: RetryCall | None = None
@@ -75,10 +82,8 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             raise
                 else:
                     if entry[0] is own and (
-                        type(result) is plain or not hasattr(type(result), "__await__")
+                        type(result) is plain or is_direct(type(result))
                     ):
-                        if plain is None:
-                            plain = type(result)
                         if budget is not None:
                             entry[0] = None
                             await deposit_safely(budget, None)
