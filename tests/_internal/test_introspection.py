@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from retrykit import Policy, aretry, retry
+from retrykit._internal.introspection import is_awaitable
 from tests._support.function_variants import passthrough
 
 POLICY = Policy(schedule=[1, 2], on=OSError)
@@ -280,3 +281,40 @@ def test_arguments_can_be_bound_to_the_signature():
     assert bound.arguments == {"url": "here", "options": ("a",), "timeout": 2}
     with pytest.raises(TypeError, match="too many positional arguments"):
         inspect.signature(RETRIED.get).bind(1, 2)
+
+
+class Awaited:
+    def __await__(self):
+        yield
+
+
+def plain_generator():
+    yield
+
+
+@types.coroutine
+def marked_generator():
+    yield
+
+
+async def coroutine():
+    """Do nothing."""
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (coroutine, True),
+        (marked_generator, True),
+        (Awaited, True),
+        (plain_generator, False),
+        (int, False),
+        (lambda: None, False),
+    ],
+    ids=str,
+)
+def test_awaitable_is_what_inspect_calls_so(make, expected):
+    value = make()
+    assert is_awaitable(value) is inspect.isawaitable(value) is expected
+    if inspect.iscoroutine(value):
+        value.close()
