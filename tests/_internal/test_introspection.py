@@ -311,7 +311,7 @@ async def coroutine():
         (int, False),
         (lambda: None, False),
     ],
-    ids=str,
+    ids=["coroutine", "types.coroutine", "__await__", "generator", "int", "None"],
 )
 def test_awaitable_is_what_inspect_calls_so(make, expected):
     value = make()
