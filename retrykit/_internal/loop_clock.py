@@ -18,14 +18,19 @@ __all__ = ["LoopClock", "async_clock", "running_trio", "wait_for_event"]
 class LoopClock:
     """The loop's own time, which may be virtual."""
 
-    # Both are read at every call.
+    # It is read at every call.
     if sys.version_info >= (3, 12):  # pragma: no cover  (covered on 3.12 and 3.13)
 
         def now(self) -> float:
             """Return the loop's own time."""
             if "trio" not in modules:
                 return asyncio.get_running_loop().time()
-            return _now()
+            return self.reader()()
+
+        def reader(self) -> Callable[[], float]:
+            """Return a function that reads the loop's time, from any thread."""
+            trio = running_trio()
+            return _trio_time(trio) if trio else asyncio.get_running_loop().time
 
     else:
         # The last loop, if it tells the thread that runs it, as those of asyncio do:
@@ -36,20 +41,22 @@ class LoopClock:
             """Return the loop's own time."""
             loop = self._loop
             if loop is None or loop._thread_id != get_ident() or "trio" in modules:
-                now = _now()
-                loop = asyncio.get_running_loop() if running_trio() is None else None
-                self._loop = loop if hasattr(loop, "_thread_id") else None
-                return now
+                return self.reader()()
             time: float = loop.time()
             return time
 
-    def reader(self) -> Callable[[], float]:
-        """Return a function that reads the loop's time, from any thread."""
-        trio = running_trio()
-        if trio is None:
-            return asyncio.get_running_loop().time
-        now: Callable[[], float] = trio.lowlevel.current_clock().current_time
-        return now
+        def reader(self) -> Callable[[], float]:
+            """Return a function that reads the loop's time, from any thread."""
+            loop = self._loop
+            if loop is None or loop._thread_id != get_ident() or "trio" in modules:
+                trio = running_trio()
+                if trio is not None:
+                    self._loop = None
+                    return _trio_time(trio)
+                loop = asyncio.get_running_loop()
+                self._loop = loop if hasattr(loop, "_thread_id") else None
+            read: Callable[[], float] = loop.time
+            return read
 
     def sleep(self, delay: float, /) -> Awaitable[None]:
         """Suspend the task for *delay* seconds."""
@@ -59,10 +66,9 @@ class LoopClock:
         return sleeping
 
 
-def _now() -> float:
-    trio = running_trio()
-    now: float = (trio.current_time if trio else asyncio.get_running_loop().time)()
-    return now
+def _trio_time(trio: ModuleType) -> Callable[[], float]:
+    read: Callable[[], float] = trio.lowlevel.current_clock().current_time
+    return read
 
 
 async def wait_for_event(event: Any, delay: float) -> None:

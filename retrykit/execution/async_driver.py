@@ -10,7 +10,7 @@ from retrykit._internal.loop_clock import async_clock as clock
 from retrykit._internal.tracebacks import keep_context
 from retrykit.budgets.base import adeposit_safely as deposit_safely
 from retrykit.execution.call import Entry, FallbackValue, RetryCall, current_entry
-from retrykit.execution.common_failures import Answer, answer_of, catch_up
+from retrykit.execution.common_failures import catch_up
 from retrykit.execution.controller import RetryController
 from retrykit.execution.steps import (
     ahandle_failure as handle_failure,
@@ -37,42 +37,47 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under *policy*; events name *function*."""
     own = RetryController(policy, name, clock, resumed, function=function)
-    now, sleep = clock.real.now, clock.real.sleep
-    watch, budget = own.watch, policy.budget
-    # Results must not be awaitable, and most of them have the same type.
+    now, watch = clock.real.now, own.watch
+    # Most results have the same type. With a budget, each of them goes the long way.
     plain: type | None = None
-    answer: Answer | None = None
 
-    def is_direct(kind: type) -> bool:
+    async def accepts(entry: Entry, result: object) -> bool:
         nonlocal plain
-        direct = not hasattr(kind, "__await__")
-        if direct and plain is None:
+        kind, budget = type(result), policy.budget
+        if hasattr(kind, "__await__"):
+            return False
+        if budget is not None:
+            entry[0] = None
+            await deposit_safely(budget, None)
+        elif plain is None:
             plain = kind
-        return direct
+        return True
 
     async def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
-        nonlocal answer
         controller = own
         entry: Entry = [own, now(), _current()]
         call: RetryCall | None = None
-        failed = False
         token: Any = None
-        outcome: Any = None
         try:
             token = _enter(entry)
             if watch:
                 controller = own.with_overrides()
                 call = controller.ensure_call(entry, args, kwargs, watched=True)
-                outcome = await start(controller, call)
-            while outcome is None:
+                outcome: Any = await start(controller, call)
+                if outcome is not None:
+                    return outcome.value
+                # Python 3.11 takes an interrupt at the jump back to the loop for one of
+                # the statement before it, which must be in this `try`.
+                outcome = None
+            while True:
                 try:
                     # Most calls have no keyword arguments, and fn(*args) is quicker.
                     result = await (fn(*args, **kwargs) if kwargs else fn(*args))
                 except Exception as error:
+                    outcome = None
                     if call is None:
-                        failed = True
-                        answer = answer or answer_of(policy)
-                        outcome = answer(entry, error, now)
+                        answer = own.answer or own.find_answer()
+                        outcome = answer(entry, error, clock)
                     if outcome is None:
                         call = call or controller.ensure_call(entry, args, kwargs)
                         outcome = await handle_failure(controller, call, error)
@@ -82,11 +87,8 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             raise
                 else:
                     if entry[0] is own and (
-                        type(result) is plain or is_direct(type(result))
+                        type(result) is plain or await accepts(entry, result)
                     ):
-                        if budget is not None:
-                            entry[0] = None
-                            await deposit_safely(budget, None)
                         return result
                     call = call or controller.ensure_call(entry, args, kwargs)
                     if await handle_result(controller, call, result):
@@ -94,19 +96,21 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     outcome = await handle_failure(controller, call, None, result)
                 if call is None:
                     # It was a common failure.
-                    await sleep(outcome)
-                    entry.append(now())
+                    await clock.real.sleep(outcome)
+                    entry[1].append(entry[1][3]())
                     if entry[0] is not own:
                         catch_up(entry)
-                    outcome = None
-                elif type(outcome) is float:
+                    continue
+                if type(outcome) is float:
                     if controller.only_sleeps:
                         # Not in `pause`, since another coroutine would take memory.
                         await clock.sleep(outcome)
                         controller.start_next_attempt(call)
-                        outcome = None
-                    else:
-                        outcome = await pause(controller, call, outcome)
+                        continue
+                    outcome = await pause(controller, call, outcome)
+                    if outcome is None:
+                        continue
+                break
             if isinstance(outcome, FallbackValue):
                 return outcome.value
             with keep_context(outcome):
@@ -121,11 +125,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
             raise
         finally:
             # Contexts keep the entry, and the errors keep this frame.
-            if failed:
-                # For a thread that makes the state while the call ends.
-                entry[1] = None
-                del entry[3:]
-            entry[0] = call = None
+            entry[1] = entry[0] = call = None
             try:  # noqa: SIM105  quicker, and every call comes here
                 _leave(token)
             except (TypeError, ValueError):

@@ -27,7 +27,8 @@ Entry = list[Any]
 
 The owner is the controller of the call at first, its `RetryCall` once an attempt fails
 or the state is needed, and None once the call has ended. The start is a clock reading,
-in seconds. The entry before is the one that was current, or None.
+in seconds; the `Records` of common failures, which begin with it, take its place, and
+None once the call has ended. The entry before is the one that was current, or None.
 
 A list, because nothing is cheaper to make, and most calls need nothing more. Besides
 this module, only the drivers, the controller and `ManualCall` use its indices.

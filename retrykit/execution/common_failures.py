@@ -6,16 +6,14 @@ The driver appends what happened to the entry of the call, and `replay` applies 
 the state if somebody asks for one. All other failures, and those that follow them in
 the same call, are left to `retrykit.execution.steps`.
 
-The entry grows to [owner, start, before, seed, trace, record, begun, record, begun,
-...]: the seed of the call, the traceback of the last error, and for each failure a
-`Record` and the clock's reading when the next attempt began, in seconds.
+At the first failure, `Records` take the place of the start in the entry of the call.
 """
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from retrykit._internal.clocks import time_passed
+from retrykit._internal.clocks import ClockSource, time_passed
 from retrykit._internal.error_conditions import BY_TYPE, default_condition
 from retrykit._internal.fast_path import blockers
 from retrykit._internal.tracebacks import (
@@ -39,11 +37,11 @@ from retrykit.state.signals import Signal
 if TYPE_CHECKING:
     from retrykit.policy.policy import Policy
 
-__all__ = ["UNFAILED", "Answer", "answer_of", "catch_up", "replay"]
+__all__ = ["Answer", "Records", "answer_of", "catch_up", "replay"]
 
-Answer = Callable[[Entry, Exception, Callable[[], float]], float | None]
-"""Takes the entry, the error and the clock. Returns the delay before the next attempt,
-in seconds; None if the failure is not common, and nothing was recorded."""
+Answer = Callable[[Entry, Exception, ClockSource[Any]], float | None]
+"""Takes the entry, the error and the driver's clock. Returns the delay before the next
+attempt, in seconds; None if the failure is not common, and nothing was recorded."""
 
 Record = tuple[tuple[Location, ...] | None, Exception, float, float]
 """Where the error before was raised, if its frames were released; the error; the
@@ -53,8 +51,11 @@ Spread = tuple[float, float, int | None]
 """The shortest and the longest delay before a retry, in seconds, and the step to the
 number of its draw; None if they are the same."""
 
-UNFAILED: Final = 3
-"""Length of an entry before the first failure."""
+Records = list[Any]
+"""[start, seed, trace, now, record, begun, record, begun, ...]: the clock's reading
+when the call began, in seconds, its seed, the traceback of the last error, and the
+function that reads the clock; for each failure a `Record`, and the clock's reading when
+the next attempt began."""
 
 # The delays of so many attempts are remembered.
 _MAX_KNOWN: Final = 256
@@ -92,7 +93,7 @@ def _allows(policy: "Policy") -> bool:
     )
 
 
-def _answer_nothing(_entry: Entry, _error: Exception, _now: object) -> None:
+def _answer_nothing(_entry: Entry, _error: Exception, _clock: object) -> None:
     """Leave every failure to the general path."""
 
 
@@ -109,7 +110,7 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
     retried: type | None = None
 
     def answer(  # noqa: C901, PLR0911, PLR0912  one step, to be read in one piece
-        entry: Entry, error: Exception, now: Callable[[], float]
+        entry: Entry, error: Exception, clock: ClockSource[Any]
     ) -> float | None:
         nonlocal retried
         if (
@@ -124,45 +125,46 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             if isinstance(error, _SPECIAL) or match_error(policy, error) is not None:
                 return None
             retried = type(error)
-        size, attempt, previous = len(entry), 1, None
-        if size > UNFAILED:
-            attempt, previous = size // 2 - 1, entry[-2]
-            if previous[1] is error or (most is None and _stands_still(entry)):
+        records, attempt, previous = entry[1], 1, None
+        if type(records) is list:
+            attempt, previous = len(records) // 2 - 1, records[-2]
+            if previous[1] is error or (most is None and _stands_still(records)):
                 return None
         elif entry[2] is not None or retry_log().isEnabledFor(WARNING):
             return None
         else:
-            entry += (new_seed() if seed is None else seed, None)
+            own_seed = new_seed() if seed is None else seed
+            records = entry[1] = [records, own_seed, None, clock.real_reader()]
         if attempt > last:
             return None
-        failed = now()
+        failed = records[3]()
         try:
             if uniform:
                 spread = known.get(attempt) or _remember(schedule, attempt, known)
                 delay, high, step = spread
                 if step is not None:
                     # As `uniform_between`.
-                    drawn = delay + (high - delay) * mix(entry[3] + step)
+                    drawn = delay + (high - delay) * mix(records[1] + step)
                     delay = drawn if drawn < high else high
             else:
                 before = previous and previous[3]
-                random = call_random(entry[3], attempt)
+                random = call_random(records[1], attempt)
                 delay = _existing(schedule.delay(attempt, before, random))
         except Exception:  # noqa: BLE001  it ended or failed, as `steps` will tell
             return None
-        if failed - entry[1] + delay >= limit:
+        if failed - records[0] + delay >= limit:
             return None
         locations = None
         if previous and not keeps_frames:
-            locations = locations_of(entry[4])
+            locations = locations_of(records[2])
             with_traceback(previous[1], None)
         trace = error.__traceback__
         if trace is not None:  # pragma: no branch  (it was raised)
             # Without the frame of the driver.
             trace = trace.tb_next
             with_traceback(error, trace)
-        entry[4] = trace
-        entry.append((locations, error, failed, delay))
+        records[2] = trace
+        records.append((locations, error, failed, delay))
         if type(entry[0]) is RetryCall:
             catch_up(entry)
         return delay
@@ -191,10 +193,10 @@ def _remember(schedule: Schedule, attempt: int, known: dict[int, Spread]) -> Spr
 _SPECIAL: Final = (Signal, BaseExceptionGroup)
 
 
-def _stands_still(entry: Entry) -> bool:
+def _stands_still(records: Records) -> bool:
     """Return whether the clock did not advance in the last delay, as `steps` warns."""
-    _, _, failed, delay = entry[-2]
-    return not time_passed(delay, entry[-1] - failed)
+    _, _, failed, delay = records[-2]
+    return not time_passed(delay, records[-1] - failed)
 
 
 def catch_up(entry: Entry) -> None:
@@ -204,22 +206,21 @@ def catch_up(entry: Entry) -> None:
     into the entry: so one of the two finds the record.
     """
     with state_lock:
-        call: RetryCall | None = entry[0]
-        # Without a call it has ended meanwhile.
-        if call is not None:
-            replay(call, entry)
+        call, records = entry[:2]
+        if records is None:
+            # It has ended meanwhile.
+            entry[0] = None
+        elif type(records) is list:
+            replay(call, records)
 
 
-def replay(call: RetryCall, entry: Entry) -> None:
-    """Apply the records of an entry to the state of its call, each of them once."""
-    # A copy, since the driver removes the records when the call ends.
-    state, records = call.state, entry[:]
-    if len(records) == UNFAILED:
-        return
-    state.seed, call.last_traceback = records[3:5]
+def replay(call: RetryCall, records: Records) -> None:
+    """Apply the records of a call to its state, each of them once."""
+    state = call.state
+    _, state.seed, call.last_traceback = records[:3]
     began_at = state._started_at_clock
     # For each attempt there are a failure and the beginning of the next one.
-    position = 3 + 2 * state.attempt + (state.next_delay is not None)
+    position = 2 + 2 * state.attempt + (state.next_delay is not None)
     for each in records[position:]:
         if state.next_delay is not None:
             state._begin_attempt(each - began_at)

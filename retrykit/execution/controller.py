@@ -26,7 +26,7 @@ from retrykit.execution.call import (
     outer_call,
     state_lock,
 )
-from retrykit.execution.common_failures import UNFAILED, catch_up, replay
+from retrykit.execution.common_failures import Answer, answer_of, catch_up, replay
 from retrykit.execution.nesting import (
     has_exhausted_retries,
     limit_nested_states,
@@ -71,6 +71,7 @@ class RetryController:
 
     Attributes:
         policy: The policy of the calls.
+        answer: The answer to their common failures, once there was one; else None.
         budget: That of the policy, or None.
         clock: The clock of the driver.
         can_be_stopped: Whether the policy has a `stop_event`.
@@ -93,6 +94,7 @@ class RetryController:
         "_runner",
         "_time_limit",
         "_timed",
+        "answer",
         "budget",
         "can_be_stopped",
         "clock",
@@ -118,6 +120,7 @@ class RetryController:
         self._awaits_observers = clock.awaited and driven
         self._runner = None if runner is None else weakref.ref(runner)
         self.policy, self.budget = policy, policy.budget
+        self.answer: Answer | None = None
         self._observers = policy.observers
         self._name = policy.name or name
         self.clock: ClockSource[Any] = clock
@@ -158,6 +161,11 @@ class RetryController:
         other.judges_results = self.judges_results and not overrides.disabled
         return other
 
+    def find_answer(self) -> Answer:
+        """Return the answer to common failures, at the first of them."""
+        self.answer = answer = answer_of(self.policy)
+        return answer
+
     def runner_is_gone(self) -> bool:
         """Return whether the runner is gone, because an interrupt skipped its end."""
         return self._runner is not None and self._runner() is None
@@ -179,7 +187,6 @@ class RetryController:
             watched: Whether the call begins now, and this context's clock times it.
                 Otherwise it began earlier, and the real clock times it.
         """
-        clock = self.clock
         # Threads that the function starts may ask at once, and must share one state.
         with state_lock:
             owner, started, before = entry[:3]
@@ -190,39 +197,34 @@ class RetryController:
             if started is None:
                 # The call is about to end, in another thread.
                 return cast("RetryCall", None)
-            read_clock = clock.reader() if watched else clock.real_reader()
-            begun = wall()
-            if read_clock is not None:
-                now = read_clock()
-                started = now if watched else started
-                begun -= now - started
-            state = self._make_state(begun, read_clock, started)
             call = RetryCall()
-            call.controller, call.before, call.state = self, before, state
+            call.controller, call.before = self, before
             call.exhausted_marker = call.last_traceback = call.rule = None
             call.args, call.kwargs, call.pending = args, kwargs, None
             call.warning_issued = False
+            recorded = type(started) is list
+            call.state = self._make_state(started[0] if recorded else started, watched)
             # Asked once for each call, not for each failure.
             self._logs = retry_log().isEnabledFor(WARNING)
             if before is not None:
                 _apply_nesting(call)
-            size = len(entry)
-            if size > UNFAILED:
-                replay(call, entry)
+            if recorded:
+                replay(call, started)
             # A signal handler may have asked meanwhile, in the same thread.
             if entry[0] is owner:
                 entry[0] = call
             # The driver may have recorded another failure meanwhile, or the end.
-            if len(entry) != size:
-                catch_up(entry)
-            if entry[1] is None:
-                entry[0] = None
+            catch_up(entry)
             return cast("RetryCall", entry[0])
 
-    def _make_state(
-        self, begun: float, read_clock: Callable[[], float] | None, started: float
-    ) -> RetryState:
-        """Make the state of a call that began at these times, or continue one."""
+    def _make_state(self, started: float, watched: bool) -> RetryState:  # noqa: FBT001
+        """Make the state of a call that began at this time, or continue one."""
+        clock, begun = self.clock, wall()
+        read_clock = clock.reader() if watched else clock.real_reader()
+        if read_clock is not None:
+            now = read_clock()
+            started = now if watched else started
+            begun -= now - started
         policy, resumed = self.policy, self._resumed
         if resumed is None:
             return RetryState(

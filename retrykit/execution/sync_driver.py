@@ -11,7 +11,7 @@ from retrykit._internal.clocks import sync_clock as clock
 from retrykit._internal.tracebacks import keep_context
 from retrykit.budgets.base import deposit_safely
 from retrykit.execution.call import Entry, FallbackValue, RetryCall, current_entry
-from retrykit.execution.common_failures import Answer, answer_of, catch_up
+from retrykit.execution.common_failures import catch_up
 from retrykit.execution.controller import RetryController
 from retrykit.execution.steps import handle_failure, handle_result, pause, start
 from retrykit.state.retry_state import RetryState
@@ -33,42 +33,47 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under *policy*; events name *function*."""
     own = RetryController(policy, name, clock, resumed, function=function)
-    now, sleep = clock.real.now, clock.real.sleep
-    watch, budget = own.watch, policy.budget
-    # Results must not be awaitable, and most of them have the same type.
+    now, watch = clock.real.now, own.watch
+    # Most results have the same type. With a budget, each of them goes the long way.
     plain: type | None = None
-    answer: Answer | None = None
 
-    def is_direct(kind: type) -> bool:
+    def accepts(entry: Entry, result: object) -> bool:
         nonlocal plain
-        direct = not hasattr(kind, "__await__")
-        if direct and plain is None:
+        kind, budget = type(result), policy.budget
+        if hasattr(kind, "__await__"):
+            return False
+        if budget is not None:
+            entry[0] = None
+            deposit_safely(budget, None)
+        elif plain is None:
             plain = kind
-        return direct
+        return True
 
     def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
-        nonlocal answer
         controller = own
         entry: Entry = [own, now(), _current()]
         call: RetryCall | None = None
-        failed = False
         token: Any = None
-        outcome: Any = None
         try:
             token = _enter(entry)
             if watch:
                 controller = own.with_overrides()
                 call = controller.ensure_call(entry, args, kwargs, watched=True)
-                outcome = start(controller, call)
-            while outcome is None:
+                outcome: Any = start(controller, call)
+                if outcome is not None:
+                    return outcome.value
+                # Python 3.11 takes an interrupt at the jump back to the loop for one of
+                # the statement before it, which must be in this `try`.
+                outcome = None
+            while True:
                 try:
                     # Most calls have no keyword arguments, and fn(*args) is quicker.
                     result = fn(*args, **kwargs) if kwargs else fn(*args)
                 except Exception as error:
+                    outcome = None
                     if call is None:
-                        failed = True
-                        answer = answer or answer_of(policy)
-                        outcome = answer(entry, error, now)
+                        answer = own.answer or own.find_answer()
+                        outcome = answer(entry, error, clock)
                     if outcome is None:
                         call = call or controller.ensure_call(entry, args, kwargs)
                         outcome = handle_failure(controller, call, error)
@@ -78,11 +83,8 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             raise
                 else:
                     if entry[0] is own and (
-                        type(result) is plain or is_direct(type(result))
+                        type(result) is plain or accepts(entry, result)
                     ):
-                        if budget is not None:
-                            entry[0] = None
-                            deposit_safely(budget, None)
                         return result
                     call = call or controller.ensure_call(entry, args, kwargs)
                     if handle_result(controller, call, result):
@@ -90,19 +92,21 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                     outcome = handle_failure(controller, call, None, result)
                 if call is None:
                     # It was a common failure.
-                    sleep(outcome)
-                    entry.append(now())
+                    clock.real.sleep(outcome)
+                    entry[1].append(entry[1][3]())
                     if entry[0] is not own:
                         catch_up(entry)
-                    outcome = None
-                elif type(outcome) is float:
+                    continue
+                if type(outcome) is float:
                     if controller.only_sleeps:
                         # Not in `pause`, since another coroutine would take memory.
                         clock.sleep(outcome)
                         controller.start_next_attempt(call)
-                        outcome = None
-                    else:
-                        outcome = pause(controller, call, outcome)
+                        continue
+                    outcome = pause(controller, call, outcome)
+                    if outcome is None:
+                        continue
+                break
             if isinstance(outcome, FallbackValue):
                 return outcome.value
             with keep_context(outcome):
@@ -117,11 +121,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
             raise
         finally:
             # Contexts keep the entry, and the errors keep this frame.
-            if failed:
-                # For a thread that makes the state while the call ends.
-                entry[1] = None
-                del entry[3:]
-            entry[0] = call = None
+            entry[1] = entry[0] = call = None
             try:  # noqa: SIM105  quicker, and every call comes here
                 _leave(token)
             except (TypeError, ValueError):

@@ -362,7 +362,7 @@ def test_a_failure_that_is_recorded_while_the_state_is_made_is_not_lost():
 
         def __setitem__(self, index, value):
             if index == 0:
-                assert answer(self, raised(ConnectionError()), time.monotonic) == 1
+                assert answer(self, raised(ConnectionError()), sync_clock) == 1
             super().__setitem__(index, value)
 
     controller = RetryController(policy, "fetch", sync_clock, None)
