@@ -7,7 +7,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from uuid import uuid4
 
 from retrykit._internal.validation import invalid_setting
-from retrykit.durable.job import Job
+from retrykit.durable.job import MAX_KILLED, Job
 from retrykit.durable.json_payloads import as_json
 from retrykit.policy.policy import Policy
 from retrykit.policy.timeouts import AsArgument
@@ -23,9 +23,10 @@ def job_of(
     policy: Policy,
     name: str | None,
     previous_names: Iterable[str],
+    max_killed: int | None = MAX_KILLED,
 ) -> Job:
     """Return the job definition of a function, which other processes can import."""
-    job = Job(fn, policy, name, previous_names)
+    job = Job(fn, policy, name, previous_names, max_killed)
     if "<" in job.name:
         rule = "a name by which a worker can find the function"
         raise invalid_setting("name", rule, job.name, "write name='verify'")

@@ -13,7 +13,7 @@ from retrykit._internal.introspection import is_coroutine_function
 from retrykit._internal.loop_clock import async_clock
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.durable.envelope import MAX_FAILURES, Envelope
-from retrykit.durable.job_attempt import JobAttempt, RunningAttempt
+from retrykit.durable.job_attempt import JobAttempt, JobFailed, RunningAttempt
 from retrykit.errors import ConfigError
 from retrykit.execution.callables import qualified_name
 from retrykit.execution.drivers import prepare_attempt
@@ -24,7 +24,10 @@ from retrykit.policy.validators import VALIDATORS
 from retrykit.schedules.randomness import new_seed
 from retrykit.state.retry_state import RetryState
 
-__all__ = ["Job", "check_job_policy", "fingerprint"]
+__all__ = ["MAX_KILLED", "Job", "check_job_policy", "fingerprint"]
+
+MAX_KILLED: Final = 3
+"""The default of `Job.max_killed`."""
 
 _log: Final = logging.getLogger("retrykit.durable")
 
@@ -45,6 +48,8 @@ class Job:
         policy: The policy of its jobs.
         name: Its name in the engine; by default its module and name.
         previous_names: Former names of its policy, which waiting jobs may still carry.
+        max_killed: How often a worker may be killed during the same attempt before the
+            job is dead. Count, >= 1; None means any number of times.
 
     Attributes:
         name: Its name in the engine.
@@ -52,6 +57,8 @@ class Job:
         awaited: Whether it is a coroutine function.
         policy: The policy of its jobs.
         fingerprint: The fingerprint of that policy.
+        max_killed: How often a worker may be killed during the same attempt; None
+            means any number of times.
 
     Raises:
         ConfigError: *fn* cannot be retried, or not under that policy.
@@ -63,12 +70,16 @@ class Job:
         policy: Policy,
         name: str | None = None,
         previous_names: Iterable[str] = (),
+        max_killed: int | None = MAX_KILLED,
     ) -> None:
+        if max_killed is not None:
+            check_integer("max_killed", max_killed, at_least=1)
         check_instance("policy", policy, Policy, "write policy=Policy(...)")
         if isinstance(previous_names, str) or not isinstance(previous_names, Iterable):
             rule, suggestion = "a list of names", "put it in brackets"
             raise invalid_setting("previous_names", rule, previous_names, suggestion)
         check_job_policy(policy)
+        self.max_killed = max_killed
         self.function = qualified_name(fn)
         self.name = _check_text("name", self.function if name is None else name)
         self.awaited = is_coroutine_function(fn)
@@ -149,6 +160,30 @@ class Job:
                 else:
                     await running.afail(None, result)
         return running.take_outcome()
+
+    def check_killed(self, envelope: Envelope, killed: int) -> None:
+        """Check that a job may repeat an attempt during which workers were killed.
+
+        >>> job = Job(int, Policy(schedule=["1h"]), "parse")
+        >>> job.check_killed(job.envelope("parse-7"), 2)
+        >>> try:
+        ...     job.check_killed(job.envelope("parse-7"), 3)
+        ... except JobFailed as error:
+        ...     print(error)
+        its worker was killed 3 times in attempt 1
+
+        Args:
+            envelope: The history so far.
+            killed: How often the attempt was begun and did not end.
+
+        Raises:
+            JobFailed: It was killed too often. The job must be stored as dead, or it
+                would stop its workers forever.
+        """
+        if self.max_killed is not None and killed >= self.max_killed:
+            times = "once" if killed == 1 else f"{killed} times"
+            msg = f"its worker was killed {times} in attempt {envelope.attempt}"
+            raise JobFailed(msg)
 
     def _adopt(self, envelope: Envelope) -> Envelope:
         """Return the envelope of a waiting job, with this policy."""

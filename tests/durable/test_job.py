@@ -14,7 +14,7 @@ from hypothesis import given
 from retrykit import ConfigError, Policy, hints, presets, schedules as s
 from retrykit.budgets import TokenBucket
 from retrykit.budgets.base import Budget
-from retrykit.durable import Job, JobAttempt
+from retrykit.durable import Job, JobAttempt, JobFailed
 from retrykit.durable.job import fingerprint
 from retrykit.policy.limits import override
 from retrykit.policy.rules import Rule
@@ -269,3 +269,30 @@ class TestAFingerprint:
         alike = override(one, **ignored) == override(other, **ignored)
         assert (fingerprint(one) == fingerprint(other)) is alike
         assert fingerprint(Policy.from_dict(one.to_dict())) == fingerprint(one)
+
+
+@pytest.mark.parametrize("max_killed", [0, -1, True, 2.0, "3"])
+def test_max_killed_is_a_count(max_killed):
+    with pytest.raises(ConfigError, match="max_killed must be an integer >= 1"):
+        Job(int, PATIENT, "parse", max_killed=max_killed)
+
+
+@pytest.mark.parametrize(
+    ("max_killed", "killed", "reason"),
+    [
+        (3, 2, None),
+        (3, 3, "its worker was killed 3 times in attempt 1"),
+        (1, 1, "its worker was killed once in attempt 1"),
+        (None, 1000, None),
+    ],
+)
+def test_an_attempt_that_kills_its_workers_is_not_repeated_forever(
+    max_killed, killed, reason
+):
+    job = Job(int, PATIENT, "parse", max_killed=max_killed)
+    envelope = job.envelope("parse-7")
+    if reason is None:
+        job.check_killed(envelope, killed)
+        return
+    with pytest.raises(JobFailed, match=f"^{reason}$"):
+        job.check_killed(envelope, killed)

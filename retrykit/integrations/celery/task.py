@@ -15,6 +15,7 @@ from retrykit._internal.durations import Duration
 from retrykit._internal.validation import check_number, invalid_setting
 from retrykit.durable import Capabilities, Envelope, Job
 from retrykit.durable.durable_function import job_of
+from retrykit.durable.job import MAX_KILLED
 from retrykit.durable.json_payloads import as_json
 from retrykit.integrations.celery.config_checks import (
     Check,
@@ -53,6 +54,8 @@ class DurableTask(Task[..., Any]):
     Attributes:
         policy: The policy of its jobs.
         previous_names: Former names of the policy.
+        max_killed: How often a worker may be killed during the same attempt before the
+            job is dead. Count, >= 1; None means any number of times.
         max_hold: The longest time for which a worker holds a waiting job; by default a
             time that is safe with the broker. A duration, > 0.
     """
@@ -64,6 +67,7 @@ class DurableTask(Task[..., Any]):
     max_retries = None
     policy: ClassVar[Policy | None] = None
     previous_names: ClassVar[Sequence[str]] = ()
+    max_killed: ClassVar[int | None] = MAX_KILLED
     max_hold: ClassVar[Duration | None] = None
 
     @classmethod
@@ -135,7 +139,8 @@ class DurableTask(Task[..., Any]):
 
     @classmethod
     def _job_of(cls, run: Any) -> Job:
-        job = job_of(run, cast("Policy", cls.policy), cls.name, cls.previous_names)
+        policy, former = cast("Policy", cls.policy), cls.previous_names
+        job = job_of(run, policy, cls.name, former, cls.max_killed)
         if job.awaited:
             suggestion = "call asyncio.run(...) in it, or use DBOS"
             raise invalid_setting("fn", "a sync function on Celery", run, suggestion)

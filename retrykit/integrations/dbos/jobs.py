@@ -27,6 +27,7 @@ from retrykit._internal.clocks import wall
 from retrykit._internal.validation import did_you_mean, invalid_setting
 from retrykit.durable import Envelope, Job, JobAttempt, JobFailed
 from retrykit.durable.durable_function import DurableFunction, job_of
+from retrykit.durable.job import MAX_KILLED
 from retrykit.durable.job_attempt import protect_worker
 from retrykit.durable.json_payloads import as_json
 from retrykit.integrations.dbos.settings import QUEUE, check_launched
@@ -70,7 +71,11 @@ class DurableJob(DurableFunction[P, T]):
 
 
 def job(
-    policy: Policy, *, name: str | None = None, previous_names: Iterable[str] = ()
+    policy: Policy,
+    *,
+    name: str | None = None,
+    previous_names: Iterable[str] = (),
+    max_killed: int | None = MAX_KILLED,
 ) -> Callable[[Callable[P, T]], DurableJob[P, T]]:
     """Decorate a function, sync or async, whose calls can be started as jobs.
 
@@ -79,6 +84,8 @@ def job(
         name: Its name in the database; by default its module and name. Set one before
             you move the function.
         previous_names: Former names of the policy.
+        max_killed: How often a worker may be killed during the same attempt before the
+            job is dead. Count, >= 1; None means any number of times.
 
     Raises:
         ConfigError: The function cannot be retried under this policy, or another
@@ -86,7 +93,7 @@ def job(
     """
 
     def decorate(fn: Callable[P, T]) -> DurableJob[P, T]:
-        job = job_of(fn, policy, name, previous_names)
+        job = job_of(fn, policy, name, previous_names, max_killed)
         if job.name in _jobs and _jobs[job.name].function != job.function:
             raise invalid_setting("name", "the name of one function only", job.name)
         _jobs[job.name] = job

@@ -17,6 +17,7 @@ from retrykit._internal.validation import (
 )
 from retrykit.durable import Envelope, Job
 from retrykit.durable.durable_function import DurableFunction, job_of
+from retrykit.durable.job import MAX_KILLED
 from retrykit.durable.json_payloads import as_json, from_json
 from retrykit.integrations.procrastinate.job_run import (
     RescheduleStrategy,
@@ -85,6 +86,7 @@ def task(
     *,
     name: str | None = None,
     previous_names: Iterable[str] = (),
+    max_killed: int | None = MAX_KILLED,
     **options: Any,
 ) -> Callable[[Callable[P, T]], DurableTask[P, T]]:
     """Decorate a function, sync or async, as a task whose jobs are retried.
@@ -95,6 +97,8 @@ def task(
         name: Its name in the database; by default its module and name. Set one before
             you move the function.
         previous_names: Former names of the policy.
+        max_killed: How often a worker may be killed during the same attempt before the
+            job is dead. Count, >= 1; None means any number of times.
         **options: Options of ``app.task``: aliases, priority, queue, task_middleware.
 
     Raises:
@@ -110,7 +114,7 @@ def task(
         check_choice("options", option, _OPTIONS, suggestion)
 
     def decorate(fn: Callable[P, T]) -> DurableTask[P, T]:
-        job = job_of(fn, policy, name, previous_names)
+        job = job_of(fn, policy, name, previous_names, max_killed)
         function = _async_task(job) if job.awaited else _sync_task(job)
         settings: Any = {"name": job.name, "retry": RescheduleStrategy(job), **options}
         task = app.task(**settings, pass_context=True)(functools.wraps(fn)(function))
