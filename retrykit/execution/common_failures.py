@@ -2,7 +2,7 @@
 
 Most failures are common: the policy retries errors of this type, no limit is near, and
 nothing else has a say, such as a rule, a hint, an observer or a call around this one.
-The driver appends what happened to the entry of the call, and `replay` applies it to
+The driver keeps what happened in the entry of the call, and `replay` applies it to
 the state if somebody asks for one. All other failures, and those that follow them in
 the same call, are left to `retrykit.execution.steps`.
 
@@ -18,7 +18,6 @@ from retrykit._internal.error_conditions import BY_TYPE, default_condition
 from retrykit._internal.fast_path import blockers
 from retrykit._internal.tracebacks import (
     WITHOUT_DICT,
-    Location,
     locations_of,
     reduce_error,
     with_traceback,
@@ -43,19 +42,20 @@ Answer = Callable[[Entry, Exception, ClockSource[Any]], float | None]
 """Takes the entry, the error and the driver's clock. Returns the delay before the next
 attempt, in seconds; None if the failure is not common, and nothing was recorded."""
 
-Record = tuple[tuple[Location, ...] | None, Exception, float, float]
-"""Where the error before was raised, if its frames were released; the error; the
-clock's reading when the attempt failed, and the delay after it, in seconds."""
+Records = list[Any]
+"""[start, seed, trace, now], and five items for each failure.
+
+The first are the clock's reading when the call began, in seconds; its seed; the
+traceback of the last error; and the function that reads the clock. Those of a failure
+are the locations of the error before, if its frames were released, or None; the error;
+the clock's reading when the attempt failed; the delay after it, in seconds; and the
+clock's reading when the next attempt began, which the driver adds.
+
+It is flat to keep the memory of a waiting call small."""
 
 Spread = tuple[float, float, int | None]
 """The shortest and the longest delay before a retry, in seconds, and the step to the
 number of its draw; None if they are the same."""
-
-Records = list[Any]
-"""[start, seed, trace, now, record, begun, record, begun, ...]: the clock's reading
-when the call began, in seconds, its seed, the traceback of the last error, and the
-function that reads the clock; for each failure a `Record`, and the clock's reading when
-the next attempt began."""
 
 # The delays of so many attempts are remembered.
 _MAX_KNOWN: Final = 256
@@ -97,7 +97,7 @@ def _answer_nothing(_entry: Entry, _error: Exception, _clock: object) -> None:
     """Leave every failure to the general path."""
 
 
-def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
+def _make_answer(policy: "Policy") -> Answer:  # noqa: C901, PLR0915  with its function
     schedule, seed, allowed = policy.schedule, policy.seed, policy.max_elapsed
     most = policy.max_attempts
     if policy.limits == "all":
@@ -125,46 +125,53 @@ def _make_answer(policy: "Policy") -> Answer:  # noqa: C901  with its function
             if isinstance(error, _SPECIAL) or match_error(policy, error) is not None:
                 return None
             retried = type(error)
-        records, attempt, previous = entry[1], 1, None
+        records: Any = entry[1]
+        now: Any
+        attempt, previous = 1, None
         if type(records) is list:
-            attempt, previous = len(records) // 2 - 1, records[-2]
-            if previous[1] is error or (most is None and _stands_still(records)):
+            size = len(records)
+            attempt, previous = size // 5 + 1, records[size - 4]
+            start, own_seed, now = records[0], records[1], records[3]
+            if previous is error or (most is None and _stands_still(records)):
                 return None
         elif entry[2] is not None or retry_log().isEnabledFor(WARNING):
             return None
         else:
-            own_seed = new_seed() if seed is None else seed
-            records = entry[1] = [records, own_seed, None, clock.real_reader()]
+            start, own_seed = records, new_seed() if seed is None else seed
+            now = clock.real_reader()
         if attempt > last:
             return None
-        failed = records[3]()
+        failed = now()
         try:
             if uniform:
                 spread = known.get(attempt) or _remember(schedule, attempt, known)
                 delay, high, step = spread
                 if step is not None:
                     # As `uniform_between`.
-                    drawn = delay + (high - delay) * mix(records[1] + step)
+                    drawn = delay + (high - delay) * mix(own_seed + step)
                     delay = drawn if drawn < high else high
             else:
-                before = previous and previous[3]
-                random = call_random(records[1], attempt)
+                before = None if previous is None else records[-2]
+                random = call_random(own_seed, attempt)
                 delay = _existing(schedule.delay(attempt, before, random))
         except Exception:  # noqa: BLE001  it ended or failed, as `steps` will tell
             return None
-        if failed - records[0] + delay >= limit:
+        if failed - start + delay >= limit:
             return None
-        locations = None
-        if previous and not keeps_frames:
-            locations = locations_of(records[2])
-            with_traceback(previous[1], None)
         trace = error.__traceback__
         if trace is not None:  # pragma: no branch  (it was raised)
             # Without the frame of the driver.
             trace = trace.tb_next
             with_traceback(error, trace)
-        records[2] = trace
-        records.append((locations, error, failed, delay))
+        if previous is None:
+            entry[1] = [start, own_seed, trace, now, None, error, failed, delay]
+        else:
+            locations = None
+            if not keeps_frames:
+                locations = locations_of(records[2])
+                with_traceback(previous, None)
+            records[2] = trace
+            records += (locations, error, failed, delay)
         if type(entry[0]) is RetryCall:
             catch_up(entry)
         return delay
@@ -195,8 +202,8 @@ _SPECIAL: Final = (Signal, BaseExceptionGroup)
 
 def _stands_still(records: Records) -> bool:
     """Return whether the clock did not advance in the last delay, as `steps` warns."""
-    _, _, failed, delay = records[-2]
-    return not time_passed(delay, records[-1] - failed)
+    failed, delay, begun = records[-3:]
+    return not time_passed(delay, begun - failed)
 
 
 def catch_up(entry: Entry) -> None:
@@ -216,20 +223,19 @@ def catch_up(entry: Entry) -> None:
 
 def replay(call: RetryCall, records: Records) -> None:
     """Apply the records of a call to its state, each of them once."""
-    state = call.state
-    _, state.seed, call.last_traceback = records[:3]
+    # A copy, since the driver may add to them.
+    state, records = call.state, records[:]
+    _, state.seed, call.last_traceback, _ = records[:4]
     began_at = state._started_at_clock
-    # For each attempt there are a failure and the beginning of the next one.
-    position = 2 + 2 * state.attempt + (state.next_delay is not None)
-    for each in records[position:]:
-        if state.next_delay is not None:
+    for position in range(5 * state.attempt - 1, len(records), 5):
+        locations, error, failed, delay, *begun = records[position : position + 5]
+        if state.next_delay is None:
+            if locations is not None:
+                state._keep_locations(state.attempt - 1, (locations,))
+            started, elapsed = state.attempt_started, failed - began_at
+            state._record(
+                Failure(state.attempt, error, None, started, elapsed - started, delay)
+            )
+        for each in begun:
             state._begin_attempt(each - began_at)
             call.exhausted_marker = None
-            continue
-        locations, error, failed, delay = each
-        if locations is not None:
-            state._keep_locations(state.attempt - 1, (locations,))
-        started, elapsed = state.attempt_started, failed - began_at
-        state._record(
-            Failure(state.attempt, error, None, started, elapsed - started, delay)
-        )
