@@ -640,25 +640,22 @@ SETTING_ERRORS = {
     f"got {callable!r}": lambda: Policy(on=callable).to_dict(),
     "schedule must be made of retrykit's own parts, to be written as data, got "
     "sequence(rows); list its delays": lambda: Policy(schedule=rows).to_dict(),
-    "state must be a dict from RetryState.to_dict, unchanged, got "
-    f"{safe_repr(DATA | {'attempt': 'three'})}": (
+    "state.attempt must be as retrykit wrote it, got 'three'; it is not of type int": (
         lambda: RetryState.from_dict(DATA | {"attempt": "three"})
     ),
-    "state must be a dict from RetryState.to_dict, unchanged, got "
-    f"{safe_repr(DATA | {'rule_counts': [2]})}; its rules match more failures than "
-    "there are attempts": lambda: RetryState.from_dict(DATA | {"rule_counts": [2]}),
-    "state must be a dict from RetryState.to_dict, of version 1, got {}": (
+    "state.rule_counts must be as retrykit wrote it, got (2,); they are more than "
+    "there were attempts": lambda: RetryState.from_dict(DATA | {"rule_counts": [2]}),
+    "state must be as retrykit wrote it, got []; it is not a dict": (
+        lambda: RetryState.from_dict([])
+    ),
+    "state.version must be as retrykit wrote it, got None; it is missing": (
         lambda: RetryState.from_dict({})
     ),
-    "state must be a dict from RetryState.to_dict, unchanged, got "
-    "{'version': 1}": lambda: RetryState.from_dict({"version": 1}),
-    "state must be a dict from RetryState.to_dict, unchanged, got "
-    f"{safe_repr(DATA | {'color': 5})}": (
-        lambda: RetryState.from_dict(DATA | {"color": 5})
+    "state.version must be as retrykit wrote it, got 2; it is not 1": (
+        lambda: RetryState.from_dict(DATA | {"version": 2})
     ),
-    "state must be a dict from RetryState.to_dict, unchanged, got "
-    f"{safe_repr(DATA | {'now': 5})}": (
-        lambda: RetryState.from_dict(DATA | {"now": 5})
+    "state.color must be as retrykit wrote it, got 5; it is unknown": (
+        lambda: RetryState.from_dict(DATA | {"color": 5})
     ),
     # files
     "path must be the path of a file, got 5": lambda: Policy.from_toml(5, "fetch"),

@@ -9,6 +9,7 @@ both.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Literal, Self, final
 
 from retrykit._internal.validation import invalid_setting, safe_repr, truncate
@@ -21,8 +22,14 @@ from retrykit.state.failures import (
     read_count,
     read_delay,
 )
-from retrykit.state.records import ErrorRecord, ResultRecord, strict_type
-from retrykit.state.retry_state import RetryState
+from retrykit.state.records import (
+    ErrorRecord,
+    FieldError,
+    ResultRecord,
+    read_fields,
+    strict_type,
+)
+from retrykit.state.retry_state import RetryState, read_state
 
 __all__ = ["MAX_FAILURES", "Envelope", "EnvelopeStatus", "attempt_key"]
 __all__ += ["compact_state", "failure_type"]
@@ -33,7 +40,6 @@ EnvelopeStatus = Literal["waiting", "succeeded", "dead"]
 _VERSION = 1
 # The end of the year 9999, the last of a datetime.
 _MAX_TIME = 253_402_300_799.0
-_UNMODIFIED = "as retrykit wrote it"
 
 
 @final
@@ -138,21 +144,17 @@ class Envelope:
         # The type matters: True equals 1.
         number = version if type(version) is int else 0
         if number > _VERSION:
-            rule, found = f"of version {_VERSION}", f"version {safe_repr(number)}"
+            found = f"version {truncate(safe_repr(number), 80)}"
+            rule = f"of version {_VERSION}"
             suggestion = "upgrade retrykit in this worker"
             raise invalid_setting("envelope", rule, found, suggestion)
-        keys = {"version", *_PARSERS}
-        if not isinstance(data, Mapping) or number != _VERSION or set(data) != keys:
-            raise invalid_setting("envelope", _UNMODIFIED, data)
         try:
-            envelope = cls(**{key: parse(data[key]) for key, parse in _PARSERS.items()})
-        except (AttributeError, TypeError, ValueError) as error:
-            fault = truncate(str(error), 400)
-            raise invalid_setting("envelope", _UNMODIFIED, data, fault) from error
-        for part, consistent in _check_consistency(envelope):
-            if not consistent:
-                fault = f"its {part} contradicts the rest"
-                raise invalid_setting("envelope", _UNMODIFIED, data, fault)
+            fields = read_fields({"version": _parse_version, **_PARSERS}, data)
+            del fields["version"]
+            envelope = cls(**fields)
+            _check_consistency(envelope)
+        except FieldError as error:
+            raise error.as_setting("envelope") from None
         return envelope
 
 
@@ -165,16 +167,24 @@ def attempt_key(job: str, run: int, attempt: int) -> str:
     return f"{job}:{attempt}" if run == 1 else f"{job}#{run}:{attempt}"
 
 
+def _parse_version(version: object) -> None:
+    # The type matters: True equals 1.
+    if (type(version), version) != (int, _VERSION):
+        msg = f"it is not {_VERSION}"
+        raise ValueError(msg)
+
+
 def _parse_name(value: object) -> str:
     text: str = strict_type(str)(value)
     if not text.strip():
-        msg = "it contains an empty name"
+        msg = "it is empty"
         raise ValueError(msg)
     return text
 
 
-def _parse_counts(value: Mapping[str, object]) -> Mapping[str, int]:
-    return {_parse_name(name): read_count(count) for name, count in value.items()}
+def _parse_counts(value: object) -> Mapping[str, int]:
+    counts = strict_type(dict)(value)
+    return {_parse_name(name): read_count(count) for name, count in counts.items()}
 
 
 _PARSERS = {
@@ -185,12 +195,24 @@ _PARSERS = {
     "written": strict_type(int, float),
     "due": read_delay,
     "counts": _parse_counts,
-    "state": RetryState.from_dict,
+    "state": read_state,
 }
 
 
-def _check_consistency(envelope: Envelope) -> Iterator[tuple[str, bool]]:
-    """Yield the name of each part, and whether it is consistent with the others."""
+def _check_consistency(envelope: Envelope) -> None:
+    """Check that no field contradicts the others.
+
+    Raises:
+        FieldError: One does.
+    """
+    for path, consistent in _consistency(envelope):
+        if not consistent:
+            value = attrgetter(path)(envelope)
+            raise FieldError(path, value, "it contradicts the rest")
+
+
+def _consistency(envelope: Envelope) -> Iterator[tuple[str, bool]]:
+    """Yield the path of each field, and whether it is consistent with the others."""
     state, failed, due = envelope.state, envelope.failed_attempts, envelope.due
     waits = envelope.status == "waiting"
     retries = waits and failed > 0
@@ -200,12 +222,12 @@ def _check_consistency(envelope: Envelope) -> Iterator[tuple[str, bool]]:
     yield "written", 0 <= envelope.written <= _MAX_TIME
     yield "due", (due is not None) == waits and (due or 0) <= _MAX_TIME
     yield "counts", sum(envelope.counts.values()) == failed
-    yield "failures", numbers == sorted({*numbers}) and numbers[-1] == failed
-    yield "attempt", state.attempt - failed in ({0} if retries else {0, 1})
-    yield "next_delay", not waits or (state.next_delay is not None) == retries
-    yield "rule_counts", sum(state.rule_counts) <= failed
-    yield "nested_state", state.nested_state is None or not waits
-    yield "seed", state.seed >= 0
+    yield "state.failures", numbers == sorted({*numbers}) and numbers[-1] == failed
+    yield "state.attempt", state.attempt - failed in ({0} if retries else {0, 1})
+    yield "state.next_delay", not waits or (state.next_delay is not None) == retries
+    yield "state.rule_counts", sum(state.rule_counts) <= failed
+    yield "state.nested_state", state.nested_state is None or not waits
+    yield "state.seed", state.seed >= 0
 
 
 MAX_FAILURES = 20

@@ -9,6 +9,9 @@ from retrykit.errors import ConfigError
 
 __all__ = ["as_json", "from_json"]
 
+# Of a text that cannot be read, in characters.
+_SHOWN = 80
+
 _RULE = "JSON-serializable: None, bools, finite numbers, strings, lists and dicts"
 
 
@@ -41,7 +44,8 @@ def from_json(name: str, text: object) -> Any:
     try:
         return json.loads(text, parse_constant=_reject_constant)
     except (RecursionError, ValueError) as error:
-        raise invalid_setting(name, "valid JSON text", text, str(error)) from None
+        start = text[:_SHOWN]
+        raise invalid_setting(name, "valid JSON text", start, str(error)) from None
 
 
 def _reject_constant(name: str) -> NoReturn:

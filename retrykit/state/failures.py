@@ -1,8 +1,8 @@
 """Failed attempts, their evaluation by a policy, and the reasons to stop."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 from retrykit._internal.redaction import request_summary
 from retrykit._internal.tracebacks import FrameLocations
@@ -13,6 +13,7 @@ from retrykit.state.records import (
     error_from_dict,
     error_text,
     error_to_dict,
+    read_fields,
     result_from_data,
     result_to_data,
     result_type,
@@ -147,18 +148,7 @@ def failure_to_dict(
 
 def failure_from_dict(data: Mapping[str, Any]) -> Failure:
     """Return the failure that `failure_to_dict` wrote."""
-    if set(data) != set(Failure._fields):
-        raise KeyError(*data)
-    return Failure(
-        read_attempt(data["attempt"]),
-        error_from_dict(data["error"]),
-        result_from_data(data["result"]),
-        _number(data["started"]),
-        _number(data["duration"]),
-        read_delay(data["delay"]),
-        None if data["rule"] is None else read_count(data["rule"]),
-        read_delay(data["hint"]),
-    )
+    return Failure(**read_fields(_FIELDS, data))
 
 
 _number = strict_type(int, float)
@@ -171,7 +161,7 @@ def read_seconds(value: object) -> float:
     """Return *value* if it is a number of seconds, >= 0."""
     seconds: float = _number(value)
     if seconds < 0:
-        msg = f"{seconds!r} is below zero"
+        msg = "it is below zero"
         raise ValueError(msg)
     return seconds
 
@@ -185,7 +175,7 @@ def read_attempt(value: object) -> int:
     """Return *value* if it is the number of an attempt, from 1 to 10**12."""
     attempt = read_count(value)
     if not 1 <= attempt <= _MAX_ATTEMPTS:
-        msg = f"{attempt!r} is not the number of an attempt"
+        msg = "it is not the number of an attempt"
         raise ValueError(msg)
     return attempt
 
@@ -194,6 +184,18 @@ def read_count(value: object) -> int:
     """Return *value* if it is an integer >= 0."""
     number: int = strict_type(int)(value)
     if number < 0:
-        msg = f"{number!r} is not a count"
+        msg = "it is below zero"
         raise ValueError(msg)
     return number
+
+
+_FIELDS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "attempt": read_attempt,
+    "error": error_from_dict,
+    "result": result_from_data,
+    "started": _number,
+    "duration": _number,
+    "delay": read_delay,
+    "rule": lambda rule: None if rule is None else read_count(rule),
+    "hint": read_delay,
+}

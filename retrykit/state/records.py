@@ -3,19 +3,24 @@
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, final
 
 from retrykit._internal.frozen import Frozen, fields_of
 from retrykit._internal.redaction import redact_urls, request_summary
 from retrykit._internal.tracebacks import FrameLocations, format_traceback
 from retrykit._internal.type_names import type_name
-from retrykit._internal.validation import safe_repr
+from retrykit._internal.validation import escape_unprintable, safe_repr, truncate
+from retrykit.errors import ConfigError
 
-__all__ = ["ErrorRecord", "ResultRecord", "attributes_of", "error_from_dict"]
+__all__ = ["ErrorRecord", "FieldError", "ResultRecord", "attributes_of"]
+__all__ += ["error_from_dict", "read_fields", "read_list"]
 __all__ += ["error_text", "error_to_dict", "result_from_data", "result_text"]
 __all__ += ["result_to_data", "result_type", "safe_str", "status_of", "strict_type"]
 __all__ += ["traceback_text"]
+
+Reader = Callable[[Any], Any]
+"""Returns the value of stored data, or raises an error if it is invalid."""
 
 
 @final
@@ -85,7 +90,7 @@ def traceback_text(
 
 def error_from_dict(data: Mapping[str, str] | None) -> ErrorRecord | None:
     """Return the record that `error_to_dict` wrote."""
-    return None if data is None else ErrorRecord(**_strings(**data))
+    return None if data is None else ErrorRecord(**read_fields(_ERROR, data))
 
 
 def result_to_data(result: object, *, redact: bool = True) -> Any:
@@ -157,11 +162,10 @@ def attributes_of(value: object) -> dict[str, Any] | None:
 def result_from_data(data: Any) -> object:
     """Return the result, or its record, that `result_to_data` wrote."""
     if isinstance(data, Mapping):
-        if set(data) != {"record"}:
-            raise KeyError(*data)
-        return ResultRecord(**_strings(**data["record"]))
+        result: ResultRecord = read_fields({"record": _read_result}, data)["record"]
+        return result
     if result_to_data(data, redact=False) is not data:
-        msg = f"{safe_repr(data)} is not a plain result"
+        msg = "it is not a plain result"
         raise TypeError(msg)
     return data
 
@@ -189,15 +193,87 @@ def strict_type(*kinds: type) -> Callable[[Any], Any]:
             odd = abs(value) > sys.float_info.max
         if odd or not known:
             names = " or ".join(kind.__name__ for kind in kinds)
-            msg = f"{safe_repr(value)} is not of type {names}"
+            msg = f"it is not of type {names}"
             raise TypeError(msg)
         return value
 
     return read
 
 
-_string = strict_type(str)
+class FieldError(ValueError):
+    """A field of stored data is missing, unknown or invalid.
+
+    Attributes:
+        path: Where it is in the data, as ``.failures[3].delay``.
+        value: Its value.
+        fault: What is wrong with it.
+    """
+
+    def __init__(self, field: str, value: object, fault: str) -> None:
+        super().__init__(field, value, fault)
+        self.path = f".{field}" if field[:1] not in {"", "["} else field
+        self.value, self.fault = value, fault
+
+    def as_setting(self, name: str) -> ConfigError:
+        """Return the error about the stored data *name*, in one line."""
+        where = truncate(f"{name}{self.path}", 80)
+        got, fault = truncate(safe_repr(self.value), 80), truncate(self.fault, 100)
+        text = f"{where} must be as retrykit wrote it, got {got}; {fault}"
+        return ConfigError(escape_unprintable(text))
 
 
-def _strings(**parts: object) -> dict[str, str]:
-    return {name: _string(part) for name, part in parts.items()}
+def read_fields(
+    readers: Mapping[str, Reader], data: object, optional: Collection[str] = ()
+) -> dict[str, Any]:
+    """Read the fields of a value that was stored as a dict.
+
+    >>> read_fields({"delay": strict_type(int, float)}, {"delay": 2.5})
+    {'delay': 2.5}
+
+    Args:
+        readers: For each field the function that reads it.
+        data: The dict.
+        optional: Fields that may be missing.
+
+    Raises:
+        FieldError: A field is missing, unknown or invalid.
+    """
+    if not isinstance(data, Mapping):
+        raise FieldError("", data, "it is not a dict")
+    for field in readers:
+        if field not in data and field not in optional:
+            raise FieldError(field, None, "it is missing")
+    for field, value in data.items():
+        if field not in readers:
+            raise FieldError(str(field), value, "it is unknown")
+    known = [field for field in readers if field in data]
+    return {each: _read_part(f".{each}", readers[each], data[each]) for each in known}
+
+
+def read_list(reader: Reader) -> Reader:
+    """Return a function that reads the items of a list, as a tuple."""
+
+    def read(values: Any) -> tuple[Any, ...]:
+        items = enumerate(_list(values))
+        return tuple(_read_part(f"[{index}]", reader, item) for index, item in items)
+
+    return read
+
+
+def _read_part(path: str, reader: Reader, value: object) -> Any:
+    try:
+        return reader(value)
+    except FieldError as error:
+        error.path = path + error.path
+        raise
+    except (RecursionError, TypeError, ValueError) as error:
+        raise FieldError(path.strip("."), value, str(error)) from None
+
+
+_string, _list = strict_type(str), strict_type(list, tuple)
+_ERROR: dict[str, Reader] = {"type": _string, "message": _string, "traceback": _string}
+_RESULT: dict[str, Reader] = {"type": _string, "text": _string}
+
+
+def _read_result(data: object) -> ResultRecord:
+    return ResultRecord(**read_fields(_RESULT, data))

@@ -3,14 +3,12 @@
 Only the code that runs the call changes it, such as its controller or a `Backoff`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Literal, final
 
 from retrykit._internal.durations import duration_in_words
 from retrykit._internal.tracebacks import FrameLocations
-from retrykit._internal.validation import invalid_setting
-from retrykit.errors import ConfigError
 from retrykit.state.failures import (
     EXPLANATIONS,
     Failure,
@@ -22,9 +20,15 @@ from retrykit.state.failures import (
     read_delay,
     read_seconds,
 )
-from retrykit.state.records import ErrorRecord, strict_type
+from retrykit.state.records import (
+    ErrorRecord,
+    FieldError,
+    read_fields,
+    read_list,
+    strict_type,
+)
 
-__all__ = ["Failure", "RetryState", "Status", "StopReason"]
+__all__ = ["Failure", "RetryState", "Status", "StopReason", "read_state"]
 
 Status = Literal["running", "succeeded", "dead"]
 """A call is running, has its result, or has given up."""
@@ -302,26 +306,10 @@ class RetryState:  # noqa: PLW1641  it changes
         Raises:
             ConfigError: *data* has another version or another form.
         """
-        version = data.get("version") if isinstance(data, Mapping) else None
-        # By its type, too: True is equal to 1.
-        if not isinstance(data, Mapping) or (type(version), version) != (int, _VERSION):
-            rule = f"a dict from RetryState.to_dict, of version {_VERSION}"
-            raise invalid_setting("state", rule, data)
-        rule = "a dict from RetryState.to_dict, unchanged"
-        if set(data) | _ADDED != {"version", *_READ}:
-            raise invalid_setting("state", rule, data)
         try:
-            known = {name: read for name, read in _READ.items() if name in data}
-            state = cls(**{name: read(data[name]) for name, read in known.items()})
-        except ConfigError:
-            # From the nested state that is wrong: reported once, not at each level.
-            raise
-        except (KeyError, RecursionError, TypeError, ValueError) as error:
-            raise invalid_setting("state", rule, data) from error
-        if sum(state.rule_counts) > state.attempt:
-            suggestion = "its rules match more failures than there are attempts"
-            raise invalid_setting("state", rule, data, suggestion)
-        return state
+            return read_state(data)
+        except FieldError as error:
+            raise error.as_setting("state") from None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RetryState.from_dict, (self.to_dict(),)
@@ -342,17 +330,39 @@ def _data(state: RetryState, *, redact: bool) -> dict[str, Any]:
     }
 
 
+def read_state(data: object) -> RetryState:
+    """Return the state that `RetryState.to_dict` wrote, as part of other data.
+
+    Raises:
+        FieldError: It has another version, or a field is invalid.
+    """
+    fields = read_fields({"version": _read_version, **_READ}, data, _ADDED)
+    del fields["version"]
+    state = RetryState(**fields)
+    if sum(state.rule_counts) > state.attempt:
+        counts, fault = state.rule_counts, "they are more than there were attempts"
+        raise FieldError("rule_counts", counts, fault)
+    return state
+
+
+def _read_version(version: object) -> None:
+    # By its type, too: True is equal to 1.
+    if (type(version), version) != (int, _VERSION):
+        msg = f"it is not {_VERSION}"
+        raise ValueError(msg)
+
+
 _VERSION = 1
 # The end of the year 9999, the last one of a datetime.
 _LAST = 253_402_300_799.0
 
-_string, _list = strict_type(str), strict_type(list, tuple)
+_string = strict_type(str)
 
 
 def _epoch(value: object) -> float:
     epoch = read_seconds(value)
     if epoch > _LAST:
-        msg = f"{epoch!r} is after the year 9999"
+        msg = "it is after the year 9999"
         raise ValueError(msg)
     return epoch
 
@@ -369,7 +379,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "max_attempts": lambda count: None if count is None else read_attempt(count),
     "attempt": read_attempt,
     "attempt_started": read_seconds,
-    "failures": lambda failures: tuple(map(failure_from_dict, _list(failures))),
+    "failures": read_list(failure_from_dict),
     "dropped_failures": read_count,
     "total_delay": read_seconds,
     "next_delay": read_delay,
@@ -377,8 +387,8 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "stop_detail": strict_type(str, type(None)),
     "used_fallback": strict_type(bool),
     "elapsed_at_end": read_seconds,
-    "rule_counts": lambda counts: tuple(map(read_count, _list(counts))),
+    "rule_counts": read_list(read_count),
     "retry_cost": read_delay,
     "depth": read_count,
-    "nested_state": lambda data: None if data is None else RetryState.from_dict(data),
+    "nested_state": lambda data: None if data is None else read_state(data),
 }

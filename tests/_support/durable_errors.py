@@ -3,7 +3,6 @@
 import math
 
 from retrykit import Policy
-from retrykit._internal.validation import safe_repr
 from retrykit.durable import Envelope, Job
 from retrykit.durable.durable_function import job_of
 from retrykit.durable.job_report import check_started
@@ -29,7 +28,7 @@ DEAD = Envelope.from_dict(
         },
     }
 )
-ENVELOPE_RULE = "envelope must be as retrykit wrote it"
+RULE = "must be as retrykit wrote it"
 JSON_RULE = "JSON-serializable: None, bools, finite numbers, strings, lists and dicts"
 
 
@@ -44,11 +43,11 @@ ERRORS = {
     "envelope must be of version 1, got 'version 2'; upgrade retrykit in this worker": (
         lambda: Envelope.from_dict({"version": 2})
     ),
-    f"{ENVELOPE_RULE}, got []": lambda: Envelope.from_dict([]),
-    f"{ENVELOPE_RULE}, got {EMPTY}; None is not of type str": lambda: (
-        Envelope.from_dict(EMPTY)
+    f"envelope {RULE}, got []; it is not a dict": lambda: Envelope.from_dict([]),
+    f"envelope.job {RULE}, got None; it is not of type str": (
+        lambda: Envelope.from_dict(EMPTY)
     ),
-    f"{ENVELOPE_RULE}, got {safe_repr(NEVER)}; its run contradicts the rest": (
+    f"envelope.run {RULE}, got 0; it contradicts the rest": (
         lambda: Envelope.from_dict(NEVER)
     ),
     "policy must be a Policy, got 'hosts'; write policy=Policy(...)": (
@@ -62,6 +61,9 @@ ERRORS = {
     ),
     "name must be a name by which a worker can find the function, got "
     f"{NAMELESS!r}; write name='verify'": (lambda: job_of(nameless, POLICY, None, ())),
+    "max_killed must be an integer >= 1, got 0": (
+        lambda: Job(int, POLICY, max_killed=0)
+    ),
     "previous_names must be a non-empty string, got 5": (
         lambda: Job(int, POLICY, previous_names=[5])
     ),

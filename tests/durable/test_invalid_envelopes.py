@@ -71,7 +71,7 @@ def read(data):
     try:
         return Envelope.from_dict(data)
     except ConfigError as error:
-        assert len(str(error)) < 1500, "the error must not contain the envelope"
+        assert len(str(error)) < 300, "the error must not contain the envelope"
         return None
 
 
@@ -232,27 +232,29 @@ CONTRADICTIONS = {
     ("path", "value", "part"), CONTRADICTIONS.values(), ids=CONTRADICTIONS
 )
 def test_contradictions_are_rejected(path, value, part):
-    with pytest.raises(ConfigError, match=f"; its {part} contradicts the rest$"):
+    with pytest.raises(
+        ConfigError, match=rf"^envelope\.(state\.)?{part} .*; it contradicts the rest$"
+    ):
         Envelope.from_dict(put(WAITING, path, value))
 
 
 def test_a_history_with_a_missing_failure_is_rejected():
-    with pytest.raises(ConfigError, match="its counts contradicts the rest"):
+    with pytest.raises(ConfigError, match=r"^envelope.counts .* it contradicts the"):
         Envelope.from_dict(dropped(WAITING))
 
 
 def test_an_unusable_state_is_rejected():
-    with pytest.raises(ConfigError, match="; state must be a dict from RetryState"):
+    with pytest.raises(ConfigError, match=r"^envelope.state.epoch .* it is after"):
         Envelope.from_dict(put(WAITING, ("state", "epoch"), 10**12))
 
 
 def test_more_failures_by_rules_than_in_total_are_rejected():
-    with pytest.raises(ConfigError, match="its rule_counts contradicts the rest"):
+    with pytest.raises(ConfigError, match=r"rule_counts .* it contradicts the rest"):
         Envelope.from_dict(put(NEW, ("state", "rule_counts"), [1]))
 
 
 def test_a_delay_before_the_first_attempt_is_rejected():
-    with pytest.raises(ConfigError, match="its next_delay contradicts the rest"):
+    with pytest.raises(ConfigError, match=r"next_delay .* it contradicts the rest"):
         Envelope.from_dict(put(NEW, ("state", "next_delay"), 5.0))
 
 
@@ -278,10 +280,22 @@ def test_an_unknown_version_is_rejected(version):
 def test_the_error_is_short():
     with pytest.raises(ConfigError) as caught:
         Envelope.from_dict(LONG | {"due": "tomorrow"})
-    message = str(caught.value)
-    assert message.startswith("envelope must be as retrykit wrote it")
-    assert message.endswith("; 'tomorrow' is not of type int or float")
-    assert len(message) < 600
+    assert str(caught.value) == (
+        "envelope.due must be as retrykit wrote it, got 'tomorrow'; "
+        "it is not of type int or float"
+    )
+
+
+def test_the_error_names_the_field_in_one_line():
+    for path, _ in parts(LONG):
+        with pytest.raises(ConfigError) as caught:
+            Envelope.from_dict(put(LONG, path, [object()]))
+        message, where = str(caught.value), "envelope"
+        for key in path:
+            where += f"[{key}]" if isinstance(key, int) else f".{key}"
+        assert len(message) < 200
+        # The names in counts are those of errors.
+        assert where in message or path[0] == "counts"
 
 
 def test_states_nested_too_deep_are_rejected():

@@ -157,7 +157,7 @@ def unknown_policy(envelope):
     [
         (newer_version, "upgrade retrykit"),
         (truncated, "envelope must be"),
-        (invalid_due, "envelope must be"),
+        (invalid_due, "envelope.due must be"),
         (unknown_policy, "unheard-of"),
     ],
 )

@@ -184,7 +184,7 @@ class TestAnEnvelope:
         [
             (lambda data: json.dumps(data)[:100], "envelope must be"),
             (lambda data: json.dumps(data | {"version": 99}), "upgrade retrykit"),
-            (lambda data: json.dumps(data | {"due": "soon"}), "envelope must be"),
+            (lambda data: json.dumps(data | {"due": "soon"}), "envelope.due must be"),
             (lambda data: json.dumps(data | {"policy": "other"}), "previous_names"),
         ],
         ids=["cut off", "newer", "edited", "unknown policy"],

@@ -205,9 +205,9 @@ def without_a_row(job):
     [
         (changed(lambda data: data | {"version": 99}), "upgrade retrykit"),
         (changed(lambda data: json.dumps(data)[:80]), "envelope must be"),
-        (changed(lambda data: data | {"due": "tomorrow"}), "envelope must be"),
+        (changed(lambda data: data | {"due": "tomorrow"}), "envelope.due must be"),
         (changed(lambda data: data | {"policy": "unheard"}), "unheard"),
-        (without_a_row, "envelope must be"),
+        (without_a_row, "envelope.version must be"),
     ],
     ids=["newer", "cut off", "by hand", "unknown policy", "in the arguments"],
 )
