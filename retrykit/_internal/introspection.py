@@ -17,6 +17,9 @@ def is_coroutine_function(value: object) -> bool:
     True for coroutine functions, partials of them, and objects whose ``__call__`` is
     one.
     """
+    # Most conditions are types, or left out.
+    if value is None or type(value) in {type, tuple}:
+        return False
     return matches_underlying(inspect.iscoroutinefunction, value)
 
 
@@ -54,4 +57,7 @@ def matches_underlying(test: Callable[[Any], bool], value: object) -> bool:
     """Return whether the function behind a callable passes a test."""
     while isinstance(value, functools.partial):
         value = value.func
-    return test(value) or test(getattr(type(value), "__call__", None))  # noqa: B004
+    if test(value):
+        return True
+    call = getattr(type(value), "__call__", None)  # noqa: B004
+    return type(value) is not FunctionType and test(call)

@@ -76,6 +76,8 @@ class RetryController:
         clock: The clock of the driver.
         can_be_stopped: Whether the policy has a `stop_event`.
         only_sleeps: Whether nothing but a sleep belongs to the pause before a retry.
+        plain: The type of the first result that is not awaitable, which most results
+            have, or None.
         judges_results: Whether the policy or one of its rules has `on_result`.
         watch: Not empty if calls need their state from the beginning: for observers,
             `on_result`, a resumed state, or whatever blocks the fast path.
@@ -100,6 +102,7 @@ class RetryController:
         "clock",
         "judges_results",
         "only_sleeps",
+        "plain",
         "policy",
         "watch",
     )
@@ -121,6 +124,7 @@ class RetryController:
         self._runner = None if runner is None else weakref.ref(runner)
         self.policy, self.budget = policy, policy.budget
         self.answer: Answer | None = None
+        self.plain: type | None = None
         self._observers = policy.observers
         self._name = policy.name or name
         self.clock: ClockSource[Any] = clock
@@ -165,6 +169,13 @@ class RetryController:
         """Return the answer to common failures, at the first of them."""
         self.answer = answer = answer_of(self.policy)
         return answer
+
+    def is_plain(self, kind: type) -> bool:
+        """Return whether results of a type are no awaitables; remember the first."""
+        plain = not hasattr(kind, "__await__")
+        if plain and self.plain is None:
+            self.plain = kind
+        return plain
 
     def runner_is_gone(self) -> bool:
         """Return whether the runner is gone, because an interrupt skipped its end."""
@@ -213,8 +224,9 @@ class RetryController:
             # A signal handler may have asked meanwhile, in the same thread.
             if entry[0] is owner:
                 entry[0] = call
-            # The driver may have recorded another failure meanwhile, or the end.
-            catch_up(entry)
+            if recorded or entry[1] is not started:
+                # The driver may have recorded a failure meanwhile, or the end.
+                catch_up(entry)
             return cast("RetryCall", entry[0])
 
     def _make_state(self, started: float, watched: bool) -> RetryState:  # noqa: FBT001

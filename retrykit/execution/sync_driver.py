@@ -33,21 +33,7 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
 ) -> Callable[..., Any]:
     """Return a function that calls *fn* under *policy*; events name *function*."""
     own = RetryController(policy, name, clock, resumed, function=function)
-    now, watch = clock.real.now, own.watch
-    # Most results have the same type. With a budget, each of them goes the long way.
-    plain: type | None = None
-
-    def accepts(entry: Entry, result: object) -> bool:
-        nonlocal plain
-        kind, budget = type(result), policy.budget
-        if hasattr(kind, "__await__"):
-            return False
-        if budget is not None:
-            entry[0] = None
-            deposit_safely(budget, None)
-        elif plain is None:
-            plain = kind
-        return True
+    now, watch, budget = clock.real.now, own.watch, policy.budget
 
     def call_with_retries(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915
         controller = own
@@ -83,8 +69,11 @@ def make_driver(  # noqa: C901, PLR0915  one loop, to be read in one piece
                             raise
                 else:
                     if entry[0] is own and (
-                        type(result) is plain or accepts(entry, result)
+                        type(result) is own.plain or own.is_plain(type(result))
                     ):
+                        if budget is not None:
+                            entry[0] = None
+                            deposit_safely(budget, None)
                         return result
                     call = call or controller.ensure_call(entry, args, kwargs)
                     if handle_result(controller, call, result):
