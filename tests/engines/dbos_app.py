@@ -2,11 +2,10 @@
 
 import os
 import sys
-import time
 
 from retrykit.integrations import dbos as durable
 from tests.engines import job
-from tests.engines.dbos_engine import VERSION
+from tests.engines.dbos_engine import GRACE, VERSION
 from tests.engines.engine import WORKER, report_to_dict, run_application
 
 verify = durable.job(job.policy(), name="verify")(job.verify)
@@ -23,8 +22,7 @@ if VERSION in os.environ:
 
 
 def worker():
-    durable.listen(SETTINGS, polling=0.1)
-    time.sleep(600)
+    durable.serve(SETTINGS, polling=0.1, grace=os.environ.get(GRACE, "60s"))
 
 
 def submit(job_id, plan, kind):

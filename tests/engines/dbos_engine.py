@@ -9,8 +9,9 @@ import psycopg
 from tests._support.postgres_server import PostgresServer
 from tests.engines.engine import Engine
 
-__all__ = ["VERSION", "DbosOnPostgres", "DbosOnSqlite"]
+__all__ = ["GRACE", "VERSION", "DbosOnPostgres", "DbosOnSqlite"]
 
+GRACE = "RETRYKIT_ENGINE_GRACE"
 VERSION = "RETRYKIT_ENGINE_VERSION"
 
 _READ = """
@@ -31,11 +32,12 @@ class Dbos(Engine):
 
     def __init__(self, *args):
         super().__init__(*args)
-        self.version = None
+        self.version = self.grace = None
 
     def environ(self):
-        version = {} if self.version is None else {VERSION: self.version}
-        return {"RETRYKIT_ENGINE_DATABASE": self.url} | version
+        own = {VERSION: self.version, GRACE: self.grace}
+        given = {name: value for name, value in own.items() if value is not None}
+        return {"RETRYKIT_ENGINE_DATABASE": self.url} | given
 
     def change_envelope(self, job, change):
         with contextlib.closing(self.connect()) as database, database:

@@ -1,5 +1,6 @@
 """Which process of DBOS runs a job, and which one continues it after a kill."""
 
+import signal
 import time
 
 import pytest
@@ -95,3 +96,42 @@ def test_a_second_process_of_an_executor_is_rejected_while_the_first_lives(tmp_p
         engine.start_worker("one")
         engine.submit("another", fails=0)
         engine.wait_until_ended("another")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_signal_lets_a_running_attempt_end_and_takes_no_other(engine, kind, number):
+    worker = engine.start_worker()
+    engine.submit("host", fails=0, slow={"1": 2}, kind=kind)
+    engine.wait_for_start(1, "host")
+    worker.process.send_signal(number)
+    time.sleep(0.5)
+    engine.submit("late", fails=0)
+    assert worker.process.wait(20) == 0
+    assert engine.request("status", "host")["status"] == "succeeded"
+    assert engine.request("status", "late")["status"] == "waiting"
+    assert engine.count_attempts("host") == {1: 1}
+
+
+def test_an_attempt_longer_than_the_grace_is_repeated_by_the_next_worker(engine):
+    engine.grace = "1s"
+    worker = engine.start_worker()
+    engine.submit("host", fails=0, slow={"1": 20})
+    engine.wait_for_start(1, "host")
+    worker.process.send_signal(signal.SIGTERM)
+    assert worker.process.wait(15) == 0
+    assert "not ended, to be repeated: host:1" in engine.describe()
+    (engine.folder / "host.json").write_text("{}")
+    engine.start_worker()
+    assert engine.wait_until_ended("host")["status"] == "succeeded"
+    assert engine.count_attempts("host") == {1: 2}
+
+
+def test_a_second_signal_ends_a_worker_at_once(engine):
+    worker = engine.start_worker()
+    engine.submit("host", fails=0, slow={"1": 20})
+    engine.wait_for_start(1, "host")
+    worker.process.send_signal(signal.SIGINT)
+    time.sleep(1)
+    worker.process.send_signal(signal.SIGINT)
+    assert worker.process.wait(5) == 128 + signal.SIGINT

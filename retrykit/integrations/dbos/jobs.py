@@ -11,7 +11,8 @@ enqueued only once, since its workflow id is fixed.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import Context
 from typing import Any, Final, ParamSpec, TypeVar, final
 
@@ -34,6 +35,7 @@ from retrykit.integrations.dbos.settings import QUEUE, check_launched
 from retrykit.policy.policy import Policy
 
 __all__ = ["WORKFLOW", "DurableJob", "check_jobs", "enqueue", "find_job", "job"]
+__all__ += ["running_attempts"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,6 +48,9 @@ If its steps change, it needs another name: new code replays interrupted workflo
 _FORMAT: Final = WorkflowSerializationFormat.PORTABLE
 
 _jobs: dict[str, Job] = {}
+
+running_attempts: Final[set[str]] = set()
+"""The keys of the attempts that this process makes now."""
 
 
 @final
@@ -175,11 +180,11 @@ async def _attempt(
     job, envelope = find_job(name), Envelope.from_dict(stored)
 
     def step() -> dict[str, Any]:
-        with protect_worker():
+        with protect_worker(), _running(envelope.key):
             return _checkpoint(job.attempt(envelope, args, kwargs))
 
     async def astep() -> dict[str, Any]:
-        with protect_worker():
+        with protect_worker(), _running(envelope.key):
             return _checkpoint(await job.aattempt(envelope, args, kwargs))
 
     run: Callable[..., Any] = astep if job.awaited else step
@@ -190,6 +195,15 @@ async def _attempt(
     if after.status == "succeeded":
         return outcome
     raise JobFailed(after.describe())
+
+
+@contextmanager
+def _running(key: str) -> Iterator[None]:
+    running_attempts.add(key)
+    try:
+        yield
+    finally:
+        running_attempts.discard(key)
 
 
 def _checkpoint(attempt: JobAttempt) -> dict[str, Any]:
