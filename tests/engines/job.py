@@ -50,7 +50,8 @@ def verify(plan):
     Args:
         plan: The name of a JSON file: ``fails``, the number of attempts that fail;
             ``slow``, the seconds that attempts take, by their number; ``raises``, the
-            delays that failures request, or "kill"; ``value``, the result.
+            delays that failures request, or "kill"; ``value``, the result; ``exits``,
+            whether attempts end their process.
     """
     folder = Path(os.environ[FOLDER])
     options = json.loads((folder / f"{plan}.json").read_text())
@@ -59,6 +60,8 @@ def verify(plan):
     worker = os.getsid(0)
     _record(folder / "runs", f"{time.time():.3f} {worker} {idempotency_key()}")
     time.sleep(options.get("slow", {}).get(str(attempt), 0))
+    if options.get("exits"):
+        os._exit(9)
     _record(folder / "ends", f"{time.time():.3f} {worker} {idempotency_key()}")
     if attempt <= options.get("fails", 0):
         _fail(options.get("raises", {}).get(str(attempt)), attempt)

@@ -135,3 +135,32 @@ def test_a_second_signal_ends_a_worker_at_once(engine):
     time.sleep(1)
     worker.process.send_signal(signal.SIGINT)
     assert worker.process.wait(5) == 128 + signal.SIGINT
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_job_that_ends_its_process_is_dead_and_the_others_go_on(engine, kind):
+    others = [f"host-{number}" for number in range(10)]
+    for host in (*others[:5], "poison", *others[5:]):
+        engine.submit(host, fails=0, slow={"1": 1}, exits=host == "poison", kind=kind)
+    workers = [engine.start_worker()]
+
+    def all_ended():
+        if workers[-1].process.poll() is not None:
+            workers.append(engine.start_worker())
+        statuses = {engine.request("status", host)["status"] for host in others}
+        return statuses == {"succeeded"} and is_dead()
+
+    def is_dead():
+        return engine.request("status", "poison")["status"] == "dead"
+
+    engine.wait_until(all_ended, "end of all jobs")
+    report = engine.request("status", "poison")
+    assert report["reason"] == "its worker was killed 3 times in attempt 1"
+    assert len(engine.started_attempts("poison")) == 3
+    assert [worker.process.poll() for worker in workers] == [9, 9, 9, None]
+    assert engine.request("dead") == ["poison"]
+
+    (engine.folder / "poison.json").write_text("{}")
+    engine.request("requeue", "poison")
+    assert engine.wait_until_ended("poison")["status"] == "succeeded"
+    assert engine.count_attempts("poison#2") == {1: 1}

@@ -15,6 +15,7 @@ from retrykit._internal.validation import check_aware, check_integer, invalid_se
 from retrykit.durable import JobReport
 from retrykit.durable.job_report import JobStatus, parse_envelope
 from retrykit.integrations.dbos.jobs import WORKFLOW, enqueue, find_job
+from retrykit.integrations.dbos.killed_attempts import mark_begun
 from retrykit.integrations.dbos.settings import QUEUE, check_launched
 from retrykit.integrations.dbos.workflow_ids import (
     find_attempts,
@@ -144,6 +145,7 @@ def take_over(executor: str) -> list[str]:
         load_output=False,
     )
     for row in rows:
+        mark_begun(row)
         DBOS.resume_workflow(row.workflow_id, queue_name=QUEUE)
     return [parse_workflow_id(row.workflow_id).job for row in rows]
 

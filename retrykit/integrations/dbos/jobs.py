@@ -11,8 +11,7 @@ enqueued only once, since its workflow id is fixed.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import Context
 from typing import Any, Final, ParamSpec, TypeVar, final
 
@@ -31,11 +30,11 @@ from retrykit.durable.durable_function import DurableFunction, job_of
 from retrykit.durable.job import MAX_KILLED
 from retrykit.durable.job_attempt import protect_worker
 from retrykit.durable.json_payloads import as_json
+from retrykit.integrations.dbos.killed_attempts import arepeat_alone, repeat_alone
 from retrykit.integrations.dbos.settings import QUEUE, check_launched
 from retrykit.policy.policy import Policy
 
 __all__ = ["WORKFLOW", "DurableJob", "check_jobs", "enqueue", "find_job", "job"]
-__all__ += ["running_attempts"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,9 +47,6 @@ If its steps change, it needs another name: new code replays interrupted workflo
 _FORMAT: Final = WorkflowSerializationFormat.PORTABLE
 
 _jobs: dict[str, Job] = {}
-
-running_attempts: Final[set[str]] = set()
-"""The keys of the attempts that this process makes now."""
 
 
 @final
@@ -178,14 +174,16 @@ async def _attempt(
 ) -> dict[str, Any]:
     # One workflow for both kinds of functions: a deploy may make one async.
     job, envelope = find_job(name), Envelope.from_dict(stored)
+    place = str(DBOS.workflow_id), job, envelope
 
     def step() -> dict[str, Any]:
-        with protect_worker(), _running(envelope.key):
+        with repeat_alone(*place), protect_worker():
             return _checkpoint(job.attempt(envelope, args, kwargs))
 
     async def astep() -> dict[str, Any]:
-        with protect_worker(), _running(envelope.key):
-            return _checkpoint(await job.aattempt(envelope, args, kwargs))
+        async with arepeat_alone(*place):
+            with protect_worker():
+                return _checkpoint(await job.aattempt(envelope, args, kwargs))
 
     run: Callable[..., Any] = astep if job.awaited else step
     outcome: dict[str, Any] = await DBOS.run_step_async({"name": name}, run)
@@ -195,15 +193,6 @@ async def _attempt(
     if after.status == "succeeded":
         return outcome
     raise JobFailed(after.describe())
-
-
-@contextmanager
-def _running(key: str) -> Iterator[None]:
-    running_attempts.add(key)
-    try:
-        yield
-    finally:
-        running_attempts.discard(key)
 
 
 def _checkpoint(attempt: JobAttempt) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from dbos import DBOS, DBOSConfig, error
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import check_instance, check_integer, invalid_setting
 from retrykit.integrations.dbos.jobs import check_jobs
+from retrykit.integrations.dbos.killed_attempts import stopping
 from retrykit.integrations.dbos.settings import QUEUE, SQLITE, mark_launched
 
 __all__ = ["check_sqlite", "connect", "listen", "try_lock"]
@@ -64,6 +65,7 @@ def listen(
         raise invalid_setting("application_version", rule, None, _SUGGESTION)
     _check_exclusive(str(settings.get("system_database_url")), str(executor))
     _create(settings)
+    stopping.clear()
     DBOS.launch()
     # DBOS gives waiting jobs to the latest version. Otherwise that could be the version
     # of another program on this database, which would not run them.

@@ -8,19 +8,25 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
-from threading import current_thread, main_thread
+from threading import Thread, current_thread, main_thread
 from typing import Any, Final
 
 from dbos import DBOS
 
 from retrykit._internal.durations import Duration, parse_duration
 from retrykit._internal.validation import invalid_setting
-from retrykit.integrations.dbos.jobs import running_attempts
+from retrykit.integrations.dbos.killed_attempts import (
+    forgive_running,
+    running_attempts,
+    stopping,
+)
 from retrykit.integrations.dbos.lifecycle import listen
 
 __all__ = ["serve"]
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+_FORGIVING: Final = 5.0
 
 _log: Final = logging.getLogger("retrykit.durable")
 
@@ -63,6 +69,11 @@ def serve(
         try:
             _wait(received)
         finally:
+            stopping.set()
+            # In a thread, since it would wait for a database that does not answer.
+            forgiving = Thread(target=forgive_running, daemon=True)
+            forgiving.start()
+            forgiving.join(_FORGIVING)
             DBOS.destroy(workflow_completion_timeout_sec=timeout)
     unfinished = sorted(running_attempts)
     if unfinished:
