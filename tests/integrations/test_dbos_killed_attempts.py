@@ -1,7 +1,9 @@
 """Attempts during which a worker was killed, in this process."""
 
+import asyncio
 import threading
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
@@ -29,12 +31,12 @@ def fresh(launched):
     stopping.clear()
 
 
-def fail_first(fails):
+@contextmanager
+def counted(fails):
     with LOCK:
         RUNNING.append(None)
         MOST.append(len(RUNNING))
-    time.sleep(0.2)
-    MAY_END.wait(20)
+    yield
     with LOCK:
         RUNNING.pop()
     if fails:
@@ -44,18 +46,21 @@ def fail_first(fails):
 
 @durable.job(HOURLY, name="suspect")
 def suspect(fails: list[int]) -> None:
-    fail_first(fails)
+    with counted(fails):
+        time.sleep(0.2)
+        MAY_END.wait(20)
 
 
 @durable.job(HOURLY, name="asuspect")
 async def asuspect(fails: list[int]) -> None:
-    # It blocks the event loop, which does not matter for the count.
-    fail_first(fails)
+    with counted(fails):
+        await asyncio.sleep(0.2)
 
 
 @durable.job(HOURLY, name="endless", max_killed=None)
 def never_dead(fails: list[int]) -> None:
-    fail_first(fails)
+    with counted(fails):
+        """Do nothing."""
 
 
 def killed(database, job, job_id, recoveries=2, begun=None):

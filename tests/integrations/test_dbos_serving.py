@@ -12,6 +12,7 @@ from dbos import DBOS
 from retrykit import ConfigError, Policy
 from retrykit.integrations import dbos as durable
 from retrykit.integrations.dbos import serving
+from retrykit.integrations.dbos.killed_attempts import stopping
 from retrykit.integrations.dbos.serving import _end_process, _received_signals
 from tests._support.dbos_jobs import read, settings, skip_if_unusable
 
@@ -97,6 +98,11 @@ def test_ends_the_process_if_a_thread_has_not_ended_after_the_grace(tmp_path, ca
     with pytest.raises(Ended, match="0"):
         serve(tmp_path, blocks, started, terminate, grace="1ms")
     assert "not ended, to be repeated: job:1" in caplog.text
+    assert stopping.is_set(), "no repetition begins"
+    attributes = read(
+        tmp_path / "jobs.sqlite", "SELECT attributes FROM workflow_status"
+    )
+    assert attributes == ['{"retrykit.begun":0}'], "the job is not to blame"
     assert read(tmp_path / "jobs.sqlite", STATUSES) == ["PENDING"], "to be repeated"
 
 
