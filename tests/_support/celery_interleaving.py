@@ -146,7 +146,7 @@ class Simulation:
         signals.before_task_publish.connect(self._sends)
         try:
             with sync_clock.use(self, process_wide=True):
-                self.worker.send(verify, policy)
+                self.worker.send(verify, policy, max_killed=None)
                 while choices := self._choices():
                     self._choose(choices)()
                     assert len(self.steps) < STEPS, self.steps

@@ -51,7 +51,7 @@ def verify(plan):
         plan: The name of a JSON file: ``fails``, the number of attempts that fail;
             ``slow``, the seconds that attempts take, by their number; ``raises``, the
             delays that failures request, or "kill"; ``value``, the result; ``exits``,
-            whether attempts end their process.
+            the number of the attempt that ends its process, or true for all of them.
     """
     folder = Path(os.environ[FOLDER])
     options = json.loads((folder / f"{plan}.json").read_text())
@@ -60,7 +60,7 @@ def verify(plan):
     worker = os.getsid(0)
     _record(folder / "runs", f"{time.time():.3f} {worker} {idempotency_key()}")
     time.sleep(options.get("slow", {}).get(str(attempt), 0))
-    if options.get("exits"):
+    if options.get("exits") in {attempt, True}:
         os._exit(9)
     _record(folder / "ends", f"{time.time():.3f} {worker} {idempotency_key()}")
     if attempt <= options.get("fails", 0):

@@ -5,7 +5,7 @@ from celery.exceptions import TimeLimitExceeded, WorkerLostError, WorkerTerminat
 
 from retrykit import GiveUp
 from retrykit.durable import JobFailed, idempotency_key
-from retrykit.integrations.celery import requeue, status
+from retrykit.integrations.celery import dead, requeue, status
 from retrykit.integrations.celery.ledger import LEDGER, replace_message, write_entry
 from tests._support import celery_worker
 from tests._support.celery_worker import HOURLY, InMemoryWorker, Verify
@@ -118,6 +118,75 @@ class TestAWorkerThatIsKilled:
         assert isinstance(result.result, JobFailed)
         assert "connection refused" in str(result.result)
         assert (verify.keys, worker.count_dead()) == (["job-7:1"], 2)
+
+
+class TestAnAttemptThatKillsItsWorker:
+    def test_is_repeated_until_the_job_is_dead(self, worker):
+        keys = kill_each_worker(worker)
+        handle_some(worker)
+        report = status(worker.app, "job-7")
+        assert (keys, report.status) == (["job-7:1"] * 3, "dead")
+        assert report.reason == "its worker was killed 3 times in attempt 1"
+        assert [each.job for each in dead(worker.app)] == ["job-7"]
+        assert isinstance(worker.app.AsyncResult("job-7").result, JobFailed)
+        requeue(worker.app, "job-7")
+        handle_some(worker)
+        assert keys[3:] == ["job-7#2:1"] * 3
+
+    def test_is_repeated_as_often_as_its_task_says(self, worker):
+        keys = kill_each_worker(worker, max_killed=1)
+        handle_some(worker)
+        assert keys == ["job-7:1"]
+        assert "was killed once in attempt 1" in status(worker.app, "job-7").reason
+
+    def test_is_repeated_forever_if_its_task_says_so(self, worker):
+        keys = kill_each_worker(worker, max_killed=None)
+        handle_some(worker)
+        assert (keys, len(worker.messages())) == (["job-7:1"] * 9, 1)
+
+    def test_is_counted_by_itself(self, worker, clock):
+        """Two killed workers in each of three attempts are not too many."""
+
+        def verify(host):
+            keys.append(idempotency_key())
+            if len(keys) % 3:
+                raise WorkerTerminate
+            raise ConnectionError
+
+        keys = []
+        worker.send(verify)
+        for _ in range(3):
+            for _ in range(3):
+                worker.handle_next()
+            clock.advance(3600)
+        assert keys == [f"job-7:{attempt}" for attempt in (1, 1, 1, 2, 2, 2, 3, 3, 3)]
+        assert status(worker.app, "job-7").status == "waiting"
+
+    def test_is_counted_from_an_entry_of_an_older_worker(self, worker):
+        """It counts no killed workers, and cannot read an entry that does."""
+        kill_each_worker(worker)
+        worker.handle_next()
+        stored = worker.app.backend.get_task_meta(f"job-7{LEDGER}", cache=False)
+        assert "killed" not in stored["result"]
+        worker.handle_next()
+        assert worker.entry().killed == 1
+
+
+def handle_some(worker):
+    for _ in range(9):
+        worker.handle_next()
+
+
+def kill_each_worker(worker, **options):
+    """Send a job that kills its worker; return the keys of its attempts."""
+
+    def verify(host):
+        keys.append(idempotency_key())
+        raise WorkerTerminate
+
+    keys = []
+    worker.send(verify, **options)
+    return keys
 
 
 class TestAProcessThatAWorkerHasLost:

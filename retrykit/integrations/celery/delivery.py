@@ -4,7 +4,8 @@ The message carries the envelope, and is acknowledged last: first the ledger is 
 then the next message is sent. A message whose worker is killed is redelivered:
 
 - Killed before or during the attempt: the attempt is repeated under the same
-  idempotency key.
+  idempotency key. The ledger counts how often it was begun and did not end: an attempt
+  that kills its worker each time makes the job dead.
 - Killed after the ledger was written: the ledger shows that the attempt was made. The
   next message is sent again under a new token, and an earlier copy of it is dropped
   when it arrives. If a worker already handles that copy, nothing is sent again.
@@ -98,9 +99,23 @@ class Delivery:
             self._fail(envelope, run, entry and entry.envelope)
         if killed >= run:
             self._fail(JobFailed("killed by hand"), run, envelope.to_dict())
+        killed_workers = self._count_killed_workers(entry, envelope)
         if envelope.time_left(wall()) > 0:
             self._send(envelope.rescheduled(wall()))
-        return self._attempt(envelope)
+        return self._attempt(envelope, killed_workers)
+
+    def _count_killed_workers(self, entry: Entry | None, envelope: Envelope) -> int:
+        """Return how often this attempt was begun and did not end, or fail the job."""
+        if entry is None or entry.status != "running":
+            return 0
+        if (entry.run, entry.hop) != (envelope.run, self._hop):
+            return 0
+        killed = entry.killed + 1
+        try:
+            self._job.check_killed(envelope, killed)
+        except JobFailed as error:
+            self._fail(error, envelope.run, envelope.to_dict())
+        return killed
 
     def _read_envelope(self, entry: Entry | None) -> Envelope | ConfigError:
         """Return the envelope of the message, or the error if it is invalid."""
@@ -123,9 +138,11 @@ class Delivery:
         self._dead_letter(entry)
         raise JobFailed(entry.reason)
 
-    def _attempt(self, envelope: Envelope) -> Any:
+    def _attempt(self, envelope: Envelope, killed: int) -> Any:
+        """Make the attempt, during which *killed* workers were killed before."""
         token = self._headers.get(TOKEN_HEADER, "")
-        self._write(Entry.of(envelope, self._hop, token, begun=True))
+        begun = Entry.of(envelope, self._hop, token, begun=True)
+        self._write(begun.replace(killed=killed))
         request = self._task.request
         args, kwargs = request.args or (), request.kwargs or {}
         try:
@@ -189,7 +206,7 @@ class Delivery:
         self, error: Exception, run: int, envelope: object, reason: str = ""
     ) -> NoReturn:
         reason = reason or str(error) or repr(error)
-        entry = Entry(run, self._hop + 1, "dead", "", envelope, None, reason)
+        entry = Entry.dead(run, self._hop + 1, envelope, reason)
         self._write(entry)
         self._dead_letter(entry)
         raise error

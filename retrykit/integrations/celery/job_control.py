@@ -106,7 +106,7 @@ def _find_entry(app: Celery, job_id: str) -> Entry:
 def _parse_dead_letter(message: Message) -> tuple[str, Entry]:
     """Return the job id and the ledger entry that a dead letter contains."""
     payload: Any = message.payload
-    return payload["job"], Entry(**payload["entry"])
+    return payload["job"], cast("Entry", Entry.from_dict(payload["entry"]))
 
 
 def _is_requeued(app: Celery, job: str, entry: Entry) -> bool:

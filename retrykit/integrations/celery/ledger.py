@@ -48,9 +48,12 @@ class Entry(Frozen):
         envelope: Its envelope as plain data; None if that was unreadable.
         result: The result, if the job has succeeded.
         reason: The reason why it is dead, as text; empty if it is not dead.
+        killed: How often the worker of its running attempt was killed. Count, >= 0.
     """
 
-    __slots__ = ("envelope", "hop", "reason", "result", "run", "status", "token")
+    __slots__ = (
+        "envelope", "hop", "killed", "reason", "result", "run", "status", "token",
+    )  # fmt: skip
     run: int
     hop: int
     status: JobStatus
@@ -58,6 +61,7 @@ class Entry(Frozen):
     envelope: object
     result: Any
     reason: str
+    killed: int
 
     @classmethod
     def of(
@@ -78,17 +82,38 @@ class Entry(Frozen):
             envelope=envelope.to_dict(),
             result=result,
             reason="",
+            killed=0,
         )
+
+    @classmethod
+    def dead(cls, run: int, hop: int, envelope: object, reason: str) -> "Entry":
+        """Return the entry of a dead job, whose last message was *hop* - 1."""
+        return cls(run, hop, "dead", "", envelope, None, reason, 0)
+
+    @classmethod
+    def from_dict(cls, data: object) -> "Entry | None":
+        """Return the entry that `to_dict` wrote, or None if it is something else."""
+        if not isinstance(data, dict):
+            return None
+        fields: dict[str, Any] = {"killed": 0} | data
+        return cls(**fields) if fields.keys() == {*cls._field_names} else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-serializable data."""
+        data = fields_of(self)
+        if self.killed == 0:
+            # Workers of retrykit 0.1 read no entry that has it.
+            del data["killed"]
+        return data
 
 
 def read_entry(app: Celery, job: str) -> Entry | None:
     """Return the ledger entry of a job, or None if there is none."""
     # In this order: a replacement written in between may belong to a later message.
     replacement = _read(app, f"{job}{LEDGER}.again")
-    data = _read(app, f"{job}{LEDGER}")
-    if not isinstance(data, dict) or data.keys() != {*Entry._field_names}:
+    entry = Entry.from_dict(_read(app, f"{job}{LEDGER}"))
+    if entry is None:
         return None
-    entry = Entry(**data)
     match [entry.status, replacement]:
         case ["waiting", [entry.run, entry.hop, str() as token]]:
             entry = entry.replace(token=token)
@@ -97,7 +122,7 @@ def read_entry(app: Celery, job: str) -> Entry | None:
 
 def write_entry(app: Celery, job: str, entry: Entry) -> None:
     """Replace the ledger entry of a job."""
-    app.backend.store_result(f"{job}{LEDGER}", fields_of(entry), _STATE)
+    app.backend.store_result(f"{job}{LEDGER}", entry.to_dict(), _STATE)
 
 
 def replace_message(app: Celery, job: str, entry: Entry, token: str) -> None:

@@ -12,7 +12,6 @@ from kombu.exceptions import EncodeError
 from kombu.serialization import dumps
 from kombu.transport.native_delayed_delivery import calculate_routing_key
 
-from retrykit._internal.frozen import fields_of
 from retrykit.durable import Envelope
 from retrykit.integrations.celery.ledger import Entry
 
@@ -55,7 +54,7 @@ def send_to_dead_letter(
     app: Celery, message: Signature[Any], job: str, entry: Entry
 ) -> None:
     """Publish the message of a job to the dead-letter queue."""
-    body = {"job": job, "entry": fields_of(entry), "message": dict(message)}
+    body = {"job": job, "entry": entry.to_dict(), "message": dict(message)}
     with app.producer_or_acquire() as producer:
         producer.publish(
             body,

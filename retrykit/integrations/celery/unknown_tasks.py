@@ -59,7 +59,7 @@ def _dead_letter(app: Any, message: Message) -> None:
     if classify_message(entry, run, hop, headers.get(TOKEN_HEADER)) == "stale":
         return
     reason = f"its worker has no task {task!r}"
-    failed = Entry(run, hop + 1, "dead", "", data, None, reason)
+    failed = Entry.dead(run, hop + 1, data, reason)
     write_entry(app, job, failed)
     args, kwargs, embedded = message.payload
     own_headers = HEADER, TOKEN_HEADER
